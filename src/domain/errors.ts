@@ -1,0 +1,98 @@
+/**
+ * Every error that Lanescan shows to somebody.
+ *
+ * `ApiError` goes to HTTP clients and comes from one closed catalogue: a code, once published, keeps
+ * its meaning for ever. `OperatorError` goes to whoever runs the program: one line that says what is
+ * wrong, one that says what to do.
+ */
+
+interface CatalogueEntry {
+  readonly status: 400 | 404 | 405 | 406 | 414 | 500 | 503;
+  readonly meaning: string;
+}
+
+export const errorCatalogue = {
+  INVALID_PARAMETERS: {
+    status: 400,
+    meaning: 'A query parameter is unknown, repeated, empty or malformed. `details` names each one.',
+  },
+  INVALID_PARAMETER_COMBINATION: {
+    status: 400,
+    meaning: 'Parameters that exclude each other, such as a cursor and a filter, were sent together.',
+  },
+  INVALID_CURSOR: {
+    status: 400,
+    meaning: 'The cursor is damaged, truncated, or was not issued by this version of the service.',
+  },
+  INVALID_MESSAGE_ID: {
+    status: 400,
+    meaning: 'The message id in the path is not 0x followed by 64 hexadecimal digits.',
+  },
+  BAD_REQUEST: {
+    status: 400,
+    meaning: 'The request is not well-formed HTTP, or its path has broken percent-encoding.',
+  },
+  MESSAGE_NOT_FOUND: { status: 404, meaning: 'No message with this id is known here.' },
+  NOT_FOUND: { status: 404, meaning: 'The path names nothing that this service has.' },
+  METHOD_NOT_ALLOWED: {
+    status: 405,
+    meaning: 'The HTTP surface only reads. `Allow` lists the methods of this path.',
+  },
+  NOT_ACCEPTABLE: {
+    status: 406,
+    meaning: 'The Accept header excludes the media type in which this path answers.',
+  },
+  URI_TOO_LONG: { status: 414, meaning: 'The request line or its headers are longer than the service reads.' },
+  INTERNAL_SERVER_ERROR: {
+    status: 500,
+    meaning: 'The service failed. The request id finds the cause in its log.',
+  },
+  SERVICE_UNAVAILABLE: {
+    status: 503,
+    meaning: 'The database cannot be reached, or the service is overloaded. Try again after `Retry-After`.',
+  },
+} as const satisfies Record<string, CatalogueEntry>;
+
+export type ErrorCode = keyof typeof errorCatalogue;
+
+/** One thing wrong with one parameter, in words that say what it takes. */
+export interface ParameterProblem {
+  readonly parameter: string;
+  readonly problem: string;
+}
+
+/**
+ * A refusal with its place in the catalogue.
+ *
+ * @example throw new ApiError('INVALID_CURSOR', 'The cursor is damaged.', [{ parameter: 'cursor', problem: '…' }])
+ */
+export class ApiError extends Error {
+  readonly code: ErrorCode;
+  readonly details: readonly ParameterProblem[];
+
+  constructor(code: ErrorCode, message: string, details: readonly ParameterProblem[] = []) {
+    super(message);
+    this.name = 'ApiError';
+    this.code = code;
+    this.details = details;
+  }
+
+  get status(): number {
+    return errorCatalogue[this.code].status;
+  }
+}
+
+/**
+ * Something the person at the terminal has to mend.
+ *
+ * @example throw new OperatorError('The data folder ./data is read-only.', 'Choose another with --data, or change its permissions.')
+ */
+export class OperatorError extends Error {
+  readonly remedy: string;
+
+  constructor(what: string, remedy: string, options?: { cause?: unknown }) {
+    super(what, options);
+    this.name = 'OperatorError';
+    this.remedy = remedy;
+  }
+}

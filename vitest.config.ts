@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    exclude: ['test/lab/node_modules/**'],
+    globalSetup: ['test/database.ts'],
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    // Two cores, one shared PostgreSQL: more workers only wait for each other.
+    maxWorkers: 2,
+  },
+});
