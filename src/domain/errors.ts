@@ -42,7 +42,10 @@ export const errorCatalogue = {
     status: 406,
     meaning: 'The Accept header excludes the media type in which this path answers.',
   },
-  URI_TOO_LONG: { status: 414, meaning: 'The request line or its headers are longer than the service reads.' },
+  URI_TOO_LONG: {
+    status: 414,
+    meaning: 'The request line or its headers are longer than the service reads.',
+  },
   INTERNAL_SERVER_ERROR: {
     status: 500,
     meaning: 'The service failed. The request id finds the cause in its log.',

@@ -1,0 +1,175 @@
+/**
+ * Writes src/domain/networks-table.ts from the networks that the official client knows.
+ *
+ *   npm run networks               after raising the client's version in test/lab
+ *   npm run networks -- --check    writes nothing, fails when the table differs
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
+
+const target = new URL('../src/domain/networks-table.ts', import.meta.url);
+
+/** Networks whose name does not say, by the rules of `readableName`, what people call them. */
+const exceptions = {
+  'avalanche-subnet-dexalot-mainnet': 'Dexalot',
+  'avalanche-subnet-dexalot-testnet': 'Dexalot Testnet',
+  'avalanche-testnet-nexon': 'Nexon Testnet',
+  'bitcoin-merlin-mainnet': 'Merlin',
+  'cronos-testnet-zkevm-1': 'Cronos zkEVM Testnet',
+  'ethereum-mainnet-arbitrum-1': 'Arbitrum One',
+  'ethereum-mainnet-arbitrum-1-l3x-1': 'L3X',
+  'ethereum-mainnet-arbitrum-1-treasure-1': 'Treasure on Arbitrum',
+  'ethereum-testnet-sepolia-arbitrum-1-l3x-1': 'L3X Sepolia',
+  'ethereum-testnet-sepolia-arbitrum-1-treasure-1': 'Treasure on Arbitrum Sepolia',
+  'gate-chain-mainnet': 'GateChain',
+  'gate-chain-testnet-meteora': 'GateChain Meteora',
+  'gnosis_chain-testnet-chiado': 'Gnosis Chiado',
+  'pharos-atlantic-testnet': 'Pharos Atlantic',
+  'polkadot-testnet-astar-shibuya': 'Astar Shibuya',
+  'polkadot-testnet-centrifuge-altair': 'Centrifuge Altair',
+  'polkadot-testnet-darwinia-pangoro': 'Darwinia Pangoro',
+  'polkadot-testnet-moonbeam-moonbase': 'Moonbase Alpha',
+  'polygon-mainnet-katana': 'Katana',
+  'polygon-testnet-tatara': 'Katana Tatara',
+  'private-testnet-andesite': 'Private Testnet Andesite',
+  'private-testnet-granite': 'Private Testnet Granite',
+  'private-testnet-mica': 'Private Testnet Mica',
+  'private-testnet-obsidian': 'Private Testnet Obsidian',
+  'private-testnet-opala': 'Private Testnet Opala',
+  'tron-devnet-evm': 'TRON Devnet',
+  'tron-mainnet-evm': 'TRON',
+  'tron-testnet-nile-evm': 'TRON Nile',
+  'tron-testnet-shasta-evm': 'TRON Shasta',
+  'zero-g-testnet-galileo': '0G Galileo',
+};
+
+/** Words that are not spelled with one capital in front. */
+const spellings = {
+  '0g': '0G',
+  ab: 'AB',
+  adi: 'ADI',
+  apechain: 'ApeChain',
+  binance_smart_chain: 'BNB Chain',
+  bittorrent_chain: 'BitTorrent Chain',
+  bob: 'BOB',
+  bsquared: 'BSquared',
+  coinex_smart_chain: 'CoinEx Smart Chain',
+  dogeos: 'DogeOS',
+  dtcc: 'DTCC',
+  evm: 'EVM',
+  gnosis_chain: 'Gnosis Chain',
+  hashkey: 'HashKey',
+  megaeth: 'MegaETH',
+  near: 'NEAR',
+  neonlink: 'NeonLink',
+  neox: 'Neo X',
+  opbnb: 'opBNB',
+  qa: 'QA',
+  tac: 'TAC',
+  ton: 'TON',
+  wemix: 'WEMIX',
+  worldchain: 'World Chain',
+  xdc: 'XDC',
+  xlayer: 'X Layer',
+  zetachain: 'ZetaChain',
+  zkevm: 'zkEVM',
+  zklink_nova: 'zkLink Nova',
+  zksync: 'ZKsync',
+};
+
+const environments = new Set(['mainnet', 'testnet', 'devnet', 'localnet']);
+/** Chains under whose name the client lists the chains built on them. */
+const hosts = new Set(['ethereum', 'bitcoin', 'binance_smart_chain', 'polkadot', 'kusama']);
+const hostTestnets = new Set(['goerli', 'holesky', 'hoodi', 'sepolia']);
+
+/** `host-environment-chain-1`, `chain-environment` or `chain-environment-nickname`, as people say it. */
+function readableName(name) {
+  if (name in exceptions) return exceptions[name];
+
+  const words = name.replace(/-1$/, '').split('-');
+  const at = words.findIndex((word) => environments.has(word));
+  if (at === -1) return spelled(words);
+  const chain = words.slice(0, at);
+  const environment = words[at];
+  const rest = words.slice(at + 1);
+
+  const testnet = hostTestnets.has(rest[0]) ? rest.slice(0, 1) : [];
+  const built = rest.slice(testnet.length);
+  if (hosts.has(chain[0]) && built.length > 0) {
+    return spelled([
+      ...built,
+      ...(testnet.length > 0 || environment === 'mainnet' ? testnet : [environment]),
+    ]);
+  }
+  const isNumbered = /^\d+$/.test(rest[0] ?? '');
+  const needsEnvironment = environment !== 'mainnet' && (rest.length === 0 || isNumbered);
+  return spelled([...chain, ...(needsEnvironment ? [environment] : []), ...rest]);
+}
+
+function spelled(words) {
+  return words.map((word) => spellings[word] ?? word[0].toUpperCase() + word.slice(1)).join(' ');
+}
+
+function compareText(a, b) {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function officialClient() {
+  const lab = createRequire(new URL('../test/lab/package.json', import.meta.url));
+  try {
+    return pathToFileURL(lab.resolve('@chainlink/ccip-sdk')).href;
+  } catch {
+    console.error('The official client is not installed in test/lab. Run: npm run lab:install');
+    process.exit(1);
+  }
+}
+
+async function networkRows() {
+  const { SELECTORS } = await import(officialClient());
+  const networks = Object.entries(SELECTORS).map(([chainId, { selector, name, family }]) => ({
+    selector: String(selector),
+    // A few chains have no name; their chain id stands for it, as in Chainlink's own registry of selectors.
+    name: name || chainId,
+    chainId,
+    family,
+    displayName: name ? readableName(name) : `${family} chain ${chainId}`,
+  }));
+  // Successive generations of one testnet read the same; the chain id tells them apart.
+  const readings = networks.map((network) => network.displayName);
+  const isShared = (reading) => readings.indexOf(reading) !== readings.lastIndexOf(reading);
+  for (const network of networks) {
+    if (isShared(network.displayName)) network.displayName += ` (${network.chainId})`;
+  }
+  for (const key of ['selector', 'name', 'chainId', 'displayName']) {
+    const distinct = new Set(networks.map((network) => network[key]));
+    if (distinct.size !== networks.length) throw new Error(`Two networks have the same ${key}.`);
+  }
+  return networks.sort((a, b) => compareText(a.name, b.name));
+}
+
+function tableSource(networks) {
+  const quoted = (text) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+  const rows = networks.map(
+    ({ selector, name, chainId, family, displayName }) =>
+      `  [${[selector, name, chainId, family, displayName].map(quoted).join(', ')}],\n`,
+  );
+  return `// Generated from the official client in test/lab by \`npm run networks\`. Do not edit.
+import type { ChainFamily } from './addresses.ts';
+
+export const networksTable: readonly (readonly [
+  selector: string, name: string, chainId: string, family: ChainFamily, displayName: string,
+])[] = [
+${rows.join('')}];
+`;
+}
+
+const source = tableSource(await networkRows());
+if (!process.argv.includes('--check')) {
+  writeFileSync(target, source);
+} else if (readFileSync(target, 'utf8') !== source) {
+  console.error(
+    'src/domain/networks-table.ts is not what the client in test/lab knows. Run: npm run networks',
+  );
+  process.exit(1);
+}

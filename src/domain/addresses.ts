@@ -1,0 +1,274 @@
+/**
+ * Addresses and transaction hashes of every chain family.
+ *
+ * One account has many spellings: letter case, padding, base64 flavours. The store keeps and compares
+ * bytes; people see one canonical text. Nothing here needs Node, so that a browser can use it too.
+ */
+import { keccak_256 } from '@noble/hashes/sha3.js';
+import { base58, base64, hex } from '@scure/base';
+
+export const chainFamilies = ['EVM', 'SVM', 'APTOS', 'SUI', 'TON', 'CANTON'] as const;
+export type ChainFamily = (typeof chainFamilies)[number];
+
+/** Canonical bytes as lower-case hex without prefix: what the store keeps and compares. */
+export type BytesHex = string;
+
+/** One address or hash: `bytes` to compare, `text` to show. */
+export interface Spelling {
+  readonly bytes: BytesHex;
+  readonly text: string;
+}
+
+/** The longest spelling there is, a Canton party, has 255 characters. */
+const longestInput = 300;
+
+/**
+ * An address of a known family, or undefined when `text` cannot be one.
+ *
+ * Addresses that are numbers below 2^256 (all but TON's and Canton's parties) have 20 bytes where the
+ * number fits, else 32. So an EVM address, the same left-padded to 32 bytes, and the Move short form
+ * of the same number are one key.
+ *
+ * @example parseAddress('0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed', 'EVM')?.text // '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
+ */
+export function parseAddress(text: string, family: ChainFamily): Spelling | undefined {
+  return text.length > longestInput ? undefined : addressParsers[family](text);
+}
+
+/**
+ * Everything that an address of unknown family can mean: usually one, none when no family has such
+ * an address.
+ */
+export function addressBytes(text: string): readonly BytesHex[] {
+  return meaningsInAnyFamily(text, parseAddress);
+}
+
+/**
+ * A transaction hash of a known family, or undefined when `text` cannot be one.
+ *
+ * TON's composite `workchain:account:lt:hash` has the bytes of its hash alone, but keeps its text:
+ * the other parts are what a TON node needs to find the transaction.
+ */
+export function parseTransactionHash(text: string, family: ChainFamily): Spelling | undefined {
+  return text.length > longestInput ? undefined : transactionHashParsers[family](text);
+}
+
+/** Everything that a transaction hash of unknown family can mean; none when no family has such a hash. */
+export function transactionHashBytes(text: string): readonly BytesHex[] {
+  return meaningsInAnyFamily(text, parseTransactionHash);
+}
+
+function meaningsInAnyFamily(text: string, parse: typeof parseAddress): readonly BytesHex[] {
+  const meanings = new Set<BytesHex>();
+  for (const family of chainFamilies) {
+    const spelling = parse(text, family);
+    if (spelling) meanings.add(spelling.bytes);
+  }
+  return [...meanings];
+}
+
+type Parser = (text: string) => Spelling | undefined;
+
+const addressParsers: Record<ChainFamily, Parser> = {
+  EVM: parseEvmAddress,
+  SVM: parseSvmAddress,
+  APTOS: parseMoveAddress,
+  SUI: parseMoveAddress,
+  TON: parseTonAddress,
+  CANTON: parseCantonAddress,
+};
+
+const transactionHashParsers: Record<ChainFamily, Parser> = {
+  EVM: parsePrefixedHash,
+  SVM: (text) => spellingIf(decodeBase58(text, 64), text),
+  APTOS: parsePrefixedHash,
+  SUI: parseSuiDigest,
+  TON: parseTonHash,
+  CANTON: parseCantonUpdateId,
+};
+
+// ---- Numbers below 2^256
+
+const twelveZeroBytes = '0'.repeat(24);
+
+/** Lower-case digits, at most 64, to 20 bytes where the number fits, else 32. */
+function numberBytes(digits: string): BytesHex {
+  const padded = digits.padStart(64, '0');
+  return padded.startsWith(twelveZeroBytes) ? padded.slice(24) : padded;
+}
+
+// A wrong mixed-case checksum is accepted: people paste what old tools printed.
+const evmAddress = /^0[xX](?:0{24})?[0-9a-fA-F]{40}$/;
+
+function parseEvmAddress(text: string): Spelling | undefined {
+  return evmAddress.test(text) ? checksummed(text.slice(-40).toLowerCase()) : undefined;
+}
+
+// Importing asks for the same few contracts again and again, and keccak is most of the cost. Clearing a full
+// cache, rather than evicting, is enough: the busy contracts are back at once.
+const checksumCache = new Map<BytesHex, Spelling>();
+const checksumCacheLimit = 10_000;
+
+/** The EIP-55 spelling of 40 lower-case digits. */
+function checksummed(digits: BytesHex): Spelling {
+  const known = checksumCache.get(digits);
+  if (known) return known;
+
+  const characters = new Uint8Array(40);
+  for (let i = 0; i < 40; i++) characters[i] = digits.charCodeAt(i);
+  const hash = keccak_256(characters);
+  for (let i = 0; i < 40; i++) {
+    const character = characters[i] ?? 0;
+    const nibble = ((hash[i >> 1] ?? 0) >> (i & 1 ? 0 : 4)) & 0xf;
+    const isLetter = character >= 0x61;
+    if (isLetter && nibble >= 8) characters[i] = character - 0x20;
+  }
+  // Both strings are made anew: `digits` may be a slice that holds a whole chunk of an import in memory.
+  const upperAndLower = String.fromCharCode(...characters);
+  const spelling = { bytes: upperAndLower.toLowerCase(), text: `0x${upperAndLower}` };
+
+  if (checksumCache.size >= checksumCacheLimit) checksumCache.clear();
+  checksumCache.set(spelling.bytes, spelling);
+  return spelling;
+}
+
+function parseSvmAddress(text: string): Spelling | undefined {
+  const bytes = decodeBase58(text, 32);
+  return bytes === undefined ? undefined : { bytes: numberBytes(bytes), text };
+}
+
+// Aptos and Sui name modules and coin types by an address and one or two Move identifiers: `0x2::sui::SUI`.
+const moveAddress = /^0[xX]([0-9a-fA-F]{1,64})((?:::[A-Za-z_][A-Za-z0-9_]*){0,2})$/;
+
+function parseMoveAddress(text: string): Spelling | undefined {
+  const [, number = '', path = ''] = moveAddress.exec(text) ?? [];
+  if (number === '') return undefined;
+  const digits = number.toLowerCase().padStart(64, '0');
+  const canonical = `0x${digits}${path}`;
+  return { bytes: path === '' ? numberBytes(digits) : asciiBytes(canonical), text: canonical };
+}
+
+// ---- TON
+
+const tonRawAddress = /^(0|-?[1-9]\d{0,9}):([0-9a-fA-F]{64})$/;
+const tonFriendlyAddress = /^[A-Za-z0-9+/_-]{48}$/;
+const tonTestOnlyFlag = 0x80;
+const tonTags: ReadonlySet<number> = new Set([0x11, 0x51]);
+
+function parseTonAddress(text: string): Spelling | undefined {
+  const raw = tonRawAddress.exec(text);
+  if (raw?.[1] !== undefined && raw[2] !== undefined) return tonAddress(Number(raw[1]), raw[2].toLowerCase());
+
+  // 48 characters: tag, workchain (signed byte), 32 bytes of hash, CRC over all of these.
+  const bytes = tonFriendlyAddress.test(text) ? decodeBase64(text, 36) : undefined;
+  if (!bytes || crc16(bytes) !== 0) return undefined;
+  const [tag = 0, workchain = 0] = bytes;
+  if (!tonTags.has(tag & ~tonTestOnlyFlag)) return undefined;
+  return tonAddress((workchain << 24) >> 24, hex.encode(bytes.subarray(2, 34)));
+}
+
+function tonAddress(workchain: number, hash: BytesHex): Spelling | undefined {
+  const isInt32 = (workchain | 0) === workchain;
+  if (!isInt32) return undefined;
+  return {
+    bytes: (workchain >>> 0).toString(16).padStart(8, '0') + hash,
+    text: `${workchain}:${hash}`,
+  };
+}
+
+/** CRC-16/XMODEM. Over a message followed by its own checksum it is 0. */
+function crc16(bytes: Uint8Array): number {
+  let crc = 0;
+  for (const byte of bytes) {
+    crc ^= byte << 8;
+    for (let bit = 0; bit < 8; bit++) crc = crc & 0x8000 ? ((crc << 1) ^ 0x1021) & 0xffff : crc << 1;
+  }
+  return crc;
+}
+
+const tonCompositeHash = /^(?:0|-?[1-9]\d{0,9}):[0-9a-fA-F]{64}:\d{1,20}:([0-9a-fA-F]{64})$/;
+const tonHexHash = /^(?:0[xX])?([0-9a-fA-F]{64})$/;
+
+function parseTonHash(text: string): Spelling | undefined {
+  const composite = tonCompositeHash.exec(text)?.[1];
+  if (composite !== undefined) return { bytes: composite.toLowerCase(), text: text.toLowerCase() };
+  const bytes = tonHexHash.exec(text)?.[1]?.toLowerCase() ?? decodeBase64Hash(text);
+  return spellingIf(bytes, bytes);
+}
+
+// ---- Canton
+
+const cantonParty = /^([A-Za-z0-9:_ -]{1,185}::)(1220[0-9a-fA-F]{64})$/;
+
+function parseCantonAddress(text: string): Spelling | undefined {
+  const [, name, fingerprint] = cantonParty.exec(text) ?? [];
+  if (name !== undefined && fingerprint !== undefined) {
+    // Letter case matters in the name, not in the hex after it.
+    const canonical = name + fingerprint.toLowerCase();
+    return { bytes: asciiBytes(canonical), text: canonical };
+  }
+  const contract = parsePrefixedHash(text);
+  return contract && { bytes: numberBytes(contract.bytes), text: contract.text };
+}
+
+const cantonMultihash = /^1220[0-9a-fA-F]{64}$/;
+
+function parseCantonUpdateId(text: string): Spelling | undefined {
+  if (cantonMultihash.test(text)) return { bytes: text.toLowerCase(), text: text.toLowerCase() };
+  const bytes = decodeBase64Hash(text);
+  return parsePrefixedHash(text) ?? spellingIf(bytes, `0x${bytes}`);
+}
+
+// ---- Hashes and encodings that families share
+
+const prefixedHash = /^0[xX][0-9a-fA-F]{64}$/;
+
+function parsePrefixedHash(text: string): Spelling | undefined {
+  if (!prefixedHash.test(text)) return undefined;
+  const bytes = text.slice(2).toLowerCase();
+  return { bytes, text: `0x${bytes}` };
+}
+
+function parseSuiDigest(text: string): Spelling | undefined {
+  const prefixed = parsePrefixedHash(text);
+  if (prefixed) return { bytes: prefixed.bytes, text: base58.encode(hex.decode(prefixed.bytes)) };
+  return spellingIf(decodeBase58(text, 32), text);
+}
+
+function spellingIf(bytes: BytesHex | undefined, text: string | undefined): Spelling | undefined {
+  return bytes === undefined || text === undefined ? undefined : { bytes, text };
+}
+
+// The bounds are those of 32 zero bytes and of 64 bytes 0xff. They keep the quadratic decoding short.
+const base58Text = /^[1-9A-HJ-NP-Za-km-z]{32,88}$/;
+
+/** Base58 of exactly `length` bytes. It has one spelling only, so the text is canonical as it stands. */
+function decodeBase58(text: string, length: 32 | 64): BytesHex | undefined {
+  if (!base58Text.test(text)) return undefined;
+  const bytes = base58.decode(text);
+  return bytes.length === length ? hex.encode(bytes) : undefined;
+}
+
+/** Base64 or base64url, padded, of exactly `length` bytes. */
+function decodeBase64(text: string, length: number): Uint8Array | undefined {
+  try {
+    const bytes = base64.decode(text.replaceAll('-', '+').replaceAll('_', '/'));
+    return bytes.length === length ? bytes : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const base64Hash = /^[A-Za-z0-9+/_-]{43}=$/;
+
+function decodeBase64Hash(text: string): BytesHex | undefined {
+  const bytes = base64Hash.test(text) ? decodeBase64(text, 32) : undefined;
+  return bytes && hex.encode(bytes);
+}
+
+/** UTF-8 of text that is known to be ASCII. */
+function asciiBytes(text: string): BytesHex {
+  let bytes = '';
+  for (let i = 0; i < text.length; i++) bytes += text.charCodeAt(i).toString(16).padStart(2, '0');
+  return bytes;
+}

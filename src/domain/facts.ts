@@ -1,0 +1,103 @@
+/**
+ * Facts: what a source observed. A message is the fold of its facts and nothing else.
+ *
+ * Facts of a chain say where they were seen, so that a reorganisation can take back exactly those of the
+ * orphaned blocks. A Snapshot is a whole record that somebody else folded (an import); it has no place on
+ * a chain and is never taken back.
+ */
+import type { Message } from './message.ts';
+
+/** Where and when a chain said something. */
+export interface Observation {
+  /** Chain selector of the network that was observed. */
+  readonly network: string;
+  readonly blockNumber: number;
+  /** As the chain spells it; the key by which a reorganisation takes facts back. */
+  readonly blockHash: string;
+  /** Null where no transaction stands behind it (finality is reached, not sent). */
+  readonly transactionHash: string | null;
+  readonly logIndex: number | null;
+  /** ISO 8601 time of the block. */
+  readonly at: string;
+}
+
+/** The fields that derive from later facts and so cannot be part of what was sent. */
+export type OutcomeField =
+  | 'status'
+  | 'receiptTransactionHash'
+  | 'receiptTimestamp'
+  | 'deliveryTime'
+  | 'readyForManualExecution';
+
+export type SentMessage = Omit<Message, OutcomeField>;
+
+/** A lane as its on-ramp numbers it. */
+export interface Lane {
+  readonly sourceChainSelector: string;
+  readonly destChainSelector: string;
+  readonly onramp: string;
+}
+
+export interface Sent {
+  readonly kind: 'Sent';
+  readonly message: SentMessage;
+  readonly seen: Observation;
+}
+
+export interface SourceFinalized {
+  readonly kind: 'SourceFinalized';
+  readonly messageId: string;
+  readonly seen: Observation;
+}
+
+/** A verifier has verified the message; known off chain or from the execution's calldata. */
+export interface VerifierCompleted {
+  readonly kind: 'VerifierCompleted';
+  readonly messageId: string;
+  /** The verifier's `sourceAddress` in the record. */
+  readonly verifier: string;
+  readonly data: string;
+  readonly seen: Observation;
+}
+
+/** The lane's threshold for permissionless execution has passed since the commit. */
+export interface ManualExecutionOpened {
+  readonly kind: 'ManualExecutionOpened';
+  readonly messageId: string;
+  readonly seen: Observation;
+}
+
+export interface Executed {
+  readonly kind: 'Executed';
+  readonly messageId: string;
+  readonly success: boolean;
+  readonly seen: Observation;
+}
+
+/** A merkle root over a run of sequence numbers (both ends included) was committed or blessed. */
+export interface RangeFact {
+  readonly kind: 'Committed' | 'Blessed';
+  readonly lane: Lane;
+  readonly fromSequenceNumber: string;
+  readonly toSequenceNumber: string;
+  readonly merkleRoot: string;
+  readonly seen: Observation;
+}
+
+export interface Snapshot {
+  readonly kind: 'Snapshot';
+  readonly message: Message;
+}
+
+/** A fact about one message that a chain told. */
+export type ChainFact = Sent | SourceFinalized | VerifierCompleted | ManualExecutionOpened | Executed;
+export type Fact = ChainFact | RangeFact | Snapshot;
+
+export function isRangeFact(fact: Fact): fact is RangeFact {
+  return fact.kind === 'Committed' || fact.kind === 'Blessed';
+}
+
+/** The message a fact speaks of; range facts speak of a run of them. */
+export function factMessageId(fact: ChainFact | Snapshot): string {
+  return fact.kind === 'Sent' || fact.kind === 'Snapshot' ? fact.message.messageId : fact.messageId;
+}

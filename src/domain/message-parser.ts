@@ -1,0 +1,404 @@
+/**
+ * From unknown JSON to a canonical Message, or to the list of everything that is wrong with it.
+ *
+ * One deep walk: it checks each rule of the record, brings addresses, hashes, numbers and times to their one
+ * canonical spelling, and names each problem by its JSON path. Members that the record does not have are
+ * left out and reported, so that a richer source can be imported without a silent loss.
+ */
+import { type ChainFamily, chainFamilies, parseAddress, parseTransactionHash } from './addresses.ts';
+import { statuses } from './lifecycle.ts';
+import type { Fees, Message, NetworkInfo, TokenAmount, Verifier, Verifiers } from './message.ts';
+import { networkBySelector } from './networks.ts';
+import { parseTime } from './time.ts';
+
+export interface RecordProblem {
+  /** JSON path, such as `$.tokenAmounts[0].amount`. */
+  readonly path: string;
+  readonly problem: string;
+}
+
+export type ParsedMessage =
+  | { readonly ok: true; readonly message: Message; readonly ignored: readonly string[] }
+  | { readonly ok: false; readonly problems: readonly RecordProblem[] };
+
+/**
+ * @example
+ * const parsed = parseMessage(JSON.parse(line));
+ * if (!parsed.ok) for (const { path, problem } of parsed.problems) console.error(path, problem);
+ */
+export function parseMessage(value: unknown): ParsedMessage {
+  const report: Report = { problems: [], ignored: [] };
+  const message = readMessage(value, report);
+  return report.problems.length === 0 && message
+    ? { ok: true, message, ignored: report.ignored }
+    : { ok: false, problems: report.problems };
+}
+
+interface Report {
+  readonly problems: RecordProblem[];
+  readonly ignored: string[];
+}
+
+const UINT64_MAX = 2n ** 64n - 1n;
+const UINT256_MAX = 2n ** 256n - 1n;
+const MAX_TEXT = 1_000;
+const MAX_BLOB = 2_000_000;
+
+/**
+ * The members of one JSON object, read one at a time. What fails is reported once and answered with a
+ * harmless stand-in, so that the walk goes on and finds the rest; the record is then never used.
+ */
+class Members {
+  readonly path: string;
+  readonly report: Report;
+  private readonly members: Readonly<Record<string, unknown>>;
+  private readonly known = new Set<string>();
+
+  constructor(members: Readonly<Record<string, unknown>>, path: string, report: Report) {
+    this.members = members;
+    this.path = path;
+    this.report = report;
+  }
+
+  at(key: string): string {
+    return `${this.path}.${key}`;
+  }
+
+  problem(key: string, problem: string): void {
+    this.report.problems.push({ path: this.at(key), problem });
+  }
+
+  has(key: string): boolean {
+    return Object.hasOwn(this.members, key) && this.members[key] !== undefined;
+  }
+
+  raw(key: string): unknown {
+    this.known.add(key);
+    return Object.hasOwn(this.members, key) ? this.members[key] : undefined;
+  }
+
+  /** The value, or undefined after a report that it is missing. */
+  private required(key: string, what: string): unknown {
+    const value = this.raw(key);
+    if (value === undefined) this.problem(key, `is missing; it must be ${what}`);
+    else if (value === null) this.problem(key, `is null; it must be ${what}`);
+    return value ?? undefined;
+  }
+
+  private wrong(key: string, value: unknown, what: string): void {
+    this.problem(key, `is ${describe(value)}; it must be ${what}`);
+  }
+
+  /** `null` for a nullable member that is null or absent, otherwise what `read` makes of it. */
+  nullable<T>(key: string, read: () => T): T | null {
+    const value = this.raw(key);
+    return value === undefined || value === null ? null : read();
+  }
+
+  text(key: string, what: string, accepts?: (text: string) => boolean, maxLength = MAX_TEXT): string {
+    const value = this.required(key, what);
+    if (value === undefined) return '';
+    if (typeof value !== 'string' || value.length > maxLength || (accepts && !accepts(value))) {
+      this.wrong(key, value, what);
+      return '';
+    }
+    return value;
+  }
+
+  /** A decimal string without leading zeros. */
+  decimal(key: string, max: bigint, what: string, min = 0n): string {
+    const accepts = (text: string) => {
+      if (!/^[0-9]{1,100}$/.test(text)) return false;
+      if (text.length <= 15) return Number(text) >= Number(min);
+      const number = BigInt(text);
+      return number >= min && number <= max;
+    };
+    const text = this.text(key, what, accepts);
+    return text.startsWith('0') && text.length > 1 ? text.replace(/^0+(?=.)/, '') : text;
+  }
+
+  integer(key: string, what: string, min = 0): number {
+    const value = this.required(key, what);
+    if (value === undefined) return 0;
+    if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < min) {
+      this.wrong(key, value, what);
+      return 0;
+    }
+    return value === 0 ? 0 : value;
+  }
+
+  boolean(key: string): boolean {
+    const value = this.required(key, 'true or false');
+    if (value !== undefined && typeof value !== 'boolean') this.wrong(key, value, 'true or false');
+    return value === true;
+  }
+
+  enumerated<T extends string>(key: string, values: readonly T[]): T {
+    const what = `one of ${values.join(', ')}`;
+    return this.text(key, what, (text) => (values as readonly string[]).includes(text)) as T;
+  }
+
+  time(key: string): string {
+    const text = this.text(key, 'an ISO 8601 date-time with a time zone', (t) => !Number.isNaN(parseTime(t)));
+    return text === '' ? '' : new Date(parseTime(text)).toISOString();
+  }
+
+  hex(key: string): string {
+    const what = 'hexadecimal bytes: 0x and an even number of digits';
+    return this.text(key, what, (text) => /^0x([0-9a-fA-F]{2})*$/.test(text), MAX_BLOB).toLowerCase();
+  }
+
+  address(key: string, ...families: readonly (ChainFamily | undefined)[]): string {
+    return this.spelled(key, 'address', parseAddress, families);
+  }
+
+  transactionHash(key: string, family: ChainFamily | undefined): string {
+    return this.spelled(key, 'transaction hash', parseTransactionHash, [family]);
+  }
+
+  private spelled(
+    key: string,
+    noun: string,
+    parse: typeof parseAddress,
+    families: readonly (ChainFamily | undefined)[],
+  ): string {
+    const known = families.filter((family) => family !== undefined);
+    const what = `${known[0] === 'EVM' || known[0] === 'APTOS' ? 'an' : 'a'} ${[...new Set(known)].join(' or ')} ${noun}`;
+    const value = this.required(key, what);
+    if (value === undefined) return '';
+    if (typeof value === 'string') {
+      // Without a family (its own problem, reported where it stands) nothing can be said about spelling.
+      if (known.length === 0) return '';
+      for (const family of known) {
+        const spelling = parse(value, family);
+        if (spelling) return spelling.text;
+      }
+    }
+    this.wrong(key, value, what);
+    return '';
+  }
+
+  object<T>(key: string, read: (members: Members) => T): T | undefined {
+    const value = this.required(key, 'an object');
+    if (value === undefined) return undefined;
+    return readObject(value, this.at(key), this.report, read);
+  }
+
+  array<T>(key: string, read: (element: unknown, path: string) => T | undefined): T[] {
+    const value = this.required(key, 'an array');
+    if (value === undefined) return [];
+    if (!Array.isArray(value)) {
+      this.wrong(key, value, 'an array');
+      return [];
+    }
+    return value.flatMap((element, index) => read(element, `${this.at(key)}[${index}]`) ?? []);
+  }
+
+  reportUnknown(): void {
+    for (const key of Object.keys(this.members)) {
+      if (!this.known.has(key)) this.report.ignored.push(this.at(key).replace(/\[\d+\]/g, '[]'));
+    }
+  }
+}
+
+function readObject<T>(
+  value: unknown,
+  path: string,
+  report: Report,
+  read: (members: Members) => T,
+): T | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    report.problems.push({ path, problem: `is ${describe(value)}; it must be an object` });
+    return undefined;
+  }
+  const members = new Members(value as Record<string, unknown>, path, report);
+  const result = read(members);
+  members.reportUnknown();
+  return result;
+}
+
+function readMessage(value: unknown, report: Report): Message | undefined {
+  return readObject(value, '$', report, (m) => {
+    const sourceNetworkInfo = readNetwork(m, 'sourceNetworkInfo');
+    const destNetworkInfo = readNetwork(m, 'destNetworkInfo');
+    const source = sourceNetworkInfo?.chainFamily;
+    const dest = destNetworkInfo?.chainFamily;
+    const message = {
+      messageId: m
+        .text('messageId', '0x and 64 hexadecimal digits', (text) => /^0x[0-9a-fA-F]{64}$/.test(text))
+        .toLowerCase(),
+      origin: m.address('origin', source),
+      sender: m.address('sender', source),
+      receiver: m.address('receiver', dest),
+      status: m.enumerated('status', statuses),
+      sourceNetworkInfo,
+      destNetworkInfo,
+      sendTransactionHash: m.transactionHash('sendTransactionHash', source),
+      sendTimestamp: m.time('sendTimestamp'),
+      nonce: m.nullable('nonce', () =>
+        m.decimal('nonce', UINT64_MAX, 'an unsigned 64-bit integer as a string'),
+      ),
+      sequenceNumber: m.decimal('sequenceNumber', UINT64_MAX, 'an unsigned 64-bit integer as a string'),
+      onramp: m.address('onramp', source),
+      routerAddress: m.nullable('routerAddress', () => m.address('routerAddress', source)),
+      sendBlockNumber: m.integer('sendBlockNumber', 'a non-negative integer'),
+      sendLogIndex: m.integer('sendLogIndex', 'a non-negative integer'),
+      receiptTransactionHash: m.nullable('receiptTransactionHash', () =>
+        m.transactionHash('receiptTransactionHash', dest),
+      ),
+      receiptTimestamp: m.nullable('receiptTimestamp', () => m.time('receiptTimestamp')),
+      deliveryTime: m.nullable('deliveryTime', () =>
+        m.integer('deliveryTime', 'an integer of milliseconds', Number.MIN_SAFE_INTEGER),
+      ),
+      data: m.nullable('data', () => m.hex('data')),
+      tokenAmounts: m.array('tokenAmounts', (element, path) =>
+        readObject(element, path, report, (token) => readTokenAmount(token, source, dest)),
+      ),
+      extraArgs: m.object('extraArgs', (args) => readExtraArgs(args, dest)),
+      readyForManualExecution: m.boolean('readyForManualExecution'),
+      version: m.nullable('version', () =>
+        m.text('version', 'a dotted version such as 1.6.0', (text) =>
+          /^\d+(\.\d+)+([-+][\w.+-]+)?$/.test(text),
+        ),
+      ),
+      finality: m.integer('finality', 'a non-negative integer'),
+      verifiers: m.nullable('verifiers', () =>
+        m.object('verifiers', (verifiers) => readVerifiers(verifiers, source, dest)),
+      ),
+      executor: m.nullable('executor', () =>
+        m.object('executor', (executor) => ({ address: executor.address('address', source, dest) })),
+      ),
+      fees: m.object('fees', (fees) => readFees(fees, source)),
+    };
+    // Parts that could not be read are undefined only where a problem has been reported.
+    return message as Message;
+  });
+}
+
+function readNetwork(message: Members, key: string): NetworkInfo | undefined {
+  return message.object(key, (m) => {
+    const name = m.text('name', 'a non-empty name', (text) => text !== '');
+    const chainSelector = m.decimal('chainSelector', UINT64_MAX, 'an unsigned 64-bit integer as a string');
+    const chainId = m.text('chainId', 'a non-empty string', (text) => text !== '');
+    const chainFamily = m.enumerated('chainFamily', chainFamilies);
+    const known = networkBySelector(chainSelector);
+    if (known && chainFamily && known.family !== chainFamily) {
+      m.problem(
+        'chainFamily',
+        `is ${chainFamily}; selector ${chainSelector} is ${known.name}, an ${known.family} network`,
+      );
+    }
+    const displayName = m.nullable('displayName', () => m.text('displayName', 'a string or null'));
+    return {
+      name,
+      chainSelector,
+      chainId,
+      chainFamily: chainFamily || undefined,
+      displayName: displayName ?? known?.displayName ?? null,
+    } as NetworkInfo;
+  });
+}
+
+function readTokenAmount(
+  m: Members,
+  source: ChainFamily | undefined,
+  dest: ChainFamily | undefined,
+): TokenAmount {
+  return {
+    sourceTokenAddress: m.address('sourceTokenAddress', source),
+    destTokenAddress: m.address('destTokenAddress', dest),
+    sourcePoolAddress: m.address('sourcePoolAddress', source),
+    amount: m.decimal('amount', UINT256_MAX, 'a positive integer below 2^256 as a string', 1n),
+    extraData: m.nullable('extraData', () => m.text('extraData', 'a string', undefined, MAX_BLOB)),
+    destGasAmount: m.nullable('destGasAmount', () =>
+      m.decimal('destGasAmount', UINT256_MAX, 'an unsigned integer as a string'),
+    ),
+  };
+}
+
+function readExtraArgs(m: Members, dest: ChainFamily | undefined): Message['extraArgs'] {
+  if (m.has('computeUnits')) {
+    return {
+      computeUnits: m.integer('computeUnits', 'a non-negative integer'),
+      accountIsWritableBitmap: m.text('accountIsWritableBitmap', 'a string'),
+      allowOutOfOrderExecution: m.boolean('allowOutOfOrderExecution'),
+      tokenReceiver: m.address('tokenReceiver', dest),
+      accounts: m.array('accounts', (element, path) => {
+        const account = typeof element === 'string' && dest ? parseAddress(element, dest) : undefined;
+        if (!account)
+          m.report.problems.push({ path, problem: `is ${describe(element)}; it must be an address` });
+        return account?.text;
+      }),
+    };
+  }
+  return {
+    gasLimit: m.decimal('gasLimit', UINT256_MAX, 'an unsigned integer as a string (or give computeUnits)'),
+    allowOutOfOrderExecution: m.boolean('allowOutOfOrderExecution'),
+  };
+}
+
+function readVerifiers(
+  m: Members,
+  source: ChainFamily | undefined,
+  dest: ChainFamily | undefined,
+): Verifiers {
+  return {
+    items: m.array('items', (element, path) =>
+      readObject(element, path, m.report, (item) => readVerifier(item, source, dest)),
+    ),
+    optionalThreshold: m.integer('optionalThreshold', 'a non-negative integer'),
+  };
+}
+
+function readVerifier(m: Members, source: ChainFamily | undefined, dest: ChainFamily | undefined): Verifier {
+  const status = m.enumerated('status', ['PENDING', 'COMPLETED']);
+  const verification =
+    m.nullable('verification', () =>
+      m.object('verification', (v) => ({ data: v.hex('data'), timestamp: v.time('timestamp') })),
+    ) ?? null;
+  if (status === 'COMPLETED' && verification === null) {
+    m.problem('verification', 'is null; a COMPLETED verifier has verification data and a timestamp');
+  }
+  if (status === 'PENDING' && verification !== null) {
+    m.problem('verification', 'is an object; it must be null while the verifier is PENDING');
+  }
+  const metadata = m.object('metadata', (meta) => ({
+    name: meta.text('name', 'a string'),
+    ...(meta.has('logoUrl') && { logoUrl: meta.text('logoUrl', 'a URI', (text) => URL.canParse(text)) }),
+  }));
+  return {
+    sourceAddress: m.address('sourceAddress', source),
+    destAddress: m.address('destAddress', dest),
+    metadata: metadata ?? { name: '' },
+    isRequired: m.boolean('isRequired'),
+    status,
+    verification,
+  };
+}
+
+function readFees(m: Members, source: ChainFamily | undefined): Fees {
+  const details = m.object('fixedFeesDetails', (d) => ({
+    tokenAddress: d.address('tokenAddress', source),
+    totalAmount: d.decimal('totalAmount', UINT256_MAX, 'an unsigned integer below 2^256 as a string'),
+    ...(d.has('items') && {
+      items: d.array('items', (element, path) =>
+        readObject(element, path, m.report, (item) => ({
+          contractAddress: item.address('contractAddress', source),
+          feeType: item.enumerated('feeType', ['VERIFIER', 'EXECUTOR', 'TOKEN_POOL', 'NETWORK']),
+          amount: item.decimal('amount', UINT256_MAX, 'an unsigned integer below 2^256 as a string'),
+        })),
+      ),
+    }),
+  }));
+  return { fixedFeesDetails: details ?? { tokenAddress: '', totalAmount: '0' } };
+}
+
+/** What stands there, short and safe to print. */
+function describe(value: unknown): string {
+  if (value === undefined) return 'missing';
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  if (typeof value === 'object') return 'an object';
+  const text = JSON.stringify(value);
+  return text.length > 80 ? `${text.slice(0, 77)}…` : text;
+}

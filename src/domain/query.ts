@@ -1,0 +1,55 @@
+/** A search as a value: what is asked for, how much of it, and where the page begins. */
+import type { BytesHex } from './addresses.ts';
+import type { Status } from './lifecycle.ts';
+
+export const DEFAULT_LIMIT = 20;
+export const MAX_LIMIT = 1000;
+export const MAX_MESSAGE_IDS = 100;
+export const MAX_Q_TERMS = 10;
+
+/** One term of `q`: every way in which the text can be read. */
+export interface QTerm {
+  readonly addresses: readonly BytesHex[];
+  readonly hashes: readonly BytesHex[];
+  readonly messageId: BytesHex | null;
+}
+
+/**
+ * What a search asks for; absent means unrestricted, and everything present must hold. Addresses and hashes
+ * are lists because a text without a network can, rarely, mean two things.
+ */
+export interface Filters {
+  readonly sender?: readonly BytesHex[];
+  readonly receiver?: readonly BytesHex[];
+  readonly sourceChainSelector?: string;
+  readonly destChainSelector?: string;
+  readonly readyForManualExecOnly?: true;
+  readonly sourceTransactionHash?: readonly BytesHex[];
+  readonly status?: readonly Status[];
+  /** Milliseconds since 1970, included. */
+  readonly sentAfter?: number;
+  /** Milliseconds since 1970, excluded. */
+  readonly sentBefore?: number;
+  readonly address?: readonly BytesHex[];
+  readonly sourceTokenAddress?: readonly BytesHex[];
+  readonly destTransactionHash?: readonly BytesHex[];
+  readonly messageId?: readonly BytesHex[];
+  readonly q?: readonly QTerm[];
+}
+
+/** The whole record, or just the nine fields that tell messages apart. */
+export type View = 'full' | 'summary';
+
+/** Where a page ends: the order's whole key, so that the next page starts exactly behind it. */
+export interface PageKey {
+  /** Milliseconds since 1970. */
+  readonly sentAt: number;
+  readonly messageId: BytesHex;
+}
+
+export interface SearchQuery {
+  readonly filters: Filters;
+  readonly view: View;
+  readonly limit: number;
+  readonly after: PageKey | null;
+}

@@ -1,0 +1,319 @@
+/**
+ * The parameters of `GET /messages`, each declared once.
+ *
+ * A parameter's entry in `filterParameters` is all that parsing, the CLI's flags, the OpenAPI document and
+ * the unknown-parameter hint know of it.
+ */
+import { addressBytes, type BytesHex, transactionHashBytes } from './addresses.ts';
+import { decodeCursor } from './cursor.ts';
+import { ApiError, type ParameterProblem } from './errors.ts';
+import { type Status, statuses } from './lifecycle.ts';
+import { nearestName } from './nearest-name.ts';
+import {
+  DEFAULT_LIMIT,
+  type Filters,
+  MAX_LIMIT,
+  MAX_MESSAGE_IDS,
+  MAX_Q_TERMS,
+  type QTerm,
+  type SearchQuery,
+  type View,
+} from './query.ts';
+import { parseTime } from './time.ts';
+
+/** A value that the parameter does not take; the message says what it does. */
+class Refusal extends Error {}
+
+export interface FilterParameter {
+  readonly description: string;
+  readonly example: string;
+  /** Adds to the filters what `text` means; throws a Refusal that says what the parameter takes. */
+  readonly parse: (text: string) => Filters;
+}
+
+export const filterParameters = {
+  sender: {
+    description: 'Sender on the source chain, in any spelling of its family.',
+    example: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
+    parse: (text) => ({ sender: address(text) }),
+  },
+  receiver: {
+    description: 'Receiver on the destination chain, in any spelling of its family.',
+    example: '7EcDhSYGxXyscszYEp35KHN8vvw3svAuLKTzXwCFLtV',
+    parse: (text) => ({ receiver: address(text) }),
+  },
+  sourceChainSelector: {
+    description: 'Chain selector of the source network.',
+    example: '16015286601757825753',
+    parse: (text) => ({ sourceChainSelector: selector(text) }),
+  },
+  destChainSelector: {
+    description: 'Chain selector of the destination network.',
+    example: '14767482510784806043',
+    parse: (text) => ({ destChainSelector: selector(text) }),
+  },
+  readyForManualExecOnly: {
+    description: '`true` keeps only messages that are ready for manual execution; `false` keeps all.',
+    example: 'true',
+    parse: (text) => {
+      if (text !== 'true' && text !== 'false') throw new Refusal('takes true or false');
+      return text === 'true' ? { readyForManualExecOnly: true } : {};
+    },
+  },
+  sourceTransactionHash: {
+    description: 'Transaction that sent the message.',
+    example: '0x3cbe9b32e0a1c5a1e0a6e0e3a2f3c5d17d8f9a0b1c2d3e4f5061728394a5b6c7',
+    parse: (text) => ({ sourceTransactionHash: transactionHash(text) }),
+  },
+  status: {
+    description: `One status or several, separated by commas: ${statuses.join(', ')}.`,
+    example: 'COMMITTED,BLESSED',
+    parse: (text) => ({ status: statusList(text) }),
+  },
+  sentAfter: {
+    description: 'Sent at this time or later (ISO 8601 with a time zone).',
+    example: '2026-01-01T00:00:00Z',
+    parse: (text) => ({ sentAfter: time(text) }),
+  },
+  sentBefore: {
+    description: 'Sent before this time (ISO 8601 with a time zone).',
+    example: '2026-02-01T00:00:00Z',
+    parse: (text) => ({ sentBefore: time(text) }),
+  },
+  address: {
+    description: 'Sender, receiver or origin, in any spelling of its family.',
+    example: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
+    parse: (text) => ({ address: address(text) }),
+  },
+  sourceTokenAddress: {
+    description: 'A token that the message transfers, by its address on the source chain.',
+    example: '0x779877A7B0D9E8603169DdbD7836e478b4624789',
+    parse: (text) => ({ sourceTokenAddress: address(text) }),
+  },
+  destTransactionHash: {
+    description: 'Transaction that executed the message on the destination chain.',
+    example: '0x8d1f0a6f5a1ce3f2b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b',
+    parse: (text) => ({ destTransactionHash: transactionHash(text) }),
+  },
+  messageId: {
+    description: `One message id or several, separated by commas, at most ${MAX_MESSAGE_IDS}.`,
+    example: '0x9f1b0f2f3a4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6',
+    parse: (text) => ({ messageId: messageIdList(text) }),
+  },
+  q: {
+    description:
+      'Terms separated by commas, all of which must match: a source or destination token, a source pool, ' +
+      'a transaction hash of either side, a message id, a sender or a receiver.',
+    example: '0x779877A7B0D9E8603169DdbD7836e478b4624789',
+    parse: (text) => ({ q: terms(text) }),
+  },
+} satisfies Record<string, FilterParameter>;
+
+export type FilterName = keyof typeof filterParameters;
+export const filterNames = Object.keys(filterParameters) as readonly FilterName[];
+export const searchParameterNames = [...filterNames, 'cursor', 'limit', 'view'] as const;
+
+/** Parameters as they came, in order and with repetitions. */
+export type RawParameters = readonly (readonly [name: string, value: string])[];
+
+/**
+ * The query that the parameters of a search ask for. Throws an ApiError that names every parameter that
+ * is wrong and says what it takes.
+ */
+export function parseSearch(raw: RawParameters): SearchQuery {
+  const cursorText = raw.find(([name]) => name === 'cursor')?.[1];
+  if (cursorText !== undefined) refuseFiltersBesideCursor(raw);
+
+  const problems: ParameterProblem[] = [];
+  const values = singleValues(raw, searchParameterNames, problems);
+  let filters: Filters = {};
+  for (const name of filterNames) {
+    const text = values.get(name);
+    if (text === undefined) continue;
+    try {
+      filters = { ...filters, ...filterParameters[name].parse(text) };
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      problems.push({ parameter: name, problem: error.message });
+    }
+  }
+  if (
+    filters.sentAfter !== undefined &&
+    filters.sentBefore !== undefined &&
+    filters.sentAfter >= filters.sentBefore
+  ) {
+    problems.push({ parameter: 'sentBefore', problem: 'must be later than sentAfter' });
+  }
+  const limit = parseLimit(values.get('limit'), problems);
+  const view = parseView(values.get('view'), problems);
+  throwProblems(problems);
+
+  if (cursorText === undefined) return { filters, view: view ?? 'full', limit, after: null };
+  const cursor = decodeCursor(cursorText);
+  return { filters: cursor.filters, view: view ?? cursor.view, limit, after: cursor.after };
+}
+
+/** For a path without parameters: any that was sent is a mistake worth telling. */
+export function refuseParameters(raw: RawParameters): void {
+  const problems: ParameterProblem[] = [];
+  singleValues(raw, [], problems);
+  throwProblems(problems);
+}
+
+/** The spec's one hard rule: a cursor already carries its filters, so that even an idle one beside it is wrong. */
+function refuseFiltersBesideCursor(raw: RawParameters): void {
+  const filters = [...new Set(raw.map(([name]) => name))].filter((name) =>
+    Object.hasOwn(filterParameters, name),
+  );
+  if (filters.length === 0) return;
+  throw new ApiError(
+    'INVALID_PARAMETER_COMBINATION',
+    `cursor cannot be combined with ${filters.join(', ')}: the cursor already carries the filters of its search. ` +
+      'Send the cursor alone (limit and view may go with it), or the filters without a cursor.',
+    filters.map((parameter) => ({ parameter, problem: 'cannot be combined with cursor' })),
+  );
+}
+
+function singleValues(
+  raw: RawParameters,
+  known: readonly string[],
+  problems: ParameterProblem[],
+): Map<string, string> {
+  const values = new Map<string, string>();
+  for (const [name, value] of raw) {
+    if (!known.includes(name))
+      problems.push({ parameter: shortened(name), problem: unknownProblem(name, known) });
+    else if (values.has(name)) problems.push({ parameter: name, problem: 'is given more than once' });
+    else values.set(name, value);
+  }
+  for (const [name, value] of values) {
+    if (value !== '') continue;
+    problems.push({ parameter: name, problem: 'is empty; leave it out or give it a value' });
+    values.delete(name);
+  }
+  return values;
+}
+
+function unknownProblem(name: string, known: readonly string[]): string {
+  if (known.length === 0) return 'is not known here; this path takes no parameters';
+  const nearest = nearestName(name, known);
+  return nearest
+    ? `is not a parameter of this path; did you mean ${nearest}?`
+    : `is not a parameter of this path; it takes ${known.join(', ')}`;
+}
+
+function throwProblems(problems: readonly ParameterProblem[]): void {
+  if (problems.length === 0) return;
+  const shown = problems.slice(0, 20);
+  throw new ApiError(
+    'INVALID_PARAMETERS',
+    shown.map(({ parameter, problem }) => `${parameter} ${problem}`).join('; '),
+    shown,
+  );
+}
+
+function parseLimit(text: string | undefined, problems: ParameterProblem[]): number {
+  if (text === undefined) return DEFAULT_LIMIT;
+  const limit = /^[0-9]{1,6}$/.test(text) ? Number(text) : 0;
+  if (limit >= 1 && limit <= MAX_LIMIT) return limit;
+  problems.push({ parameter: 'limit', problem: `takes a whole number from 1 to ${MAX_LIMIT}` });
+  return DEFAULT_LIMIT;
+}
+
+function parseView(text: string | undefined, problems: ParameterProblem[]): View | undefined {
+  if (text === undefined) return undefined;
+  if (text === 'full' || text === 'summary') return text;
+  problems.push({ parameter: 'view', problem: 'takes full or summary' });
+  return undefined;
+}
+
+function address(text: string): readonly BytesHex[] {
+  const bytes = addressBytes(text);
+  if (bytes.length === 0) {
+    throw new Refusal(
+      `takes an address (EVM 0x…, SVM base58, Aptos or Sui 0x…, TON raw or friendly, Canton party); ${quoted(text)} is none`,
+    );
+  }
+  return bytes;
+}
+
+function transactionHash(text: string): readonly BytesHex[] {
+  const bytes = transactionHashBytes(text);
+  if (bytes.length === 0) {
+    throw new Refusal(
+      `takes a transaction hash (0x and 64 hexadecimal digits, or an SVM or Sui base58 one); ${quoted(text)} is none`,
+    );
+  }
+  return bytes;
+}
+
+function selector(text: string): string {
+  if (!/^[0-9]{1,20}$/.test(text) || BigInt(text) >= 2n ** 64n) {
+    throw new Refusal(
+      `takes a chain selector, an unsigned 64-bit integer in decimal; ${quoted(text)} is none`,
+    );
+  }
+  return BigInt(text).toString();
+}
+
+function time(text: string): number {
+  const parsed = parseTime(text);
+  if (Number.isNaN(parsed)) {
+    throw new Refusal(
+      `takes an ISO 8601 time with a time zone, such as 2026-01-31T12:00:00Z; ${quoted(text)} is none`,
+    );
+  }
+  return parsed;
+}
+
+function statusList(text: string): readonly Status[] {
+  const wanted = new Set(text.split(','));
+  for (const name of wanted) {
+    if ((statuses as readonly string[]).includes(name)) continue;
+    const nearest = nearestName(name, statuses);
+    throw new Refusal(
+      `takes ${statuses.join(', ')}, separated by commas; ${quoted(name)} is none${nearest ? `, did you mean ${nearest}?` : ''}`,
+    );
+  }
+  return statuses.filter((status) => wanted.has(status));
+}
+
+function messageIdList(text: string): readonly BytesHex[] {
+  const ids = new Set(text.split(',').map((id) => id.toLowerCase()));
+  for (const id of ids) {
+    if (!/^0x[0-9a-f]{64}$/.test(id)) {
+      throw new Refusal(
+        `takes message ids, 0x and 64 hexadecimal digits each, separated by commas; ${quoted(id)} is none`,
+      );
+    }
+  }
+  if (ids.size > MAX_MESSAGE_IDS)
+    throw new Refusal(`takes at most ${MAX_MESSAGE_IDS} message ids; these are ${ids.size}`);
+  return [...ids].map((id) => id.slice(2));
+}
+
+function terms(text: string): readonly QTerm[] {
+  const texts = [...new Set(text.split(',').map((term) => term.trim()))];
+  if (texts.length > MAX_Q_TERMS)
+    throw new Refusal(`takes at most ${MAX_Q_TERMS} terms; these are ${texts.length}`);
+  return texts.map((term) => {
+    const addresses = addressBytes(term);
+    const hashes = transactionHashBytes(term);
+    const messageId = /^0x[0-9a-fA-F]{64}$/.test(term) ? term.slice(2).toLowerCase() : null;
+    if (addresses.length === 0 && hashes.length === 0) {
+      throw new Refusal(
+        `takes addresses, transaction hashes and message ids, separated by commas; ${quoted(term)} is none`,
+      );
+    }
+    return { addresses, hashes, messageId };
+  });
+}
+
+/** Somebody's input inside a message: short, on one line, and visibly theirs. */
+function quoted(text: string): string {
+  return JSON.stringify(shortened(text));
+}
+
+function shortened(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 77)}…` : text;
+}

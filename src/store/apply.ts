@@ -1,0 +1,510 @@
+/**
+ * Facts in, folded messages and history out, in one transaction.
+ *
+ * One writer at a time: a transaction begins by locking the store's single row, and holds it until it
+ * commits. That is what makes the rest simple. The fold sees every fact there is, two sources that speak of
+ * the same message cannot overwrite each other, and history positions have no gaps and become visible in
+ * their order. What a batch needs is read in a handful of statements; what it changes is written with COPY.
+ */
+import { hash } from 'node:crypto';
+import type { ClientBase } from 'pg';
+import {
+  type ChainFact,
+  type Fact,
+  factMessageId,
+  isRangeFact,
+  type Lane,
+  type RangeFact,
+  type Snapshot,
+} from '../domain/facts.ts';
+import { foldFacts, joinSnapshots, statusCause } from '../domain/fold.ts';
+import { statusRank } from '../domain/lifecycle.ts';
+import type { Message } from '../domain/message.ts';
+import { networkBySelector } from '../domain/networks.ts';
+import { type CopyValue, copyRows } from './copy.ts';
+import { addressColumn, type MessageRow, messageRow, storedSelector, tokenRows } from './message-row.ts';
+
+/** A block that the chain has abandoned, with all that was seen in it. */
+export interface OrphanedBlock {
+  readonly network: string;
+  readonly blockHash: string;
+}
+
+export interface ApplyReport {
+  readonly created: number;
+  readonly updated: number;
+  readonly removed: number;
+  /** Messages that facts spoke of without changing anything. */
+  readonly unchanged: number;
+}
+
+/** A merkle root has at most 256 leaves; the bound keeps the look-up of covering ranges short. */
+const MAX_RANGE_LENGTH = 10_000n;
+
+const SNAPSHOT_FACT_ID = '0'.repeat(32);
+
+/**
+ * Applies facts, and takes back those of orphaned blocks, in one transaction on `client`, which must not be
+ * in one already.
+ */
+export async function applyFacts(
+  client: ClientBase,
+  facts: readonly Fact[],
+  orphaned: readonly OrphanedBlock[] = [],
+): Promise<ApplyReport> {
+  await client.query('begin');
+  try {
+    const report = await applyInTransaction(client, facts, orphaned);
+    await client.query('commit');
+    return report;
+  } catch (error) {
+    await client.query('rollback').catch(() => undefined);
+    throw error;
+  }
+}
+
+async function applyInTransaction(
+  client: ClientBase,
+  facts: readonly Fact[],
+  orphaned: readonly OrphanedBlock[],
+): Promise<ApplyReport> {
+  const { rows } = await client.query('select position from store for update');
+  const position = BigInt(rows[0].position);
+
+  const told = groupByMessage(facts.filter((fact) => !isRangeFact(fact)));
+  const ranges = facts.filter(isRangeFact);
+  const retracted = await retract(client, orphaned);
+  await writeRangeFacts(client, ranges);
+
+  const touched = new Set([...told.keys(), ...retracted.messageIds]);
+  for (const id of await messagesInRanges(client, [...ranges.map(rangeKey), ...retracted.ranges]))
+    touched.add(id);
+
+  const known = await readKnowledge(client, [...touched], told);
+  const changes = foldAll(known);
+  await write(client, changes, position);
+  return {
+    created: changes.filter(({ change }) => change === 'created').length,
+    updated: changes.filter(({ change }) => change === 'updated').length,
+    removed: changes.filter(({ change }) => change === 'removed').length,
+    unchanged: changes.filter(({ change }) => change === 'none').length,
+  };
+}
+
+type MessageFact = ChainFact | Snapshot;
+
+function groupByMessage(facts: readonly Fact[]): Map<string, MessageFact[]> {
+  const groups = new Map<string, MessageFact[]>();
+  for (const fact of facts) {
+    if (isRangeFact(fact)) continue;
+    const id = factMessageId(fact).slice(2);
+    const group = groups.get(id);
+    if (group) group.push(fact);
+    else groups.set(id, [fact]);
+  }
+  return groups;
+}
+
+// --- Ranges and retraction ---------------------------------------------------------------------------
+
+interface RangeKey {
+  readonly sourceSelector: string;
+  readonly destSelector: string;
+  readonly onramp: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+function rangeKey(fact: RangeFact): RangeKey {
+  const length = BigInt(fact.toSequenceNumber) - BigInt(fact.fromSequenceNumber) + 1n;
+  if (length < 1n || length > MAX_RANGE_LENGTH) {
+    throw new Error(
+      `A ${fact.kind} fact covers ${length} sequence numbers; 1 to ${MAX_RANGE_LENGTH} are possible`,
+    );
+  }
+  return { ...laneKey(fact.lane), from: fact.fromSequenceNumber, to: fact.toSequenceNumber };
+}
+
+function laneKey(lane: Lane): Omit<RangeKey, 'from' | 'to'> {
+  const family = networkBySelector(lane.sourceChainSelector)?.family;
+  if (!family) throw new Error(`A range fact names an unknown source network: ${lane.sourceChainSelector}`);
+  return {
+    sourceSelector: storedSelector(lane.sourceChainSelector),
+    destSelector: storedSelector(lane.destChainSelector),
+    onramp: addressColumn(lane.onramp, family),
+  };
+}
+
+async function writeRangeFacts(client: ClientBase, facts: readonly RangeFact[]): Promise<void> {
+  if (facts.length === 0) return;
+  const keys = facts.map(rangeKey);
+  await client.query(
+    `insert into lane_fact (source_selector, dest_selector, onramp, to_sequence, from_sequence, fact_id,
+                            network, block_number, block_hash, body)
+     select source, dest, decode(onramp, 'hex'), upper_end, lower_end, decode(fact_id, 'hex'),
+            network, block_number, block_hash, body
+     from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[], $5::numeric[], $6::text[],
+                 $7::bigint[], $8::bigint[], $9::text[], $10::text[])
+       as t (source, dest, onramp, upper_end, lower_end, fact_id, network, block_number, block_hash, body)
+     on conflict do nothing`,
+    [
+      keys.map((key) => key.sourceSelector),
+      keys.map((key) => key.destSelector),
+      keys.map((key) => key.onramp),
+      keys.map((key) => key.to),
+      keys.map((key) => key.from),
+      facts.map(factId),
+      facts.map((fact) => storedSelector(fact.seen.network)),
+      facts.map((fact) => fact.seen.blockNumber),
+      facts.map((fact) => fact.seen.blockHash),
+      facts.map((fact) => JSON.stringify(fact)),
+    ],
+  );
+}
+
+async function retract(
+  client: ClientBase,
+  orphaned: readonly OrphanedBlock[],
+): Promise<{ messageIds: readonly string[]; ranges: readonly RangeKey[] }> {
+  if (orphaned.length === 0) return { messageIds: [], ranges: [] };
+  const blocks = [
+    orphaned.map((block) => storedSelector(block.network)),
+    orphaned.map((block) => block.blockHash),
+  ];
+  const facts = await client.query(
+    `delete from fact using unnest($1::bigint[], $2::text[]) as orphan (network, block_hash)
+     where fact.network = orphan.network and fact.block_hash = orphan.block_hash
+     returning encode(message_id, 'hex') as id`,
+    blocks,
+  );
+  const ranges = await client.query(
+    `delete from lane_fact using unnest($1::bigint[], $2::text[]) as orphan (network, block_hash)
+     where lane_fact.network = orphan.network and lane_fact.block_hash = orphan.block_hash
+     returning source_selector as "sourceSelector", dest_selector as "destSelector",
+               encode(onramp, 'hex') as onramp, from_sequence as "from", to_sequence as "to"`,
+    blocks,
+  );
+  return { messageIds: facts.rows.map((row) => row.id), ranges: ranges.rows };
+}
+
+async function messagesInRanges(client: ClientBase, ranges: readonly RangeKey[]): Promise<readonly string[]> {
+  if (ranges.length === 0) return [];
+  const { rows } = await client.query(
+    `select distinct encode(m.message_id, 'hex') as id
+     from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[], $5::numeric[])
+            as r (source, dest, onramp, lower_end, upper_end)
+     join message m on m.source_selector = r.source and m.dest_selector = r.dest
+       and m.onramp = decode(r.onramp, 'hex') and m.sequence_number between r.lower_end and r.upper_end`,
+    [
+      ranges.map((range) => range.sourceSelector),
+      ranges.map((range) => range.destSelector),
+      ranges.map((range) => range.onramp),
+      ranges.map((range) => range.from),
+      ranges.map((range) => range.to),
+    ],
+  );
+  return rows.map((row) => row.id);
+}
+
+// --- What is known of each message -------------------------------------------------------------------
+
+interface StoredMessage {
+  readonly digest: string;
+  readonly status: number;
+  readonly isSnapshot: boolean;
+}
+
+/** All that bears on one message: its stored row, the facts stored before, and those told now. */
+interface Knowledge {
+  readonly id: string;
+  readonly stored: StoredMessage | undefined;
+  readonly chainFacts: Map<string, ChainFact>;
+  snapshot: Message | undefined;
+  readonly newFactIds: string[];
+  /** Whether the snapshot stands in `fact` already (and must be replaced when it grows). */
+  readonly snapshotStored: boolean;
+  ranges: RangeFact[];
+}
+
+async function readKnowledge(
+  client: ClientBase,
+  ids: readonly string[],
+  told: ReadonlyMap<string, readonly MessageFact[]>,
+): Promise<Knowledge[]> {
+  if (ids.length === 0) return [];
+  const idBytes = ids.map((id) => Buffer.from(id, 'hex'));
+  const messages = await client.query(
+    `select encode(message_id, 'hex') as id, encode(digest, 'hex') as digest, status, is_snapshot as "isSnapshot"
+     from message where message_id = any($1)`,
+    [idBytes],
+  );
+  const facts = await client.query(
+    `select encode(message_id, 'hex') as id, encode(fact_id, 'hex') as fact_id, body from fact where message_id = any($1)`,
+    [idBytes],
+  );
+  const storedById = new Map<string, StoredMessage>(messages.rows.map((row) => [row.id, row]));
+  const snapshotIds = messages.rows.filter((row) => row.isSnapshot).map((row) => Buffer.from(row.id, 'hex'));
+  const snapshots = await readRecords(client, snapshotIds);
+
+  const all = new Map<string, Knowledge>();
+  for (const id of ids) {
+    all.set(id, {
+      id,
+      stored: storedById.get(id),
+      chainFacts: new Map(),
+      snapshot: snapshots.get(id),
+      newFactIds: [],
+      snapshotStored: false,
+      ranges: [],
+    });
+  }
+  for (const row of facts.rows) {
+    const known = all.get(row.id);
+    if (!known) continue;
+    const fact = JSON.parse(row.body) as MessageFact;
+    if (fact.kind === 'Snapshot') all.set(row.id, { ...known, snapshot: fact.message, snapshotStored: true });
+    else known.chainFacts.set(row.fact_id, fact);
+  }
+  for (const known of all.values()) addTold(known, told.get(known.id) ?? []);
+  await addCoveringRanges(client, [...all.values()]);
+  return [...all.values()];
+}
+
+async function readRecords(client: ClientBase, ids: readonly Buffer[]): Promise<Map<string, Message>> {
+  if (ids.length === 0) return new Map();
+  const { rows } = await client.query(
+    `select encode(message_id, 'hex') as id, record from message where message_id = any($1)`,
+    [ids],
+  );
+  return new Map(rows.map((row) => [row.id, JSON.parse(row.record) as Message]));
+}
+
+function addTold(known: Knowledge, facts: readonly MessageFact[]): void {
+  for (const fact of facts) {
+    if (fact.kind === 'Snapshot') {
+      known.snapshot = known.snapshot ? joinSnapshots(known.snapshot, fact.message) : fact.message;
+      continue;
+    }
+    const id = factId(fact);
+    if (known.chainFacts.has(id)) continue;
+    known.chainFacts.set(id, fact);
+    known.newFactIds.push(id);
+  }
+}
+
+async function addCoveringRanges(client: ClientBase, all: readonly Knowledge[]): Promise<void> {
+  const { rows: any } = await client.query('select exists (select from lane_fact) as present');
+  if (!any[0].present) return;
+  const sent = all.flatMap((known) => {
+    const message = foldFacts(factsOf(known));
+    return message ? [{ known, message }] : [];
+  });
+  const { rows } = await client.query(
+    `select m.ordinal, f.body
+     from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[]) with ordinality
+            as m (source, dest, onramp, number, ordinal)
+     join lane_fact f on f.source_selector = m.source and f.dest_selector = m.dest
+       and f.onramp = decode(m.onramp, 'hex')
+       and f.to_sequence >= m.number and f.to_sequence < m.number + ${MAX_RANGE_LENGTH}
+       and f.from_sequence <= m.number`,
+    [
+      sent.map(({ message }) => storedSelector(message.sourceNetworkInfo.chainSelector)),
+      sent.map(({ message }) => storedSelector(message.destNetworkInfo.chainSelector)),
+      sent.map(({ message }) => addressColumn(message.onramp, message.sourceNetworkInfo.chainFamily)),
+      sent.map(({ message }) => message.sequenceNumber),
+    ],
+  );
+  for (const row of rows) sent[Number(row.ordinal) - 1]?.known.ranges.push(JSON.parse(row.body) as RangeFact);
+}
+
+function factsOf(known: Knowledge): Fact[] {
+  const facts: Fact[] = [...known.chainFacts.values(), ...known.ranges];
+  if (known.snapshot) facts.push({ kind: 'Snapshot', message: known.snapshot });
+  return facts;
+}
+
+// --- Folding and writing -----------------------------------------------------------------------------
+
+interface Change {
+  readonly change: 'created' | 'updated' | 'removed' | 'none';
+  readonly known: Knowledge;
+  readonly message: Message | undefined;
+  readonly row: MessageRow | undefined;
+  readonly isSnapshot: boolean;
+}
+
+function foldAll(all: readonly Knowledge[]): Change[] {
+  return all.map((known) => {
+    const message = foldFacts(factsOf(known));
+    const row = message && messageRow(message);
+    const isSnapshot = known.chainFacts.size === 0 && known.ranges.length === 0;
+    return { change: changeKind(known.stored, row), known, message, row, isSnapshot };
+  });
+}
+
+function changeKind(stored: StoredMessage | undefined, row: MessageRow | undefined): Change['change'] {
+  if (!row) return stored ? 'removed' : 'none';
+  if (!stored) return 'created';
+  return stored.digest === row.digest ? 'none' : 'updated';
+}
+
+async function write(client: ClientBase, changes: readonly Change[], position: bigint): Promise<void> {
+  await writeFacts(client, changes);
+  const changed = changes.filter(({ change }) => change !== 'none');
+  if (changed.length === 0) return;
+
+  const outdated = changed
+    .filter(({ known }) => known.stored)
+    .map(({ known }) => Buffer.from(known.id, 'hex'));
+  if (outdated.length > 0) {
+    await client.query('delete from message where message_id = any($1)', [outdated]);
+    await client.query('delete from message_token where message_id = any($1)', [outdated]);
+  }
+  const recordedAt = new Date().toISOString();
+  const messageValues: CopyValue[][] = [];
+  const tokenValues: CopyValue[][] = [];
+  const historyValues: CopyValue[][] = [];
+  changed.forEach((change, index) => {
+    const changePosition = (position + BigInt(index) + 1n).toString();
+    historyValues.push(historyRow(change, changePosition, recordedAt));
+    if (!change.message || !change.row) return;
+    messageValues.push(messageColumns(change.row, changePosition, change.isSnapshot));
+    for (const token of tokenRows(change.message)) {
+      tokenValues.push([
+        { hex: token.messageId },
+        token.tokenIndex,
+        token.sentAt,
+        { hex: token.sourceToken },
+        { hex: token.destToken },
+        { hex: token.sourcePool },
+      ]);
+    }
+  });
+  await copyRows(client, 'message', MESSAGE_COLUMNS, messageValues);
+  await copyRows(
+    client,
+    'message_token',
+    ['message_id', 'token_index', 'sent_at', 'source_token', 'dest_token', 'source_pool'],
+    tokenValues,
+  );
+  await copyRows(client, 'history', HISTORY_COLUMNS, historyValues);
+  await client.query('update store set position = $1', [(position + BigInt(changed.length)).toString()]);
+}
+
+async function writeFacts(client: ClientBase, changes: readonly Change[]): Promise<void> {
+  const values: CopyValue[][] = [];
+  const replacedSnapshots: Buffer[] = [];
+  for (const { known, isSnapshot } of changes) {
+    for (const id of known.newFactIds) {
+      const fact = known.chainFacts.get(id);
+      if (!fact) continue;
+      const { network, blockNumber, blockHash } = fact.seen;
+      values.push([
+        { hex: known.id },
+        { hex: id },
+        storedSelector(network),
+        blockNumber,
+        blockHash,
+        JSON.stringify(fact),
+      ]);
+    }
+    if (!known.snapshot) continue;
+    // Alone, a snapshot is the record itself; beside chain facts it needs a row of its own.
+    if (known.snapshotStored) replacedSnapshots.push(Buffer.from(known.id, 'hex'));
+    if (!isSnapshot) {
+      const body = JSON.stringify({ kind: 'Snapshot', message: known.snapshot });
+      values.push([{ hex: known.id }, { hex: SNAPSHOT_FACT_ID }, null, null, null, body]);
+    }
+  }
+  if (replacedSnapshots.length > 0) {
+    await client.query('delete from fact where message_id = any($1) and fact_id = $2', [
+      replacedSnapshots,
+      Buffer.from(SNAPSHOT_FACT_ID, 'hex'),
+    ]);
+  }
+  await copyRows(
+    client,
+    'fact',
+    ['message_id', 'fact_id', 'network', 'block_number', 'block_hash', 'body'],
+    values,
+  );
+}
+
+const MESSAGE_COLUMNS = [
+  'message_id',
+  'sent_at',
+  'position',
+  'source_selector',
+  'dest_selector',
+  'sequence_number',
+  'summary_length',
+  'status',
+  'ready',
+  'is_snapshot',
+  'sender',
+  'receiver',
+  'origin',
+  'onramp',
+  'send_transaction',
+  'receipt_transaction',
+  'digest',
+  'record',
+];
+
+function messageColumns(row: MessageRow, position: string, isSnapshot: boolean): CopyValue[] {
+  return [
+    { hex: row.messageId },
+    row.sentAt,
+    position,
+    row.sourceSelector,
+    row.destSelector,
+    row.sequenceNumber,
+    row.summaryLength,
+    row.status,
+    row.ready,
+    isSnapshot,
+    { hex: row.sender },
+    { hex: row.receiver },
+    { hex: row.origin },
+    { hex: row.onramp },
+    { hex: row.sendTransaction },
+    row.receiptTransaction === null ? null : { hex: row.receiptTransaction },
+    { hex: row.digest },
+    row.record,
+  ];
+}
+
+const HISTORY_COLUMNS = [
+  'position',
+  'message_id',
+  'recorded_at',
+  'change',
+  'status',
+  'previous_status',
+  'occurred_at',
+  'network',
+  'block_number',
+  'transaction_hash',
+];
+
+function historyRow({ change, known, message }: Change, position: string, recordedAt: string): CopyValue[] {
+  const cause = message ? statusCause(message, factsOf(known)) : null;
+  const previous = known.stored?.status ?? null;
+  return [
+    position,
+    { hex: known.id },
+    recordedAt,
+    change,
+    message ? statusRank(message.status) : (previous ?? 0),
+    previous,
+    cause?.at ?? null,
+    cause ? storedSelector(cause.network) : null,
+    cause?.blockNumber ?? null,
+    cause?.transactionHash ?? null,
+  ];
+}
+
+/** The same observation told twice is one fact. */
+function factId(fact: ChainFact | RangeFact): string {
+  return hash('sha256', JSON.stringify(fact), 'hex').slice(0, 32);
+}

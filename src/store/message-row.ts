@@ -1,0 +1,95 @@
+/** From a record to the columns by which it is found. */
+import { hash } from 'node:crypto';
+import { type ChainFamily, parseAddress, parseTransactionHash } from '../domain/addresses.ts';
+import { statusRank } from '../domain/lifecycle.ts';
+import { type Message, wireRecord } from '../domain/message.ts';
+
+/** Columns as COPY takes them: text, with bytes in hex, null as null. */
+export interface MessageRow {
+  readonly messageId: string;
+  readonly sentAt: string;
+  readonly sourceSelector: string;
+  readonly destSelector: string;
+  readonly sequenceNumber: string;
+  readonly summaryLength: number;
+  readonly status: number;
+  readonly ready: boolean;
+  readonly sender: string;
+  readonly receiver: string;
+  readonly origin: string;
+  readonly onramp: string;
+  readonly sendTransaction: string;
+  readonly receiptTransaction: string | null;
+  readonly digest: string;
+  readonly record: string;
+}
+
+export interface TokenRow {
+  readonly messageId: string;
+  readonly tokenIndex: number;
+  readonly sentAt: string;
+  readonly sourceToken: string;
+  readonly destToken: string;
+  readonly sourcePool: string;
+}
+
+export function messageRow(message: Message): MessageRow {
+  const source = message.sourceNetworkInfo.chainFamily;
+  const dest = message.destNetworkInfo.chainFamily;
+  const { json, summaryLength } = wireRecord(message);
+  return {
+    messageId: message.messageId.slice(2),
+    sentAt: message.sendTimestamp,
+    sourceSelector: storedSelector(message.sourceNetworkInfo.chainSelector),
+    destSelector: storedSelector(message.destNetworkInfo.chainSelector),
+    sequenceNumber: message.sequenceNumber,
+    summaryLength,
+    status: statusRank(message.status),
+    ready: message.readyForManualExecution,
+    sender: addressColumn(message.sender, source),
+    receiver: addressColumn(message.receiver, dest),
+    origin: addressColumn(message.origin, source),
+    onramp: addressColumn(message.onramp, source),
+    sendTransaction: transactionColumn(message.sendTransactionHash, source),
+    receiptTransaction:
+      message.receiptTransactionHash === null
+        ? null
+        : transactionColumn(message.receiptTransactionHash, dest),
+    digest: recordDigest(json),
+    record: json,
+  };
+}
+
+export function tokenRows(message: Message): TokenRow[] {
+  const source = message.sourceNetworkInfo.chainFamily;
+  const dest = message.destNetworkInfo.chainFamily;
+  return message.tokenAmounts.map((token, tokenIndex) => ({
+    messageId: message.messageId.slice(2),
+    tokenIndex,
+    sentAt: message.sendTimestamp,
+    sourceToken: addressColumn(token.sourceTokenAddress, source),
+    destToken: addressColumn(token.destTokenAddress, dest),
+    sourcePool: addressColumn(token.sourcePoolAddress, source),
+  }));
+}
+
+/** An unsigned 64-bit selector in PostgreSQL's signed bigint. */
+export function storedSelector(selector: string): string {
+  return BigInt.asIntN(64, BigInt(selector)).toString();
+}
+
+export function addressColumn(text: string, family: ChainFamily): string {
+  const spelling = parseAddress(text, family);
+  if (!spelling) throw new Error(`A record reached the store with a malformed ${family} address: ${text}`);
+  return spelling.bytes;
+}
+
+function transactionColumn(text: string, family: ChainFamily): string {
+  const spelling = parseTransactionHash(text, family);
+  if (!spelling) throw new Error(`A record reached the store with a malformed ${family} hash: ${text}`);
+  return spelling.bytes;
+}
+
+export function recordDigest(json: string): string {
+  return hash('sha256', json, 'hex').slice(0, 32);
+}

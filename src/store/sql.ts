@@ -1,0 +1,35 @@
+/**
+ * SQL as SQL: a template whose values become parameters, and which nests.
+ *
+ * @example const mine = sql`sender = ${bytes}`; sql`select 1 from message where ${mine} limit ${20}`
+ */
+export interface Sql {
+  readonly strings: readonly string[];
+  readonly values: readonly unknown[];
+}
+
+export function sql(strings: TemplateStringsArray, ...values: readonly unknown[]): Sql {
+  return { strings, values };
+}
+
+export function joinSql(parts: readonly Sql[], separator: string): Sql {
+  if (parts.length === 0) return sql``;
+  return { strings: ['', ...parts.slice(1).map(() => separator), ''], values: parts };
+}
+
+/** The text with numbered parameters and their values, as the driver takes them. */
+export function renderSql(query: Sql): { text: string; values: unknown[] } {
+  const values: unknown[] = [];
+  const render = (part: Sql): string => {
+    let text = part.strings[0] ?? '';
+    part.values.forEach((value, index) => {
+      text += (isSql(value) ? render(value) : `$${values.push(value)}`) + (part.strings[index + 1] ?? '');
+    });
+    return text;
+  };
+  return { text: render(query), values };
+}
+
+function isSql(value: unknown): value is Sql {
+  return typeof value === 'object' && value !== null && 'strings' in value && 'values' in value;
+}

@@ -1,0 +1,247 @@
+/**
+ * The store: PostgreSQL, embedded or anywhere, behind a handful of functions.
+ *
+ * Reads take a connection from the pool for one statement; writes go through `apply`, one at a time.
+ */
+import pg from 'pg';
+import { encodeCursor } from '../domain/cursor.ts';
+import { OperatorError } from '../domain/errors.ts';
+import type { Fact } from '../domain/facts.ts';
+import type { PageKey, SearchQuery } from '../domain/query.ts';
+import { type ApplyReport, applyFacts, type OrphanedBlock } from './apply.ts';
+import { openEmbedded } from './embedded.ts';
+import { type MigrationReport, migrate } from './migrate.ts';
+import { searchSql } from './search.ts';
+import { renderSql } from './sql.ts';
+
+/** Where the data is: a database of its own in a folder, or a server by URL. */
+export type DatabasePlace = { readonly dataFolder: string } | { readonly url: string };
+
+export interface StoreOptions {
+  readonly place: DatabasePlace;
+  /** What the caller takes: real data, simulated data, or whichever is there. A new store becomes what is asked for. */
+  readonly content?: 'real' | 'simulated' | 'any';
+  readonly connections?: number;
+  readonly notice?: (line: string) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** A page of ready-made JSON records. */
+export interface Page {
+  readonly records: readonly string[];
+  /** The cursor of the next page; null on the last one. */
+  readonly cursor: string | null;
+}
+
+export interface StoredRecord {
+  readonly record: string;
+  /** Changes exactly when the record does. */
+  readonly digest: string;
+}
+
+export interface Store {
+  readonly simulated: boolean;
+  readonly migrations: MigrationReport;
+  readonly serverVersion: string;
+  search(query: SearchQuery): Promise<Page>;
+  /** A message by the 64 hexadecimal digits of its id. */
+  findMessage(messageId: string): Promise<StoredRecord | undefined>;
+  apply(facts: readonly Fact[], orphaned?: readonly OrphanedBlock[]): Promise<ApplyReport>;
+  /** Throws when the database does not answer. */
+  ping(): Promise<void>;
+  /** Empties a simulated store; refuses a real one. */
+  reset(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** One expensive search must not hold a connection for long. */
+const READ_TIMEOUT_MS = 15_000;
+const CONNECT_TIMEOUT_MS = 5_000;
+
+/**
+ * Opens the store, migrated to this version's schema.
+ *
+ * @example const store = await openStore({ place: { dataFolder: './data' } });
+ */
+export async function openStore(options: StoreOptions): Promise<Store> {
+  const { place, content = 'any', connections = 10 } = options;
+  const embedded =
+    'dataFolder' in place ? await openEmbedded({ ...options, dataFolder: place.dataFolder }) : undefined;
+  const connection = embedded?.connection ?? connectionOf((place as { url: string }).url);
+  const pools: Pools = {
+    readers: createPool(connection, connections, `-c timezone=UTC -c statement_timeout=${READ_TIMEOUT_MS}`),
+    // Writers queue at the store's row anyway: one at work, one ready to follow.
+    writers: createPool(connection, 2, '-c timezone=UTC'),
+  };
+  const close = async () => {
+    await Promise.all([pools.readers.end(), pools.writers.end()]);
+    await embedded?.leave();
+  };
+  try {
+    return await createStore(pools, content, close);
+  } catch (error) {
+    await close();
+    throw 'url' in place ? explainConnectionFailure(error, place.url) : error;
+  }
+}
+
+interface Pools {
+  readonly readers: pg.Pool;
+  readonly writers: pg.Pool;
+}
+
+function createPool(connection: pg.ClientConfig, max: number, options: string): pg.Pool {
+  const pool = new pg.Pool({
+    ...connection,
+    max,
+    options,
+    application_name: 'lanescan',
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+  });
+  // A connection that breaks while idle is replaced by the pool; the next query tells whoever asks.
+  pool.on('error', () => undefined);
+  return pool;
+}
+
+async function createStore(
+  { readers, writers }: Pools,
+  content: 'real' | 'simulated' | 'any',
+  close: () => Promise<void>,
+): Promise<Store> {
+  const { migrations, simulated, serverVersion } = await withClient(writers, async (client) => {
+    const version = (await client.query('show server_version')).rows[0].server_version as string;
+    refuseOldServer(version);
+    const report = await migrate(client);
+    return { migrations: report, simulated: await identify(client, content), serverVersion: version };
+  });
+
+  const read = async (text: string, values: unknown[]): Promise<string[][]> =>
+    withClient(readers, async (client) => {
+      const result = await client.query({ text, values, rowMode: 'array' });
+      return result.rows;
+    });
+
+  return {
+    simulated,
+    migrations,
+    serverVersion,
+
+    async search(query) {
+      const { text, values } = renderSql(searchSql(query));
+      const records = (await read(text, values)).map(([record]) => record ?? '');
+      if (records.length <= query.limit) return { records, cursor: null };
+      records.length = query.limit;
+      const after = keyOf(records[query.limit - 1] ?? '');
+      return { records, cursor: encodeCursor({ filters: query.filters, view: query.view, after }) };
+    },
+
+    async findMessage(messageId) {
+      const rows = await read(`select record, encode(digest, 'hex') from message where message_id = $1`, [
+        Buffer.from(messageId, 'hex'),
+      ]);
+      const [record, digest] = rows[0] ?? [];
+      return record === undefined || digest === undefined ? undefined : { record, digest };
+    },
+
+    apply: (facts, orphaned) => withClient(writers, (client) => applyFacts(client, facts, orphaned)),
+
+    async ping() {
+      await read('select 1', []);
+    },
+
+    async reset() {
+      if (!simulated) throw new Error('Only a simulated store can be emptied');
+      await withClient(writers, (client) =>
+        client.query('truncate message, message_token, fact, lane_fact, history'),
+      );
+    },
+
+    close,
+  };
+}
+
+async function withClient<T>(pool: pg.Pool, use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  const client = await pool.connect();
+  let broken = false;
+  const onError = () => {
+    broken = true;
+  };
+  client.on('error', onError);
+  try {
+    return await use(client);
+  } finally {
+    client.off('error', onError);
+    client.release(broken);
+  }
+}
+
+/** The order's key of a stored record; both of its fields stand in either view. */
+function keyOf(record: string): PageKey {
+  const { sendTimestamp, messageId } = JSON.parse(record) as { sendTimestamp: string; messageId: string };
+  return { sentAt: Date.parse(sendTimestamp), messageId: messageId.slice(2) };
+}
+
+function refuseOldServer(version: string): void {
+  if (Number.parseInt(version, 10) >= 15) return;
+  throw new OperatorError(
+    `The database server is PostgreSQL ${version}; Lanescan needs 15 or later.`,
+    'Upgrade the server, or leave DATABASE_URL unset to use the embedded one.',
+  );
+}
+
+/** Whether the store holds simulated data. Real and simulated records never share a store. */
+async function identify(client: pg.ClientBase, content: 'real' | 'simulated' | 'any'): Promise<boolean> {
+  let { rows } = await client.query('select simulated from store');
+  if (rows.length === 0) {
+    await client.query('insert into store (simulated) values ($1) on conflict do nothing', [
+      content === 'simulated',
+    ]);
+    ({ rows } = await client.query('select simulated from store'));
+  }
+  const simulated = rows[0].simulated as boolean;
+  if (content === 'real' && simulated) {
+    throw new OperatorError(
+      'This store holds the demo’s simulated network; real records are never mixed into it.',
+      'Choose another folder with --data, or another database with DATABASE_URL.',
+    );
+  }
+  if (content === 'simulated' && !simulated) {
+    throw new OperatorError(
+      'This store holds real records; the demo’s simulated ones are never mixed into it.',
+      'Give the demo a folder of its own with --data, or an empty database with DATABASE_URL.',
+    );
+  }
+  return simulated;
+}
+
+function connectionOf(url: string): pg.ClientConfig {
+  if (!URL.canParse(url) || !/^postgres(ql)?:$/.test(new URL(url).protocol)) {
+    throw new OperatorError(
+      'DATABASE_URL is not a PostgreSQL URL.',
+      'Write it as postgresql://user:password@host:5432/database, with special characters percent-encoded.',
+    );
+  }
+  return { connectionString: url };
+}
+
+function explainConnectionFailure(error: unknown, url: string): unknown {
+  if (error instanceof OperatorError) return error;
+  const { host, pathname } = new URL(url);
+  const { message } = error as Error;
+  return new OperatorError(
+    `Cannot use the database ${pathname.slice(1)} at ${host || 'the local socket'}: ${message || String(error)}`,
+    'Check DATABASE_URL, that the server runs and lets this user in, and that the database exists.',
+    { cause: error },
+  );
+}
+
+/** Whether an error means that the database is away or overloaded, rather than that we asked for something wrong. */
+export function isDatabaseUnavailable(error: unknown): boolean {
+  const { code, message } = error as { code?: string; message?: string };
+  // 08: connection exceptions, 53: insufficient resources, 57: operator intervention (shutdown, time-out).
+  if (code !== undefined && /^(08|53|57)...$/.test(code)) return true;
+  if (code !== undefined && /^E(CONN|PIPE|NOENT|HOST|NET|TIMEDOUT|AI_)/.test(code)) return true;
+  return /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|Cannot use a pool after/i.test(
+    message ?? '',
+  );
+}

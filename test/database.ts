@@ -1,0 +1,89 @@
+/**
+ * One embedded PostgreSQL for the whole test run, and in it a migrated template from which each test makes
+ * a database of its own in milliseconds.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import pg from 'pg';
+import { inject } from 'vitest';
+import type { TestProject } from 'vitest/node';
+import { openEmbedded } from '../src/store/embedded.ts';
+import { openStore, type Store, type StoreOptions } from '../src/store/store.ts';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    databaseHost: string;
+  }
+}
+
+const TEMPLATE = 'lanescan_template';
+
+export default async function startDatabase(project: TestProject): Promise<() => Promise<void>> {
+  const dataFolder = await mkdtemp(path.join(os.tmpdir(), 'lanescan-test-'));
+  const embedded = await openEmbedded({ dataFolder });
+  const stop = async () => {
+    await embedded.leave();
+    await rm(dataFolder, { recursive: true, force: true });
+  };
+  const { host } = embedded.connection;
+  try {
+    await administer(host, `create database ${TEMPLATE}`);
+    const store = await openStore({ place: { url: databaseUrl(host, TEMPLATE) } });
+    await store.close();
+    await administer(host, `alter database ${TEMPLATE} is_template true`);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  project.provide('databaseHost', host);
+  return stop;
+}
+
+function databaseUrl(host: string, database: string): string {
+  return `postgresql:///${database}?host=${encodeURIComponent(host)}&user=lanescan`;
+}
+
+async function administer(host: string, statement: string): Promise<void> {
+  const client = new pg.Client({ host, user: 'lanescan', database: 'postgres' });
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+export interface TestDatabase {
+  readonly url: string;
+  drop(): Promise<void>;
+}
+
+let databases = 0;
+
+/** A database of its own, migrated (or, on request, empty). */
+export async function createTestDatabase({ empty = false } = {}): Promise<TestDatabase> {
+  const host = inject('databaseHost');
+  const name = `test_${process.pid}_${++databases}`;
+  await administer(host, `create database ${name}${empty ? '' : ` template ${TEMPLATE}`}`);
+  return {
+    url: databaseUrl(host, name),
+    drop: () => administer(host, `drop database if exists ${name} with (force)`),
+  };
+}
+
+/** A store on a database of its own; `close` drops the database too. */
+export async function openTestStore(
+  options: Partial<StoreOptions> = {},
+): Promise<Store & { readonly url: string }> {
+  const database = await createTestDatabase();
+  const store = await openStore({ place: { url: database.url }, ...options });
+  return {
+    ...store,
+    url: database.url,
+    close: async () => {
+      await store.close();
+      await database.drop();
+    },
+  };
+}

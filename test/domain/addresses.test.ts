@@ -1,0 +1,371 @@
+import { base58, base64, hex } from '@scure/base';
+import fc from 'fast-check';
+import { describe, expect, it, test } from 'vitest';
+import {
+  addressBytes,
+  chainFamilies,
+  parseAddress,
+  parseTransactionHash,
+  transactionHashBytes,
+} from '../../src/domain/addresses.ts';
+
+const bytesOf = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });
+const hexOf = (length: number) => bytesOf(length).map((bytes) => hex.encode(bytes));
+
+/** The stated rule, by arithmetic instead of by text. */
+function numberKey(value: bigint): string {
+  return value.toString(16).padStart(value < 1n << 160n ? 40 : 64, '0');
+}
+
+describe('EVM addresses', () => {
+  // The examples of EIP-55, one of them all capitals and one all small.
+  test.each([
+    '0x52908400098527886E0F7030069857D2E4169EE7',
+    '0x8617E340B3D01FA5F11F306F4090FD50E238070D',
+    '0xde709f2102306220921060314715629080e2fb77',
+    '0x27b1fdb04752bbc536007a920d24acb045561c26',
+    '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
+    '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359',
+    '0xdbF03B407c01E7cD3CBea99509d93f8DDDC8C6FB',
+    '0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb',
+  ])('%s is shown with its EIP-55 checksum, from whatever spelling', (checksummed) => {
+    const digits = checksummed.slice(2);
+    const expected = { bytes: digits.toLowerCase(), text: checksummed };
+    for (const spelling of [
+      checksummed,
+      checksummed.toLowerCase(),
+      `0x${digits.toUpperCase()}`,
+      `0X${digits}`,
+      `0x${'0'.repeat(24)}${digits}`,
+      checksummed.toLowerCase().replace(/[a-f]/, (letter) => letter.toUpperCase()),
+    ]) {
+      expect(parseAddress(spelling, 'EVM')).toEqual(expected);
+      expect(addressBytes(spelling)).toEqual([expected.bytes]);
+    }
+  });
+
+  it('has one key and one text for every address in every letter case, padded or not', () => {
+    fc.assert(
+      fc.property(hexOf(20), fc.boolean(), fc.infiniteStream(fc.boolean()), (digits, padded, capitals) => {
+        const mixed = [...digits]
+          .map((digit) => (capitals.next().value ? digit.toUpperCase() : digit))
+          .join('');
+        const spelling = parseAddress(`0x${padded ? '0'.repeat(24) : ''}${mixed}`, 'EVM');
+        expect(spelling).toEqual(parseAddress(`0x${digits}`, 'EVM'));
+        expect(spelling?.bytes).toBe(digits);
+        expect(parseAddress(spelling?.text ?? '', 'EVM')).toEqual(spelling);
+      }),
+    );
+  });
+
+  it('stays right while more addresses pass than are remembered', () => {
+    for (let i = 0; i < 25_000; i++) {
+      const digits = i.toString(16).padStart(40, '0');
+      expect(parseAddress(`0x${digits}`, 'EVM')?.bytes).toBe(digits);
+    }
+    expect(parseAddress('0xfb6916095ca1df60bb79ce92ce3ea74c37c5d359', 'EVM')?.text).toBe(
+      '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359',
+    );
+  });
+
+  test.each([
+    '',
+    '0x',
+    '5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
+    '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAe',
+    '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAedd',
+    '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeg',
+    ' 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
+    '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed\n',
+    `0x${'0'.repeat(23)}15aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed`,
+    '11111111111111111111111111111111',
+  ])('%j is none', (text) => {
+    expect(parseAddress(text, 'EVM')).toBeUndefined();
+  });
+});
+
+describe('SVM addresses', () => {
+  it('reads the system program as the number 0, and the token program as its 32 bytes', () => {
+    expect(parseAddress('11111111111111111111111111111111', 'SVM')).toEqual({
+      bytes: '00'.repeat(20),
+      text: '11111111111111111111111111111111',
+    });
+    expect(parseAddress('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA', 'SVM')?.bytes).toBe(
+      '06ddf6e1d765a193d9cbe146ceeb79ac1cb485ed5f5b37913a8cf5857eff00a9',
+    );
+  });
+
+  it('round-trips every 32 bytes, as a number', () => {
+    fc.assert(
+      fc.property(bytesOf(32), fc.integer({ min: 0, max: 32 }), (bytes, leadingZeros) => {
+        bytes.fill(0, 0, leadingZeros);
+        const text = base58.encode(bytes);
+        const bytesAsNumber = numberKey(BigInt(`0x${hex.encode(bytes)}`));
+        expect(parseAddress(text, 'SVM')).toEqual({ bytes: bytesAsNumber, text });
+        expect(addressBytes(text)).toEqual([bytesAsNumber]);
+      }),
+    );
+  });
+
+  it('takes letter case seriously: another case is another address or none', () => {
+    fc.assert(
+      fc.property(bytesOf(32), (bytes) => {
+        const text = base58.encode(bytes);
+        const original = parseAddress(text, 'SVM')?.bytes;
+        for (const changed of [text.toLowerCase(), text.toUpperCase()]) {
+          if (changed !== text) expect(parseAddress(changed, 'SVM')?.bytes).not.toBe(original);
+        }
+      }),
+    );
+  });
+
+  test.each([
+    ['31 bytes', '1111111111111111111111111111111'],
+    ['33 bytes', '111111111111111111111111111111111'],
+    ['64 bytes', base58.encode(new Uint8Array(64).fill(7))],
+    ['a character outside the alphabet', 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5D0'],
+    ['an EVM address', '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'],
+  ])('%s are none', (_what, text) => {
+    expect(parseAddress(text, 'SVM')).toBeUndefined();
+  });
+});
+
+describe.each(['APTOS', 'SUI'] as const)('%s addresses', (family) => {
+  it('are shown with all 64 digits, from any number of them in any case', () => {
+    expect(parseAddress('0x1', family)).toEqual({
+      bytes: `${'0'.repeat(39)}1`,
+      text: `0x${'0'.repeat(63)}1`,
+    });
+    expect(parseAddress('0XA', family)).toEqual(parseAddress('0x0a', family));
+    fc.assert(
+      fc.property(
+        fc.bigInt({ min: 0n, max: (1n << 256n) - 1n }),
+        fc.nat(256),
+        fc.nat(64),
+        (value, shift, width) => {
+          const number = value >> BigInt(shift);
+          const spelling = `0x${number.toString(16).padStart(width, '0')}`;
+          const expected = { bytes: numberKey(number), text: `0x${number.toString(16).padStart(64, '0')}` };
+          expect(parseAddress(spelling, family)).toEqual(expected);
+          expect(parseAddress(spelling.toUpperCase(), family)).toEqual(expected);
+          expect(parseAddress(expected.text, family)).toEqual(expected);
+          expect(addressBytes(spelling)).toEqual([expected.bytes]);
+        },
+      ),
+    );
+  });
+
+  it('may name a module or a type, which are not the account they belong to', () => {
+    const coin = parseAddress('0x2::sui::SUI', family);
+    expect(coin?.text).toBe(`0x${'0'.repeat(63)}2::sui::SUI`);
+    expect(coin).toEqual(parseAddress(coin?.text ?? '', family));
+    expect(coin?.bytes).not.toBe(parseAddress('0x2', family)?.bytes);
+    expect(coin?.bytes).not.toBe(parseAddress('0x2::sui::Sui', family)?.bytes);
+    expect(addressBytes('0x2::sui::SUI')).toEqual([coin?.bytes]);
+  });
+
+  test.each(['0x', '1', `0x${'1'.repeat(65)}`, '0xg', '0x2::', '0x2::1a', '0x2::a::b::c', '0x2::a<b>'])(
+    '%s is none',
+    (text) => {
+      expect(parseAddress(text, family)).toBeUndefined();
+    },
+  );
+});
+
+describe('TON addresses', () => {
+  const hash = '83dfd552e63729b472fcbcc8c45ebcc6691702558b68ec7527e1ba403a0f31a8';
+  const basechain = { bytes: `00000000${hash}`, text: `0:${hash}` };
+  const masterchain = { bytes: `ffffffff${hash}`, text: `-1:${hash}` };
+
+  // Spellings printed by @ton/core 0.63.1.
+  test.each([
+    ['raw', `0:${hash}`, basechain],
+    ['raw in capitals', `0:${hash.toUpperCase()}`, basechain],
+    ['bounceable', 'EQCD39VS5jcptHL8vMjEXrzGaRcCVYto7HUn4bpAOg8xqB2N', basechain],
+    ['non-bounceable', 'UQCD39VS5jcptHL8vMjEXrzGaRcCVYto7HUn4bpAOg8xqEBI', basechain],
+    ['bounceable, test only', 'kQCD39VS5jcptHL8vMjEXrzGaRcCVYto7HUn4bpAOg8xqKYH', basechain],
+    ['non-bounceable, test only', '0QCD39VS5jcptHL8vMjEXrzGaRcCVYto7HUn4bpAOg8xqPvC', basechain],
+    ['raw, masterchain', `-1:${hash}`, masterchain],
+    ['masterchain, base64url', 'Ef-D39VS5jcptHL8vMjEXrzGaRcCVYto7HUn4bpAOg8xqOLF', masterchain],
+    ['masterchain, base64', 'Ef+D39VS5jcptHL8vMjEXrzGaRcCVYto7HUn4bpAOg8xqOLF', masterchain],
+    [
+      'masterchain, non-bounceable, test only',
+      '0f-D39VS5jcptHL8vMjEXrzGaRcCVYto7HUn4bpAOg8xqASK',
+      masterchain,
+    ],
+  ])('%s spelling is read', (_what, text, expected) => {
+    expect(parseAddress(text, 'TON')).toEqual(expected);
+    expect(addressBytes(text)).toEqual([expected.bytes]);
+  });
+
+  it('base64 and base64url spell the same address', () => {
+    const expected = { bytes: `00000000${'fb'.repeat(32)}`, text: `0:${'fb'.repeat(32)}` };
+    expect(parseAddress('EQD7-_v7-_v7-_v7-_v7-_v7-_v7-_v7-_v7-_v7-_v7-0EU', 'TON')).toEqual(expected);
+    expect(parseAddress('EQD7+/v7+/v7+/v7+/v7+/v7+/v7+/v7+/v7+/v7+/v7+0EU', 'TON')).toEqual(expected);
+  });
+
+  it('round-trips every workchain and hash in the raw spelling', () => {
+    fc.assert(
+      fc.property(fc.integer(), hexOf(32), (workchain, digits) => {
+        const raw = `${workchain}:${digits}`;
+        const spelling = parseAddress(raw, 'TON');
+        expect(spelling?.text).toBe(raw);
+        expect(spelling?.bytes).toHaveLength(72);
+        expect(new DataView(hex.decode(spelling?.bytes ?? '').buffer).getInt32(0)).toBe(workchain);
+      }),
+    );
+  });
+
+  it('one changed character of a friendly spelling is found by its checksum', () => {
+    const friendly = 'EQCD39VS5jcptHL8vMjEXrzGaRcCVYto7HUn4bpAOg8xqB2N';
+    for (let i = 0; i < friendly.length; i++) {
+      const damaged = friendly.slice(0, i) + (friendly[i] === 'A' ? 'B' : 'A') + friendly.slice(i + 1);
+      expect(parseAddress(damaged, 'TON')).toBeUndefined();
+    }
+    expect(addressBytes(friendly.toLowerCase())).toEqual([]);
+  });
+
+  test.each([
+    ['a workchain outside int32', `2147483648:${hash}`],
+    ['a workchain with leading zeros', `00:${hash}`],
+    ['no workchain', `:${hash}`],
+    ['a short hash', `0:${hash.slice(1)}`],
+    // 36 zero bytes carry a right checksum, 0, but no known tag.
+    ['an unknown tag', 'A'.repeat(48)],
+    ['a hash alone', hash],
+  ])('%s is none', (_what, text) => {
+    expect(parseAddress(text, 'TON')).toBeUndefined();
+  });
+});
+
+describe('Canton addresses', () => {
+  const fingerprint = `1220${'ab'.repeat(32)}`;
+
+  it('keep the letter case of the party name, not of the fingerprint', () => {
+    const expected = {
+      bytes: hex.encode(new TextEncoder().encode(`Alice-1::${fingerprint}`)),
+      text: `Alice-1::${fingerprint}`,
+    };
+    expect(parseAddress(`Alice-1::${fingerprint}`, 'CANTON')).toEqual(expected);
+    expect(parseAddress(`Alice-1::${fingerprint.toUpperCase()}`, 'CANTON')).toEqual(expected);
+    expect(addressBytes(`Alice-1::${fingerprint}`)).toEqual([expected.bytes]);
+    expect(addressBytes(`alice-1::${fingerprint}`)).not.toEqual([expected.bytes]);
+  });
+
+  it('may be 32 bytes of hex', () => {
+    expect(parseAddress(`0x${'AB'.repeat(32)}`, 'CANTON')).toEqual({
+      bytes: 'ab'.repeat(32),
+      text: `0x${'ab'.repeat(32)}`,
+    });
+  });
+
+  test.each([
+    `::${fingerprint}`,
+    `${'n'.repeat(186)}::${fingerprint}`,
+    `é::${fingerprint}`,
+    `alice::1221${'ab'.repeat(32)}`,
+    'alice',
+    '0xab',
+  ])('%s is none', (text) => {
+    expect(parseAddress(text, 'CANTON')).toBeUndefined();
+  });
+});
+
+describe('transaction hashes', () => {
+  const digits = 'e5a1'.repeat(16);
+  const digest = base58.encode(hex.decode(digits));
+  const signature = base58.encode(hex.decode(digits + digits));
+  const standard = base64.encode(hex.decode('fbef'.repeat(16)));
+  const urlSafe = standard.replaceAll('+', '-').replaceAll('/', '_');
+  const composite = `-1:${'AB'.repeat(32)}:47:${digits.toUpperCase()}`;
+
+  test.each([
+    ['EVM', `0x${digits.toUpperCase()}`, digits, `0x${digits}`],
+    ['APTOS', `0x${digits.toUpperCase()}`, digits, `0x${digits}`],
+    ['SVM', signature, digits + digits, signature],
+    ['SUI', digest, digits, digest],
+    ['SUI', `0x${digits}`, digits, digest],
+    ['TON', digits.toUpperCase(), digits, digits],
+    ['TON', `0X${digits}`, digits, digits],
+    ['TON', standard, 'fbef'.repeat(16), 'fbef'.repeat(16)],
+    ['TON', urlSafe, 'fbef'.repeat(16), 'fbef'.repeat(16)],
+    ['TON', composite, digits, composite.toLowerCase()],
+    ['CANTON', `1220${digits.toUpperCase()}`, `1220${digits}`, `1220${digits}`],
+    ['CANTON', `0x${digits}`, digits, `0x${digits}`],
+    ['CANTON', standard, 'fbef'.repeat(16), `0x${'fbef'.repeat(16)}`],
+  ] as const)('%s reads %s', (family, text, bytes, shown) => {
+    expect(parseTransactionHash(text, family)).toEqual({ bytes, text: shown });
+    expect(parseTransactionHash(shown, family)).toEqual({ bytes, text: shown });
+    expect(transactionHashBytes(text)).toEqual([bytes]);
+  });
+
+  test.each([
+    ['EVM', digits],
+    ['EVM', `0x${digits.slice(1)}`],
+    ['EVM', `0x${digits}0`],
+    ['EVM', signature],
+    ['SVM', digest],
+    ['SVM', `0x${digits}`],
+    ['SVM', `${signature.slice(0, -1)}0`],
+    ['SUI', signature],
+    ['TON', `0:${digits}`],
+    ['TON', `0:${digits}:x:${digits}`],
+    ['TON', standard.slice(0, -1)],
+    ['CANTON', `1221${digits}`],
+  ] as const)('%s has no hash %s', (family, text) => {
+    expect(parseTransactionHash(text, family)).toBeUndefined();
+  });
+
+  it('base64 whose unused bits are not zero spells nothing', () => {
+    // The last character before the padding carries four bits of hash and two that must be 0.
+    expect(transactionHashBytes(`${'A'.repeat(42)}E=`)).toHaveLength(1);
+    expect(transactionHashBytes(`${'A'.repeat(42)}B=`)).toEqual([]);
+  });
+
+  it('a text with two meanings has both', () => {
+    const ones = '1'.repeat(64);
+    expect(transactionHashBytes(ones)).toEqual(['00'.repeat(64), ones]);
+  });
+});
+
+describe('any text', () => {
+  it('never throws, gives whole bytes in small letters, and a text that means the same', () => {
+    const pieces = fc.constantFrom(
+      '0x',
+      '0X',
+      ':',
+      '::',
+      '1220',
+      '=',
+      'EQ',
+      '-1:',
+      '\u0000',
+      'é',
+      ...'0aA1zZ+/-_ ',
+    );
+    const anything = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.array(pieces, { maxLength: 80 }).map((p) => p.join('')),
+    );
+    fc.assert(
+      fc.property(anything, fc.constantFrom(...chainFamilies), (text, family) => {
+        for (const parse of [parseAddress, parseTransactionHash]) {
+          const spelling = parse(text, family);
+          if (!spelling) continue;
+          expect(spelling.bytes).toMatch(/^(?:[0-9a-f]{2}){20,255}$/);
+          expect(parse(spelling.text, family)).toEqual(spelling);
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('is refused at once when it is longer than any spelling', () => {
+    const started = performance.now();
+    for (const character of ['1', 'z', '0', 'A', ':']) {
+      expect(addressBytes(character.repeat(1_000_000))).toEqual([]);
+      expect(transactionHashBytes(character.repeat(1_000_000))).toEqual([]);
+    }
+    expect(performance.now() - started).toBeLessThan(1_000);
+  });
+});
