@@ -1,10 +1,26 @@
 /** Records and facts for tests: valid by default, each part to be overridden. */
 import { createHash } from 'node:crypto';
 import { base58 } from '@scure/base';
-import type { Executed, Observation, RangeFact, Sent } from '../src/domain/facts.ts';
-import type { Message, NetworkInfo } from '../src/domain/message.ts';
+import fc from 'fast-check';
+import type {
+  ChainFact,
+  Executed,
+  Fact,
+  ManualExecutionOpened,
+  Observation,
+  RangeFact,
+  Sent,
+  Snapshot,
+  SourceFinalized,
+  VerifierCompleted,
+} from '../src/domain/facts.ts';
+import { statuses } from '../src/domain/lifecycle.ts';
+import type { Message, NetworkInfo, Verifier } from '../src/domain/message.ts';
 import { type ParsedMessage, parseMessage } from '../src/domain/message-parser.ts';
 import { findNetwork } from '../src/domain/networks.ts';
+
+/** Properties run on the same cases every time; `FC_SEED` chooses others. */
+fc.configureGlobal({ seed: Number(process.env.FC_SEED ?? 20_260_101) });
 
 export function networkInfo(name: string): NetworkInfo {
   const network = findNetwork(name);
@@ -168,4 +184,164 @@ export function makeRange(
     merkleRoot: hashOf('root', from, to),
     seen: seenOn(message.destNetworkInfo, blockNumber),
   };
+}
+
+export function makeFinalized(message: Message, blockNumber = 3000): SourceFinalized {
+  return {
+    kind: 'SourceFinalized',
+    messageId: message.messageId,
+    seen: seenOn(message.sourceNetworkInfo, blockNumber, { transactionHash: null, logIndex: null }),
+  };
+}
+
+export function makeManualExecutionOpened(message: Message, blockNumber = 4500): ManualExecutionOpened {
+  return {
+    kind: 'ManualExecutionOpened',
+    messageId: message.messageId,
+    seen: seenOn(message.destNetworkInfo, blockNumber, { transactionHash: null, logIndex: null }),
+  };
+}
+
+export function makeVerifierCompleted(message: Message, name: string, blockNumber = 3500): VerifierCompleted {
+  return {
+    kind: 'VerifierCompleted',
+    messageId: message.messageId,
+    verifier: canonicalVerifierAddress(message, name),
+    data: `0x${digits('verification', name).slice(0, 16)}`,
+    seen: seenOn(message.destNetworkInfo, blockNumber),
+  };
+}
+
+export function makeSnapshot(message: Message): Snapshot {
+  return { kind: 'Snapshot', message };
+}
+
+/** A verifier that is pending, or, when told since when, completed. */
+export function makeVerifier(
+  name: string,
+  { isRequired = true, completedAt = null }: { isRequired?: boolean; completedAt?: string | null } = {},
+): Verifier {
+  return {
+    sourceAddress: spelled(sepolia, 'verifier', name),
+    destAddress: spelled(fuji, 'verifier', name),
+    metadata: { name },
+    isRequired,
+    status: completedAt === null ? 'PENDING' : 'COMPLETED',
+    verification: completedAt === null ? null : { data: '0xabcd', timestamp: completedAt },
+  };
+}
+
+function canonicalVerifierAddress(message: Message, name: string): string {
+  const wanted = spelled(message.sourceNetworkInfo, 'verifier', name).toLowerCase();
+  const item = message.verifiers?.items.find(({ sourceAddress }) => sourceAddress.toLowerCase() === wanted);
+  return item?.sourceAddress ?? wanted;
+}
+
+const verifierNames = ['Alice', 'Bob', 'Carol'] as const;
+
+/**
+ * A message for random facts to speak of: on a lane from Sepolia to Fuji, with three verifiers where its
+ * version has them.
+ */
+export function makeSubject(version: string | null, number = 1): Message {
+  return makeMessage({
+    number,
+    version,
+    verifiers:
+      version !== null && version >= '1.7'
+        ? {
+            items: [makeVerifier('Alice'), makeVerifier('Bob'), makeVerifier('Carol', { isRequired: false })],
+            optionalThreshold: 1,
+          }
+        : null,
+  });
+}
+
+/** Facts that chains tell of one message: sent in up to two blocks, executed several times, and so on. */
+export function chainFactsAbout(subject: Message): fc.Arbitrary<ChainFact> {
+  const block = (from: number) => fc.integer({ min: from, max: from + 4 });
+  return fc.oneof(
+    fc.constantFrom(0, 2).map((later) =>
+      makeSent(
+        canonical({
+          ...subject,
+          sendBlockNumber: subject.sendBlockNumber + later,
+          sendTransactionHash: later ? hashOf('again', subject.messageId) : subject.sendTransactionHash,
+          sendTimestamp: new Date(Date.parse(subject.sendTimestamp) + later * 12_000).toISOString(),
+        }),
+      ),
+    ),
+    block(3000).map((number) => makeFinalized(subject, number)),
+    fc
+      .tuple(fc.constantFrom(...verifierNames, 'nobody'), block(3500))
+      .map(([name, number]) => makeVerifierCompleted(subject, name, number)),
+    block(4500).map((number) => makeManualExecutionOpened(subject, number)),
+    fc.tuple(fc.boolean(), block(5000)).map(([success, number]) => makeExecuted(subject, success, number)),
+  );
+}
+
+/** Whole records of one message from somebody who knows more or less of it. */
+export function snapshotsOf(subject: Message): fc.Arbitrary<Snapshot> {
+  const verifiers = subject.verifiers;
+  const completion = fc.option(fc.constantFrom('2026-01-01T01:00:00.000Z', '2026-01-01T01:00:07.000Z'));
+  return fc
+    .record({
+      status: fc.constantFrom(...statuses),
+      ready: fc.boolean(),
+      receipt: fc.option(fc.integer({ min: 5000, max: 5004 })),
+      hasReceiptHash: fc.boolean(),
+      forgets: fc.subarray(['nonce', 'routerAddress', 'data', 'executor', 'verifiers'] as const),
+      data: fc.constantFrom('0x', '0x01', '0x02'),
+      completions: fc.array(completion, { minLength: 3, maxLength: 3 }),
+    })
+    .map(({ status, ready, receipt, hasReceiptHash, forgets, data, completions }) => {
+      const receiptTimestamp =
+        receipt === null ? null : new Date(Date.UTC(2026, 0, 1) + receipt * 1000).toISOString();
+      return makeSnapshot(
+        canonical({
+          ...subject,
+          data,
+          executor: { address: evmAddress('executor') },
+          verifiers: verifiers && {
+            ...verifiers,
+            items: verifiers.items.map((item, i) => {
+              const completedAt = completions[i] ?? null;
+              if (completedAt === null) return item;
+              return { ...item, status: 'COMPLETED', verification: { data: '0x99', timestamp: completedAt } };
+            }),
+          },
+          status,
+          readyForManualExecution: ready,
+          receiptTimestamp,
+          receiptTransactionHash: receipt !== null && hasReceiptHash ? hashOf('receipt', receipt) : null,
+          deliveryTime:
+            receiptTimestamp === null
+              ? null
+              : Date.parse(receiptTimestamp) - Date.parse(subject.sendTimestamp),
+          ...Object.fromEntries(forgets.map((field) => [field, null])),
+        }),
+      );
+    });
+}
+
+/** Commits and blessings that cover the message. */
+export function rangesAround(subject: Message): fc.Arbitrary<RangeFact> {
+  const number = Number(subject.sequenceNumber);
+  return fc
+    .tuple(
+      fc.constantFrom('Committed' as const, 'Blessed' as const),
+      fc.integer({ min: 0, max: number }),
+      fc.integer({ min: number, max: number + 3 }),
+      fc.integer({ min: 4000, max: 4004 }),
+    )
+    .map(([kind, from, to, block]) => makeRange(kind, subject, from, to, block));
+}
+
+/** Everything that can be told of one message, by chains and by imports. */
+export function factsAbout(subject: Message): fc.Arbitrary<Fact> {
+  return fc.oneof(
+    { arbitrary: chainFactsAbout(subject), weight: 4 },
+    { arbitrary: rangesAround(subject), weight: 1 },
+    { arbitrary: snapshotsOf(subject), weight: 2 },
+  );
 }

@@ -11,11 +11,12 @@ import { Compile } from 'typebox/compile';
 import { ApiError } from './errors.ts';
 import { type Status, statuses } from './lifecycle.ts';
 import { type Filters, MAX_MESSAGE_IDS, MAX_Q_TERMS, type PageKey, type View } from './query.ts';
+import { LATEST_TIME } from './time.ts';
 
 const VERSION = 1;
 const CHECKSUM_BYTES = 8;
-/** A hundred message ids and ten terms fit; nothing that we issue is longer. */
-const MAX_CURSOR_LENGTH = 14_000;
+/** A hundred message ids, ten terms and every other filter fit, each at its longest: we issue nothing longer. */
+const MAX_CURSOR_LENGTH = 28_000;
 
 export interface Cursor {
   readonly filters: Filters;
@@ -23,11 +24,11 @@ export interface Cursor {
   readonly after: PageKey;
 }
 
-const Bytes = Type.String({ pattern: '^([0-9a-f]{2}){1,300}$' });
+const Bytes = Type.String({ pattern: '^([0-9a-f]{2}){1,400}$' });
 const MessageIdBytes = Type.String({ pattern: '^[0-9a-f]{64}$' });
 const Meanings = Type.Array(Bytes, { minItems: 1, maxItems: 6 });
 const Selector = Type.String({ pattern: '^[0-9]{1,20}$' });
-const Milliseconds = Type.Integer({ minimum: -8.64e15, maximum: 8.64e15 });
+const Milliseconds = Type.Integer({ minimum: 0, maximum: LATEST_TIME });
 
 const CursorPayload = Type.Object(
   {
@@ -96,7 +97,7 @@ export function decodeCursor(text: string): Cursor {
   if (!expected.every((byte, i) => byte === bytes[1 + i]))
     throw invalid('is damaged: its checksum does not match');
 
-  const value: unknown = JSON.parse(new TextDecoder().decode(payload));
+  const value = fromJson(payload);
   if (!payloadValidator.Check(value)) throw invalid('does not hold a search of this service');
   const cursor = value as Type.Static<typeof CursorPayload>;
   return {
@@ -109,6 +110,14 @@ export function decodeCursor(text: string): Cursor {
 function fromBase64url(text: string): Uint8Array | undefined {
   try {
     return base64urlnopad.decode(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function fromJson(payload: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(payload));
   } catch {
     return undefined;
   }

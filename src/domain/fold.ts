@@ -2,12 +2,12 @@
  * The fold: from the facts about one message to its record.
  *
  * A record has three parts, each the greatest of its candidates under a total order: what was sent, how far
- * verification is, and the outcome. Greatest-of is idempotent, commutative and associative, hence so is the
- * fold: facts may come in any order, any number of times, and in any grouping.
+ * verification is (verifier by verifier), and the outcome. Greatest-of is idempotent, commutative and
+ * associative, hence so is the fold: facts may come in any order, any number of times, and in any grouping.
  */
 import type { Executed, Fact, Observation, OutcomeField, SentMessage, VerifierCompleted } from './facts.ts';
 import { type Evidence, lifecycle, type Status, statusRank, usesVerifiers } from './lifecycle.ts';
-import type { Message, Verifiers } from './message.ts';
+import type { Message, Verifier, Verifiers } from './message.ts';
 
 type Outcome = Pick<Message, OutcomeField>;
 
@@ -96,27 +96,34 @@ function compareTimes(a: SeenFact, b: SeenFact): number {
 
 type SeenFact = Exclude<Fact, { kind: 'Snapshot' }>;
 
+/** Somebody's word of what was sent. */
 interface SendClaim {
   readonly message: SentMessage;
   /** A chain's own word outranks a snapshot; among a chain's, the later block does (the earlier is an orphan). */
   readonly blockNumber: number;
-  readonly knownFields: number;
-  readonly text: string;
 }
 
 function sendClaim(fact: Extract<Fact, { kind: 'Sent' | 'Snapshot' }>): SendClaim {
-  const message = fact.kind === 'Sent' ? fact.message : withoutOutcome(fact.message);
-  const { verifiers: _, ...immutable } = message;
-  return {
-    message,
-    blockNumber: fact.kind === 'Sent' ? fact.seen.blockNumber : -1,
-    knownFields: Object.values(immutable).filter((value) => value !== null).length,
-    text: JSON.stringify(Object.entries(immutable).sort(([a], [b]) => compareText(a, b))),
-  };
+  return fact.kind === 'Sent'
+    ? { message: fact.message, blockNumber: fact.seen.blockNumber }
+    : { message: withoutOutcome(fact.message), blockNumber: -1 };
 }
 
 function compareSendClaims(a: SendClaim, b: SendClaim): number {
-  return a.blockNumber - b.blockNumber || a.knownFields - b.knownFields || compareText(a.text, b.text);
+  return (
+    a.blockNumber - b.blockNumber ||
+    knownFields(a.message) - knownFields(b.message) ||
+    compareText(contentText(a.message), contentText(b.message))
+  );
+}
+
+function knownFields({ verifiers: _, ...content }: SentMessage): number {
+  return Object.values(content).filter((value) => value !== null).length;
+}
+
+/** The same for the same content, whatever the order of its keys. */
+function contentText({ verifiers: _, ...content }: SentMessage): string {
+  return JSON.stringify(Object.entries(content).sort(([a], [b]) => compareText(a, b)));
 }
 
 function withoutOutcome(message: Message): SentMessage {
@@ -125,25 +132,26 @@ function withoutOutcome(message: Message): SentMessage {
   return sent;
 }
 
+/**
+ * Sources that list the same verifiers add up: one is completed as soon as any of them knows it to be. Of
+ * lists that differ, the greatest stands alone.
+ */
 function foldVerifiers(facts: readonly Fact[]): Verifiers | null {
-  const base = greatest(
-    facts.flatMap((fact) =>
-      (fact.kind === 'Sent' || fact.kind === 'Snapshot') && fact.message.verifiers
-        ? [fact.message.verifiers]
-        : [],
-    ),
-    (a, b) =>
-      completedCount(a) - completedCount(b) ||
-      a.items.length - b.items.length ||
-      compareText(JSON.stringify(a), JSON.stringify(b)),
+  const told = facts.flatMap((fact) =>
+    (fact.kind === 'Sent' || fact.kind === 'Snapshot') && fact.message.verifiers
+      ? [fact.message.verifiers]
+      : [],
   );
+  const base = greatest(told, compareLists);
   if (!base) return null;
 
+  const agreeing = told.filter((verifiers) => compareLists(verifiers, base) === 0);
   const completions = facts.filter((fact) => fact.kind === 'VerifierCompleted');
-  if (completions.length === 0) return base;
   return {
     ...base,
-    items: base.items.map((item) => {
+    items: base.items.map((listed, index) => {
+      const known = agreeing.flatMap((verifiers) => verifiers.items[index] ?? []);
+      const item = greatest(known, compareVerifiers) ?? listed;
       if (item.status === 'COMPLETED') return item;
       const completed = greatest(
         completions.filter((fact) => fact.verifier === item.sourceAddress),
@@ -159,8 +167,23 @@ function foldVerifiers(facts: readonly Fact[]): Verifiers | null {
   };
 }
 
-function completedCount(verifiers: Verifiers): number {
-  return verifiers.items.filter((item) => item.status === 'COMPLETED').length;
+/** By what is asked for, not by how far it is: who verifies, whether they must, and how many of the rest. */
+function compareLists(a: Verifiers, b: Verifiers): number {
+  const text = ({ items, optionalThreshold }: Verifiers) =>
+    JSON.stringify([
+      optionalThreshold,
+      items.map(({ sourceAddress, isRequired }) => [sourceAddress, isRequired]),
+    ]);
+  return a.items.length - b.items.length || compareText(text(a), text(b));
+}
+
+/** Completed outranks pending, and of two completions the earlier counts. */
+function compareVerifiers(a: Verifier, b: Verifier): number {
+  return (
+    Number(a.verification !== null) - Number(b.verification !== null) ||
+    compareText(b.verification?.timestamp ?? '', a.verification?.timestamp ?? '') ||
+    compareText(JSON.stringify(a), JSON.stringify(b))
+  );
 }
 
 /** The earliest word counts: a verifier that repeats itself has not verified later. */
@@ -179,7 +202,16 @@ function isVerified(verifiers: Verifiers | null): boolean {
 function foldOutcome(facts: readonly Fact[], sent: SentMessage, verifiers: Verifiers | null): Outcome {
   const told = facts.flatMap((fact) => (fact.kind === 'Snapshot' ? [outcomeOf(fact.message)] : []));
   const seen = facts.some((fact) => fact.kind !== 'Snapshot') ? [seenOutcome(facts, sent, verifiers)] : [];
-  return greatest([...told, ...seen], compareOutcomes) ?? waiting('SENT');
+  const outcome = greatest([...told, ...seen], compareOutcomes) ?? waiting('SENT');
+  const opened = facts.some((fact) => fact.kind === 'ManualExecutionOpened');
+  return opened && isAwaitingExecution(outcome.status)
+    ? { ...outcome, readyForManualExecution: true }
+    : outcome;
+}
+
+/** On the destination chain and not executed: what a passed threshold opens to everybody. */
+function isAwaitingExecution(status: Status): boolean {
+  return status === 'COMMITTED' || status === 'BLESSED' || status === 'VERIFIED';
 }
 
 function outcomeOf(message: Message): Outcome {
@@ -196,10 +228,7 @@ function seenOutcome(facts: readonly Fact[], sent: SentMessage, verifiers: Verif
     facts.filter((fact) => fact.kind === 'Executed'),
     compareExecutions,
   );
-  if (execution) return executedOutcome(execution, sent);
-
-  const opened = facts.some((fact) => fact.kind === 'ManualExecutionOpened');
-  return waiting(status, opened && statusRank(status) >= statusRank('COMMITTED'));
+  return execution ? executedOutcome(execution, sent) : waiting(status);
 }
 
 function evidenceOf(fact: Fact, version: string | null): Evidence {
@@ -231,13 +260,13 @@ function executedOutcome(execution: Executed, sent: SentMessage): Outcome {
   };
 }
 
-function waiting(status: Status, readyForManualExecution = false): Outcome {
+function waiting(status: Status): Outcome {
   return {
     status,
     receiptTransactionHash: null,
     receiptTimestamp: null,
     deliveryTime: null,
-    readyForManualExecution,
+    readyForManualExecution: false,
   };
 }
 

@@ -5,6 +5,7 @@
  * canonical spelling, and names each problem by its JSON path. Members that the record does not have are
  * left out and reported, so that a richer source can be imported without a silent loss.
  */
+import { IsUri } from 'typebox/format';
 import { type ChainFamily, chainFamilies, parseAddress, parseTransactionHash } from './addresses.ts';
 import { statuses } from './lifecycle.ts';
 import type { Fees, Message, NetworkInfo, TokenAmount, Verifier, Verifiers } from './message.ts';
@@ -43,6 +44,8 @@ const UINT64_MAX = 2n ** 64n - 1n;
 const UINT256_MAX = 2n ** 256n - 1n;
 const MAX_TEXT = 1_000;
 const MAX_BLOB = 2_000_000;
+/** Far more than any protocol allows; what is longer is no message but an attack on whoever stores it. */
+const MAX_ELEMENTS = 1_000;
 
 /**
  * The members of one JSON object, read one at a time. What fails is reported once and answered with a
@@ -169,10 +172,10 @@ class Members {
     if (typeof value === 'string') {
       // Without a family (its own problem, reported where it stands) nothing can be said about spelling.
       if (known.length === 0) return '';
-      for (const family of known) {
-        const spelling = parse(value, family);
-        if (spelling) return spelling.text;
-      }
+      const texts = known.flatMap((family) => parse(value, family)?.text ?? []);
+      // Where several families are possible, what is canonical in one of them is not respelled in another's way.
+      const text = texts.includes(value) ? value : texts[0];
+      if (text !== undefined) return text;
     }
     this.wrong(key, value, what);
     return '';
@@ -189,6 +192,10 @@ class Members {
     if (value === undefined) return [];
     if (!Array.isArray(value)) {
       this.wrong(key, value, 'an array');
+      return [];
+    }
+    if (value.length > MAX_ELEMENTS) {
+      this.problem(key, `has ${value.length} elements; at most ${MAX_ELEMENTS} are possible`);
       return [];
     }
     return value.flatMap((element, index) => read(element, `${this.at(key)}[${index}]`) ?? []);
@@ -364,7 +371,7 @@ function readVerifier(m: Members, source: ChainFamily | undefined, dest: ChainFa
   }
   const metadata = m.object('metadata', (meta) => ({
     name: meta.text('name', 'a string'),
-    ...(meta.has('logoUrl') && { logoUrl: meta.text('logoUrl', 'a URI', (text) => URL.canParse(text)) }),
+    ...(meta.has('logoUrl') && { logoUrl: meta.text('logoUrl', 'a URI', IsUri) }),
   }));
   return {
     sourceAddress: m.address('sourceAddress', source),

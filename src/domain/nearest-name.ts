@@ -10,7 +10,9 @@ export function nearestName(typed: string, known: readonly string[]): string | u
     .map((name) => ({ name, distance: distanceTo(wanted, name.toLowerCase()), length: name.length }))
     .sort((a, b) => a.distance - b.distance);
   const best = scored[0];
-  return best && best.distance <= Math.max(2, best.length * 0.4) ? best.name : undefined;
+  return best && best.distance <= Math.max(2, Math.max(best.length, typed.length) * 0.4)
+    ? best.name
+    : undefined;
 }
 
 /** Levenshtein distance; letters left out are half as wrong, for people abbreviate. */

@@ -299,7 +299,7 @@ function terms(text: string): readonly QTerm[] {
   return texts.map((term) => {
     const addresses = addressBytes(term);
     const hashes = transactionHashBytes(term);
-    const messageId = /^0x[0-9a-fA-F]{64}$/.test(term) ? term.slice(2).toLowerCase() : null;
+    const messageId = /^0[xX][0-9a-fA-F]{64}$/.test(term) ? term.slice(2).toLowerCase() : null;
     if (addresses.length === 0 && hashes.length === 0) {
       throw new Refusal(
         `takes addresses, transaction hashes and message ids, separated by commas; ${quoted(term)} is none`,

@@ -1,6 +1,10 @@
+/** The last millisecond of the year 9999: beyond it neither ISO 8601 nor PostgreSQL spells a year in four digits. */
+export const LATEST_TIME = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
 /**
  * Milliseconds since 1970 of an ISO 8601 date-time that names its time zone, or NaN. Dates that a calendar
- * does not have (31 February) are NaN too, where JavaScript's own parser would carry them over.
+ * does not have (31 February) are NaN too, where JavaScript's own parser would carry them over, and so are
+ * times before 1970 or after 9999 in UTC.
  */
 export function parseTime(text: string): number {
   const match =
@@ -31,8 +35,8 @@ export function parseTime(text: string): number {
     Number(fraction.padEnd(3, '0').slice(0, 3)),
   );
   const inCalendar = new Date(local).toISOString().startsWith(`${year}-${month}-${day}T${hour}:${minute}`);
-  if (!inCalendar || Number(zoneHour) > 14 || Number(zoneMinute) > 59 || Number(year) < 1970)
-    return Number.NaN;
+  if (!inCalendar || Number(zoneHour) > 14 || Number(zoneMinute) > 59) return Number.NaN;
   const offset = (Number(zoneHour) * 60 + Number(zoneMinute)) * 60_000;
-  return local - (sign === '-' ? -offset : offset);
+  const time = local - (sign === '-' ? -offset : offset);
+  return time >= 0 && time <= LATEST_TIME ? time : Number.NaN;
 }

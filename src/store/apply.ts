@@ -15,14 +15,22 @@ import {
   isRangeFact,
   type Lane,
   type RangeFact,
+  type SentMessage,
   type Snapshot,
 } from '../domain/facts.ts';
 import { foldFacts, joinSnapshots, statusCause } from '../domain/fold.ts';
 import { statusRank } from '../domain/lifecycle.ts';
-import type { Message } from '../domain/message.ts';
+import { type Message, wireRecord } from '../domain/message.ts';
 import { networkBySelector } from '../domain/networks.ts';
 import { type CopyValue, copyRows } from './copy.ts';
-import { addressColumn, type MessageRow, messageRow, storedSelector, tokenRows } from './message-row.ts';
+import {
+  addressColumn,
+  type MessageRow,
+  messageRow,
+  recordDigest,
+  storedSelector,
+  tokenRows,
+} from './message-row.ts';
 
 /** A block that the chain has abandoned, with all that was seen in it. */
 export interface OrphanedBlock {
@@ -38,8 +46,12 @@ export interface ApplyReport {
   readonly unchanged: number;
 }
 
-/** A merkle root has at most 256 leaves; the bound keeps the look-up of covering ranges short. */
-const MAX_RANGE_LENGTH = 10_000n;
+/**
+ * Ranges are stored in pieces of at most this length, so that those which cover a number end within this
+ * distance of it and the look-up stays short. A merkle root has at most 256 leaves: one piece, as a rule.
+ */
+const PIECE_LENGTH = 256n;
+const MAX_PIECES = 4_096n;
 
 const SNAPSHOT_FACT_ID = '0'.repeat(32);
 
@@ -52,7 +64,10 @@ export async function applyFacts(
   facts: readonly Fact[],
   orphaned: readonly OrphanedBlock[] = [],
 ): Promise<ApplyReport> {
-  await client.query('begin');
+  // Everything here is a look-up by key, also while a table is too new to have statistics that say so.
+  await client.query(
+    'begin; set local enable_hashjoin = off; set local enable_mergejoin = off; set local enable_seqscan = off',
+  );
   try {
     const report = await applyInTransaction(client, facts, orphaned);
     await client.query('commit');
@@ -76,18 +91,21 @@ async function applyInTransaction(
   const retracted = await retract(client, orphaned);
   await writeRangeFacts(client, ranges);
 
-  const touched = new Set([...told.keys(), ...retracted.messageIds]);
-  for (const id of await messagesInRanges(client, [...ranges.map(rangeKey), ...retracted.ranges]))
-    touched.add(id);
+  const moved = new Set(retracted.messageIds);
+  for (const id of await messagesInRanges(client, [...ranges.flatMap(rangePieces), ...retracted.ranges]))
+    moved.add(id);
+  const touched = [...new Set([...told.keys(), ...moved])];
 
-  const known = await readKnowledge(client, [...touched], told);
-  const changes = foldAll(known);
+  const stored = await readStored(client, touched);
+  const news = touched.filter((id) => moved.has(id) || !isOldNews(told.get(id) ?? [], stored.get(id)));
+  const changes = foldAll(await readKnowledge(client, news, told, stored));
   await write(client, changes, position);
+  const count = (kind: Change['change']) => changes.filter(({ change }) => change === kind).length;
   return {
-    created: changes.filter(({ change }) => change === 'created').length,
-    updated: changes.filter(({ change }) => change === 'updated').length,
-    removed: changes.filter(({ change }) => change === 'removed').length,
-    unchanged: changes.filter(({ change }) => change === 'none').length,
+    created: count('created'),
+    updated: count('updated'),
+    removed: count('removed'),
+    unchanged: count('none') + touched.length - news.length,
   };
 }
 
@@ -115,14 +133,19 @@ interface RangeKey {
   readonly to: string;
 }
 
-function rangeKey(fact: RangeFact): RangeKey {
-  const length = BigInt(fact.toSequenceNumber) - BigInt(fact.fromSequenceNumber) + 1n;
-  if (length < 1n || length > MAX_RANGE_LENGTH) {
-    throw new Error(
-      `A ${fact.kind} fact covers ${length} sequence numbers; 1 to ${MAX_RANGE_LENGTH} are possible`,
-    );
+function rangePieces(fact: RangeFact): RangeKey[] {
+  const lane = laneKey(fact.lane);
+  const last = BigInt(fact.toSequenceNumber);
+  const first = BigInt(fact.fromSequenceNumber);
+  if (first > last || last - first >= PIECE_LENGTH * MAX_PIECES) {
+    throw new Error(`A ${fact.kind} fact covers the sequence numbers ${first} to ${last}, which no root can`);
   }
-  return { ...laneKey(fact.lane), from: fact.fromSequenceNumber, to: fact.toSequenceNumber };
+  const pieces: RangeKey[] = [];
+  for (let from = first; from <= last; from += PIECE_LENGTH) {
+    const end = from + PIECE_LENGTH - 1n;
+    pieces.push({ ...lane, from: from.toString(), to: (end < last ? end : last).toString() });
+  }
+  return pieces;
 }
 
 function laneKey(lane: Lane): Omit<RangeKey, 'from' | 'to'> {
@@ -137,27 +160,29 @@ function laneKey(lane: Lane): Omit<RangeKey, 'from' | 'to'> {
 
 async function writeRangeFacts(client: ClientBase, facts: readonly RangeFact[]): Promise<void> {
   if (facts.length === 0) return;
-  const keys = facts.map(rangeKey);
+  const rows = facts.flatMap((fact) => {
+    const body = JSON.stringify(fact);
+    return rangePieces(fact).map((piece) => ({ seen: fact.seen, body, piece }));
+  });
   await client.query(
     `insert into lane_fact (source_selector, dest_selector, onramp, to_sequence, from_sequence, fact_id,
-                            network, block_number, block_hash, body)
+                            network, block_hash, body)
      select source, dest, decode(onramp, 'hex'), upper_end, lower_end, decode(fact_id, 'hex'),
-            network, block_number, block_hash, body
+            network, block_hash, body
      from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[], $5::numeric[], $6::text[],
-                 $7::bigint[], $8::bigint[], $9::text[], $10::text[])
-       as t (source, dest, onramp, upper_end, lower_end, fact_id, network, block_number, block_hash, body)
+                 $7::bigint[], $8::text[], $9::text[])
+       as t (source, dest, onramp, upper_end, lower_end, fact_id, network, block_hash, body)
      on conflict do nothing`,
     [
-      keys.map((key) => key.sourceSelector),
-      keys.map((key) => key.destSelector),
-      keys.map((key) => key.onramp),
-      keys.map((key) => key.to),
-      keys.map((key) => key.from),
-      facts.map(factId),
-      facts.map((fact) => storedSelector(fact.seen.network)),
-      facts.map((fact) => fact.seen.blockNumber),
-      facts.map((fact) => fact.seen.blockHash),
-      facts.map((fact) => JSON.stringify(fact)),
+      rows.map(({ piece }) => piece.sourceSelector),
+      rows.map(({ piece }) => piece.destSelector),
+      rows.map(({ piece }) => piece.onramp),
+      rows.map(({ piece }) => piece.to),
+      rows.map(({ piece }) => piece.from),
+      rows.map(({ body }) => factId(body)),
+      rows.map(({ seen }) => storedSelector(seen.network)),
+      rows.map(({ seen }) => seen.blockHash),
+      rows.map(({ body }) => body),
     ],
   );
 }
@@ -190,11 +215,14 @@ async function retract(
 async function messagesInRanges(client: ClientBase, ranges: readonly RangeKey[]): Promise<readonly string[]> {
   if (ranges.length === 0) return [];
   const { rows } = await client.query(
-    `select distinct encode(m.message_id, 'hex') as id
+    `select encode(m.message_id, 'hex') as id
      from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[], $5::numeric[])
             as r (source, dest, onramp, lower_end, upper_end)
-     join message m on m.source_selector = r.source and m.dest_selector = r.dest
-       and m.onramp = decode(r.onramp, 'hex') and m.sequence_number between r.lower_end and r.upper_end`,
+     cross join lateral (
+       select message_id from message
+       where source_selector = r.source and dest_selector = r.dest and onramp = decode(r.onramp, 'hex')
+         and sequence_number between r.lower_end and r.upper_end
+       order by sequence_number) m`,
     [
       ranges.map((range) => range.sourceSelector),
       ranges.map((range) => range.destSelector),
@@ -220,40 +248,58 @@ interface Knowledge {
   readonly stored: StoredMessage | undefined;
   readonly chainFacts: Map<string, ChainFact>;
   snapshot: Message | undefined;
-  readonly newFactIds: string[];
+  /** Of the chain facts, those that no transaction before has stored. */
+  readonly unstored: { readonly id: string; readonly fact: ChainFact; readonly body: string }[];
   /** Whether the snapshot stands in `fact` already (and must be replaced when it grows). */
   readonly snapshotStored: boolean;
   ranges: RangeFact[];
+}
+
+async function readStored(client: ClientBase, ids: readonly string[]): Promise<Map<string, StoredMessage>> {
+  if (ids.length === 0) return new Map();
+  const { rows } = await client.query(
+    `select encode(message_id, 'hex') as id, encode(digest, 'hex') as digest, status, is_snapshot as "isSnapshot"
+     from message where message_id = any($1)`,
+    [ids.map((id) => Buffer.from(id, 'hex'))],
+  );
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+/** Exactly what is stored, told once more: most of what an import repeats, settled without reading records. */
+function isOldNews(told: readonly MessageFact[], stored: StoredMessage | undefined): boolean {
+  const [fact] = told;
+  return (
+    stored?.isSnapshot === true &&
+    told.length === 1 &&
+    fact?.kind === 'Snapshot' &&
+    recordDigest(wireRecord(fact.message).json) === stored.digest
+  );
 }
 
 async function readKnowledge(
   client: ClientBase,
   ids: readonly string[],
   told: ReadonlyMap<string, readonly MessageFact[]>,
+  stored: ReadonlyMap<string, StoredMessage>,
 ): Promise<Knowledge[]> {
   if (ids.length === 0) return [];
-  const idBytes = ids.map((id) => Buffer.from(id, 'hex'));
-  const messages = await client.query(
-    `select encode(message_id, 'hex') as id, encode(digest, 'hex') as digest, status, is_snapshot as "isSnapshot"
-     from message where message_id = any($1)`,
-    [idBytes],
-  );
   const facts = await client.query(
     `select encode(message_id, 'hex') as id, encode(fact_id, 'hex') as fact_id, body from fact where message_id = any($1)`,
-    [idBytes],
+    [ids.map((id) => Buffer.from(id, 'hex'))],
   );
-  const storedById = new Map<string, StoredMessage>(messages.rows.map((row) => [row.id, row]));
-  const snapshotIds = messages.rows.filter((row) => row.isSnapshot).map((row) => Buffer.from(row.id, 'hex'));
-  const snapshots = await readRecords(client, snapshotIds);
+  const snapshots = await readRecords(
+    client,
+    ids.filter((id) => stored.get(id)?.isSnapshot),
+  );
 
   const all = new Map<string, Knowledge>();
   for (const id of ids) {
     all.set(id, {
       id,
-      stored: storedById.get(id),
+      stored: stored.get(id),
       chainFacts: new Map(),
       snapshot: snapshots.get(id),
-      newFactIds: [],
+      unstored: [],
       snapshotStored: false,
       ranges: [],
     });
@@ -270,11 +316,11 @@ async function readKnowledge(
   return [...all.values()];
 }
 
-async function readRecords(client: ClientBase, ids: readonly Buffer[]): Promise<Map<string, Message>> {
+async function readRecords(client: ClientBase, ids: readonly string[]): Promise<Map<string, Message>> {
   if (ids.length === 0) return new Map();
   const { rows } = await client.query(
     `select encode(message_id, 'hex') as id, record from message where message_id = any($1)`,
-    [ids],
+    [ids.map((id) => Buffer.from(id, 'hex'))],
   );
   return new Map(rows.map((row) => [row.id, JSON.parse(row.record) as Message]));
 }
@@ -285,10 +331,11 @@ function addTold(known: Knowledge, facts: readonly MessageFact[]): void {
       known.snapshot = known.snapshot ? joinSnapshots(known.snapshot, fact.message) : fact.message;
       continue;
     }
-    const id = factId(fact);
+    const body = JSON.stringify(fact);
+    const id = factId(body);
     if (known.chainFacts.has(id)) continue;
     known.chainFacts.set(id, fact);
-    known.newFactIds.push(id);
+    known.unstored.push({ id, fact, body });
   }
 }
 
@@ -296,7 +343,7 @@ async function addCoveringRanges(client: ClientBase, all: readonly Knowledge[]):
   const { rows: any } = await client.query('select exists (select from lane_fact) as present');
   if (!any[0].present) return;
   const sent = all.flatMap((known) => {
-    const message = foldFacts(factsOf(known));
+    const message = sentMessage(known);
     return message ? [{ known, message }] : [];
   });
   const { rows } = await client.query(
@@ -305,7 +352,7 @@ async function addCoveringRanges(client: ClientBase, all: readonly Knowledge[]):
             as m (source, dest, onramp, number, ordinal)
      join lane_fact f on f.source_selector = m.source and f.dest_selector = m.dest
        and f.onramp = decode(m.onramp, 'hex')
-       and f.to_sequence >= m.number and f.to_sequence < m.number + ${MAX_RANGE_LENGTH}
+       and f.to_sequence >= m.number and f.to_sequence < m.number + ${PIECE_LENGTH}
        and f.from_sequence <= m.number`,
     [
       sent.map(({ message }) => storedSelector(message.sourceNetworkInfo.chainSelector)),
@@ -315,6 +362,12 @@ async function addCoveringRanges(client: ClientBase, all: readonly Knowledge[]):
     ],
   );
   for (const row of rows) sent[Number(row.ordinal) - 1]?.known.ranges.push(JSON.parse(row.body) as RangeFact);
+}
+
+/** Whoever tells of the sending names the same lane and number: they are part of what the id is a hash of. */
+function sentMessage(known: Knowledge): SentMessage | undefined {
+  for (const fact of known.chainFacts.values()) if (fact.kind === 'Sent') return fact.message;
+  return known.snapshot;
 }
 
 function factsOf(known: Knowledge): Fact[] {
@@ -388,24 +441,33 @@ async function write(client: ClientBase, changes: readonly Change[], position: b
     tokenValues,
   );
   await copyRows(client, 'history', HISTORY_COLUMNS, historyValues);
-  await client.query('update store set position = $1', [(position + BigInt(changed.length)).toString()]);
+  const newPosition = position + BigInt(changed.length);
+  await client.query('update store set position = $1', [newPosition.toString()]);
+  if (hasOutgrownStatistics(position, newPosition)) {
+    await client.query('analyze message, message_token, fact, lane_fact, history');
+  }
+}
+
+/**
+ * Each time the store has grown fourfold. Autovacuum comes round too late for a first bulk load, and without
+ * statistics the planner takes indexes that cost a thousand times as much.
+ */
+function hasOutgrownStatistics(before: bigint, after: bigint): boolean {
+  for (let size = 1_000n; size <= after; size *= 4n) if (before < size) return true;
+  return false;
 }
 
 async function writeFacts(client: ClientBase, changes: readonly Change[]): Promise<void> {
   const values: CopyValue[][] = [];
   const replacedSnapshots: Buffer[] = [];
   for (const { known, isSnapshot } of changes) {
-    for (const id of known.newFactIds) {
-      const fact = known.chainFacts.get(id);
-      if (!fact) continue;
-      const { network, blockNumber, blockHash } = fact.seen;
+    for (const { id, fact, body } of known.unstored) {
       values.push([
         { hex: known.id },
         { hex: id },
-        storedSelector(network),
-        blockNumber,
-        blockHash,
-        JSON.stringify(fact),
+        storedSelector(fact.seen.network),
+        fact.seen.blockHash,
+        body,
       ]);
     }
     if (!known.snapshot) continue;
@@ -413,7 +475,7 @@ async function writeFacts(client: ClientBase, changes: readonly Change[]): Promi
     if (known.snapshotStored) replacedSnapshots.push(Buffer.from(known.id, 'hex'));
     if (!isSnapshot) {
       const body = JSON.stringify({ kind: 'Snapshot', message: known.snapshot });
-      values.push([{ hex: known.id }, { hex: SNAPSHOT_FACT_ID }, null, null, null, body]);
+      values.push([{ hex: known.id }, { hex: SNAPSHOT_FACT_ID }, null, null, body]);
     }
   }
   if (replacedSnapshots.length > 0) {
@@ -422,12 +484,7 @@ async function writeFacts(client: ClientBase, changes: readonly Change[]): Promi
       Buffer.from(SNAPSHOT_FACT_ID, 'hex'),
     ]);
   }
-  await copyRows(
-    client,
-    'fact',
-    ['message_id', 'fact_id', 'network', 'block_number', 'block_hash', 'body'],
-    values,
-  );
+  await copyRows(client, 'fact', ['message_id', 'fact_id', 'network', 'block_hash', 'body'], values);
 }
 
 const MESSAGE_COLUMNS = [
@@ -505,6 +562,6 @@ function historyRow({ change, known, message }: Change, position: string, record
 }
 
 /** The same observation told twice is one fact. */
-function factId(fact: ChainFact | RangeFact): string {
-  return hash('sha256', JSON.stringify(fact), 'hex').slice(0, 32);
+function factId(body: string): string {
+  return hash('sha256', body, 'hex').slice(0, 32);
 }

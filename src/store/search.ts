@@ -58,7 +58,9 @@ export function searchSql(query: SearchQuery): Sql {
         sql`(${keyOf}.sent_at, ${keyOf}.message_id) < (${sentAt}::timestamptz, ${bytes(after.messageId)}::bytea)`,
       );
     }
-    return sql`select ${keyOf}.sent_at, ${keyOf}.message_id, ${body} as body from ${tables}
+    // A message may have several rows of one token; each would count to the limit.
+    const distinct = scan.from === 'message_token' ? sql`distinct on (t.sent_at, t.message_id)` : sql``;
+    return sql`select ${distinct} ${keyOf}.sent_at, ${keyOf}.message_id, ${body} as body from ${tables}
       where ${joinSql(where, ' and ')}
       order by ${keyOf}.sent_at desc, ${keyOf}.message_id desc limit ${limit + 1}`;
   }

@@ -46,6 +46,10 @@ export interface Store {
   search(query: SearchQuery): Promise<Page>;
   /** A message by the 64 hexadecimal digits of its id. */
   findMessage(messageId: string): Promise<StoredRecord | undefined>;
+  /** Records whose message ids begin with these hexadecimal digits, at most `limit`. */
+  findMessagesByPrefix(digits: string, limit: number): Promise<readonly string[]>;
+  /** How many messages there are: counted while they are few, estimated by PostgreSQL beyond. */
+  countMessages(): Promise<{ readonly count: number; readonly isExact: boolean }>;
   apply(facts: readonly Fact[], orphaned?: readonly OrphanedBlock[]): Promise<ApplyReport>;
   /** Throws when the database does not answer. */
   ping(): Promise<void>;
@@ -57,6 +61,8 @@ export interface Store {
 /** One expensive search must not hold a connection for long. */
 const READ_TIMEOUT_MS = 15_000;
 const CONNECT_TIMEOUT_MS = 5_000;
+/** Counting visits every row; beyond so many an estimate has to do. */
+const COUNTED_MESSAGES = 100_000;
 
 /**
  * Opens the store, migrated to this version's schema.
@@ -143,6 +149,27 @@ async function createStore(
       return record === undefined || digest === undefined ? undefined : { record, digest };
     },
 
+    async findMessagesByPrefix(digits, limit) {
+      const rows = await read(
+        'select record from message where message_id between $1 and $2 order by message_id limit $3',
+        [Buffer.from(digits.padEnd(64, '0'), 'hex'), Buffer.from(digits.padEnd(64, 'f'), 'hex'), limit],
+      );
+      return rows.map(([record]) => record ?? '');
+    },
+
+    async countMessages() {
+      const rows = await read(
+        `select (select count(*) from (select from message limit $1) few)::text,
+                (select reltuples::bigint from pg_class where oid = 'message'::regclass)::text`,
+        [COUNTED_MESSAGES + 1],
+      );
+      const [counted, estimated] = (rows[0] ?? []).map(Number);
+      const count = counted ?? 0;
+      return count <= COUNTED_MESSAGES
+        ? { count, isExact: true }
+        : { count: Math.max(count, estimated ?? 0), isExact: false };
+    },
+
     apply: (facts, orphaned) => withClient(writers, (client) => applyFacts(client, facts, orphaned)),
 
     async ping() {
@@ -152,7 +179,9 @@ async function createStore(
     async reset() {
       if (!simulated) throw new Error('Only a simulated store can be emptied');
       await withClient(writers, (client) =>
-        client.query('truncate message, message_token, fact, lane_fact, history'),
+        client.query(
+          'begin; truncate message, message_token, fact, lane_fact, history; update store set position = 0; commit',
+        ),
       );
     },
 

@@ -78,7 +78,6 @@ create table fact (
   message_id bytea not null,
   fact_id bytea not null,
   network bigint,
-  block_number bigint,
   block_hash text,
   body text not null,
   primary key (message_id, fact_id)
@@ -94,10 +93,9 @@ create table lane_fact (
   from_sequence numeric(20) not null,
   fact_id bytea not null,
   network bigint not null,
-  block_number bigint not null,
   block_hash text not null,
   body text not null,
-  primary key (source_selector, dest_selector, onramp, to_sequence, fact_id)
+  primary key (source_selector, dest_selector, onramp, to_sequence, from_sequence, fact_id)
 );
 create index lane_fact_block on lane_fact (network, block_hash);
 

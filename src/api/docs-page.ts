@@ -1,0 +1,411 @@
+/**
+ * The OpenAPI document as a page for people: plain HTML, no scripts, nothing from outside.
+ *
+ * Paths, parameters, fields and errors come from the document; the prose around them is here.
+ */
+import { errorCatalogue } from '../domain/errors.ts';
+import type { Status } from '../domain/lifecycle.ts';
+import { docsPageStyle } from './docs-page-style.ts';
+import { Html, html, prose } from './html.ts';
+import type { JsonSchema, OpenApiDocument, Operation, Reference, Response } from './openapi.ts';
+
+const BASE_URL = 'http://localhost:8080';
+
+export function docsPage(document: OpenApiDocument, { simulated }: { simulated: boolean }): string {
+  const { info, components } = document;
+  const sections: readonly Section[] = [
+    { id: 'quick-start', title: 'Quick start', body: quickStart(document) },
+    { id: 'sdk', title: 'With ccip-sdk', body: sdk() },
+    { id: 'pagination', title: 'Pagination', body: pagination() },
+    { id: 'addresses', title: 'Addresses', body: addresses() },
+    { id: 'statuses', title: 'Statuses', body: statusTable() },
+    ...document.tags.map((tag) => operationSection(document, tag)),
+    {
+      id: 'schemas',
+      title: 'Schemas',
+      body: html`${Object.entries(components.schemas).map(([name, schema]) => schemaArticle(name, schema, components.schemas))}`,
+      parts: Object.keys(components.schemas).map((name) => ({ id: schemaId(name), title: name })),
+    },
+    { id: 'errors', title: 'Errors', body: errors() },
+  ];
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="description" content="${info.description}">
+<title>${info.title} API${simulated ? ' (simulated data)' : ''}</title>
+<style>${new Html(docsPageStyle)}</style>
+</head>
+<body>
+<a class="skip" href="#content">Skip to the content</a>
+${simulated ? simulatedBanner() : ''}
+<div class="page">
+<header class="masthead">
+<h1>${info.title} API <span class="version">${info.version}</span></h1>
+<p>${prose(info.description)}</p>
+</header>
+<div class="columns">
+<nav aria-label="Contents"><ul>${sections.map(contentsEntry)}</ul></nav>
+<main id="content" tabindex="-1">${sections.map(sectionHtml)}</main>
+</div>
+<footer>For programs, the same as OpenAPI 3.1: <a href="/openapi.json">/openapi.json</a></footer>
+</div>
+</body>
+</html>
+`.text;
+}
+
+interface Section {
+  readonly id: string;
+  readonly title: string;
+  readonly body: Html;
+  readonly parts?: readonly { readonly id: string; readonly title: string }[];
+}
+
+function contentsEntry({ id, title, parts = [] }: Section): Html {
+  const inner = parts.map((part) => html`<li><a href="#${part.id}">${part.title}</a></li>`);
+  return html`<li><a href="#${id}">${title}</a>${parts.length > 0 ? html`<ul>${inner}</ul>` : ''}</li>`;
+}
+
+function sectionHtml({ id, title, body }: Section): Html {
+  return html`<section id="${id}" aria-labelledby="${id}-title"><h2 id="${id}-title">${title}</h2>${body}</section>
+`;
+}
+
+function simulatedBanner(): Html {
+  return html`<div class="banner" role="note"><p><strong>Simulated data.</strong> This service shows the demo’s
+invented network: no chain stands behind any message here. Every response says so with
+<code>X-Lanescan-Simulated: true</code>.</p></div>`;
+}
+
+// ---- Prose
+
+function quickStart(document: OpenApiDocument): Html {
+  const example = (name: string) =>
+    String(
+      document.paths['/v2/messages']?.get.parameters.find((parameter) => parameter.name === name)?.example,
+    );
+  const message = document.components.schemas.Message?.examples?.[0] as { messageId: string } | undefined;
+  return html`
+<p>Everything is a <code>GET</code>; no key is needed. The newest messages:</p>
+${command(`curl '${BASE_URL}/v2/messages?limit=5'`)}
+<p>Filters combine, and all of them must hold. What one sender has sent that failed and waits for a hand:</p>
+${command(`curl '${BASE_URL}/v2/messages?sender=${example('sender')}&readyForManualExecOnly=true'`)}
+<p>What is under way on one lane since the beginning of the year, in short:</p>
+${command(
+  `curl '${BASE_URL}/v2/messages?sourceChainSelector=${example('sourceChainSelector')}&destChainSelector=${example('destChainSelector')}&status=SENT,SOURCE_FINALIZED,COMMITTED&sentAfter=2026-01-01T00:00:00Z&view=summary'`,
+)}
+<p>One message by its id:</p>
+${command(`curl '${BASE_URL}/v2/messages/${message?.messageId ?? ''}'`)}
+<p>A whole record looks like this; <a href="#${schemaId('Message')}">its fields</a> are described below.</p>
+${codeBlock('An example record', jsonHtml(message), 'tall')}`;
+}
+
+function sdk(): Html {
+  return html`
+<p>The paths and answers are those that <code>@chainlink/ccip-sdk</code> already speaks. Give its client the address
+of this service instead of the hosted one; the client adds <code>/v2</code> by itself.</p>
+${codeBlock(
+  'Use with the SDK',
+  html`import { CCIPAPIClient } from '@chainlink/ccip-sdk';
+
+const api = CCIPAPIClient.fromUrl('${BASE_URL}');
+
+const page = await api.searchMessages({ sender: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266' });
+for await (const message of api.searchAllMessages({ readyForManualExecOnly: true })) {
+  const request = await api.getMessageById(message.messageId);
+}`,
+)}`;
+}
+
+function pagination(): Html {
+  return html`
+<p>A page holds up to <code>limit</code> messages, newest first: by send time, then by message id. While there are
+more, <code>pagination.cursor</code> is a token for the page behind it; on the last page it is <code>null</code>.</p>
+${command(`curl '${BASE_URL}/v2/messages?status=FAILED&limit=2'`)}
+${codeBlock(
+  'The end of a page that is not the last',
+  jsonHtml({ data: ['…'], pagination: { limit: 2, hasNextPage: true, cursor: 'AXrU3k…' } }),
+)}
+<p>Send the cursor back, alone. It carries the filters and the view of its search: a filter beside it is refused with
+<code>INVALID_PARAMETER_COMBINATION</code>. Only <code>limit</code> and <code>view</code> may go with it.</p>
+${command(`curl '${BASE_URL}/v2/messages?cursor=AXrU3k…&limit=2'`)}
+<p>A walk through the pages shows every message that was there at its start exactly once, whatever arrives meanwhile.
+All of them, in a shell with <code>jq</code>:</p>
+${codeBlock(
+  'A walk through all pages',
+  html`query='status=FAILED&limit=1000'
+while [ -n "$query" ]; do
+  page=$(curl -sS --fail "${BASE_URL}/v2/messages?$query") || break
+  printf '%s' "$page" | jq -c '.data[]'
+  query=$(printf '%s' "$page" | jq -r '.pagination.cursor // empty | "limit=1000&cursor=" + .')
+done`,
+)}`;
+}
+
+function addresses(): Html {
+  return html`
+<p>An address is compared as bytes, in whatever spelling its chain’s family allows: EVM in any letter case or
+left-padded to 32 bytes, SVM in base58 (where case matters), Aptos and Sui as hexadecimal with or without leading
+zeros, TON raw or friendly. EVM addresses are shown with their checksum. What can be no address of any family is
+refused; a well-formed address or chain selector that is not known finds nothing.</p>`;
+}
+
+const statusMeanings: Record<Status, { readonly kind: string; readonly meaning: string }> = {
+  SENT: { kind: 'waiting', meaning: 'Sent; waiting for confirmation on the source chain.' },
+  SOURCE_FINALIZED: { kind: 'moving', meaning: 'Final on the source chain; ready for the protocol.' },
+  COMMITTED: { kind: 'moving', meaning: 'Committed on the destination chain (lanes up to 1.6).' },
+  BLESSED: { kind: 'verified', meaning: 'Approved and ready for execution (lanes up to 1.6).' },
+  VERIFYING: { kind: 'moving', meaning: 'Being verified (lanes above 1.6).' },
+  VERIFIED: { kind: 'verified', meaning: 'Verified and ready for execution (lanes above 1.6).' },
+  FAILED: {
+    kind: 'failed',
+    meaning: 'The execution failed; it can be repeated by hand, and may then succeed.',
+  },
+  SUCCESS: { kind: 'done', meaning: 'Executed on the destination chain.' },
+};
+
+function statusTable(): Html {
+  return html`<p>A message moves down this table. Steps may be skipped; only a failed message can still change its outcome.</p>
+${table(
+  '',
+  ['Status', 'Meaning'],
+  Object.entries(statusMeanings).map(([status, { kind, meaning }]) => [
+    cell(html`<span class="status ${kind}">${status}</span>`),
+    cell(meaning),
+  ]),
+  'Statuses of a message',
+)}`;
+}
+
+function errors(): Html {
+  const example = {
+    error: 'INVALID_PARAMETERS',
+    message: 'limit takes a whole number from 1 to 1000',
+    requestId: '5f3c1f0e-6a3b-4b7e-9d51-2f8a4c0b9e11',
+    details: [{ parameter: 'limit', problem: 'takes a whole number from 1 to 1000' }],
+  };
+  return html`
+<p>Whatever goes wrong is answered in <a href="#${schemaId('Error')}">one shape</a>. <code>error</code> is for
+programs, <code>message</code> for people. <code>requestId</code> is also in the header <code>X-Request-ID</code> of
+every response and in the service’s log.</p>
+${codeBlock('An example error', jsonHtml(example))}
+${table(
+  'All error codes',
+  ['Code', 'Status', 'Meaning'],
+  Object.entries(errorCatalogue).map(([code, { status, meaning }]) => [
+    cell(html`<code>${code}</code>`),
+    cell(html`${status}`, 'narrow'),
+    cell(prose(meaning)),
+  ]),
+)}`;
+}
+
+// ---- From the document
+
+function operationSection(document: OpenApiDocument, tag: OpenApiDocument['tags'][number]): Section {
+  const operations = Object.entries(document.paths)
+    .map(([path, { get }]) => ({ path, operation: get }))
+    .filter(({ operation }) => operation.tags.includes(tag.name) && operation['x-alias-of'] === undefined);
+  return {
+    id: `tag-${tag.name.toLowerCase()}`,
+    title: tag.name,
+    body: html`<p>${prose(tag.description)}</p>${operations.map(({ path }) => operationArticle(document, path))}`,
+    parts: operations.map(({ operation }) => ({ id: operation.operationId, title: operation.summary })),
+  };
+}
+
+function operationArticle({ paths, components }: OpenApiDocument, path: string): Html {
+  const operation = paths[path]?.get;
+  if (!operation) return html``;
+  const { operationId, summary, description, parameters, responses } = operation;
+  const aliases = Object.keys(paths).filter((other) => paths[other]?.get['x-alias-of'] === path);
+  const also = aliases.map((alias) => html` <span class="also">also <code>${alias}</code></span>`);
+  return html`<article id="${operationId}" aria-labelledby="${operationId}-title">
+<h3 id="${operationId}-title">${summary}</h3>
+<p class="path"><span class="method">GET</span> <strong>${path}</strong>${also}</p>
+<p>${prose(description)}</p>
+${parameters.length > 0 ? parameterTable(summary, parameters) : ''}
+${table('Responses', ['Status', 'Body', 'Meaning'], responseRows(responses), `Responses of “${summary}”`)}
+${bodyTable(summary, responses, components.schemas)}
+</article>
+`;
+}
+
+function parameterTable(summary: string, parameters: Operation['parameters']): Html {
+  return table(
+    'Parameters',
+    ['Name', 'Type', 'Meaning'],
+    parameters.map(({ name, required, schema, description, example }) => {
+      const facts = [
+        ...('default' in schema ? [html`Default <code>${String(schema.default)}</code>.`] : []),
+        ...(example === undefined ? [] : [html`Example <code>${String(example)}</code>`]),
+      ];
+      return [
+        cell(html`<code>${name}</code>${required ? html`<span class="optional">required</span>` : ''}`),
+        cell(typeHtml(schema), 'type'),
+        cell(html`${prose(description)}${facts.map((fact) => html`<span class="note">${fact}</span>`)}`),
+      ];
+    }),
+    `Parameters of “${summary}”`,
+  );
+}
+
+function responseRows(responses: Operation['responses']): readonly (readonly Cell[])[] {
+  const statuses = Object.keys(responses);
+  // What is not about the request's own words is the same everywhere and needs no row of its own.
+  const general = statuses.filter((status) => Number(status) > 404);
+  const own = statuses.filter((status) => !general.includes(status));
+  return [
+    ...own.map((status) => responseRow(status, responses[status])),
+    [
+      cell(html`<code>${general.join(', ')}</code>`),
+      cell(schemaLink('Error'), 'type'),
+      cell(html`As on every path; see <a href="#errors">Errors</a>.`),
+    ],
+  ];
+}
+
+function responseRow(status: string, response: Response | Reference | undefined): readonly Cell[] {
+  if (response && 'content' in response) {
+    const [[mediaType, { schema }] = ['', { schema: {} }]] = Object.entries(response.content);
+    const type = schema.$ref ? typeHtml(schema) : html`<code>${mediaType}</code>`;
+    return [cell(html`<code>${status}</code>`), cell(type, 'type'), cell(prose(response.description))];
+  }
+  const codes = Object.entries(errorCatalogue).filter(([, entry]) => String(entry.status) === status);
+  return [
+    cell(html`<code>${status}</code>`),
+    cell(schemaLink('Error'), 'type'),
+    cell(
+      joined(
+        codes.map(([code]) => html`<a href="#errors"><code>${code}</code></a>`),
+        ' ',
+      ),
+    ),
+  ];
+}
+
+/** The fields of an answer that has no schema of its own by name. */
+function bodyTable(summary: string, responses: Operation['responses'], schemas: Schemas): Html {
+  const success = responses[200];
+  const schema = success && 'content' in success ? Object.values(success.content)[0]?.schema : undefined;
+  if (!schema?.properties) return html``;
+  return table('Body', ['Field', 'Type', 'Meaning'], fieldRows(schema, schemas), `Body of “${summary}”`);
+}
+
+type Schemas = OpenApiDocument['components']['schemas'];
+
+const schemaId = (name: string) => `schema-${name}`;
+const schemaLink = (name: string) => html`<a href="#${schemaId(name)}">${name}</a>`;
+const referredName = ($ref: string) => $ref.split('/').at(-1) ?? '';
+
+function schemaArticle(name: string, schema: JsonSchema, schemas: Schemas): Html {
+  return html`<article id="${schemaId(name)}" aria-labelledby="${schemaId(name)}-title">
+<h3 id="${schemaId(name)}-title">${name}</h3>
+<p>${prose(schema.description ?? '')}</p>
+${table('', ['Field', 'Type', 'Meaning'], fieldRows(schema, schemas), `Fields of ${name}`)}
+</article>
+`;
+}
+
+/** The fields of an object; those of an object without a name of its own follow it, with their path. */
+function fieldRows(schema: JsonSchema, schemas: Schemas, prefix = ''): readonly (readonly Cell[])[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
+    const optional = schema.required?.includes(name) ? '' : html`<span class="optional">optional</span>`;
+    const own = [
+      cell(html`<code>${prefix}${name}</code>${optional}`),
+      cell(typeHtml(field), 'type'),
+      cell(prose(fieldDescription(field, schemas))),
+    ];
+    const inner = nestedObject(field);
+    return inner ? [own, ...fieldRows(inner.schema, schemas, `${prefix}${name}${inner.suffix}.`)] : [own];
+  });
+}
+
+function nestedObject(schema: JsonSchema): { schema: JsonSchema; suffix: string } | undefined {
+  if (schema.properties) return { schema, suffix: '' };
+  if (schema.items?.properties) return { schema: schema.items, suffix: '[]' };
+  const variant = schema.anyOf?.find(({ properties }) => properties);
+  return variant && { schema: variant, suffix: '' };
+}
+
+/** A field that is told by its schema's name is described where that schema is. */
+function fieldDescription({ description, $ref, anyOf = [] }: JsonSchema, schemas: Schemas): string {
+  if (description !== undefined) return description;
+  if ($ref) return schemas[referredName($ref)]?.description ?? '';
+  return anyOf
+    .map((variant) => fieldDescription(variant, schemas))
+    .filter((text) => text !== '')
+    .join(' Or: ');
+}
+
+function typeHtml(schema: JsonSchema): Html {
+  if (schema.$ref) return schemaLink(referredName(schema.$ref));
+  if (schema.anyOf) return joined(schema.anyOf.map(typeHtml), ' or ');
+  if (schema.type === 'array') return html`array of ${typeHtml(schema.items ?? {})}`;
+  const { minimum, maximum } = schema;
+  const range =
+    minimum === undefined ? '' : maximum === undefined ? `, from ${minimum}` : `, ${minimum} to ${maximum}`;
+  const shape = schema.format ? ` (${schema.format})` : '';
+  const values = joined(
+    (schema.enum ?? []).map((value) => html`<code>${String(value)}</code>`),
+    ' ',
+  );
+  const pattern = schema.pattern ? html` <code>${schema.pattern}</code>` : '';
+  const listed = schema.enum ? html`: ${values}` : '';
+  return html`${schema.type ?? 'any'}${shape}${range}${pattern}${listed}`;
+}
+
+function joined(parts: readonly Html[], separator: string): Html {
+  return html`${parts.map((part, index) => html`${index > 0 ? separator : ''}${part}`)}`;
+}
+
+// ---- Pieces
+
+interface Cell {
+  readonly content: Html;
+  readonly kind: string;
+}
+
+const cell = (content: Html | string, kind = ''): Cell => ({ content: html`${content}`, kind });
+
+/** The roles say what the elements are even where a narrow screen shows rows as blocks. */
+function table(
+  caption: string,
+  headings: readonly string[],
+  rows: readonly (readonly Cell[])[],
+  label = caption,
+): Html {
+  const head = headings.map((heading) => html`<th role="columnheader" scope="col">${heading}</th>`);
+  const body = rows.map((cells) => {
+    const inner = cells.map(({ content, kind }) => html`<td role="cell" class="${kind}">${content}</td>`);
+    return html`<tr role="row">${inner}</tr>
+`;
+  });
+  return html`<table role="table" aria-label="${label}">${caption ? html`<caption>${caption}</caption>` : ''}
+<thead role="rowgroup"><tr role="row">${head}</tr></thead>
+<tbody role="rowgroup">${body}</tbody></table>`;
+}
+
+/** One click selects the whole line. */
+function command(line: string): Html {
+  return html`<pre class="command" tabindex="0" role="group" aria-label="Command"><code>${line}</code></pre>`;
+}
+
+function codeBlock(label: string, content: Html, kind = ''): Html {
+  return html`<pre class="${kind}" tabindex="0" role="group" aria-label="${label}"><code>${content}</code></pre>`;
+}
+
+/** Indented JSON with its keys, strings and literals told apart. */
+function jsonHtml(value: unknown): Html {
+  const text = JSON.stringify(value, null, 2) ?? '';
+  const pieces = text.split(/("(?:[^"\\]|\\.)*"(?:\s*:)?|\b(?:true|false|null|-?\d+)\b)/);
+  return html`${pieces.map((piece, index) => (index % 2 === 1 ? token(piece) : piece))}`;
+}
+
+function token(piece: string): Html {
+  if (piece.endsWith(':')) return html`<span class="key">${piece.slice(0, -1)}</span>:`;
+  return html`<span class="${piece.startsWith('"') ? 'string' : 'literal'}">${piece}</span>`;
+}

@@ -1,0 +1,199 @@
+/** The OpenAPI 3.1 document, made from the routes. */
+import { errorCatalogue } from '../domain/errors.ts';
+import { exampleMessage } from './example-message.ts';
+import type { Route, RouteParameter } from './route.ts';
+import { namedSchemas, schemaDescriptions } from './schema.ts';
+
+/** What any request can meet, whichever path it asks for. */
+const statusesOfEveryRoute = [400, 405, 406, 414, 500, 503];
+
+const headers = {
+  'X-Request-ID': {
+    description: 'Fresh for every request; also in the log line of the request.',
+    required: true,
+    schema: { type: 'string', format: 'uuid' },
+  },
+  'X-Lanescan-Simulated': {
+    description: 'Only where the data is the demo’s: no chain stands behind it.',
+    schema: { type: 'string', enum: ['true'] },
+  },
+  Allow: { description: 'The methods of this path.', schema: { type: 'string' } },
+  'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } },
+};
+type HeaderName = keyof typeof headers;
+const headersOfEveryAnswer: readonly HeaderName[] = ['X-Request-ID', 'X-Lanescan-Simulated'];
+const headersOfStatus: Readonly<Record<number, readonly HeaderName[]>> = {
+  405: ['Allow'],
+  503: ['Retry-After'],
+};
+
+export interface OpenApiDocument {
+  readonly openapi: string;
+  readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  readonly paths: Readonly<Record<string, { readonly get: Operation }>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, JsonSchema>>;
+    readonly responses: Readonly<Record<string, Response>>;
+    readonly headers: Readonly<Record<string, unknown>>;
+  };
+}
+
+export interface JsonSchema {
+  readonly $ref?: string;
+  readonly type?: string;
+  readonly description?: string;
+  readonly format?: string;
+  readonly pattern?: string;
+  readonly enum?: readonly unknown[];
+  readonly default?: unknown;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly items?: JsonSchema;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+  readonly anyOf?: readonly JsonSchema[];
+  readonly examples?: readonly unknown[];
+}
+
+export interface Response {
+  readonly description: string;
+  readonly headers: Readonly<Record<string, Reference>>;
+  readonly content: Readonly<Record<string, { readonly schema: JsonSchema }>>;
+}
+
+export interface Reference {
+  readonly $ref: string;
+}
+
+export interface Operation {
+  readonly operationId: string;
+  /** The path that this one stands for. */
+  readonly 'x-alias-of'?: string;
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly description: string;
+  readonly parameters: readonly (RouteParameter & {
+    readonly in: 'path' | 'query';
+    readonly required: boolean;
+  })[];
+  readonly responses: Readonly<Record<string, Response | Reference>>;
+}
+
+export function openApiDocument(routes: readonly Route[], version: string): OpenApiDocument {
+  const paths: Record<string, { get: Operation }> = {};
+  for (const route of routes) {
+    paths[route.path] = { get: operationOf(route, route.operationId) };
+    route.aliases?.forEach((alias, index) => {
+      paths[alias] = {
+        get: {
+          ...operationOf(route, `${route.operationId}Alias${index || ''}`),
+          'x-alias-of': route.path,
+          description: `The same as \`${route.path}\`, for clients whose base URL carries no version.`,
+        },
+      };
+    });
+  }
+  const schemas = plainSchemas();
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Lanescan',
+      version,
+      description:
+        'Read access to records of cross-chain messages (Chainlink CCIP). Everything is GET; nothing here writes.',
+    },
+    tags: [
+      { name: 'Messages', description: 'Search messages and read their records.' },
+      { name: 'Operations', description: 'For those who run the service.' },
+      { name: 'Documentation', description: 'This document, for programs and for people.' },
+    ],
+    paths,
+    components: {
+      schemas: { ...schemas, Message: { ...schemas.Message, examples: [exampleMessage] } },
+      responses: errorResponses(),
+      headers,
+    },
+  };
+}
+
+function operationOf(route: Route, operationId: string): Operation {
+  const responses: Record<string, Response | Reference> = {
+    200: {
+      description: route.success.description,
+      headers: headersOf(200),
+      content: { [route.mediaType]: { schema: (route.success.schema as JsonSchema) ?? { type: 'string' } } },
+    },
+  };
+  for (const status of [...new Set([...route.errors, ...statusesOfEveryRoute])].sort()) {
+    responses[status] = { $ref: `#/components/responses/${errorName(status)}` };
+  }
+  return {
+    operationId,
+    tags: [route.tag],
+    summary: route.summary,
+    description: route.description,
+    parameters: [
+      ...(route.pathParameters ?? []).map((parameter) => ({
+        ...parameter,
+        in: 'path' as const,
+        required: true,
+      })),
+      ...(route.queryParameters ?? []).map((parameter) => ({
+        ...parameter,
+        in: 'query' as const,
+        required: false,
+      })),
+    ],
+    responses,
+  };
+}
+
+const errorName = (status: number) => `Error${status}`;
+
+/** One answer for each status of the catalogue: the same wherever it is met. */
+function errorResponses(): Record<string, Response> {
+  const statuses = [...new Set(Object.values(errorCatalogue).map(({ status }) => status))].sort();
+  return Object.fromEntries(
+    statuses.map((status) => [
+      errorName(status),
+      {
+        description: errorsOf(status),
+        headers: headersOf(status),
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+      },
+    ]),
+  );
+}
+
+function headersOf(status: number): Record<string, Reference> {
+  const names = [...headersOfEveryAnswer, ...(headersOfStatus[status] ?? [])];
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+/** A status in the words of the catalogue: each code and what it means. */
+function errorsOf(status: number): string {
+  return Object.entries(errorCatalogue)
+    .filter(([, entry]) => entry.status === status)
+    .map(([code, entry]) => `\`${code}\`: ${entry.meaning}`)
+    .join('\n\n');
+}
+
+/** Named schemas refer to each other by name instead of repeating themselves. */
+function plainSchemas(): Record<string, JsonSchema> {
+  const names = new Map<string, string>();
+  for (const [name, schema] of Object.entries(namedSchemas)) names.set(JSON.stringify(schema), name);
+  const plain = (value: unknown, isRoot: boolean): unknown => {
+    if (Array.isArray(value)) return value.map((element) => plain(element, false));
+    if (typeof value !== 'object' || value === null) return value;
+    const name = isRoot ? undefined : names.get(JSON.stringify(value));
+    if (name) return { $ref: `#/components/schemas/${name}` };
+    return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, plain(member, false)]));
+  };
+  return Object.fromEntries(
+    Object.entries(namedSchemas).map(([name, schema]) => [
+      name,
+      { description: schemaDescriptions[name] ?? '', ...(plain(schema, true) as JsonSchema) },
+    ]),
+  );
+}

@@ -1,0 +1,36 @@
+/** What an orchestrator asks: does the process live, and can it answer? */
+import { refuseParameters } from '../domain/search-parameters.ts';
+import type { Route } from './route.ts';
+import { Health, Readiness } from './schema.ts';
+
+export const operationRoutes: readonly Route[] = [
+  {
+    path: '/healthz',
+    mediaType: 'application/json',
+    operationId: 'getHealth',
+    tag: 'Operations',
+    summary: 'Is the process alive?',
+    description: 'Answers as long as the process runs, whatever the database does.',
+    success: { description: 'The process is alive.', schema: Health },
+    errors: [],
+    handle({ query }) {
+      refuseParameters(query);
+      return { body: '{"status":"ok"}' };
+    },
+  },
+  {
+    path: '/readyz',
+    mediaType: 'application/json',
+    operationId: 'getReadiness',
+    tag: 'Operations',
+    summary: 'Can it answer?',
+    description: 'Answers 200 when the database does, otherwise 503.',
+    success: { description: 'The database answers.', schema: Readiness },
+    errors: [],
+    async handle({ query }, store) {
+      refuseParameters(query);
+      await store.ping();
+      return { body: JSON.stringify({ status: 'ready', simulated: store.simulated }) };
+    },
+  },
+];

@@ -1,0 +1,184 @@
+/**
+ * The configuration, and the one place that reads the environment.
+ *
+ * Flags win over the environment, the environment over lanescan.yaml, the file over the defaults. A key or a
+ * LANESCAN_ variable that nobody knows is a mistake and fails at start. Secrets come from the environment only.
+ */
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import { OperatorError } from '../domain/errors.ts';
+import { nearestName } from '../domain/nearest-name.ts';
+import type { DatabasePlace } from '../store/store.ts';
+
+export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+export interface Config {
+  readonly host: string;
+  readonly port: number;
+  readonly dataFolder: string;
+  readonly databaseUrl: string | null;
+  readonly logLevel: LogLevel;
+  /** The file that was read; null where there is none. */
+  readonly file: string | null;
+  /** Where the value of each key came from: a flag, a variable, the file, or `default`. */
+  readonly origins: Readonly<Record<string, string>>;
+}
+
+/** A flag with a value that it does not take: wrong usage, where the same in a file would be a fault to mend. */
+export class UsageError extends OperatorError {}
+
+/** Settings as flags give them; undefined where a flag was not given. */
+export interface ConfigFlags {
+  readonly config?: string;
+  readonly data?: string;
+  readonly host?: string;
+  readonly port?: string;
+  readonly logLevel?: string;
+}
+
+interface Setting<T> {
+  /** The key in lanescan.yaml. */
+  readonly key: string;
+  readonly variables: readonly string[];
+  readonly fallback: T;
+  readonly takes: string;
+  readonly read: (value: unknown) => T | undefined;
+}
+
+const settings = {
+  host: {
+    key: 'host',
+    variables: ['LANESCAN_HOST'],
+    fallback: '127.0.0.1',
+    takes: 'an address to listen on, such as 127.0.0.1 or 0.0.0.0',
+    read: nonEmptyText,
+  },
+  port: {
+    key: 'port',
+    variables: ['LANESCAN_PORT', 'PORT'],
+    fallback: 8080,
+    takes: 'a port from 0 to 65535 (0: any free one)',
+    read: (value) => {
+      const port = typeof value === 'string' && /^\d{1,5}$/.test(value) ? Number(value) : value;
+      return typeof port === 'number' && Number.isInteger(port) && port >= 0 && port <= 65_535
+        ? port
+        : undefined;
+    },
+  } as Setting<number>,
+  dataFolder: {
+    key: 'data',
+    variables: ['LANESCAN_DATA'],
+    fallback: './data',
+    takes: 'the folder of the embedded database',
+    read: nonEmptyText,
+  },
+  logLevel: {
+    key: 'logLevel',
+    variables: ['LANESCAN_LOG_LEVEL'],
+    fallback: 'info',
+    takes: `one of ${logLevels.join(', ')}`,
+    read: (value) => logLevels.find((level) => level === value),
+  } as Setting<LogLevel>,
+} as const;
+
+const CONFIG_VARIABLE = 'LANESCAN_CONFIG';
+const DEFAULT_FILE = 'lanescan.yaml';
+
+function nonEmptyText(value: unknown): string | undefined {
+  return typeof value === 'string' && value.trim() !== '' ? value : undefined;
+}
+
+/**
+ * @example readConfig({ port: '9000' }, process.env)
+ */
+export function readConfig(flags: ConfigFlags, environment: NodeJS.ProcessEnv): Config {
+  refuseUnknownVariables(environment);
+  const { file, values } = readFile(flags.config ?? environment[CONFIG_VARIABLE]);
+  const origins: Record<string, string> = {};
+  const pick = <T>(setting: Setting<T>, flag: string | undefined, flagName: string): T => {
+    const variable = setting.variables.find((name) => (environment[name] ?? '') !== '');
+    const [value, where] =
+      flag !== undefined
+        ? [flag, `--${flagName}`]
+        : variable !== undefined
+          ? [environment[variable], variable]
+          : Object.hasOwn(values, setting.key)
+            ? [values[setting.key], `${setting.key} in ${file}`]
+            : [undefined, ''];
+    origins[setting.key] = where === '' ? 'default' : where;
+    if (where === '') return setting.fallback;
+    const read = setting.read(value);
+    if (read === undefined) {
+      const Refusal = flag === undefined ? OperatorError : UsageError;
+      throw new Refusal(`${where} is ${JSON.stringify(value)}.`, `It takes ${setting.takes}.`);
+    }
+    return read;
+  };
+  return {
+    host: pick(settings.host, flags.host, 'host'),
+    port: pick(settings.port, flags.port, 'port'),
+    dataFolder: pick(settings.dataFolder, flags.data, 'data'),
+    logLevel: pick(settings.logLevel, flags.logLevel, 'log-level'),
+    databaseUrl: environment.DATABASE_URL || null,
+    file,
+    origins,
+  };
+}
+
+/** Where the configured data is: the server of DATABASE_URL, otherwise the embedded one. */
+export function databasePlace(config: Config): DatabasePlace {
+  return config.databaseUrl === null ? { dataFolder: config.dataFolder } : { url: config.databaseUrl };
+}
+
+function readFile(named: string | undefined): { file: string | null; values: Record<string, unknown> } {
+  const file = named ?? DEFAULT_FILE;
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    if (named === undefined && (error as NodeJS.ErrnoException).code === 'ENOENT')
+      return { file: null, values: {} };
+    throw new OperatorError(
+      `Cannot read the configuration ${file}: ${(error as Error).message}`,
+      'Check the path given with --config or LANESCAN_CONFIG.',
+      { cause: error },
+    );
+  }
+  let values: unknown;
+  try {
+    values = parse(text) ?? {};
+  } catch (error) {
+    throw new OperatorError(`${file} is not valid YAML: ${(error as Error).message}`, 'Mend the file.', {
+      cause: error,
+    });
+  }
+  if (typeof values !== 'object' || values === null || Array.isArray(values)) {
+    throw new OperatorError(
+      `${file} does not hold keys and values.`,
+      'Write it as `port: 8080`, one key a line.',
+    );
+  }
+  const keys = Object.values(settings).map(({ key }) => key);
+  for (const key of Object.keys(values)) {
+    if ((keys as readonly string[]).includes(key)) continue;
+    const nearest = nearestName(key, keys);
+    throw new OperatorError(
+      `${file} has an unknown key ${JSON.stringify(key)}.`,
+      nearest ? `Did you mean ${nearest}?` : `The keys are ${keys.join(', ')}.`,
+    );
+  }
+  return { file, values: values as Record<string, unknown> };
+}
+
+function refuseUnknownVariables(environment: NodeJS.ProcessEnv): void {
+  const known = [CONFIG_VARIABLE, ...Object.values(settings).flatMap(({ variables }) => variables)];
+  for (const name of Object.keys(environment)) {
+    if (!name.startsWith('LANESCAN_') || known.includes(name)) continue;
+    const nearest = nearestName(name, known);
+    throw new OperatorError(
+      `The environment has an unknown variable ${name}.`,
+      nearest ? `Did you mean ${nearest}?` : `Those of Lanescan are ${known.join(', ')}.`,
+    );
+  }
+}

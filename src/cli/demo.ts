@@ -1,0 +1,84 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Command } from 'commander';
+import type { Logger } from 'pino';
+import { createSimulation, type Simulation } from '../ingest/demo/simulation.ts';
+import { openStore, type Store } from '../store/store.ts';
+import { type ConfigFlags, databasePlace } from './config.ts';
+import { type CliContext, configOf, withStoreOptions } from './context.ts';
+import { createLog } from './log.ts';
+import { serveUntilStopped, withServerOptions } from './serve.ts';
+
+const STEP_MS = 500;
+const BATCH_FACTS = 5_000;
+
+interface DemoFlags extends ConfigFlags {
+  readonly seed: string;
+}
+
+export function addDemo(program: Command, context: CliContext): void {
+  withServerOptions(withStoreOptions(program.command('demo')))
+    .option('--seed <text>', 'the same seed makes the same network', 'lanescan')
+    .description('serve a simulated network with lively traffic, to try everything out')
+    .addHelpText(
+      'after',
+      `
+The demo has a store of its own (./data/demo), makes its history anew at each start, and refuses a store with
+real records. Every response carries X-Lanescan-Simulated: true.
+
+Examples:
+  $ lanescan demo
+  $ lanescan demo --seed other --port 9000`,
+    )
+    .action(async (flags: DemoFlags) => {
+      const configured = configOf(flags, context);
+      const config =
+        flags.data === undefined
+          ? { ...configured, dataFolder: `${configured.dataFolder}/demo` }
+          : configured;
+      const log = createLog(config.logLevel, context.err);
+      const store = await openStore({
+        place: databasePlace(config),
+        content: 'simulated',
+        notice: (line) => log.info(line),
+        signal: context.signal,
+      });
+      const startsAt = new Date();
+      const simulation = createSimulation({ seed: flags.seed, startsAt });
+      await makeHistory(simulation, startsAt, store, log, context.signal);
+      await serveUntilStopped({
+        config,
+        context,
+        log,
+        store,
+        alongside: (signal) => liveTraffic(simulation, store, signal),
+      });
+    });
+}
+
+async function makeHistory(
+  simulation: Simulation,
+  until: Date,
+  store: Store,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  log.warn('SIMULATED network: making a month of traffic that never happened');
+  await store.reset();
+  let messages = 0;
+  let shownAt = performance.now();
+  for (const facts of simulation.factsUntil(until, BATCH_FACTS)) {
+    if (signal.aborted) return;
+    messages += (await store.apply(facts)).created;
+    if (performance.now() - shownAt < 2_000) continue;
+    shownAt = performance.now();
+    log.info(`${messages.toLocaleString('en')} simulated messages so far`);
+  }
+  log.info(`${messages.toLocaleString('en')} simulated messages on ${simulation.networks.length} networks`);
+}
+
+async function liveTraffic(simulation: Simulation, store: Store, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    for (const facts of simulation.factsUntil(new Date())) await store.apply(facts);
+    await delay(STEP_MS, undefined, { signal }).catch(() => undefined);
+  }
+}

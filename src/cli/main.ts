@@ -1,0 +1,118 @@
+/**
+ * The composition root: one command, one file a verb.
+ *
+ * Exit status: 0 done, 1 something failed, 2 wrong usage, 3 an import rejected lines, 130 interrupted.
+ */
+import { Command, CommanderError } from 'commander';
+import { ApiError, OperatorError } from '../domain/errors.ts';
+import { isDatabaseUnavailable } from '../store/store.ts';
+import { UsageError } from './config.ts';
+import type { CliContext } from './context.ts';
+import { addDemo } from './demo.ts';
+import { addDoctor } from './doctor.ts';
+import { addImport } from './import.ts';
+import { addMigrate } from './migrate.ts';
+import { isClosedPipe, OutputClosed } from './output.ts';
+import { addSearch } from './search.ts';
+import { addServe } from './serve.ts';
+import { addShow } from './show.ts';
+import { lanescanVersion } from './version.ts';
+
+const USAGE_STATUS = 2;
+
+/** Runs one command line to its end and returns the exit status. */
+export async function runCommandLine(process: NodeJS.Process): Promise<number> {
+  const stopping = new AbortController();
+  const stop = () => {
+    // The second signal means it: whoever asked does not want to wait any longer.
+    if (stopping.signal.aborted) process.exit(130);
+    stopping.abort();
+  };
+  process.on('SIGINT', stop);
+  process.on('SIGTERM', stop);
+  const context: CliContext = {
+    environment: process.env,
+    input: process.stdin,
+    out: process.stdout,
+    err: process.stderr,
+    now: Date.now,
+    signal: stopping.signal,
+    exitCode: 0,
+  };
+  // Whoever writes much learns of a closed pipe from writeOut and stops; here it only must not end the process
+  // before its store is closed.
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (!isClosedPipe(error)) context.exitCode ||= 1;
+    });
+  }
+  try {
+    await createProgram(context).parseAsync(process.argv);
+    return context.exitCode;
+  } catch (error) {
+    return report(error, context);
+  }
+}
+
+export function createProgram(context: CliContext): Command {
+  const program = new Command('lanescan')
+    .description('Search for cross-chain messages, self-hosted.')
+    .version(lanescanVersion, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'show help')
+    .helpCommand('help [verb]', 'show help for a verb')
+    .showSuggestionAfterError(true)
+    .configureOutput({
+      writeOut: (text) => context.out.write(text),
+      writeErr: (text) => context.err.write(text),
+      outputError: (text, write) => write(text.replace(/^error: /, 'lanescan: ')),
+    })
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ lanescan demo                              a simulated network, to try everything out
+  $ lanescan import records.ndjson.gz          load records
+  $ lanescan serve --port 8080                 answer the API
+  $ lanescan search --sender 0x… --status FAILED
+  $ lanescan show 0x…                          one message, in full
+
+Settings come from flags, then the environment (DATABASE_URL, PORT, LANESCAN_…), then ./lanescan.yaml.`,
+    );
+  addServe(program, context);
+  addImport(program, context);
+  addSearch(program, context);
+  addShow(program, context);
+  addMigrate(program, context);
+  addDoctor(program, context);
+  addDemo(program, context);
+  for (const command of [program, ...program.commands]) {
+    command.exitOverride();
+    if (command !== program) command.copyInheritedSettings(program);
+    command.showHelpAfterError(`Try: lanescan ${command === program ? '' : `${command.name()} `}--help`);
+  }
+  return program;
+}
+
+function report(error: unknown, { err, signal, exitCode }: CliContext): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCode : USAGE_STATUS;
+  if (error instanceof OutputClosed) return exitCode;
+  if (error instanceof OperatorError) {
+    err.write(`lanescan: ${error.message} ${error.remedy}\n`);
+    return error instanceof UsageError ? USAGE_STATUS : 1;
+  }
+  if (error instanceof ApiError) {
+    err.write(`lanescan: ${error.message}\n`);
+    return error.status < 500 ? USAGE_STATUS : 1;
+  }
+  if (signal.aborted) return 130;
+  if (isDatabaseUnavailable(error)) {
+    err.write(
+      `lanescan: The database stopped answering: ${(error as Error).message}. Check it and run this again.\n`,
+    );
+    return 1;
+  }
+  err.write(
+    `lanescan: ${(error as Error).stack ?? String(error)}\nThis is a fault in Lanescan; please report it.\n`,
+  );
+  return 1;
+}

@@ -1,0 +1,217 @@
+/**
+ * Messages as a table: as much of each as the width has room for.
+ *
+ * The first page decides the columns; later ones keep to them, so that a walk through many pages is one table
+ * and is never held as a whole.
+ */
+import { statuses } from '../domain/lifecycle.ts';
+import type { Message } from '../domain/message.ts';
+import { networkName, statusSigns, statusWords } from './message-words.ts';
+import {
+  age,
+  type Colour,
+  cellsOf,
+  clipped,
+  counted,
+  fitted,
+  type Paint,
+  printable,
+  shortened,
+} from './terminal-text.ts';
+
+const GAP = '  ';
+const ARROW = ' → ';
+const MIN_WIDTH = 60;
+/** A network's name is somebody else's text; a long one must not push everything else away. */
+const MAX_NETWORK_NAME = 20;
+const LONGEST_STATUS = Math.max(...statuses.map((status) => cellsOf(statusWords(status))));
+
+interface Form {
+  readonly id: (id: string) => string;
+  /** Absent: the column is folded away. */
+  readonly party?: (address: string) => string;
+  readonly tokens: boolean;
+  readonly action: string;
+  /** As far as the lane may be cut before the next form is taken; absent: not at all. */
+  readonly minLane?: number;
+}
+
+const whole = (text: string) => text;
+const long = (text: string) => shortened(text, 8, 6);
+const short = (text: string) => shortened(text, 4, 4);
+/** Digits enough for `lanescan show` to find the message by. */
+const briefId = (text: string) => shortened(text, 6, 4);
+
+/** From the roomiest to the one that always fits. */
+const forms: readonly Form[] = [
+  { id: whole, party: long, tokens: true, action: 'needs action' },
+  { id: long, party: long, tokens: true, action: 'needs action' },
+  { id: long, party: short, tokens: true, action: 'needs action' },
+  { id: long, party: short, tokens: true, action: '!' },
+  { id: long, tokens: true, action: 'needs action' },
+  { id: long, tokens: true, action: '!' },
+  { id: long, tokens: false, action: '!', minLane: 25 },
+  { id: briefId, tokens: false, action: '!', minLane: 15 },
+];
+/** For files and pipes: people search them for whole ids. */
+const pipeForm: Form = { id: whole, party: whole, tokens: true, action: 'needs action' };
+
+interface Column {
+  readonly title: string;
+  readonly cell: (message: Message, width: number) => string;
+  readonly align?: 'left' | 'right';
+  readonly minWidth?: number;
+  readonly colours: (message: Message) => readonly Colour[];
+}
+
+export interface TableOptions {
+  /** Cells of the terminal; null where there is none. */
+  readonly width: number | null;
+  readonly paint: Paint;
+  readonly now: number;
+  /** More pages will follow, whose cells nobody has seen yet. */
+  readonly isOpenEnded: boolean;
+}
+
+/** Returns the lines of each page, the first with the titles above. */
+export function createMessageTable(options: TableOptions): (page: readonly Message[]) => string {
+  const { width, paint } = options;
+  let layout: Layout | undefined;
+  return (page) => {
+    const isFirst = layout === undefined;
+    layout ??= chooseLayout(page, options);
+    const { columns, widths } = layout;
+    const line = (
+      cellOf: (column: Column, width: number) => string,
+      coloursOf: (column: Column) => readonly Colour[],
+    ) =>
+      columns
+        .map((column, i) => {
+          const room = widths[i] ?? 0;
+          const cell = cellOf(column, room);
+          const isLast = i === columns.length - 1;
+          const padded =
+            isLast || (width === null && cellsOf(cell) > room) ? cell : fitted(cell, room, column.align);
+          return padded.trim() === '' ? padded : paint(padded, ...coloursOf(column));
+        })
+        .join(GAP)
+        .trimEnd();
+    const lines = page.map((message) =>
+      line(
+        (column, room) => column.cell(message, room),
+        (column) => column.colours(message),
+      ),
+    );
+    if (isFirst)
+      lines.unshift(
+        line(
+          ({ title }, room) => clipped(title, room),
+          () => ['dim'],
+        ),
+      );
+    return `${lines.join('\n')}\n`;
+  };
+}
+
+interface Layout {
+  readonly columns: readonly Column[];
+  readonly widths: readonly number[];
+}
+
+function chooseLayout(page: readonly Message[], { width, now, isOpenEnded }: TableOptions): Layout {
+  const measured = (form: Form): Layout => {
+    const columns = columnsOf(form, now, isOpenEnded, width !== null);
+    const widths = columns.map((column) =>
+      Math.max(
+        cellsOf(column.title),
+        column.minWidth ?? 0,
+        ...page.map((message) => cellsOf(column.cell(message, Number.POSITIVE_INFINITY))),
+      ),
+    );
+    return { columns, widths };
+  };
+  if (width === null) return measured(pipeForm);
+  const room = Math.max(width, MIN_WIDTH);
+  let layout = measured(pipeForm);
+  for (const form of forms) {
+    layout = measured(form);
+    const excess = layout.widths.reduce((sum, cells) => sum + cells + GAP.length, -GAP.length) - room;
+    if (excess <= 0) return layout;
+    const lane = layout.columns.findIndex(({ title }) => title === LANE_TITLE);
+    const { minLane = Number.POSITIVE_INFINITY } = form;
+    const cut = Math.max((layout.widths[lane] ?? 0) - excess, minLane);
+    layout = { ...layout, widths: layout.widths.with(lane, cut) };
+    if (cut > minLane) return layout;
+  }
+  return layout;
+}
+
+const LANE_TITLE = 'LANE';
+
+function columnsOf(form: Form, now: number, isOpenEnded: boolean, isTerminal: boolean): readonly Column[] {
+  const { id, party, tokens, action } = form;
+  const plain = () => [];
+  const columns: Column[] = [
+    {
+      title: 'STATUS',
+      cell: ({ status }) => statusWords(status),
+      minWidth: isOpenEnded ? LONGEST_STATUS : 0,
+      colours: ({ status }) => [statusSigns[status].colour],
+    },
+    {
+      title: LANE_TITLE,
+      cell: (message, room) => laneCell(message, isTerminal ? room : null),
+      colours: plain,
+    },
+    { title: 'MESSAGE', cell: ({ messageId }) => id(messageId), colours: () => ['bold'] },
+  ];
+  if (party) {
+    columns.push({
+      title: 'SENDER → RECEIVER',
+      cell: ({ sender, receiver }) => `${party(printable(sender))}${ARROW}${party(printable(receiver))}`,
+      colours: plain,
+    });
+  }
+  if (tokens) {
+    columns.push({
+      title: 'TOKENS',
+      align: 'right',
+      cell: ({ tokenAmounts }) => (tokenAmounts.length === 0 ? '–' : String(tokenAmounts.length)),
+      colours: ({ tokenAmounts }) => (tokenAmounts.length === 0 ? ['dim'] : []),
+    });
+  }
+  columns.push(
+    {
+      title: 'AGE',
+      align: 'right',
+      minWidth: isOpenEnded ? 6 : 0,
+      cell: ({ sendTimestamp }) => age(now - Date.parse(sendTimestamp)),
+      colours: () => ['dim'],
+    },
+    {
+      title: '',
+      minWidth: isOpenEnded ? cellsOf(action) : 0,
+      cell: ({ readyForManualExecution }) => (readyForManualExecution ? action : ''),
+      colours: () => ['yellow', 'bold'],
+    },
+  );
+  return columns;
+}
+
+/** Both networks; where there is no room for both, each keeps as much of its name as it can. */
+function laneCell({ sourceNetworkInfo, destNetworkInfo }: Message, width: number | null): string {
+  const limit = width === null ? Number.POSITIVE_INFINITY : MAX_NETWORK_NAME;
+  const source = clipped(networkName(sourceNetworkInfo), limit);
+  const dest = clipped(networkName(destNetworkInfo), limit);
+  const room = (width ?? Number.POSITIVE_INFINITY) - cellsOf(ARROW);
+  const half = Math.floor(room / 2);
+  if (cellsOf(source) + cellsOf(dest) <= room) return `${source}${ARROW}${dest}`;
+  const sourceRoom = Math.max(half, room - cellsOf(dest));
+  const shownSource = clipped(source, sourceRoom);
+  return `${shownSource}${ARROW}${clipped(dest, room - cellsOf(shownSource))}`;
+}
+
+/** The line below a table. */
+export function tableFooter(shown: number): string {
+  return `${counted(shown, 'message')} shown`;
+}

@@ -1,0 +1,99 @@
+import type { Command } from 'commander';
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import { createServer } from '../api/server.ts';
+import { OperatorError } from '../domain/errors.ts';
+import { openStore, type Store } from '../store/store.ts';
+import { type Config, type ConfigFlags, databasePlace } from './config.ts';
+import { type CliContext, configOf, withStoreOptions } from './context.ts';
+import { createLog } from './log.ts';
+import { lanescanVersion } from './version.ts';
+
+export function addServe(program: Command, context: CliContext): void {
+  withServerOptions(withStoreOptions(program.command('serve')))
+    .description('answer the API over HTTP')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ lanescan serve                                    on http://127.0.0.1:8080, data in ./data
+  $ lanescan serve --host 0.0.0.0 --port 80           for other machines too
+  $ DATABASE_URL=postgresql://… lanescan serve        on a PostgreSQL server of your own`,
+    )
+    .action(async (flags: ConfigFlags) => {
+      const config = configOf(flags, context);
+      const log = createLog(config.logLevel, context.err);
+      const store = await openStore({
+        place: databasePlace(config),
+        notice: (line) => log.info(line),
+        signal: context.signal,
+      });
+      await serveUntilStopped({ config, context, log, store });
+    });
+}
+
+export function withServerOptions(command: Command): Command {
+  return command
+    .option('--host <address>', 'address to listen on (default: 127.0.0.1, this machine only)')
+    .option('--port <number>', 'port to listen on (default: 8080)')
+    .option('--log-level <level>', 'debug, info, warn, error or silent (default: info)');
+}
+
+interface Serving {
+  readonly config: Config;
+  readonly context: CliContext;
+  readonly log: Logger;
+  readonly store: Store;
+  /** Runs beside the server until the signal; its failure stops the server. */
+  readonly alongside?: (signal: AbortSignal) => Promise<void>;
+}
+
+/** Serves until the signal to stop, answers what is in flight, and closes the store. */
+export async function serveUntilStopped({ config, context, log, store, alongside }: Serving): Promise<void> {
+  const app = createServer({ store, version: lanescanVersion, log });
+  const stopping = new AbortController();
+  const signal = AbortSignal.any([context.signal, stopping.signal]);
+  try {
+    await listen(app, config);
+    if (store.simulated) log.warn('The data is SIMULATED: no chain stands behind it.');
+    await Promise.race([untilAborted(signal), alongside?.(signal) ?? untilAborted(signal)]);
+    await untilAborted(signal);
+    log.info('Stopping: answering what is in flight');
+  } finally {
+    stopping.abort();
+    await app.close();
+    await store.close();
+  }
+}
+
+async function listen(app: FastifyInstance, { host, port }: Config): Promise<void> {
+  try {
+    await app.listen({
+      host,
+      port,
+      listenTextResolver: (url) => `Lanescan ${lanescanVersion} listens on ${url} (documentation at /docs)`,
+    });
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'EADDRINUSE') {
+      throw new OperatorError(
+        `Port ${port} on ${host} is taken by another program.`,
+        'Stop that one, or choose another port with --port.',
+      );
+    }
+    if (code === 'EACCES' || code === 'EADDRNOTAVAIL') {
+      throw new OperatorError(
+        `Cannot listen on ${host}:${port}: ${message}.`,
+        'Choose others with --host and --port.',
+      );
+    }
+    throw error;
+  }
+}
+
+function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

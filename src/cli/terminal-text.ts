@@ -1,0 +1,123 @@
+/**
+ * Text for a terminal: harmless whatever it holds, measured in cells, short where it must be, coloured where
+ * colour is wanted.
+ */
+import type { TerminalStream } from './context.ts';
+
+/** What could move the cursor, start an escape sequence, hide text or turn its direction. */
+const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
+/** Marks pile up on a letter without an end and paint over the lines around it. */
+const piledMarks = /(\p{M}{2})\p{M}+/gu;
+
+/** Somebody else's text as one line that a terminal only shows. */
+export function printable(text: string): string {
+  return text
+    .replace(unprintable, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`)
+    .replace(piledMarks, '$1');
+}
+
+/** The same JSON with the characters that a terminal might obey written as escapes. */
+export function printableJson(json: string): string {
+  return json.replace(unprintable, (character) =>
+    character
+      .split('')
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join(''),
+  );
+}
+
+const ascii = /^[\x20-\x7e]*$/;
+const doubleWidth =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
+
+/** How many cells of a terminal the text takes. */
+export function cellsOf(text: string): number {
+  if (ascii.test(text)) return text.length;
+  let cells = 0;
+  for (const character of text) cells += cellsOfCharacter(character);
+  return cells;
+}
+
+function cellsOfCharacter(character: string): number {
+  if (/\p{M}/u.test(character)) return 0;
+  return doubleWidth.test(character) ? 2 : 1;
+}
+
+/** Text that takes exactly so many cells, cut with an ellipsis where it is longer. */
+export function fitted(text: string, cells: number, align: 'left' | 'right' = 'left'): string {
+  const cut = clipped(text, cells);
+  const space = ' '.repeat(cells - cellsOf(cut));
+  return align === 'left' ? cut + space : space + cut;
+}
+
+export function clipped(text: string, cells: number): string {
+  if (cellsOf(text) <= cells) return text;
+  let cut = '';
+  let taken = 1;
+  for (const character of text) {
+    taken += cellsOfCharacter(character);
+    if (taken > cells) break;
+    cut += character;
+  }
+  return `${cut}…`;
+}
+
+/** Lines of whole words, so many cells wide where the words allow it. */
+export function wrapped(text: string, cells: number): string[] {
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1) ?? '';
+    if (line !== '' && cellsOf(line) + 1 + cellsOf(word) > cells) lines.push(word);
+    else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`;
+  }
+  return lines;
+}
+
+/** @example shortened('0x58521b02…', 8, 6) // '0x58521b02…860ca4' */
+export function shortened(text: string, head: number, tail: number): string {
+  const start = (text.startsWith('0x') ? 2 : 0) + head;
+  return text.length <= start + tail + 1 ? text : `${text.slice(0, start)}…${text.slice(-tail)}`;
+}
+
+/** How long ago, in one unit. */
+export function age(milliseconds: number): string {
+  if (milliseconds < 0) return milliseconds > -1000 ? '0 s' : `in ${age(-milliseconds)}`;
+  const seconds = Math.floor(milliseconds / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h`;
+  return `${Math.floor(seconds / 86_400)} d`;
+}
+
+/** How long something took, in its two largest units: `1 min 0 s`. */
+export function duration(milliseconds: number): string {
+  if (milliseconds < 0) return `-${duration(-milliseconds)}`;
+  if (milliseconds < 1000) return `${milliseconds / 1000} s`;
+  const seconds = Math.floor(milliseconds / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+  return `${Math.floor(seconds / 86_400)} d ${Math.floor((seconds % 86_400) / 3600)} h`;
+}
+
+/** @example counted(1, 'message') // '1 message', counted(1200, 'message') // '1,200 messages' */
+export function counted(number: number, noun: string): string {
+  return `${number.toLocaleString('en')} ${noun}${number === 1 ? '' : 's'}`;
+}
+
+const codes = { red: 31, green: 32, yellow: 33, blue: 34, magenta: 35, cyan: 36, dim: 2, bold: 1 } as const;
+export type Colour = keyof typeof codes;
+export type Paint = (text: string, ...colours: readonly Colour[]) => string;
+
+/** Colours on a terminal, unless somebody asked for none (https://no-color.org). */
+export function createPaint(stream: TerminalStream, environment: NodeJS.ProcessEnv): Paint {
+  if (!wantsColour(stream, environment)) return (text) => text;
+  return (text, ...colours) =>
+    colours.length === 0
+      ? text
+      : `\u001b[${colours.map((colour) => codes[colour]).join(';')}m${text}\u001b[0m`;
+}
+
+export function wantsColour(stream: TerminalStream, environment: NodeJS.ProcessEnv): boolean {
+  return stream.isTTY === true && !environment.NO_COLOR && environment.TERM !== 'dumb';
+}

@@ -1,0 +1,8 @@
+import { readFileSync } from 'node:fs';
+
+/** package.json stands two folders up from here, built or not. */
+const { version, engines } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+
+export const lanescanVersion: string = version;
+/** The oldest Node that Lanescan runs on, such as `20.19`. */
+export const oldestNode: string = engines.node.replace(/^>=/, '');

@@ -1,0 +1,292 @@
+/**
+ * The simulated world as data: networks, tokens, lanes and the habits of those who use them.
+ *
+ * Networks bear the names of real testnets; every address, hash and message on them is made up. Stages are
+ * shorter than in life (a real Sepolia takes a quarter of an hour to finalize), so that somebody who watches
+ * sees whole lives in a minute or two.
+ */
+
+export interface NetworkHabits {
+  readonly name: string;
+  readonly blockMilliseconds: number;
+  /** Block number at `heightsAt`. */
+  readonly height: number;
+  /** Blocks finalize together, once per epoch, and `finalityLag` after it has ended. */
+  readonly epochSeconds: number;
+  readonly finalityLagSeconds: number;
+}
+
+export const heightsAt = Date.UTC(2025, 0, 1);
+
+const networkRows = {
+  sepolia: ['ethereum-testnet-sepolia', 12_000, 7_390_000, 24, 12],
+  base: ['ethereum-testnet-sepolia-base-1', 2_000, 19_970_000, 10, 6],
+  arbitrum: ['ethereum-testnet-sepolia-arbitrum-1', 250, 108_600_000, 8, 4],
+  optimism: ['ethereum-testnet-sepolia-optimism-1', 2_000, 21_950_000, 10, 6],
+  fuji: ['avalanche-testnet-fuji', 2_000, 37_200_000, 2, 2],
+  amoy: ['polygon-testnet-amoy', 2_000, 16_250_000, 4, 6],
+  bsc: ['binance_smart_chain-testnet', 750, 46_900_000, 3, 3],
+  linea: ['ethereum-testnet-sepolia-linea-1', 3_000, 8_120_000, 90, 60],
+  scroll: ['ethereum-testnet-sepolia-scroll-1', 3_000, 7_640_000, 60, 45],
+  ronin: ['ronin-testnet-saigon', 3_000, 33_700_000, 9, 6],
+  chiado: ['gnosis_chain-testnet-chiado', 5_000, 13_480_000, 20, 10],
+  solana: ['solana-devnet', 400, 351_000_000, 6, 7],
+} as const;
+
+export type NetworkKey = keyof typeof networkRows;
+export const networkKeys = Object.keys(networkRows) as NetworkKey[];
+
+export function networkHabits(key: NetworkKey): NetworkHabits {
+  const [name, blockMilliseconds, height, epochSeconds, finalityLagSeconds] = networkRows[key];
+  return { name, blockMilliseconds, height, epochSeconds, finalityLagSeconds };
+}
+
+// ---- Tokens
+
+/** Decimals differ by family: an SVM token counts in 64 bits. */
+export const tokens = {
+  LINK: { EVM: 18, SVM: 9, destGas: '90000' },
+  USDC: { EVM: 6, SVM: 6, destGas: '150000' },
+  'CCIP-BnM': { EVM: 18, SVM: 9, destGas: '90000' },
+  'CCIP-LnM': { EVM: 18, SVM: 9, destGas: '90000' },
+} as const;
+
+export type TokenName = keyof typeof tokens;
+
+// ---- How lanes move messages
+
+export interface Pace {
+  readonly commitEverySeconds: number;
+  readonly blessSeconds: readonly [number, number];
+  readonly verifySeconds: readonly [number, number];
+  readonly executeSeconds: readonly [number, number];
+  /** From the commit until anybody may execute. */
+  readonly permissionlessAfterMinutes: number;
+}
+
+export const paces = {
+  brisk: {
+    commitEverySeconds: 12,
+    blessSeconds: [5, 12],
+    verifySeconds: [4, 18],
+    executeSeconds: [5, 24],
+    permissionlessAfterMinutes: 10,
+  },
+  steady: {
+    commitEverySeconds: 20,
+    blessSeconds: [8, 20],
+    verifySeconds: [8, 35],
+    executeSeconds: [8, 45],
+    permissionlessAfterMinutes: 20,
+  },
+  slow: {
+    commitEverySeconds: 75,
+    blessSeconds: [30, 60],
+    verifySeconds: [40, 120],
+    executeSeconds: [60, 200],
+    permissionlessAfterMinutes: 45,
+  },
+} as const satisfies Record<string, Pace>;
+
+export interface VerifierSet {
+  readonly required: readonly string[];
+  readonly optional: readonly string[];
+  readonly optionalThreshold: number;
+}
+
+export const verifierSets = {
+  committee: { required: ['Chainlink Committee'], optional: [], optionalThreshold: 0 },
+  'committee and sentinel': {
+    required: ['Chainlink Committee', 'Sentinel Labs'],
+    optional: [],
+    optionalThreshold: 0,
+  },
+  'committee and one of two': {
+    required: ['Chainlink Committee'],
+    optional: ['Sentinel Labs', 'Open Attesters'],
+    optionalThreshold: 1,
+  },
+} as const satisfies Record<string, VerifierSet>;
+
+// ---- Who sends what
+
+/**
+ * - bridge: people on a bridge's web page; tokens to their own account
+ * - app: contracts that people call, and which then call the router; data, sometimes with a token
+ * - treasury: a safe with several signers; large sums to itself
+ * - account: people with scripts; anything to anybody
+ */
+export type SenderKind = 'bridge' | 'app' | 'treasury' | 'account';
+
+export interface Trade {
+  readonly senders: readonly (readonly [SenderKind, number])[];
+  readonly tokens: readonly TokenName[];
+}
+
+const kinds = (bridge: number, app: number, treasury: number, account: number): Trade['senders'] => [
+  ['bridge', bridge],
+  ['app', app],
+  ['treasury', treasury],
+  ['account', account],
+];
+
+export const trades = {
+  retail: { senders: kinds(6, 1, 0, 3), tokens: ['CCIP-BnM', 'LINK'] },
+  dollars: { senders: kinds(5, 1, 2, 1), tokens: ['USDC'] },
+  apps: { senders: kinds(1, 7, 0, 2), tokens: ['LINK', 'CCIP-BnM'] },
+  tests: { senders: kinds(1, 2, 0, 7), tokens: ['CCIP-BnM', 'CCIP-LnM'] },
+  mixed: { senders: kinds(3, 3, 1, 3), tokens: ['LINK', 'USDC', 'CCIP-BnM'] },
+} as const satisfies Record<string, Trade>;
+
+export const cast = {
+  people: 200,
+  /** Fewer people have an account on the SVM chain as well. */
+  peopleOnSvm: 24,
+  /** On each lane, half of the sends come from its own neighbourhood of people. */
+  neighbourhood: 12,
+  treasuries: ['northwind', 'atlas-dao', 'meridian'],
+  signersPerTreasury: 3,
+  apps: [
+    'oracle-relay',
+    'nft-courier',
+    'vote-mirror',
+    'lend-sync',
+    'name-registry',
+    'game-vault',
+    'rate-feed',
+  ],
+} as const;
+
+export const phrases = [
+  'gm',
+  'Hello, world!',
+  'hello from the other side',
+  'ping',
+  'proposal 42: passed',
+  'mint #1807 to holder',
+  'sync: epoch closed',
+  'test message, please ignore',
+  'Grüße über die Brücke ✓',
+  'The quick brown fox jumps over the lazy dog, then waits for finality on the other chain.',
+] as const;
+
+/** Sends that come in company, so that roots, blocks and transactions hold more than one message. */
+export const company = {
+  /** One transaction that calls the router several times. */
+  batchChance: 0.04,
+  batchSizes: [2, 3, 4],
+  /** Several transactions on one lane within moments. */
+  flurryChance: 0.06,
+  flurrySizes: [3, 4, 5],
+  flurrySeconds: 15,
+} as const;
+
+/** How lives go wrong. */
+export const mishaps = {
+  /** Committed, or half verified, and then forgotten. */
+  stuckChance: 0.004,
+  stuckRescueChance: 0.4,
+  failureRescueChance: 0.5,
+  /** A rescue by hand may fail too, and be tried once more. */
+  failedRescueChance: 0.25,
+  rescueMinutes: [2, 180],
+  optionalVerifierSilence: 0.1,
+} as const;
+
+// ---- Lanes
+
+export type LaneVersion = '1.5.0' | '1.6.0' | '2.0.0';
+export type Assurance = 'blessed later' | 'blessed at once' | 'unblessed' | keyof typeof verifierSets;
+
+export interface LaneHabits {
+  readonly source: NetworkKey;
+  readonly dest: NetworkKey;
+  readonly version: LaneVersion;
+  /** Share of all traffic, relative to the other lanes. */
+  readonly share: number;
+  readonly pace: keyof typeof paces;
+  readonly trade: keyof typeof trades;
+  readonly failureRate: number;
+  /** Hour of the day (UTC) at which the lane is busiest. */
+  readonly peakHour: number;
+  readonly assurance: Assurance;
+}
+
+type LaneRow = readonly [
+  NetworkKey,
+  NetworkKey,
+  LaneVersion,
+  number,
+  keyof typeof paces,
+  keyof typeof trades,
+  number,
+  number,
+  Assurance,
+];
+
+// From, to, version, share, pace, trade, failure rate, peak hour, assurance.
+const laneRows: readonly LaneRow[] = [
+  ['sepolia', 'base', '1.6.0', 160, 'brisk', 'retail', 0.02, 16, 'blessed at once'],
+  ['base', 'sepolia', '1.6.0', 110, 'brisk', 'dollars', 0.02, 17, 'unblessed'],
+  ['sepolia', 'arbitrum', '2.0.0', 130, 'steady', 'mixed', 0.03, 15, 'committee and one of two'],
+  ['arbitrum', 'sepolia', '2.0.0', 80, 'brisk', 'dollars', 0.02, 15, 'committee and sentinel'],
+  ['fuji', 'sepolia', '1.5.0', 90, 'steady', 'tests', 0.04, 9, 'blessed later'],
+  ['sepolia', 'fuji', '1.5.0', 85, 'brisk', 'tests', 0.04, 10, 'blessed later'],
+  ['arbitrum', 'base', '2.0.0', 70, 'brisk', 'dollars', 0.01, 18, 'committee'],
+  ['base', 'arbitrum', '2.0.0', 55, 'brisk', 'apps', 0.02, 19, 'committee and one of two'],
+  ['sepolia', 'solana', '1.6.0', 50, 'steady', 'mixed', 0.05, 20, 'unblessed'],
+  ['solana', 'sepolia', '1.6.0', 40, 'brisk', 'retail', 0.02, 21, 'blessed at once'],
+  ['optimism', 'base', '1.6.0', 40, 'brisk', 'apps', 0.02, 14, 'blessed at once'],
+  ['base', 'optimism', '1.6.0', 35, 'brisk', 'apps', 0.02, 13, 'unblessed'],
+  ['amoy', 'sepolia', '1.5.0', 32, 'steady', 'apps', 0.03, 6, 'blessed later'],
+  ['sepolia', 'amoy', '1.5.0', 30, 'steady', 'retail', 0.03, 7, 'blessed later'],
+  ['bsc', 'sepolia', '1.6.0', 28, 'brisk', 'tests', 0.05, 3, 'blessed at once'],
+  ['sepolia', 'bsc', '1.6.0', 24, 'steady', 'dollars', 0.03, 4, 'unblessed'],
+  ['bsc', 'fuji', '1.5.0', 20, 'brisk', 'retail', 0.03, 2, 'blessed later'],
+  ['optimism', 'arbitrum', '2.0.0', 20, 'brisk', 'mixed', 0.02, 16, 'committee'],
+  ['fuji', 'arbitrum', '2.0.0', 18, 'brisk', 'apps', 0.03, 11, 'committee and sentinel'],
+  ['sepolia', 'linea', '1.5.0', 26, 'slow', 'retail', 0.04, 12, 'blessed later'],
+  ['linea', 'sepolia', '1.5.0', 20, 'slow', 'tests', 0.06, 12, 'blessed later'],
+  ['scroll', 'sepolia', '1.6.0', 12, 'steady', 'apps', 0.03, 5, 'unblessed'],
+  ['sepolia', 'scroll', '2.0.0', 22, 'slow', 'mixed', 0.03, 5, 'committee and one of two'],
+  ['ronin', 'base', '1.6.0', 10, 'brisk', 'apps', 0.02, 1, 'blessed at once'],
+  ['base', 'ronin', '1.6.0', 9, 'steady', 'apps', 0.02, 1, 'unblessed'],
+  ['solana', 'base', '1.6.0', 9, 'brisk', 'dollars', 0.02, 22, 'unblessed'],
+  ['arbitrum', 'solana', '1.6.0', 8, 'steady', 'apps', 0.06, 20, 'unblessed'],
+  ['chiado', 'sepolia', '1.5.0', 8, 'slow', 'tests', 0.08, 8, 'blessed later'],
+  ['chiado', 'arbitrum', '2.0.0', 5, 'steady', 'apps', 0.05, 8, 'committee'],
+];
+
+export const lanes: readonly LaneHabits[] = laneRows.map(
+  ([source, dest, version, share, pace, trade, failureRate, peakHour, assurance]) => ({
+    source,
+    dest,
+    version,
+    share,
+    pace,
+    trade,
+    failureRate,
+    peakHour,
+    assurance,
+  }),
+);
+
+/** How strongly the hour of the day shows in the history's traffic: 0 not at all, 1 silence at night. */
+export const rhythm = { ofAllTraffic: 0.35, peakHour: 15, ofOneLane: 0.6 } as const;
+
+// ---- Machines that send by the clock
+
+export interface Heartbeat {
+  readonly name: string;
+  readonly source: NetworkKey;
+  readonly dest: NetworkKey;
+  readonly everySeconds: number;
+}
+
+export const heartbeats: readonly Heartbeat[] = [
+  { name: 'price-keeper', source: 'sepolia', dest: 'base', everySeconds: 120 },
+  { name: 'liveness-probe', source: 'fuji', dest: 'sepolia', everySeconds: 180 },
+];
+
+/** A quiet history would otherwise consist of heartbeats only. */
+export const heartbeatLargestShare = 0.04;

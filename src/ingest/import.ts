@@ -1,0 +1,133 @@
+/**
+ * Records in NDJSON become snapshots in the store.
+ *
+ * Each batch is one transaction, and a snapshot told twice changes nothing: an import that is killed and run
+ * again ends where it would have ended. A bad line costs itself and nothing else.
+ */
+import type { Message } from '../domain/message.ts';
+import { parseMessage, type RecordProblem } from '../domain/message-parser.ts';
+import type { ApplyReport } from '../store/apply.ts';
+import type { Store } from '../store/store.ts';
+import { decompressed, type Line, readLines } from './lines.ts';
+
+/** The longest line that is read as a record; a real one has a few thousand bytes. */
+export const MAX_LINE_BYTES = 16 * 1024 * 1024;
+const BATCH_RECORDS = 2_000;
+const BATCH_BYTES = 16 * 1024 * 1024;
+
+export interface RejectedLine {
+  readonly line: number;
+  readonly problems: readonly RecordProblem[];
+  /** The line as it stood; null where it was too long or no text. */
+  readonly text: string | null;
+}
+
+export interface ImportCounts {
+  /** Lines that hold something. */
+  read: number;
+  created: number;
+  updated: number;
+  unchanged: number;
+  rejected: number;
+}
+
+export interface ImportOptions {
+  readonly input: AsyncIterable<Buffer>;
+  readonly store: Pick<Store, 'apply'>;
+  readonly reject: (line: RejectedLine) => Promise<void>;
+  /** Called after each batch with the counts so far. */
+  readonly progress?: (counts: Readonly<ImportCounts>) => void;
+  /** Stops behind the batch that is being written. */
+  readonly signal?: AbortSignal;
+}
+
+export interface ImportReport extends Readonly<ImportCounts> {
+  /** Members that the record does not have and that were left out, with how often they came. */
+  readonly ignored: ReadonlyMap<string, number>;
+  readonly interrupted: boolean;
+}
+
+/**
+ * Reads one input to its end. A stream that breaks (truncated gzip, say) throws after everything before the
+ * break is in the store.
+ */
+export async function importRecords(options: ImportOptions): Promise<ImportReport> {
+  const { input, store, reject, progress, signal } = options;
+  const counts: ImportCounts = { read: 0, created: 0, updated: 0, unchanged: 0, rejected: 0 };
+  const ignored = new Map<string, number>();
+  let batch: Message[] = [];
+  let batchBytes = 0;
+  let writing: Promise<void> = Promise.resolve();
+
+  const write = async (messages: readonly Message[]) => {
+    const report: ApplyReport = await store.apply(messages.map((message) => ({ kind: 'Snapshot', message })));
+    counts.created += report.created;
+    counts.updated += report.updated;
+    counts.unchanged += messages.length - report.created - report.updated;
+    progress?.(counts);
+  };
+  /** Parsing goes on while the batch before is being written; never more than two are held. */
+  const flush = async () => {
+    await writing;
+    const messages = batch;
+    batch = [];
+    batchBytes = 0;
+    writing = messages.length > 0 ? write(messages) : Promise.resolve();
+    // Awaited at the next flush; until then a failure must not count as unhandled.
+    writing.catch(() => undefined);
+  };
+
+  try {
+    for await (const line of readLines(decompressed(input), MAX_LINE_BYTES)) {
+      if (signal?.aborted) break;
+      counts.read++;
+      const outcome = readRecord(line);
+      if ('problems' in outcome) {
+        counts.rejected++;
+        await reject(outcome);
+        continue;
+      }
+      for (const path of outcome.ignored) ignored.set(path, (ignored.get(path) ?? 0) + 1);
+      batch.push(outcome.message);
+      batchBytes += outcome.bytes;
+      if (batch.length >= BATCH_RECORDS || batchBytes >= BATCH_BYTES) await flush();
+    }
+  } finally {
+    await flush();
+    await writing;
+  }
+  return { ...counts, ignored, interrupted: signal?.aborted ?? false };
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+function readRecord(
+  line: Line,
+): RejectedLine | { message: Message; ignored: readonly string[]; bytes: number } {
+  if ('tooLong' in line) {
+    return rejected(
+      line.number,
+      null,
+      `is ${line.tooLong} bytes long; ${MAX_LINE_BYTES} is the most a record may have`,
+    );
+  }
+  let text: string;
+  try {
+    text = utf8.decode(line.bytes);
+  } catch {
+    return rejected(line.number, null, 'is not valid UTF-8');
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    return rejected(line.number, text, `is not valid JSON: ${(error as Error).message}`);
+  }
+  const parsed = parseMessage(value);
+  if (!parsed.ok) return { line: line.number, problems: parsed.problems, text };
+  return { message: parsed.message, ignored: parsed.ignored, bytes: line.bytes.length };
+}
+
+function rejected(line: number, text: string | null, problem: string): RejectedLine {
+  return { line, problems: [{ path: '$', problem }], text };
+}

@@ -1,0 +1,190 @@
+/** The built program as a process: run to its end, started and watched, or run on a terminal of a chosen width. */
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll } from 'vitest';
+import { runCommandLine } from '../../src/cli/main.ts';
+
+const repository = path.resolve(import.meta.dirname, '../..');
+const program = path.join(repository, 'bin/lanescan');
+const builtStamp = path.join(repository, 'dist/.built-for-tests');
+const buildLock = path.join(os.tmpdir(), 'lanescan-test-build.lock');
+
+/** Builds the program unless it is newer than its source. Files that are tested at once build once. */
+export async function buildProgram(): Promise<void> {
+  for (;;) {
+    if (isBuilt()) return;
+    try {
+      mkdirSync(buildLock);
+      break;
+    } catch {
+      if (Date.now() - (statSync(buildLock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()) > 120_000) {
+        rmSync(buildLock, { recursive: true, force: true });
+      }
+      await delay(100);
+    }
+  }
+  try {
+    const startedAt = new Date();
+    execFileSync('npm', ['run', '--silent', 'build'], {
+      cwd: repository,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    writeFileSync(builtStamp, '');
+    utimesSync(builtStamp, startedAt, startedAt);
+  } finally {
+    rmSync(buildLock, { recursive: true, force: true });
+  }
+}
+
+function isBuilt(): boolean {
+  const stamp = statSync(builtStamp, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const sources = readdirSync(path.join(repository, 'src'), { recursive: true, withFileTypes: true });
+  return sources.every((file) => statSync(path.join(file.parentPath, file.name)).mtimeMs < stamp);
+}
+
+export interface Setting {
+  readonly env?: Readonly<Record<string, string>>;
+  /** A fresh folder unless given. */
+  readonly cwd?: string;
+  readonly input?: string | Buffer;
+}
+
+export interface Outcome {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const folders: string[] = [];
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+export function freshFolder(): string {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'lanescan-cli-'));
+  folders.push(folder);
+  return folder;
+}
+
+/** Nothing of the environment of whoever runs the tests may decide their result. */
+function environmentOf({ env }: Setting): NodeJS.ProcessEnv {
+  const { PATH, HOME } = process.env;
+  return { PATH, HOME, TERM: 'xterm', LANG: 'C.UTF-8', ...env };
+}
+
+/**
+ * The command line run to its end inside this process: everything but the start of Node, which would take up
+ * most of the time of the many tests that need no process of their own.
+ */
+export async function lanescan(args: readonly string[], { env, input = '' }: Setting = {}): Promise<Outcome> {
+  const said = { stdout: '', stderr: '' };
+  const collector = (name: 'stdout' | 'stderr') =>
+    new Writable({
+      decodeStrings: false,
+      write(text: string, _encoding, done) {
+        said[name] += text;
+        done();
+      },
+    });
+  const stand = Object.assign(new EventEmitter(), {
+    argv: ['node', 'lanescan', ...args],
+    env: env ?? {},
+    stdin: Readable.from([Buffer.from(input)]),
+    stdout: collector('stdout'),
+    stderr: collector('stderr'),
+  });
+  const code = await runCommandLine(stand as unknown as NodeJS.Process);
+  return { code, ...said };
+}
+
+/** The built program run to its end. */
+export function runProgram(args: readonly string[], setting: Setting = {}): Promise<Outcome> {
+  return start(args, setting).outcome;
+}
+
+export interface Running {
+  readonly child: ChildProcess & { readonly pid: number };
+  readonly outcome: Promise<Outcome>;
+  /** Resolves when standard error matches. */
+  untilSaid(pattern: RegExp): Promise<RegExpExecArray>;
+}
+
+export function start(args: readonly string[], setting: Setting = {}): Running {
+  const child = spawn(process.execPath, [program, ...args], {
+    cwd: setting.cwd ?? freshFolder(),
+    env: environmentOf(setting),
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  const said = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      said[name] += text;
+    });
+  }
+  child.stdin.on('error', () => undefined);
+  if (setting.input !== undefined) child.stdin.end(setting.input);
+  else child.stdin.end();
+  return {
+    child: child as Running['child'],
+    outcome: once(child, 'close').then(([code]) => ({ code, ...said })),
+    async untilSaid(pattern) {
+      for (;;) {
+        const match = pattern.exec(said.stderr);
+        if (match) return match;
+        if (child.exitCode !== null || child.signalCode !== null) throw new Error(`It ended: ${said.stderr}`);
+        await delay(20);
+      }
+    },
+  };
+}
+
+/** A shell command in which `lanescan` is the program. */
+export function shell(command: string, setting: Setting = {}): Outcome {
+  const { status, stdout, stderr } = spawnSync(
+    'bash',
+    ['-c', `lanescan() { node ${program} "$@"; }\n${command}`],
+    {
+      cwd: setting.cwd ?? freshFolder(),
+      env: environmentOf(setting),
+      encoding: 'utf8',
+      maxBuffer: 1e9,
+    },
+  );
+  return { code: status, stdout, stderr };
+}
+
+/** script(1) of util-linux makes a terminal; elsewhere these tests are skipped, and the run names them. */
+export const hasTerminal = existsSync('/usr/bin/script') && process.platform === 'linux';
+
+/** The lines that a terminal of this width gets, colours and all; standard error goes to the same terminal. */
+export function onTerminal(
+  columns: number,
+  command: string,
+  setting: Setting = {},
+): { code: number | null; lines: string[] } {
+  const inside = `stty cols ${columns} rows 50; ${command.replace(/^lanescan/, `exec node ${program}`)}`;
+  const { status, stdout } = spawnSync('script', ['-qec', inside, '/dev/null'], {
+    cwd: setting.cwd ?? freshFolder(),
+    env: environmentOf(setting),
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  return { code: status, lines: stdout.replaceAll('\r\n', '\n').trimEnd().split('\n') };
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: colours are made of them
+export const withoutColours = (text: string) => text.replace(/\u001b\[[0-9;]*m/g, '');

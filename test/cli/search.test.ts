@@ -1,0 +1,398 @@
+/** `lanescan search`, `show` and the help of every verb, as processes. */
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Message } from '../../src/domain/message.ts';
+import { openStore } from '../../src/store/store.ts';
+import { createTestDatabase, type TestDatabase } from '../database.ts';
+import {
+  evmAddress,
+  fuji,
+  makeMessage,
+  makeSnapshot,
+  makeToken,
+  makeVerifier,
+  networkInfo,
+  sepolia,
+  solanaDevnet,
+} from '../fixtures.ts';
+import {
+  buildProgram,
+  hasTerminal,
+  lanescan,
+  onTerminal,
+  runProgram,
+  type Setting,
+  shell,
+  withoutColours,
+} from './program.ts';
+
+const secondsAgo = (seconds: number) => new Date(Date.now() - seconds * 1000).toISOString();
+
+/** As somebody would write it who wants to own the terminal of whoever looks. */
+const hostile = '\u001b[31mEvil\u001b]0;owned\u0007\u202eNet\n\u009b2J';
+
+const success = makeMessage({ number: 1, status: 'SUCCESS', sendTimestamp: secondsAgo(3 * 60 + 5) });
+const failed = makeMessage({
+  number: 2,
+  status: 'FAILED',
+  sendTimestamp: secondsAgo(3 * 3600 + 60),
+  tokenAmounts: [makeToken(sepolia, fuji, 'LINK'), makeToken(sepolia, fuji, 'USDC')],
+});
+const toSolana = makeMessage({
+  number: 3,
+  status: 'SOURCE_FINALIZED',
+  sendTimestamp: secondsAgo(2 * 86_400 + 60),
+  destNetworkInfo: solanaDevnet,
+});
+const verifying = makeMessage({
+  number: 4,
+  status: 'VERIFYING',
+  version: '2.0.0',
+  finality: 10,
+  sendTimestamp: secondsAgo(9 * 86_400),
+  executor: { address: evmAddress('executor') },
+  verifiers: {
+    items: [
+      makeVerifier('Alice', { completedAt: '2026-01-01T00:00:30.000Z' }),
+      makeVerifier('Bob'),
+      makeVerifier('Carol \u001b[5m', { isRequired: false }),
+    ],
+    optionalThreshold: 1,
+  },
+  fees: {
+    fixedFeesDetails: {
+      tokenAddress: evmAddress('link'),
+      totalAmount: '1000000',
+      items: [
+        { contractAddress: evmAddress('fee a'), feeType: 'VERIFIER', amount: '400000' },
+        { contractAddress: evmAddress('fee b'), feeType: 'TOKEN_POOL', amount: '600000' },
+      ],
+    },
+  },
+});
+const evil = makeMessage({
+  number: 5,
+  status: 'COMMITTED',
+  readyForManualExecution: true,
+  sendTimestamp: secondsAgo(30 * 86_400),
+  sourceNetworkInfo: { ...networkInfo('ethereum-testnet-sepolia-base-1'), displayName: hostile },
+});
+const newestFirst = [success, failed, toSolana, verifying, evil];
+
+let few: TestDatabase;
+let many: TestDatabase;
+const MANY = 2_500;
+
+async function fill(messages: readonly Message[]): Promise<TestDatabase> {
+  const database = await createTestDatabase();
+  const store = await openStore({ place: { url: database.url } });
+  await store.apply(messages.map(makeSnapshot));
+  await store.close();
+  return database;
+}
+
+beforeAll(async () => {
+  await buildProgram();
+  few = await fill(newestFirst);
+  many = await fill(Array.from({ length: MANY }, (_, i) => makeMessage({ number: i + 1, status: 'SENT' })));
+});
+afterAll(async () => {
+  await few.drop();
+  await many.drop();
+});
+
+const inFew = (env: Record<string, string> = {}): Setting => ({ env: { DATABASE_URL: few.url, ...env } });
+const inMany = (): Setting => ({ env: { DATABASE_URL: many.url } });
+
+describe('help and usage', () => {
+  test('every verb has help with examples', async () => {
+    const { stdout, code } = await lanescan(['--help']);
+    expect(code).toBe(0);
+    const verbs = ['serve', 'import', 'search', 'show', 'migrate', 'doctor', 'demo'];
+    for (const verb of verbs) expect(stdout).toMatch(new RegExp(`^  ${verb} `, 'm'));
+    expect(stdout).toContain('Examples:');
+    const helps = await Promise.all(verbs.map((verb) => lanescan([verb, '--help'])));
+    for (const [i, help] of helps.entries()) {
+      expect(help.code).toBe(0);
+      expect(help.stdout).toMatch(new RegExp(`^Usage: lanescan ${verbs[i]}`));
+      expect(help.stdout).toMatch(/Examples:\n {2}\$ /);
+      expect(help.stderr).toBe('');
+    }
+  });
+
+  test('--version prints the version alone', async () => {
+    expect(await runProgram(['--version'])).toEqual({ code: 0, stdout: '0.1.0\n', stderr: '' });
+  });
+
+  test.each([
+    [['serch'], /unknown command 'serch'\n\(Did you mean search\?\)/],
+    [['search', '--limti', '3'], /unknown option '--limti'\n\(Did you mean --limit\?\)/],
+    [
+      ['search', '--limit', '0'],
+      /^lanescan: --limit takes a whole number from 1 to 1000\nTry: lanescan search --help\n$/,
+    ],
+    [['search', '--limit', '1', '--limit', '2'], /--limit is given more than once/],
+    [['search', '--sender', ''], /--sender is empty/],
+    [
+      ['search', '--sender', 'zz', '--status', 'FAILD'],
+      /--sender takes an address.*\n.*--status takes .* did you mean FAILED/,
+    ],
+    [
+      ['search', '--sent-after', '2026-02-01T00:00:00Z', '--sent-before', '2026-01-01T00:00:00Z'],
+      /--sent-before must be later than --sent-after/,
+    ],
+    [['search', '--cursor', 'nonsense'], /--cursor is damaged/],
+    [
+      ['search', '--cursor', 'x', '--sender', evmAddress('sender')],
+      /--sender cannot be combined with --cursor/,
+    ],
+    [
+      ['search', '--source', 'ethereum-testnet-sepola'],
+      /knows no network "ethereum-testnet-sepola"; did you mean ethereum-testnet-sepolia\?/,
+    ],
+    [['search', '--dest', 'fuji'], /did you mean avalanche-testnet-fuji\?/],
+    [['show'], /missing required argument 'id'/],
+    [['show', 'hello'], /"hello" is none\./],
+    [['show', '0x12345'], /its first 6 are enough; "0x12345" is too short/],
+    [['import'], /missing required argument 'file'/],
+    [['serve', '--port', 'http'], /--port is "http"\. It takes a port from 0 to 65535/],
+  ])('%j exits 2 with a hint', async (args, hint) => {
+    const { code, stdout, stderr } = await lanescan(args, inFew());
+    expect(stderr).toMatch(hint);
+    expect(stderr.startsWith('lanescan: ')).toBe(true);
+    expect(stdout).toBe('');
+    expect(code).toBe(2);
+  });
+});
+
+describe('search', () => {
+  test('in a pipe: whole ids, no colours, the footer beside it', async () => {
+    const { code, stdout, stderr } = await lanescan(['search'], inFew());
+    const [titles, ...lines] = stdout.trimEnd().split('\n');
+    expect(titles).toMatch(/^STATUS +LANE +MESSAGE +SENDER → RECEIVER +TOKENS +AGE$/);
+    expect(lines.map((line) => /0x[0-9a-f]{64}/.exec(line)?.[0])).toEqual(
+      newestFirst.map(({ messageId }) => messageId),
+    );
+    expect(lines[0]).toMatch(
+      /^✓ SUCCESS +Ethereum Sepolia → Avalanche Fuji +0x\S+ {2}0x\w{40} → 0x\w{40} +– +[34] min$/,
+    );
+    expect(lines[1]).toMatch(/^✗ FAILED .* 2 +3 h +needs action$/);
+    expect(lines[2]).toMatch(/^◔ SOURCE_FINALIZED +Ethereum Sepolia → Solana Devnet .* 2 d$/);
+    expect(stdout).not.toContain('\u001b');
+    expect(stderr).toBe('5 messages shown\n');
+    expect(code).toBe(0);
+  });
+
+  test.runIf(hasTerminal).each([60, 80, 120, 200])(
+    'on a terminal of %i columns no line is wider',
+    (columns) => {
+      const { code, lines } = onTerminal(columns, 'lanescan search', inFew());
+      const shown = lines.map(withoutColours);
+      const rows = shown.slice(1, 6);
+      expect(code).toBe(0);
+      expect(Math.max(...rows.map((line) => [...line].length))).toBeLessThanOrEqual(columns);
+      const starts = [...(shown[0] ?? '').matchAll(/\S+(?: → \S+)?/g)].map(({ index }) => index);
+      for (const row of rows)
+        for (const start of starts.slice(1, 3)) expect(row.slice(start - 2, start)).toBe('  ');
+      expect(rows[0]).toContain('✓ SUCCESS');
+      expect(rows[1]).toMatch(columns >= 120 ? /needs action$|!$/ : /!$/);
+      const [id] = [newestFirst[1]?.messageId ?? ''];
+      const digits = columns === 60 ? [8, 4] : [10, 6];
+      expect(rows[1]).toContain(
+        columns === 200 ? id : `${id.slice(0, digits[0])}…${id.slice(-(digits[1] ?? 0))}`,
+      );
+      expect(rows[1]).toMatch(/3 h/);
+      if (columns >= 80) expect(rows[0]).toMatch(/Ethereum Sep.* → Avalanche Fuji/);
+      if (columns === 200) expect(rows[0]).toMatch(/0x\w{8}…\w{6} → 0x\w{8}…\w{6}/);
+      expect(shown.at(-1)).toBe('5 messages shown');
+      expect(lines.join('\n')).toContain('\u001b[32m');
+    },
+  );
+
+  test.runIf(hasTerminal)('NO_COLOR and a dumb terminal get no colours', () => {
+    for (const env of [{ NO_COLOR: '1' }, { TERM: 'dumb' }] as Record<string, string>[]) {
+      expect(onTerminal(80, 'lanescan search', inFew(env)).lines.join('\n')).not.toContain('\u001b');
+    }
+  });
+
+  test.runIf(hasTerminal)('hostile names cannot reach the terminal, in a table, a record or JSON', () => {
+    const { messageId } = evil;
+    for (const verb of ['search', `show ${messageId}`, 'search --json', `show ${messageId} --json`]) {
+      const { code, lines } = onTerminal(200, `lanescan ${verb}`, inFew());
+      const text = withoutColours(lines.join('\n'));
+      expect(code).toBe(0);
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: just those must not be there
+      expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/);
+      expect(text).toContain('Evil');
+    }
+  });
+
+  test('--json is one record a line, byte for byte as stored, and nothing else', async () => {
+    const { stdout } = await lanescan(['search', '--json'], inFew());
+    const records = stdout.trimEnd().split('\n');
+    expect(records.map((record) => JSON.parse(record))).toEqual(newestFirst);
+    expect(stdout).toContain('\u202e');
+  });
+
+  test('--all walks every page once, and what it prints can be imported again', async () => {
+    const { stdout, stderr } = shell('lanescan search --all --json --limit 300', inMany());
+    const ids = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as Message).messageId);
+    expect(new Set(ids).size).toBe(MANY);
+    expect(ids).toHaveLength(MANY);
+    expect(stderr).toBe('2,500 messages shown\n');
+    const copy = await createTestDatabase();
+    const again = shell(
+      `lanescan search --all --json | DATABASE_URL='${copy.url}' lanescan import -`,
+      inMany(),
+    );
+    expect(again.stdout).toContain('stdin: 2,500 new, 0 updated, 0 unchanged, 0 rejected');
+    const copied = shell('lanescan search --all --json', { env: { DATABASE_URL: copy.url } });
+    expect(createHash('sha256').update(copied.stdout).digest('hex')).toBe(
+      createHash('sha256').update(stdout).digest('hex'),
+    );
+    await copy.drop();
+  });
+
+  test('a table of many pages has its titles once', () => {
+    const { stdout } = shell('lanescan search --all --limit 1000', inMany());
+    expect(stdout.match(/^STATUS/gm)).toHaveLength(1);
+    expect(stdout.trimEnd().split('\n')).toHaveLength(MANY + 1);
+  });
+
+  test('a reader that leaves early ends the walk quietly', () => {
+    const { stdout, stderr, code } = shell(
+      'set -o pipefail; lanescan search --all --json --limit 5 | head -2 | wc -l',
+      inMany(),
+    );
+    expect(stdout.trim()).toBe('2');
+    expect(stderr).toBe('');
+    expect(code).toBe(0);
+  });
+
+  test('the cursor in the footer leads to the next page', async () => {
+    const first = await lanescan(['search', '--limit', '3'], inFew());
+    const next = /lanescan search (--limit 3 --cursor \S+)/.exec(first.stderr)?.[1] ?? '';
+    expect(first.stderr).toMatch(/^3 messages shown, and there are more: add --all/);
+    const second = await lanescan(['search', ...next.split(' ')], inFew());
+    expect(second.stdout).toContain(verifying.messageId);
+    expect(second.stdout).toContain(evil.messageId);
+    expect(second.stderr).toBe('2 messages shown\n');
+  });
+
+  test.each([
+    [
+      ['--status', 'FAILED,SUCCESS'],
+      [success, failed],
+    ],
+    [['--dest', 'solana-devnet'], [toSolana]],
+    [['--dest', 'Solana Devnet', '--source', '11155111'], [toSolana]],
+    [['--dest-chain-selector', solanaDevnet.chainSelector], [toSolana]],
+    [['--ready-for-manual-exec-only'], [failed, evil]],
+    [['--ready-for-manual-exec-only', '--status', 'FAILED'], [failed]],
+    [['--source-token-address', makeToken(sepolia, fuji, 'USDC').sourceTokenAddress], [failed]],
+    [['--source-transaction-hash', success.sendTransactionHash.toUpperCase().replace('0X', '0x')], [success]],
+    [
+      ['--message-id', `${evil.messageId},${success.messageId}`],
+      [success, evil],
+    ],
+    [['--q', toSolana.receiver], [toSolana]],
+  ])('the filter %j', async (args, expected) => {
+    const { stdout } = await lanescan(['search', '--json', ...args], inFew());
+    const ids = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as Message).messageId);
+    expect(ids).toEqual(expected.map(({ messageId }) => messageId));
+  });
+
+  test('nothing found is told in words and is no failure', async () => {
+    const empty = await createTestDatabase();
+    const none = await lanescan(['search', '--status', 'BLESSED', '--dest', '999999999999'], inFew());
+    expect(none).toMatchObject({ code: 0, stdout: '' });
+    expect(none.stderr).toMatch(
+      /No message matches all of these filters.*999999999999 is neither a selector nor a chain id/,
+    );
+    const nothing = await lanescan(['search'], { env: { DATABASE_URL: empty.url } });
+    expect(nothing).toMatchObject({ code: 0, stdout: '' });
+    expect(nothing.stderr).toContain('lanescan import');
+    await empty.drop();
+  });
+});
+
+describe('show', () => {
+  const shown = async (message: Message) => (await lanescan(['show', message.messageId], inFew())).stdout;
+
+  test('an EVM to EVM message', async () => {
+    const text = await shown(success);
+    expect(text).toMatch(/^✓ SUCCESS {3}Ethereum Sepolia → Avalanche Fuji {3}CCIP 1\.6\.0\n0x[0-9a-f]{64}\n/);
+    expect(text).toMatch(/Sent +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC {3}[34] min ago/);
+    expect(text).toMatch(/Executed .* after 1 min 0 s/);
+    for (const part of [
+      success.sender,
+      success.origin,
+      success.receiver,
+      success.onramp,
+      success.sendTransactionHash,
+    ]) {
+      expect(text).toContain(part);
+    }
+    expect(text).toMatch(/Gas limit +200000/);
+    expect(text).toMatch(/Data {2}5 bytes\n +Hex +0x68656c6c6f\n +Text +"hello"/);
+    expect(text).not.toMatch(/undefined|null|NaN|\[object/);
+  });
+
+  test('an EVM to SVM message that is on its way', async () => {
+    const text = await shown(toSolana);
+    expect(text).toMatch(/Executed +not yet/);
+    expect(text).toMatch(/Compute units +200000/);
+    expect(text).toContain(toSolana.receiver);
+    expect(text).not.toMatch(/Gas limit|undefined|null|NaN/);
+  });
+
+  test('a 2.0 message with verifiers, executor and the parts of its fee', async () => {
+    const text = await shown(verifying);
+    expect(text).toContain('Verifiers  1 of 2 required done · 0 of 1 optional done, 1 needed');
+    expect(text).toMatch(/Alice +✓ completed 2026-01-01 00:00:30 UTC {3}required/);
+    expect(text).toMatch(/Carol .*○ pending {3}optional/);
+    expect(text).toMatch(/Executor +0x/);
+    expect(text).toMatch(/Finality +10 block confirmations/);
+    expect(text).toMatch(/Total +1000000\n +verifier +400000 {3}to 0x\w{40}\n +token pool +600000/);
+    expect(text).not.toContain('\u001b');
+  });
+
+  test('a failed message says what it means and what to do', async () => {
+    const text = await shown(failed);
+    expect(text).toMatch(/What went wrong\n {2}It reached Avalanche Fuji, but its execution there failed/);
+    expect(text).toContain(`$ ccip-cli manual-exec ${failed.sendTransactionHash}`);
+    expect(text).toMatch(/Token 1 of 2\n[\s\S]*Token 2 of 2\n/);
+    const waiting = await shown(evil);
+    expect(waiting).toMatch(
+      /What it waits for\n {2}It reached Avalanche Fuji, but nobody has executed it there/,
+    );
+  });
+
+  test('an id may be shortened as the table does it, or to its first digits', async () => {
+    const { messageId } = failed;
+    const ids = [
+      `${messageId.slice(0, 10)}…${messageId.slice(-6)}`,
+      messageId.slice(0, 9),
+      messageId.slice(2).toUpperCase(),
+    ];
+    for (const id of ids) {
+      const { stdout } = await lanescan(['show', id, '--json'], inFew());
+      expect(JSON.parse(stdout)).toEqual(failed);
+    }
+  });
+
+  test('an unknown id exits 1 and says where to look', async () => {
+    const { code, stdout, stderr } = await lanescan(['show', success.sendTransactionHash], inFew());
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toBe(
+      `lanescan: No message ${success.sendTransactionHash} is known here. ` +
+        `If it is a transaction: lanescan search --q ${success.sendTransactionHash}\n`,
+    );
+  });
+});

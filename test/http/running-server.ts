@@ -1,0 +1,177 @@
+/** A server on a socket of its own, over a store of its own, for tests that ask it as clients do. */
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { pino } from 'pino';
+import { expect, onTestFinished } from 'vitest';
+import { createServer } from '../../src/api/server.ts';
+import type { ErrorCode } from '../../src/domain/errors.ts';
+import type { Message } from '../../src/domain/message.ts';
+import type { Store, StoreOptions } from '../../src/store/store.ts';
+import { openTestStore } from '../database.ts';
+import { makeSnapshot } from '../fixtures.ts';
+
+export const TEST_VERSION = '9.9.9-test';
+
+export interface RunningServer {
+  readonly url: string;
+  readonly port: number;
+  readonly store: Store & { readonly url: string };
+  /** Every line that the server has logged. */
+  readonly log: readonly string[];
+  /** Sends one request as it stands (no normalisation of the path) and reads the whole answer. */
+  ask(path: string, options?: AskOptions): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+export interface AskOptions {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  /** The body as JSON; throws where it is none. */
+  readonly json: <T = ErrorBody>() => T;
+}
+
+export interface ErrorBody {
+  readonly error: ErrorCode;
+  readonly message: string;
+  readonly requestId: string;
+  readonly details: readonly { readonly parameter: string; readonly problem: string }[];
+}
+
+export interface SearchBody {
+  readonly data: readonly Message[];
+  readonly pagination: {
+    readonly limit: number;
+    readonly hasNextPage: boolean;
+    readonly cursor: string | null;
+  };
+}
+
+export async function startServer(
+  messages: readonly Message[] = [],
+  options: Partial<StoreOptions> = {},
+): Promise<RunningServer> {
+  const store = await openTestStore(options);
+  await store.apply(messages.map(makeSnapshot));
+  return serveStore(store);
+}
+
+export async function serveStore(store: Store & { readonly url: string }): Promise<RunningServer> {
+  const log: string[] = [];
+  const app = createServer({
+    store,
+    version: TEST_VERSION,
+    log: pino({ level: 'info' }, { write: (line) => log.push(line) }),
+  });
+  await app.listen({ port: 0, host: '127.0.0.1', listenTextResolver: () => '' });
+  const port = (app.server.address() as AddressInfo).port;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    store,
+    log,
+    ask: (path, given) => ask(port, path, given),
+    close: async () => {
+      await app.close();
+      await store.close();
+    },
+  };
+}
+
+/** Like `startServer`, for one test: closed when it ends. */
+export async function startServerForTest(
+  ...given: Parameters<typeof startServer>
+): ReturnType<typeof startServer> {
+  const server = await startServer(...given);
+  onTestFinished(() => server.close());
+  return server;
+}
+
+function ask(
+  port: number,
+  path: string,
+  { method = 'GET', headers = {}, body }: AskOptions = {},
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(
+      { host: '127.0.0.1', port, path, method, headers, agent: false },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', reject);
+        response.on('end', () => resolve(answer(response.statusCode ?? 0, response.headers, chunks)));
+      },
+    );
+    request.on('error', reject);
+    request.end(body);
+  });
+}
+
+function answer(status: number, headers: IncomingHttpHeaders, chunks: readonly Buffer[]): Answer {
+  const text = Buffer.concat(chunks).toString('utf8');
+  return { status, headers, text, json: () => JSON.parse(text) };
+}
+
+/** Writes bytes that need not be HTTP, and reads until the server closes the connection. */
+export function sendBytes(port: number, bytes: string | Buffer): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
+    socket.on('data', (chunk) => chunks.push(chunk));
+    socket.on('error', reject);
+    socket.on('end', () => {
+      socket.end();
+      const text = Buffer.concat(chunks).toString('utf8');
+      const [head = '', ...rest] = text.split('\r\n\r\n');
+      const [statusLine = '', ...lines] = head.split('\r\n');
+      const headers = Object.fromEntries(
+        lines.map((line) => [
+          line.slice(0, line.indexOf(':')).toLowerCase(),
+          line.slice(line.indexOf(':') + 2),
+        ]),
+      );
+      resolve(answer(Number(statusLine.split(' ')[1]), headers, [Buffer.from(rest.join('\r\n\r\n'))]));
+    });
+  });
+}
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+const seenRequestIds = new Set<string>();
+
+/** A request id that is a UUID and was never given before. */
+export function expectFreshRequestId(headers: IncomingHttpHeaders): string {
+  const id = String(headers['x-request-id']);
+  expect(id).toMatch(uuid);
+  expect(seenRequestIds.has(id), 'the request id is fresh').toBe(false);
+  seenRequestIds.add(id);
+  return id;
+}
+
+/** The answer is an error of the catalogue in its one shape, and shows nothing of the inside. */
+export function expectError(given: Answer, status: number, code: ErrorCode): ErrorBody {
+  expect({ status: given.status, text: given.text }).toMatchObject({ status });
+  expect(given.headers['content-type']).toBe('application/json; charset=utf-8');
+  const body = given.json();
+  expect(Object.keys(body)).toEqual(['error', 'message', 'requestId', 'details']);
+  expect(body).toMatchObject({ error: code, message: expect.any(String), details: expect.any(Array) });
+  expect(body.message.length).toBeGreaterThan(10);
+  for (const detail of body.details) {
+    expect(detail).toEqual({ parameter: expect.any(String), problem: expect.stringMatching(/\w/) });
+  }
+  expect(body.requestId).toBe(expectFreshRequestId(given.headers));
+  expectNoInside(given);
+  return body;
+}
+
+/** No stack, no SQL, no path of a source file, no name of a library. */
+export function expectNoInside({ text }: Answer): void {
+  expect(text).not.toMatch(
+    /\n\s+at |node_modules|\.ts:\d|\bselect\b|relation "|syntax error|fastify|FST_|pg_/i,
+  );
+}

@@ -1,0 +1,264 @@
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
+import { parseSearch, type RawParameters } from '../../src/domain/search-parameters.ts';
+import { searchSql } from '../../src/store/search.ts';
+import { renderSql } from '../../src/store/sql.ts';
+import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { evmAddress, fuji, hashOf, sepolia, svmAddress } from '../fixtures.ts';
+
+const ROWS = 100_000;
+
+/**
+ * A hundred thousand messages as they come in life: one lane with most of the traffic, a few busy senders
+ * and many rare ones, nearly all of it executed, every second message with tokens.
+ */
+const fill = `
+  insert into message (message_id, sent_at, position, source_selector, dest_selector, sequence_number,
+                       summary_length, status, ready, is_snapshot, sender, receiver, origin, onramp,
+                       send_transaction, receipt_transaction, digest, record)
+  select id, sent_at, n, case when lane < 6 then 1 else lane end, case when lane < 8 then 2 else lane end, n,
+         20, status, status = 6 or n % 500 = 0, true, party('sender', least(n % 3001, n % 7 * 400)),
+         party('receiver', n % 2003), party('sender', n % 3001), party('onramp', lane),
+         sha256(('send' || n / 2)::bytea),
+         case when status >= 6 then sha256(('receipt' || n)::bytea) end,
+         substring(id for 16), '{"messageId":"' || repeat('x', 700) || '"}'
+  from (select n, sha256(n::text::bytea) as id,
+               timestamptz '2026-01-01' + (n / 3) * interval '1 second' as sent_at,
+               n % 13 as lane,
+               (case when n % 100 < 93 then 7 when n % 100 < 95 then 6 else n % 6 end)::smallint as status
+        from generate_series(1, ${ROWS}) n) rows;
+  insert into message_token (message_id, token_index, sent_at, source_token, dest_token, source_pool)
+  select sha256(n::text::bytea), i, timestamptz '2026-01-01' + (n / 3) * interval '1 second',
+         party('token', token), party('dest token', token), party('pool', token)
+  from generate_series(2, ${ROWS}, 2) n, generate_series(0, n % 3) i, lateral (select least(n % 211, n % 5) as token) t;
+`;
+const party = (kind: string, number: number) => `
+  substring(sha256(('${kind}' || ${number})::bytea) for 20)`;
+
+let database: TestDatabase;
+let client: pg.Client;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  await client.query(`create function party(kind text, number bigint) returns bytea language sql immutable
+                      return substring(sha256((kind || number)::bytea) for 20)`);
+  await client.query(fill);
+  await client.query('vacuum analyze');
+});
+afterAll(async () => {
+  await client.end();
+  await database.drop();
+});
+
+interface Plan {
+  readonly 'Node Type': string;
+  readonly 'Index Name'?: string;
+  readonly 'Relation Name'?: string;
+  readonly Plans?: readonly Plan[];
+}
+
+async function planOf(raw: RawParameters, after: object | null = null): Promise<Plan> {
+  const query = { ...parseSearch(raw), after } as ReturnType<typeof parseSearch>;
+  const { text, values } = renderSql(searchSql(query));
+  const { rows } = await client.query(`explain (format json) ${text}`, values);
+  return rows[0]['QUERY PLAN'][0].Plan;
+}
+
+const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
+
+/** The plan as an indented list, for people. */
+function outline(plan: Plan, depth = 0): string {
+  const name = [plan['Node Type'], plan['Index Name'] ?? plan['Relation Name']].filter(Boolean).join(' ');
+  return [
+    `${'  '.repeat(depth)}${name}`,
+    ...(plan.Plans ?? []).map((child) => outline(child, depth + 1)),
+  ].join('\n');
+}
+
+const orderedNodes = new Set([
+  'Limit',
+  'Merge Append',
+  'Append',
+  'Unique',
+  'Nested Loop',
+  'Memoize',
+  'Subquery Scan',
+  'Result',
+  'Index Scan',
+  'Index Only Scan',
+]);
+
+/** What reads or keeps more than the page needs. Sorting the few rows that are looked up by message id is not. */
+function offences(plan: Plan): string[] {
+  const leaves = nodesOf(plan).filter((node) => !node.Plans);
+  const isLookUp = leaves.every((leaf) => leaf['Index Name'] === 'message_pkey');
+  const isFine = orderedNodes.has(plan['Node Type']) || (plan['Node Type'] === 'Sort' && isLookUp);
+  return [...(isFine ? [] : [plan['Node Type']]), ...(plan.Plans ?? []).flatMap(offences)];
+}
+
+async function addressOf(kind: string, number: number): Promise<string> {
+  const { rows } = await client.query(`select encode(${party(kind, number)}, 'hex') as digits`);
+  return `0x${rows[0].digits}`;
+}
+
+async function single(name: string): Promise<readonly [string, string][]> {
+  const { rows } = await client.query(
+    `select encode(send_transaction, 'hex') as send, encode(receipt_transaction, 'hex') as receipt,
+            encode(message_id, 'hex') as id
+     from message where receipt_transaction is not null limit 1`,
+  );
+  const busy = await addressOf('sender', 400);
+  const rare = await addressOf('sender', 2999);
+  const token = await addressOf('token', 3);
+  const values: Record<string, string> = {
+    'sender, busy': busy,
+    'sender, rare': rare,
+    'sender, unknown': evmAddress('nobody'),
+    receiver: await addressOf('receiver', 5),
+    'sourceChainSelector, busy': '1',
+    'sourceChainSelector, rare': '9',
+    'sourceChainSelector, unknown': '999',
+    destChainSelector: '2',
+    readyForManualExecOnly: 'true',
+    sourceTransactionHash: `0x${rows[0].send}`,
+    'status, busy': 'SUCCESS',
+    'status, rare': 'COMMITTED',
+    'status, three': 'COMMITTED,BLESSED,FAILED',
+    sentAfter: '2026-01-01T06:00:00Z',
+    sentBefore: '2026-01-01T06:00:00Z',
+    'address, busy': busy,
+    'address, rare': rare,
+    sourceTokenAddress: token,
+    destTransactionHash: `0x${rows[0].receipt}`,
+    'q, an address': busy,
+    'q, a token': token,
+    'q, a hash': `0x${rows[0].send}`,
+    'q, a message id': `0x${rows[0].id}`,
+  };
+  const value = values[name];
+  return value === undefined ? [] : [[name.split(',')[0] ?? '', value]];
+}
+
+const names = [
+  'nothing',
+  'sender, busy',
+  'sender, rare',
+  'sender, unknown',
+  'receiver',
+  'sourceChainSelector, busy',
+  'sourceChainSelector, rare',
+  'sourceChainSelector, unknown',
+  'destChainSelector',
+  'readyForManualExecOnly',
+  'sourceTransactionHash',
+  'status, busy',
+  'status, rare',
+  'status, three',
+  'sentAfter',
+  'sentBefore',
+  'address, busy',
+  'address, rare',
+  'sourceTokenAddress',
+  'destTransactionHash',
+  'q, an address',
+  'q, a token',
+  'q, a hash',
+  'q, a message id',
+];
+
+describe(`among ${ROWS} messages, a page is read in order from indexes, without a sort`, () => {
+  const after = { sentAt: Date.UTC(2026, 0, 1, 5), messageId: '7'.repeat(64) };
+
+  test.each(names)('for %s, on the first page and behind a cursor', async (name) => {
+    const raw = await single(name);
+    expect(raw.length).toBe(name === 'nothing' ? 0 : 1);
+    for (const key of [null, after]) {
+      for (const limit of ['1', '20', '1000']) {
+        const plan = await planOf([...raw, ['limit', limit]], key);
+        expect(
+          offences(plan),
+          `limit ${limit}, ${key ? 'behind a cursor' : 'first page'}:\n${outline(plan)}`,
+        ).toEqual([]);
+      }
+    }
+  });
+
+  it('for a lane, and for a sender on a lane', async () => {
+    const lane: RawParameters = [
+      ['sourceChainSelector', '1'],
+      ['destChainSelector', '2'],
+    ];
+    const sender = await single('sender, busy');
+    for (const raw of [lane, [...lane, ...sender]]) {
+      const plan = await planOf(raw);
+      expect(offences(plan), outline(plan)).toEqual([]);
+    }
+  });
+
+  it('except that message ids, a hundred at most, are looked up by key and then sorted', async () => {
+    const ids = Array.from({ length: 100 }, (_, i) => hashOf(i)).join(',');
+    for (const key of [null, after]) {
+      const plan = await planOf([['messageId', ids]], key);
+      expect(offences(plan), outline(plan)).toEqual([]);
+      const indexes = nodesOf(plan).flatMap((node) => node['Index Name'] ?? []);
+      expect(indexes, outline(plan)).toEqual(['message_pkey']);
+    }
+  });
+});
+
+describe('the statements that are really sent', () => {
+  it('are those in search-statements.sql', async () => {
+    const address = evmAddress('one');
+    const searches: readonly (readonly [string, RawParameters, boolean?])[] = [
+      ['The newest messages.', []],
+      ['The newest messages, summary view, behind a cursor.', [['view', 'summary']], true],
+      ['By sender.', [['sender', address]]],
+      ['By receiver on SVM.', [['receiver', svmAddress('one')]]],
+      [
+        'A lane.',
+        [
+          ['sourceChainSelector', sepolia.chainSelector],
+          ['destChainSelector', fuji.chainSelector],
+        ],
+      ],
+      ['Ready for manual execution.', [['readyForManualExecOnly', 'true']]],
+      ['By source transaction.', [['sourceTransactionHash', hashOf('one')]]],
+      ['By one status.', [['status', 'FAILED']]],
+      ['By several statuses, behind a cursor.', [['status', 'COMMITTED,BLESSED']], true],
+      [
+        'Sent in a period.',
+        [
+          ['sentAfter', '2026-01-01T00:00:00Z'],
+          ['sentBefore', '2026-02-01T00:00:00Z'],
+        ],
+      ],
+      ['By address: sender, receiver or origin.', [['address', address]]],
+      ['By source token.', [['sourceTokenAddress', address]]],
+      ['By destination transaction.', [['destTransactionHash', hashOf('one')]]],
+      ['By message ids.', [['messageId', `${hashOf('one')},${hashOf('two')}`]]],
+      ['By an address as a search term.', [['q', address]]],
+      ['By a hash or id as a search term.', [['q', hashOf('one')]]],
+      [
+        'Several at once: one is spread out, the others are conditions.',
+        [
+          ['sender', address],
+          ['address', evmAddress('two')],
+          ['sourceTokenAddress', evmAddress('three')],
+          ['status', 'SENT,FAILED'],
+        ],
+      ],
+    ];
+    const after = { sentAt: Date.UTC(2026, 0, 1), messageId: '7'.repeat(64) };
+    const statements = searches.map(([title, raw, isLaterPage]) => {
+      const { text } = renderSql(searchSql({ ...parseSearch(raw), after: isLaterPage ? after : null }));
+      return `-- ${title}\n${text.replace(/^ +$/gm, '')};\n`;
+    });
+    const header =
+      '-- The SQL of the search as it is sent. Written by explain.test.ts; update with `npx vitest run -u`.\n\n';
+    const file = fileURLToPath(new URL('./search-statements.sql', import.meta.url));
+    await expect(header + statements.join('\n')).toMatchFileSnapshot(file);
+  });
+});
