@@ -10,11 +10,14 @@ export interface ErrorAnswer {
   readonly isFault: boolean;
 }
 
+/** The database did not answer a question that any database answers, whatever its reason (the cause). */
+export class DatabaseSilentError extends Error {}
+
 const RETRY_AFTER_SECONDS = '2';
 
 export function errorAnswer(error: unknown, requestId: string): ErrorAnswer {
   if (error instanceof ApiError) return answer(error.code, error.message, requestId, error.details);
-  if (isDatabaseUnavailable(error)) {
+  if (error instanceof DatabaseSilentError || isDatabaseUnavailable(error)) {
     return {
       ...answer(
         'SERVICE_UNAVAILABLE',

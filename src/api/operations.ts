@@ -1,5 +1,6 @@
 /** What an orchestrator asks: does the process live, and can it answer? */
 import { refuseParameters } from '../domain/search-parameters.ts';
+import { DatabaseSilentError } from './errors.ts';
 import type { Route } from './route.ts';
 import { Health, Readiness } from './schema.ts';
 
@@ -29,7 +30,9 @@ export const operationRoutes: readonly Route[] = [
     errors: [],
     async handle({ query }, store) {
       refuseParameters(query);
-      await store.ping();
+      await store.ping().catch((cause) => {
+        throw new DatabaseSilentError('The database does not answer', { cause });
+      });
       return { body: JSON.stringify({ status: 'ready', simulated: store.simulated }) };
     },
   },

@@ -32,6 +32,8 @@ const MAX_URL_LENGTH = 16_000;
 /** Above MAX_URL_LENGTH, so that a long URL gets its answer from us and not from the parser. */
 const MAX_HEADER_BYTES = 64 * 1024;
 const REQUEST_TIMEOUT_MS = 30_000;
+/** How long a refused connection may take to read its answer. */
+const LINGER_MS = 2_000;
 const ALLOWED_METHODS = 'GET, HEAD';
 
 /** Every route of the service, those that describe the others included. */
@@ -197,10 +199,12 @@ function answerBrokenRequest(
   headers: Readonly<Record<string, string>>,
   log: FastifyBaseLogger,
 ): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+  if (error.code === 'ECONNRESET') {
     socket.destroy();
     return;
   }
+  // More of what has been refused already.
+  if (!socket.writable) return;
   const refusal =
     error.code === 'HPE_HEADER_OVERFLOW'
       ? new ApiError('URI_TOO_LONG', `The request line and headers exceed ${MAX_HEADER_BYTES} bytes.`)
@@ -225,4 +229,6 @@ function answerOnSocket(
     Connection: 'close',
   }).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
+  // Closing at once, with the rest of the request unread, would take the answer from the client again.
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }

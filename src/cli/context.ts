@@ -1,4 +1,5 @@
 /** What a verb may touch of the world outside: streams, the environment, the signal to stop. */
+import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { openStore, type Store, type StoreOptions } from '../store/store.ts';
 import { type Config, type ConfigFlags, databasePlace, readConfig } from './config.ts';
@@ -11,7 +12,7 @@ export interface TerminalStream {
 
 export interface CliContext {
   readonly environment: NodeJS.ProcessEnv;
-  readonly input: AsyncIterable<Buffer>;
+  readonly input: Readable;
   readonly out: TerminalStream;
   readonly err: TerminalStream;
   /** Milliseconds since 1970. */

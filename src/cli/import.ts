@@ -1,6 +1,14 @@
 import { once } from 'node:events';
-import { createReadStream, createWriteStream, statSync, type WriteStream } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  createReadStream,
+  createWriteStream,
+  statSync,
+  type WriteStream,
+} from 'node:fs';
 import path from 'node:path';
+import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { OperatorError } from '../domain/errors.ts';
@@ -9,6 +17,7 @@ import type { Store } from '../store/store.ts';
 import type { ConfigFlags } from './config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
 import { createProgress } from './progress.ts';
+import { clipped, printable } from './terminal-text.ts';
 
 const REJECTED_STATUS = 3;
 const INTERRUPTED_STATUS = 130;
@@ -37,9 +46,10 @@ Examples:
     .action(async (files: readonly string[], flags: ImportFlags) => {
       const inputs = files.map((file) => openInput(file, context));
       await withStore(configOf(flags, context), context, { content: 'real' }, async (store) => {
+        const rejectsFiles = new Set<string>();
         for (const input of inputs) {
-          if (context.signal.aborted) break;
-          await importOne(input, store, flags, context);
+          if (context.signal.aborted) context.exitCode = INTERRUPTED_STATUS;
+          else await importOne(input, store, flags, rejectsFiles, context);
         }
       });
     });
@@ -49,17 +59,18 @@ interface Input {
   readonly name: string;
   /** Bytes on disk; null for a pipe. */
   readonly size: number | null;
-  readonly open: () => AsyncIterable<Buffer>;
+  readonly open: () => Readable;
 }
 
 /** Looks at every file before the first is read: a typing mistake should not show after an hour. */
 function openInput(file: string, context: CliContext): Input {
   if (file === '-') return { name: 'stdin', size: null, open: () => context.input };
-  let size: number;
+  let size: number | null;
   try {
     const stats = statSync(file);
     if (stats.isDirectory()) throw new Error('it is a folder');
-    size = stats.size;
+    accessSync(file, constants.R_OK);
+    size = stats.isFile() ? stats.size : null;
   } catch (error) {
     throw new OperatorError(`Cannot read ${file}: ${(error as Error).message}.`, 'Check the path.', {
       cause: error,
@@ -68,13 +79,28 @@ function openInput(file: string, context: CliContext): Input {
   return { name: file, size, open: () => createReadStream(file) };
 }
 
-async function importOne(input: Input, store: Store, flags: ImportFlags, context: CliContext): Promise<void> {
-  const rejects = createRejects(flags.rejects ?? `${path.basename(input.name)}.rejects.ndjson`, input.name);
+async function importOne(
+  input: Input,
+  store: Store,
+  flags: ImportFlags,
+  rejectsFiles: Set<string>,
+  context: CliContext,
+): Promise<void> {
+  const rejectsFile = flags.rejects ?? `${path.basename(input.name)}.rejects.ndjson`;
+  const rejects = createRejects(rejectsFile, input.name, rejectsFiles);
   const progress = createProgress(context.err, `Importing ${input.name}`, input.size);
   const counted = async function* () {
-    for await (const chunk of input.open()) {
-      progress.advance(chunk.length);
-      yield chunk;
+    const stream = input.open();
+    // A pipe may be silent for ever; whoever interrupts does not want to wait for its next line.
+    const stop = () => stream.destroy();
+    context.signal.addEventListener('abort', stop);
+    try {
+      for await (const chunk of stream) {
+        progress.advance(chunk.length);
+        yield chunk;
+      }
+    } finally {
+      context.signal.removeEventListener('abort', stop);
     }
   };
   let report: ImportReport;
@@ -105,37 +131,54 @@ function summary(name: string, report: ImportReport, rejectsFile: string): strin
     `${count(report.unchanged)} unchanged, ${count(report.rejected)} rejected\n`;
   if (report.rejected > 0) text += `  rejected lines with their reasons: ${rejectsFile}\n`;
   for (const [field, times] of report.ignored)
-    text += `  not part of a record, left out: ${field} (${count(times)} times)\n`;
+    text += `  not part of a record, left out: ${clipped(printable(field), 80)} (${count(times)} times)\n`;
   if (report.interrupted) text += '  interrupted; import the same file again to go on\n';
   return text;
 }
 
-/** The rejects file, made when there is something to put into it. */
-function createRejects(file: string, input: string) {
+/**
+ * The rejects file, made when there is something to put into it. Inputs that share one (`written` knows) come
+ * one after the other in it.
+ */
+function createRejects(file: string, input: string, written: Set<string>) {
   let stream: WriteStream | undefined;
+  let failure: Error | undefined;
   const open = async (): Promise<WriteStream> => {
-    const opened = createWriteStream(file);
-    await once(opened, 'open').catch((error: Error) => {
+    const opened = createWriteStream(file, { flags: written.has(file) ? 'a' : 'w' });
+    opened.on('error', (error) => {
+      failure ??= error;
+    });
+    await once(opened, 'open');
+    written.add(file);
+    return opened;
+  };
+  const explained = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      const result = await work();
+      if (failure) throw failure;
+      return result;
+    } catch (error) {
       throw new OperatorError(
-        `Cannot write the rejected lines of ${input} to ${file}: ${error.message}.`,
+        `Cannot write the rejected lines of ${input} to ${file}: ${(error as Error).message}.`,
         'Choose another place with --rejects.',
         { cause: error },
       );
-    });
-    return opened;
+    }
   };
   return {
     file,
-    add: async ({ line, problems, text }: RejectedLine): Promise<void> => {
-      stream ??= await open();
-      const written = stream.write(`${JSON.stringify({ file: input, line, problems, text })}\n`);
-      if (!written) await once(stream, 'drain');
-    },
-    close: async (): Promise<void> => {
-      if (!stream) return;
-      stream.end();
-      await finished(stream);
-    },
+    add: ({ line, problems, text }: RejectedLine): Promise<void> =>
+      explained(async () => {
+        stream ??= await open();
+        const hasRoom = stream.write(`${JSON.stringify({ file: input, line, problems, text })}\n`);
+        if (!hasRoom) await once(stream, 'drain');
+      }),
+    close: (): Promise<void> =>
+      explained(async () => {
+        if (!stream || stream.destroyed) return;
+        stream.end();
+        await finished(stream);
+      }),
   };
 }
 

@@ -14,6 +14,8 @@ import { decompressed, type Line, readLines } from './lines.ts';
 export const MAX_LINE_BYTES = 16 * 1024 * 1024;
 const BATCH_RECORDS = 2_000;
 const BATCH_BYTES = 16 * 1024 * 1024;
+/** Enough to see what a source has more than a record; one with a new name on each line must not fill the memory. */
+const MAX_IGNORED = 100;
 
 export interface RejectedLine {
   readonly line: number;
@@ -87,11 +89,16 @@ export async function importRecords(options: ImportOptions): Promise<ImportRepor
         await reject(outcome);
         continue;
       }
-      for (const path of outcome.ignored) ignored.set(path, (ignored.get(path) ?? 0) + 1);
+      for (const path of outcome.ignored) {
+        if (ignored.has(path) || ignored.size < MAX_IGNORED) ignored.set(path, (ignored.get(path) ?? 0) + 1);
+      }
       batch.push(outcome.message);
       batchBytes += outcome.bytes;
       if (batch.length >= BATCH_RECORDS || batchBytes >= BATCH_BYTES) await flush();
     }
+  } catch (error) {
+    // An interrupted input breaks off anywhere, in the middle of gzip too; that is no damage.
+    if (!signal?.aborted) throw error;
   } finally {
     await flush();
     await writing;

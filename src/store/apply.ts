@@ -250,8 +250,8 @@ interface Knowledge {
   snapshot: Message | undefined;
   /** Of the chain facts, those that no transaction before has stored. */
   readonly unstored: { readonly id: string; readonly fact: ChainFact; readonly body: string }[];
-  /** Whether the snapshot stands in `fact` already (and must be replaced when it grows). */
-  readonly snapshotStored: boolean;
+  /** The snapshot as it stands in `fact`, where it does: to be replaced when it grows. */
+  readonly storedSnapshot: string | undefined;
   ranges: RangeFact[];
 }
 
@@ -300,7 +300,7 @@ async function readKnowledge(
       chainFacts: new Map(),
       snapshot: snapshots.get(id),
       unstored: [],
-      snapshotStored: false,
+      storedSnapshot: undefined,
       ranges: [],
     });
   }
@@ -308,7 +308,8 @@ async function readKnowledge(
     const known = all.get(row.id);
     if (!known) continue;
     const fact = JSON.parse(row.body) as MessageFact;
-    if (fact.kind === 'Snapshot') all.set(row.id, { ...known, snapshot: fact.message, snapshotStored: true });
+    if (fact.kind === 'Snapshot')
+      all.set(row.id, { ...known, snapshot: fact.message, storedSnapshot: row.body });
     else known.chainFacts.set(row.fact_id, fact);
   }
   for (const known of all.values()) addTold(known, told.get(known.id) ?? []);
@@ -403,6 +404,7 @@ function changeKind(stored: StoredMessage | undefined, row: MessageRow | undefin
 
 async function write(client: ClientBase, changes: readonly Change[], position: bigint): Promise<void> {
   await writeFacts(client, changes);
+  await writeSnapshotMarks(client, changes);
   const changed = changes.filter(({ change }) => change !== 'none');
   if (changed.length === 0) return;
 
@@ -472,11 +474,10 @@ async function writeFacts(client: ClientBase, changes: readonly Change[]): Promi
     }
     if (!known.snapshot) continue;
     // Alone, a snapshot is the record itself; beside chain facts it needs a row of its own.
-    if (known.snapshotStored) replacedSnapshots.push(Buffer.from(known.id, 'hex'));
-    if (!isSnapshot) {
-      const body = JSON.stringify({ kind: 'Snapshot', message: known.snapshot });
-      values.push([{ hex: known.id }, { hex: SNAPSHOT_FACT_ID }, null, null, body]);
-    }
+    const body = isSnapshot ? undefined : `{"kind":"Snapshot","message":${wireRecord(known.snapshot).json}}`;
+    if (body === known.storedSnapshot) continue;
+    if (known.storedSnapshot !== undefined) replacedSnapshots.push(Buffer.from(known.id, 'hex'));
+    if (body !== undefined) values.push([{ hex: known.id }, { hex: SNAPSHOT_FACT_ID }, null, null, body]);
   }
   if (replacedSnapshots.length > 0) {
     await client.query('delete from fact where message_id = any($1) and fact_id = $2', [
@@ -485,6 +486,23 @@ async function writeFacts(client: ClientBase, changes: readonly Change[]): Promi
     ]);
   }
   await copyRows(client, 'fact', ['message_id', 'fact_id', 'network', 'block_hash', 'body'], values);
+}
+
+/**
+ * A record may stay the same while what it rests on does not: a chain confirms a snapshot, or takes back all
+ * that it had said beside one. The mark tells where the snapshot is; a wrong one would lose it.
+ */
+async function writeSnapshotMarks(client: ClientBase, changes: readonly Change[]): Promise<void> {
+  const outdated = changes.filter(
+    ({ change, known, isSnapshot }) =>
+      change === 'none' && known.stored && known.stored.isSnapshot !== isSnapshot,
+  );
+  if (outdated.length === 0) return;
+  await client.query(
+    `update message set is_snapshot = mark.is_snapshot from unnest($1::bytea[], $2::boolean[]) as mark (id, is_snapshot)
+     where message_id = mark.id`,
+    [outdated.map(({ known }) => Buffer.from(known.id, 'hex')), outdated.map(({ isSnapshot }) => isSnapshot)],
+  );
 }
 
 const MESSAGE_COLUMNS = [

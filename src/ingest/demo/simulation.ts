@@ -6,17 +6,17 @@
  */
 import type { Executed, Fact, Observation, RangeFact } from '../../domain/facts.ts';
 import type { Network } from '../../domain/networks.ts';
-import { type Envelope, knownNetwork, MessageWriter, type Route } from './message-writer.ts';
+import { Agenda, type Happening } from './agenda.ts';
+import { type Block, Chain, isoTime } from './chain.ts';
+import { drawFate, type Fate } from './fate.ts';
+import { type Envelope, MessageWriter, type Route } from './message-writer.ts';
 import { Derivation, type HashByNumber, type Randomness } from './randomness.ts';
 import { crowdTimes, heartbeatTimes, laneRhythm, planTraffic, type TrafficOptions } from './traffic.ts';
 import {
   company,
   heartbeats,
-  heightsAt,
   type LaneHabits,
   lanes,
-  mishaps,
-  type NetworkHabits,
   type NetworkKey,
   networkHabits,
   networkKeys,
@@ -102,18 +102,6 @@ interface MessageInFlight {
   readonly sender: string;
   readonly inOrder: boolean;
   readonly fate: Fate;
-}
-
-/** What will become of a message, decided when it is sent; durations in milliseconds. */
-interface Fate {
-  /** From finality, one per verifier; null: it never speaks. Empty on lanes that commit. */
-  readonly verifications: readonly (number | null)[];
-  readonly blessAfter: number;
-  readonly isStuck: boolean;
-  readonly executeAfter: number;
-  readonly succeeds: boolean;
-  /** Executions by hand, one after the other. */
-  readonly rescues: readonly { readonly after: number; readonly succeeds: boolean }[];
 }
 
 class World implements Simulation {
@@ -242,7 +230,7 @@ class World implements Simulation {
       messageId: message.messageId,
       sender: message.sender,
       inOrder,
-      fate: drawFate(lane, inOrder, randomness),
+      fate: drawFate(lane.route, lane.pace, inOrder, randomness),
     };
 
     const finalizedAt =
@@ -420,169 +408,4 @@ function nextNonce(lane: LaneTraffic, sender: string): number {
 
 function executed({ messageId }: MessageInFlight, success: boolean, seen: Observation): Executed {
   return { kind: 'Executed', messageId, success, seen };
-}
-
-function drawFate(lane: LaneTraffic, inOrder: boolean, randomness: Randomness): Fate {
-  const { pace, route } = lane;
-  const seconds = ([min, max]: readonly [number, number]) => randomness.mostlyNear(min, max) * second;
-  const executeAfter = seconds(pace.executeSeconds);
-  const blessAfter = seconds(pace.blessSeconds);
-  const succeeds = !randomness.chance(route.habits.failureRate);
-  // A forgotten message in order would hold up all that follow it.
-  const isStuck = randomness.chance(mishaps.stuckChance) && !inOrder;
-  return {
-    executeAfter,
-    blessAfter,
-    succeeds,
-    isStuck,
-    verifications: drawVerifications(route, isStuck, pace, randomness),
-    rescues: succeeds && !isStuck ? [] : drawRescues(isStuck, randomness),
-  };
-}
-
-function drawVerifications(
-  route: Route,
-  isStuck: boolean,
-  pace: Pace,
-  randomness: Randomness,
-): readonly (number | null)[] {
-  let willingOptional = 0;
-  return (route.verifiers?.items ?? []).map((verifier, index) => {
-    const after = randomness.mostlyNear(...pace.verifySeconds) * second;
-    const isSilent = randomness.chance(mishaps.optionalVerifierSilence);
-    if (isStuck) return index === 0 ? null : after;
-    if (verifier.isRequired) return after;
-    // Silence is the right of those that are not needed.
-    const isNeeded = willingOptional < (route.verifiers?.optionalThreshold ?? 0);
-    if (isSilent && !isNeeded) return null;
-    willingOptional++;
-    return after;
-  });
-}
-
-function drawRescues(isStuck: boolean, randomness: Randomness): Fate['rescues'] {
-  const chance = isStuck ? mishaps.stuckRescueChance : mishaps.failureRescueChance;
-  if (!randomness.chance(chance)) return [];
-  const after = () => randomness.acrossMagnitudes(...mishaps.rescueMinutes) * minute;
-  return randomness.chance(mishaps.failedRescueChance)
-    ? [
-        { after: after(), succeeds: false },
-        { after: after(), succeeds: true },
-      ]
-    : [{ after: after(), succeeds: true }];
-}
-
-// ---- Chains
-
-interface Block {
-  readonly number: number;
-  /** To the millisecond, for the order of blocks within a second. */
-  readonly minedAt: number;
-  /** What the chain says: whole seconds. */
-  readonly timestamp: number;
-}
-
-/** Blocks at a steady pace: numbers and times follow from each other. */
-class Chain {
-  readonly network: Network;
-  readonly habits: NetworkHabits;
-  private readonly blockHash: HashByNumber;
-
-  constructor(habits: NetworkHabits, derive: Derivation) {
-    this.network = knownNetwork(habits.name);
-    this.habits = habits;
-    this.blockHash = derive.hashes(this.network.family, `blocks of ${this.network.name}`);
-  }
-
-  /** The first block at or after a time. Its timestamp is never before that time either. */
-  blockFrom(time: number): Block {
-    const { height, blockMilliseconds } = this.habits;
-    const blocks = Math.ceil((time - heightsAt) / blockMilliseconds);
-    const minedAt = heightsAt + blocks * blockMilliseconds;
-    return { number: height + blocks, minedAt, timestamp: Math.ceil(minedAt / second) * second };
-  }
-
-  /** Never earlier for a later block: roots rely on numbers finalizing in order. */
-  finalizedAt(blockTimestamp: number): number {
-    const epoch = this.habits.epochSeconds * second;
-    return (Math.floor(blockTimestamp / epoch) + 1) * epoch + this.habits.finalityLagSeconds * second;
-  }
-
-  observe(block: Block, transactionHash: string | null, logIndex: number | null): Observation {
-    return {
-      network: this.network.selector,
-      blockNumber: block.number,
-      blockHash: this.blockHash(block.number),
-      transactionHash,
-      logIndex,
-      at: isoTime(block),
-    };
-  }
-}
-
-function isoTime(block: Block): string {
-  return new Date(block.timestamp).toISOString();
-}
-
-// ---- Agenda
-
-/** Something that happens at its time; at most one fact comes of it, so that any batch size is exact. */
-type Happening = () => Fact | undefined;
-
-interface Entry {
-  readonly at: number;
-  readonly minedAt: number;
-  /** What was planned first happens first. */
-  readonly order: number;
-  readonly happen: Happening;
-}
-
-/** What is to happen, soonest first: a binary heap. */
-class Agenda {
-  private readonly heap: Entry[] = [];
-  private added = 0;
-
-  add(at: number, minedAt: number, happen: Happening): void {
-    const heap = this.heap;
-    const entry = { at, minedAt, order: this.added++, happen };
-    let index = heap.length;
-    while (index > 0) {
-      const parent = (index - 1) >> 1;
-      const above = heap[parent];
-      if (above === undefined || isBefore(above, entry)) break;
-      heap[index] = above;
-      index = parent;
-    }
-    heap[index] = entry;
-  }
-
-  /** Takes off the soonest, unless it lies after `time`. */
-  nextUntil(time: number): Happening | undefined {
-    const heap = this.heap;
-    const soonest = heap[0];
-    if (soonest === undefined || soonest.at > time) return undefined;
-    const last = heap.pop();
-    if (last !== undefined && heap.length > 0) this.sinkFromTop(last);
-    return soonest.happen;
-  }
-
-  private sinkFromTop(entry: Entry): void {
-    const heap = this.heap;
-    let index = 0;
-    for (;;) {
-      const left = heap[2 * index + 1];
-      const right = heap[2 * index + 2];
-      if (left === undefined) break;
-      const takeRight = right !== undefined && isBefore(right, left);
-      const smaller = takeRight ? right : left;
-      if (isBefore(entry, smaller)) break;
-      heap[index] = smaller;
-      index = 2 * index + (takeRight ? 2 : 1);
-    }
-    heap[index] = entry;
-  }
-}
-
-function isBefore(a: Entry, b: Entry): boolean {
-  return a.at !== b.at ? a.at < b.at : a.minedAt !== b.minedAt ? a.minedAt < b.minedAt : a.order < b.order;
 }

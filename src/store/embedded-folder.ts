@@ -1,0 +1,202 @@
+/**
+ * The data folder of the embedded PostgreSQL: what is in it, whose it is, and whether a server works in it.
+ */
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import * as fs from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { OperatorError } from '../domain/errors.ts';
+import {
+  chooseServerUser,
+  isRoot,
+  majorVersion,
+  port,
+  preparePrograms,
+  type ServerUser,
+} from './embedded-binaries.ts';
+
+const run = promisify(execFile);
+
+const draftPrefix = 'postgres.new-';
+const draftLifetimeMilliseconds = 600_000;
+
+export interface Place {
+  /** The data folder in the words of the operator, for messages. */
+  readonly shown: string;
+  readonly folder: string;
+  /** What PostgreSQL calls its data directory. */
+  readonly cluster: string;
+  readonly log: string;
+}
+
+/** What a running server, or one that crashed, says about itself in postmaster.pid. */
+export interface ServerRecord {
+  readonly pid: number;
+  /** Missing while the server has not opened its socket yet. */
+  readonly socketFolder: string | undefined;
+  readonly stopping: boolean;
+}
+
+/** initdb works in a draft that is renamed into place when complete: there is no half made cluster. */
+export async function createCluster(place: Place, signal: AbortSignal | undefined): Promise<void> {
+  const draft = await fs.mkdtemp(path.join(place.folder, draftPrefix));
+  try {
+    const owner = await serverUser(place);
+    const programs = await preparePrograms(owner, place.folder);
+    if (isRoot()) await fs.chown(draft, owner.uid, owner.gid);
+    await programs.createCluster(draft, signal);
+    await fs.rename(draft, place.cluster);
+    const folder = await fs.open(place.folder, 'r');
+    await folder.sync().finally(() => folder.close());
+  } catch (error) {
+    await removeDraft(draft);
+    const madeByAnother = (await inspectCluster(place)) !== undefined;
+    if (!madeByAnother) throw error;
+  }
+}
+
+/**
+ * Once there is a cluster no draft can take its place, so all of them are rubbish. Those of a start that
+ * still runs are left to it, because initdb does not end well when its files vanish.
+ */
+export async function removeDrafts(place: Place): Promise<void> {
+  for (const name of await fs.readdir(place.folder)) {
+    if (!name.startsWith(draftPrefix)) continue;
+    const draft = path.join(place.folder, name);
+    const made = (await fs.stat(draft).catch(() => undefined))?.mtimeMs ?? Date.now();
+    if (Date.now() - made > draftLifetimeMilliseconds) await removeDraft(draft);
+  }
+}
+
+async function removeDraft(draft: string): Promise<void> {
+  await fs.rm(draft, { recursive: true, force: true, maxRetries: 3 }).catch(() => {});
+}
+
+export async function serverUser(place: Place): Promise<ServerUser> {
+  return chooseServerUser(place.shown, (await fs.stat(place.folder)).uid, await inspectCluster(place));
+}
+
+/** Socket addresses are short, file paths are not. */
+export async function socketFolderFor(place: Place, owner: ServerUser): Promise<string> {
+  const limit = process.platform === 'darwin' ? 103 : 107;
+  const fits = (folder: string) => Buffer.byteLength(`${folder}/.s.PGSQL.${port}`) <= limit;
+  if (fits(place.cluster)) return place.cluster;
+  const name = `lanescan-${createHash('sha256').update(place.cluster).digest('hex').slice(0, 20)}`;
+  // Root's own temporary folder may be closed to the user of the server.
+  const own = isRoot() ? '/tmp' : await fs.realpath(os.tmpdir()).catch(() => '/tmp');
+  const folder = [own, '/tmp'].map((base) => path.join(base, name)).find(fits) ?? path.join('/tmp', name);
+  await fs.mkdir(folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
+  const { uid } = await fs.lstat(folder);
+  if (uid === 0 && isRoot()) await fs.lchown(folder, owner.uid, owner.gid);
+  await isPrivate(folder, owner.uid);
+  return folder;
+}
+
+/** False when missing. In a folder that others can write to, anybody could pose as the server. */
+export async function isPrivate(folder: string, owner: number): Promise<boolean> {
+  const found = await fs.lstat(folder).catch(() => undefined);
+  if (found === undefined) return false;
+  if (found.isDirectory() && found.uid === owner && (found.mode & 0o077) === 0) return true;
+  throw new OperatorError(
+    `The folder ${folder} for the PostgreSQL socket is not private to user ${owner}: somebody else may have made it.`,
+    'Remove it, or choose a shorter path with --data, below which the socket fits.',
+  );
+}
+
+export async function readRecord(place: Place): Promise<ServerRecord | undefined> {
+  const text = await fs.readFile(path.join(place.cluster, 'postmaster.pid'), 'utf8').catch(() => '');
+  const [pid, , , , socketFolder, , , status] = text.split('\n');
+  if (!Number(pid)) return undefined;
+  return {
+    pid: Number(pid),
+    socketFolder: socketFolder || undefined,
+    stopping: status?.trim() === 'stopping',
+  };
+}
+
+/** Whether the server of this record runs. A process that merely got its number later is not it, nor a zombie. */
+export async function isServer(record: ServerRecord | undefined, place: Place): Promise<boolean> {
+  if (record === undefined) return false;
+  let commandLine: string;
+  if (process.platform === 'linux') {
+    const proc = `/proc/${record.pid}`;
+    try {
+      const [workingFolder, cluster] = await Promise.all([fs.stat(`${proc}/cwd`), fs.stat(place.cluster)]);
+      return workingFolder.dev === cluster.dev && workingFolder.ino === cluster.ino;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EACCES') return false;
+    }
+    commandLine = (await fs.readFile(`${proc}/cmdline`, 'utf8').catch(() => '')).split('\0')[0] ?? '';
+  } else {
+    const ps = await run('ps', ['-p', String(record.pid), '-o', 'comm=']).catch(() => ({ stdout: '' }));
+    commandLine = ps.stdout.trim();
+  }
+  return path.basename(commandLine).startsWith('postgres');
+}
+
+export async function openFolder(dataFolder: string): Promise<Place> {
+  const absolute = path.resolve(dataFolder);
+  try {
+    if (absolute.includes('\n')) throw new Error('its name contains a line break');
+    await fs.mkdir(absolute, { recursive: true });
+    const folder = await fs.realpath(absolute);
+    const cluster = path.join(folder, 'postgres');
+    return { shown: dataFolder, folder, cluster, log: path.join(folder, 'postgres.log') };
+  } catch (error) {
+    throw inOperatorWords(error, { shown: dataFolder });
+  }
+}
+
+/** The owner of the database files, undefined when there are none. Throws when they are not for us. */
+export async function inspectCluster(place: Place): Promise<ServerUser | undefined> {
+  const found = await fs.stat(place.cluster).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw inOperatorWords(error, place);
+  });
+  if (found === undefined) return undefined;
+  try {
+    if ((await fs.readdir(place.cluster)).length === 0) return undefined;
+    const version = (await fs.readFile(path.join(place.cluster, 'PG_VERSION'), 'utf8')).trim();
+    if (version === majorVersion) return { uid: found.uid, gid: found.gid };
+    throw new OperatorError(
+      `The database files in ${place.shown} are of PostgreSQL ${version}; this Lanescan brings ${majorVersion}.`,
+      `Choose another folder with --data, or move the database with the pg_dump of PostgreSQL ${version}.`,
+    );
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EACCES') await chooseServerUser(place.shown, found.uid, found);
+    if (code !== 'ENOENT' && code !== 'ENOTDIR') throw inOperatorWords(error, place);
+    throw new OperatorError(
+      `${path.join(place.shown, 'postgres')} exists, but is no PostgreSQL database.`,
+      'Move it away, or choose another folder with --data.',
+    );
+  }
+}
+
+/** A failure of the file system or of initdb as somebody can act on it. */
+export function inOperatorWords(error: unknown, place: Pick<Place, 'shown'>): unknown {
+  if (error instanceof OperatorError || (error as Error).name === 'AbortError') return error;
+  const { code = '', message, stderr = '' } = error as NodeJS.ErrnoException & { stderr?: string };
+  const reasons: Record<string, string> = {
+    EACCES: 'no permission to write there',
+    EPERM: 'no permission to write there',
+    EROFS: 'it is on a read-only file system',
+    ENOSPC: 'no space is left on its disk',
+    EDQUOT: 'the disk quota is used up',
+    EEXIST: 'it is a file, not a folder',
+    ENOENT: 'it cannot be created there',
+    ENOTDIR: 'part of its path is a file, not a folder',
+    ENAMETOOLONG: 'its path is too long',
+    ELOOP: 'its path is a loop of symbolic links',
+  };
+  const output = stderr.split('\n').findLast((line) => /FATAL|error:|could not/.test(line));
+  const reason = stderr.includes('No space left') ? reasons.ENOSPC : (reasons[code] ?? output ?? message);
+  return new OperatorError(
+    `The data folder ${place.shown} cannot be used: ${reason}.`,
+    'Choose another folder with --data, mend this one, or set DATABASE_URL to a PostgreSQL server.',
+    { cause: error },
+  );
+}

@@ -1,0 +1,177 @@
+/** Where settings come from, and what `lanescan doctor` makes of them. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type ConfigFlags, readConfig } from '../../src/cli/config.ts';
+import { openStore } from '../../src/store/store.ts';
+import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { makeMessage, makeSnapshot } from '../fixtures.ts';
+import { buildProgram, freshFolder, lanescan, runProgram } from './program.ts';
+
+function yamlFile(text: string): string {
+  const file = path.join(freshFolder(), 'lanescan.yaml');
+  writeFileSync(file, text);
+  return file;
+}
+
+describe('configuration', () => {
+  const config = yamlFile('host: 0.0.0.0\nport: 1111\ndata: /from/yaml\nlogLevel: warn\n');
+
+  test('flags win over the environment, that over the file, that over the defaults', () => {
+    const flags: ConfigFlags = { config, port: '3333' };
+    const environment = { LANESCAN_PORT: '2222', LANESCAN_DATA: '/from/env' };
+    expect(readConfig(flags, environment)).toMatchObject({
+      port: 3333,
+      dataFolder: '/from/env',
+      host: '0.0.0.0',
+      logLevel: 'warn',
+      origins: { port: '--port', data: 'LANESCAN_DATA', host: `host in ${config}` },
+    });
+    expect(readConfig({ config: yamlFile('') }, {})).toMatchObject({
+      host: '127.0.0.1',
+      port: 8080,
+      dataFolder: './data',
+      logLevel: 'info',
+      databaseUrl: null,
+      origins: { host: 'default', port: 'default' },
+    });
+  });
+
+  test('LANESCAN_PORT wins over PORT, and LANESCAN_CONFIG names the file', () => {
+    expect(readConfig({}, { LANESCAN_CONFIG: config, PORT: '1', LANESCAN_PORT: '2' })).toMatchObject({
+      file: config,
+      port: 2,
+    });
+    expect(readConfig({ config }, { PORT: '1' }).port).toBe(1);
+  });
+
+  test.each([
+    [
+      'an unknown variable',
+      '',
+      { LANESCAN_PROT: '1' },
+      /unknown variable LANESCAN_PROT\. Did you mean LANESCAN_PORT\?/,
+    ],
+    ['an unknown key', 'prot: 1', {}, /has an unknown key "prot"\. Did you mean port\?/],
+    ['a wrong value in the file', 'port: lots', {}, /port in \S+ is "lots"\. It takes a port/],
+    ['a wrong value in the environment', '', { PORT: '70000' }, /PORT is "70000"\. It takes a port/],
+    ['a file that is a list', '- 1', {}, /does not hold keys and values/],
+    ['broken YAML', 'port: [1', {}, /is not valid YAML/],
+  ])('%s fails at the start, in one line', async (_what, text, env, expected) => {
+    const { code, stderr } = await lanescan(['search', '--config', yamlFile(text)], { env: { ...env } });
+    expect(stderr).toMatch(expected);
+    expect(stderr.trimEnd().split('\n')).toHaveLength(1);
+    expect(code).toBe(1);
+  });
+
+  test('a file that is named but missing is a mistake', async () => {
+    const { code, stderr } = await lanescan(['search', '--config', '/nowhere/lanescan.yaml']);
+    expect(stderr).toMatch(/Cannot read the configuration \/nowhere\/lanescan.yaml/);
+    expect(code).toBe(1);
+  });
+});
+
+describe('doctor', () => {
+  let database: TestDatabase;
+
+  beforeAll(async () => {
+    await buildProgram();
+    database = await createTestDatabase();
+    const store = await openStore({ place: { url: database.url } });
+    await store.apply([1, 2].map((number) => makeSnapshot(makeMessage({ number }))));
+    await store.close();
+  });
+  afterAll(() => database.drop());
+
+  test('all in order: the embedded database in a new folder, settings from ./lanescan.yaml', async () => {
+    const cwd = freshFolder();
+    writeFileSync(path.join(cwd, 'lanescan.yaml'), 'port: 0\n');
+    const { code, stdout } = await runProgram(['doctor'], { cwd });
+    expect(stdout).toMatch(/^✓ Lanescan \d+\.\d+\.\d+ on Node \d+/);
+    expect(stdout).toContain(
+      '✓ Configuration from lanescan.yaml: host 127.0.0.1, port 0 (port in lanescan.yaml), data ./data',
+    );
+    expect(stdout).toMatch(/Disk of \.\/data: [\d.]+ GB free/);
+    expect(stdout).toMatch(/✓ Database: embedded PostgreSQL 18/);
+    expect(stdout).toMatch(/✓ Schema: up to date, \d+ migrations? \(\d+ applied just now\)/);
+    expect(stdout).toContain('✓ Content: 0 real messages');
+    expect(stdout).toMatch(/All in order/);
+    expect(code).toBe(0);
+  });
+
+  test('a server: what it holds, and whether the port is free, ours or taken', async () => {
+    const other = createServer((_request, response) => response.end('hello')).listen(0, '127.0.0.1');
+    const ours = createServer((_request, response) => {
+      response.setHeader('X-Request-ID', 'x').end('{"status":"ok"}');
+    }).listen(0, '127.0.0.1');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const portOf = (server: typeof other) => String((server.address() as AddressInfo).port);
+    const env = { DATABASE_URL: database.url };
+    const taken = await lanescan(['doctor', '--port', portOf(other)], { env });
+    expect(taken.stdout).toMatch(/✓ Database: server PostgreSQL/);
+    expect(taken.stdout).toMatch(/✓ Content: 2 real messages, the newest sent \d+ d ago/);
+    expect(taken.stdout).toMatch(/✗ Port: 127\.0\.0\.1:\d+ is taken by another program\n {2}→ Stop that one/);
+    expect(taken.stdout).toMatch(/1 fault to mend/);
+    expect(taken.code).toBe(1);
+    const lanescans = await lanescan(['doctor', '--port', portOf(ours)], { env });
+    expect(lanescans.stdout).toMatch(/✓ Port: Lanescan already answers on/);
+    expect(lanescans.code).toBe(0);
+    other.close();
+    ours.close();
+  });
+
+  test.each([
+    ['broken YAML', 'port: [1', /✗ Configuration: .* is not valid YAML/],
+    ['an unknown key', 'prot: 1', /✗ Configuration: .* unknown key "prot"\.\n {2}→ Did you mean port\?/],
+  ])('%s is reported, not stumbled over', async (_what, text, expected) => {
+    const { code, stdout, stderr } = await lanescan(['doctor', '--config', yamlFile(text)]);
+    expect(stdout).toMatch(expected);
+    expect(stdout).toMatch(/! Database, disk and port were not checked/);
+    expect(stderr).toBe('');
+    expect(code).toBe(1);
+  });
+
+  test.each([
+    [
+      'postgresql://me:hush-hush@127.0.0.1:1/lanescan',
+      /me@127\.0\.0\.1:1\/lanescan/,
+      /✗ Database: Cannot use the database lanescan at 127\.0\.0\.1:1: .*ECONNREFUSED/,
+    ],
+    [
+      'postgresql://me@127.0.0.1:1/x?password=hush-hush',
+      /me@127\.0\.0\.1:1\/x/,
+      /✗ Database: Cannot use the database x/,
+    ],
+    [
+      'postgres//me:hush-hush@host',
+      /at an unreadable URL/,
+      /✗ Database: DATABASE_URL is not a PostgreSQL URL/,
+    ],
+  ])('an unusable DATABASE_URL %# is told without its password', async (url, shown, fault) => {
+    const { code, stdout, stderr } = await lanescan(['doctor', '--port', '0'], {
+      env: { DATABASE_URL: url },
+    });
+    expect(stdout).toMatch(shown);
+    expect(stdout).toMatch(fault);
+    expect(stdout).toMatch(/ {2}→ (Check|Write) /);
+    expect(`${stdout}${stderr}`).not.toContain('hush');
+    expect(code).toBe(1);
+  });
+
+  test('a data folder that cannot be used', async () => {
+    const folder = freshFolder();
+    writeFileSync(path.join(folder, 'file'), '');
+    mkdirSync(path.join(folder, 'odd/postgres'), { recursive: true });
+    writeFileSync(path.join(folder, 'odd/postgres/notes'), '');
+    const inFile = await lanescan(['doctor', '--port', '0', '--data', path.join(folder, 'file/data')]);
+    expect(inFile.stdout).toMatch(
+      /✗ Database: The data folder .* cannot be used: part of its path is a file/,
+    );
+    expect(inFile.code).toBe(1);
+    const foreign = await lanescan(['doctor', '--port', '0', '--data', path.join(folder, 'odd')]);
+    expect(foreign.stdout).toMatch(/✗ Database: .* is no PostgreSQL database\.\n {2}→ Move it away/);
+    expect(foreign.code).toBe(1);
+  });
+});

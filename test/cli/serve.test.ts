@@ -1,0 +1,94 @@
+/** `lanescan serve` as a process: its log, its end, and a port that is taken. */
+import { createServer } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { buildProgram, hasTerminal, runProgram, shell, start, withoutColours } from './program.ts';
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  await buildProgram();
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+const serve = () => start(['serve', '--port', '0'], { env: { DATABASE_URL: database.url } });
+
+test('logs JSON lines, one a request with its id, and stops at SIGTERM', async () => {
+  const server = serve();
+  const [, url = ''] = await server.untilSaid(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
+  const answers = await Promise.all(
+    ['/v2/messages', '/nowhere', '/healthz'].map((path) => fetch(`${url}${path}`)),
+  );
+  expect(answers.map(({ status }) => status)).toEqual([200, 404, 200]);
+  server.child.kill('SIGTERM');
+  const { code, stdout, stderr } = await server.outcome;
+  expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+  const lines = stderr
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  for (const line of lines) expect(line.time).toMatch(/^\d{4}-\d\d-\d\dT/);
+  const requests = lines.filter(({ msg }) => msg === 'request');
+  expect(requests).toHaveLength(3);
+  for (const answer of answers) {
+    const { pathname } = new URL(answer.url);
+    expect(requests).toContainEqual(
+      expect.objectContaining({
+        reqId: answer.headers.get('x-request-id'),
+        method: 'GET',
+        url: pathname,
+        status: answer.status,
+      }),
+    );
+  }
+});
+
+test('a request that is in flight at SIGTERM is answered before the end', async () => {
+  const server = serve();
+  const [, url = ''] = await server.untilSaid(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
+  const blocker = new pg.Client({ connectionString: database.url });
+  await blocker.connect();
+  await blocker.query('begin; lock table message in access exclusive mode');
+  const inFlight = fetch(`${url}/v2/messages`);
+  for (;;) {
+    const { rows } = await blocker.query('select from pg_locks where not granted');
+    if (rows.length > 0) break;
+    await delay(20);
+  }
+  server.child.kill('SIGTERM');
+  await server.untilSaid(/answering what is in flight/);
+  await delay(200);
+  expect(server.child.exitCode).toBeNull();
+  await expect(fetch(`${url}/healthz`)).rejects.toThrow();
+  await blocker.query('commit');
+  await blocker.end();
+  const answer = await inFlight;
+  expect(answer.status).toBe(200);
+  expect(await answer.json()).toMatchObject({ data: [] });
+  expect((await server.outcome).code).toBe(0);
+});
+
+test('a port that is taken is told in one line', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await delay(50);
+  const { port } = other.address() as { port: number };
+  const { code, stdout, stderr } = await runProgram(['serve', '--port', String(port)], {
+    env: { DATABASE_URL: database.url },
+  });
+  other.close();
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toBe(
+    `lanescan: Port ${port} on 127.0.0.1 is taken by another program. Stop that one, or choose another port with --port.\n`,
+  );
+});
+
+test.runIf(hasTerminal)('on a terminal the log is for people', () => {
+  const { stdout } = shell(
+    `script -qec 'timeout -s INT 3 node ${process.cwd()}/bin/lanescan serve --port 0' /dev/null < /dev/null`,
+    { env: { DATABASE_URL: database.url } },
+  );
+  expect(withoutColours(stdout)).toMatch(/\[\d\d:\d\d:\d\d\] INFO: Lanescan \S+ listens on http/);
+});

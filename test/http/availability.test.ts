@@ -1,0 +1,185 @@
+/** What the service says while its database is away, and that it comes back by itself. */
+
+import type { AddressInfo } from 'node:net';
+import { connect, createServer as createProxy, type Server, type Socket } from 'node:net';
+import pg from 'pg';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { openStore } from '../../src/store/store.ts';
+import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { makeMessage, makeSnapshot } from '../fixtures.ts';
+import {
+  type Answer,
+  expectError,
+  expectFreshRequestId,
+  type RunningServer,
+  type SearchBody,
+  serveStore,
+  startServerForTest,
+} from './running-server.ts';
+
+const message = makeMessage();
+const databasePaths = ['/readyz', '/v2/messages', '/messages?limit=5', `/v2/messages/${message.messageId}`];
+
+/** A cable to the database that can be pulled out and put back. */
+class Cable {
+  private readonly sockets = new Set<Socket>();
+  private server: Server | undefined;
+  port = 0;
+
+  async plugIn(): Promise<void> {
+    const server = createProxy((client) => {
+      const database = connect(`${inject('databaseHost')}/.s.PGSQL.5432`);
+      for (const socket of [client, database]) {
+        this.sockets.add(socket);
+        socket.on('close', () => this.sockets.delete(socket)).on('error', () => undefined);
+      }
+      client.pipe(database).pipe(client);
+    });
+    await new Promise<void>((resolve) => server.listen(this.port, '127.0.0.1', resolve));
+    this.port = (server.address() as AddressInfo).port;
+    this.server = server;
+  }
+
+  async pullOut(): Promise<void> {
+    const closed = new Promise((resolve) => this.server?.close(resolve));
+    for (const socket of this.sockets) socket.destroy();
+    await closed;
+  }
+}
+
+async function startOnCable(): Promise<{ server: RunningServer; cable: Cable; database: TestDatabase }> {
+  const database = await createTestDatabase();
+  const cable = new Cable();
+  await cable.plugIn();
+  const name = new URL(database.url).pathname;
+  const url = `postgresql://lanescan@127.0.0.1:${cable.port}${name}`;
+  const store = await openStore({ place: { url }, connections: 3 });
+  await store.apply([makeSnapshot(message)]);
+  const server = await serveStore({ ...store, url });
+  onTestFinished(async () => {
+    await server.close();
+    await cable.pullOut();
+    await database.drop();
+  });
+  return { server, cable, database };
+}
+
+function expectUnavailable(answer: Answer): void {
+  const body = expectError(answer, 503, 'SERVICE_UNAVAILABLE');
+  expect(body.details).toEqual([]);
+  expect(answer.headers['retry-after']).toMatch(/^[1-9]\d*$/);
+  expect(answer.text).not.toMatch(/127\.0\.0\.1|ECONN|terminat|lanescan|test_\d/i);
+}
+
+async function administer(statement: string): Promise<void> {
+  const client = new pg.Client({ host: inject('databaseHost'), user: 'lanescan', database: 'postgres' });
+  await client.connect();
+  await client.query(statement);
+  await client.end();
+}
+
+describe('while the database answers', () => {
+  test('/healthz and /readyz say so', async () => {
+    const server = await startServerForTest();
+    const health = await server.ask('/healthz');
+    expect({ status: health.status, body: health.json<unknown>() }).toEqual({
+      status: 200,
+      body: { status: 'ok' },
+    });
+    const ready = await server.ask('/readyz');
+    expect({ status: ready.status, body: ready.json<unknown>() }).toEqual({
+      status: 200,
+      body: { status: 'ready', simulated: false },
+    });
+    expectFreshRequestId(health.headers);
+    expectFreshRequestId(ready.headers);
+  });
+});
+
+describe('while the database is away', () => {
+  test('what needs it gets 503 with Retry-After, what does not goes on, and all of it comes back', async () => {
+    const { server, cable } = await startOnCable();
+    expect((await server.ask('/v2/messages')).json<SearchBody>().data).toEqual([message]);
+
+    await cable.pullOut();
+    for (const path of [...databasePaths, ...databasePaths]) expectUnavailable(await server.ask(path));
+    for (const path of ['/healthz', '/openapi.json', '/docs']) {
+      expect((await server.ask(path)).status, path).toBe(200);
+    }
+    expectError(await server.ask('/v2/messages?limit=0'), 400, 'INVALID_PARAMETERS');
+    expectError(await server.ask('/nothing'), 404, 'NOT_FOUND');
+    const head = await server.ask('/readyz', { method: 'HEAD' });
+    expect({ status: head.status, text: head.text }).toEqual({ status: 503, text: '' });
+
+    await cable.plugIn();
+    for (const path of databasePaths) expect((await server.ask(path)).status, path).toBe(200);
+    expect((await server.ask('/v2/messages')).json<SearchBody>().data).toEqual([message]);
+  });
+
+  test('requests that are in flight when it goes get 503, and none is left hanging', async () => {
+    const { server, cable } = await startOnCable();
+    const asked = Array.from({ length: 40 }, () => server.ask('/v2/messages'));
+    await asked[0];
+    await cable.pullOut();
+    for (const answer of await Promise.all(asked)) {
+      if (answer.status !== 200) expectUnavailable(answer);
+    }
+    await cable.plugIn();
+    expect((await server.ask('/v2/messages')).status).toBe(200);
+  });
+
+  test('the log has the cause, with the id of the request', async () => {
+    const { server, cable } = await startOnCable();
+    await cable.pullOut();
+    const { requestId } = (await server.ask('/v2/messages')).json();
+    const lines = server.log.map((line) => JSON.parse(line)).filter(({ reqId }) => reqId === requestId);
+    expect(lines.map(({ level }) => level)).toEqual([50, 30]);
+    expect(lines[0].err.message).toMatch(/ECONNREFUSED|terminated/);
+  });
+
+  test('connections that the database ends are replaced', async () => {
+    const { server, database } = await startOnCable();
+    const name = new URL(database.url).pathname.slice(1);
+    await Promise.all(Array.from({ length: 3 }, () => server.ask('/v2/messages')));
+    await administer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
+    const answer = await server.ask('/v2/messages');
+    if (answer.status !== 200) expectUnavailable(answer);
+    expect((await server.ask('/v2/messages')).status).toBe(200);
+  });
+
+  test('a database that is dropped, or that lets nobody in, is away too', async () => {
+    const { server, database } = await startOnCable();
+    const name = new URL(database.url).pathname.slice(1);
+    await administer(`alter database ${name} allow_connections false`);
+    await administer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
+    for (let i = 0; i < 3; i++) expectUnavailable(await server.ask('/readyz'));
+    await administer(`alter database ${name} allow_connections true`);
+    expect((await server.ask('/readyz')).status).toBe(200);
+    await database.drop();
+    for (let i = 0; i < 3; i++) expectUnavailable(await server.ask('/readyz'));
+  });
+});
+
+describe('a fault of our own', () => {
+  test('is a 500 that shows nothing of the inside, and stands in the log under its request id', async () => {
+    const server = await startServerForTest([message]);
+    const client = new pg.Client(server.store.url);
+    await client.connect();
+    onTestFinished(() => client.end());
+
+    await client.query('alter table message rename to message_elsewhere');
+    for (const path of databasePaths.slice(1)) {
+      const answer = await server.ask(path);
+      const body = expectError(answer, 500, 'INTERNAL_SERVER_ERROR');
+      expect(body.details).toEqual([]);
+      expect(answer.text).not.toMatch(/message_elsewhere|does not exist|42P01/);
+      const logged = server.log.map((line) => JSON.parse(line)).find(({ err }) => err);
+      expect(logged.err.message).toContain('does not exist');
+      expect(server.log.some((line) => line.includes(body.requestId))).toBe(true);
+    }
+    expect((await server.ask('/readyz')).status).toBe(200);
+
+    await client.query('alter table message_elsewhere rename to message');
+    expect((await server.ask('/v2/messages')).json<SearchBody>().data).toEqual([message]);
+  });
+});

@@ -1,0 +1,187 @@
+/** openapi.json: what the routes say, what is served, and well-formed. */
+import { readFileSync } from 'node:fs';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { exampleMessage } from '../../src/api/example-message.ts';
+import { openApiDocument } from '../../src/api/openapi.ts';
+import { createRoutes } from '../../src/api/server.ts';
+import { errorCatalogue } from '../../src/domain/errors.ts';
+import { parseMessage } from '../../src/domain/message-parser.ts';
+import { searchParameterNames } from '../../src/domain/search-parameters.ts';
+import { type RunningServer, startServer, TEST_VERSION } from './running-server.ts';
+import { sampleMessages, tokenToEvm } from './sample-messages.ts';
+
+const readRoot = (name: string) => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8');
+const text = readRoot('openapi.json');
+const document = JSON.parse(text);
+const { version } = JSON.parse(readRoot('package.json'));
+
+type Visit = (value: unknown, path: readonly string[]) => void;
+
+function walk(value: unknown, visit: Visit, path: readonly string[] = []): void {
+  visit(value, path);
+  if (typeof value !== 'object' || value === null) return;
+  for (const [key, member] of Object.entries(value)) walk(member, visit, [...path, key]);
+}
+
+function resolve(reference: string): unknown {
+  return reference
+    .slice(2)
+    .split('/')
+    .reduce<unknown>((value, key) => (value as Record<string, unknown> | undefined)?.[key], document);
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the document is taken as the JSON it is.
+const operations: [path: string, operation: any][] = Object.entries(document.paths).flatMap(([path, item]) =>
+  Object.values(item as object).map((operation): [string, unknown] => [path, operation]),
+);
+
+let server: RunningServer;
+beforeAll(async () => {
+  server = await startServer(sampleMessages);
+});
+afterAll(() => server.close());
+
+describe('openapi.json', () => {
+  test('is exactly what the routes generate (otherwise: npm run openapi)', () => {
+    expect(text).toBe(`${JSON.stringify(openApiDocument(createRoutes(version), version), null, 2)}\n`);
+  });
+
+  test('is what the service serves, but for the version', async () => {
+    const answer = await server.ask('/openapi.json');
+    expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(answer.json<unknown>()).toEqual({
+      ...document,
+      info: { ...document.info, version: TEST_VERSION },
+    });
+  });
+
+  test('has the outline of OpenAPI 3.1', () => {
+    expect(document.openapi).toMatch(/^3\.1\.\d$/);
+    expect(document.info).toMatchObject({ title: expect.any(String), version });
+    const tags = document.tags.map(({ name }: { name: string }) => name);
+    for (const [path, operation] of operations) {
+      expect(path).toMatch(/^\//);
+      expect(tags).toEqual(expect.arrayContaining(operation.tags));
+      expect(operation.summary).toMatch(/\w/);
+      expect(operation.description).toMatch(/\w/);
+      for (const [status, given] of Object.entries<{ $ref?: string }>(operation.responses)) {
+        expect(status).toMatch(/^[1-5]\d\d$/);
+        const response = given.$ref ? resolve(given.$ref) : given;
+        expect(response).toMatchObject({
+          description: expect.stringMatching(/\w/),
+          headers: { 'X-Request-ID': expect.anything() },
+          content: expect.anything(),
+        });
+      }
+    }
+    for (const name of Object.keys(document.components.schemas)) {
+      expect(document.components.schemas[name].description, name).toMatch(/\w/);
+    }
+    walk(document, (_value, path) => expect(path.at(-1) ?? '').not.toContain('~'));
+  });
+
+  test('describes only GET, each operation with an id of its own', () => {
+    for (const item of Object.values(document.paths)) expect(Object.keys(item as object)).toEqual(['get']);
+    const ids = operations.map(([, { operationId }]) => operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const id of ids) expect(id).toMatch(/^[a-z][A-Za-z0-9]+$/);
+  });
+
+  test('resolves every reference, and uses every component', () => {
+    const referred = new Set<string>();
+    walk(document, (value, path) => {
+      if (path.at(-1) !== '$ref') return;
+      expect(value).toMatch(/^#\/components\//);
+      expect(resolve(value as string), String(value)).toBeTypeOf('object');
+      referred.add(value as string);
+    });
+    for (const kind of ['schemas', 'responses', 'headers']) {
+      for (const name of Object.keys(document.components[kind])) {
+        expect(referred, name).toContain(`#/components/${kind}/${name}`);
+      }
+    }
+  });
+
+  test('declares every parameter of every path, once', () => {
+    for (const [path, { parameters }] of operations) {
+      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      const declared = parameters.filter((parameter: { in: string }) => parameter.in === 'path');
+      expect(declared.map(({ name }: { name: string }) => name)).toEqual(inPath);
+      for (const parameter of declared) expect(parameter.required).toBe(true);
+      const names = parameters.map(
+        (parameter: { in: string; name: string }) => `${parameter.in} ${parameter.name}`,
+      );
+      expect(new Set(names).size).toBe(names.length);
+    }
+    const search = document.paths['/v2/messages'].get.parameters.map(({ name }: { name: string }) => name);
+    expect(search).toEqual([...searchParameterNames]);
+  });
+
+  test('has schemas that compile, and examples that keep to them', () => {
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    ajv.addSchema(document, 'openapi.json');
+    walk(document, (value, path) => {
+      if (path.at(-1) !== 'schema' && path.at(-2) !== 'schemas') return;
+      const pointer = path
+        .map((key) => encodeURIComponent(key.replace(/~/g, '~0').replace(/\//g, '~1')))
+        .join('/');
+      expect(() => ajv.compile({ $ref: `openapi.json#/${pointer}` }), pointer).not.toThrow();
+      expect(ajv.validateSchema(value as object)).toBe(true);
+    });
+    for (const [, { parameters }] of operations) {
+      for (const { name, schema, example } of parameters) {
+        if (example !== undefined) expect(ajv.compile(schema)(example), name).toBe(true);
+      }
+    }
+    const isMessage = ajv.compile({ $ref: 'openapi.json#/components/schemas/Message' });
+    expect(isMessage(document.components.schemas.Message.examples[0])).toBe(true);
+  });
+
+  test('shows a record as the service itself would write it', () => {
+    expect(parseMessage(exampleMessage)).toEqual({ ok: true, message: exampleMessage, ignored: [] });
+  });
+
+  test('has every code of the error catalogue, with its meaning under its status', () => {
+    expect(document.components.schemas.Error.properties.error.enum).toEqual(Object.keys(errorCatalogue));
+    for (const [code, { status, meaning }] of Object.entries(errorCatalogue)) {
+      const { description } = document.components.responses[`Error${status}`];
+      expect(description).toContain(`\`${code}\`: ${meaning}`);
+    }
+  });
+
+  test('describes every answer that the service really gives', async () => {
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    ajv.addSchema(document, 'openapi.json');
+    for (const [path, { responses }] of operations) {
+      const url = path.replace('{messageId}', tokenToEvm.messageId);
+      const mediaType = Object.keys(responses[200].content)[0] ?? '';
+      for (const [asked, options] of [
+        [url, {}],
+        [`${url}?nonsense=1`, {}],
+        [url.replace(tokenToEvm.messageId, `0x${'0'.repeat(64)}`), {}],
+        [url, { method: 'POST' }],
+        [url, { headers: { accept: 'image/png' } }],
+        [`${url}?${'x'.repeat(20_000)}`, {}],
+      ] as const) {
+        const answer = await server.ask(asked, options);
+        const given = responses[answer.status];
+        expect(given, `${asked.slice(0, 80)} ${answer.status}`).toBeDefined();
+        const response = given.$ref ? resolve(given.$ref) : given;
+        const type = answer.status === 200 ? mediaType : 'application/json';
+        expect(answer.headers['content-type']).toBe(`${type}; charset=utf-8`);
+        if (type !== 'application/json') continue;
+        const pointer = ajv.compile(inlined(response.content[type].schema));
+        expect({ valid: pointer(answer.json()), errors: pointer.errors }).toEqual({
+          valid: true,
+          errors: null,
+        });
+      }
+    }
+  });
+});
+
+/** The same schema with its references pointing into the document that ajv knows. */
+function inlined(schema: unknown): object {
+  return JSON.parse(JSON.stringify(schema).replaceAll('"#/components', '"openapi.json#/components'));
+}

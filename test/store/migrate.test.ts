@@ -1,0 +1,138 @@
+import { readdir } from 'node:fs/promises';
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { OperatorError } from '../../src/domain/errors.ts';
+import { parseSearch } from '../../src/domain/search-parameters.ts';
+import { migrate } from '../../src/store/migrate.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { makeMessage, makeSnapshot } from '../fixtures.ts';
+
+let database: TestDatabase;
+let client: pg.Client;
+
+beforeEach(async () => {
+  database = await createTestDatabase({ empty: true });
+  client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+});
+afterEach(async () => {
+  await client.end();
+  await database.drop();
+});
+
+const migrationNames = (await readdir(new URL('../../src/store/migrations/', import.meta.url)))
+  .filter((file) => file.endsWith('.sql'))
+  .map((file) => file.replace('.sql', ''))
+  .sort();
+
+async function schema(): Promise<string[]> {
+  const { rows } = await client.query(
+    `select table_name || '.' || column_name || ' ' || data_type as line from information_schema.columns
+     where table_schema = 'public' union all
+     select indexdef from pg_indexes where schemaname = 'public' order by 1`,
+  );
+  return rows.map(({ line }) => line);
+}
+
+async function refusal(attempt: Promise<unknown>): Promise<OperatorError> {
+  const error = await attempt.then(
+    () => new Error('It was accepted'),
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(OperatorError);
+  return error as OperatorError;
+}
+
+describe('migrating', () => {
+  it('makes the whole schema in an empty database, and writes down what it did', async () => {
+    expect(await migrate(client)).toEqual({ applied: migrationNames, total: migrationNames.length });
+    const { rows } = await client.query('select number, name, checksum from migration order by number');
+    expect(rows.map(({ name }) => name)).toEqual(migrationNames);
+    expect(rows.map(({ number }) => number)).toEqual(migrationNames.map((name) => Number.parseInt(name, 10)));
+    for (const { checksum } of rows) expect(checksum).toMatch(/^[0-9a-f]{64}$/);
+    expect((await schema()).some((line) => line.startsWith('message.record'))).toBe(true);
+  });
+
+  it('finds nothing to do the second time', async () => {
+    await migrate(client);
+    const before = await schema();
+    expect(await migrate(client)).toEqual({ applied: [], total: migrationNames.length });
+    expect(await schema()).toEqual(before);
+  });
+
+  it('is done by one of five processes that start at once on an empty database', async () => {
+    const attempts = await Promise.allSettled(
+      Array.from({ length: 5 }, () => openStore({ place: { url: database.url }, content: 'real' })),
+    );
+    const stores = attempts.flatMap((attempt) => (attempt.status === 'fulfilled' ? [attempt.value] : []));
+    try {
+      expect(attempts.filter(({ status }) => status === 'rejected')).toEqual([]);
+      const applied = stores.map(({ migrations }) => migrations.applied.length).sort();
+      expect(applied).toEqual([0, 0, 0, 0, migrationNames.length]);
+      const [first, ...others] = stores as [Store, ...Store[]];
+      await first.apply([makeSnapshot(makeMessage())]);
+      for (const store of others) expect((await store.search(parseSearch([]))).records.length).toBe(1);
+    } finally {
+      await Promise.all(stores.map((store) => store.close()));
+    }
+    const { rows } = await client.query('select count(*)::int as count from store');
+    expect(rows).toEqual([{ count: 1 }]);
+  });
+
+  it('leaves no lock behind, whether it succeeds or fails', async () => {
+    const locks = async () =>
+      (
+        await client.query(`select count(*)::int as count from pg_locks join pg_database on oid = database
+                         where locktype = 'advisory' and datname = current_database()`)
+      ).rows[0].count;
+    await migrate(client);
+    expect(await locks()).toBe(0);
+    await client.query(`update migration set checksum = 'x'`);
+    await refusal(migrate(client));
+    expect(await locks()).toBe(0);
+  });
+
+  it('refuses a database whose migration was another', async () => {
+    await migrate(client);
+    await client.query(`update migration set checksum = repeat('0', 64) where number = 1`);
+    const error = await refusal(migrate(client));
+    expect(error.message).toContain(`${migrationNames[0]}`);
+    expect(error.remedy).not.toBe('');
+    await refusal(openStore({ place: { url: database.url } }));
+  });
+
+  it('refuses a database that a newer version has migrated', async () => {
+    await migrate(client);
+    await client.query(`insert into migration (number, name, checksum) values (9999, '9999-future', 'x')`);
+    const error = await refusal(migrate(client));
+    expect(error.message).toContain('9999-future');
+    expect(error.remedy).toMatch(/upgrade/i);
+    await refusal(openStore({ place: { url: database.url } }));
+  });
+
+  it('says so when the role may not make tables, and leaves nothing behind', async () => {
+    const role = `limited_${process.pid}`;
+    await client.query(`create role ${role} login`);
+    try {
+      const url = new URL(database.url);
+      url.searchParams.set('user', role);
+      const error = await refusal(openStore({ place: { url: url.href } }));
+      expect(error.message).toMatch(/permission denied/);
+      expect(error.remedy).toMatch(/role/);
+      expect(await schema()).toEqual([]);
+    } finally {
+      await client.query(`drop role ${role}`);
+    }
+  });
+
+  it('takes back all of a migration that fails halfway', async () => {
+    await client.query('create table history (something integer)');
+    const before = await schema();
+    const error = await refusal(migrate(client));
+    expect(error.message).toMatch(/already exists/);
+    expect(await schema()).toEqual(before);
+    await client.query('drop table history');
+    expect((await migrate(client)).applied).toEqual(migrationNames);
+  });
+});

@@ -1,0 +1,282 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { afterEach, describe, expect, it, test } from 'vitest';
+import { OperatorError } from '../../src/domain/errors.ts';
+import { parseSearch } from '../../src/domain/search-parameters.ts';
+import { isDatabaseUnavailable, openStore, type Store, type StoreOptions } from '../../src/store/store.ts';
+import { createTestDatabase } from '../database.ts';
+import { makeExecuted, makeMessage, makeRange, makeSent, makeSnapshot } from '../fixtures.ts';
+
+const cleanUps: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+});
+
+async function emptyDatabase(): Promise<string> {
+  const database = await createTestDatabase({ empty: true });
+  cleanUps.push(database.drop);
+  return database.url;
+}
+
+async function open(url: string, options: Partial<StoreOptions> = {}): Promise<Store> {
+  const store = await openStore({ place: { url }, ...options });
+  cleanUps.push(store.close);
+  return store;
+}
+
+async function connect(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  cleanUps.push(() => client.end());
+  return client;
+}
+
+async function refusal(attempt: Promise<unknown>): Promise<OperatorError> {
+  const error = await attempt.then(
+    () => new Error('It was accepted'),
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(OperatorError);
+  return error as OperatorError;
+}
+
+const everything = parseSearch([]);
+
+describe('real and simulated records', () => {
+  it('never share a store', async () => {
+    const demo = await emptyDatabase();
+    expect((await open(demo, { content: 'simulated' })).simulated).toBe(true);
+    expect((await open(demo, { content: 'simulated' })).simulated).toBe(true);
+    expect((await refusal(openStore({ place: { url: demo }, content: 'real' }))).message).toMatch(
+      /simulated/,
+    );
+
+    const real = await emptyDatabase();
+    expect((await open(real, { content: 'real' })).simulated).toBe(false);
+    expect((await refusal(openStore({ place: { url: real }, content: 'simulated' }))).message).toMatch(
+      /real/,
+    );
+  });
+
+  it('are taken as they are by whoever takes any, and a new store is then a real one', async () => {
+    const demo = await emptyDatabase();
+    await open(demo, { content: 'simulated' });
+    expect((await open(demo)).simulated).toBe(true);
+    const fresh = await emptyDatabase();
+    expect((await open(fresh)).simulated).toBe(false);
+    await refusal(openStore({ place: { url: fresh }, content: 'simulated' }));
+  });
+
+  it('are one or the other also when both are asked for at once', async () => {
+    const url = await emptyDatabase();
+    const attempts = await Promise.allSettled(
+      (['real', 'simulated', 'real', 'simulated'] as const).map((content) => open(url, { content })),
+    );
+    const kinds = attempts.flatMap((attempt) =>
+      attempt.status === 'fulfilled' ? [attempt.value.simulated] : [],
+    );
+    expect(kinds.length).toBe(2);
+    expect(new Set(kinds).size).toBe(1);
+  });
+
+  it('can be emptied where simulated only', async () => {
+    const demo = await open(await emptyDatabase(), { content: 'simulated' });
+    const message = makeMessage();
+    await demo.apply([makeSent(message), makeRange('Committed', message, 1, 1)]);
+    await demo.reset();
+    expect((await demo.search(everything)).records).toEqual([]);
+    await demo.apply([makeSent(message)]);
+    expect((await demo.search(everything)).records.length).toBe(1);
+
+    const real = await open(await emptyDatabase(), { content: 'real' });
+    await real.apply([makeSent(message)]);
+    await expect(real.reset()).rejects.toThrow(/simulated/);
+    expect((await real.search(everything)).records.length).toBe(1);
+  });
+
+  it('of a demo may be emptied while others write', async () => {
+    const url = await emptyDatabase();
+    const [one, other] = [await open(url, { content: 'simulated' }), await open(url)];
+    await Promise.all([
+      ...Array.from({ length: 10 }, (_, number) => one.apply([makeSent(makeMessage({ number }))])),
+      ...Array.from({ length: 5 }, () => other.reset()),
+      ...Array.from({ length: 10 }, (_, number) =>
+        other.apply([makeExecuted(makeMessage({ number }), true)]),
+      ),
+    ]);
+    await one.reset();
+    expect((await one.search(everything)).records).toEqual([]);
+  });
+});
+
+describe('a DATABASE_URL', () => {
+  const secret = 'hunter2';
+
+  test.each([
+    '',
+    'localhost',
+    'localhost:5432/db',
+    `mysql://me:${secret}@localhost/db`,
+    `https://me:${secret}@localhost/db`,
+    `//me:${secret}@localhost/db`,
+    `postgresql://me:${secret}@local host/db`,
+    `postgres://me:${secret}@127.0.0.1:99999/db`,
+    `postgres://me:${secret}#x@127.0.0.1/db`,
+    `postgres://me:${secret}/x@127.0.0.1/db`,
+    `postgres://me:${secret}?x@127.0.0.1/db`,
+    `postgres://me:12345/${secret}@127.0.0.1/db`,
+    `postgres://me:12345#${secret}@127.0.0.1/db`,
+    `postgres://me:12345?${secret}@127.0.0.1/db`,
+  ])('that is none (%j) is refused in words that show no password', async (url) => {
+    const error = await refusal(openStore({ place: { url } }));
+    expect(`${error.message} ${error.remedy} ${String(error.cause)}`).not.toMatch(/hunter2|12345/);
+    expect(error.message).toContain('DATABASE_URL');
+    expect(error.remedy).toContain('postgresql://');
+  });
+
+  it('with nobody listening is refused with host and port, without the password', async () => {
+    const error = await refusal(
+      openStore({ place: { url: `postgres://me:${secret}@127.0.0.1:1/lanescan` } }),
+    );
+    expect(error.message).toMatch(/lanescan at 127\.0\.0\.1:1/);
+    expect(error.message).toMatch(/ECONNREFUSED/);
+    expect(`${error.message} ${error.remedy} ${String(error.cause)}`).not.toContain(secret);
+  });
+
+  it('with a password that is no percent-encoding is refused without showing it', async () => {
+    const error = await refusal(
+      openStore({ place: { url: `postgres://me:${secret}%zz@127.0.0.1:1/lanescan` } }),
+    );
+    expect(`${error.message} ${error.remedy} ${String(error.cause)}`).not.toContain(secret);
+  });
+
+  it('of a database that does not exist is refused with its name', async () => {
+    const url = new URL(await emptyDatabase());
+    url.pathname = '/no_such_database';
+    const error = await refusal(openStore({ place: { url: url.href } }));
+    expect(error.message).toMatch(/no_such_database.*does not exist/);
+    expect(error.remedy).toMatch(/exists/);
+  });
+
+  it('of a role that does not exist is refused with its name', async () => {
+    const url = new URL(await emptyDatabase());
+    url.searchParams.set('user', 'no_such_role');
+    expect((await refusal(openStore({ place: { url: url.href } }))).message).toMatch(/no_such_role/);
+  });
+
+  it('that is refused leaves no connection open', async () => {
+    const url = await emptyDatabase();
+    const client = await connect(url);
+    await (await openStore({ place: { url }, content: 'real' })).close();
+    await refusal(openStore({ place: { url }, content: 'simulated' }));
+    const connections = async () => {
+      const { rows } = await client.query(
+        `select count(*)::int as count from pg_stat_activity
+         where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`,
+      );
+      return rows[0].count;
+    };
+    for (let tries = 0; tries < 50 && (await connections()) > 0; tries++) await delay(20);
+    expect(await connections()).toBe(0);
+  });
+});
+
+describe('a database that goes away', () => {
+  /** A search that waits for a lock, and what its backend may be told meanwhile. */
+  async function searchInTrouble(trouble: 'pg_terminate_backend' | 'pg_cancel_backend'): Promise<unknown> {
+    const url = await emptyDatabase();
+    const store = await open(url);
+    await store.apply([makeSnapshot(makeMessage())]);
+    const client = await connect(url);
+    await client.query('begin; lock table message in access exclusive mode');
+    const failed = store.search(everything).then(
+      () => new Error('It was answered'),
+      (error: unknown) => error,
+    );
+    const waiting = `select ${trouble}(pid) from pg_stat_activity
+                     where datname = current_database() and wait_event_type = 'Lock'`;
+    while ((await client.query(waiting)).rowCount === 0) await delay(10);
+    const error = await failed;
+    await client.query('rollback');
+    // The store gets over it by itself.
+    expect((await store.search(everything)).records.length).toBe(1);
+    await store.ping();
+    return error;
+  }
+
+  it('in the middle of a search is unavailable, and then available again', async () => {
+    expect(isDatabaseUnavailable(await searchInTrouble('pg_terminate_backend'))).toBe(true);
+    expect(isDatabaseUnavailable(await searchInTrouble('pg_cancel_backend'))).toBe(true);
+  });
+
+  it('with all idle connections is asked again over new ones', async () => {
+    const url = await emptyDatabase();
+    const store = await open(url, { connections: 3 });
+    await Promise.all(Array.from({ length: 6 }, () => store.ping()));
+    const client = await connect(url);
+    await client.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and pid <> pg_backend_pid()`,
+    );
+    await delay(100);
+    await store.ping();
+    expect(await store.apply([makeSnapshot(makeMessage())])).toMatchObject({ created: 1 });
+  });
+
+  it('in the middle of a batch has taken nothing of it', async () => {
+    const url = await emptyDatabase();
+    const store = await open(url);
+    const client = await connect(url);
+    await client.query('begin; lock table history in access exclusive mode');
+    const failed = store.apply([makeSnapshot(makeMessage())]).then(
+      () => new Error('It was written'),
+      (error: unknown) => error,
+    );
+    const waiting = `select pg_terminate_backend(pid) from pg_stat_activity
+                     where datname = current_database() and wait_event_type = 'Lock'`;
+    while ((await client.query(waiting)).rowCount === 0) await delay(10);
+    expect(isDatabaseUnavailable(await failed)).toBe(true);
+    await client.query('rollback');
+    expect((await store.search(everything)).records).toEqual([]);
+    expect(await store.apply([makeSnapshot(makeMessage())])).toMatchObject({ created: 1 });
+  });
+
+  it('is told by what the driver and the system say', async () => {
+    const refused = await refusal(openStore({ place: { url: 'postgres://127.0.0.1:1/x' } }));
+    expect(isDatabaseUnavailable(refused.cause)).toBe(true);
+    for (const code of [
+      'ECONNREFUSED',
+      'ECONNRESET',
+      'ENOTFOUND',
+      'EAI_AGAIN',
+      'ETIMEDOUT',
+      'ENOENT',
+      'EPIPE',
+      'EHOSTUNREACH',
+      '57P01',
+      '57P03',
+      '53300',
+      '08006',
+      '57014',
+    ])
+      expect(isDatabaseUnavailable(Object.assign(new Error('x'), { code })), code).toBe(true);
+    const closed = await openStore({ place: { url: await emptyDatabase() } });
+    await closed.close();
+    expect(isDatabaseUnavailable(await closed.ping().catch((error: unknown) => error))).toBe(true);
+  });
+
+  it('is not the same as a mistake of ours', async () => {
+    const client = await connect(await emptyDatabase());
+    const mistake = await client.query('select nonsense').catch((error: unknown) => error);
+    for (const error of [
+      mistake,
+      new Error('boom'),
+      new TypeError('x'),
+      undefined,
+      null,
+      'text',
+      { code: 42 },
+    ])
+      expect(isDatabaseUnavailable(error)).toBe(false);
+  });
+});
