@@ -72,6 +72,20 @@ export async function createTestDatabase({ empty = false } = {}): Promise<TestDa
   };
 }
 
+/** The tables that hold data, whatever the schema has by now. */
+export async function dataTables(client: pg.ClientBase): Promise<readonly string[]> {
+  const { rows } = await client.query(
+    `select tablename from pg_tables where schemaname = 'public' and tablename <> 'migration' order by 1`,
+  );
+  return rows.map(({ tablename }) => tablename);
+}
+
+/** Makes a store as good as new, in less time than another database takes. */
+export async function emptyTables(client: pg.ClientBase): Promise<void> {
+  const tables = (await dataTables(client)).filter((table) => table !== 'store');
+  await client.query(`truncate ${tables.join(', ')}; update store set position = 0`);
+}
+
 /** A store on a database of its own; `close` drops the database too. */
 export async function openTestStore(
   options: Partial<StoreOptions> = {},

@@ -380,7 +380,7 @@ function table(
 ): Html {
   const head = headings.map((heading) => html`<th role="columnheader" scope="col">${heading}</th>`);
   const body = rows.map((cells) => {
-    const inner = cells.map(({ content, kind }) => html`<td role="cell" class="${kind}">${content}</td>`);
+    const inner = cells.map(({ content, kind }) => html`<td role="cell"${classOf(kind)}>${content}</td>`);
     return html`<tr role="row">${inner}</tr>
 `;
   });
@@ -389,13 +389,15 @@ function table(
 <tbody role="rowgroup">${body}</tbody></table>`;
 }
 
+const classOf = (kind: string) => (kind === '' ? '' : html` class="${kind}"`);
+
 /** One click selects the whole line. */
 function command(line: string): Html {
   return html`<pre class="command" tabindex="0" role="group" aria-label="Command"><code>${line}</code></pre>`;
 }
 
 function codeBlock(label: string, content: Html, kind = ''): Html {
-  return html`<pre class="${kind}" tabindex="0" role="group" aria-label="${label}"><code>${content}</code></pre>`;
+  return html`<pre${classOf(kind)} tabindex="0" role="group" aria-label="${label}"><code>${content}</code></pre>`;
 }
 
 /** Indented JSON with its keys, strings and literals told apart. */

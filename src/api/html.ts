@@ -39,7 +39,7 @@ function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (character) => entities[character] ?? character);
 }
 
-/** Prose with `code` in backticks; a blank line begins a new paragraph only where the caller splits it. */
+/** Prose in which backticks set off code, as in the descriptions of the OpenAPI document. */
 export function prose(text: string): Html {
   return html`${text.split('`').map((piece, index) => (index % 2 === 1 ? html`<code>${piece}</code>` : piece))}`;
 }

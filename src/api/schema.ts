@@ -50,6 +50,7 @@ export const namedSchemas: Record<string, Type.TSchema> = {
         parameter: Type.String({ description: 'The parameter that is wrong.' }),
         problem: Type.String({ description: 'What is wrong with it and what it takes.' }),
       }),
+      { description: 'One entry for each parameter that is wrong; empty where none is.' },
     ),
   }),
 };

@@ -11,6 +11,7 @@ import fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify';
+import { MAX_CURSOR_LENGTH } from '../domain/cursor.ts';
 import { ApiError } from '../domain/errors.ts';
 import type { RawParameters } from '../domain/search-parameters.ts';
 import type { Store } from '../store/store.ts';
@@ -27,8 +28,8 @@ export interface ServerOptions {
   readonly log: FastifyBaseLogger;
 }
 
-/** A hundred message ids fit well; what is longer is no search. */
-const MAX_URL_LENGTH = 16_000;
+/** The longest cursor fits, with room for what goes with it: what we issue we also take back. */
+const MAX_URL_LENGTH = MAX_CURSOR_LENGTH + 4_000;
 /** Above MAX_URL_LENGTH, so that a long URL gets its answer from us and not from the parser. */
 const MAX_HEADER_BYTES = 64 * 1024;
 const REQUEST_TIMEOUT_MS = 30_000;

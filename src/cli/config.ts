@@ -149,9 +149,13 @@ function readFile(named: string | undefined): { file: string | null; values: Rec
   try {
     values = parse(text) ?? {};
   } catch (error) {
-    throw new OperatorError(`${file} is not valid YAML: ${(error as Error).message}`, 'Mend the file.', {
-      cause: error,
-    });
+    throw new OperatorError(
+      `${file} is not valid YAML: ${(error as Error).message.split('\n')[0]}`,
+      'Mend the file.',
+      {
+        cause: error,
+      },
+    );
   }
   if (typeof values !== 'object' || values === null || Array.isArray(values)) {
     throw new OperatorError(

@@ -35,7 +35,7 @@ Examples:
         flags.data === undefined
           ? { ...configured, dataFolder: `${configured.dataFolder}/demo` }
           : configured;
-      const log = createLog(config.logLevel, context.err);
+      const log = createLog(config.logLevel, context.err, context.environment);
       const store = await openStore({
         place: databasePlace(config),
         content: 'simulated',

@@ -22,7 +22,7 @@ Examples:
     )
     .action(async (flags: ConfigFlags) => {
       const config = configOf(flags, context);
-      const log = createLog(config.logLevel, context.err);
+      const log = createLog(config.logLevel, context.err, context.environment);
       const store = await openStore({
         place: databasePlace(config),
         notice: (line) => log.info(line),
@@ -53,6 +53,10 @@ export async function serveUntilStopped({ config, context, log, store, alongside
   const app = createServer({ store, version: lanescanVersion, log });
   const stopping = new AbortController();
   const signal = AbortSignal.any([context.signal, stopping.signal]);
+  // A client would keep the connection of its last answer open, and the server would wait for it to let go.
+  app.addHook('onSend', async (_request, reply) => {
+    if (signal.aborted) reply.header('Connection', 'close');
+  });
   try {
     await listen(app, config);
     if (store.simulated) log.warn('The data is SIMULATED: no chain stands behind it.');

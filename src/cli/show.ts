@@ -1,29 +1,17 @@
 import type { Command } from 'commander';
 import { OperatorError } from '../domain/errors.ts';
-import type { Message, NetworkInfo, TokenAmount, Verifiers } from '../domain/message.ts';
+import type { Message } from '../domain/message.ts';
 import type { Store } from '../store/store.ts';
 import type { ConfigFlags } from './config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
-import { laneWords, networkName, simulatedNotice, statusSigns, statusWords } from './message-words.ts';
+import { describeMessage } from './message-description.ts';
+import { simulatedNotice } from './message-words.ts';
 import { writeOut } from './output.ts';
-import {
-  age,
-  clipped,
-  counted,
-  createPaint,
-  duration,
-  fitted,
-  type Paint,
-  printable,
-  printableJson,
-  shortened,
-  wrapped,
-} from './terminal-text.ts';
+import { clipped, createPaint, printable, printableJson } from './terminal-text.ts';
 
 const MIN_PREFIX = 6;
 /** Ids are hashes: so many with the same six digits means that the store is huge, and the prefix too short. */
 const MAX_CANDIDATES = 50;
-const DATA_SHOWN = 64;
 
 interface ShowFlags extends ConfigFlags {
   readonly json?: boolean;
@@ -49,10 +37,7 @@ Examples:
       await withStore(configOf(flags, context), context, { connections: 1 }, async (store) => {
         const record = await findRecord(wanted, store);
         if (store.simulated) context.err.write(`${simulatedNotice}\n`);
-        await writeOut(
-          context.out,
-          flags.json ? jsonText(record, context) : describe(JSON.parse(record), context),
-        );
+        await writeOut(context.out, flags.json ? jsonText(record, context) : descriptionOf(record, context));
       });
     });
 }
@@ -110,293 +95,10 @@ function jsonText(record: string, { out }: CliContext): string {
   return `${out.isTTY ? printableJson(record) : record}\n`;
 }
 
-/** Lines with a name in front, under a title. */
-interface Section {
-  readonly title: string;
-  readonly about?: string;
-  readonly lines: readonly (readonly [name: string, text: string | null])[];
-}
-
-const NAME_WIDTH = 18;
-/** Longer lines of prose are hard to read. */
-const READING_WIDTH = 100;
-
-function describe(message: Message, { out, environment, now }: CliContext): string {
-  const paint = createPaint(out, environment);
-  const sections = [
-    timeline(message, now()),
-    sourceSection(message),
-    destSection(message),
-    ...message.tokenAmounts.map((token, i) => tokenSection(token, i, message.tokenAmounts.length)),
-    argumentsSection(message),
-    ...(message.verifiers ? [verifiersSection(message.verifiers, paint)] : []),
-    feesSection(message),
-    dataSection(message.data),
-  ];
-  return [
-    headline(message, paint),
-    ...advice(message, paint, out.isTTY ? Math.min(out.columns ?? 80, READING_WIDTH) : READING_WIDTH),
-    ...sections.map((section) => sectionText(section, paint)),
-  ].join('\n');
-}
-
-function headline(message: Message, paint: Paint): string {
-  const { status, version, messageId, readyForManualExecution } = message;
-  const words = [
-    paint(statusWords(status), statusSigns[status].colour, 'bold'),
-    paint(laneWords(message), 'bold'),
-    version === null ? '' : paint(`CCIP ${printable(version)}`, 'dim'),
-    readyForManualExecution ? paint('! needs action', 'yellow', 'bold') : '',
-  ];
-  return `${words.filter((word) => word !== '').join('   ')}\n${messageId}\n`;
-}
-
-function sectionText({ title, about, lines }: Section, paint: Paint): string {
-  const shown = lines.filter(([, text]) => text !== null);
-  return [
-    `${paint(title, 'bold')}${about ? `  ${paint(about, 'dim')}` : ''}`,
-    ...shown.map(([name, text]) => `  ${paint(fitted(name, NAME_WIDTH), 'dim')}${text}`),
-    '',
-  ].join('\n');
-}
-
-/** What a message that waits for somebody means, and what that somebody can do. */
-function advice(message: Message, paint: Paint, width: number): string[] {
-  const { status, readyForManualExecution, destNetworkInfo, extraArgs, receiptTransactionHash } = message;
-  if (status !== 'FAILED' && !readyForManualExecution) return [];
-  const dest = networkName(destNetworkInfo);
-  const limit =
-    'gasLimit' in extraArgs
-      ? `gas limit of ${extraArgs.gasLimit}`
-      : `compute units of ${extraArgs.computeUnits}`;
-  const receipt =
-    receiptTransactionHash === null ? 'the execution' : `transaction ${printable(receiptTransactionHash)}`;
-  const tokens = message.tokenAmounts.length > 0 ? ' Its tokens wait until it is executed.' : '';
-  const meaning =
-    status === 'FAILED'
-      ? `It reached ${dest}, but its execution there failed: the receiver reverted, or the ${limit} did not suffice.${tokens}`
-      : `It reached ${dest}, but nobody has executed it there in the time allowed.${tokens}`;
-  const moreGas = status === 'FAILED' && 'gasLimit' in extraArgs ? ' (and --gas-limit for more gas)' : '';
-  const todo = [
-    ...(status === 'FAILED'
-      ? [`Look at ${receipt} on ${dest} for the reason, and mend the receiver if it is to blame.`]
-      : []),
-    ...(readyForManualExecution
-      ? [
-          `Execute it by hand; anybody may, with a wallet on ${dest}${moreGas}:`,
-          `$ ccip-cli manual-exec ${printable(message.sendTransactionHash)}`,
-        ]
-      : ['It is not ready for manual execution yet; look again later.']),
-  ];
-  const paragraph = (title: string, lines: readonly string[]) => {
-    // A command is there to be copied, and stays on its line.
-    const shown = lines.flatMap((line) => (line.startsWith('$') ? [`  ${line}`] : wrapped(line, width - 2)));
-    return `${paint(title, 'yellow', 'bold')}\n${shown.map((line) => `  ${line}\n`).join('')}`;
-  };
-  return [
-    paragraph(status === 'FAILED' ? 'What went wrong' : 'What it waits for', [meaning]),
-    paragraph('What to do', todo),
-  ];
-}
-
-function timeline(
-  { sendTimestamp, receiptTimestamp, deliveryTime, status, finality }: Message,
-  now: number,
-): Section {
-  const end = status === 'FAILED' ? 'Failed' : 'Executed';
-  const after = deliveryTime === null ? '' : `   after ${duration(deliveryTime)}`;
-  return {
-    title: 'Timeline',
-    lines: [
-      ['Sent', `${clock(sendTimestamp)}   ${sinceWords(now - Date.parse(sendTimestamp))}`],
-      [end, receiptTimestamp === null ? 'not yet' : `${clock(receiptTimestamp)}${after}`],
-      ['Finality', finality === 0 ? 'the source chain’s own' : counted(finality, 'block confirmation')],
-    ],
-  };
-}
-
-function sinceWords(milliseconds: number): string {
-  return milliseconds < 0 ? age(milliseconds) : `${age(milliseconds)} ago`;
-}
-
-function clock(timestamp: string): string {
-  return `${timestamp.slice(0, 10)} ${timestamp.slice(11, 19)} UTC`;
-}
-
-function sourceSection(message: Message): Section {
-  return {
-    title: 'Source',
-    about: networkWords(message.sourceNetworkInfo),
-    lines: [
-      ['Sender', printable(message.sender)],
-      ['Origin', message.origin === message.sender ? 'the sender' : printable(message.origin)],
-      ['Transaction', printable(message.sendTransactionHash)],
-      ['Block', `${message.sendBlockNumber}, log ${message.sendLogIndex}`],
-      ['On-ramp', printable(message.onramp)],
-      ['Router', message.routerAddress && printable(message.routerAddress)],
-      [
-        'Sequence number',
-        `${message.sequenceNumber}${message.nonce === null ? '' : `, nonce ${message.nonce}`}`,
-      ],
-    ],
-  };
-}
-
-function destSection(message: Message): Section {
-  return {
-    title: 'Destination',
-    about: networkWords(message.destNetworkInfo),
-    lines: [
-      ['Receiver', printable(message.receiver)],
-      [
-        'Transaction',
-        message.receiptTransactionHash === null ? 'none yet' : printable(message.receiptTransactionHash),
-      ],
-      ['Executor', message.executor && printable(message.executor.address)],
-    ],
-  };
-}
-
-function networkWords(network: NetworkInfo): string {
-  const { name, chainFamily, chainId, chainSelector } = network;
-  const parts = [
-    networkName(network),
-    printable(name),
-    `${chainFamily} ${printable(chainId)}`,
-    `selector ${chainSelector}`,
-  ];
-  return [...new Set(parts)].join(' · ');
-}
-
-function tokenSection(token: TokenAmount, index: number, total: number): Section {
-  return {
-    title: total === 1 ? 'Token' : `Token ${index + 1} of ${total}`,
-    lines: [
-      ['Amount', `${token.amount} smallest units`],
-      ['Source token', printable(token.sourceTokenAddress)],
-      ['Source pool', printable(token.sourcePoolAddress)],
-      ['Dest. token', printable(token.destTokenAddress)],
-      ['Dest. gas', token.destGasAmount],
-      ['Extra data', token.extraData && clipped(printable(token.extraData), DATA_SHOWN)],
-    ],
-  };
-}
-
-function argumentsSection({ extraArgs }: Message): Section {
-  const order = extraArgs.allowOutOfOrderExecution ? 'out of order allowed' : 'in the order of the sender';
-  if ('gasLimit' in extraArgs) {
-    return {
-      title: 'Execution',
-      lines: [
-        ['Gas limit', extraArgs.gasLimit],
-        ['Order', order],
-      ],
-    };
-  }
-  const { computeUnits, accountIsWritableBitmap, tokenReceiver, accounts } = extraArgs;
-  return {
-    title: 'Execution',
-    lines: [
-      ['Compute units', String(computeUnits)],
-      ['Order', order],
-      ['Token receiver', printable(tokenReceiver)],
-      ['Writable bitmap', printable(accountIsWritableBitmap)],
-      ['Accounts', accounts.length === 0 ? 'none' : String(accounts.length)],
-      ...accounts.map((account, i) => [`  ${i + 1}`, printable(account)] as const),
-    ],
-  };
-}
-
-function verifiersSection({ items, optionalThreshold }: Verifiers, paint: Paint): Section {
-  const done = (isRequired: boolean) =>
-    items.filter((item) => item.isRequired === isRequired && item.status === 'COMPLETED').length;
-  const required = items.filter(({ isRequired }) => isRequired).length;
-  const optional = items.length - required;
-  const about = [`${done(true)} of ${required} required done`];
-  if (optional > 0) about.push(`${done(false)} of ${optional} optional done, ${optionalThreshold} needed`);
-  return {
-    title: 'Verifiers',
-    about: about.join(' · '),
-    lines: items.flatMap(({ metadata, isRequired, status, verification, sourceAddress, destAddress }) => {
-      const sign = status === 'COMPLETED' ? paint('✓ completed', 'green') : paint('○ pending', 'blue');
-      const at = verification === null ? '' : ` ${clock(verification.timestamp)}`;
-      return [
-        [
-          clipped(printable(metadata.name), NAME_WIDTH - 2),
-          `${sign}${at}   ${isRequired ? 'required' : 'optional'}`,
-        ],
-        ['  source', printable(sourceAddress)],
-        ['  destination', printable(destAddress)],
-        ['  data', verification && shortened(verification.data, DATA_SHOWN, 8)],
-      ] as const;
-    }),
-  };
-}
-
-function feesSection({ fees: { fixedFeesDetails } }: Message): Section {
-  const { tokenAddress, totalAmount, items = [] } = fixedFeesDetails;
-  const width = Math.max(totalAmount.length, ...items.map(({ amount }) => amount.length));
-  return {
-    title: 'Fees',
-    about: `in smallest units of ${printable(tokenAddress)}`,
-    lines: [
-      ['Total', totalAmount.padStart(width)],
-      ...items.map(
-        ({ feeType, amount, contractAddress }) =>
-          [`  ${feeNames[feeType]}`, `${amount.padStart(width)}   to ${printable(contractAddress)}`] as const,
-      ),
-    ],
-  };
-}
-
-const feeNames = {
-  VERIFIER: 'verifier',
-  EXECUTOR: 'executor',
-  TOKEN_POOL: 'token pool',
-  NETWORK: 'network',
-} as const;
-
-function dataSection(data: string | null): Section {
-  if (data === null) return { title: 'Data', lines: [['', 'not known']] };
-  const bytes = Buffer.from(data.slice(2), 'hex');
-  if (bytes.length === 0) return { title: 'Data', lines: [['', 'none']] };
-  const text = textIn(bytes);
-  return {
-    title: 'Data',
-    about: counted(bytes.length, 'byte'),
-    lines: [
-      ['Hex', shortened(data, DATA_SHOWN, 8)],
-      ['Text', text && JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text)],
-    ],
-  };
-}
-
-/** The text that the bytes are, by themselves or as Solidity encodes a string; null where they are none. */
-function textIn(bytes: Buffer): string | null {
-  return readableText(abiString(bytes) ?? bytes);
-}
-
-function abiString(bytes: Buffer): Buffer | undefined {
-  if (bytes.length < 96 || bytes.length % 32 !== 0) return undefined;
-  const word = (index: number) => BigInt(`0x${bytes.subarray(index * 32, index * 32 + 32).toString('hex')}`);
-  const length = word(1);
-  if (
-    word(0) !== 32n ||
-    length === 0n ||
-    length > BigInt(bytes.length - 64) ||
-    BigInt(bytes.length - 64) - length >= 32n
-  ) {
-    return undefined;
-  }
-  return bytes.subarray(64, 64 + Number(length));
-}
-
-function readableText(bytes: Buffer): string | null {
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-    const line = text.replace(/[\n\t]/g, ' ');
-    return printable(line) === line ? text : null;
-  } catch {
-    return null;
-  }
+function descriptionOf(record: string, { out, environment, now }: CliContext): string {
+  return describeMessage(JSON.parse(record) as Message, {
+    paint: createPaint(out, environment),
+    width: out.isTTY ? (out.columns ?? 80) : null,
+    now: now(),
+  });
 }

@@ -16,7 +16,7 @@ import { LATEST_TIME } from './time.ts';
 const VERSION = 1;
 const CHECKSUM_BYTES = 8;
 /** A hundred message ids, ten terms and every other filter fit, each at its longest: we issue nothing longer. */
-const MAX_CURSOR_LENGTH = 28_000;
+export const MAX_CURSOR_LENGTH = 28_000;
 
 export interface Cursor {
   readonly filters: Filters;

@@ -10,7 +10,8 @@ import { statuses } from './lifecycle.ts';
 
 const decimal = (description: string) => Type.String({ pattern: '^[0-9]+$', description });
 const dateTime = (description: string) => Type.String({ format: 'date-time', description });
-const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+const nullable = <T extends Type.TSchema>(schema: T, description?: string) =>
+  Type.Union([schema, Type.Null()], description === undefined ? {} : { description });
 const oneOf = <T extends string>(values: readonly T[], description: string) =>
   Type.Unsafe<T>({ type: 'string', enum: [...values], description });
 
@@ -54,10 +55,13 @@ export const SvmExtraArgs = Type.Object({
 export const Verifier = Type.Object({
   sourceAddress: Type.String({ description: 'Verifier on the source chain.' }),
   destAddress: Type.String({ description: 'Verifier on the destination chain.' }),
-  metadata: Type.Object({
-    name: Type.String({ description: 'Name of the verifier.' }),
-    logoUrl: Type.Optional(Type.String({ format: 'uri', description: 'Address of its logo.' })),
-  }),
+  metadata: Type.Object(
+    {
+      name: Type.String({ description: 'Name of the verifier.' }),
+      logoUrl: Type.Optional(Type.String({ format: 'uri', description: 'Address of its logo.' })),
+    },
+    { description: 'What to call the verifier.' },
+  ),
   isRequired: Type.Boolean({ description: 'True: execution needs it. False: it counts to the threshold.' }),
   status: oneOf(['PENDING', 'COMPLETED'], 'Whether this verifier has verified the message.'),
   verification: nullable(
@@ -65,6 +69,7 @@ export const Verifier = Type.Object({
       data: Type.String({ pattern: '^0x([0-9a-f]{2})*$', description: 'Verification data in hex.' }),
       timestamp: dateTime('Time of the verification.'),
     }),
+    'What was verified and when; null while the verifier is pending.',
   ),
 });
 
@@ -83,11 +88,14 @@ export const FeeItem = Type.Object({
 });
 
 export const Fees = Type.Object({
-  fixedFeesDetails: Type.Object({
-    tokenAddress: Type.String({ description: 'Fee token on the source chain.' }),
-    totalAmount: decimal('Total fee in the smallest unit of the fee token.'),
-    items: Type.Optional(Type.Array(FeeItem, { description: 'The parts, where the protocol tells them.' })),
-  }),
+  fixedFeesDetails: Type.Object(
+    {
+      tokenAddress: Type.String({ description: 'Fee token on the source chain.' }),
+      totalAmount: decimal('Total fee in the smallest unit of the fee token.'),
+      items: Type.Optional(Type.Array(FeeItem, { description: 'The parts, where the protocol tells them.' })),
+    },
+    { description: 'What was paid, and for what.' },
+  ),
 });
 
 const summaryFields = {
@@ -139,6 +147,7 @@ export const Message = Type.Object({
   verifiers: nullable(Verifiers),
   executor: nullable(
     Type.Object({ address: Type.String({ description: 'Executor assigned to the message.' }) }),
+    'Who executes the message; null on lanes without executors.',
   ),
   fees: Fees,
 });

@@ -7,6 +7,8 @@ export function nearestName(typed: string, known: readonly string[]): string | u
   if (typed.length > 64) return undefined;
   const wanted = typed.toLowerCase();
   const scored = known
+    // An abbreviation leaves out half of a name at the most; beyond that the letters just happen to be there.
+    .filter((name) => name.length <= 2 * typed.length)
     .map((name) => ({ name, distance: distanceTo(wanted, name.toLowerCase()), length: name.length }))
     .sort((a, b) => a.distance - b.distance);
   const best = scored[0];

@@ -31,6 +31,7 @@ import {
   storedSelector,
   tokenRows,
 } from './message-row.ts';
+import { type LaneDescription, type Tally, updateStatistics } from './statistics.ts';
 
 /** A block that the chain has abandoned, with all that was seen in it. */
 export interface OrphanedBlock {
@@ -52,6 +53,9 @@ export interface ApplyReport {
  */
 const PIECE_LENGTH = 256n;
 const MAX_PIECES = 4_096n;
+
+/** Tells listeners, when the transaction commits, how far the history now reaches. */
+export const CHANGE_CHANNEL = 'lanescan_change';
 
 const SNAPSHOT_FACT_ID = '0'.repeat(32);
 
@@ -238,8 +242,8 @@ async function messagesInRanges(client: ClientBase, ranges: readonly RangeKey[])
 
 interface StoredMessage {
   readonly digest: string;
-  readonly status: number;
   readonly isSnapshot: boolean;
+  readonly tally: Tally;
 }
 
 /** All that bears on one message: its stored row, the facts stored before, and those told now. */
@@ -258,11 +262,23 @@ interface Knowledge {
 async function readStored(client: ClientBase, ids: readonly string[]): Promise<Map<string, StoredMessage>> {
   if (ids.length === 0) return new Map();
   const { rows } = await client.query(
-    `select encode(message_id, 'hex') as id, encode(digest, 'hex') as digest, status, is_snapshot as "isSnapshot"
+    `select encode(message_id, 'hex') as id, encode(digest, 'hex') as digest, is_snapshot as "isSnapshot",
+            source_selector as "sourceSelector", dest_selector as "destSelector", encode(onramp, 'hex') as onramp,
+            sequence_number as "sequenceNumber", to_char(sent_at, 'YYYY-MM-DD') as day, status, ready,
+            delivery_ms as "deliveryMs"
      from message where message_id = any($1)`,
     [ids.map((id) => Buffer.from(id, 'hex'))],
   );
-  return new Map(rows.map((row) => [row.id, row]));
+  return new Map(
+    rows.map(({ id, digest, isSnapshot, deliveryMs, ...tally }) => [
+      id,
+      {
+        digest,
+        isSnapshot,
+        tally: { ...tally, deliveryMs: deliveryMs === null ? null : Number(deliveryMs) },
+      },
+    ]),
+  );
 }
 
 /** Exactly what is stored, told once more: most of what an import repeats, settled without reading records. */
@@ -298,7 +314,7 @@ async function readKnowledge(
       id,
       stored: stored.get(id),
       chainFacts: new Map(),
-      snapshot: snapshots.get(id),
+      snapshot: parsedRecord(snapshots.get(id)),
       unstored: [],
       storedSnapshot: undefined,
       ranges: [],
@@ -317,13 +333,17 @@ async function readKnowledge(
   return [...all.values()];
 }
 
-async function readRecords(client: ClientBase, ids: readonly string[]): Promise<Map<string, Message>> {
+async function readRecords(client: ClientBase, ids: readonly string[]): Promise<Map<string, string>> {
   if (ids.length === 0) return new Map();
   const { rows } = await client.query(
     `select encode(message_id, 'hex') as id, record from message where message_id = any($1)`,
     [ids.map((id) => Buffer.from(id, 'hex'))],
   );
-  return new Map(rows.map((row) => [row.id, JSON.parse(row.record) as Message]));
+  return new Map(rows.map((row) => [row.id, row.record]));
+}
+
+function parsedRecord(record: string | undefined): Message | undefined {
+  return record === undefined ? undefined : (JSON.parse(record) as Message);
 }
 
 function addTold(known: Knowledge, facts: readonly MessageFact[]): void {
@@ -408,6 +428,10 @@ async function write(client: ClientBase, changes: readonly Change[], position: b
   const changed = changes.filter(({ change }) => change !== 'none');
   if (changed.length === 0) return;
 
+  const removedRecords = await readRecords(
+    client,
+    changed.filter(({ change }) => change === 'removed').map(({ known }) => known.id),
+  );
   const outdated = changed
     .filter(({ known }) => known.stored)
     .map(({ known }) => Buffer.from(known.id, 'hex'));
@@ -421,7 +445,7 @@ async function write(client: ClientBase, changes: readonly Change[], position: b
   const historyValues: CopyValue[][] = [];
   changed.forEach((change, index) => {
     const changePosition = (position + BigInt(index) + 1n).toString();
-    historyValues.push(historyRow(change, changePosition, recordedAt));
+    historyValues.push(historyRow(change, changePosition, recordedAt, removedRecords));
     if (!change.message || !change.row) return;
     messageValues.push(messageColumns(change.row, changePosition, change.isSnapshot));
     for (const token of tokenRows(change.message)) {
@@ -443,11 +467,29 @@ async function write(client: ClientBase, changes: readonly Change[], position: b
     tokenValues,
   );
   await copyRows(client, 'history', HISTORY_COLUMNS, historyValues);
+  await updateStatistics(
+    client,
+    changed.map(({ known, row }) => ({ before: known.stored?.tally, after: row && tallyOf(row) })),
+    changed.flatMap(({ message, row }) => (message && row ? [laneDescription(message, row)] : [])),
+  );
   const newPosition = position + BigInt(changed.length);
   await client.query('update store set position = $1', [newPosition.toString()]);
+  await client.query('select pg_notify($1, $2)', [CHANGE_CHANNEL, newPosition.toString()]);
   if (hasOutgrownStatistics(position, newPosition)) {
     await client.query('analyze message, message_token, fact, lane_fact, history');
   }
+}
+
+function tallyOf(row: MessageRow): Tally {
+  return { ...row, day: row.sentAt.slice(0, 10) };
+}
+
+function laneDescription(message: Message, row: MessageRow): LaneDescription {
+  const { onramp, routerAddress, version, sourceNetworkInfo, destNetworkInfo } = message;
+  return {
+    ...row,
+    description: JSON.stringify({ onramp, routerAddress, version, sourceNetworkInfo, destNetworkInfo }),
+  };
 }
 
 /**
@@ -512,6 +554,8 @@ const MESSAGE_COLUMNS = [
   'source_selector',
   'dest_selector',
   'sequence_number',
+  'delivery_ms',
+  'finality',
   'summary_length',
   'status',
   'ready',
@@ -534,6 +578,8 @@ function messageColumns(row: MessageRow, position: string, isSnapshot: boolean):
     row.sourceSelector,
     row.destSelector,
     row.sequenceNumber,
+    row.deliveryMs,
+    row.finality,
     row.summaryLength,
     row.status,
     row.ready,
@@ -556,15 +602,22 @@ const HISTORY_COLUMNS = [
   'change',
   'status',
   'previous_status',
+  'ready',
+  'removed_record',
   'occurred_at',
   'network',
   'block_number',
   'transaction_hash',
 ];
 
-function historyRow({ change, known, message }: Change, position: string, recordedAt: string): CopyValue[] {
+function historyRow(
+  { change, known, message }: Change,
+  position: string,
+  recordedAt: string,
+  removedRecords: ReadonlyMap<string, string>,
+): CopyValue[] {
   const cause = message ? statusCause(message, factsOf(known)) : null;
-  const previous = known.stored?.status ?? null;
+  const previous = known.stored?.tally.status ?? null;
   return [
     position,
     { hex: known.id },
@@ -572,6 +625,8 @@ function historyRow({ change, known, message }: Change, position: string, record
     change,
     message ? statusRank(message.status) : (previous ?? 0),
     previous,
+    message?.readyForManualExecution ?? false,
+    removedRecords.get(known.id) ?? null,
     cause?.at ?? null,
     cause ? storedSelector(cause.network) : null,
     cause?.blockNumber ?? null,

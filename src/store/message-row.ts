@@ -11,6 +11,8 @@ export interface MessageRow {
   readonly sourceSelector: string;
   readonly destSelector: string;
   readonly sequenceNumber: string;
+  readonly deliveryMs: number | null;
+  readonly finality: number;
   readonly summaryLength: number;
   readonly status: number;
   readonly ready: boolean;
@@ -43,6 +45,8 @@ export function messageRow(message: Message): MessageRow {
     sourceSelector: storedSelector(message.sourceNetworkInfo.chainSelector),
     destSelector: storedSelector(message.destNetworkInfo.chainSelector),
     sequenceNumber: message.sequenceNumber,
+    deliveryMs: message.deliveryTime,
+    finality: message.finality,
     summaryLength,
     status: statusRank(message.status),
     ready: message.readyForManualExecution,
@@ -92,4 +96,9 @@ function transactionColumn(text: string, family: ChainFamily): string {
 
 export function recordDigest(json: string): string {
   return hash('sha256', json, 'hex').slice(0, 32);
+}
+
+/** The unsigned selector that a stored bigint stands for. */
+export function selectorOf(stored: string): string {
+  return BigInt.asUintN(64, BigInt(stored)).toString();
 }

@@ -27,7 +27,17 @@ interface SpreadFilter {
 
 /** The statement for one page: rows of a single text column, newest first, one more than the page shows. */
 export function searchSql(query: SearchQuery): Sql {
-  const { filters, limit, after } = query;
+  return matchingSql(query, query.limit + 1);
+}
+
+/** The statement for everything that matches, newest first. */
+export function exportSql(filters: Filters): Sql {
+  return matchingSql({ filters, view: 'full', after: null }, null);
+}
+
+/** `rows` is the most to return; null is all there are. */
+function matchingSql(query: Omit<SearchQuery, 'limit'>, rows: number | null): Sql {
+  const { filters, after } = query;
   const conditions = columnConditions(filters);
   const [driver, ...rest] = spreadFilters(filters);
   conditions.push(...rest.map(({ condition }) => condition));
@@ -42,9 +52,9 @@ export function searchSql(query: SearchQuery): Sql {
       pages.map((page) => sql`(${page})`),
       ' union all ',
     )}) scans
-    order by sent_at desc, message_id desc limit ${limit + 1}) page`;
+    order by sent_at desc, message_id desc limit ${rows}) page`;
 
-  function pageOf(scan: Scan, all: readonly Sql[], { view }: SearchQuery): Sql {
+  function pageOf(scan: Scan, all: readonly Sql[], { view }: Pick<SearchQuery, 'view'>): Sql {
     const body = view === 'summary' ? sql`left(m.record, m.summary_length) || '}'` : sql`m.record`;
     const keyOf = scan.from === 'message_token' ? sql`t` : sql`m`;
     const tables =
@@ -59,10 +69,11 @@ export function searchSql(query: SearchQuery): Sql {
       );
     }
     // A message may have several rows of one token; each would count to the limit.
-    const distinct = scan.from === 'message_token' ? sql`distinct on (t.sent_at, t.message_id)` : sql``;
-    return sql`select ${distinct} ${keyOf}.sent_at, ${keyOf}.message_id, ${body} as body from ${tables}
+    const select =
+      scan.from === 'message_token' ? sql`select distinct on (t.sent_at, t.message_id)` : sql`select`;
+    return sql`${select} ${keyOf}.sent_at, ${keyOf}.message_id, ${body} as body from ${tables}
       where ${joinSql(where, ' and ')}
-      order by ${keyOf}.sent_at desc, ${keyOf}.message_id desc limit ${limit + 1}`;
+      order by ${keyOf}.sent_at desc, ${keyOf}.message_id desc limit ${rows}`;
   }
 }
 

@@ -7,9 +7,31 @@ import pg from 'pg';
 import { encodeCursor } from '../domain/cursor.ts';
 import { OperatorError } from '../domain/errors.ts';
 import type { Fact } from '../domain/facts.ts';
-import type { PageKey, SearchQuery } from '../domain/query.ts';
+import type { Filters, PageKey, SearchQuery } from '../domain/query.ts';
 import { type ApplyReport, applyFacts, type OrphanedBlock } from './apply.ts';
+import { type ChangeListener, listenForChanges } from './change-listener.ts';
 import { openEmbedded } from './embedded.ts';
+import { exportRecords } from './export.ts';
+import {
+  type MessageHistory,
+  type Read,
+  type RecordedChange,
+  readChangesAfter,
+  readMessageHistory,
+} from './history.ts';
+import {
+  type DayCounts,
+  type DeliveryBounds,
+  type DeliverySelection,
+  type LaneEnds,
+  type LaneSelection,
+  type LaneStatistics,
+  type NetworkTotals,
+  readDays,
+  readLanes,
+  readNetworkTotals,
+  readRecentDeliveries,
+} from './lanes.ts';
 import { type MigrationReport, migrate } from './migrate.ts';
 import { searchSql } from './search.ts';
 import { renderSql } from './sql.ts';
@@ -50,6 +72,20 @@ export interface Store {
   findMessagesByPrefix(digits: string, limit: number): Promise<readonly string[]>;
   /** How many messages there are: counted while they are few, estimated by PostgreSQL beyond. */
   countMessages(): Promise<{ readonly count: number; readonly isExact: boolean }>;
+  /** Everything that matches, newest first, from one snapshot, in batches; holds a connection until it ends. */
+  exportRecords(filters: Filters): AsyncGenerator<readonly string[]>;
+  /** What happened to one message; undefined where nothing ever did. */
+  messageHistory(messageId: string): Promise<MessageHistory | undefined>;
+  /** The changes of all messages behind a position, in order. */
+  changesAfter(position: string, limit: number): Promise<readonly RecordedChange[]>;
+  /** The position of the latest change. */
+  latestPosition(): Promise<string>;
+  /** Calls back whenever there may be changes behind the latest position that was read. */
+  onChanges(wake: () => void): ChangeListener;
+  lanes(selection: LaneSelection): Promise<readonly LaneStatistics[]>;
+  days(since: string, lane?: LaneEnds): Promise<readonly DayCounts[]>;
+  recentDeliveries(lane: DeliverySelection, bounds: DeliveryBounds): Promise<readonly number[]>;
+  networkTotals(): Promise<NetworkTotals>;
   apply(facts: readonly Fact[], orphaned?: readonly OrphanedBlock[]): Promise<ApplyReport>;
   /** Throws when the database does not answer. */
   ping(): Promise<void>;
@@ -61,6 +97,7 @@ export interface Store {
 /** One expensive search must not hold a connection for long. */
 const READ_TIMEOUT_MS = 15_000;
 const CONNECT_TIMEOUT_MS = 5_000;
+const EXPORTS_AT_ONCE = 4;
 /** Counting visits every row; beyond so many an estimate has to do. */
 const COUNTED_MESSAGES = 100_000;
 
@@ -81,13 +118,15 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     readers: createPool(connection, connections, `-c timezone=UTC -c statement_timeout=${READ_TIMEOUT_MS}`),
     // Writers queue at the store's row anyway: one at work, one ready to follow.
     writers: createPool(connection, 2, '-c timezone=UTC'),
+    // An export lasts as long as its reader takes; it must not keep searches waiting.
+    exporters: createPool(connection, EXPORTS_AT_ONCE, '-c timezone=UTC'),
   };
   const close = async () => {
-    await Promise.all([pools.readers.end(), pools.writers.end()]);
+    await Promise.all(Object.values(pools).map((pool) => pool.end()));
     await embedded?.leave();
   };
   try {
-    return await createStore(pools, content, close);
+    return await createStore(pools, connection, content, close);
   } catch (error) {
     await close();
     throw 'url' in place ? explainConnectionFailure(error, place.url) : error;
@@ -97,6 +136,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 interface Pools {
   readonly readers: pg.Pool;
   readonly writers: pg.Pool;
+  readonly exporters: pg.Pool;
 }
 
 function createPool(connection: pg.ClientConfig, max: number, options: string): pg.Pool {
@@ -113,7 +153,8 @@ function createPool(connection: pg.ClientConfig, max: number, options: string): 
 }
 
 async function createStore(
-  { readers, writers }: Pools,
+  { readers, writers, exporters }: Pools,
+  connection: pg.ClientConfig,
   content: 'real' | 'simulated' | 'any',
   close: () => Promise<void>,
 ): Promise<Store> {
@@ -129,6 +170,9 @@ async function createStore(
       const result = await client.query({ text, values, rowMode: 'array' });
       return result.rows;
     });
+
+  const readObjects: Read = (text, values) =>
+    withClient(readers, async (client) => (await client.query(text, [...values])).rows);
 
   return {
     simulated,
@@ -173,6 +217,25 @@ async function createStore(
         : { count: Math.max(count, estimated ?? 0), isExact: false };
     },
 
+    async *exportRecords(filters) {
+      const client = await exporters.connect();
+      try {
+        yield* exportRecords(client, filters);
+      } finally {
+        client.release();
+      }
+    },
+
+    messageHistory: (messageId) => readMessageHistory(readObjects, messageId),
+    changesAfter: (position, limit) => readChangesAfter(readObjects, position, limit),
+    latestPosition: async () =>
+      String((await readObjects('select position from store', []))[0]?.position ?? 0),
+    onChanges: (wake) => listenForChanges(connection, wake),
+    lanes: (selection) => readLanes(readObjects, selection),
+    days: (since, lane) => readDays(readObjects, since, lane),
+    recentDeliveries: (lane, bounds) => readRecentDeliveries(readObjects, lane, bounds),
+    networkTotals: () => readNetworkTotals(readObjects),
+
     apply: (facts, orphaned) => withClient(writers, (client) => applyFacts(client, facts, orphaned)),
 
     async ping() {
@@ -184,7 +247,7 @@ async function createStore(
       await withClient(writers, (client) =>
         // One transaction, and the store's row first, as every writer takes it.
         client.query(
-          'update store set position = 0; truncate message, message_token, fact, lane_fact, history',
+          'update store set position = 0; truncate message, message_token, fact, lane_fact, history, lane_total, day_total, lane_delivery, lane_onramp, lane_run',
         ),
       );
     },
@@ -284,8 +347,9 @@ function explainConnectionFailure(error: unknown, url: string): unknown {
 /** Whether an error means that the database is away or overloaded, rather than that we asked for something wrong. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   const { code, message } = (error ?? {}) as { code?: string; message?: string };
-  // 08: connection exceptions, 53: insufficient resources, 57: operator intervention (shutdown, time-out).
-  if (code !== undefined && /^(08|53|57)...$/.test(code)) return true;
+  // 08: connection exceptions, 53: insufficient resources, 57: operator intervention (shutdown, time-out);
+  // 3D000 and 55000: the database is gone, or lets nobody in.
+  if (code !== undefined && /^((08|53|57)...|3D000|55000)$/.test(code)) return true;
   if (code !== undefined && /^E(CONN|PIPE|NOENT|NOTFOUND|HOST|NET|TIMEDOUT|AI_)/.test(code)) return true;
   return /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|Cannot use a pool after/i.test(
     message ?? '',

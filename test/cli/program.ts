@@ -60,7 +60,8 @@ export interface Setting {
   readonly env?: Readonly<Record<string, string>>;
   /** A fresh folder unless given. */
   readonly cwd?: string;
-  readonly input?: string | Buffer;
+  /** What standard input gives; null keeps it open and silent. Without it, it is empty. */
+  readonly input?: string | Buffer | null;
 }
 
 export interface Outcome {
@@ -103,7 +104,7 @@ export async function lanescan(args: readonly string[], { env, input = '' }: Set
   const stand = Object.assign(new EventEmitter(), {
     argv: ['node', 'lanescan', ...args],
     env: env ?? {},
-    stdin: Readable.from([Buffer.from(input)]),
+    stdin: Readable.from([Buffer.from(input ?? '')]),
     stdout: collector('stdout'),
     stderr: collector('stderr'),
   });
@@ -117,7 +118,7 @@ export function runProgram(args: readonly string[], setting: Setting = {}): Prom
 }
 
 export interface Running {
-  readonly child: ChildProcess & { readonly pid: number };
+  readonly child: ChildProcess & { readonly pid: number; readonly stdin: Writable };
   readonly outcome: Promise<Outcome>;
   /** Resolves when standard error matches. */
   untilSaid(pattern: RegExp): Promise<RegExpExecArray>;
@@ -136,8 +137,7 @@ export function start(args: readonly string[], setting: Setting = {}): Running {
     });
   }
   child.stdin.on('error', () => undefined);
-  if (setting.input !== undefined) child.stdin.end(setting.input);
-  else child.stdin.end();
+  if (setting.input !== null) child.stdin.end(setting.input);
   return {
     child: child as Running['child'],
     outcome: once(child, 'close').then(([code]) => ({ code, ...said })),

@@ -129,7 +129,7 @@ describe('a cursor that was not given out is refused with 400 INVALID_CURSOR', (
 
   test('an empty one is refused too', async () => {
     const { error, details } = (await server.ask('/v2/messages?cursor=')).json();
-    expect(['INVALID_CURSOR', 'INVALID_PARAMETERS']).toContain(error);
+    expect(error).toBe('INVALID_PARAMETERS');
     expect(details).toEqual([{ parameter: 'cursor', problem: expect.stringContaining('empty') }]);
   });
 

@@ -180,8 +180,8 @@ const requestCases: readonly RequestCase[] = [
   { path: '/v2/messages', headers: { accept: 'image/*' }, status: 406, code: 'NOT_ACCEPTABLE' },
   { path: '/v2/messages', headers: { accept: 'application/json;q=0' }, status: 406, code: 'NOT_ACCEPTABLE' },
   { path: '/docs', headers: { accept: 'application/json' }, status: 406, code: 'NOT_ACCEPTABLE' },
-  { path: `/v2/messages?q=${'x'.repeat(20_000)}`, status: 414, code: 'URI_TOO_LONG', contains: '16000' },
-  { path: `/${'x'.repeat(20_000)}`, status: 414, code: 'URI_TOO_LONG' },
+  { path: `/v2/messages?q=${'x'.repeat(40_000)}`, status: 414, code: 'URI_TOO_LONG', contains: '32000' },
+  { path: `/${'x'.repeat(40_000)}`, status: 414, code: 'URI_TOO_LONG' },
   { path: `/v2/messages?q=${'x'.repeat(100_000)}`, status: 414, code: 'URI_TOO_LONG' },
   { path: '/v2/messages', headers: { 'X-Long': 'x'.repeat(100_000) }, status: 414, code: 'URI_TOO_LONG' },
 ];

@@ -6,8 +6,8 @@ import { expect, onTestFinished } from 'vitest';
 import { createServer } from '../../src/api/server.ts';
 import type { ErrorCode } from '../../src/domain/errors.ts';
 import type { Message } from '../../src/domain/message.ts';
-import type { Store, StoreOptions } from '../../src/store/store.ts';
-import { openTestStore } from '../database.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import { createTestDatabase, openTestStore } from '../database.ts';
 import { makeSnapshot } from '../fixtures.ts';
 
 export const TEST_VERSION = '9.9.9-test';
@@ -53,13 +53,22 @@ export interface SearchBody {
   };
 }
 
-export async function startServer(
-  messages: readonly Message[] = [],
-  options: Partial<StoreOptions> = {},
-): Promise<RunningServer> {
-  const store = await openTestStore(options);
+export async function startServer(messages: readonly Message[] = []): Promise<RunningServer> {
+  const store = await openTestStore();
   await store.apply(messages.map(makeSnapshot));
   return serveStore(store);
+}
+
+/** The same over a store that was made for simulated data: the template of the others is a real one. */
+export async function startSimulatedServer(messages: readonly Message[]): Promise<RunningServer> {
+  const database = await createTestDatabase({ empty: true });
+  const store = await openStore({ place: { url: database.url }, content: 'simulated' });
+  await store.apply(messages.map(makeSnapshot));
+  const close = async () => {
+    await store.close();
+    await database.drop();
+  };
+  return serveStore({ ...store, url: database.url, close });
 }
 
 export async function serveStore(store: Store & { readonly url: string }): Promise<RunningServer> {

@@ -8,7 +8,7 @@ import { type Message, summaryKeys, wireRecord } from '../../src/domain/message.
 import { parseSearch } from '../../src/domain/search-parameters.ts';
 import type { OrphanedBlock } from '../../src/store/apply.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { openTestStore } from '../database.ts';
+import { dataTables, emptyTables, openTestStore } from '../database.ts';
 import {
   chainFactsAbout,
   digits,
@@ -48,10 +48,9 @@ const statusOf = async (message: Message) => {
 };
 const rowsOf = async (table: string): Promise<string[]> =>
   (await client.query(`select t::text as row from ${table} t order by 1`)).rows.map(({ row }) => row);
-const tables = ['message', 'message_token', 'fact', 'lane_fact', 'history', 'store'] as const;
 async function everything(): Promise<Record<string, string[]>> {
   const rows: Record<string, string[]> = {};
-  for (const table of tables) rows[table] = await rowsOf(table);
+  for (const table of await dataTables(client)) rows[table] = await rowsOf(table);
   return rows;
 }
 const nothing = { created: 0, updated: 0, removed: 0, unchanged: 0 };
@@ -525,7 +524,7 @@ describe('records', () => {
           const messages = names.map((name, number) =>
             makeMessage({ number: 1000 + number, sourceNetworkInfo: { ...sepolia, name } }),
           );
-          await client.query('truncate message, message_token, fact, history');
+          await emptyTables(client);
           await store.apply(messages.map(makeSnapshot));
           for (const message of messages) expect(await stored(message)).toBe(wireRecord(message).json);
         },
@@ -634,8 +633,7 @@ describe('facts in any order, in any batches, from three writers at once', () =>
     try {
       await fc.assert(
         fc.asyncProperty(batches, async ({ facts, order, sizes, orphanedBlocks }) => {
-          await client.query('truncate message, message_token, fact, lane_fact, history');
-          await client.query('update store set position = 0');
+          await emptyTables(client);
           const queue = [...order];
           let turn = 0;
           await Promise.all(

@@ -182,21 +182,37 @@ describe('a DATABASE_URL', () => {
 });
 
 describe('a database that goes away', () => {
-  /** A search that waits for a lock, and what its backend may be told meanwhile. */
-  async function searchInTrouble(trouble: 'pg_terminate_backend' | 'pg_cancel_backend'): Promise<unknown> {
+  /** Waits until the attempt waits for a lock, and tells its backend to stop. */
+  async function interrupt(
+    attempt: Promise<unknown>,
+    url: string,
+    how: 'pg_terminate_backend' | 'pg_cancel_backend',
+  ): Promise<void> {
+    let isOver = false;
+    void attempt.finally(() => {
+      isOver = true;
+    });
+    const client = await connect(url);
+    const waiting = `select ${how}(pid) from pg_stat_activity
+                     where datname = current_database() and wait_event_type = 'Lock'`;
+    while (!isOver && (await client.query(waiting)).rowCount === 0) await delay(10);
+  }
+
+  const failureOf = (attempt: Promise<unknown>): Promise<unknown> =>
+    attempt.then(
+      () => new Error('It succeeded'),
+      (error: unknown) => error,
+    );
+
+  async function failedSearch(how: 'pg_terminate_backend' | 'pg_cancel_backend'): Promise<unknown> {
     const url = await emptyDatabase();
     const store = await open(url);
     await store.apply([makeSnapshot(makeMessage())]);
     const client = await connect(url);
     await client.query('begin; lock table message in access exclusive mode');
-    const failed = store.search(everything).then(
-      () => new Error('It was answered'),
-      (error: unknown) => error,
-    );
-    const waiting = `select ${trouble}(pid) from pg_stat_activity
-                     where datname = current_database() and wait_event_type = 'Lock'`;
-    while ((await client.query(waiting)).rowCount === 0) await delay(10);
-    const error = await failed;
+    const failure = failureOf(store.search(everything));
+    await interrupt(failure, url, how);
+    const error = await failure;
     await client.query('rollback');
     // The store gets over it by itself.
     expect((await store.search(everything)).records.length).toBe(1);
@@ -205,8 +221,8 @@ describe('a database that goes away', () => {
   }
 
   it('in the middle of a search is unavailable, and then available again', async () => {
-    expect(isDatabaseUnavailable(await searchInTrouble('pg_terminate_backend'))).toBe(true);
-    expect(isDatabaseUnavailable(await searchInTrouble('pg_cancel_backend'))).toBe(true);
+    expect(isDatabaseUnavailable(await failedSearch('pg_terminate_backend'))).toBe(true);
+    expect(isDatabaseUnavailable(await failedSearch('pg_cancel_backend'))).toBe(true);
   });
 
   it('with all idle connections is asked again over new ones', async () => {
@@ -228,13 +244,8 @@ describe('a database that goes away', () => {
     const store = await open(url);
     const client = await connect(url);
     await client.query('begin; lock table history in access exclusive mode');
-    const failed = store.apply([makeSnapshot(makeMessage())]).then(
-      () => new Error('It was written'),
-      (error: unknown) => error,
-    );
-    const waiting = `select pg_terminate_backend(pid) from pg_stat_activity
-                     where datname = current_database() and wait_event_type = 'Lock'`;
-    while ((await client.query(waiting)).rowCount === 0) await delay(10);
+    const failed = failureOf(store.apply([makeSnapshot(makeMessage())]));
+    await interrupt(failed, url, 'pg_terminate_backend');
     expect(isDatabaseUnavailable(await failed)).toBe(true);
     await client.query('rollback');
     expect((await store.search(everything)).records).toEqual([]);

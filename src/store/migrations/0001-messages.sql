@@ -27,6 +27,9 @@ create table message (
   source_selector bigint not null,
   dest_selector bigint not null,
   sequence_number numeric(20) not null,
+  -- Milliseconds from send to execution; null until executed.
+  delivery_ms bigint,
+  finality bigint not null,
   summary_length integer not null,
   status smallint not null,
   ready boolean not null,
@@ -54,6 +57,8 @@ create index message_dest on message (dest_selector, sent_at desc, message_id de
 create index message_lane on message (source_selector, dest_selector, sent_at desc, message_id desc);
 create index message_status on message (status, sent_at desc, message_id desc);
 create index message_ready on message (sent_at desc, message_id desc) where ready;
+-- Status 0 to 5: sent, and neither failed nor succeeded yet.
+create index message_in_flight on message (source_selector, dest_selector, sent_at) where status < 6;
 create index message_send_transaction on message (send_transaction, sent_at desc, message_id desc);
 create index message_receipt_transaction on message (receipt_transaction, sent_at desc, message_id desc)
   where receipt_transaction is not null;
@@ -107,6 +112,9 @@ create table history (
   change text not null check (change in ('created', 'updated', 'removed')),
   status smallint not null,
   previous_status smallint,
+  ready boolean not null,
+  -- The record as it was, for a message that was removed: nothing else remembers it.
+  removed_record text,
   -- Where and when a chain said what the status rests on; null where nobody told.
   occurred_at timestamptz,
   network bigint,
@@ -115,3 +123,55 @@ create table history (
   primary key (message_id, position)
 );
 create index history_position on history (position);
+
+-- Statistics, kept by every write so that nobody has to count at request time. All of them are small.
+
+create table lane_total (
+  source_selector bigint not null,
+  dest_selector bigint not null,
+  status smallint not null,
+  ready boolean not null,
+  messages bigint not null,
+  primary key (source_selector, dest_selector, status, ready)
+);
+
+-- By the day (UTC) on which messages were sent.
+create table day_total (
+  day date not null,
+  source_selector bigint not null,
+  dest_selector bigint not null,
+  status smallint not null,
+  messages bigint not null,
+  primary key (day, source_selector, dest_selector, status)
+);
+
+-- How long successful deliveries took: a histogram with buckets that grow by 5 per cent.
+create table lane_delivery (
+  source_selector bigint not null,
+  dest_selector bigint not null,
+  day date not null,
+  bucket smallint not null,
+  messages bigint not null,
+  primary key (source_selector, dest_selector, day, bucket)
+);
+
+-- What the newest message of each on-ramp says about its lane.
+create table lane_onramp (
+  source_selector bigint not null,
+  dest_selector bigint not null,
+  onramp bytea not null,
+  last_sent_at timestamptz not null,
+  -- JSON: onramp, routerAddress, version, sourceNetworkInfo and destNetworkInfo as in the record.
+  description text not null,
+  primary key (source_selector, dest_selector, onramp)
+);
+
+-- Runs of sequence numbers that are present, both ends included; what lies between two of them is missing.
+create table lane_run (
+  source_selector bigint not null,
+  dest_selector bigint not null,
+  onramp bytea not null,
+  from_sequence numeric(20) not null,
+  to_sequence numeric(20) not null,
+  primary key (source_selector, dest_selector, onramp, from_sequence)
+);

@@ -1,0 +1,31 @@
+/**
+ * Delivery times as a histogram: exact enough for percentiles (5 per cent), small enough to keep for every lane
+ * and day, and two of them add up.
+ */
+
+const GROWTH = 1.05;
+
+/** Counts by bucket. */
+export type DeliveryHistogram = ReadonlyMap<number, number>;
+
+export function deliveryBucket(milliseconds: number): number {
+  return milliseconds < 1 ? 0 : Math.floor(Math.log(milliseconds) / Math.log(GROWTH)) + 1;
+}
+
+/** The middle of a bucket, in milliseconds. */
+export function bucketMilliseconds(bucket: number): number {
+  return bucket === 0 ? 0 : Math.round(GROWTH ** (bucket - 0.5));
+}
+
+/** The time within which this share (0 to 1) was delivered, in milliseconds; null where nothing was. */
+export function percentile(histogram: DeliveryHistogram, share: number): number | null {
+  const total = [...histogram.values()].reduce((sum, count) => sum + count, 0);
+  if (total === 0) return null;
+  let seen = 0;
+  const buckets = [...histogram].sort(([a], [b]) => a - b);
+  for (const [bucket, count] of buckets) {
+    seen += count;
+    if (seen >= total * share) return bucketMilliseconds(bucket);
+  }
+  return bucketMilliseconds(buckets.at(-1)?.[0] ?? 0);
+}

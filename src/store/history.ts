@@ -1,0 +1,117 @@
+/** Reading what happened: to one message, and to all of them in order. */
+import type { Fact, RangeFact } from '../domain/facts.ts';
+import { type Status, statuses } from '../domain/lifecycle.ts';
+import type { Message } from '../domain/message.ts';
+import { addressColumn, selectorOf, storedSelector } from './message-row.ts';
+
+/** Runs one statement and returns its rows as objects. */
+export type Read = (text: string, values: readonly unknown[]) => Promise<Record<string, unknown>[]>;
+
+/** One change of one message, as the history keeps it. */
+export interface HistoryEntry {
+  /** Gapless over the whole store, and in the order in which changes became visible. */
+  readonly position: string;
+  readonly messageId: string;
+  readonly change: 'created' | 'updated' | 'removed';
+  readonly status: Status;
+  readonly previousStatus: Status | null;
+  readonly readyForManualExecution: boolean;
+  /** When Lanescan learned of it. */
+  readonly recordedAt: string;
+  /** When and where a chain said what the status rests on; null where nobody told. */
+  readonly occurredAt: string | null;
+  readonly network: string | null;
+  readonly blockNumber: number | null;
+  readonly transactionHash: string | null;
+}
+
+/** A change with the record as it is now, or as it was before it was removed. */
+export interface RecordedChange extends HistoryEntry {
+  readonly record: string;
+}
+
+export interface MessageHistory {
+  /** Null where the message was removed, or where nobody has told of its sending yet. */
+  readonly record: string | null;
+  readonly facts: readonly Fact[];
+  readonly entries: readonly HistoryEntry[];
+}
+
+const ENTRY_COLUMNS = `h.position, encode(h.message_id, 'hex') as id, h.change, h.status, h.previous_status, h.ready,
+  h.recorded_at, h.occurred_at, h.network, h.block_number, h.transaction_hash`;
+
+/** Undefined for a message that nothing was ever heard of. */
+export async function readMessageHistory(read: Read, messageId: string): Promise<MessageHistory | undefined> {
+  const id = Buffer.from(messageId, 'hex');
+  const entries = await read(
+    `select ${ENTRY_COLUMNS} from history h where h.message_id = $1 order by h.position`,
+    [id],
+  );
+  if (entries.length === 0) return undefined;
+  const messages = await read('select record, is_snapshot from message where message_id = $1', [id]);
+  const facts = await read('select body from fact where message_id = $1', [id]);
+  const record = (messages[0]?.record as string | undefined) ?? null;
+  const own = facts.map(({ body }) => JSON.parse(body as string) as Fact);
+  if (record === null) return { record, facts: own, entries: entries.map(entryOf) };
+
+  const message = JSON.parse(record) as Message;
+  if (messages[0]?.is_snapshot) own.push({ kind: 'Snapshot', message });
+  const ranges = await coveringRanges(read, message);
+  return { record, facts: [...own, ...ranges], entries: entries.map(entryOf) };
+}
+
+async function coveringRanges(read: Read, message: Message): Promise<RangeFact[]> {
+  const { sourceNetworkInfo, destNetworkInfo, onramp, sequenceNumber } = message;
+  const rows = await read(
+    `select body from lane_fact
+     where source_selector = $1 and dest_selector = $2 and onramp = $3
+       and to_sequence >= $4::numeric and to_sequence < $4::numeric + 256 and from_sequence <= $4::numeric`,
+    [
+      storedSelector(sourceNetworkInfo.chainSelector),
+      storedSelector(destNetworkInfo.chainSelector),
+      Buffer.from(addressColumn(onramp, sourceNetworkInfo.chainFamily), 'hex'),
+      sequenceNumber,
+    ],
+  );
+  return rows.map(({ body }) => JSON.parse(body as string) as RangeFact);
+}
+
+/** The changes behind a position, in order, at most `limit`. */
+export async function readChangesAfter(
+  read: Read,
+  position: string,
+  limit: number,
+): Promise<readonly RecordedChange[]> {
+  const rows = await read(
+    `select ${ENTRY_COLUMNS}, coalesce(m.record, h.removed_record, r.removed_record) as record
+     from history h
+     left join message m on m.message_id = h.message_id
+     left join lateral (
+       select removed_record from history
+       where m.message_id is null and message_id = h.message_id and removed_record is not null
+       order by position desc limit 1) r on true
+     where h.position > $1 order by h.position limit $2`,
+    [position, limit],
+  );
+  return rows.map((row) => ({ ...entryOf(row), record: row.record as string }));
+}
+
+function entryOf(row: Record<string, unknown>): HistoryEntry {
+  return {
+    position: String(row.position),
+    messageId: `0x${row.id}`,
+    change: row.change as HistoryEntry['change'],
+    status: statusAt(row.status as number),
+    previousStatus: row.previous_status === null ? null : statusAt(row.previous_status as number),
+    readyForManualExecution: row.ready as boolean,
+    recordedAt: (row.recorded_at as Date).toISOString(),
+    occurredAt: (row.occurred_at as Date | null)?.toISOString() ?? null,
+    network: row.network === null ? null : selectorOf(row.network as string),
+    blockNumber: row.block_number === null ? null : Number(row.block_number),
+    transactionHash: row.transaction_hash as string | null,
+  };
+}
+
+function statusAt(rank: number): Status {
+  return statuses[rank] ?? 'SENT';
+}

@@ -1,0 +1,341 @@
+/** `lanescan import`: what gets in, what is turned away, and what survives an interruption at any moment. */
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { constants, gunzipSync, gzipSync } from 'node:zlib';
+import pg from 'pg';
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { createProgress } from '../../src/cli/progress.ts';
+import type { Message } from '../../src/domain/message.ts';
+import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { digits, makeMessage } from '../fixtures.ts';
+import {
+  buildProgram,
+  freshFolder,
+  hasTerminal,
+  lanescan,
+  onTerminal,
+  shell,
+  start,
+  withoutColours,
+} from './program.ts';
+
+let database: TestDatabase;
+let client: pg.Client;
+let folder: string;
+
+beforeAll(buildProgram);
+beforeEach(async () => {
+  database = await createTestDatabase();
+  client = await connect(database);
+  folder = freshFolder();
+});
+afterEach(async () => {
+  await client.end();
+  await database.drop();
+});
+
+async function connect({ url }: TestDatabase): Promise<pg.Client> {
+  const connected = new pg.Client({ connectionString: url });
+  await connected.connect();
+  return connected;
+}
+
+const env = () => ({ DATABASE_URL: database.url });
+const ndjson = (messages: readonly Message[]) =>
+  messages.map((message) => `${JSON.stringify(message)}\n`).join('');
+const messagesFrom = (first: number, count: number, overrides: Partial<Message> = {}) =>
+  Array.from({ length: count }, (_, i) => makeMessage({ number: first + i, ...overrides }));
+
+function file(name: string, content: string | Buffer): string {
+  const at = path.join(folder, name);
+  writeFileSync(at, content);
+  return at;
+}
+
+/** Rejects go where the test can find them. */
+const importing = (...args: readonly string[]) =>
+  lanescan(['import', '--rejects', path.join(folder, 'rejects.ndjson'), ...args], { env: env() });
+
+function rejects(): {
+  file: string;
+  line: number;
+  problems: { path: string; problem: string }[];
+  text: string | null;
+}[] {
+  const lines = readFileSync(path.join(folder, 'rejects.ndjson'), 'utf8').trimEnd().split('\n');
+  return lines.map((line) => JSON.parse(line));
+}
+
+async function messageCount(): Promise<number> {
+  return Number((await client.query('select count(*) from message')).rows[0].count);
+}
+
+/** Everything that an import leaves behind, but for the time at which it did. */
+async function digestOf(connected: pg.Client): Promise<{ messages: string; history: string }> {
+  const { rows } = await connected.query(`select
+    (select md5(string_agg(md5(m::text), '' order by message_id)) from message m) messages,
+    (select md5(string_agg(md5((to_jsonb(h) - 'recorded_at')::text), '' order by message_id, position)) from history h) history`);
+  return rows[0];
+}
+
+describe('what gets in', () => {
+  test('plain files, gzip and standard input, each with its counts', async () => {
+    const plain = file('plain.ndjson', ndjson(messagesFrom(1, 3)));
+    const packed = file(
+      'packed.ndjson.gz',
+      Buffer.concat([messagesFrom(3, 2), messagesFrom(5, 2)].map((part) => gzipSync(ndjson(part)))),
+    );
+    const first = await importing(plain, packed);
+    expect(first.stdout).toBe(
+      `${plain}: 3 new, 0 updated, 0 unchanged, 0 rejected\n${packed}: 3 new, 0 updated, 1 unchanged, 0 rejected\n`,
+    );
+    expect(first.code).toBe(0);
+    const input = `${ndjson(messagesFrom(6, 1, { status: 'COMMITTED' }))}${ndjson(messagesFrom(7, 1))}${ndjson(messagesFrom(7, 1))}`;
+    const piped = await lanescan(['import', '-'], { env: env(), input });
+    expect(piped.stdout).toBe('stdin: 1 new, 1 updated, 1 unchanged, 0 rejected\n');
+    const zipped = shell(`cat ${packed} | lanescan import -`, { env: env() });
+    expect(zipped.stdout).toBe('stdin: 0 new, 0 updated, 4 unchanged, 0 rejected\n');
+    expect(await messageCount()).toBe(7);
+  });
+
+  test('the same file twice changes nothing, history included', async () => {
+    const records = file('records.ndjson', ndjson(messagesFrom(1, 50, { status: 'SUCCESS' })));
+    await importing(records);
+    const before = await digestOf(client);
+    const again = await importing(records);
+    expect(again.stdout).toContain('0 new, 0 updated, 50 unchanged');
+    expect(await digestOf(client)).toEqual(before);
+    expect((await client.query('select count(*) from history')).rows[0].count).toBe('50');
+  });
+
+  test.each(['older first', 'newer first'])(
+    'an older state never takes back a later one: %s',
+    async (order) => {
+      const older = file(
+        'older.ndjson',
+        ndjson(messagesFrom(1, 5, { status: 'COMMITTED', readyForManualExecution: false })),
+      );
+      const newer = file('newer.ndjson', ndjson(messagesFrom(1, 5, { status: 'SUCCESS' })));
+      await importing(...(order === 'older first' ? [older, newer] : [newer, older]));
+      const { rows } = await client.query('select record from message order by message_id');
+      const expected = messagesFrom(1, 5, { status: 'SUCCESS' }).sort((a, b) =>
+        a.messageId < b.messageId ? -1 : 1,
+      );
+      expect(rows.map(({ record }) => JSON.parse(record))).toEqual(expected);
+    },
+  );
+
+  test('carriage returns, a byte order mark, empty lines and a missing last newline do not matter', async () => {
+    const lines = messagesFrom(1, 3).map((message) => JSON.stringify(message));
+    const records = file('odd.ndjson', `\ufeff${lines[0]}\r\n\r\n  \n\n${lines[1]}\r\n${lines[2]}`);
+    const { stdout, code } = await importing(records);
+    expect(stdout).toContain('3 new, 0 updated, 0 unchanged, 0 rejected');
+    expect(code).toBe(0);
+  });
+
+  test('members that a record does not have are left out and told, harmlessly', async () => {
+    const [message] = messagesFrom(1, 1);
+    const records = file('rich.ndjson', `${JSON.stringify({ ...message, 'extra\u001b[2J': 1 })}\n`);
+    const { stdout } = await importing(records);
+    expect(stdout).toContain('left out: $.extra\\u{1b}[2J (1 times)');
+  });
+});
+
+describe('what is turned away', () => {
+  test('bad lines go to the rejects file with their number and every reason; all good ones are in', async () => {
+    const [first, second, third] = messagesFrom(1, 3).map((message) => JSON.stringify(message));
+    const wrong = JSON.stringify({
+      ...makeMessage({ number: 9 }),
+      sender: 'nobody',
+      sequenceNumber: -1,
+      status: 'LOST',
+    });
+    const records = file(
+      'mixed.ndjson',
+      Buffer.concat([
+        Buffer.from(`${first}\n{"broken\n`),
+        Buffer.from([0x22, 0xff, 0xfe, 0x22, 0x0a]),
+        Buffer.from(`${second}\n${wrong}\n`),
+        Buffer.alloc(16 * 1024 * 1024 + 1, 'x'),
+        Buffer.from(`\n[]\n${third}`),
+      ]),
+    );
+    const { code, stdout } = await importing(records);
+    expect(stdout).toContain(
+      '3 new, 0 updated, 0 unchanged, 5 rejected\n  rejected lines with their reasons: ',
+    );
+    expect(code).toBe(3);
+    expect(await messageCount()).toBe(3);
+    const turnedAway = rejects();
+    expect(turnedAway.map(({ line }) => line)).toEqual([2, 3, 5, 6, 7]);
+    expect(turnedAway[0]).toMatchObject({ file: records, text: '{"broken' });
+    expect(turnedAway[0]?.problems[0]?.problem).toMatch(/^is not valid JSON/);
+    expect(turnedAway[1]).toMatchObject({
+      text: null,
+      problems: [{ path: '$', problem: 'is not valid UTF-8' }],
+    });
+    expect(turnedAway[2]?.problems.map((problem) => problem.path)).toEqual([
+      '$.sender',
+      '$.status',
+      '$.sequenceNumber',
+    ]);
+    expect(turnedAway[3]).toMatchObject({ text: null });
+    expect(turnedAway[3]?.problems[0]?.problem).toMatch(/^is 16777217 bytes long/);
+    expect(turnedAway[4]?.problems[0]?.problem).toMatch(/must be an object/);
+  });
+
+  test('several files share a rejects file without overwriting each other', async () => {
+    const { code } = await importing(file('a.ndjson', 'a\n'), file('b.ndjson', '\nb\n'));
+    expect(rejects().map(({ file: name, line }) => [path.basename(name), line])).toEqual([
+      ['a.ndjson', 1],
+      ['b.ndjson', 2],
+    ]);
+    expect(code).toBe(3);
+  });
+
+  test('a rejects file that cannot be written is told', async () => {
+    const bad = file('bad.ndjson', 'bad\n'.repeat(10));
+    for (const place of ['/nowhere/rejects', folder]) {
+      const { code, stderr } = await lanescan(['import', '--rejects', place, bad], { env: env() });
+      expect(stderr).toMatch(
+        /^lanescan: Cannot write the rejected lines of .*Choose another place with --rejects\.\n$/,
+      );
+      expect(code).toBe(1);
+    }
+  });
+
+  test('truncated gzip says so and keeps everything that came before', async () => {
+    const whole = gzipSync(Array.from({ length: 3000 }, (_, i) => recordLine(i)).join(''));
+    const cut = whole.subarray(0, Math.floor(whole.length * 0.7));
+    const readable =
+      gunzipSync(cut, { finishFlush: constants.Z_SYNC_FLUSH }).toString().split('\n').length - 1;
+    const { code, stderr } = await importing(file('cut.ndjson.gz', cut));
+    expect(stderr).toMatch(
+      /cut\.ndjson\.gz is damaged gzip .* Everything before the damage has been imported/,
+    );
+    expect(code).toBe(1);
+    expect(readable).toBeGreaterThan(1000);
+    expect(await messageCount()).toBe(readable);
+  });
+
+  test('a file that is missing or a folder is found before anything is read', async () => {
+    const good = file('good.ndjson', ndjson(messagesFrom(1, 1)));
+    for (const bad of [path.join(folder, 'missing.ndjson'), folder]) {
+      const { code, stdout, stderr } = await importing(good, bad);
+      expect(stderr).toMatch(/^lanescan: Cannot read .*Check the path\.\n$/);
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    }
+    expect(await messageCount()).toBe(0);
+    expect(existsSync(path.join(folder, 'rejects.ndjson'))).toBe(false);
+  });
+});
+
+const template = JSON.stringify(makeMessage({ status: 'SUCCESS', data: '0x' }));
+const { messageId: templateId } = makeMessage();
+
+/** One of as many records as a test likes, quickly made. */
+function recordLine(number: number, data = '0x'): string {
+  const sentAt = new Date(Date.UTC(2026, 0, 1) + number * 1000).toISOString();
+  return `${template
+    .replace(templateId, `0x${digits('line', number)}`)
+    .replace(/"sendTimestamp":"[^"]*"/, `"sendTimestamp":"${sentAt}"`)
+    .replace('"sequenceNumber":"1"', `"sequenceNumber":"${number}"`)
+    .replace('"data":"0x"', `"data":"${data}"`)}\n`;
+}
+
+describe('interruptions', () => {
+  test('killed at random moments and interrupted, an import run again ends as if nothing had happened', async () => {
+    const RECORDS = 50_000;
+    const records = file('many.ndjson', Array.from({ length: RECORDS }, (_, i) => recordLine(i)).join(''));
+    const undisturbed = await createTestDatabase();
+    const reference = start(['import', records], { env: { DATABASE_URL: undisturbed.url } });
+
+    for (const [round, signal] of (['SIGKILL', 'SIGINT', 'SIGKILL'] as const).entries()) {
+      const running = start(['import', records], { env: env() });
+      while ((await messageCount()) < 1_000 + round * 4_000) await delay(30);
+      await delay(Math.random() * 300);
+      running.child.kill(signal);
+      const { code, stdout } = await running.outcome;
+      expect(code).toBe(signal === 'SIGINT' ? 130 : null);
+      if (signal === 'SIGINT') expect(stdout).toContain('interrupted; import the same file again to go on');
+      expect(await messageCount()).toBeLessThan(RECORDS);
+    }
+    const last = await start(['import', records], { env: env() }).outcome;
+    expect(last.stdout).toMatch(/many\.ndjson: [\d,]+ new, 0 updated, [\d,]+ unchanged, 0 rejected/);
+    expect(last.code).toBe(0);
+
+    expect((await reference.outcome).stdout).toContain('50,000 new');
+    const other = await connect(undisturbed);
+    expect(await digestOf(client)).toEqual(await digestOf(other));
+    await other.end();
+    await undisturbed.drop();
+  }, 120_000);
+
+  test('Ctrl-C ends an import from a pipe that says nothing', async () => {
+    const running = start(['import', '-'], { env: env(), input: null });
+    running.child.stdin.write(recordLine(1));
+    const isOpen = `select from pg_stat_activity where datname = current_database() and application_name = 'lanescan'`;
+    while ((await client.query(isOpen)).rowCount === 0) await delay(20);
+    await delay(1_000);
+    running.child.kill('SIGINT');
+    const { code, stdout } = await running.outcome;
+    expect(stdout).toMatch(/^stdin: 1 new.*\n {2}interrupted/);
+    expect(code).toBe(130);
+  });
+
+  test('300,000 lines through a pipe stay below 400 MB', async () => {
+    const running = start(['import', '-'], { env: env(), input: null });
+    const { stdin, pid } = running.child;
+    let peak = 0;
+    const measure = () => {
+      const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+      peak = Math.max(peak, Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0));
+    };
+    const fat = `0x${'ab'.repeat(5_000)}`;
+    const records = Array.from({ length: 100 }, (_, i) => recordLine(i, fat));
+    // One record to fourteen lines that are none, a thousand lines at a time.
+    const chunk = (n: number) =>
+      Array.from({ length: 1_000 }, (_, i) => (i % 15 === 0 ? records[(n + i) % 100] : '[]\n')).join('');
+    for (let n = 0; n < 300; n++) {
+      if (!stdin.write(chunk(n))) await once(stdin, 'drain');
+      if (n % 10 === 0) measure();
+    }
+    measure();
+    stdin.end();
+    const { code, stdout } = await running.outcome;
+    expect(stdout).toMatch(/^stdin: 100 new, 0 updated, 20,000 unchanged, 279,900 rejected\n/);
+    expect(code).toBe(3);
+    expect(peak).toBeGreaterThan(30_000);
+    expect(peak).toBeLessThan(400_000);
+  });
+});
+
+describe('progress', () => {
+  test('elsewhere than on a terminal it is a line every five seconds', () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const lines: string[] = [];
+    const progress = createProgress({ write: (text) => lines.push(text) > 0 }, 'Importing x', 2_000_000);
+    for (let second = 0; second < 11; second++) {
+      vi.advanceTimersByTime(1_000);
+      progress.advance(100_000);
+      progress.note(`${second} records`);
+    }
+    progress.end();
+    vi.useRealTimers();
+    expect(lines).toEqual([
+      'Importing x: 25% · 3 records · 0.1 MB/s\n',
+      'Importing x: 50% · 8 records · 0.1 MB/s\n',
+    ]);
+  });
+
+  test.runIf(hasTerminal)('on a terminal it is a bar, gone at the end', () => {
+    const records = file('bar.ndjson', Array.from({ length: 5_000 }, (_, i) => recordLine(i)).join(''));
+    const { lines } = onTerminal(100, `lanescan import ${records}`, { env: env() });
+    const text = withoutColours(lines.join('\n'));
+    expect(text).toMatch(/Importing \S+ █*░* \d+% · /);
+    const last = text.slice(text.lastIndexOf('\u001b[K') + 3);
+    expect(last).toBe(`${records}: 5,000 new, 0 updated, 0 unchanged, 0 rejected`);
+  });
+});
