@@ -30,10 +30,10 @@ export function documentationRoutes(document: () => OpenApiDocument): readonly R
       description: 'The same description as a page for people.',
       success: { description: 'The page.' },
       errors: [],
-      handle({ query }, { simulated }) {
+      handle({ query }, { store }) {
         refuseParameters(query);
         return {
-          body: docsPage(document(), { simulated }),
+          body: docsPage(document(), { simulated: store.simulated }),
           headers: {
             'Content-Security-Policy':
               "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

@@ -20,7 +20,7 @@ export const messageRoutes: readonly Route[] = [
     queryParameters: searchQueryParameters,
     success: { description: 'A page of messages.', schema: SearchResult },
     errors: [400],
-    async handle({ query }, store) {
+    async handle({ query }, { store }) {
       const search = parseSearch(query);
       return { body: pageBody(await store.search(search), search.limit) };
     },
@@ -42,7 +42,7 @@ export const messageRoutes: readonly Route[] = [
     ],
     success: { description: 'The message.', schema: named('Message') },
     errors: [400, 404],
-    async handle({ path: { messageId = '' }, query }, store) {
+    async handle({ path: { messageId = '' }, query }, { store }) {
       refuseParameters(query);
       const digits = /^0x([0-9a-fA-F]{64})$/.exec(messageId)?.[1]?.toLowerCase();
       if (digits === undefined) {

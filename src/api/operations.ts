@@ -28,7 +28,7 @@ export const operationRoutes: readonly Route[] = [
     description: 'Answers 200 when the database does, otherwise 503.',
     success: { description: 'The database answers.', schema: Readiness },
     errors: [],
-    async handle({ query }, store) {
+    async handle({ query }, { store }) {
       refuseParameters(query);
       await store.ping().catch((cause) => {
         throw new DatabaseSilentError('The database does not answer', { cause });

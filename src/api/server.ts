@@ -15,12 +15,13 @@ import { MAX_CURSOR_LENGTH } from '../domain/cursor.ts';
 import { ApiError } from '../domain/errors.ts';
 import type { RawParameters } from '../domain/search-parameters.ts';
 import type { Store } from '../store/store.ts';
+import { createChangeFeed } from './change-feed.ts';
 import { documentationRoutes } from './documentation.ts';
 import { errorAnswer } from './errors.ts';
 import { messageRoutes } from './messages.ts';
 import { type OpenApiDocument, openApiDocument } from './openapi.ts';
 import { operationRoutes } from './operations.ts';
-import type { Route } from './route.ts';
+import type { Route, RouteContext } from './route.ts';
 
 export interface ServerOptions {
   readonly store: Store;
@@ -91,6 +92,13 @@ export function createServer({ store, version, log }: ServerOptions): FastifyIns
     answerOnSocket(socket, refusal, { ...headers, Allow: ALLOWED_METHODS }, log);
   });
 
+  const context: RouteContext = { store, feed: createChangeFeed(store) };
+  const stopping = new AbortController();
+  app.addHook('preClose', async () => {
+    stopping.abort();
+    await context.feed.close();
+  });
+
   const routes = createRoutes(version);
   const paths = ['/', ...routes.flatMap((route) => [route.path, ...(route.aliases ?? [])])];
   const known = paths.map(pathPattern);
@@ -136,8 +144,17 @@ export function createServer({ store, version, log }: ServerOptions): FastifyIns
       app.get(path.replace(/\{(\w+)\}/g, ':$1'), async (request, reply) => {
         refuseUnacceptable(request, route.mediaType);
         const { body, headers, status } = await route.handle(
-          { path: request.params as Record<string, string>, query: request.query as RawParameters },
-          store,
+          {
+            path: request.params as Record<string, string>,
+            query: request.query as RawParameters,
+            headers: request.headers,
+            client: request.ip,
+            // Made when asked for: most answers are there before anybody could lose patience.
+            get signal() {
+              return AbortSignal.any([stopping.signal, goneSignal(reply)]);
+            },
+          },
+          context,
         );
         return reply
           .code(status ?? 200)
@@ -148,6 +165,13 @@ export function createServer({ store, version, log }: ServerOptions): FastifyIns
   }
   app.get('/', async (_request, reply) => reply.redirect('/docs'));
   return app;
+}
+
+/** Aborted when the connection closes before the answer is complete. */
+function goneSignal(reply: FastifyReply): AbortSignal {
+  const gone = new AbortController();
+  reply.raw.once('close', () => gone.abort());
+  return gone.signal;
 }
 
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {

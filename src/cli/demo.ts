@@ -44,7 +44,13 @@ Examples:
       });
       const startsAt = new Date();
       const simulation = createSimulation({ seed: flags.seed, startsAt });
-      await makeHistory(simulation, startsAt, store, log, context.signal);
+      try {
+        await makeHistory(simulation, startsAt, store, log, context.signal);
+        context.signal.throwIfAborted();
+      } catch (error) {
+        await store.close();
+        throw error;
+      }
       await serveUntilStopped({
         config,
         context,
