@@ -143,7 +143,7 @@ function createPool(connection: pg.ClientConfig, max: number, options: string): 
   const pool = new pg.Pool({
     ...connection,
     max,
-    options,
+    options: `${connection.options ?? ''} ${options}`.trim(),
     application_name: 'lanescan',
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   });
@@ -325,7 +325,11 @@ function connectionOf(url: string): pg.ClientConfig {
       'Write it as postgresql://user:password@host:5432/database, with special characters percent-encoded.',
     );
   }
-  return { connectionString: url };
+  // The driver lets `options` in the URL replace ours, which searches and statistics rely on; both shall hold.
+  const withoutOptions = new URL(url);
+  const options = withoutOptions.searchParams.get('options') ?? '';
+  withoutOptions.searchParams.delete('options');
+  return { connectionString: withoutOptions.href, options };
 }
 
 /** A `/`, `?` or `#` in a password ends the host too early: what follows, `@` and all, is then no path or query. */
