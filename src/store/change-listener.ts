@@ -6,7 +6,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { CHANGE_CHANNEL } from './apply.ts';
+import { CHANGE_CHANNEL } from './changes.ts';
 
 const RECONNECT_AFTER_MS = 500;
 

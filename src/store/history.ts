@@ -1,11 +1,10 @@
 /** Reading what happened: to one message, and to all of them in order. */
-import type { Fact, RangeFact } from '../domain/facts.ts';
+import type { Fact } from '../domain/facts.ts';
 import { type Status, statuses } from '../domain/lifecycle.ts';
 import type { Message } from '../domain/message.ts';
-import { addressColumn, selectorOf, storedSelector } from './message-row.ts';
-
-/** Runs one statement and returns its rows as objects. */
-export type Read = (text: string, values: readonly unknown[]) => Promise<Record<string, unknown>[]>;
+import { rangesCovering } from './lane-facts.ts';
+import { selectorOf } from './message-row.ts';
+import type { Read } from './read.ts';
 
 /** One change of one message, as the history keeps it. */
 export interface HistoryEntry {
@@ -56,24 +55,8 @@ export async function readMessageHistory(read: Read, messageId: string): Promise
 
   const message = JSON.parse(record) as Message;
   if (messages[0]?.is_snapshot) own.push({ kind: 'Snapshot', message });
-  const ranges = await coveringRanges(read, message);
+  const ranges = (await rangesCovering(read, [message])).get(0) ?? [];
   return { record, facts: [...own, ...ranges], entries: entries.map(entryOf) };
-}
-
-async function coveringRanges(read: Read, message: Message): Promise<RangeFact[]> {
-  const { sourceNetworkInfo, destNetworkInfo, onramp, sequenceNumber } = message;
-  const rows = await read(
-    `select body from lane_fact
-     where source_selector = $1 and dest_selector = $2 and onramp = $3
-       and to_sequence >= $4::numeric and to_sequence < $4::numeric + 256 and from_sequence <= $4::numeric`,
-    [
-      storedSelector(sourceNetworkInfo.chainSelector),
-      storedSelector(destNetworkInfo.chainSelector),
-      Buffer.from(addressColumn(onramp, sourceNetworkInfo.chainFamily), 'hex'),
-      sequenceNumber,
-    ],
-  );
-  return rows.map(({ body }) => JSON.parse(body as string) as RangeFact);
 }
 
 /** The changes behind a position, in order, at most `limit`. */

@@ -2,7 +2,7 @@
 import { type DeliveryHistogram, percentile } from '../domain/delivery-times.ts';
 import { type Status, statuses, statusRank } from '../domain/lifecycle.ts';
 import type { NetworkInfo } from '../domain/message.ts';
-import type { Read } from './history.ts';
+import type { Read } from './read.ts';
 import { selectorOf, storedSelector } from './message-row.ts';
 
 export type StatusCounts = Readonly<Record<Status, number>>;

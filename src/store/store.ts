@@ -8,17 +8,12 @@ import { encodeCursor } from '../domain/cursor.ts';
 import { OperatorError } from '../domain/errors.ts';
 import type { Fact } from '../domain/facts.ts';
 import type { Filters, PageKey, SearchQuery } from '../domain/query.ts';
-import { type ApplyReport, applyFacts, type OrphanedBlock } from './apply.ts';
+import { type ApplyReport, applyFacts } from './apply.ts';
 import { type ChangeListener, listenForChanges } from './change-listener.ts';
 import { openEmbedded } from './embedded.ts';
 import { exportRecords } from './export.ts';
-import {
-  type MessageHistory,
-  type Read,
-  type RecordedChange,
-  readChangesAfter,
-  readMessageHistory,
-} from './history.ts';
+import { type MessageHistory, type RecordedChange, readChangesAfter, readMessageHistory } from './history.ts';
+import type { OrphanedBlock } from './lane-facts.ts';
 import {
   type DayCounts,
   type DeliveryBounds,
@@ -33,6 +28,7 @@ import {
   readRecentDeliveries,
 } from './lanes.ts';
 import { type MigrationReport, migrate } from './migrate.ts';
+import type { Read } from './read.ts';
 import { searchSql } from './search.ts';
 import { renderSql } from './sql.ts';
 

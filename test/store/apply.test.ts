@@ -6,7 +6,7 @@ import { foldFacts } from '../../src/domain/fold.ts';
 import { statusRank } from '../../src/domain/lifecycle.ts';
 import { type Message, summaryKeys, wireRecord } from '../../src/domain/message.ts';
 import { parseSearch } from '../../src/domain/search-parameters.ts';
-import type { OrphanedBlock } from '../../src/store/apply.ts';
+import type { OrphanedBlock } from '../../src/store/lane-facts.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { dataTables, emptyTables, openTestStore } from '../database.ts';
 import {

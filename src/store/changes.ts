@@ -1,0 +1,255 @@
+/** Writing what changed: messages, their tokens, facts, history and statistics, all with COPY. */
+import type { ClientBase } from 'pg';
+import { foldFacts, statusCause } from '../domain/fold.ts';
+import { statusRank } from '../domain/lifecycle.ts';
+import { type Message, wireRecord } from '../domain/message.ts';
+import { type CopyValue, copyRows } from './copy.ts';
+import { factsOf, type Knowledge, readRecords, type StoredMessage } from './knowledge.ts';
+import { type MessageRow, messageRow, storedSelector, tokenRows } from './message-row.ts';
+import { type LaneDescription, type Tally, updateStatistics } from './statistics.ts';
+
+/** Tells listeners, when the transaction commits, how far the history now reaches. */
+export const CHANGE_CHANNEL = 'lanescan_change';
+
+const SNAPSHOT_FACT_ID = '0'.repeat(32);
+
+/** What becomes of a message when everything known of it is folded. */
+export interface Change {
+  readonly change: 'created' | 'updated' | 'removed' | 'none';
+  readonly known: Knowledge;
+  readonly message: Message | undefined;
+  readonly row: MessageRow | undefined;
+  readonly isSnapshot: boolean;
+}
+
+export function foldAll(all: readonly Knowledge[]): Change[] {
+  return all.map((known) => {
+    const message = foldFacts(factsOf(known));
+    const row = message && messageRow(message);
+    const isSnapshot = known.chainFacts.size === 0 && known.ranges.length === 0;
+    return { change: changeKind(known.stored, row), known, message, row, isSnapshot };
+  });
+}
+
+function changeKind(stored: StoredMessage | undefined, row: MessageRow | undefined): Change['change'] {
+  if (!row) return stored ? 'removed' : 'none';
+  if (!stored) return 'created';
+  return stored.digest === row.digest ? 'none' : 'updated';
+}
+
+/** Writes the changes behind `position`, each with a position of its own in the history. */
+export async function writeChanges(
+  client: ClientBase,
+  changes: readonly Change[],
+  position: bigint,
+): Promise<void> {
+  await writeFacts(client, changes);
+  await writeSnapshotMarks(client, changes);
+  const changed = changes.filter(({ change }) => change !== 'none');
+  if (changed.length === 0) return;
+
+  const removedRecords = await readRecords(
+    client,
+    changed.filter(({ change }) => change === 'removed').map(({ known }) => known.id),
+  );
+  const outdated = changed
+    .filter(({ known }) => known.stored)
+    .map(({ known }) => Buffer.from(known.id, 'hex'));
+  if (outdated.length > 0) {
+    await client.query('delete from message where message_id = any($1)', [outdated]);
+    await client.query('delete from message_token where message_id = any($1)', [outdated]);
+  }
+  const recordedAt = new Date().toISOString();
+  const messageValues: CopyValue[][] = [];
+  const tokenValues: CopyValue[][] = [];
+  const historyValues: CopyValue[][] = [];
+  changed.forEach((change, index) => {
+    const changePosition = (position + BigInt(index) + 1n).toString();
+    historyValues.push(historyRow(change, changePosition, recordedAt, removedRecords));
+    if (!change.message || !change.row) return;
+    messageValues.push(messageColumns(change.row, changePosition, change.isSnapshot));
+    for (const token of tokenRows(change.message)) {
+      tokenValues.push([
+        { hex: token.messageId },
+        token.tokenIndex,
+        token.sentAt,
+        { hex: token.sourceToken },
+        { hex: token.destToken },
+        { hex: token.sourcePool },
+      ]);
+    }
+  });
+  await copyRows(client, 'message', MESSAGE_COLUMNS, messageValues);
+  await copyRows(
+    client,
+    'message_token',
+    ['message_id', 'token_index', 'sent_at', 'source_token', 'dest_token', 'source_pool'],
+    tokenValues,
+  );
+  await copyRows(client, 'history', HISTORY_COLUMNS, historyValues);
+  await updateStatistics(
+    client,
+    changed.map(({ known, row }) => ({ before: known.stored?.tally, after: row && tallyOf(row) })),
+    changed.flatMap(({ message, row }) => (message && row ? [laneDescription(message, row)] : [])),
+  );
+  const newPosition = position + BigInt(changed.length);
+  await client.query('update store set position = $1', [newPosition.toString()]);
+  await client.query('select pg_notify($1, $2)', [CHANGE_CHANNEL, newPosition.toString()]);
+  if (hasOutgrownStatistics(position, newPosition)) {
+    await client.query('analyze message, message_token, fact, lane_fact, history');
+  }
+}
+
+function tallyOf(row: MessageRow): Tally {
+  return { ...row, day: row.sentAt.slice(0, 10) };
+}
+
+function laneDescription(message: Message, row: MessageRow): LaneDescription {
+  const { onramp, routerAddress, version, sourceNetworkInfo, destNetworkInfo } = message;
+  return {
+    ...row,
+    description: JSON.stringify({ onramp, routerAddress, version, sourceNetworkInfo, destNetworkInfo }),
+  };
+}
+
+/**
+ * Each time the store has grown fourfold. Autovacuum comes round too late for a first bulk load, and without
+ * statistics the planner takes indexes that cost a thousand times as much.
+ */
+function hasOutgrownStatistics(before: bigint, after: bigint): boolean {
+  for (let size = 1_000n; size <= after; size *= 4n) if (before < size) return true;
+  return false;
+}
+
+async function writeFacts(client: ClientBase, changes: readonly Change[]): Promise<void> {
+  const values: CopyValue[][] = [];
+  const replacedSnapshots: Buffer[] = [];
+  for (const { known, isSnapshot } of changes) {
+    for (const { id, fact, body } of known.unstored) {
+      values.push([
+        { hex: known.id },
+        { hex: id },
+        storedSelector(fact.seen.network),
+        fact.seen.blockHash,
+        body,
+      ]);
+    }
+    if (!known.snapshot) continue;
+    // Alone, a snapshot is the record itself; beside chain facts it needs a row of its own.
+    const body = isSnapshot ? undefined : `{"kind":"Snapshot","message":${wireRecord(known.snapshot).json}}`;
+    if (body === known.storedSnapshot) continue;
+    if (known.storedSnapshot !== undefined) replacedSnapshots.push(Buffer.from(known.id, 'hex'));
+    if (body !== undefined) values.push([{ hex: known.id }, { hex: SNAPSHOT_FACT_ID }, null, null, body]);
+  }
+  if (replacedSnapshots.length > 0) {
+    await client.query('delete from fact where message_id = any($1) and fact_id = $2', [
+      replacedSnapshots,
+      Buffer.from(SNAPSHOT_FACT_ID, 'hex'),
+    ]);
+  }
+  await copyRows(client, 'fact', ['message_id', 'fact_id', 'network', 'block_hash', 'body'], values);
+}
+
+/**
+ * A record may stay the same while what it rests on does not: a chain confirms a snapshot, or takes back all
+ * that it had said beside one. The mark tells where the snapshot is; a wrong one would lose it.
+ */
+async function writeSnapshotMarks(client: ClientBase, changes: readonly Change[]): Promise<void> {
+  const outdated = changes.filter(
+    ({ change, known, isSnapshot }) =>
+      change === 'none' && known.stored && known.stored.isSnapshot !== isSnapshot,
+  );
+  if (outdated.length === 0) return;
+  await client.query(
+    `update message set is_snapshot = mark.is_snapshot from unnest($1::bytea[], $2::boolean[]) as mark (id, is_snapshot)
+     where message_id = mark.id`,
+    [outdated.map(({ known }) => Buffer.from(known.id, 'hex')), outdated.map(({ isSnapshot }) => isSnapshot)],
+  );
+}
+
+const MESSAGE_COLUMNS = [
+  'message_id',
+  'sent_at',
+  'position',
+  'source_selector',
+  'dest_selector',
+  'sequence_number',
+  'delivery_ms',
+  'finality',
+  'summary_length',
+  'status',
+  'ready',
+  'is_snapshot',
+  'sender',
+  'receiver',
+  'origin',
+  'onramp',
+  'send_transaction',
+  'receipt_transaction',
+  'digest',
+  'record',
+];
+
+function messageColumns(row: MessageRow, position: string, isSnapshot: boolean): CopyValue[] {
+  return [
+    { hex: row.messageId },
+    row.sentAt,
+    position,
+    row.sourceSelector,
+    row.destSelector,
+    row.sequenceNumber,
+    row.deliveryMs,
+    row.finality,
+    row.summaryLength,
+    row.status,
+    row.ready,
+    isSnapshot,
+    { hex: row.sender },
+    { hex: row.receiver },
+    { hex: row.origin },
+    { hex: row.onramp },
+    { hex: row.sendTransaction },
+    row.receiptTransaction === null ? null : { hex: row.receiptTransaction },
+    { hex: row.digest },
+    row.record,
+  ];
+}
+
+const HISTORY_COLUMNS = [
+  'position',
+  'message_id',
+  'recorded_at',
+  'change',
+  'status',
+  'previous_status',
+  'ready',
+  'removed_record',
+  'occurred_at',
+  'network',
+  'block_number',
+  'transaction_hash',
+];
+
+function historyRow(
+  { change, known, message }: Change,
+  position: string,
+  recordedAt: string,
+  removedRecords: ReadonlyMap<string, string>,
+): CopyValue[] {
+  const cause = message ? statusCause(message, factsOf(known)) : null;
+  const previous = known.stored?.tally.status ?? null;
+  return [
+    position,
+    { hex: known.id },
+    recordedAt,
+    change,
+    message ? statusRank(message.status) : (previous ?? 0),
+    previous,
+    message?.readyForManualExecution ?? false,
+    removedRecords.get(known.id) ?? null,
+    cause?.at ?? null,
+    cause ? storedSelector(cause.network) : null,
+    cause?.blockNumber ?? null,
+    cause?.transactionHash ?? null,
+  ];
+}

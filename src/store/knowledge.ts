@@ -1,0 +1,177 @@
+/** What is known of messages: the stored row, the facts stored before, and those that are told now. */
+import type { ClientBase } from 'pg';
+import {
+  type ChainFact,
+  type Fact,
+  factMessageId,
+  isRangeFact,
+  type RangeFact,
+  type SentMessage,
+  type Snapshot,
+} from '../domain/facts.ts';
+import { joinSnapshots } from '../domain/fold.ts';
+import { type Message, wireRecord } from '../domain/message.ts';
+import { factId, rangesCovering } from './lane-facts.ts';
+import { recordDigest } from './message-row.ts';
+import type { Tally } from './statistics.ts';
+
+export type MessageFact = ChainFact | Snapshot;
+
+export function groupByMessage(facts: readonly Fact[]): Map<string, MessageFact[]> {
+  const groups = new Map<string, MessageFact[]>();
+  for (const fact of facts) {
+    if (isRangeFact(fact)) continue;
+    const id = factMessageId(fact).slice(2);
+    const group = groups.get(id);
+    if (group) group.push(fact);
+    else groups.set(id, [fact]);
+  }
+  return groups;
+}
+
+export interface StoredMessage {
+  readonly digest: string;
+  readonly isSnapshot: boolean;
+  readonly tally: Tally;
+}
+
+/** All that bears on one message: its stored row, the facts stored before, and those told now. */
+export interface Knowledge {
+  readonly id: string;
+  readonly stored: StoredMessage | undefined;
+  readonly chainFacts: Map<string, ChainFact>;
+  snapshot: Message | undefined;
+  /** Of the chain facts, those that no transaction before has stored. */
+  readonly unstored: { readonly id: string; readonly fact: ChainFact; readonly body: string }[];
+  /** The snapshot as it stands in `fact`, where it does: to be replaced when it grows. */
+  readonly storedSnapshot: string | undefined;
+  ranges: RangeFact[];
+}
+
+export async function readStored(
+  client: ClientBase,
+  ids: readonly string[],
+): Promise<Map<string, StoredMessage>> {
+  if (ids.length === 0) return new Map();
+  const { rows } = await client.query(
+    `select encode(message_id, 'hex') as id, encode(digest, 'hex') as digest, is_snapshot as "isSnapshot",
+            source_selector as "sourceSelector", dest_selector as "destSelector", encode(onramp, 'hex') as onramp,
+            sequence_number as "sequenceNumber", to_char(sent_at, 'YYYY-MM-DD') as day, status, ready,
+            delivery_ms as "deliveryMs"
+     from message where message_id = any($1)`,
+    [ids.map((id) => Buffer.from(id, 'hex'))],
+  );
+  return new Map(
+    rows.map(({ id, digest, isSnapshot, deliveryMs, ...tally }) => [
+      id,
+      {
+        digest,
+        isSnapshot,
+        tally: { ...tally, deliveryMs: deliveryMs === null ? null : Number(deliveryMs) },
+      },
+    ]),
+  );
+}
+
+/** Exactly what is stored, told once more: most of what an import repeats, settled without reading records. */
+export function isOldNews(told: readonly MessageFact[], stored: StoredMessage | undefined): boolean {
+  const [fact] = told;
+  return (
+    stored?.isSnapshot === true &&
+    told.length === 1 &&
+    fact?.kind === 'Snapshot' &&
+    recordDigest(wireRecord(fact.message).json) === stored.digest
+  );
+}
+
+export async function readKnowledge(
+  client: ClientBase,
+  ids: readonly string[],
+  told: ReadonlyMap<string, readonly MessageFact[]>,
+  stored: ReadonlyMap<string, StoredMessage>,
+): Promise<Knowledge[]> {
+  if (ids.length === 0) return [];
+  const facts = await client.query(
+    `select encode(message_id, 'hex') as id, encode(fact_id, 'hex') as fact_id, body from fact where message_id = any($1)`,
+    [ids.map((id) => Buffer.from(id, 'hex'))],
+  );
+  const snapshots = await readRecords(
+    client,
+    ids.filter((id) => stored.get(id)?.isSnapshot),
+  );
+
+  const all = new Map<string, Knowledge>();
+  for (const id of ids) {
+    all.set(id, {
+      id,
+      stored: stored.get(id),
+      chainFacts: new Map(),
+      snapshot: parsedRecord(snapshots.get(id)),
+      unstored: [],
+      storedSnapshot: undefined,
+      ranges: [],
+    });
+  }
+  for (const row of facts.rows) {
+    const known = all.get(row.id);
+    if (!known) continue;
+    const fact = JSON.parse(row.body) as MessageFact;
+    if (fact.kind === 'Snapshot')
+      all.set(row.id, { ...known, snapshot: fact.message, storedSnapshot: row.body });
+    else known.chainFacts.set(row.fact_id, fact);
+  }
+  for (const known of all.values()) addTold(known, told.get(known.id) ?? []);
+  await addCoveringRanges(client, [...all.values()]);
+  return [...all.values()];
+}
+
+export async function readRecords(client: ClientBase, ids: readonly string[]): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map();
+  const { rows } = await client.query(
+    `select encode(message_id, 'hex') as id, record from message where message_id = any($1)`,
+    [ids.map((id) => Buffer.from(id, 'hex'))],
+  );
+  return new Map(rows.map((row) => [row.id, row.record]));
+}
+
+function parsedRecord(record: string | undefined): Message | undefined {
+  return record === undefined ? undefined : (JSON.parse(record) as Message);
+}
+
+function addTold(known: Knowledge, facts: readonly MessageFact[]): void {
+  for (const fact of facts) {
+    if (fact.kind === 'Snapshot') {
+      known.snapshot = known.snapshot ? joinSnapshots(known.snapshot, fact.message) : fact.message;
+      continue;
+    }
+    const body = JSON.stringify(fact);
+    const id = factId(body);
+    if (known.chainFacts.has(id)) continue;
+    known.chainFacts.set(id, fact);
+    known.unstored.push({ id, fact, body });
+  }
+}
+
+async function addCoveringRanges(client: ClientBase, all: readonly Knowledge[]): Promise<void> {
+  const sent = all.flatMap((known) => {
+    const message = sentMessage(known);
+    return message ? [{ known, message }] : [];
+  });
+  const covering = await rangesCovering(
+    async (text, values) => (await client.query(text, [...values])).rows,
+    sent.map(({ message }) => message),
+  );
+  for (const [index, ranges] of covering) sent[index]?.known.ranges.push(...ranges);
+}
+
+/** Whoever tells of the sending names the same lane and number: they are part of what the id is a hash of. */
+function sentMessage(known: Knowledge): SentMessage | undefined {
+  for (const fact of known.chainFacts.values()) if (fact.kind === 'Sent') return fact.message;
+  return known.snapshot;
+}
+
+export function factsOf(known: Knowledge): Fact[] {
+  const facts: Fact[] = [...known.chainFacts.values(), ...known.ranges];
+  if (known.snapshot) facts.push({ kind: 'Snapshot', message: known.snapshot });
+  return facts;
+}

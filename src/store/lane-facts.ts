@@ -1,0 +1,170 @@
+/**
+ * Facts about runs of sequence numbers: storing them, taking them back, and which messages and runs meet.
+ */
+import { hash } from 'node:crypto';
+import type { ClientBase } from 'pg';
+import type { Lane, RangeFact, SentMessage } from '../domain/facts.ts';
+import { networkBySelector } from '../domain/networks.ts';
+import { addressColumn, storedSelector } from './message-row.ts';
+import type { Read } from './read.ts';
+
+/**
+ * Ranges are stored in pieces of at most this length, so that those which cover a number end within this
+ * distance of it and the look-up stays short. A merkle root has at most 256 leaves: one piece, as a rule.
+ */
+const PIECE_LENGTH = 256n;
+const MAX_PIECES = 4_096n;
+
+/** A block that the chain has abandoned, with all that was seen in it. */
+export interface OrphanedBlock {
+  readonly network: string;
+  readonly blockHash: string;
+}
+
+export interface RangeKey {
+  readonly sourceSelector: string;
+  readonly destSelector: string;
+  readonly onramp: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+export function rangePieces(fact: RangeFact): RangeKey[] {
+  const lane = laneKey(fact.lane);
+  const last = BigInt(fact.toSequenceNumber);
+  const first = BigInt(fact.fromSequenceNumber);
+  if (first > last || last - first >= PIECE_LENGTH * MAX_PIECES) {
+    throw new Error(`A ${fact.kind} fact covers the sequence numbers ${first} to ${last}, which no root can`);
+  }
+  const pieces: RangeKey[] = [];
+  for (let from = first; from <= last; from += PIECE_LENGTH) {
+    const end = from + PIECE_LENGTH - 1n;
+    pieces.push({ ...lane, from: from.toString(), to: (end < last ? end : last).toString() });
+  }
+  return pieces;
+}
+
+function laneKey(lane: Lane): Omit<RangeKey, 'from' | 'to'> {
+  const family = networkBySelector(lane.sourceChainSelector)?.family;
+  if (!family) throw new Error(`A range fact names an unknown source network: ${lane.sourceChainSelector}`);
+  return {
+    sourceSelector: storedSelector(lane.sourceChainSelector),
+    destSelector: storedSelector(lane.destChainSelector),
+    onramp: addressColumn(lane.onramp, family),
+  };
+}
+
+export async function writeRangeFacts(client: ClientBase, facts: readonly RangeFact[]): Promise<void> {
+  if (facts.length === 0) return;
+  const rows = facts.flatMap((fact) => {
+    const body = JSON.stringify(fact);
+    return rangePieces(fact).map((piece) => ({ seen: fact.seen, body, piece }));
+  });
+  await client.query(
+    `insert into lane_fact (source_selector, dest_selector, onramp, to_sequence, from_sequence, fact_id,
+                            network, block_hash, body)
+     select source, dest, decode(onramp, 'hex'), upper_end, lower_end, decode(fact_id, 'hex'),
+            network, block_hash, body
+     from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[], $5::numeric[], $6::text[],
+                 $7::bigint[], $8::text[], $9::text[])
+       as t (source, dest, onramp, upper_end, lower_end, fact_id, network, block_hash, body)
+     on conflict do nothing`,
+    [
+      rows.map(({ piece }) => piece.sourceSelector),
+      rows.map(({ piece }) => piece.destSelector),
+      rows.map(({ piece }) => piece.onramp),
+      rows.map(({ piece }) => piece.to),
+      rows.map(({ piece }) => piece.from),
+      rows.map(({ body }) => factId(body)),
+      rows.map(({ seen }) => storedSelector(seen.network)),
+      rows.map(({ seen }) => seen.blockHash),
+      rows.map(({ body }) => body),
+    ],
+  );
+}
+
+/** Deletes what was seen in orphaned blocks; tells which messages and runs that bears on. */
+export async function retract(
+  client: ClientBase,
+  orphaned: readonly OrphanedBlock[],
+): Promise<{ messageIds: readonly string[]; ranges: readonly RangeKey[] }> {
+  if (orphaned.length === 0) return { messageIds: [], ranges: [] };
+  const blocks = [
+    orphaned.map((block) => storedSelector(block.network)),
+    orphaned.map((block) => block.blockHash),
+  ];
+  const facts = await client.query(
+    `delete from fact using unnest($1::bigint[], $2::text[]) as orphan (network, block_hash)
+     where fact.network = orphan.network and fact.block_hash = orphan.block_hash
+     returning encode(message_id, 'hex') as id`,
+    blocks,
+  );
+  const ranges = await client.query(
+    `delete from lane_fact using unnest($1::bigint[], $2::text[]) as orphan (network, block_hash)
+     where lane_fact.network = orphan.network and lane_fact.block_hash = orphan.block_hash
+     returning source_selector as "sourceSelector", dest_selector as "destSelector",
+               encode(onramp, 'hex') as onramp, from_sequence as "from", to_sequence as "to"`,
+    blocks,
+  );
+  return { messageIds: facts.rows.map((row) => row.id), ranges: ranges.rows };
+}
+
+export async function messagesInRanges(
+  client: ClientBase,
+  ranges: readonly RangeKey[],
+): Promise<readonly string[]> {
+  if (ranges.length === 0) return [];
+  const { rows } = await client.query(
+    `select encode(m.message_id, 'hex') as id
+     from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[], $5::numeric[])
+            as r (source, dest, onramp, lower_end, upper_end)
+     cross join lateral (
+       select message_id from message
+       where source_selector = r.source and dest_selector = r.dest and onramp = decode(r.onramp, 'hex')
+         and sequence_number between r.lower_end and r.upper_end
+       order by sequence_number) m`,
+    [
+      ranges.map((range) => range.sourceSelector),
+      ranges.map((range) => range.destSelector),
+      ranges.map((range) => range.onramp),
+      ranges.map((range) => range.from),
+      ranges.map((range) => range.to),
+    ],
+  );
+  return rows.map((row) => row.id);
+}
+
+/** The range facts that cover each of these messages, by its place in the list. */
+export async function rangesCovering(
+  read: Read,
+  messages: readonly SentMessage[],
+): Promise<ReadonlyMap<number, readonly RangeFact[]>> {
+  const covering = new Map<number, RangeFact[]>();
+  const [any] = await read('select exists (select from lane_fact) as present', []);
+  if (!any?.present || messages.length === 0) return covering;
+  const rows = await read(
+    `select m.ordinal, f.body
+     from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[]) with ordinality
+            as m (source, dest, onramp, number, ordinal)
+     join lane_fact f on f.source_selector = m.source and f.dest_selector = m.dest
+       and f.onramp = decode(m.onramp, 'hex')
+       and f.to_sequence >= m.number and f.to_sequence < m.number + ${PIECE_LENGTH}
+       and f.from_sequence <= m.number`,
+    [
+      messages.map((message) => storedSelector(message.sourceNetworkInfo.chainSelector)),
+      messages.map((message) => storedSelector(message.destNetworkInfo.chainSelector)),
+      messages.map((message) => addressColumn(message.onramp, message.sourceNetworkInfo.chainFamily)),
+      messages.map((message) => message.sequenceNumber),
+    ],
+  );
+  for (const row of rows) {
+    const index = Number(row.ordinal) - 1;
+    covering.set(index, [...(covering.get(index) ?? []), JSON.parse(row.body as string) as RangeFact]);
+  }
+  return covering;
+}
+
+/** The same observation told twice is one fact. */
+export function factId(body: string): string {
+  return hash('sha256', body, 'hex').slice(0, 32);
+}
