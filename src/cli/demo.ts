@@ -72,13 +72,21 @@ async function makeHistory(
   await store.reset();
   let messages = 0;
   let shownAt = performance.now();
+  // The next batch is thought up while the database writes the one before.
+  let writing = Promise.resolve();
   for (const facts of simulation.factsUntil(until, BATCH_FACTS)) {
+    await writing;
     if (signal.aborted) return;
-    messages += (await store.apply(facts)).created;
+    writing = store.apply(facts).then(({ created }) => {
+      messages += created;
+    });
+    // Awaited with the next batch; until then a failure must not count as unhandled.
+    writing.catch(() => undefined);
     if (performance.now() - shownAt < 2_000) continue;
     shownAt = performance.now();
     log.info(`${messages.toLocaleString('en')} simulated messages so far`);
   }
+  await writing;
   log.info(`${messages.toLocaleString('en')} simulated messages on ${simulation.networks.length} networks`);
 }
 

@@ -6,7 +6,7 @@ import { type Message, wireRecord } from '../domain/message.ts';
 import { type CopyValue, copyRows } from './copy.ts';
 import { factsOf, type Knowledge, readRecords, type StoredMessage } from './knowledge.ts';
 import { type MessageRow, messageRow, storedSelector, tokenRows } from './message-row.ts';
-import { type LaneDescription, type Tally, updateStatistics } from './statistics.ts';
+import { describeLane, type Tally, updateStatistics } from './statistics.ts';
 
 /** Tells listeners, when the transaction commits, how far the history now reaches. */
 export const CHANGE_CHANNEL = 'lanescan_change';
@@ -89,27 +89,25 @@ export async function writeChanges(
   await copyRows(client, 'history', HISTORY_COLUMNS, historyValues);
   await updateStatistics(
     client,
-    changed.map(({ known, row }) => ({ before: known.stored?.tally, after: row && tallyOf(row) })),
-    changed.flatMap(({ message, row }) => (message && row ? [laneDescription(message, row)] : [])),
+    changed.map(({ known, row }) => ({
+      messageId: known.id,
+      before: known.stored?.tally,
+      after: row && tallyOf(row),
+    })),
+    changed.flatMap(({ message, row }) =>
+      message && row ? [{ ...row, description: describeLane(message) }] : [],
+    ),
   );
   const newPosition = position + BigInt(changed.length);
   await client.query('update store set position = $1', [newPosition.toString()]);
   await client.query('select pg_notify($1, $2)', [CHANGE_CHANNEL, newPosition.toString()]);
   if (hasOutgrownStatistics(position, newPosition)) {
-    await client.query('analyze message, message_token, fact, lane_fact, history');
+    await client.query('analyze message, message_token, lane_fact');
   }
 }
 
 function tallyOf(row: MessageRow): Tally {
   return { ...row, day: row.sentAt.slice(0, 10) };
-}
-
-function laneDescription(message: Message, row: MessageRow): LaneDescription {
-  const { onramp, routerAddress, version, sourceNetworkInfo, destNetworkInfo } = message;
-  return {
-    ...row,
-    description: JSON.stringify({ onramp, routerAddress, version, sourceNetworkInfo, destNetworkInfo }),
-  };
 }
 
 /**
