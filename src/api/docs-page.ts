@@ -271,7 +271,8 @@ function responseRows(responses: Operation['responses']): readonly (readonly Cel
 function responseRow(status: string, response: Response | Reference | undefined): readonly Cell[] {
   if (response && 'content' in response) {
     const [[mediaType, { schema }] = ['', { schema: {} }]] = Object.entries(response.content);
-    const type = schema.$ref ? typeHtml(schema) : html`<code>${mediaType}</code>`;
+    const named = mediaType === '' ? html`none` : html`<code>${mediaType}</code>`;
+    const type = schema.$ref ? typeHtml(schema) : named;
     return [cell(html`<code>${status}</code>`), cell(type, 'type'), cell(prose(response.description))];
   }
   const codes = Object.entries(errorCatalogue).filter(([, entry]) => String(entry.status) === status);

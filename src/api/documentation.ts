@@ -18,7 +18,7 @@ export function documentationRoutes(document: () => OpenApiDocument): readonly R
       errors: [],
       handle({ query }) {
         refuseParameters(query);
-        return { body: JSON.stringify(document()) };
+        return { body: JSON.stringify(document()), freshness: 'document' };
       },
     },
     {
@@ -34,7 +34,9 @@ export function documentationRoutes(document: () => OpenApiDocument): readonly R
         refuseParameters(query);
         return {
           body: docsPage(document(), { simulated: store.simulated }),
+          freshness: 'document',
           headers: {
+            'Cross-Origin-Opener-Policy': 'same-origin',
             'Content-Security-Policy':
               "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
           },

@@ -1,5 +1,6 @@
 /** From whatever was thrown to the answer that a client may see. */
 import { ApiError, type ErrorCode, errorCatalogue, type ParameterProblem } from '../domain/errors.ts';
+import { DatabaseBusyError } from '../store/read-guard.ts';
 import { isDatabaseUnavailable } from '../store/store.ts';
 
 export interface ErrorAnswer {
@@ -14,9 +15,33 @@ export interface ErrorAnswer {
 export class DatabaseSilentError extends Error {}
 
 const RETRY_AFTER_SECONDS = '2';
+/** PostgreSQL's code for a statement that was stopped, at our bidding after the time-out. */
+const STATEMENT_STOPPED = '57014';
 
 export function errorAnswer(error: unknown, requestId: string): ErrorAnswer {
-  if (error instanceof ApiError) return answer(error.code, error.message, requestId, error.details);
+  if (error instanceof ApiError) {
+    const refusal = answer(error.code, error.message, requestId, error.details);
+    const mayComeBack = error.status === 503 || error.code === 'TOO_MANY_CONNECTIONS';
+    return mayComeBack ? { ...refusal, headers: { 'Retry-After': RETRY_AFTER_SECONDS } } : refusal;
+  }
+  if ((error instanceof DatabaseSilentError ? error.cause : error) instanceof DatabaseBusyError) {
+    // Many at a time: the request's own line in the log has to do.
+    return answer(
+      'SERVICE_UNAVAILABLE',
+      'More requests are waiting than the database can answer in good time. Try again shortly.',
+      requestId,
+    );
+  }
+  if ((error as { code?: unknown } | undefined)?.code === STATEMENT_STOPPED) {
+    return {
+      ...answer(
+        'SERVICE_UNAVAILABLE',
+        'The database took too long to answer. Narrow the search, or try again shortly.',
+        requestId,
+      ),
+      isFault: true,
+    };
+  }
   if (error instanceof DatabaseSilentError || isDatabaseUnavailable(error)) {
     return {
       ...answer(
@@ -24,7 +49,6 @@ export function errorAnswer(error: unknown, requestId: string): ErrorAnswer {
         'The database does not answer at the moment. Try again shortly.',
         requestId,
       ),
-      headers: { 'Retry-After': RETRY_AFTER_SECONDS },
       isFault: true,
     };
   }
@@ -48,9 +72,14 @@ function answer(
   requestId: string,
   details: readonly ParameterProblem[] = [],
 ): ErrorAnswer {
+  const { status } = errorCatalogue[code];
   return {
-    status: errorCatalogue[code].status,
-    headers: {},
+    status,
+    // An error is true for one request only, and a cache would keep some of them by default.
+    headers: {
+      'Cache-Control': 'no-store',
+      ...(status === 503 && { 'Retry-After': RETRY_AFTER_SECONDS }),
+    },
     body: JSON.stringify({ error: code, message, requestId, details }),
     isFault: false,
   };

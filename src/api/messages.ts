@@ -1,9 +1,29 @@
-/** The search, and a message by its id. */
+/** The search, and a message by its id: as it is, or as soon as it has got somewhere. */
 import { ApiError } from '../domain/errors.ts';
-import { parseSearch, refuseParameters } from '../domain/search-parameters.ts';
-import type { Page } from '../store/store.ts';
-import type { Route } from './route.ts';
+import { type Status, statusRank } from '../domain/lifecycle.ts';
+import type { Message } from '../domain/message.ts';
+import {
+  filterParameters,
+  parseParameters,
+  parseSearch,
+  type RawParameters,
+  wholeNumber,
+} from '../domain/search-parameters.ts';
+import type { Page, StoredRecord } from '../store/store.ts';
+import type { Freshness } from './caching.ts';
+import type { Following } from './change-feed.ts';
+import { indexedSoFar } from './networks.ts';
+import type { Route, RouteContext, RouteParameter, RouteRequest } from './route.ts';
 import { named, SearchResult, searchQueryParameters } from './schema.ts';
+
+const DEFAULT_WAIT_MS = 30_000;
+const MAX_WAIT_MS = 60_000;
+
+export const messageIdParameter: RouteParameter = {
+  name: 'messageId',
+  description: 'Identifier of the message: 0x and 64 hexadecimal digits.',
+  schema: { type: 'string', pattern: '^0x[a-fA-F0-9]{64}$' },
+};
 
 export const messageRoutes: readonly Route[] = [
   {
@@ -18,11 +38,12 @@ export const messageRoutes: readonly Route[] = [
       'either a cursor or filters, never both; `limit` and `view` go with either. A walk through the pages ' +
       'shows every message that was there at its start exactly once, whatever arrives meanwhile.',
     queryParameters: searchQueryParameters,
-    success: { description: 'A page of messages.', schema: SearchResult },
+    success: { description: 'A page of messages.', schema: SearchResult, headers: ['Link'] },
     errors: [400],
     async handle({ query }, { store }) {
       const search = parseSearch(query);
-      return { body: pageBody(await store.search(search), search.limit) };
+      const page = await store.search(search);
+      return { body: pageBody(page, search.limit), headers: nextPageLink(page, query) };
     },
   },
   {
@@ -32,35 +53,154 @@ export const messageRoutes: readonly Route[] = [
     operationId: 'getMessage',
     tag: 'Messages',
     summary: 'One message',
-    description: 'The whole record of one message.',
-    pathParameters: [
+    description:
+      'The whole record of one message. With `waitFor`, the answer comes as soon as the message has one of those ' +
+      'statuses, instead of polling; a message that is not known yet may appear meanwhile. `X-Lanescan-Wait` tells ' +
+      'why the answer comes now: `reached`; `passed` (the message is beyond all of them: steps can be skipped); ' +
+      '`timeout`; or `stopping` (the server stops: ask again). The record is the current one in every case.',
+    pathParameters: [messageIdParameter],
+    queryParameters: [
       {
-        name: 'messageId',
-        description: 'Identifier of the message: 0x and 64 hexadecimal digits.',
-        schema: { type: 'string', pattern: '^0x[a-fA-F0-9]{64}$' },
+        name: 'waitFor',
+        description: 'Answer when the message has one of these statuses, separated by commas.',
+        schema: { type: 'string' },
+        example: 'SUCCESS,FAILED',
+      },
+      {
+        name: 'timeoutMs',
+        description: 'Answer after so many milliseconds in any case; goes with `waitFor`.',
+        schema: { type: 'integer', minimum: 1, maximum: MAX_WAIT_MS, default: DEFAULT_WAIT_MS },
       },
     ],
     success: { description: 'The message.', schema: named('Message') },
-    errors: [400, 404],
-    async handle({ path: { messageId = '' }, query }, { store }) {
-      refuseParameters(query);
-      const digits = /^0x([0-9a-fA-F]{64})$/.exec(messageId)?.[1]?.toLowerCase();
-      if (digits === undefined) {
-        throw new ApiError('INVALID_MESSAGE_ID', 'A message id is 0x followed by 64 hexadecimal digits.', [
-          { parameter: 'messageId', problem: 'is not 0x followed by 64 hexadecimal digits' },
-        ]);
+    errors: [400, 404, 429],
+    async validate({ path: { messageId = '' }, query }, { store }) {
+      const digits = digitsOf(messageId);
+      const found = digits === undefined || query.length > 0 ? undefined : await store.messageDigest(digits);
+      return found && { validator: found.digest, freshness: freshnessOf(found) };
+    },
+    async handle(request, context) {
+      const wait = parseWait(request.query);
+      const digits = messageIdDigits(request.path.messageId ?? '');
+      const waited = wait && (await waitForStatus(digits, wait, request, context));
+      if (waited?.record !== undefined) {
+        const headers = {
+          'X-Lanescan-Wait': waited.outcome,
+          // A server that stops waits for its connections, and the client would keep this one for later.
+          ...(waited.outcome === 'stopping' && { Connection: 'close' }),
+        };
+        return { body: waited.record, headers, freshness: 'never' };
       }
-      const found = await store.findMessage(digits);
+      const found = waited ? undefined : await context.store.findMessage(digits);
       if (!found) {
         throw new ApiError(
           'MESSAGE_NOT_FOUND',
-          `No message 0x${digits} is known here. It may be on a network that is not indexed, or too new.`,
+          `No message 0x${digits} is known here. ${await indexedSoFar(context.store)}`,
         );
       }
-      return { body: found.record };
+      return { body: found.record, validator: found.digest, freshness: freshnessOf(found) };
     },
   },
 ];
+
+function digitsOf(messageId: string): string | undefined {
+  return /^0x([0-9a-fA-F]{64})$/.exec(messageId)?.[1]?.toLowerCase();
+}
+
+/** The 64 digits of a message id in a path. */
+export function messageIdDigits(messageId: string): string {
+  const digits = digitsOf(messageId);
+  if (digits !== undefined) return digits;
+  throw new ApiError('INVALID_MESSAGE_ID', 'A message id is 0x followed by 64 hexadecimal digits.', [
+    { parameter: 'messageId', problem: 'is not 0x followed by 64 hexadecimal digits' },
+  ]);
+}
+
+interface Wait {
+  readonly statuses: readonly Status[];
+  readonly timeoutMs: number;
+}
+
+function parseWait(query: RawParameters): Wait | undefined {
+  const { waitFor, timeoutMs } = parseParameters<{ waitFor: readonly Status[]; timeoutMs: number }>(query, {
+    waitFor: (text) => filterParameters.status.parse(text).status ?? [],
+    timeoutMs: wholeNumber(1, MAX_WAIT_MS),
+  });
+  if (waitFor) return { statuses: waitFor, timeoutMs: timeoutMs ?? DEFAULT_WAIT_MS };
+  if (timeoutMs === undefined) return undefined;
+  const problem = 'goes with waitFor, which says what to wait for';
+  throw new ApiError('INVALID_PARAMETERS', `timeoutMs ${problem}`, [{ parameter: 'timeoutMs', problem }]);
+}
+
+interface Waited {
+  /** Undefined for a message that is not there. */
+  readonly record: string | undefined;
+  readonly outcome: 'reached' | 'passed' | 'timeout' | 'stopping';
+}
+
+/** One read of the database; from then on the feed tells, and nobody polls. */
+async function waitForStatus(
+  digits: string,
+  { statuses, timeoutMs }: Wait,
+  { client, signal }: RouteRequest,
+  { store, feed, live }: RouteContext,
+): Promise<Waited> {
+  const furthest = Math.max(...statuses.map(statusRank));
+  const outcomeOf = (status: Status) => {
+    if (statuses.includes(status)) return 'reached';
+    return statusRank(status) > furthest ? 'passed' : undefined;
+  };
+  /** The latest word: of the database at first, then of the feed. */
+  let record: string | undefined;
+  let hasFeedSpoken = false;
+  let end: (outcome: Waited['outcome']) => void = () => undefined;
+  const ended = new Promise<Waited['outcome']>((resolve) => {
+    end = resolve;
+  });
+
+  const leave = live.waiters.take(client);
+  const timer = setTimeout(() => end('timeout'), timeoutMs);
+  let following: Following | undefined;
+  try {
+    // Follows first and reads then: what happens in between is told, at worst twice.
+    following = await feed.followMessage(`0x${digits}`, ({ recorded }) => {
+      hasFeedSpoken = true;
+      record = recorded.change === 'removed' ? undefined : recorded.record;
+      const outcome = record === undefined ? undefined : outcomeOf(recorded.status);
+      if (outcome) end(outcome);
+    });
+    const found = await store.findMessage(digits);
+    if (found && !hasFeedSpoken) {
+      record = found.record;
+      const outcome = outcomeOf((JSON.parse(record) as Message).status);
+      if (outcome) return { record, outcome };
+    }
+    if (signal.aborted) end('stopping');
+    else signal.addEventListener('abort', () => end('stopping'), { once: true });
+    const outcome = await ended;
+    return { record, outcome };
+  } finally {
+    clearTimeout(timer);
+    following?.stop();
+    leave();
+  }
+}
+
+function freshnessOf({ settledAt }: Pick<StoredRecord, 'settledAt'>): Freshness {
+  return settledAt === null ? 'moving' : { settledAt };
+}
+
+/** Many clients and proxies take no longer headers; the cursor stands in the body in any case. */
+const MAX_LINK_LENGTH = 2_000;
+
+/** Relative to the URL that was asked for, so that it holds behind any proxy; the cursor carries the filters. */
+function nextPageLink({ cursor }: Page, query: RawParameters): Record<string, string> {
+  if (cursor === null) return {};
+  const next = new URLSearchParams({ cursor });
+  for (const [name, value] of query) if (name === 'limit' || name === 'view') next.set(name, value);
+  const link = `<?${next}>; rel="next"`;
+  return link.length > MAX_LINK_LENGTH ? {} : { Link: link };
+}
 
 /** Stored text goes out as it is: nothing is parsed or serialised again. */
 function pageBody({ records, cursor }: Page, limit: number): string {

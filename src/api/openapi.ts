@@ -5,7 +5,7 @@ import type { Route, RouteParameter } from './route.ts';
 import { namedSchemas, schemaDescriptions } from './schema.ts';
 
 /** What any request can meet, whichever path it asks for. */
-const statusesOfEveryRoute = [400, 405, 406, 414, 500, 503];
+const statusesOfEveryRoute = [400, 405, 406, 414, 429, 500, 503];
 
 const headers = {
   'X-Request-ID': {
@@ -19,11 +19,44 @@ const headers = {
   },
   Allow: { description: 'The methods of this path.', schema: { type: 'string' } },
   'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } },
+  Link: {
+    description:
+      'Where there is a next page: its URL, relative to this one, as `rel="next"`. Left out where it would be very ' +
+      'long; the cursor in the body never is.',
+    schema: { type: 'string' },
+  },
+  ETag: {
+    description: 'Send it back as `If-None-Match`: while nothing has changed the answer is an empty 304.',
+    schema: { type: 'string' },
+  },
+  'Cache-Control': {
+    description: 'How long the answer may be kept: longer the longer a message has been delivered.',
+    schema: { type: 'string' },
+  },
+  'RateLimit-Policy': {
+    description: 'The limit that holds for this client: `q` requests at once, restored within `w` seconds.',
+    schema: { type: 'string' },
+  },
+  RateLimit: {
+    description: 'What is left of it: `r` requests at once, all of them again in `t` seconds.',
+    schema: { type: 'string' },
+  },
 };
 type HeaderName = keyof typeof headers;
-const headersOfEveryAnswer: readonly HeaderName[] = ['X-Request-ID', 'X-Lanescan-Simulated'];
+/** Bodies that begin before they are whole have no validator. */
+const streamedTypes: readonly string[] = ['text/event-stream', 'text/csv', 'application/x-ndjson'];
+const headersOfEveryAnswer: readonly HeaderName[] = [
+  'X-Request-ID',
+  'X-Lanescan-Simulated',
+  'Cache-Control',
+  'RateLimit-Policy',
+  'RateLimit',
+];
 const headersOfStatus: Readonly<Record<number, readonly HeaderName[]>> = {
+  200: ['ETag'],
+  304: ['ETag'],
   405: ['Allow'],
+  429: ['Retry-After'],
   503: ['Retry-After'],
 };
 
@@ -105,6 +138,8 @@ export function openApiDocument(routes: readonly Route[], version: string): Open
     },
     tags: [
       { name: 'Messages', description: 'Search messages and read their records.' },
+      { name: 'Lanes', description: 'How lanes do: volume, delivery times, what is missing.' },
+      { name: 'Networks', description: 'Networks, how far each is indexed, and totals.' },
       { name: 'Operations', description: 'For those who run the service.' },
       { name: 'Documentation', description: 'This document, for programs and for people.' },
     ],
@@ -121,10 +156,22 @@ function operationOf(route: Route, operationId: string): Operation {
   const responses: Record<string, Response | Reference> = {
     200: {
       description: route.success.description,
-      headers: headersOf(200),
-      content: { [route.mediaType]: { schema: (route.success.schema as JsonSchema) ?? { type: 'string' } } },
+      headers: headersOf(200, route.success.headers),
+      content: Object.fromEntries(
+        [route.mediaType, ...(route.otherMediaTypes ?? [])].map((mediaType) => [
+          mediaType,
+          { schema: (route.success.schema as JsonSchema) ?? { type: 'string' } },
+        ]),
+      ),
     },
   };
+  if (!streamedTypes.includes(route.mediaType)) {
+    responses[304] = {
+      description: 'What the client has, by its `If-None-Match`, is still right.',
+      headers: headersOf(304),
+      content: {},
+    };
+  }
   for (const status of [...new Set([...route.errors, ...statusesOfEveryRoute])].sort()) {
     responses[status] = { $ref: `#/components/responses/${errorName(status)}` };
   }
@@ -139,10 +186,10 @@ function operationOf(route: Route, operationId: string): Operation {
         in: 'path' as const,
         required: true,
       })),
-      ...(route.queryParameters ?? []).map((parameter) => ({
+      ...(route.queryParameters ?? []).map(({ isRequired = false, ...parameter }) => ({
         ...parameter,
         in: 'query' as const,
-        required: false,
+        required: isRequired,
       })),
     ],
     responses,
@@ -166,8 +213,8 @@ function errorResponses(): Record<string, Response> {
   );
 }
 
-function headersOf(status: number): Record<string, Reference> {
-  const names = [...headersOfEveryAnswer, ...(headersOfStatus[status] ?? [])];
+function headersOf(status: number, own: readonly string[] = []): Record<string, Reference> {
+  const names = [...headersOfEveryAnswer, ...(headersOfStatus[status] ?? []), ...own];
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 

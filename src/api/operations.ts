@@ -16,7 +16,7 @@ export const operationRoutes: readonly Route[] = [
     errors: [],
     handle({ query }) {
       refuseParameters(query);
-      return { body: '{"status":"ok"}' };
+      return { body: '{"status":"ok"}', freshness: 'never' };
     },
   },
   {
@@ -33,7 +33,10 @@ export const operationRoutes: readonly Route[] = [
       await store.ping().catch((cause) => {
         throw new DatabaseSilentError('The database does not answer', { cause });
       });
-      return { body: JSON.stringify({ status: 'ready', simulated: store.simulated }) };
+      return {
+        body: JSON.stringify({ status: 'ready', simulated: store.simulated }),
+        freshness: 'never',
+      };
     },
   },
 ];

@@ -10,16 +10,22 @@ import type { Readable } from 'node:stream';
 import type { TSchema } from 'typebox';
 import type { RawParameters } from '../domain/search-parameters.ts';
 import type { Store } from '../store/store.ts';
-import type { ChangeFeed } from './change-feed.ts';
+import type { Freshness } from './caching.ts';
+import type { ChangeFeed, Live } from './change-feed.ts';
+import type { Metrics } from './metrics.ts';
 
 export interface RouteParameter {
   readonly name: string;
   readonly description: string;
   readonly schema: Readonly<Record<string, unknown>>;
   readonly example?: string | boolean;
+  /** Whether a request without it is refused; every parameter of a path is. */
+  readonly isRequired?: boolean;
 }
 
 export interface RouteRequest {
+  /** A route that answers HEAD does no work for a body that nobody gets. */
+  readonly method: string;
   readonly path: Readonly<Record<string, string>>;
   readonly query: RawParameters;
   readonly headers: Readonly<IncomingHttpHeaders>;
@@ -27,12 +33,16 @@ export interface RouteRequest {
   readonly client: string;
   /** Aborted when the client goes away or the server stops: for answers that take their time. */
   readonly signal: AbortSignal;
+  /** Cuts the connection: for a client that does not take its answer. */
+  readonly hangUp: () => void;
 }
 
 /** What handlers work with, made once for the server. */
 export interface RouteContext {
   readonly store: Store;
   readonly feed: ChangeFeed;
+  readonly live: Live;
+  readonly metrics: Metrics;
 }
 
 export interface RouteAnswer {
@@ -40,9 +50,22 @@ export interface RouteAnswer {
   readonly body: string | Readable;
   readonly headers?: Readonly<Record<string, string>>;
   readonly status?: number;
+  /** How long caches may keep it; `moving` where nothing is said, `never` for a stream. */
+  readonly freshness?: Freshness;
+  /** Changes exactly when the body does; made from the body where nothing is said. */
+  readonly validator?: string;
 }
 
-export type MediaType = 'application/json' | 'text/html' | 'text/event-stream' | 'text/plain';
+/** What can be said of an answer before it is made. */
+export type AnswerValidator = Required<Pick<RouteAnswer, 'validator' | 'freshness'>>;
+
+export type MediaType =
+  | 'application/json'
+  | 'application/x-ndjson'
+  | 'text/csv'
+  | 'text/event-stream'
+  | 'text/html'
+  | 'text/plain';
 
 export interface Route {
   /** As OpenAPI writes it: `/v2/messages/{messageId}`. */
@@ -50,14 +73,26 @@ export interface Route {
   /** Other paths with the same meaning, for clients whose base URL carries no version. */
   readonly aliases?: readonly string[];
   readonly mediaType: MediaType;
+  /** Others in which it answers when a parameter asks for them. */
+  readonly otherMediaTypes?: readonly MediaType[];
   readonly operationId: string;
-  readonly tag: 'Messages' | 'Operations' | 'Documentation';
+  readonly tag: 'Messages' | 'Lanes' | 'Networks' | 'Operations' | 'Documentation';
   readonly summary: string;
   readonly description: string;
   readonly pathParameters?: readonly RouteParameter[];
   readonly queryParameters?: readonly RouteParameter[];
-  readonly success: { readonly description: string; readonly schema?: TSchema };
+  readonly success: {
+    readonly description: string;
+    readonly schema?: TSchema;
+    /** Header fields of this answer that not every answer has, as the OpenAPI document names them. */
+    readonly headers?: readonly string[];
+  };
   /** The statuses of the catalogue that this route can answer besides those of every route. */
   readonly errors: readonly number[];
+  /**
+   * The validator of what `handle` would answer, where it costs less than the answer: a client that has it already
+   * is spared the rest. Undefined where only `handle` can tell (and refuse).
+   */
+  readonly validate?: (request: RouteRequest, context: RouteContext) => Promise<AnswerValidator | undefined>;
   readonly handle: (request: RouteRequest, context: RouteContext) => Promise<RouteAnswer> | RouteAnswer;
 }

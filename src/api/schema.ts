@@ -12,7 +12,7 @@ import {
   TokenAmount,
   Verifier,
   Verifiers,
-} from '../domain/message.ts';
+} from '../domain/message-schema.ts';
 import { DEFAULT_LIMIT, MAX_LIMIT } from '../domain/query.ts';
 import { type FilterName, filterNames, filterParameters } from '../domain/search-parameters.ts';
 import type { RouteParameter } from './route.ts';
@@ -93,14 +93,17 @@ export const Readiness = Type.Object({
   }),
 });
 
-/** The parameters of the search, in the words of the domain. */
+/** The filters, in the words of the domain. */
+export const filterQueryParameters: readonly RouteParameter[] = filterNames.map((name) => ({
+  name,
+  description: filterParameters[name].description,
+  schema: filterSchema(name),
+  example: name === 'readyForManualExecOnly' ? true : filterParameters[name].example,
+}));
+
+/** The parameters of the search. */
 export const searchQueryParameters: readonly RouteParameter[] = [
-  ...filterNames.map((name) => ({
-    name,
-    description: filterParameters[name].description,
-    schema: filterSchema(name),
-    example: name === 'readyForManualExecOnly' ? true : filterParameters[name].example,
-  })),
+  ...filterQueryParameters,
   {
     name: 'cursor',
     description:

@@ -3,7 +3,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
-import type { Duplex } from 'node:stream';
+import { type Duplex, Readable } from 'node:stream';
 import fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -14,19 +14,37 @@ import fastify, {
 import { MAX_CURSOR_LENGTH } from '../domain/cursor.ts';
 import { ApiError } from '../domain/errors.ts';
 import type { RawParameters } from '../domain/search-parameters.ts';
+import { DatabaseBusyError } from '../store/read-guard.ts';
 import type { Store } from '../store/store.ts';
-import { createChangeFeed } from './change-feed.ts';
+import { cacheControl, entityTag, tagInHand, validatorOf } from './caching.ts';
+import { createChangeFeed, createLive, type LiveLimits } from './change-feed.ts';
+import { clientAddress, type TrustProxy } from './client-address.ts';
+import { chooseCoding, compress, gzipStream, takesGzipStream } from './compression.ts';
+import { ALLOWED_METHODS, crossOriginHeaders, preflightHeaders, securityHeaders } from './cross-origin.ts';
 import { documentationRoutes } from './documentation.ts';
 import { errorAnswer } from './errors.ts';
+import { exportRoutes } from './export.ts';
+import { historyRoutes } from './history.ts';
+import { laneRoutes } from './lanes.ts';
 import { messageRoutes } from './messages.ts';
+import { createMetrics, type GaugeSource, metricsRoutes } from './metrics.ts';
+import { networkRoutes } from './networks.ts';
 import { type OpenApiDocument, openApiDocument } from './openapi.ts';
 import { operationRoutes } from './operations.ts';
-import type { Route, RouteContext } from './route.ts';
+import { createRateLimiter, defaultRateLimit, type RateLimitOptions } from './rate-limit.ts';
+import type { AnswerValidator, Route, RouteAnswer, RouteContext, RouteRequest } from './route.ts';
+import { statsRoutes } from './stats.ts';
+import { streamRoutes } from './stream.ts';
 
-export interface ServerOptions {
+export interface ServerOptions extends Partial<RateLimitOptions> {
   readonly store: Store;
   readonly version: string;
   readonly log: FastifyBaseLogger;
+  readonly trustProxy?: TrustProxy;
+  /** Figures for /metrics of what runs beside the server. */
+  readonly gauges?: readonly GaugeSource[];
+  /** Bounds of streams and waiting requests, where others than the defaults are wanted. */
+  readonly live?: Partial<LiveLimits>;
 }
 
 /** The longest cursor fits, with room for what goes with it: what we issue we also take back. */
@@ -36,12 +54,25 @@ const MAX_HEADER_BYTES = 64 * 1024;
 const REQUEST_TIMEOUT_MS = 30_000;
 /** How long a refused connection may take to read its answer. */
 const LINGER_MS = 2_000;
-const ALLOWED_METHODS = 'GET, HEAD';
+/** Asked by the machinery around the service, from addresses that it may share with clients. */
+const unlimitedPaths = new Set(['/healthz', '/readyz']);
+/** For those who run the service: pages of other origins may not read it. */
+const privatePaths = new Set(['/metrics']);
 
 /** Every route of the service, those that describe the others included. */
 export function createRoutes(version: string): readonly Route[] {
   let document: OpenApiDocument | undefined;
-  const routes: Route[] = [...messageRoutes, ...operationRoutes];
+  const routes: Route[] = [
+    ...messageRoutes,
+    ...historyRoutes,
+    ...streamRoutes,
+    ...exportRoutes,
+    ...laneRoutes,
+    ...networkRoutes,
+    ...statsRoutes,
+    ...operationRoutes,
+    ...metricsRoutes,
+  ];
   routes.push(
     ...documentationRoutes(() => {
       document ??= openApiDocument(routes, version);
@@ -56,9 +87,19 @@ export function createRoutes(version: string): readonly Route[] {
  *
  * @example const app = createServer({ store, version, log }); await app.listen({ port: 8080 });
  */
-export function createServer({ store, version, log }: ServerOptions): FastifyInstance {
+export function createServer({
+  store,
+  version,
+  log,
+  rateLimit = defaultRateLimit,
+  apiKeys = [],
+  trustProxy = false,
+  gauges = [],
+  live,
+}: ServerOptions): FastifyInstance {
   const headers: Readonly<Record<string, string>> = {
-    'X-Content-Type-Options': 'nosniff',
+    ...securityHeaders,
+    ...crossOriginHeaders,
     ...(store.simulated && { 'X-Lanescan-Simulated': 'true' }),
   };
   const app = fastify({
@@ -67,10 +108,18 @@ export function createServer({ store, version, log }: ServerOptions): FastifyIns
     requestIdHeader: false,
     genReqId: () => randomUUID(),
     requestTimeout: REQUEST_TIMEOUT_MS,
+    trustProxy:
+      typeof trustProxy === 'number'
+        ? (_address, hop) => hop < trustProxy
+        : trustProxy === false
+          ? false
+          : [...trustProxy],
     // Without a Host, Node would answer by itself and not in our shape; the first hook refuses it instead.
     http: { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false },
     // Requests on open connections are still answered while the server stops; new connections are refused.
     return503OnClosing: false,
+    // HEAD is answered with GET, without the work for a body.
+    exposeHeadRoutes: false,
     forceCloseConnections: 'idle',
     routerOptions: {
       ignoreDuplicateSlashes: true,
@@ -92,18 +141,51 @@ export function createServer({ store, version, log }: ServerOptions): FastifyIns
     answerOnSocket(socket, refusal, { ...headers, Allow: ALLOWED_METHODS }, log);
   });
 
-  const context: RouteContext = { store, feed: createChangeFeed(store) };
-  const stopping = new AbortController();
+  const inFlight = new Set<FastifyRequest>();
+  const limiter = createRateLimiter({ rateLimit, apiKeys });
+  const feed = createChangeFeed(store);
+  const metrics = createMetrics({
+    store,
+    feed,
+    version,
+    inFlight: () => inFlight.size,
+    rateLimitedClients: () => limiter.clients,
+  });
+  metrics.registerGauges(...gauges);
+  const context: RouteContext = { store, feed, live: createLive(live), metrics };
+  const endings = createEndings();
   app.addHook('preClose', async () => {
-    stopping.abort();
+    endings.stop();
     await context.feed.close();
   });
+  app.addHook('onClose', async () => metrics.close());
 
   const routes = createRoutes(version);
   const paths = ['/', ...routes.flatMap((route) => [route.path, ...(route.aliases ?? [])])];
   const known = paths.map(pathPattern);
 
+  let hasWarnedOfProxy = false;
+  const limitRate = (request: FastifyRequest, reply: FastifyReply) => {
+    if (trustProxy === false && !hasWarnedOfProxy && request.headers['x-forwarded-for'] !== undefined) {
+      hasWarnedOfProxy = true;
+      log.warn(
+        'X-Forwarded-For is ignored: set trustProxy when a proxy stands in front, or clients share one limit.',
+      );
+    }
+    const verdict = limiter.take(clientAddress(request), request.headers);
+    if (!verdict) return;
+    reply.headers(verdict.headers);
+    if (verdict.isAllowed) return;
+    metrics.observeRefusal('rate_limit');
+    reply.header('Retry-After', String(verdict.retryAfter));
+    throw new ApiError(
+      'RATE_LIMITED',
+      `Too many requests: the limit is in RateLimit-Policy. Try again in ${verdict.retryAfter} s.`,
+    );
+  };
+
   app.addHook('onRequest', async (request, reply) => {
+    inFlight.add(request);
     reply.headers({ 'X-Request-ID': request.id, ...headers });
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
       throw new ApiError('BAD_REQUEST', 'The request has no Host header, which HTTP/1.1 asks for.');
@@ -114,22 +196,36 @@ export function createServer({ store, version, log }: ServerOptions): FastifyIns
         `The URL has ${request.url.length} characters; ${MAX_URL_LENGTH} is the most.`,
       );
     }
-    if (request.method === 'GET' || request.method === 'HEAD') return;
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    // A preflight costs nothing, and its refusal would look to a page like a broken service.
+    if (request.method !== 'OPTIONS' && !unlimitedPaths.has(patternOf(request))) limitRate(request, reply);
+    if (isRead) return;
     if (!known.some((pattern) => pattern.test(request.url))) throw notFound(request);
+    if (request.method === 'OPTIONS') return reply.code(204).headers(preflightHeaders).send();
     reply.header('Allow', ALLOWED_METHODS);
     throw new ApiError(
       'METHOD_NOT_ALLOWED',
       `${request.method} is not possible here: the service only reads, with GET.`,
     );
   });
+  app.addHook('onError', async (_request, _reply, error) => {
+    if ((error as unknown) instanceof DatabaseBusyError) metrics.observeRefusal('overload');
+  });
   app.addHook('onResponse', async (request, reply) => {
+    inFlight.delete(request);
+    metrics.observeRequest({
+      route: routeLabel(request),
+      method: request.method,
+      status: reply.statusCode,
+      seconds: (streamStarts.get(request) ?? reply.elapsedTime) / 1000,
+    });
     request.log.info(
       {
         method: request.method,
         url: request.url,
         status: reply.statusCode,
         ms: Math.round(reply.elapsedTime * 10) / 10,
-        client: request.ip,
+        client: clientAddress(request),
       },
       'request',
     );
@@ -141,37 +237,140 @@ export function createServer({ store, version, log }: ServerOptions): FastifyIns
 
   for (const route of routes) {
     for (const path of [route.path, ...(route.aliases ?? [])]) {
-      app.get(path.replace(/\{(\w+)\}/g, ':$1'), async (request, reply) => {
-        refuseUnacceptable(request, route.mediaType);
-        const { body, headers, status } = await route.handle(
-          {
+      app.route({
+        method: ['GET', 'HEAD'],
+        url: path.replace(/\{(\w+)\}/g, ':$1'),
+        config: { pattern: route.path },
+        handler: async (request, reply) => {
+          refuseUnacceptable(request, [route.mediaType, ...(route.otherMediaTypes ?? [])]);
+          const asked: RouteRequest = {
+            method: request.method,
             path: request.params as Record<string, string>,
             query: request.query as RawParameters,
             headers: request.headers,
-            client: request.ip,
+            client: clientAddress(request),
             // Made when asked for: most answers are there before anybody could lose patience.
             get signal() {
-              return AbortSignal.any([stopping.signal, goneSignal(reply)]);
+              return endings.signalFor(reply);
             },
-          },
-          context,
-        );
-        return reply
-          .code(status ?? 200)
-          .headers({ 'Content-Type': `${route.mediaType}; charset=utf-8`, ...headers })
-          .send(body);
+            hangUp: () => request.raw.socket.destroy(),
+          };
+          const ifNoneMatch = request.headers['if-none-match'];
+          if (route.validate && ifNoneMatch !== undefined) {
+            const current = await route.validate(asked, context);
+            const tag = current && tagInHand(ifNoneMatch, current.validator);
+            if (current && tag !== undefined) return sendNotModified(reply, tag, current);
+          }
+          return sendAnswer(request, reply, route, await route.handle(asked, context));
+        },
       });
     }
   }
-  app.get('/', async (_request, reply) => reply.redirect('/docs'));
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: '/',
+    config: { pattern: '/' },
+    handler: async (_request, reply) =>
+      reply.headers({ 'Cache-Control': 'no-cache', 'Content-Length': '0' }).redirect('/docs'),
+  });
   return app;
 }
 
-/** Aborted when the connection closes before the answer is complete. */
-function goneSignal(reply: FastifyReply): AbortSignal {
-  const gone = new AbortController();
-  reply.raw.once('close', () => gone.abort());
-  return gone.signal;
+/** When streams began, in milliseconds after their request: how long they last is up to their reader. */
+const streamStarts = new WeakMap<FastifyRequest, number>();
+
+/** The pattern of the route that a request has reached; a few fixed words where it has reached none. */
+function patternOf(request: FastifyRequest): string {
+  return (request.routeOptions.config as { pattern?: string }).pattern ?? 'none';
+}
+
+/** Those who wait on purpose must not spoil the durations of those who do not. */
+function routeLabel(request: FastifyRequest): string {
+  const query = Array.isArray(request.query) ? (request.query as unknown as RawParameters) : [];
+  const isWaiting = query.some(([name]) => name === 'waitFor');
+  return isWaiting ? `${patternOf(request)} waiting` : patternOf(request);
+}
+
+async function sendAnswer(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  route: Route,
+  { body, headers, status = 200, freshness, validator }: RouteAnswer,
+): Promise<FastifyReply> {
+  reply.code(status).headers({ 'Content-Type': `${route.mediaType}; charset=utf-8`, ...headers });
+  if (privatePaths.has(route.path)) {
+    for (const name of Object.keys(crossOriginHeaders)) reply.removeHeader(name);
+    reply.header('Cross-Origin-Resource-Policy', 'same-origin');
+  }
+  if (body instanceof Readable) return sendStream(request, reply, body);
+
+  const bytes = Buffer.from(body);
+  const current = { validator: validator ?? validatorOf(bytes), freshness: freshness ?? 'moving' } as const;
+  if (status === 200) {
+    const tag = tagInHand(request.headers['if-none-match'], current.validator);
+    if (tag !== undefined) return sendNotModified(reply, tag, current);
+  }
+  const coding = chooseCoding(request.headers['accept-encoding'], bytes.length);
+  reply.headers({
+    ETag: entityTag(current.validator, coding),
+    Vary: 'Accept-Encoding',
+    ...(!reply.hasHeader('Cache-Control') && { 'Cache-Control': cacheControl(current.freshness) }),
+    ...(coding !== undefined && { 'Content-Encoding': coding }),
+  });
+  if (request.method === 'HEAD') {
+    // The length of a compressed body is known only to who compresses it.
+    if (coding === undefined) reply.header('Content-Length', bytes.length);
+    return reply.send();
+  }
+  return reply.send(coding === undefined ? bytes : await compress(bytes, coding));
+}
+
+function sendNotModified(reply: FastifyReply, tag: string, { freshness }: AnswerValidator): FastifyReply {
+  reply.removeHeader('Content-Type');
+  if (!reply.hasHeader('Cache-Control')) reply.header('Cache-Control', cacheControl(freshness));
+  return reply.code(304).headers({ ETag: tag, Vary: 'Accept-Encoding' }).send();
+}
+
+function sendStream(request: FastifyRequest, reply: FastifyReply, body: Readable): FastifyReply {
+  streamStarts.set(request, reply.elapsedTime);
+  if (!reply.hasHeader('Cache-Control')) reply.header('Cache-Control', cacheControl('never'));
+  // Events must arrive one by one, as they happen.
+  const isPlain =
+    String(reply.getHeader('Content-Type')).startsWith('text/event-stream') ||
+    reply.hasHeader('Content-Encoding');
+  if (!isPlain) reply.header('Vary', 'Accept-Encoding');
+  const isZipped = !isPlain && takesGzipStream(request.headers['accept-encoding']);
+  if (isZipped) reply.header('Content-Encoding', 'gzip');
+  if (request.method === 'HEAD') {
+    body.destroy();
+    return reply.send();
+  }
+  return reply.send(isZipped ? gzipStream(body) : body);
+}
+
+/**
+ * Signals for answers that take their time: aborted when the connection closes, or when the server stops. Not made
+ * with AbortSignal.any, of which the signal of a server that runs for months would keep a trace each.
+ */
+function createEndings() {
+  const unfinished = new Set<AbortController>();
+  let isStopping = false;
+  return {
+    signalFor(reply: FastifyReply): AbortSignal {
+      const ending = new AbortController();
+      unfinished.add(ending);
+      reply.raw.once('close', () => {
+        unfinished.delete(ending);
+        ending.abort();
+      });
+      if (isStopping || reply.raw.destroyed) ending.abort();
+      return ending.signal;
+    },
+    stop(): void {
+      isStopping = true;
+      for (const ending of unfinished) ending.abort();
+    },
+  };
 }
 
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
@@ -201,19 +400,19 @@ function pathPattern(path: string): RegExp {
   return new RegExp(`^${pattern.join('')}/*(?:\\?|$)`);
 }
 
-function refuseUnacceptable(request: FastifyRequest, mediaType: string): void {
+function refuseUnacceptable(request: FastifyRequest, mediaTypes: readonly string[]): void {
   const { accept } = request.headers;
   if (accept === undefined || accept.trim() === '') return;
-  const [type] = mediaType.split('/');
   const isAcceptable = accept.split(',').some((range) => {
     const [name = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
     const isRefused = parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
-    return !isRefused && (name === '*/*' || name === `${type}/*` || name === mediaType);
+    const includes = (type: string) => name === type || name === `${type.split('/')[0]}/*`;
+    return !isRefused && (name === '*/*' || mediaTypes.some(includes));
   });
   if (isAcceptable) return;
   throw new ApiError(
     'NOT_ACCEPTABLE',
-    `This path answers in ${mediaType}, which the Accept header excludes.`,
+    `This path answers in ${mediaTypes.join(' or ')}, which the Accept header excludes.`,
   );
 }
 

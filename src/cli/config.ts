@@ -6,19 +6,33 @@
  */
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
+import type { TrustProxy } from '../api/client-address.ts';
+import { defaultRateLimit, type RateLimitOptions } from '../api/rate-limit.ts';
 import { OperatorError } from '../domain/errors.ts';
 import { nearestName } from '../domain/nearest-name.ts';
 import type { DatabasePlace } from '../store/store.ts';
+import { parseSubscriptions, type Subscription } from '../webhooks/subscription.ts';
+import {
+  apiKeysTake,
+  rateLimitTakes,
+  readApiKeys,
+  readRateLimit,
+  readTrustProxy,
+  trustProxyTakes,
+} from './http-settings.ts';
 
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-export interface Config {
+export interface Config extends RateLimitOptions {
   readonly host: string;
   readonly port: number;
   readonly dataFolder: string;
   readonly databaseUrl: string | null;
   readonly logLevel: LogLevel;
+  readonly trustProxy: TrustProxy;
+  /** As the file has it; `webhooksOf` reads it for the verbs that need it. */
+  readonly webhooks: unknown;
   /** The file that was read; null where there is none. */
   readonly file: string | null;
   /** Where the value of each key came from: a flag, a variable, the file, or `default`. */
@@ -43,6 +57,8 @@ interface Setting<T> {
   readonly variables: readonly string[];
   readonly fallback: T;
   readonly takes: string;
+  /** A wrong value is not repeated: it may be a secret in the wrong place. */
+  readonly isHidden?: boolean;
   readonly read: (value: unknown) => T | undefined;
 }
 
@@ -80,10 +96,33 @@ const settings = {
     takes: `one of ${logLevels.join(', ')}`,
     read: (value) => logLevels.find((level) => level === value),
   } as Setting<LogLevel>,
+  rateLimit: {
+    key: 'rateLimit',
+    variables: [],
+    fallback: defaultRateLimit,
+    takes: rateLimitTakes,
+    read: readRateLimit,
+  } as Setting<RateLimitOptions['rateLimit']>,
+  apiKeys: {
+    key: 'apiKeys',
+    variables: [],
+    fallback: [],
+    takes: apiKeysTake,
+    isHidden: true,
+    read: readApiKeys,
+  } as Setting<RateLimitOptions['apiKeys']>,
+  trustProxy: {
+    key: 'trustProxy',
+    variables: ['LANESCAN_TRUST_PROXY'],
+    fallback: false,
+    takes: trustProxyTakes,
+    read: readTrustProxy,
+  } as Setting<TrustProxy>,
 } as const;
 
 const CONFIG_VARIABLE = 'LANESCAN_CONFIG';
 const DEFAULT_FILE = 'lanescan.yaml';
+const WEBHOOKS_KEY = 'webhooks';
 
 function nonEmptyText(value: unknown): string | undefined {
   return typeof value === 'string' && value.trim() !== '' ? value : undefined;
@@ -96,7 +135,7 @@ export function readConfig(flags: ConfigFlags, environment: NodeJS.ProcessEnv): 
   refuseUnknownVariables(environment);
   const { file, values } = readFile(flags.config ?? environment[CONFIG_VARIABLE]);
   const origins: Record<string, string> = {};
-  const pick = <T>(setting: Setting<T>, flag: string | undefined, flagName: string): T => {
+  const pick = <T>(setting: Setting<T>, flag?: string, flagName = ''): T => {
     const variable = setting.variables.find((name) => (environment[name] ?? '') !== '');
     const [value, where] =
       flag !== undefined
@@ -111,7 +150,8 @@ export function readConfig(flags: ConfigFlags, environment: NodeJS.ProcessEnv): 
     const read = setting.read(value);
     if (read === undefined) {
       const Refusal = flag === undefined ? OperatorError : UsageError;
-      throw new Refusal(`${where} is ${JSON.stringify(value)}.`, `It takes ${setting.takes}.`);
+      const shown = setting.isHidden ? 'not as it should be' : JSON.stringify(value);
+      throw new Refusal(`${where} is ${shown}.`, `It takes ${setting.takes}.`);
     }
     return read;
   };
@@ -120,7 +160,11 @@ export function readConfig(flags: ConfigFlags, environment: NodeJS.ProcessEnv): 
     port: pick(settings.port, flags.port, 'port'),
     dataFolder: pick(settings.dataFolder, flags.data, 'data'),
     logLevel: pick(settings.logLevel, flags.logLevel, 'log-level'),
+    rateLimit: pick(settings.rateLimit),
+    apiKeys: pick(settings.apiKeys),
+    trustProxy: pick(settings.trustProxy),
     databaseUrl: environment.DATABASE_URL || null,
+    webhooks: values[WEBHOOKS_KEY],
     file,
     origins,
   };
@@ -129,6 +173,13 @@ export function readConfig(flags: ConfigFlags, environment: NodeJS.ProcessEnv): 
 /** Where the configured data is: the server of DATABASE_URL, otherwise the embedded one. */
 export function databasePlace(config: Config): DatabasePlace {
   return config.databaseUrl === null ? { dataFolder: config.dataFolder } : { url: config.databaseUrl };
+}
+
+/**
+ * The configured webhooks. Only verbs that deliver or show them ask: the others shall not need their secrets.
+ */
+export function webhooksOf(config: Config, environment: NodeJS.ProcessEnv): readonly Subscription[] {
+  return parseSubscriptions(config.webhooks, config.file ?? DEFAULT_FILE, environment);
 }
 
 function readFile(named: string | undefined): { file: string | null; values: Record<string, unknown> } {
@@ -163,7 +214,7 @@ function readFile(named: string | undefined): { file: string | null; values: Rec
       'Write it as `port: 8080`, one key a line.',
     );
   }
-  const keys = Object.values(settings).map(({ key }) => key);
+  const keys = [...Object.values(settings).map(({ key }) => key), WEBHOOKS_KEY];
   for (const key of Object.keys(values)) {
     if ((keys as readonly string[]).includes(key)) continue;
     const nearest = nearestName(key, keys);

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { Logger } from 'pino';
 import { createSimulation, type Simulation } from '../ingest/demo/simulation.ts';
 import { openStore, type Store } from '../store/store.ts';
-import { type ConfigFlags, databasePlace } from './config.ts';
+import { type ConfigFlags, databasePlace, webhooksOf } from './config.ts';
 import { type CliContext, configOf, withStoreOptions } from './context.ts';
 import { createLog } from './log.ts';
 import { serveUntilStopped, withServerOptions } from './serve.ts';
@@ -31,6 +31,7 @@ Examples:
     )
     .action(async (flags: DemoFlags) => {
       const configured = configOf(flags, context);
+      const webhooks = webhooksOf(configured, context.environment);
       const config =
         flags.data === undefined
           ? { ...configured, dataFolder: `${configured.dataFolder}/demo` }
@@ -56,6 +57,7 @@ Examples:
         context,
         log,
         store,
+        webhooks,
         alongside: (signal) => liveTraffic(simulation, store, signal),
       });
     });

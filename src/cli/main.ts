@@ -1,22 +1,27 @@
 /**
  * The composition root: one command, one file a verb.
  *
- * Exit status: 0 done, 1 something failed, 2 wrong usage, 3 an import rejected lines, 130 interrupted.
+ * Exit status: 0 done, 1 something failed or an audit found holes, 2 wrong usage, 3 an import rejected lines, 130 interrupted.
  */
 import { Command, CommanderError } from 'commander';
 import { ApiError, OperatorError } from '../domain/errors.ts';
 import { isDatabaseUnavailable } from '../store/store.ts';
+import { addAudit } from './audit.ts';
 import { UsageError } from './config.ts';
 import type { CliContext } from './context.ts';
 import { addDemo } from './demo.ts';
 import { addDoctor } from './doctor.ts';
+import { addExport } from './export.ts';
 import { addImport } from './import.ts';
+import { addLanes } from './lanes.ts';
 import { addMigrate } from './migrate.ts';
+import { addMirror } from './mirror.ts';
 import { isClosedPipe, OutputClosed } from './output.ts';
 import { addSearch } from './search.ts';
 import { addServe } from './serve.ts';
 import { addShow } from './show.ts';
 import { lanescanVersion } from './version.ts';
+import { addWebhooks } from './webhooks.ts';
 
 const USAGE_STATUS = 2;
 
@@ -75,22 +80,33 @@ Examples:
   $ lanescan serve --port 8080                 answer the API
   $ lanescan search --sender 0x… --status FAILED
   $ lanescan show 0x…                          one message, in full
+  $ lanescan audit                             is any message missing?
 
 Settings come from flags, then the environment (DATABASE_URL, PORT, LANESCAN_…), then ./lanescan.yaml.`,
     );
   addServe(program, context);
   addImport(program, context);
+  addExport(program, context);
+  addMirror(program, context);
   addSearch(program, context);
   addShow(program, context);
+  addLanes(program, context);
+  addAudit(program, context);
   addMigrate(program, context);
   addDoctor(program, context);
+  addWebhooks(program, context);
   addDemo(program, context);
-  for (const command of [program, ...program.commands]) {
+  const verbs = program.commands.flatMap((verb) => [verb, ...verb.commands]);
+  for (const command of [program, ...verbs]) {
     command.exitOverride();
     if (command !== program) command.copyInheritedSettings(program);
-    command.showHelpAfterError(`Try: lanescan ${command === program ? '' : `${command.name()} `}--help`);
+    command.showHelpAfterError(`Try: ${wholeName(command)} --help`);
   }
   return program;
+}
+
+function wholeName(command: Command): string {
+  return command.parent === null ? command.name() : `${wholeName(command.parent)} ${command.name()}`;
 }
 
 function report(error: unknown, { err, signal, exitCode }: CliContext): number {

@@ -5,10 +5,11 @@ import type { TerminalStream } from './context.ts';
 /** Whoever read the output has gone, as `head` does when it has enough. That ends a verb, but is no failure. */
 export class OutputClosed extends Error {}
 
-/** Resolves when the text is handed over; that is what keeps a long output in constant memory. */
-export function writeOut(stream: TerminalStream, text: string): Promise<void> {
+/** Resolves when the text (or the bytes) is handed over; that is what keeps a long output in constant memory. */
+export function writeOut(stream: TerminalStream, text: string | Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
-    stream.write(text, (error) => {
+    // Node's streams take bytes as well; text is all that the verbs write elsewhere.
+    stream.write(text as string, (error) => {
       if (!error) resolve();
       else if (isClosedPipe(error)) reject(new OutputClosed());
       else

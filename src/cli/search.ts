@@ -1,54 +1,28 @@
-import { type Command, Option } from 'commander';
-import { ApiError } from '../domain/errors.ts';
+import type { Command } from 'commander';
 import type { Message } from '../domain/message.ts';
-import { nearestName } from '../domain/nearest-name.ts';
-import { findNetwork, networks } from '../domain/networks.ts';
+import { findNetwork } from '../domain/networks.ts';
 import { DEFAULT_LIMIT, MAX_LIMIT, type SearchQuery } from '../domain/query.ts';
 import {
   type FilterName,
   filterNames,
-  filterParameters,
   parseSearch,
   type RawParameters,
 } from '../domain/search-parameters.ts';
 import type { Page, Store } from '../store/store.ts';
 import type { ConfigFlags } from './config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
+import { addFilterOptions, asUsage, collecting, type ParameterFlags, rawParameters } from './filter-flags.ts';
 import { createMessageTable, tableFooter } from './message-table.ts';
 import { simulatedNotice } from './message-words.ts';
 import { writeOut } from './output.ts';
-import { createPaint, printable, printableJson } from './terminal-text.ts';
+import { createPaint, printableJson } from './terminal-text.ts';
 
-/** Flags of filters and of `limit` and `cursor`: every value given, in the order given. */
-type ParameterFlags = { readonly [name in FilterName | 'limit' | 'cursor']?: readonly string[] | boolean };
-type SearchFlags = ConfigFlags & ParameterFlags & { readonly json?: boolean; readonly all?: boolean };
-
-/** What the CLI adds to a filter: the name of its value, a shorter flag, a switch instead of a value. */
-const flagForms: Partial<Record<FilterName, { value?: string; alias?: string; description?: string }>> = {
-  sourceChainSelector: {
-    value: 'network',
-    alias: '--source',
-    description: 'Source network: its selector, name or chain id.',
-  },
-  destChainSelector: {
-    value: 'network',
-    alias: '--dest',
-    description: 'Destination network: its selector, name or chain id.',
-  },
-  readyForManualExecOnly: { description: 'Only messages that are ready for manual execution.' },
-  sourceTransactionHash: { value: 'hash' },
-  destTransactionHash: { value: 'hash' },
-  status: { value: 'list' },
-  sentAfter: { value: 'time' },
-  sentBefore: { value: 'time' },
-  messageId: { value: 'ids' },
-  q: { value: 'terms' },
-};
+type SearchFlags = ConfigFlags &
+  ParameterFlags<FilterName | 'limit' | 'cursor'> & { readonly json?: boolean; readonly all?: boolean };
 
 export function addSearch(program: Command, context: CliContext): void {
   const command = program.command('search').description('find messages, newest first');
-  for (const name of filterNames) command.addOption(filterOption(name));
-  command
+  addFilterOptions(command)
     .addOption(
       collecting(`--limit <number>`, `messages a page, 1 to ${MAX_LIMIT} (default: ${DEFAULT_LIMIT})`),
     )
@@ -87,91 +61,11 @@ Examples:
     });
 }
 
-function filterOption(name: FilterName): Option {
-  const { value = 'address', alias, description } = flagForms[name] ?? {};
-  const flag = alias ? `${alias}, ${flagOf(name)}` : flagOf(name);
-  const shown = plainEnd(description ?? filterParameters[name].description);
-  if (name === 'readyForManualExecOnly') return new Option(flag, shown);
-  return collecting(`${flag} <${value}>`, shown);
-}
-
-/** An option that keeps every value it was given, so that a repeated one is refused as the API does. */
-function collecting(flags: string, description: string): Option {
-  return new Option(flags, description).argParser((value: string, before: readonly string[] = []) => [
-    ...before,
-    value,
-  ]);
-}
-
-/** Descriptions of the API are sentences; those of flags are not. */
-function plainEnd(sentence: string): string {
-  const text = sentence.replace(/\.$/, '');
-  return /^[A-Z][a-z ]/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
-}
-
-/** @example flagOf('sourceChainSelector') // '--source-chain-selector' */
-function flagOf(parameter: string): string {
-  return `--${parameter.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-}
-
 /** The query that the flags ask for. What the API would refuse is wrong usage, told in terms of the flags. */
 function parseFlags(flags: SearchFlags, command: Command): SearchQuery {
-  const raw: [string, string][] = [];
-  for (const name of [...filterNames, 'limit', 'cursor'] as const) {
-    const given = flags[name];
-    if (given === true) raw.push([name, 'true']);
-    for (const value of Array.isArray(given) ? given : []) {
-      const isNetwork = name === 'sourceChainSelector' || name === 'destChainSelector';
-      raw.push([name, isNetwork ? selectorOf(value, name, command) : value]);
-    }
-  }
+  const raw = rawParameters(flags, [...filterNames, 'limit', 'cursor'], command);
   if (flags.all && flags.limit === undefined) raw.push(['limit', String(MAX_LIMIT)]);
-  try {
-    return parseSearch(raw);
-  } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
-    return command.error(inTermsOfFlags(error));
-  }
-}
-
-function inTermsOfFlags({ details, message }: ApiError): string {
-  const lines = details.map(({ parameter, problem }) => {
-    const text = problem.replace(/\b(cursor|sentAfter|sentBefore)\b/g, flagOf);
-    return `lanescan: ${flagOf(parameter)} ${text}`;
-  });
-  return lines.length > 0 ? lines.join('\n') : `lanescan: ${message}`;
-}
-
-/** The selector of a network by its selector, name (CCIP's or the one for people) or chain id. */
-function selectorOf(text: string, parameter: string, command: Command): string {
-  const wanted = text.trim().toLowerCase();
-  const network =
-    findNetwork(text.trim()) ?? networks.find(({ displayName }) => displayName.toLowerCase() === wanted);
-  if (network) return network.selector;
-  // A number may be the selector of a network that only its owner knows.
-  if (/^\d*$/.test(text)) return text;
-  return command.error(
-    `lanescan: ${flagOf(parameter)} knows no network ${JSON.stringify(printable(text))}; ${networkHint(wanted)}`,
-  );
-}
-
-function networkHint(wanted: string): string {
-  const alike = networks.filter(({ name, displayName }) =>
-    `${name} ${displayName.toLowerCase()}`.includes(wanted),
-  );
-  const byName = nearestName(
-    wanted,
-    networks.map(({ name }) => name),
-  );
-  if (alike.length === 0)
-    return byName ? `did you mean ${byName}?` : 'it takes a selector, a name or a chain id.';
-  // The network itself before the many that are built on it.
-  alike.sort(
-    (a, b) =>
-      Number(b.name.endsWith(wanted)) - Number(a.name.endsWith(wanted)) || b.name.length - a.name.length,
-  );
-  const names = alike.slice(0, 3).map(({ name }) => name);
-  return `did you mean ${names.join(', ')}${alike.length > 3 ? ` or another of ${alike.length}` : ''}?`;
+  return asUsage(() => parseSearch(raw), command);
 }
 
 async function* pages(store: Store, first: SearchQuery, isWalk: boolean): AsyncGenerator<Page> {

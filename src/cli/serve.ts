@@ -4,7 +4,9 @@ import type { Logger } from 'pino';
 import { createServer } from '../api/server.ts';
 import { OperatorError } from '../domain/errors.ts';
 import { openStore, type Store } from '../store/store.ts';
-import { type Config, type ConfigFlags, databasePlace } from './config.ts';
+import { type Courier, startCourier } from '../webhooks/courier.ts';
+import type { Subscription } from '../webhooks/subscription.ts';
+import { type Config, type ConfigFlags, databasePlace, webhooksOf } from './config.ts';
 import { type CliContext, configOf, withStoreOptions } from './context.ts';
 import { createLog } from './log.ts';
 import { lanescanVersion } from './version.ts';
@@ -22,13 +24,14 @@ Examples:
     )
     .action(async (flags: ConfigFlags) => {
       const config = configOf(flags, context);
+      const webhooks = webhooksOf(config, context.environment);
       const log = createLog(config.logLevel, context.err, context.environment);
       const store = await openStore({
         place: databasePlace(config),
         notice: (line) => log.info(line),
         signal: context.signal,
       });
-      await serveUntilStopped({ config, context, log, store });
+      await serveUntilStopped({ config, context, log, store, webhooks });
     });
 }
 
@@ -44,28 +47,46 @@ interface Serving {
   readonly context: CliContext;
   readonly log: Logger;
   readonly store: Store;
+  readonly webhooks: readonly Subscription[];
   /** Runs beside the server until the signal; its failure stops the server. */
   readonly alongside?: (signal: AbortSignal) => Promise<void>;
 }
 
 /** Serves until the signal to stop, answers what is in flight, and closes the store. */
-export async function serveUntilStopped({ config, context, log, store, alongside }: Serving): Promise<void> {
-  const app = createServer({ store, version: lanescanVersion, log });
+export async function serveUntilStopped(serving: Serving): Promise<void> {
+  const { config, context, log, store, webhooks, alongside } = serving;
+  const app = createServer({
+    store,
+    version: lanescanVersion,
+    log,
+    rateLimit: config.rateLimit,
+    apiKeys: config.apiKeys,
+    trustProxy: config.trustProxy,
+  });
   const stopping = new AbortController();
   const signal = AbortSignal.any([context.signal, stopping.signal]);
   // A client would keep the connection of its last answer open, and the server would wait for it to let go.
   app.addHook('onSend', async (_request, reply) => {
     if (signal.aborted) reply.header('Connection', 'close');
   });
+  let courier: Courier | undefined;
   try {
     await listen(app, config);
+    courier = startCourier({
+      store,
+      subscriptions: webhooks,
+      log,
+      userAgent: `Lanescan/${lanescanVersion}`,
+      now: context.now,
+      random: Math.random,
+    });
     if (store.simulated) log.warn('The data is SIMULATED: no chain stands behind it.');
     await Promise.race([untilAborted(signal), alongside?.(signal) ?? untilAborted(signal)]);
     await untilAborted(signal);
     log.info('Stopping: answering what is in flight');
   } finally {
     stopping.abort();
-    await app.close();
+    await Promise.all([app.close(), courier?.stop()]);
     await store.close();
   }
 }

@@ -6,10 +6,8 @@
  */
 import { sha256 } from '@noble/hashes/sha2.js';
 import { base64urlnopad } from '@scure/base';
-import Type from 'typebox';
-import { Compile } from 'typebox/compile';
 import { ApiError } from './errors.ts';
-import { type Status, statuses } from './lifecycle.ts';
+import { statuses } from './lifecycle.ts';
 import { type Filters, MAX_MESSAGE_IDS, MAX_Q_TERMS, type PageKey, type View } from './query.ts';
 import { LATEST_TIME } from './time.ts';
 
@@ -24,53 +22,79 @@ export interface Cursor {
   readonly after: PageKey;
 }
 
-const Bytes = Type.String({ pattern: '^([0-9a-f]{2}){1,400}$' });
-const MessageIdBytes = Type.String({ pattern: '^[0-9a-f]{64}$' });
-const Meanings = Type.Array(Bytes, { minItems: 1, maxItems: 6 });
-const Selector = Type.String({ pattern: '^[0-9]{1,20}$' });
-const Milliseconds = Type.Integer({ minimum: 0, maximum: LATEST_TIME });
+/** What stands in a cursor: filters, view, and the key of the last message on the page. */
+interface Payload {
+  readonly f: Filters;
+  readonly v: View;
+  readonly k: readonly [sentAt: number, messageId: string];
+}
 
-const CursorPayload = Type.Object(
-  {
-    f: Type.Object(
-      {
-        sender: Type.Optional(Meanings),
-        receiver: Type.Optional(Meanings),
-        sourceChainSelector: Type.Optional(Selector),
-        destChainSelector: Type.Optional(Selector),
-        readyForManualExecOnly: Type.Optional(Type.Literal(true)),
-        sourceTransactionHash: Type.Optional(Meanings),
-        status: Type.Optional(
-          Type.Array(Type.Unsafe<Status>({ type: 'string', enum: [...statuses] }), {
-            minItems: 1,
-            maxItems: statuses.length,
-          }),
-        ),
-        sentAfter: Type.Optional(Milliseconds),
-        sentBefore: Type.Optional(Milliseconds),
-        address: Type.Optional(Meanings),
-        sourceTokenAddress: Type.Optional(Meanings),
-        destTransactionHash: Type.Optional(Meanings),
-        messageId: Type.Optional(Type.Array(MessageIdBytes, { minItems: 1, maxItems: MAX_MESSAGE_IDS })),
-        q: Type.Optional(
-          Type.Array(
-            Type.Object({
-              addresses: Type.Array(Bytes, { maxItems: 6 }),
-              hashes: Type.Array(Bytes, { maxItems: 6 }),
-              messageId: Type.Union([MessageIdBytes, Type.Null()]),
-            }),
-            { minItems: 1, maxItems: MAX_Q_TERMS },
-          ),
-        ),
-      },
-      { additionalProperties: false },
-    ),
-    v: Type.Union([Type.Literal('full'), Type.Literal('summary')]),
-    k: Type.Tuple([Milliseconds, MessageIdBytes]),
-  },
-  { additionalProperties: false },
-);
-const payloadValidator = Compile(CursorPayload);
+const isText = (pattern: RegExp) => (value: unknown) => typeof value === 'string' && pattern.test(value);
+const isListOf = (isElement: (value: unknown) => boolean, min: number, max: number) => (value: unknown) =>
+  Array.isArray(value) && value.length >= min && value.length <= max && value.every(isElement);
+
+const isBytes = isText(/^([0-9a-f]{2}){1,400}$/);
+const isMessageId = isText(/^[0-9a-f]{64}$/);
+/** A text can have one meaning in each of the six families at most. */
+const isMeanings = isListOf(isBytes, 1, 6);
+const isSelector = isText(/^[0-9]{1,20}$/);
+const isTime = (value: unknown) =>
+  Number.isInteger(value) && Number(value) >= 0 && Number(value) <= LATEST_TIME;
+const isTerm = (value: unknown) =>
+  hasMembers(value, {
+    addresses: isListOf(isBytes, 0, 6),
+    hashes: isListOf(isBytes, 0, 6),
+    messageId: (id) => id === null || isMessageId(id),
+  });
+
+/** What each filter may be. The type makes the table complete: a new filter does not compile without its check. */
+const filterChecks: Record<keyof Filters, (value: unknown) => boolean> = {
+  sender: isMeanings,
+  receiver: isMeanings,
+  sourceChainSelector: isSelector,
+  destChainSelector: isSelector,
+  readyForManualExecOnly: (value) => value === true,
+  sourceTransactionHash: isMeanings,
+  status: isListOf((value) => statuses.some((status) => status === value), 1, statuses.length),
+  sentAfter: isTime,
+  sentBefore: isTime,
+  address: isMeanings,
+  sourceTokenAddress: isMeanings,
+  destTransactionHash: isMeanings,
+  messageId: isListOf(isMessageId, 1, MAX_MESSAGE_IDS),
+  q: isListOf(isTerm, 1, MAX_Q_TERMS),
+};
+
+function isPayload(value: unknown): value is Payload {
+  return hasMembers(value, {
+    f: (filters) => isObject(filters) && hasMembers(filters, pickChecks(Object.keys(filters))),
+    v: (view) => view === 'full' || view === 'summary',
+    k: (key) => Array.isArray(key) && key.length === 2 && isTime(key[0]) && isMessageId(key[1]),
+  });
+}
+
+/** The checks for these filters; a name that is none has one that always fails. */
+function pickChecks(names: readonly string[]): Record<string, (value: unknown) => boolean> {
+  return Object.fromEntries(
+    names.map((name) => [
+      name,
+      Object.hasOwn(filterChecks, name) ? filterChecks[name as keyof Filters] : () => false,
+    ]),
+  );
+}
+
+/** Exactly these members, each as it must be. */
+function hasMembers(value: unknown, checks: Readonly<Record<string, (value: unknown) => boolean>>): boolean {
+  return (
+    isObject(value) &&
+    Object.keys(value).length === Object.keys(checks).length &&
+    Object.entries(checks).every(([name, check]) => Object.hasOwn(value, name) && check(value[name]))
+  );
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
 
 export function encodeCursor({ filters, view, after }: Cursor): string {
   const payload = new TextEncoder().encode(
@@ -84,7 +108,6 @@ export function encodeCursor({ filters, view, after }: Cursor): string {
 }
 
 export function decodeCursor(text: string): Cursor {
-  if (text === '') throw invalid('is empty; leave it out to begin at the newest message');
   if (text.length > MAX_CURSOR_LENGTH)
     throw invalid(`is longer than any cursor of this service (${MAX_CURSOR_LENGTH} characters)`);
   const bytes = fromBase64url(text);
@@ -98,13 +121,8 @@ export function decodeCursor(text: string): Cursor {
     throw invalid('is damaged: its checksum does not match');
 
   const value = fromJson(payload);
-  if (!payloadValidator.Check(value)) throw invalid('does not hold a search of this service');
-  const cursor = value as Type.Static<typeof CursorPayload>;
-  return {
-    filters: cursor.f as Filters,
-    view: cursor.v,
-    after: { sentAt: cursor.k[0], messageId: cursor.k[1] },
-  };
+  if (!isPayload(value)) throw invalid('does not hold a search of this service');
+  return { filters: value.f, view: value.v, after: { sentAt: value.k[0], messageId: value.k[1] } };
 }
 
 function fromBase64url(text: string): Uint8Array | undefined {

@@ -7,7 +7,7 @@
  */
 
 interface CatalogueEntry {
-  readonly status: 400 | 404 | 405 | 406 | 414 | 500 | 503;
+  readonly status: 400 | 404 | 405 | 406 | 414 | 429 | 500 | 503;
   readonly meaning: string;
 }
 
@@ -28,11 +28,16 @@ export const errorCatalogue = {
     status: 400,
     meaning: 'The message id in the path is not 0x followed by 64 hexadecimal digits.',
   },
+  INSUFFICIENT_DATA: {
+    status: 400,
+    meaning: 'The lane is known, but too few of its deliveries match to tell a time from them.',
+  },
   BAD_REQUEST: {
     status: 400,
     meaning: 'The request is not well-formed HTTP, or its path has broken percent-encoding.',
   },
   MESSAGE_NOT_FOUND: { status: 404, meaning: 'No message with this id is known here.' },
+  LANE_NOT_FOUND: { status: 404, meaning: 'No message between these two networks is known here.' },
   NOT_FOUND: { status: 404, meaning: 'The path names nothing that this service has.' },
   METHOD_NOT_ALLOWED: {
     status: 405,
@@ -45,6 +50,17 @@ export const errorCatalogue = {
   URI_TOO_LONG: {
     status: 414,
     meaning: 'The request line or its headers are longer than the service reads.',
+  },
+  RATE_LIMITED: {
+    status: 429,
+    meaning:
+      'More requests than this client may send. `RateLimit-Policy` has the limit; try again after `Retry-After`.',
+  },
+  TOO_MANY_CONNECTIONS: {
+    status: 429,
+    meaning:
+      'So many streams or waiting requests are open, from this address or in all, that another has no place. ' +
+      'Try again after `Retry-After`.',
   },
   INTERNAL_SERVER_ERROR: {
     status: 500,

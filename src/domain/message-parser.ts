@@ -5,7 +5,6 @@
  * canonical spelling, and names each problem by its JSON path. Members that the record does not have are
  * left out and reported, so that a richer source can be imported without a silent loss.
  */
-import { IsUri } from 'typebox/format';
 import { type ChainFamily, chainFamilies, parseAddress, parseTransactionHash } from './addresses.ts';
 import { statuses } from './lifecycle.ts';
 import type { Fees, Message, NetworkInfo, TokenAmount, Verifier, Verifiers } from './message.ts';
@@ -371,7 +370,7 @@ function readVerifier(m: Members, source: ChainFamily | undefined, dest: ChainFa
   }
   const metadata = m.object('metadata', (meta) => ({
     name: meta.text('name', 'a string'),
-    ...(meta.has('logoUrl') && { logoUrl: meta.text('logoUrl', 'a URI', IsUri) }),
+    ...(meta.has('logoUrl') && { logoUrl: meta.text('logoUrl', 'an http or https URI', isWebAddress) }),
   }));
   return {
     sourceAddress: m.address('sourceAddress', source),
@@ -398,6 +397,11 @@ function readFees(m: Members, source: ChainFamily | undefined): Fees {
     }),
   }));
   return { fixedFeesDetails: details ?? { tokenAddress: '', totalAmount: '0' } };
+}
+
+/** Logos are shown in browsers: other schemes (`javascript:`, `data:`) have no business here. */
+function isWebAddress(text: string): boolean {
+  return /^https?:\/\/([A-Za-z0-9\-._~:/?#@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+$/.test(text) && URL.canParse(text);
 }
 
 /** What stands there, short and safe to print. */

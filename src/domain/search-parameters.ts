@@ -126,6 +126,34 @@ export function parseSearch(raw: RawParameters): SearchQuery {
 
   const problems: ParameterProblem[] = [];
   const values = singleValues(raw, searchParameterNames, problems);
+  const filters = filtersOf(values, problems);
+  const limit = parseLimit(values.get('limit'), problems);
+  const view = parseView(values.get('view'), problems);
+  throwProblems(problems);
+
+  if (cursorText === undefined) return { filters, view: view ?? 'full', limit, after: null };
+  const cursor = decodeCursor(cursorText);
+  return { filters: cursor.filters, view: view ?? cursor.view, limit, after: cursor.after };
+}
+
+/**
+ * The filters of a path that takes them without pages, and the values of the parameters that it takes beside
+ * them. Throws an ApiError that names every parameter that is wrong; `check` adds what is wrong with the others.
+ */
+export function parseFilters(
+  raw: RawParameters,
+  otherNames: readonly string[] = [],
+  check: (values: ReadonlyMap<string, string>) => readonly ParameterProblem[] = () => [],
+): { readonly filters: Filters; readonly values: ReadonlyMap<string, string> } {
+  const problems: ParameterProblem[] = [];
+  const values = singleValues(raw, [...filterNames, ...otherNames], problems);
+  const filters = filtersOf(values, problems);
+  problems.push(...check(values));
+  throwProblems(problems);
+  return { filters, values };
+}
+
+function filtersOf(values: ReadonlyMap<string, string>, problems: ParameterProblem[]): Filters {
   let filters: Filters = {};
   for (const name of filterNames) {
     const text = values.get(name);
@@ -144,13 +172,7 @@ export function parseSearch(raw: RawParameters): SearchQuery {
   ) {
     problems.push({ parameter: 'sentBefore', problem: 'must be later than sentAfter' });
   }
-  const limit = parseLimit(values.get('limit'), problems);
-  const view = parseView(values.get('view'), problems);
-  throwProblems(problems);
-
-  if (cursorText === undefined) return { filters, view: view ?? 'full', limit, after: null };
-  const cursor = decodeCursor(cursorText);
-  return { filters: cursor.filters, view: view ?? cursor.view, limit, after: cursor.after };
+  return filters;
 }
 
 /** For a path without parameters: any that was sent is a mistake worth telling. */
@@ -158,6 +180,50 @@ export function refuseParameters(raw: RawParameters): void {
   const problems: ParameterProblem[] = [];
   singleValues(raw, [], problems);
   throwProblems(problems);
+}
+
+/** Reads one value; throws a Refusal that says what the parameter takes. */
+export type ParameterParser<T> = (text: string) => T;
+
+/** For a path with parameters of its own: those that were sent, parsed; every one that is wrong is told at once. */
+export function parseParameters<T extends object>(
+  raw: RawParameters,
+  parsers: { readonly [name in keyof T]-?: ParameterParser<T[name]> },
+  required: readonly (keyof T & string)[] = [],
+): Partial<T> {
+  const problems: ParameterProblem[] = [];
+  const values = singleValues(raw, Object.keys(parsers), problems);
+  const parsed: Partial<T> = {};
+  for (const name of Object.keys(parsers) as (keyof T & string)[]) {
+    const text = values.get(name);
+    if (text === undefined) {
+      const isMissing = required.includes(name) && !raw.some(([given]) => given === name);
+      if (isMissing) problems.push({ parameter: name, problem: 'is required' });
+      continue;
+    }
+    try {
+      parsed[name] = parsers[name](text);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      problems.push({ parameter: name, problem: error.message });
+    }
+  }
+  throwProblems(problems);
+  return parsed;
+}
+
+/** @example parseParameters(raw, { windowDays: wholeNumber(1, 365) }) */
+export function wholeNumber(min: number, max: number): ParameterParser<number> {
+  return (text) => {
+    const number = /^[0-9]{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    if (number >= min && number <= max) return number;
+    throw new Refusal(`takes a whole number from ${min} to ${max}`);
+  };
+}
+
+export function trueOrFalse(text: string): boolean {
+  if (text !== 'true' && text !== 'false') throw new Refusal('takes true or false');
+  return text === 'true';
 }
 
 /** The spec's one hard rule: a cursor already carries its filters, so that even an idle one beside it is wrong. */
@@ -227,7 +293,8 @@ function parseView(text: string | undefined, problems: ParameterProblem[]): View
   return undefined;
 }
 
-function address(text: string): readonly BytesHex[] {
+/** The bytes that a spelling of an address may stand for. */
+export function address(text: string): readonly BytesHex[] {
   const bytes = addressBytes(text);
   if (bytes.length === 0) {
     throw new Refusal(
@@ -247,7 +314,8 @@ function transactionHash(text: string): readonly BytesHex[] {
   return bytes;
 }
 
-function selector(text: string): string {
+/** A chain selector without leading zeros. */
+export function selector(text: string): string {
   if (!/^[0-9]{1,20}$/.test(text) || BigInt(text) >= 2n ** 64n) {
     throw new Refusal(
       `takes a chain selector, an unsigned 64-bit integer in decimal; ${quoted(text)} is none`,

@@ -16,13 +16,16 @@ export interface Stage {
   readonly network: string | null;
   readonly blockNumber: number | null;
   readonly transactionHash: string | null;
-  /** Milliseconds until the next stage began; null for the last one and where a time is not known. */
+  /**
+   * Milliseconds until the next stage began; null for the last one and where a time is not known. 0 where the
+   * clocks of two chains disagree about what came first.
+   */
   readonly dwellMs: number | null;
 }
 
 type Reached = Omit<Stage, 'dwellMs'>;
 
-/** The stages of a folded message in order of time. Failed attempts are stages of their own. */
+/** The stages of a folded message, in their order. Failed attempts are stages of their own. */
 export function timeline(message: Message, facts: readonly Fact[]): readonly Stage[] {
   const reached = [sentStage(message), ...facts.flatMap((fact) => stageOf(fact, message))];
   const verified = verifiedStage(message, facts);
@@ -53,28 +56,36 @@ function stageOf(fact: Fact, { version }: Message): readonly Reached[] {
       return [seenStage('COMMITTED', fact.seen)];
     case 'Blessed':
       return [seenStage('BLESSED', fact.seen)];
+    case 'VerifierCompleted':
+      return [seenStage('VERIFYING', fact.seen)];
     case 'Executed':
       return [seenStage(fact.success ? 'SUCCESS' : 'FAILED', fact.seen)];
     case 'Sent':
     case 'Snapshot':
-    case 'VerifierCompleted':
     case 'ManualExecutionOpened':
       return [];
   }
 }
 
-/** Verified is the moment of the last completion that was needed. */
+/** Verified is the moment of the last completion that was needed, whoever told of it. */
 function verifiedStage({ version, verifiers }: Message, facts: readonly Fact[]): Reached | undefined {
-  if (!usesVerifiers(version) || !verifiers || verifiers.items.length === 0) return undefined;
-  const completions = facts
-    .filter((fact) => fact.kind === 'VerifierCompleted')
-    .sort((a, b) => (a.seen.at < b.seen.at ? -1 : a.seen.at > b.seen.at ? 1 : 0));
+  if (!usesVerifiers(version) || !verifiers) return undefined;
+  const completions = verifiers.items
+    .flatMap(({ sourceAddress, verification }) =>
+      verification ? [{ verifier: sourceAddress, at: verification.timestamp }] : [],
+    )
+    .sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
   const done = new Set<string>();
-  for (const { verifier, seen } of completions) {
+  for (const { verifier, at } of completions) {
     done.add(verifier);
     const missing = verifiers.items.some((item) => item.isRequired && !done.has(item.sourceAddress));
     const optional = verifiers.items.filter((item) => !item.isRequired && done.has(item.sourceAddress));
-    if (!missing && optional.length >= verifiers.optionalThreshold) return seenStage('VERIFIED', seen);
+    if (missing || optional.length < verifiers.optionalThreshold) continue;
+    const fact = facts.find(
+      (told) => told.kind === 'VerifierCompleted' && told.verifier === verifier && told.seen.at === at,
+    );
+    if (fact?.kind === 'VerifierCompleted') return seenStage('VERIFIED', fact.seen);
+    return { status: 'VERIFIED', at, network: null, blockNumber: null, transactionHash: null };
   }
   return undefined;
 }
@@ -101,17 +112,24 @@ function earliestOfEach(stages: readonly Reached[]): Reached[] {
   for (const stage of stages) {
     const key = stage.status === 'FAILED' ? `FAILED ${stage.transactionHash}` : stage.status;
     const before = kept.get(key);
-    if (!before || (stage.at ?? '') < (before.at ?? '')) kept.set(key, stage);
+    if (!before || timeOf(stage) < timeOf(before)) kept.set(key, stage);
   }
   return [...kept.values()];
 }
 
-/** By time; stages of one moment, and those of unknown time, by how far along they are. */
+/**
+ * By how far along they are, which is the order of cause and effect whatever the chains' clocks say; attempts that
+ * failed, by time.
+ */
 function compareStages(a: Reached, b: Reached): number {
-  if (a.at !== null && b.at !== null && a.at !== b.at) return a.at < b.at ? -1 : 1;
-  return statusRank(a.status) - statusRank(b.status);
+  return statusRank(a.status) - statusRank(b.status) || timeOf(a) - timeOf(b);
+}
+
+function timeOf({ at }: Reached): number {
+  return at === null ? Number.POSITIVE_INFINITY : Date.parse(at);
 }
 
 function dwell(stage: Reached, next: Reached | undefined): number | null {
-  return stage.at === null || !next || next.at === null ? null : Date.parse(next.at) - Date.parse(stage.at);
+  if (stage.at === null || !next || next.at === null) return null;
+  return Math.max(0, timeOf(next) - timeOf(stage));
 }

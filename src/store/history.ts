@@ -1,6 +1,6 @@
 /** Reading what happened: to one message, and to all of them in order. */
 import type { Fact } from '../domain/facts.ts';
-import { type Status, statuses } from '../domain/lifecycle.ts';
+import { type Status, statuses, statusRank } from '../domain/lifecycle.ts';
 import type { Message } from '../domain/message.ts';
 import { rangesCovering } from './lane-facts.ts';
 import { selectorOf } from './message-row.ts';
@@ -66,7 +66,7 @@ export async function readChangesAfter(
   limit: number,
 ): Promise<readonly RecordedChange[]> {
   const rows = await read(
-    `select ${ENTRY_COLUMNS}, coalesce(m.record, h.removed_record, r.removed_record) as record
+    `select ${ENTRY_COLUMNS}, coalesce(h.removed_record, m.record, r.removed_record) as record
      from history h
      left join message m on m.message_id = h.message_id
      left join lateral (
@@ -97,4 +97,33 @@ function entryOf(row: Record<string, unknown>): HistoryEntry {
 
 function statusAt(rank: number): Status {
   return statuses[rank] ?? 'SENT';
+}
+
+/** The message as it was at a change: the record of now, with the status and the receipt of then. */
+export function messageAtChange({
+  change,
+  status,
+  readyForManualExecution,
+  record,
+  ...entry
+}: RecordedChange): Message {
+  const message = JSON.parse(record) as Message;
+  const isSame = message.status === status;
+  if (change === 'removed') {
+    // The history has no word on it, but those who follow what is ready want to hear that it is gone.
+    const ready = isSame ? message.readyForManualExecution : status === 'FAILED';
+    return { ...message, status, readyForManualExecution: ready };
+  }
+  const then = { ...message, status, readyForManualExecution };
+  if (statusRank(status) < statusRank('FAILED')) {
+    return { ...then, receiptTransactionHash: null, receiptTimestamp: null, deliveryTime: null };
+  }
+  // A failed attempt has its own receipt, which a later attempt has replaced in the record.
+  if (entry.occurredAt === null || (isSame && status === 'SUCCESS')) return then;
+  return {
+    ...then,
+    receiptTransactionHash: entry.transactionHash,
+    receiptTimestamp: entry.occurredAt,
+    deliveryTime: Date.parse(entry.occurredAt) - Date.parse(message.sendTimestamp),
+  };
 }

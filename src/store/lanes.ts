@@ -1,36 +1,56 @@
-/** Reading the statistics that every write keeps: lanes, days, totals. Nothing here counts messages. */
+/**
+ * Reading the statistics that every write keeps: lanes, days, totals.
+ *
+ * Nothing here counts messages. The cost of each read grows with the lanes, the days and what is in flight, never
+ * with how many messages there are.
+ */
 import { type DeliveryHistogram, percentile } from '../domain/delivery-times.ts';
 import { type Status, statuses, statusRank } from '../domain/lifecycle.ts';
 import type { NetworkInfo } from '../domain/message.ts';
+import { storedSelector } from './message-row.ts';
 import type { Read } from './read.ts';
-import { selectorOf, storedSelector } from './message-row.ts';
 
 export type StatusCounts = Readonly<Record<Status, number>>;
 
-/** Which sequence numbers of an on-ramp are there. */
+export interface MessageCounts {
+  readonly messages: number;
+  readonly byStatus: StatusCounts;
+  /** Neither failed nor succeeded yet. */
+  readonly inFlight: number;
+  readonly readyForManualExecution: number;
+}
+
+/** Which sequence numbers of an on-ramp are there; numbers are uint64 in decimal. */
 export interface Completeness {
-  readonly onramp: string;
-  readonly version: string | null;
   readonly first: string;
   readonly last: string;
   readonly present: string;
   /** Missing between first and last. */
   readonly missing: string;
-  /** The first of the missing ranges, both ends included. */
+  /** How many ranges the missing ones make. */
+  readonly missingRangeCount: number;
+  /** The lowest of the missing ranges, both ends included. */
   readonly missingRanges: readonly { readonly from: string; readonly to: string }[];
+  readonly isComplete: boolean;
 }
 
-export interface LaneStatistics {
+export interface OnrampStatistics {
+  readonly onramp: string;
+  readonly version: string | null;
+  readonly completeness: Completeness;
+}
+
+/** What the newest message on a lane says of it. */
+export interface LaneIdentity {
   readonly sourceNetworkInfo: NetworkInfo;
   readonly destNetworkInfo: NetworkInfo;
   readonly routerAddress: string | null;
+}
+
+export interface LaneStatistics extends LaneIdentity, MessageCounts {
   /** Of the on-ramp that was used last. */
   readonly version: string | null;
-  readonly messages: number;
-  readonly byStatus: StatusCounts;
-  readonly inFlight: number;
-  readonly readyForManualExecution: number;
-  /** In flight for longer than 99 of 100 took; null where too little is known. */
+  /** In flight for longer than 99 of 100 took, counted up to `MAX_OVERDUE`; null where nothing was delivered. */
   readonly overdue: number | null;
   readonly lastSentAt: string;
   readonly delivery: {
@@ -39,7 +59,8 @@ export interface LaneStatistics {
     readonly p90Ms: number | null;
     readonly p99Ms: number | null;
   };
-  readonly onramps: readonly Completeness[];
+  /** The one that was used last comes first. */
+  readonly onramps: readonly OnrampStatistics[];
 }
 
 /** One lane, all from a source, all to a destination, or all there are. */
@@ -54,206 +75,305 @@ export interface LaneSelection extends LaneEnds {
   readonly now: Date;
   /** How many missing ranges are named for each on-ramp. */
   readonly namedRanges: number;
+  /** How many lanes, those with the most messages first. */
+  readonly limit: number;
 }
 
-interface Description {
-  readonly onramp: string;
-  readonly routerAddress: string | null;
-  readonly version: string | null;
-  readonly sourceNetworkInfo: NetworkInfo;
-  readonly destNetworkInfo: NetworkInfo;
+export interface LanePage {
+  readonly lanes: readonly LaneStatistics[];
+  /** How many lanes match, shown or not. */
+  readonly total: number;
 }
 
-export async function readLanes(read: Read, selection: LaneSelection): Promise<readonly LaneStatistics[]> {
-  const where = [
-    selection.sourceChainSelector === undefined ? null : storedSelector(selection.sourceChainSelector),
-    selection.destChainSelector === undefined ? null : storedSelector(selection.destChainSelector),
-  ];
-  const ofLane =
-    '($1::bigint is null or source_selector = $1) and ($2::bigint is null or dest_selector = $2)';
-  const onramps = groupByLane(
-    await read(
-      `select source_selector, dest_selector, encode(onramp, 'hex') as onramp, last_sent_at, description
-       from lane_onramp where ${ofLane} order by last_sent_at desc`,
-      where,
-    ),
-  );
-  const totals = groupByLane(
-    await read(
-      `select source_selector, dest_selector, status, ready, messages from lane_total
-       where ${ofLane} and messages > 0`,
-      where,
-    ),
-  );
-  const deliveries = groupByLane(
-    await read(
-      `select source_selector, dest_selector, bucket, sum(messages)::bigint as messages from lane_delivery
-       where ${ofLane} and day >= $3::date group by 1, 2, 3`,
-      [...where, selection.deliveredSince],
-    ),
-  );
-  const runs = groupByLane(await readCompleteness(read, ofLane, where, selection.namedRanges));
+/** What bounds the count of what is overdue on one lane. */
+export const MAX_OVERDUE = 10_000;
 
-  const lanes: LaneStatistics[] = [];
-  for (const [key, counts] of totals) {
+export async function readLanes(read: Read, selection: LaneSelection): Promise<LanePage> {
+  const totals = await readLaneCounts(read, selection);
+  const shown = totals.slice(0, selection.limit);
+  const lanes = [shown.map(({ source }) => source), shown.map(({ dest }) => dest)];
+  const onramps = groupByLane(await readOnramps(read, lanes, selection.namedRanges));
+  const histograms = await readHistograms(read, lanes, selection.deliveredSince);
+  const p99s = shown.map(({ key }) => percentile(histograms.get(key) ?? new Map(), 0.99));
+  const overdue = await readOverdue(read, lanes, p99s, selection.now);
+
+  const statistics = shown.flatMap(({ key, counts }, index): LaneStatistics[] => {
     const ramps = onramps.get(key) ?? [];
     const newest = ramps[0];
-    if (!newest) continue;
-    const histogram: DeliveryHistogram = new Map(
-      (deliveries.get(key) ?? []).map((row) => [row.bucket as number, Number(row.messages)]),
-    );
-    const description = JSON.parse(newest.description as string) as Description;
-    const p99Ms = percentile(histogram, 0.99);
-    lanes.push({
-      sourceNetworkInfo: description.sourceNetworkInfo,
-      destNetworkInfo: description.destNetworkInfo,
-      routerAddress: description.routerAddress,
-      version: description.version,
-      ...countsOf(counts),
-      overdue: p99Ms === null ? null : await countOverdue(read, newest, selection.now, p99Ms),
-      lastSentAt: (newest.last_sent_at as Date).toISOString(),
-      delivery: {
-        messages: [...histogram.values()].reduce((sum, count) => sum + count, 0),
-        p50Ms: percentile(histogram, 0.5),
-        p90Ms: percentile(histogram, 0.9),
-        p99Ms,
+    // Gone between two statements.
+    if (!newest) return [];
+    const histogram = histograms.get(key) ?? new Map();
+    const { version, ...identity } = descriptionOf(newest);
+    const p99Ms = p99s[index] ?? null;
+    return [
+      {
+        ...identityOf(identity),
+        version,
+        ...counts,
+        overdue: p99Ms === null ? null : (overdue.get(key) ?? 0),
+        lastSentAt: (newest.last_sent_at as Date).toISOString(),
+        delivery: {
+          messages: [...histogram.values()].reduce((sum, count) => sum + count, 0),
+          p50Ms: percentile(histogram, 0.5),
+          p90Ms: percentile(histogram, 0.9),
+          p99Ms,
+        },
+        onramps: ramps.map(onrampOf),
       },
-      onramps: ramps.flatMap((ramp) => completenessOf(ramp, runs.get(key) ?? [])),
-    });
-  }
-  return lanes.sort((a, b) => b.messages - a.messages);
+    ];
+  });
+  return { lanes: statistics, total: totals.length };
 }
 
 type Row = Record<string, unknown>;
 
+const keyOf = (row: Row) => `${row.source_selector},${row.dest_selector}`;
+
 function groupByLane(rows: readonly Row[]): Map<string, Row[]> {
   const lanes = new Map<string, Row[]>();
   for (const row of rows) {
-    const key = `${row.source_selector},${row.dest_selector}`;
-    const group = lanes.get(key);
+    const group = lanes.get(keyOf(row));
     if (group) group.push(row);
-    else lanes.set(key, [row]);
+    else lanes.set(keyOf(row), [row]);
   }
   return lanes;
 }
 
-function countsOf(
-  rows: readonly Row[],
-): Pick<LaneStatistics, 'messages' | 'byStatus' | 'inFlight' | 'readyForManualExecution'> {
+interface LaneCounts {
+  readonly key: string;
+  /** As stored: signed. */
+  readonly source: string;
+  readonly dest: string;
+  readonly counts: MessageCounts;
+}
+
+/** The lanes that have messages, those with the most first. */
+async function readLaneCounts(read: Read, ends: LaneEnds): Promise<readonly LaneCounts[]> {
+  const rows = await read(
+    `select source_selector, dest_selector, status, ready, messages from lane_total
+     where ($1::bigint is null or source_selector = $1) and ($2::bigint is null or dest_selector = $2)
+       and messages > 0`,
+    endValues(ends),
+  );
+  const lanes = [...groupByLane(rows)].map(([key, group]) => ({
+    key,
+    source: group[0]?.source_selector as string,
+    dest: group[0]?.dest_selector as string,
+    counts: countsOf(group),
+  }));
+  // Lanes of the same volume keep one order from request to request.
+  return lanes.sort((a, b) => b.counts.messages - a.counts.messages || (a.key < b.key ? -1 : 1));
+}
+
+function endValues({ sourceChainSelector, destChainSelector }: LaneEnds): (string | null)[] {
+  return [sourceChainSelector, destChainSelector].map((selector) =>
+    selector === undefined ? null : storedSelector(selector),
+  );
+}
+
+function countsOf(rows: readonly Row[]): MessageCounts {
   const byStatus = emptyCounts();
-  let messages = 0;
-  let inFlight = 0;
   let readyForManualExecution = 0;
   for (const row of rows) {
-    const status = statuses[row.status as number] ?? 'SENT';
-    const count = Number(row.messages);
-    byStatus[status] += count;
-    messages += count;
-    if (statusRank(status) < statusRank('FAILED')) inFlight += count;
-    if (row.ready) readyForManualExecution += count;
+    byStatus[statusOf(row)] += Number(row.messages);
+    if (row.ready) readyForManualExecution += Number(row.messages);
   }
-  return { messages, byStatus, inFlight, readyForManualExecution };
+  const sum = (wanted: readonly Status[]) => wanted.reduce((total, status) => total + byStatus[status], 0);
+  const inFlight = sum(statuses.filter((status) => statusRank(status) < statusRank('FAILED')));
+  return { messages: sum(statuses), byStatus, inFlight, readyForManualExecution };
+}
+
+function statusOf({ status }: Row): Status {
+  const known = statuses[status as number];
+  if (!known) throw new Error(`A statistic has the unknown status ${status}`);
+  return known;
 }
 
 export function emptyCounts(): Record<Status, number> {
   return Object.fromEntries(statuses.map((status) => [status, 0])) as Record<Status, number>;
 }
 
-/** Bounded by what is in flight, which an index of its own lists. */
-async function countOverdue(read: Read, lane: Row, now: Date, p99Ms: number): Promise<number> {
-  const [row] = await read(
-    `select count(*)::int as overdue from message
-     where source_selector = $1 and dest_selector = $2 and status < 6 and sent_at < $3::timestamptz`,
-    [lane.source_selector, lane.dest_selector, new Date(now.getTime() - p99Ms)],
-  );
-  return (row?.overdue as number | undefined) ?? 0;
-}
+/** Lanes as two arrays, `$1` and `$2`, for statements that answer for all of them at once. */
+const LANES = 'unnest($1::bigint[], $2::bigint[]) as lane (source, dest)';
 
-/** For each on-ramp the ends, what is present, and the first gaps between its runs. */
-function readCompleteness(
-  read: Read,
-  ofLane: string,
-  where: readonly unknown[],
-  namedRanges: number,
-): Promise<Row[]> {
+/** On-ramps with their ends and lowest gaps, read from the edge of `lane_run` and no further. */
+function readOnramps(read: Read, lanes: readonly unknown[], namedRanges: number): Promise<Row[]> {
+  const ofOnramp =
+    'source_selector = o.source_selector and dest_selector = o.dest_selector and onramp = o.onramp';
   return read(
-    `with run as (
-       select source_selector, dest_selector, onramp, from_sequence, to_sequence,
-              lead(from_sequence) over (partition by source_selector, dest_selector, onramp
-                                        order by from_sequence) as next_from
-       from lane_run where ${ofLane}),
-     gap as (
-       select *, row_number() over (partition by source_selector, dest_selector, onramp
-                                    order by from_sequence) as number
-       from run where next_from is not null)
-     select r.source_selector, r.dest_selector, encode(r.onramp, 'hex') as onramp,
-            min(r.from_sequence) as first, max(r.to_sequence) as last,
-            sum(r.to_sequence - r.from_sequence + 1) as present,
-            (select coalesce(json_agg(json_build_array((g.to_sequence + 1)::text, (g.next_from - 1)::text)
-                                      order by g.from_sequence), '[]')
-             from gap g where g.number <= $3 and g.source_selector = r.source_selector
-               and g.dest_selector = r.dest_selector and g.onramp = r.onramp) as gaps
-     from run r group by 1, 2, r.onramp`,
-    [...where, namedRanges],
+    `select o.source_selector, o.dest_selector, o.last_sent_at, o.description, o.present, o.runs,
+            first.from_sequence as first, last.to_sequence as last, gaps.ranges
+     from ${LANES}
+     join lane_onramp o on o.source_selector = source and o.dest_selector = dest
+     cross join lateral (
+       select from_sequence from lane_run where ${ofOnramp} order by from_sequence limit 1) first
+     cross join lateral (
+       select to_sequence from lane_run where ${ofOnramp} order by from_sequence desc limit 1) last
+     cross join lateral (
+       select coalesce(json_agg(json_build_array((to_sequence + 1)::text, (next_from - 1)::text)
+                                order by to_sequence), '[]') as ranges
+       from (select to_sequence, lead(from_sequence) over (order by from_sequence) as next_from
+             from (select from_sequence, to_sequence from lane_run where ${ofOnramp}
+                   order by from_sequence limit $3) run) gap
+       where next_from is not null) gaps
+     order by o.last_sent_at desc, o.onramp`,
+    [...lanes, namedRanges + 1],
   );
 }
 
-function completenessOf(ramp: Row, rows: readonly Row[]): Completeness[] {
-  const row = rows.find(({ onramp }) => onramp === ramp.onramp);
-  if (!row) return [];
-  const { onramp, version } = JSON.parse(ramp.description as string) as Description;
-  const present = BigInt(row.present as string);
-  const missing = BigInt(row.last as string) - BigInt(row.first as string) + 1n - present;
-  return [
-    {
-      onramp,
-      version,
-      first: String(row.first),
-      last: String(row.last),
-      present: present.toString(),
+async function readHistograms(
+  read: Read,
+  lanes: readonly unknown[],
+  since: string,
+): Promise<Map<string, DeliveryHistogram>> {
+  const rows = await read(
+    `select source_selector, dest_selector, bucket, sum(messages)::bigint as messages
+     from ${LANES} join lane_delivery on source_selector = source and dest_selector = dest
+     where day >= $3::date group by 1, 2, 3 having sum(messages) > 0`,
+    [...lanes, since],
+  );
+  return new Map(
+    [...groupByLane(rows)].map(([key, group]) => [
+      key,
+      new Map(group.map((row) => [row.bucket as number, Number(row.messages)])),
+    ]),
+  );
+}
+
+/** Bounded by what is in flight, which a partial index lists. */
+async function readOverdue(
+  read: Read,
+  lanes: readonly unknown[],
+  p99s: readonly (number | null)[],
+  now: Date,
+): Promise<Map<string, number>> {
+  const limits = p99s.map((p99Ms) => (p99Ms === null ? null : new Date(now.getTime() - p99Ms)));
+  const rows = await read(
+    `select lane.source as source_selector, lane.dest as dest_selector, late.overdue
+     from unnest($1::bigint[], $2::bigint[], $3::timestamptz[]) as lane (source, dest, due)
+     cross join lateral (
+       select count(*)::int as overdue from (
+         select from message
+         where source_selector = lane.source and dest_selector = lane.dest and status < 6 and sent_at < lane.due
+         limit ${MAX_OVERDUE}) counted) late
+     where lane.due is not null and late.overdue > 0`,
+    [...lanes, limits],
+  );
+  return new Map(rows.map((row) => [keyOf(row), row.overdue as number]));
+}
+
+interface Description extends LaneIdentity {
+  readonly onramp: string;
+  readonly version: string | null;
+}
+
+function descriptionOf(row: Row): Description {
+  return JSON.parse(row.description as string) as Description;
+}
+
+function identityOf({ sourceNetworkInfo, destNetworkInfo, routerAddress }: LaneIdentity): LaneIdentity {
+  return { sourceNetworkInfo, destNetworkInfo, routerAddress };
+}
+
+function onrampOf(row: Row): OnrampStatistics {
+  const { onramp, version } = descriptionOf(row);
+  const missing =
+    BigInt(row.last as string) - BigInt(row.first as string) + 1n - BigInt(row.present as string);
+  return {
+    onramp,
+    version,
+    completeness: {
+      first: row.first as string,
+      last: row.last as string,
+      present: row.present as string,
       missing: missing.toString(),
-      missingRanges: (row.gaps as [string, string][]).map(([from, to]) => ({ from, to })),
+      missingRangeCount: Number(row.runs) - 1,
+      missingRanges: (row.ranges as [string, string][]).map(([from, to]) => ({ from, to })),
+      isComplete: missing === 0n,
     },
-  ];
+  };
+}
+
+/** What a lane is, by its newest message; undefined where it has none. */
+export async function readLaneIdentity(
+  read: Read,
+  lane: Required<LaneEnds>,
+): Promise<LaneIdentity | undefined> {
+  const [row] = await read(
+    `select description from lane_onramp where source_selector = $1 and dest_selector = $2
+     order by last_sent_at desc, onramp limit 1`,
+    endValues(lane),
+  );
+  return row && identityOf(descriptionOf(row));
+}
+
+export interface LaneVolume extends LaneIdentity {
+  readonly counts: MessageCounts;
+}
+
+export interface Totals {
+  readonly all: MessageCounts;
+  /** The lanes with the most messages. */
+  readonly topLanes: readonly LaneVolume[];
+}
+
+export async function readTotals(read: Read, topLanes: number): Promise<Totals> {
+  const lanes = await readLaneCounts(read, {});
+  const top = lanes.slice(0, topLanes);
+  const rows = await read(
+    `select distinct on (source_selector, dest_selector) source_selector, dest_selector, description
+     from ${LANES} join lane_onramp on source_selector = source and dest_selector = dest
+     order by source_selector, dest_selector, last_sent_at desc, onramp`,
+    [top.map(({ source }) => source), top.map(({ dest }) => dest)],
+  );
+  const described = new Map(rows.map((row) => [keyOf(row), identityOf(descriptionOf(row))]));
+  return {
+    all: lanes.map(({ counts }) => counts).reduce(addCounts, countsOf([])),
+    topLanes: top.flatMap(({ key, counts }) => {
+      const identity = described.get(key);
+      return identity ? [{ ...identity, counts }] : [];
+    }),
+  };
+}
+
+function addCounts(one: MessageCounts, other: MessageCounts): MessageCounts {
+  const byStatus = emptyCounts();
+  for (const status of statuses) byStatus[status] = one.byStatus[status] + other.byStatus[status];
+  return {
+    messages: one.messages + other.messages,
+    byStatus,
+    inFlight: one.inFlight + other.inFlight,
+    readyForManualExecution: one.readyForManualExecution + other.readyForManualExecution,
+  };
 }
 
 export interface DayCounts {
   /** UTC, `2026-01-31`. */
   readonly day: string;
+  readonly messages: number;
   readonly byStatus: StatusCounts;
 }
 
-/** Messages by the day they were sent, one entry a day that has any, oldest first. */
-export async function readDays(
-  read: Read,
-  since: string,
-  lane: LaneEnds = {},
-): Promise<readonly DayCounts[]> {
+/** Messages by the day they were sent, both ends included: one entry a day that has any, oldest first. */
+export async function readDays(read: Read, first: string, last: string): Promise<readonly DayCounts[]> {
   const rows = await read(
     `select to_char(day, 'YYYY-MM-DD') as day, status, sum(messages)::bigint as messages from day_total
-     where day >= $1::date and ($2::bigint is null or source_selector = $2)
-       and ($3::bigint is null or dest_selector = $3)
-     group by 1, 2 having sum(messages) > 0 order by 1`,
-    [
-      since,
-      lane.sourceChainSelector === undefined ? null : storedSelector(lane.sourceChainSelector),
-      lane.destChainSelector === undefined ? null : storedSelector(lane.destChainSelector),
-    ],
+     where day between $1::date and $2::date group by 1, 2 having sum(messages) > 0 order by 1`,
+    [first, last],
   );
-  const days = new Map<string, Record<Status, number>>();
-  for (const row of rows) {
-    const counts = days.get(row.day as string) ?? emptyCounts();
-    counts[statuses[row.status as number] ?? 'SENT'] += Number(row.messages);
-    days.set(row.day as string, counts);
-  }
-  return [...days].map(([day, byStatus]) => ({ day, byStatus }));
+  const days = new Map<string, Row[]>();
+  for (const row of rows) days.set(row.day as string, [...(days.get(row.day as string) ?? []), row]);
+  return [...days].map(([day, group]) => {
+    const { messages, byStatus } = countsOf(group);
+    return { day, messages, byStatus };
+  });
 }
 
 export interface DeliverySelection {
   readonly sourceChainSelector: string;
   readonly destChainSelector: string;
-  /** Only messages with this finality; null: any. */
-  readonly finality: number | null;
+  /** Only messages with this finality. */
+  readonly finality: number;
   /** Only messages with one of these tokens, as canonical bytes in hex; null: any. */
   readonly sourceTokens: readonly string[] | null;
 }
@@ -272,13 +392,13 @@ export async function readRecentDeliveries(
 ): Promise<readonly number[]> {
   const rows = await read(
     `select delivery_ms from (
-       select message_id, delivery_ms, finality from message
+       select message_id, sent_at, delivery_ms, finality, status from message
        where source_selector = $1 and dest_selector = $2
        order by sent_at desc, message_id desc limit $3) recent
-     where delivery_ms is not null and ($4::bigint is null or finality = $4)
+     where status = $7 and delivery_ms is not null and finality = $4
        and ($5::bytea[] is null or exists (
          select from message_token t where t.message_id = recent.message_id and t.source_token = any($5)))
-     limit $6`,
+     order by sent_at desc, message_id desc limit $6`,
     [
       storedSelector(lane.sourceChainSelector),
       storedSelector(lane.destChainSelector),
@@ -286,25 +406,8 @@ export async function readRecentDeliveries(
       lane.finality,
       lane.sourceTokens?.map((token) => Buffer.from(token, 'hex')) ?? null,
       samples,
+      statusRank('SUCCESS'),
     ],
   );
   return rows.map((row) => Number(row.delivery_ms));
-}
-
-/** By chain selector: how many messages each network in the store has sent and received. */
-export type NetworkTotals = ReadonlyMap<string, { readonly sent: number; readonly received: number }>;
-
-export async function readNetworkTotals(read: Read): Promise<NetworkTotals> {
-  const rows = await read(
-    `select selector, sum(sent)::bigint as sent, sum(received)::bigint as received from (
-       select source_selector as selector, messages as sent, 0 as received from lane_total
-       union all select dest_selector, 0, messages from lane_total) t group by 1`,
-    [],
-  );
-  return new Map(
-    rows.map((row) => [
-      selectorOf(row.selector as string),
-      { sent: Number(row.sent), received: Number(row.received) },
-    ]),
-  );
 }

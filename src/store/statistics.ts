@@ -5,6 +5,7 @@
 import type { ClientBase } from 'pg';
 import { deliveryBucket } from '../domain/delivery-times.ts';
 import { statusRank } from '../domain/lifecycle.ts';
+import type { Message } from '../domain/message.ts';
 
 /** What statistics see of a message. */
 export interface Tally {
@@ -21,12 +22,14 @@ export interface Tally {
 
 /** A message before and after a change; undefined where it was not, or is no more. */
 export interface TallyChange {
+  readonly messageId: string;
   readonly before: Tally | undefined;
   readonly after: Tally | undefined;
 }
 
-/** What the newest message on an on-ramp says about its lane. */
+/** What a message says about its lane. */
 export interface LaneDescription {
+  readonly messageId: string;
   readonly sourceSelector: string;
   readonly destSelector: string;
   readonly onramp: string;
@@ -34,6 +37,13 @@ export interface LaneDescription {
   readonly description: string;
 }
 
+/** The part of a record that tells of its lane, as JSON. */
+export function describeLane(message: Message): string {
+  const { onramp, routerAddress, version, sourceNetworkInfo, destNetworkInfo } = message;
+  return JSON.stringify({ onramp, routerAddress, version, sourceNetworkInfo, destNetworkInfo });
+}
+
+/** Brings the statistics up to date with changes that the table of messages already shows. */
 export async function updateStatistics(
   client: ClientBase,
   changes: readonly TallyChange[],
@@ -57,6 +67,7 @@ export async function updateStatistics(
     ['day', 'date'],
     ['bucket', 'smallint'],
   ]);
+  await redescribeLanes(client, changes);
   await describeLanes(client, lanes);
   await updateRuns(client, changes);
 }
@@ -115,162 +126,270 @@ async function addCounts(
   );
 }
 
+// --- What lanes are ----------------------------------------------------------------------------------
+
+/**
+ * A newest message that was removed, or turned out to have been sent earlier or elsewhere, gives its place to the
+ * one that is the newest now. Reorgs do that, at the head of a lane, where the index finds the next one at once.
+ */
+async function redescribeLanes(client: ClientBase, changes: readonly TallyChange[]): Promise<void> {
+  const changed = changes
+    .filter(({ before }) => before)
+    .map(({ messageId }) => Buffer.from(messageId, 'hex'));
+  if (changed.length === 0) return;
+  const { rows } = await client.query(
+    `select o.source_selector, o.dest_selector, o.onramp, newest.message_id, newest.sent_at, newest.record
+     from lane_onramp o
+     left join lateral (
+       select message_id, sent_at, record from message m
+       where m.source_selector = o.source_selector and m.dest_selector = o.dest_selector and m.onramp = o.onramp
+       order by sent_at desc, message_id desc limit 1) newest on true
+     where o.newest_message = any($1)
+       and not exists (
+         select from message m
+         where m.message_id = o.newest_message and m.sent_at >= o.last_sent_at
+           and m.source_selector = o.source_selector and m.dest_selector = o.dest_selector
+           and m.onramp = o.onramp)`,
+    [changed],
+  );
+  for (const row of rows) {
+    const lane = [row.source_selector, row.dest_selector, row.onramp];
+    const ofLane = 'source_selector = $1 and dest_selector = $2 and onramp = $3';
+    if (row.message_id === null) await client.query(`delete from lane_onramp where ${ofLane}`, lane);
+    else
+      await client.query(
+        `update lane_onramp set newest_message = $4, last_sent_at = $5, description = $6 where ${ofLane}`,
+        [...lane, row.message_id, row.sent_at, describeLane(JSON.parse(row.record) as Message)],
+      );
+  }
+}
+
 async function describeLanes(client: ClientBase, lanes: readonly LaneDescription[]): Promise<void> {
   const newest = new Map<string, LaneDescription>();
   for (const lane of lanes) {
-    const key = `${lane.sourceSelector},${lane.destSelector},${lane.onramp}`;
+    const key = laneKey(lane);
     const known = newest.get(key);
-    if (!known || known.sentAt < lane.sentAt) newest.set(key, lane);
+    if (!known || isOlder(known, lane)) newest.set(key, lane);
   }
   if (newest.size === 0) return;
   const rows = [...newest.values()];
   await client.query(
-    `insert into lane_onramp as t (source_selector, dest_selector, onramp, last_sent_at, description)
-     select source, dest, decode(onramp, 'hex'), sent_at, description
-     from unnest($1::bigint[], $2::bigint[], $3::text[], $4::timestamptz[], $5::text[])
-       as n (source, dest, onramp, sent_at, description)
+    `insert into lane_onramp as t (source_selector, dest_selector, onramp, newest_message, last_sent_at, description)
+     select source, dest, decode(onramp, 'hex'), decode(message_id, 'hex'), sent_at, description
+     from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::timestamptz[], $6::text[])
+       as n (source, dest, onramp, message_id, sent_at, description)
      on conflict (source_selector, dest_selector, onramp) do update
-       set last_sent_at = excluded.last_sent_at, description = excluded.description
-       where excluded.last_sent_at > t.last_sent_at`,
+       set newest_message = excluded.newest_message, last_sent_at = excluded.last_sent_at,
+           description = excluded.description
+       where (excluded.last_sent_at, excluded.newest_message) >= (t.last_sent_at, t.newest_message)`,
     [
       rows.map((row) => row.sourceSelector),
       rows.map((row) => row.destSelector),
       rows.map((row) => row.onramp),
+      rows.map((row) => row.messageId),
       rows.map((row) => row.sentAt),
       rows.map((row) => row.description),
     ],
   );
 }
 
+/** In the order of a search: by the time of sending, then by the id. */
+function isOlder(one: LaneDescription, other: LaneDescription): boolean {
+  const difference = Date.parse(one.sentAt) - Date.parse(other.sentAt);
+  return difference < 0 || (difference === 0 && one.messageId < other.messageId);
+}
+
 // --- Runs of sequence numbers ------------------------------------------------------------------------
 
+/** The numbers of one on-ramp are counted by themselves. */
+type LaneKey = Pick<Tally, 'sourceSelector' | 'destSelector' | 'onramp'>;
+
+function laneKey({ sourceSelector, destSelector, onramp }: LaneKey): string {
+  return `${sourceSelector},${destSelector},${onramp}`;
+}
+
 interface Run {
-  from: bigint;
-  to: bigint;
+  readonly from: bigint;
+  readonly to: bigint;
 }
 
 interface LaneNumbers {
-  readonly lane: Pick<Tally, 'sourceSelector' | 'destSelector' | 'onramp'>;
+  readonly lane: LaneKey;
   readonly added: Set<bigint>;
   readonly removed: Set<bigint>;
 }
 
+/** Four statements at most, however many lanes and runs they concern. */
 async function updateRuns(client: ClientBase, changes: readonly TallyChange[]): Promise<void> {
-  for (const { lane, added, removed } of numbersByLane(changes)) {
-    const where = [lane.sourceSelector, lane.destSelector, Buffer.from(lane.onramp, 'hex')];
-    const gone = removed.size > 0 ? await trulyGone(client, where, removed) : removed;
-    const affected = contiguous([...added, ...gone]);
-    const touching = await takeTouchingRuns(client, where, affected);
-    await insertRuns(
-      client,
-      where,
-      withoutNumbers(mergeRuns([...touching, ...contiguous([...added])]), gone),
-    );
-  }
+  const lanes = numbersByLane(changes);
+  if (lanes.size === 0) return;
+  await keepWhatOthersHave(client, lanes);
+  const touched = await takeTouchedRuns(client, lanes);
+  const outcome = [...lanes].map(([key, { lane, added, removed }]) => {
+    const before = touched.get(key) ?? [];
+    const after = withoutNumbers(mergeRuns([...before, ...runsOf(added)]), removed);
+    return { lane, before, after };
+  });
+  await insertRuns(
+    client,
+    outcome.flatMap(({ lane, after }) => after.map((run) => ({ lane, run }))),
+  );
+  await client.query(
+    `update lane_onramp t set present = t.present + n.present, runs = t.runs + n.runs
+     from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[], $5::bigint[])
+       as n (source, dest, onramp, present, runs)
+     where source_selector = source and dest_selector = dest and t.onramp = decode(n.onramp, 'hex')`,
+    [
+      ...laneArrays(outcome.map(({ lane }) => lane)),
+      outcome.map(({ before, after }) => String(numbersIn(after) - numbersIn(before))),
+      outcome.map(({ before, after }) => after.length - before.length),
+    ],
+  );
 }
 
-function numbersByLane(changes: readonly TallyChange[]): Iterable<LaneNumbers> {
+function numbersByLane(changes: readonly TallyChange[]): Map<string, LaneNumbers> {
   const lanes = new Map<string, LaneNumbers>();
   const numbersOf = (tally: Tally): LaneNumbers => {
-    const key = `${tally.sourceSelector},${tally.destSelector},${tally.onramp}`;
+    const key = laneKey(tally);
     const numbers = lanes.get(key) ?? { lane: tally, added: new Set(), removed: new Set() };
     lanes.set(key, numbers);
     return numbers;
   };
   for (const { before, after } of changes) {
     const isSame =
-      before && after && before.sequenceNumber === after.sequenceNumber && before.onramp === after.onramp;
+      before && after && before.sequenceNumber === after.sequenceNumber && laneKey(before) === laneKey(after);
     if (isSame) continue;
     if (before) numbersOf(before).removed.add(BigInt(before.sequenceNumber));
     if (after) numbersOf(after).added.add(BigInt(after.sequenceNumber));
   }
-  return lanes.values();
+  return lanes;
 }
 
 /** A number that another message still has is not missing. */
-async function trulyGone(
+async function keepWhatOthersHave(
   client: ClientBase,
-  where: readonly unknown[],
-  numbers: ReadonlySet<bigint>,
-): Promise<Set<bigint>> {
-  const { rows } = await client.query(
-    `select sequence_number from message
-     where source_selector = $1 and dest_selector = $2 and onramp = $3 and sequence_number = any($4::numeric[])`,
-    [...where, [...numbers].map(String)],
+  lanes: ReadonlyMap<string, LaneNumbers>,
+): Promise<void> {
+  const removed = [...lanes.values()].flatMap(({ lane, removed }) =>
+    [...removed].map((number) => ({ lane, number })),
   );
-  const present = new Set(rows.map((row) => BigInt(row.sequence_number)));
-  return new Set([...numbers].filter((number) => !present.has(number)));
+  if (removed.length === 0) return;
+  const { rows } = await client.query(
+    `select source as "sourceSelector", dest as "destSelector", onramp, number
+     from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[]) as n (source, dest, onramp, number)
+     where exists (
+       select from message m where m.source_selector = source and m.dest_selector = dest
+         and m.onramp = decode(n.onramp, 'hex') and m.sequence_number = number)`,
+    [...laneArrays(removed.map(({ lane }) => lane)), removed.map(({ number }) => String(number))],
+  );
+  for (const row of rows) lanes.get(laneKey(row))?.removed.delete(BigInt(row.number));
 }
 
-function contiguous(numbers: readonly bigint[]): Run[] {
-  return mergeRuns(numbers.map((number) => ({ from: number, to: number })));
+function runsOf(numbers: Iterable<bigint>): Run[] {
+  return mergeRuns([...numbers].map((number) => ({ from: number, to: number })));
 }
 
-/** Overlapping and adjacent runs become one. */
+function numbersIn(runs: readonly Run[]): bigint {
+  return runs.reduce((sum, { from, to }) => sum + to - from + 1n, 0n);
+}
+
+const ascending = (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0);
+
+/** Overlapping and adjacent runs become one; in ascending order. */
 function mergeRuns(runs: readonly Run[]): Run[] {
   const merged: Run[] = [];
-  for (const run of [...runs].sort((a, b) => (a.from < b.from ? -1 : a.from > b.from ? 1 : 0))) {
+  for (const run of [...runs].sort((a, b) => ascending(a.from, b.from))) {
     const last = merged.at(-1);
-    if (last && run.from <= last.to + 1n) last.to = run.to > last.to ? run.to : last.to;
-    else merged.push({ ...run });
+    if (last && run.from <= last.to + 1n) {
+      merged[merged.length - 1] = { from: last.from, to: run.to > last.to ? run.to : last.to };
+    } else merged.push(run);
   }
   return merged;
 }
 
-function withoutNumbers(runs: readonly Run[], gone: ReadonlySet<bigint>): Run[] {
-  if (gone.size === 0) return [...runs];
-  return runs.flatMap((run) => {
-    const pieces: Run[] = [];
-    let from = run.from;
-    for (const number of [...gone].sort((a, b) => (a < b ? -1 : 1))) {
-      if (number < from || number > run.to) continue;
-      if (number > from) pieces.push({ from, to: number - 1n });
-      from = number + 1n;
+/** Ascending runs, split where numbers are gone. */
+function withoutNumbers(runs: readonly Run[], gone: ReadonlySet<bigint>): readonly Run[] {
+  if (gone.size === 0) return runs;
+  const holes = [...gone].sort(ascending);
+  let next = 0;
+  const rest: Run[] = [];
+  for (const { from, to } of runs) {
+    let start = from;
+    for (let hole = holes[next]; hole !== undefined && hole <= to; hole = holes[++next]) {
+      if (hole > start) rest.push({ from: start, to: hole - 1n });
+      if (hole >= start) start = hole + 1n;
     }
-    if (from <= run.to) pieces.push({ from, to: run.to });
-    return pieces;
-  });
+    if (start <= to) rest.push({ from: start, to });
+  }
+  return rest;
 }
 
-/** Takes out the stored runs that touch these: those that begin within reach, and the one that begins before. */
-async function takeTouchingRuns(
+/**
+ * Takes out the stored runs that overlap or adjoin what changes: those that begin within reach, and the one that
+ * begins before and reaches in.
+ */
+async function takeTouchedRuns(
   client: ClientBase,
-  where: readonly unknown[],
-  affected: readonly Run[],
-): Promise<Run[]> {
+  lanes: ReadonlyMap<string, LaneNumbers>,
+): Promise<Map<string, Run[]>> {
+  const changing = [...lanes.values()].flatMap(({ lane, added, removed }) =>
+    runsOf([...added, ...removed]).map((run) => ({ lane, run })),
+  );
   const { rows } = await client.query(
     `delete from lane_run r
      using (
-       select distinct t.from_sequence
-       from unnest($4::numeric[], $5::numeric[]) as a (lower_end, upper_end)
+       select distinct source, dest, ramp, t.from_sequence
+       from (select source, dest, decode(ramp, 'hex') as ramp, lower_end - 1 as lower_end, upper_end + 1 as upper_end
+             from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[], $5::numeric[])
+               as n (source, dest, ramp, lower_end, upper_end)) a
        cross join lateral (
          (select from_sequence from lane_run
-          where source_selector = $1 and dest_selector = $2 and onramp = $3
-            and from_sequence between a.lower_end - 1 and a.upper_end + 1)
+          where source_selector = source and dest_selector = dest and onramp = ramp
+            and from_sequence between a.lower_end and a.upper_end)
          union all
          (select from_sequence from (
             select from_sequence, to_sequence from lane_run
-            where source_selector = $1 and dest_selector = $2 and onramp = $3
-              and from_sequence < a.lower_end - 1
+            where source_selector = source and dest_selector = dest and onramp = ramp
+              and from_sequence < a.lower_end
             order by from_sequence desc limit 1) before
-          where to_sequence >= a.lower_end - 1)) t) touched
-     where r.source_selector = $1 and r.dest_selector = $2 and r.onramp = $3
+          where to_sequence >= a.lower_end)) t) touched
+     where r.source_selector = touched.source and r.dest_selector = touched.dest and r.onramp = touched.ramp
        and r.from_sequence = touched.from_sequence
-     returning r.from_sequence, r.to_sequence`,
-    [...where, affected.map(({ from }) => from.toString()), affected.map(({ to }) => to.toString())],
+     returning r.source_selector as "sourceSelector", r.dest_selector as "destSelector",
+               encode(r.onramp, 'hex') as onramp, r.from_sequence, r.to_sequence`,
+    [...laneArrays(changing.map(({ lane }) => lane)), ...runArrays(changing.map(({ run }) => run))],
   );
-  return rows.map((row) => ({ from: BigInt(row.from_sequence), to: BigInt(row.to_sequence) }));
+  const touched = new Map<string, Run[]>();
+  for (const row of rows) {
+    const runs = touched.get(laneKey(row)) ?? [];
+    runs.push({ from: BigInt(row.from_sequence), to: BigInt(row.to_sequence) });
+    touched.set(laneKey(row), runs);
+  }
+  return touched;
 }
 
 async function insertRuns(
   client: ClientBase,
-  where: readonly unknown[],
-  runs: readonly Run[],
+  runs: readonly { readonly lane: LaneKey; readonly run: Run }[],
 ): Promise<void> {
   if (runs.length === 0) return;
   await client.query(
     `insert into lane_run (source_selector, dest_selector, onramp, from_sequence, to_sequence)
-     select $1, $2, $3, * from unnest($4::numeric[], $5::numeric[])`,
-    [...where, runs.map(({ from }) => from.toString()), runs.map(({ to }) => to.toString())],
+     select source, dest, decode(onramp, 'hex'), lower_end, upper_end
+     from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[], $5::numeric[])
+       as n (source, dest, onramp, lower_end, upper_end)`,
+    [...laneArrays(runs.map(({ lane }) => lane)), ...runArrays(runs.map(({ run }) => run))],
   );
+}
+
+function laneArrays(lanes: readonly LaneKey[]): readonly string[][] {
+  return [
+    lanes.map((lane) => lane.sourceSelector),
+    lanes.map((lane) => lane.destSelector),
+    lanes.map((lane) => lane.onramp),
+  ];
+}
+
+function runArrays(runs: readonly Run[]): readonly string[][] {
+  return [runs.map(({ from }) => from.toString()), runs.map(({ to }) => to.toString())];
 }

@@ -7,11 +7,13 @@ import pg from 'pg';
 import { encodeCursor } from '../domain/cursor.ts';
 import { OperatorError } from '../domain/errors.ts';
 import type { Fact } from '../domain/facts.ts';
-import type { Filters, PageKey, SearchQuery } from '../domain/query.ts';
+import { statusRank } from '../domain/lifecycle.ts';
+import type { PageKey, SearchQuery } from '../domain/query.ts';
 import { type ApplyReport, applyFacts } from './apply.ts';
 import { type ChangeListener, listenForChanges } from './change-listener.ts';
 import { openEmbedded } from './embedded.ts';
-import { exportRecords } from './export.ts';
+import { createExporter, type ExportRecords } from './export.ts';
+import { readFigures, type StoreFigures } from './figures.ts';
 import { type MessageHistory, type RecordedChange, readChangesAfter, readMessageHistory } from './history.ts';
 import type { OrphanedBlock } from './lane-facts.ts';
 import {
@@ -19,18 +21,29 @@ import {
   type DeliveryBounds,
   type DeliverySelection,
   type LaneEnds,
+  type LaneIdentity,
+  type LanePage,
   type LaneSelection,
-  type LaneStatistics,
-  type NetworkTotals,
   readDays,
+  readLaneIdentity,
   readLanes,
-  readNetworkTotals,
   readRecentDeliveries,
+  readTotals,
+  type Totals,
 } from './lanes.ts';
 import { type MigrationReport, migrate } from './migrate.ts';
+import { createMirrorLedger, type MirrorLedger } from './mirror-ledger.ts';
+import {
+  type NetworkProgress,
+  type NetworkTraffic,
+  readNetworkProgress,
+  readNetworkTraffic,
+} from './networks.ts';
 import type { Read } from './read.ts';
+import { createReadGuard, DatabaseAwayError, DatabaseBusyError, type ReadObserver } from './read-guard.ts';
 import { searchSql } from './search.ts';
 import { renderSql } from './sql.ts';
+import { createWebhookDeliveries, type WebhookDeliveries } from './webhook-deliveries.ts';
 
 /** Where the data is: a database of its own in a folder, or a server by URL. */
 export type DatabasePlace = { readonly dataFolder: string } | { readonly url: string };
@@ -55,6 +68,17 @@ export interface StoredRecord {
   readonly record: string;
   /** Changes exactly when the record does. */
   readonly digest: string;
+  /** When it was executed (ms since 1970), for a message that succeeded; null while it may still move. */
+  readonly settledAt: number | null;
+}
+
+/** Connections of one kind. */
+export interface PoolFigures {
+  readonly pool: string;
+  readonly total: number;
+  readonly idle: number;
+  /** How many wait for a connection. */
+  readonly waiting: number;
 }
 
 export interface Store {
@@ -64,12 +88,19 @@ export interface Store {
   search(query: SearchQuery): Promise<Page>;
   /** A message by the 64 hexadecimal digits of its id. */
   findMessage(messageId: string): Promise<StoredRecord | undefined>;
+  /** The same without the record, which is then not read. */
+  messageDigest(messageId: string): Promise<Omit<StoredRecord, 'record'> | undefined>;
   /** Records whose message ids begin with these hexadecimal digits, at most `limit`. */
   findMessagesByPrefix(digits: string, limit: number): Promise<readonly string[]>;
   /** How many messages there are: counted while they are few, estimated by PostgreSQL beyond. */
   countMessages(): Promise<{ readonly count: number; readonly isExact: boolean }>;
-  /** Everything that matches, newest first, from one snapshot, in batches; holds a connection until it ends. */
-  exportRecords(filters: Filters): AsyncGenerator<readonly string[]>;
+  /**
+   * Everything that matches, newest first, from one snapshot, in batches; holds a connection until it ends.
+   * Where all connections for exports are taken, the first batch throws an ExportsBusyError.
+   */
+  readonly exportRecords: ExportRecords;
+  /** How far other servers have been followed. */
+  readonly mirror: MirrorLedger;
   /** What happened to one message; undefined where nothing ever did. */
   messageHistory(messageId: string): Promise<MessageHistory | undefined>;
   /** The changes of all messages behind a position, in order. */
@@ -78,10 +109,23 @@ export interface Store {
   latestPosition(): Promise<string>;
   /** Calls back whenever there may be changes behind the latest position that was read. */
   onChanges(wake: () => void): ChangeListener;
-  lanes(selection: LaneSelection): Promise<readonly LaneStatistics[]>;
-  days(since: string, lane?: LaneEnds): Promise<readonly DayCounts[]>;
+  lanes(selection: LaneSelection): Promise<LanePage>;
+  /** What a lane is; undefined where it has no message. */
+  laneIdentity(lane: Required<LaneEnds>): Promise<LaneIdentity | undefined>;
   recentDeliveries(lane: DeliverySelection, bounds: DeliveryBounds): Promise<readonly number[]>;
-  networkTotals(): Promise<NetworkTotals>;
+  /** Of all messages, and of the lanes with the most. */
+  totals(topLanes: number): Promise<Totals>;
+  /** Messages by the UTC day they were sent, `2026-01-31`, both ends included. */
+  days(first: string, last: string): Promise<readonly DayCounts[]>;
+  networkTraffic(): Promise<readonly NetworkTraffic[]>;
+  /** How far networks are indexed; empty where records come from imports only. */
+  networkProgress(): Promise<readonly NetworkProgress[]>;
+  figures(): Promise<StoreFigures>;
+  pools(): readonly PoolFigures[];
+  /** Tells of every read from now on; the answer ends it. */
+  observeReads(observer: ReadObserver): () => void;
+  /** What webhook subscriptions are owed. */
+  readonly webhooks: WebhookDeliveries;
   apply(facts: readonly Fact[], orphaned?: readonly OrphanedBlock[]): Promise<ApplyReport>;
   /** Throws when the database does not answer. */
   ping(): Promise<void>;
@@ -92,7 +136,13 @@ export interface Store {
 
 /** One expensive search must not hold a connection for long. */
 const READ_TIMEOUT_MS = 15_000;
+/** Beyond the server's own time-out: it is silent, and its connection is lost. */
+const SILENCE_TIMEOUT_MS = READ_TIMEOUT_MS + 2_000;
 const CONNECT_TIMEOUT_MS = 5_000;
+/** The longest wait of a read for a connection, free or new. */
+const READ_WAIT_MS = 2_000;
+/** How many reads may wait for each connection; at a millisecond a read that is little, at a second too much. */
+const WAITING_PER_CONNECTION = 20;
 const EXPORTS_AT_ONCE = 4;
 /** Counting visits every row; beyond so many an estimate has to do. */
 const COUNTED_MESSAGES = 100_000;
@@ -111,11 +161,17 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     ? { ...embedded.connection, ssl: false }
     : connectionOf((place as { url: string }).url);
   const pools: Pools = {
-    readers: createPool(connection, connections, `-c timezone=UTC -c statement_timeout=${READ_TIMEOUT_MS}`),
+    readers: createPool(
+      { ...connection, connectionTimeoutMillis: READ_WAIT_MS, query_timeout: SILENCE_TIMEOUT_MS },
+      connections,
+      `-c timezone=UTC -c statement_timeout=${READ_TIMEOUT_MS}`,
+    ),
     // Writers queue at the store's row anyway: one at work, one ready to follow.
     writers: createPool(connection, 2, '-c timezone=UTC'),
     // An export lasts as long as its reader takes; it must not keep searches waiting.
     exporters: createPool(connection, EXPORTS_AT_ONCE, '-c timezone=UTC'),
+    // Deliveries go on while searches or imports have all of their connections; opened only where there are webhooks.
+    couriers: createPool(connection, 4, `-c timezone=UTC -c statement_timeout=${READ_TIMEOUT_MS}`),
   };
   const close = async () => {
     await Promise.all(Object.values(pools).map((pool) => pool.end()));
@@ -133,15 +189,17 @@ interface Pools {
   readonly readers: pg.Pool;
   readonly writers: pg.Pool;
   readonly exporters: pg.Pool;
+  readonly couriers: pg.Pool;
 }
 
-function createPool(connection: pg.ClientConfig, max: number, options: string): pg.Pool {
+function createPool(connection: pg.PoolConfig, max: number, options: string): pg.Pool {
   const pool = new pg.Pool({
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
     ...connection,
     max,
     options: `${connection.options ?? ''} ${options}`.trim(),
     application_name: 'lanescan',
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   });
   // A connection that breaks while idle is replaced by the pool; the next query tells whoever asks.
   pool.on('error', () => undefined);
@@ -149,7 +207,7 @@ function createPool(connection: pg.ClientConfig, max: number, options: string): 
 }
 
 async function createStore(
-  { readers, writers, exporters }: Pools,
+  { readers, writers, exporters, couriers }: Pools,
   connection: pg.ClientConfig,
   content: 'real' | 'simulated' | 'any',
   close: () => Promise<void>,
@@ -161,14 +219,25 @@ async function createStore(
     return { migrations: report, simulated: await identify(client, content), serverVersion: version };
   });
 
-  const read = async (text: string, values: unknown[]): Promise<string[][]> =>
-    withClient(readers, async (client) => {
-      const result = await client.query({ text, values, rowMode: 'array' });
-      return result.rows;
-    });
+  const guard = createReadGuard(readers, readers.options.max * WAITING_PER_CONNECTION);
+  let pinging: Promise<void> | undefined;
 
-  const readObjects: Read = (text, values) =>
-    withClient(readers, async (client) => (await client.query(text, [...values])).rows);
+  const read = (label: string, text: string, values: unknown[]): Promise<string[][]> =>
+    guard.run(label, () =>
+      withClient(readers, async (client) => {
+        const result = await client.query({ text, values, rowMode: 'array' });
+        return result.rows;
+      }),
+    );
+
+  /** Reads that the metrics show under this label. */
+  const readAs =
+    (label: string): Read =>
+    (text, values) =>
+      guard.run(label, () =>
+        withClient(readers, async (client) => (await client.query(text, [...values])).rows),
+      );
+  const readObjects = readAs('other');
 
   return {
     simulated,
@@ -177,7 +246,7 @@ async function createStore(
 
     async search(query) {
       const { text, values } = renderSql(searchSql(query));
-      const records = (await read(text, values)).map(([record]) => record ?? '');
+      const records = (await read('search', text, values)).map(([record]) => record ?? '');
       if (records.length <= query.limit) return { records, cursor: null };
       records.length = query.limit;
       const after = keyOf(records[query.limit - 1] ?? '');
@@ -185,15 +254,30 @@ async function createStore(
     },
 
     async findMessage(messageId) {
-      const rows = await read(`select record, encode(digest, 'hex') from message where message_id = $1`, [
-        Buffer.from(messageId, 'hex'),
-      ]);
-      const [record, digest] = rows[0] ?? [];
-      return record === undefined || digest === undefined ? undefined : { record, digest };
+      const rows = await read(
+        'message',
+        `select encode(digest, 'hex'), ${SETTLED_AT}, record from message where message_id = $1`,
+        [Buffer.from(messageId, 'hex')],
+      );
+      const [digest, settledAt, record] = rows[0] ?? [];
+      return record === undefined || digest === undefined
+        ? undefined
+        : { record, digest, settledAt: numberOrNull(settledAt) };
+    },
+
+    async messageDigest(messageId) {
+      const rows = await read(
+        'messageDigest',
+        `select encode(digest, 'hex'), ${SETTLED_AT} from message where message_id = $1`,
+        [Buffer.from(messageId, 'hex')],
+      );
+      const [digest, settledAt] = rows[0] ?? [];
+      return digest === undefined ? undefined : { digest, settledAt: numberOrNull(settledAt) };
     },
 
     async findMessagesByPrefix(digits, limit) {
       const rows = await read(
+        'messagePrefix',
         'select record from message where message_id between $1 and $2 order by message_id limit $3',
         [Buffer.from(digits.padEnd(64, '0'), 'hex'), Buffer.from(digits.padEnd(64, 'f'), 'hex'), limit],
       );
@@ -202,6 +286,7 @@ async function createStore(
 
     async countMessages() {
       const rows = await read(
+        'count',
         `select (select count(*) from (select from message limit $1) few)::text,
                 (select reltuples::bigint from pg_class where oid = 'message'::regclass)::text`,
         [COUNTED_MESSAGES + 1],
@@ -213,29 +298,51 @@ async function createStore(
         : { count: Math.max(count, estimated ?? 0), isExact: false };
     },
 
-    async *exportRecords(filters) {
-      const client = await exporters.connect();
-      try {
-        yield* exportRecords(client, filters);
-      } finally {
-        client.release();
-      }
-    },
+    exportRecords: createExporter(exporters, async (processId) => {
+      await readObjects('select pg_cancel_backend($1)', [processId]);
+    }),
 
-    messageHistory: (messageId) => readMessageHistory(readObjects, messageId),
-    changesAfter: (position, limit) => readChangesAfter(readObjects, position, limit),
+    mirror: createMirrorLedger(
+      (use) => withClient(readers, use),
+      (use) => withClient(writers, use),
+    ),
+
+    messageHistory: (messageId) => readMessageHistory(readAs('history'), messageId),
+    changesAfter: (position, limit) => readChangesAfter(readAs('changes'), position, limit),
     latestPosition: async () =>
-      String((await readObjects('select position from store', []))[0]?.position ?? 0),
+      String((await readAs('position')('select position from store', []))[0]?.position ?? 0),
     onChanges: (wake) => listenForChanges(connection, wake),
-    lanes: (selection) => readLanes(readObjects, selection),
-    days: (since, lane) => readDays(readObjects, since, lane),
-    recentDeliveries: (lane, bounds) => readRecentDeliveries(readObjects, lane, bounds),
-    networkTotals: () => readNetworkTotals(readObjects),
+    lanes: (selection) => readLanes(readAs('lanes'), selection),
+    laneIdentity: (lane) => readLaneIdentity(readAs('laneIdentity'), lane),
+    recentDeliveries: (lane, bounds) => readRecentDeliveries(readAs('deliveries'), lane, bounds),
+    totals: (topLanes) => readTotals(readAs('totals'), topLanes),
+    days: (first, last) => readDays(readAs('days'), first, last),
+    networkTraffic: () => readNetworkTraffic(readAs('networkTraffic')),
+    networkProgress: () => readNetworkProgress(readAs('networkProgress')),
+    figures: () => readFigures(readAs('figures')),
+    pools: () =>
+      Object.entries({ readers, writers, exporters }).map(
+        ([pool, { totalCount, idleCount, waitingCount }]) => ({
+          pool,
+          total: totalCount,
+          idle: idleCount,
+          waiting: waitingCount,
+        }),
+      ),
+    observeReads: (observer) => guard.observe(observer),
+
+    webhooks: createWebhookDeliveries((use) => withClient(couriers, use)),
 
     apply: (facts, orphaned) => withClient(writers, (client) => applyFacts(client, facts, orphaned)),
 
-    async ping() {
-      await read('select 1', []);
+    ping() {
+      // One for all who ask meanwhile: probes may come as often as they like.
+      pinging ??= read('ping', 'select 1', [])
+        .then(() => undefined)
+        .finally(() => {
+          pinging = undefined;
+        });
+      return pinging;
     },
 
     async reset() {
@@ -243,13 +350,21 @@ async function createStore(
       await withClient(writers, (client) =>
         // One transaction, and the store's row first, as every writer takes it.
         client.query(
-          'update store set position = 0; truncate message, message_token, fact, lane_fact, history, lane_total, day_total, lane_delivery, lane_onramp, lane_run',
+          'update store set position = 0; truncate message, message_token, fact, lane_fact, history, lane_total, day_total, lane_delivery, lane_onramp, lane_run, network_progress, webhook_subscription, webhook_delivery, mirror, mirror_owed',
         ),
       );
     },
 
     close,
   };
+}
+
+/** SQL of what `StoredRecord.settledAt` says. */
+const SETTLED_AT = `case when status = ${statusRank('SUCCESS')}
+  then (extract(epoch from sent_at) * 1000 + coalesce(delivery_ms, 0))::bigint end`;
+
+function numberOrNull(value: string | null | undefined): number | null {
+  return value == null ? null : Number(value);
 }
 
 async function withClient<T>(pool: pg.Pool, use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
@@ -264,6 +379,8 @@ async function withClient<T>(pool: pg.Pool, use: (client: pg.PoolClient) => Prom
   } catch (error) {
     // The server's last word on a connection. It hangs up right after; until then the pool would hand it out.
     if (/^(08|57P)/.test(String((error as { code?: unknown } | undefined)?.code))) broken = true;
+    // Its answer may still come, and would be taken for the answer to the next question.
+    if (/Query read timeout/.test(String((error as Error | undefined)?.message))) broken = true;
     throw error;
   } finally {
     client.off('error', onError);
@@ -346,12 +463,13 @@ function explainConnectionFailure(error: unknown, url: string): unknown {
 
 /** Whether an error means that the database is away or overloaded, rather than that we asked for something wrong. */
 export function isDatabaseUnavailable(error: unknown): boolean {
+  if (error instanceof DatabaseBusyError || error instanceof DatabaseAwayError) return true;
   const { code, message } = (error ?? {}) as { code?: string; message?: string };
   // 08: connection exceptions, 53: insufficient resources, 57: operator intervention (shutdown, time-out);
   // 3D000 and 55000: the database is gone, or lets nobody in.
   if (code !== undefined && /^((08|53|57)...|3D000|55000)$/.test(code)) return true;
   if (code !== undefined && /^E(CONN|PIPE|NOENT|NOTFOUND|HOST|NET|TIMEDOUT|AI_)/.test(code)) return true;
-  return /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|Cannot use a pool after/i.test(
+  return /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|Cannot use a pool after|Query read timeout/i.test(
     message ?? '',
   );
 }

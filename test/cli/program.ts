@@ -120,6 +120,8 @@ export function runProgram(args: readonly string[], setting: Setting = {}): Prom
 export interface Running {
   readonly child: ChildProcess & { readonly pid: number; readonly stdin: Writable };
   readonly outcome: Promise<Outcome>;
+  /** What it has written so far. */
+  said(): Omit<Outcome, 'code'>;
   /** Resolves when standard error matches. */
   untilSaid(pattern: RegExp): Promise<RegExpExecArray>;
 }
@@ -141,6 +143,7 @@ export function start(args: readonly string[], setting: Setting = {}): Running {
   return {
     child: child as Running['child'],
     outcome: once(child, 'close').then(([code]) => ({ code, ...said })),
+    said: () => ({ ...said }),
     async untilSaid(pattern) {
       for (;;) {
         const match = pattern.exec(said.stderr);

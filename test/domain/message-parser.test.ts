@@ -8,8 +8,9 @@ import {
   parseTransactionHash,
 } from '../../src/domain/addresses.ts';
 import { statuses } from '../../src/domain/lifecycle.ts';
-import { Message, summaryKeys, wireRecord } from '../../src/domain/message.ts';
+import { detailKeys, summaryKeys, wireRecord } from '../../src/domain/message.ts';
 import { parseMessage } from '../../src/domain/message-parser.ts';
+import { Message, MessageSummary } from '../../src/domain/message-schema.ts';
 import {
   canonical,
   evmAddress,
@@ -909,4 +910,9 @@ describe('whatever is accepted', () => {
         .sort(),
     ).toEqual([...chainFamilies].sort());
   });
+});
+
+test('the keys of the wire are those of the schema, the summary first', () => {
+  expect([...summaryKeys]).toEqual(Object.keys(MessageSummary.properties));
+  expect([...summaryKeys, ...detailKeys]).toEqual(Object.keys(Message.properties));
 });

@@ -3,7 +3,7 @@ import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
-import { createServer } from '../../src/api/server.ts';
+import { createServer, type ServerOptions } from '../../src/api/server.ts';
 import type { ErrorCode } from '../../src/domain/errors.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
@@ -53,10 +53,13 @@ export interface SearchBody {
   };
 }
 
-export async function startServer(messages: readonly Message[] = []): Promise<RunningServer> {
+export async function startServer(
+  messages: readonly Message[] = [],
+  options: Partial<ServerOptions> = {},
+): Promise<RunningServer> {
   const store = await openTestStore();
   await store.apply(messages.map(makeSnapshot));
-  return serveStore(store);
+  return serveStore(store, options);
 }
 
 /** The same over a store that was made for simulated data: the template of the others is a real one. */
@@ -71,12 +74,16 @@ export async function startSimulatedServer(messages: readonly Message[]): Promis
   return serveStore({ ...store, url: database.url, close });
 }
 
-export async function serveStore(store: Store & { readonly url: string }): Promise<RunningServer> {
+export async function serveStore(
+  store: Store & { readonly url: string },
+  options: Partial<ServerOptions> = {},
+): Promise<RunningServer> {
   const log: string[] = [];
   const app = createServer({
     store,
     version: TEST_VERSION,
     log: pino({ level: 'info' }, { write: (line) => log.push(line) }),
+    ...options,
   });
   await app.listen({ port: 0, host: '127.0.0.1', listenTextResolver: () => '' });
   const port = (app.server.address() as AddressInfo).port;

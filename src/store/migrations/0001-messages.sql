@@ -45,7 +45,9 @@ create table message (
   digest bytea not null,
   -- The wire JSON, ready-made. Its first summary_length characters, closed with }, are the summary view.
   record text not null
-);
+)
+-- Records of usual size stay in the row as they are: reading them costs neither a second look-up nor unpacking.
+with (toast_tuple_target = 8160);
 
 -- Each filter together with the order of the result: a page is read from one index, without a sort.
 create index message_newest on message (sent_at desc, message_id desc);
@@ -86,7 +88,7 @@ create table fact (
   block_hash text,
   body text not null,
   primary key (message_id, fact_id)
-);
+) with (toast_tuple_target = 8160);
 create index fact_block on fact (network, block_hash) where network is not null;
 
 -- What was observed of runs of sequence numbers: commits and blessings.
@@ -154,15 +156,21 @@ create table lane_delivery (
   messages bigint not null,
   primary key (source_selector, dest_selector, day, bucket)
 );
+create index lane_delivery_day on lane_delivery (day);
 
 -- What the newest message of each on-ramp says about its lane.
 create table lane_onramp (
   source_selector bigint not null,
   dest_selector bigint not null,
   onramp bytea not null,
+  -- The newest message, and when it was sent.
+  newest_message bytea not null,
   last_sent_at timestamptz not null,
   -- JSON: onramp, routerAddress, version, sourceNetworkInfo and destNetworkInfo as in the record.
   description text not null,
+  -- How many sequence numbers are present, and in how many runs: nobody has to read all of lane_run.
+  present numeric(20) not null default 0,
+  runs bigint not null default 0,
   primary key (source_selector, dest_selector, onramp)
 );
 
@@ -174,4 +182,19 @@ create table lane_run (
   from_sequence numeric(20) not null,
   to_sequence numeric(20) not null,
   primary key (source_selector, dest_selector, onramp, from_sequence)
+);
+
+-- How far each network is indexed, told by whoever indexes it; a network without a row comes from imports only.
+create table network_progress (
+  selector bigint primary key,
+  -- The newest block that the network has told of, and its time.
+  head_block bigint,
+  head_at timestamptz,
+  finalized_block bigint,
+  -- Everything up to this block is in the store; and its time.
+  indexed_block bigint,
+  indexed_at timestamptz,
+  updated_at timestamptz not null,
+  -- Why it does not go on, for people; null while it does.
+  problem text
 );

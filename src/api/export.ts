@@ -1,0 +1,116 @@
+/** Everything that matches, as one file. */
+import { Readable } from 'node:stream';
+import { ApiError } from '../domain/errors.ts';
+import {
+  type ExportFormat,
+  exportFormats,
+  exportHead,
+  exportLines,
+  isExportFormat,
+} from '../domain/export-format.ts';
+import { parseFilters } from '../domain/search-parameters.ts';
+import { ExportsBusyError } from '../store/export.ts';
+import type { MediaType, Route } from './route.ts';
+import { filterQueryParameters } from './schema.ts';
+
+const mediaTypes: Readonly<Record<ExportFormat, MediaType>> = {
+  csv: 'text/csv',
+  ndjson: 'application/x-ndjson',
+};
+
+/**
+ * How long a client may take to read what it was sent. An export holds a connection and keeps the database
+ * from tidying up behind it; one that nobody reads is ended.
+ */
+const PATIENCE_MS = 60_000;
+
+export const exportRoutes: readonly Route[] = [
+  {
+    path: '/v2/messages/export',
+    aliases: ['/messages/export'],
+    mediaType: 'text/csv',
+    otherMediaTypes: ['application/x-ndjson'],
+    operationId: 'exportMessages',
+    tag: 'Messages',
+    summary: 'Export messages',
+    description:
+      'Every message that matches all of the filters, newest first, as one file of any length: what the ' +
+      'database held at the moment of the request, whatever is written meanwhile. `ndjson` is the whole record ' +
+      'a line, ready for `lanescan import`; `csv` is a flat table with a header row, in which text that a ' +
+      'spreadsheet would take for a formula is preceded by an apostrophe. A transfer that breaks off is not ' +
+      'complete: a failure in the middle closes the connection. A few exports run at once; another one is ' +
+      'answered with 503 and `Retry-After`.',
+    queryParameters: [
+      {
+        name: 'format',
+        description: 'A table for spreadsheets, or whole records, one a line.',
+        schema: { type: 'string', enum: [...exportFormats], default: 'csv' },
+      },
+      ...filterQueryParameters,
+    ],
+    success: { description: 'The file.' },
+    errors: [400],
+    async handle(request, { store }) {
+      const { filters, values } = parseFilters(request.query, ['format'], checkFormat);
+      const format = (values.get('format') ?? 'csv') as ExportFormat;
+      const moment = new Date().toISOString().slice(0, 19).replaceAll(':', '-');
+      const headers = {
+        'Content-Type': `${mediaTypes[format]}; charset=utf-8`,
+        'Content-Disposition': `attachment; filename="lanescan-messages-${moment}Z.${format}"`,
+        'Cache-Control': 'no-store',
+      };
+      if (request.method === 'HEAD') return { body: Readable.from([]), headers };
+
+      const stalled = new AbortController();
+      const batches = store.exportRecords(filters, AbortSignal.any([request.signal, stalled.signal]));
+      // The first batch comes before the answer begins: until then a failure has an answer of its own.
+      const first = await firstOf(batches);
+      const body = Readable.from(texts(first, batches, format, stalled), { objectMode: false });
+      return { body, headers };
+    },
+  },
+];
+
+function checkFormat(values: ReadonlyMap<string, string>) {
+  const format = values.get('format');
+  return format === undefined || isExportFormat(format)
+    ? []
+    : [{ parameter: 'format', problem: `takes ${exportFormats.join(' or ')}` }];
+}
+
+type Batches = AsyncGenerator<readonly string[]>;
+
+async function firstOf(batches: Batches): Promise<IteratorResult<readonly string[]>> {
+  try {
+    return await batches.next();
+  } catch (error) {
+    if (!(error instanceof ExportsBusyError)) throw error;
+    throw new ApiError(
+      'SERVICE_UNAVAILABLE',
+      'As many exports as the service runs at once are under way. Try again when one of them may have ended, ' +
+        'or page through GET /v2/messages.',
+    );
+  }
+}
+
+/** The file in pieces of a batch each. Asked for the next one, the stream has room again: its reader keeps up. */
+async function* texts(
+  first: IteratorResult<readonly string[]>,
+  batches: Batches,
+  format: ExportFormat,
+  stalled: AbortController,
+): AsyncGenerator<Buffer> {
+  try {
+    if (exportHead(format) !== '') yield Buffer.from(exportHead(format));
+    for (let batch = first; !batch.done; batch = await batches.next()) {
+      const patience = setTimeout(() => stalled.abort(new Error('The client stopped reading.')), PATIENCE_MS);
+      try {
+        yield Buffer.from(exportLines(batch.value, format));
+      } finally {
+        clearTimeout(patience);
+      }
+    }
+  } finally {
+    await batches.return(undefined);
+  }
+}

@@ -1,0 +1,264 @@
+/** How lanes do: volume, delivery times, what is in flight, and which sequence numbers are missing. */
+import Type from 'typebox';
+import { ApiError } from '../domain/errors.ts';
+import { statuses } from '../domain/lifecycle.ts';
+import { address, parseParameters, selector, wholeNumber } from '../domain/search-parameters.ts';
+import { type LanePage, MAX_OVERDUE } from '../store/lanes.ts';
+import type { Route, RouteParameter } from './route.ts';
+import { named } from './schema.ts';
+
+/** What bounds an answer; `total` and `missingRangeCount` tell where it was cut. */
+const MAX_LANES = 1_000;
+const NAMED_RANGES = 100;
+
+export const DEFAULT_WINDOW_DAYS = 30;
+export const MAX_WINDOW_DAYS = 365;
+
+/** A latency is the median of so many of the latest deliveries, found among so many of the latest messages. */
+const LATENCY_SAMPLES = 200;
+const LATENCY_CANDIDATES = 5_000;
+/** Fewer say more about themselves than about the lane. */
+const LATENCY_MINIMUM = 5;
+/** No lane waits for more. */
+const MAX_BLOCKS = 4_294_967_295;
+
+/** The first UTC day of a window that ends today: `2026-01-31`. */
+export function windowStart(now: Date, windowDays: number): string {
+  return dayOf(new Date(now.getTime() - (windowDays - 1) * 86_400_000));
+}
+
+export function dayOf(time: Date): string {
+  return time.toISOString().slice(0, 10);
+}
+
+const count = (description: string) => Type.Integer({ minimum: 0, description });
+const number = (description: string) => Type.String({ pattern: '^[0-9]+$', description });
+const orNull = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+
+export const StatusCounts = Type.Object(
+  Object.fromEntries(statuses.map((status) => [status, Type.Integer({ minimum: 0 })])),
+  { description: 'Messages in each status.' },
+);
+
+export const messageCounts = {
+  messages: count('Messages in all.'),
+  byStatus: StatusCounts,
+  inFlight: count('Sent, and neither FAILED nor SUCCESS yet.'),
+  readyForManualExecution: count('Ready for manual execution.'),
+};
+
+const laneEnds = {
+  sourceNetworkInfo: named('NetworkInfo'),
+  destNetworkInfo: named('NetworkInfo'),
+  routerAddress: orNull(Type.String({ description: 'Router on the source chain; null where nobody told.' })),
+};
+
+const Completeness = Type.Object({
+  first: number('Lowest sequence number that is present.'),
+  last: number('Highest sequence number that is present.'),
+  present: number('How many are present.'),
+  missing: number('How many are missing between `first` and `last`.'),
+  missingRangeCount: count('How many ranges the missing ones make.'),
+  missingRanges: Type.Array(
+    Type.Object({ from: number('First missing number.'), to: number('Last missing number, included.') }),
+    { description: `The missing ranges, lowest first; at most ${NAMED_RANGES} are named.` },
+  ),
+  isComplete: Type.Boolean({ description: 'Whether nothing is missing between `first` and `last`.' }),
+});
+
+const Lane = Type.Object({
+  ...laneEnds,
+  version: orNull(Type.String({ description: 'Protocol version of the on-ramp that was used last.' })),
+  ...messageCounts,
+  overdue: orNull(
+    count(
+      'In flight for longer than the p99 of `delivery`, ' +
+        `counted up to ${MAX_OVERDUE}; null where the window has no delivery to compare with.`,
+    ),
+  ),
+  lastSentAt: Type.String({ format: 'date-time', description: 'When the newest message was sent.' }),
+  delivery: Type.Object(
+    {
+      windowDays: count('Days (UTC, today included) whose messages count.'),
+      messages: count('Successful deliveries in the window.'),
+      p50Ms: orNull(count('Half were delivered within this time.')),
+      p90Ms: orNull(count('90 of 100 were.')),
+      p99Ms: orNull(count('99 of 100 were.')),
+    },
+    {
+      description: 'Time from sending to successful execution, exact to 5 per cent; null where nothing was.',
+    },
+  ),
+  onramps: Type.Array(
+    Type.Object({
+      onramp: Type.String({ description: 'On-ramp contract on the source chain.' }),
+      version: orNull(Type.String({ description: 'Its protocol version.' })),
+      completeness: Completeness,
+    }),
+    { description: 'Each on-ramp counts its messages by itself. The one that was used last comes first.' },
+  ),
+});
+
+const sourceChainSelector: RouteParameter = {
+  name: 'sourceChainSelector',
+  description: 'Chain selector of the source network.',
+  schema: { type: 'string', pattern: '^[0-9]+$' },
+  example: '16015286601757825753',
+};
+const destChainSelector: RouteParameter = {
+  name: 'destChainSelector',
+  description: 'Chain selector of the destination network.',
+  schema: { type: 'string', pattern: '^[0-9]+$' },
+  example: '14767482510784806043',
+};
+
+export const windowDaysParameter: RouteParameter = {
+  name: 'windowDays',
+  description: 'How many days, today (UTC) included, the window has.',
+  schema: { type: 'integer', minimum: 1, maximum: MAX_WINDOW_DAYS, default: DEFAULT_WINDOW_DAYS },
+};
+
+export const laneRoutes: readonly Route[] = [
+  {
+    path: '/v2/lanes',
+    aliases: ['/lanes'],
+    mediaType: 'application/json',
+    operationId: 'listLanes',
+    tag: 'Lanes',
+    summary: 'Lanes',
+    description:
+      'Every lane that has messages, the busiest first: how many, in which status, how long deliveries take, what ' +
+      'is overdue, and whether a sequence number is missing. Kept up to date by every write, so that an answer ' +
+      `costs the same however many messages there are. At most ${MAX_LANES} lanes; \`total\` tells how many match.`,
+    queryParameters: [sourceChainSelector, destChainSelector, windowDaysParameter],
+    success: {
+      description: 'The lanes.',
+      schema: Type.Object({ data: Type.Array(Lane), total: count('Lanes that match, shown or not.') }),
+    },
+    errors: [400],
+    async handle({ query }, { store }) {
+      const { windowDays = DEFAULT_WINDOW_DAYS, ...ends } = parseParameters(query, {
+        sourceChainSelector: selector,
+        destChainSelector: selector,
+        windowDays: wholeNumber(1, MAX_WINDOW_DAYS),
+      });
+      const now = new Date();
+      const page = await store.lanes({
+        ...ends,
+        now,
+        deliveredSince: windowStart(now, windowDays),
+        namedRanges: NAMED_RANGES,
+        limit: MAX_LANES,
+      });
+      return { body: JSON.stringify(lanesBody(page, windowDays)) };
+    },
+  },
+  {
+    path: '/v2/lanes/latency',
+    aliases: ['/lanes/latency'],
+    mediaType: 'application/json',
+    operationId: 'getLaneLatency',
+    tag: 'Lanes',
+    summary: 'How long a delivery takes',
+    description:
+      `An estimate for the next message of a lane: the median delivery time of its latest ${LATENCY_SAMPLES} ` +
+      'successful deliveries that match, looked for among its latest ' +
+      `${LATENCY_CANDIDATES} messages. At least ${LATENCY_MINIMUM} must match, or the answer is ` +
+      '`INSUFFICIENT_DATA`.',
+    queryParameters: [
+      { ...sourceChainSelector, isRequired: true },
+      { ...destChainSelector, isRequired: true },
+      {
+        name: 'numOfBlocks',
+        description:
+          'Only messages that wait for this many block confirmations (their `finality`); 0, or left out: only ' +
+          'those that wait for the finality of their chain.',
+        schema: { type: 'integer', minimum: 0, maximum: MAX_BLOCKS, default: 0 },
+      },
+      {
+        name: 'sourceTokenAddress',
+        description: 'Only messages that transfer this token, by its address on the source chain.',
+        schema: { type: 'string' },
+        example: '0x779877A7B0D9E8603169DdbD7836e478b4624789',
+      },
+    ],
+    success: {
+      description: 'The estimate.',
+      schema: Type.Object({
+        lane: Type.Object(laneEnds),
+        totalMs: count('Time from sending to execution, in milliseconds.'),
+      }),
+    },
+    errors: [400, 404],
+    async handle({ query }, { store }) {
+      const parameters = parseParameters(
+        query,
+        {
+          sourceChainSelector: selector,
+          destChainSelector: selector,
+          numOfBlocks: wholeNumber(0, MAX_BLOCKS),
+          sourceTokenAddress: address,
+        },
+        ['sourceChainSelector', 'destChainSelector'],
+      );
+      const { numOfBlocks = 0, sourceTokenAddress = null } = parameters;
+      const ends = {
+        sourceChainSelector: parameters.sourceChainSelector ?? '',
+        destChainSelector: parameters.destChainSelector ?? '',
+      };
+      const lane = await store.laneIdentity(ends);
+      if (!lane) {
+        throw new ApiError(
+          'LANE_NOT_FOUND',
+          `No message from ${ends.sourceChainSelector} to ${ends.destChainSelector} is known here. ` +
+            'The lanes that are known are listed at /v2/lanes.',
+        );
+      }
+      const times = await store.recentDeliveries(
+        { ...ends, finality: numOfBlocks, sourceTokens: sourceTokenAddress },
+        { samples: LATENCY_SAMPLES, candidates: LATENCY_CANDIDATES },
+      );
+      if (times.length < LATENCY_MINIMUM)
+        throw insufficientData(times.length, numOfBlocks, sourceTokenAddress);
+      return { body: JSON.stringify({ lane, totalMs: median(times) }) };
+    },
+  },
+];
+
+function lanesBody({ lanes, total }: LanePage, windowDays: number): object {
+  return {
+    data: lanes.map(({ delivery, onramps, ...lane }) => ({
+      ...lane,
+      delivery: { windowDays, ...delivery },
+      onramps,
+    })),
+    total,
+  };
+}
+
+/** Whole milliseconds; of an even number the mean of the two in the middle. */
+function median(times: readonly number[]): number {
+  const sorted = [...times].sort((a, b) => a - b);
+  const upper = sorted[Math.floor(sorted.length / 2)] ?? 0;
+  const lower = sorted[Math.floor((sorted.length - 1) / 2)] ?? 0;
+  return Math.max(0, Math.round((lower + upper) / 2));
+}
+
+function insufficientData(
+  found: number,
+  numOfBlocks: number,
+  sourceTokenAddress: readonly string[] | null,
+): ApiError {
+  const finality =
+    numOfBlocks === 0 ? 'with the chain’s own finality' : `with a finality of ${numOfBlocks} blocks`;
+  const token = sourceTokenAddress === null ? '' : ' and this token';
+  const hint =
+    numOfBlocks === 0 && sourceTokenAddress === null
+      ? 'Ask again when more has been delivered.'
+      : 'Ask with fewer conditions, or when more has been delivered.';
+  return new ApiError(
+    'INSUFFICIENT_DATA',
+    `Among the latest ${LATENCY_CANDIDATES} messages of this lane, ${found === 0 ? 'none' : `only ${found}`} ` +
+      `${found > 1 ? 'were' : 'was'} delivered ${finality}${token}; an estimate needs ${LATENCY_MINIMUM}. ${hint}`,
+  );
+}

@@ -1,0 +1,154 @@
+import { randomBytes } from 'node:crypto';
+import { createWriteStream, renameSync, rmSync, type WriteStream } from 'node:fs';
+import { Readable, Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import { type Command, Option } from 'commander';
+import { OperatorError } from '../domain/errors.ts';
+import { type ExportFormat, exportFormats, exportHead, exportLines } from '../domain/export-format.ts';
+import type { Filters } from '../domain/query.ts';
+import { filterNames, parseFilters } from '../domain/search-parameters.ts';
+import type { Store } from '../store/store.ts';
+import type { ConfigFlags } from './config.ts';
+import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
+import { addFilterOptions, asUsage, type ParameterFlags, rawParameters } from './filter-flags.ts';
+import { simulatedNotice } from './message-words.ts';
+import { OutputClosed, writeOut } from './output.ts';
+import { createProgress, type Progress } from './progress.ts';
+import { counted, printable, printableJson } from './terminal-text.ts';
+
+const INTERRUPTED_STATUS = 130;
+
+type ExportFlags = ConfigFlags &
+  ParameterFlags & { readonly format?: ExportFormat; readonly output?: string; readonly gzip?: boolean };
+
+export function addExport(program: Command, context: CliContext): void {
+  const command = program.command('export').description('write every message that matches to a file');
+  addFilterOptions(command)
+    .addOption(
+      new Option(
+        '--format <format>',
+        'csv, a table for spreadsheets; ndjson, whole records (default: as the file is named, or csv)',
+      ).choices(exportFormats),
+    )
+    .option('--output <file>', 'where to write; appears when it is complete (default: standard output)')
+    .option('--gzip', 'compress (also where the file is named .gz)');
+  withStoreOptions(command)
+    .addHelpText(
+      'after',
+      `
+Newest first, and what the store held at the moment of the start, whatever is written meanwhile. NDJSON comes back
+in through \`lanescan import\` unchanged. In CSV, text that a spreadsheet would take for a formula is preceded by an
+apostrophe.
+
+Examples:
+  $ lanescan export --output messages.csv
+  $ lanescan export --status FAILED --source ethereum-testnet-sepolia > failed.csv
+  $ lanescan export --sent-after 2026-01-01T00:00:00Z --output january.ndjson.gz`,
+    )
+    .action(async (flags: ExportFlags) => {
+      const raw = rawParameters(flags, filterNames, command);
+      const { filters } = asUsage(() => parseFilters(raw), command);
+      const isCompressed = flags.gzip === true || /\.gz$/i.test(flags.output ?? '');
+      if (isCompressed && flags.output === undefined && context.out.isTTY) {
+        command.error(
+          'lanescan: --gzip has nothing to show on a terminal; name a file with --output, or redirect.',
+        );
+      }
+      await withStore(configOf(flags, context), context, { connections: 1 }, async (store) => {
+        if (store.simulated) context.err.write(`${simulatedNotice}\n`);
+        await exportTo(flags.output, formatOf(flags), isCompressed, filters, store, context);
+      });
+    });
+}
+
+function formatOf({ format, output = '' }: ExportFlags): ExportFormat {
+  return format ?? (/\.(ndjson|jsonl)(\.gz)?$/i.test(output) ? 'ndjson' : 'csv');
+}
+
+async function exportTo(
+  output: string | undefined,
+  format: ExportFormat,
+  isCompressed: boolean,
+  filters: Filters,
+  store: Store,
+  context: CliContext,
+): Promise<void> {
+  const place = output === undefined ? standardOutput(context, format) : newFile(output);
+  const progress = createProgress(context.err, `Exporting to ${output ?? 'standard output'}`, null);
+  let rows = 0;
+  const texts = async function* () {
+    yield Buffer.from(exportHead(format));
+    for await (const records of store.exportRecords(filters, context.signal)) {
+      rows += records.length;
+      const bytes = Buffer.from(exportLines(records, format));
+      report(progress, bytes.length, rows);
+      yield bytes;
+    }
+  };
+  try {
+    const source = Readable.from(texts(), { objectMode: false });
+    if (isCompressed) await pipeline(source, createGzip(), place.stream);
+    else await pipeline(source, place.stream);
+    place.finish();
+  } catch (error) {
+    place.discard();
+    progress.end();
+    if (context.signal.aborted) {
+      context.err.write('Interrupted; nothing complete was written.\n');
+      context.exitCode = INTERRUPTED_STATUS;
+      return;
+    }
+    throw explained(error, output);
+  }
+  progress.end();
+  context.err.write(`${counted(rows, 'message')} exported${output === undefined ? '' : ` to ${output}`}\n`);
+}
+
+function report(progress: Progress, bytes: number, rows: number): void {
+  progress.note(counted(rows, 'message'));
+  progress.advance(bytes);
+}
+
+interface Place {
+  readonly stream: Writable;
+  /** Called when everything is written. */
+  finish(): void;
+  discard(): void;
+}
+
+/** The file appears under its name when it is whole: nobody takes half of one for all there is. */
+function newFile(output: string): Place {
+  const temporary = `${output}.${randomBytes(4).toString('hex')}.part`;
+  const stream: WriteStream = createWriteStream(temporary, { flags: 'wx', flush: true });
+  return {
+    stream,
+    finish: () => renameSync(temporary, output),
+    discard: () => {
+      stream.destroy();
+      rmSync(temporary, { force: true });
+    },
+  };
+}
+
+function standardOutput({ out }: CliContext, format: ExportFormat): Place {
+  const shown = (bytes: Buffer) => {
+    const harmless = format === 'ndjson' ? printableJson : printable;
+    return bytes.toString('utf8').split(/\r?\n/).map(harmless).join('\n');
+  };
+  const stream = new Writable({
+    write(bytes: Buffer, _encoding, done) {
+      writeOut(out, out.isTTY ? shown(bytes) : bytes).then(() => done(), done);
+    },
+  });
+  return { stream, finish: () => undefined, discard: () => undefined };
+}
+
+function explained(error: unknown, output: string | undefined): unknown {
+  const { code, message, syscall } = error as NodeJS.ErrnoException;
+  if (output === undefined || error instanceof OutputClosed || syscall === undefined) return error;
+  if (!['open', 'write', 'rename', 'fsync', 'close'].includes(syscall) || code === undefined) return error;
+  return new OperatorError(`Cannot write ${output}: ${message}.`, 'Choose another place with --output.', {
+    cause: error,
+  });
+}

@@ -1,0 +1,135 @@
+/** The filters of the search as flags: the same in every verb that takes them. */
+import { type Command, Option } from 'commander';
+import { ApiError } from '../domain/errors.ts';
+import { nearestName } from '../domain/nearest-name.ts';
+import { findNetwork, networks } from '../domain/networks.ts';
+import { type FilterName, filterNames, filterParameters } from '../domain/search-parameters.ts';
+import { printable } from './terminal-text.ts';
+
+/** Flags of parameters: every value given, in the order given. */
+export type ParameterFlags<Name extends string = FilterName> = {
+  readonly [name in Name]?: readonly string[] | boolean;
+};
+
+/** What the CLI adds to a filter: the name of its value, a shorter flag, a switch instead of a value. */
+const flagForms: Partial<Record<FilterName, { value?: string; alias?: string; description?: string }>> = {
+  sourceChainSelector: {
+    value: 'network',
+    alias: '--source',
+    description: 'Source network: its selector, name or chain id.',
+  },
+  destChainSelector: {
+    value: 'network',
+    alias: '--dest',
+    description: 'Destination network: its selector, name or chain id.',
+  },
+  readyForManualExecOnly: { description: 'Only messages that are ready for manual execution.' },
+  sourceTransactionHash: { value: 'hash' },
+  destTransactionHash: { value: 'hash' },
+  status: { value: 'list' },
+  sentAfter: { value: 'time' },
+  sentBefore: { value: 'time' },
+  messageId: { value: 'ids' },
+  q: { value: 'terms' },
+};
+
+/** Adds a flag for each filter, or for some of them. */
+export function addFilterOptions(command: Command, names: readonly FilterName[] = filterNames): Command {
+  for (const name of names) command.addOption(filterOption(name));
+  return command;
+}
+
+function filterOption(name: FilterName): Option {
+  const { value = 'address', alias, description } = flagForms[name] ?? {};
+  const flag = alias ? `${alias}, ${flagOf(name)}` : flagOf(name);
+  const shown = plainEnd(description ?? filterParameters[name].description);
+  if (name === 'readyForManualExecOnly') return new Option(flag, shown);
+  return collecting(`${flag} <${value}>`, shown);
+}
+
+/** An option that keeps every value it was given, so that a repeated one is refused as the API does. */
+export function collecting(flags: string, description: string): Option {
+  return new Option(flags, description).argParser((value: string, before: readonly string[] = []) => [
+    ...before,
+    value,
+  ]);
+}
+
+/** Descriptions of the API are sentences; those of flags are not. */
+function plainEnd(sentence: string): string {
+  const text = sentence.replace(/\.$/, '');
+  return /^[A-Z][a-z ]/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
+}
+
+/** @example flagOf('sourceChainSelector') // '--source-chain-selector' */
+function flagOf(parameter: string): string {
+  return `--${parameter.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+/** What the flags say, as the parameters of a request would; networks may be given by name. */
+export function rawParameters<Name extends string>(
+  flags: ParameterFlags<Name>,
+  names: readonly Name[],
+  command: Command,
+): [name: string, value: string][] {
+  const raw: [string, string][] = [];
+  for (const name of names) {
+    const given = flags[name];
+    if (given === true) raw.push([name, 'true']);
+    for (const value of Array.isArray(given) ? (given as readonly string[]) : []) {
+      const isNetwork = name === 'sourceChainSelector' || name === 'destChainSelector';
+      raw.push([name, isNetwork ? selectorOf(value, name, command) : value]);
+    }
+  }
+  return raw;
+}
+
+/** What the API would refuse is wrong usage here, told in terms of the flags. */
+export function asUsage<T>(parse: () => T, command: Command): T {
+  try {
+    return parse();
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return command.error(inTermsOfFlags(error));
+  }
+}
+
+function inTermsOfFlags({ details, message }: ApiError): string {
+  const lines = details.map(({ parameter, problem }) => {
+    const text = problem.replace(/\b(cursor|sentAfter|sentBefore)\b/g, flagOf);
+    return `lanescan: ${flagOf(parameter)} ${text}`;
+  });
+  return lines.length > 0 ? lines.join('\n') : `lanescan: ${message}`;
+}
+
+/** The selector of a network by its selector, name (CCIP's or the one for people) or chain id. */
+function selectorOf(text: string, parameter: string, command: Command): string {
+  const wanted = text.trim().toLowerCase();
+  const network =
+    findNetwork(text.trim()) ?? networks.find(({ displayName }) => displayName.toLowerCase() === wanted);
+  if (network) return network.selector;
+  // A number may be the selector of a network that only its owner knows.
+  if (/^\d*$/.test(text)) return text;
+  return command.error(
+    `lanescan: ${flagOf(parameter)} knows no network ${JSON.stringify(printable(text))}; ${networkHint(wanted)}`,
+  );
+}
+
+function networkHint(wanted: string): string {
+  const alike = networks.filter(({ name, displayName }) =>
+    `${name} ${displayName.toLowerCase()}`.includes(wanted),
+  );
+  const byName = nearestName(
+    wanted,
+    networks.map(({ name }) => name),
+  );
+  if (alike.length === 0)
+    return byName ? `did you mean ${byName}?` : 'it takes a selector, a name or a chain id.';
+  // The network itself before the many that are built on it.
+  alike.sort(
+    (a, b) =>
+      Number(b.name.endsWith(wanted)) - Number(a.name.endsWith(wanted)) || b.name.length - a.name.length,
+  );
+  const names = alike.slice(0, 3).map(({ name }) => name);
+  return `did you mean ${names.join(', ')}${alike.length > 3 ? ` or another of ${alike.length}` : ''}?`;
+}

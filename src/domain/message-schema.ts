@@ -1,0 +1,161 @@
+/**
+ * The schema of the Message record, from which its type, the OpenAPI document and the tests' checks come.
+ *
+ * `null` means "not known or not there yet" and is always written out; a field without a value is never
+ * left out unless the schema calls it optional.
+ */
+import Type from 'typebox';
+import { chainFamilies } from './addresses.ts';
+import { statuses } from './lifecycle.ts';
+
+const decimal = (description: string) => Type.String({ pattern: '^[0-9]+$', description });
+const dateTime = (description: string) => Type.String({ format: 'date-time', description });
+const nullable = <T extends Type.TSchema>(schema: T, description?: string) =>
+  Type.Union([schema, Type.Null()], description === undefined ? {} : { description });
+const oneOf = <T extends string>(values: readonly T[], description: string) =>
+  Type.Unsafe<T>({ type: 'string', enum: [...values], description });
+
+export const NetworkInfo = Type.Object(
+  {
+    name: Type.String({ description: 'Name of the network, such as `ethereum-testnet-sepolia`.' }),
+    chainSelector: decimal('Chain selector: an unsigned 64-bit integer as a decimal string.'),
+    chainId: Type.String({ description: 'The chain’s own id: EIP-155 number, genesis hash, and so on.' }),
+    chainFamily: oneOf(chainFamilies, 'Decides how addresses and hashes of this network are spelled.'),
+    displayName: nullable(Type.String({ description: 'Name for people; null where none is known.' })),
+  },
+  { description: 'A network at one end of a lane.' },
+);
+
+export const TokenAmount = Type.Object({
+  sourceTokenAddress: Type.String({ description: 'Token contract on the source chain.' }),
+  destTokenAddress: Type.String({ description: 'Token contract on the destination chain.' }),
+  sourcePoolAddress: Type.String({ description: 'Token pool on the source chain.' }),
+  amount: decimal('Amount in the token’s smallest unit.'),
+  extraData: nullable(Type.String({ description: 'Data with which the pools handle the transfer.' })),
+  destGasAmount: nullable(decimal('Gas for the token transfer on the destination chain.')),
+});
+
+export const EvmExtraArgs = Type.Object({
+  gasLimit: decimal('Gas limit for the execution on the destination chain.'),
+  allowOutOfOrderExecution: Type.Boolean({
+    description: 'Whether the message may overtake earlier ones of the same sender.',
+  }),
+});
+
+export const SvmExtraArgs = Type.Object({
+  computeUnits: Type.Integer({ minimum: 0, description: 'Compute units for the execution.' }),
+  accountIsWritableBitmap: Type.String({ description: 'Which of `accounts` may be written.' }),
+  allowOutOfOrderExecution: Type.Boolean({
+    description: 'Whether the message may overtake earlier ones of the same sender.',
+  }),
+  tokenReceiver: Type.String({ description: 'Account that receives the tokens.' }),
+  accounts: Type.Array(Type.String(), { description: 'Further accounts the execution touches.' }),
+});
+
+export const Verifier = Type.Object({
+  sourceAddress: Type.String({ description: 'Verifier on the source chain.' }),
+  destAddress: Type.String({ description: 'Verifier on the destination chain.' }),
+  metadata: Type.Object(
+    {
+      name: Type.String({ description: 'Name of the verifier.' }),
+      logoUrl: Type.Optional(Type.String({ format: 'uri', description: 'Address of its logo.' })),
+    },
+    { description: 'What to call the verifier.' },
+  ),
+  isRequired: Type.Boolean({ description: 'True: execution needs it. False: it counts to the threshold.' }),
+  status: oneOf(['PENDING', 'COMPLETED'], 'Whether this verifier has verified the message.'),
+  verification: nullable(
+    Type.Object({
+      data: Type.String({ pattern: '^0x([0-9a-f]{2})*$', description: 'Verification data in hex.' }),
+      timestamp: dateTime('Time of the verification.'),
+    }),
+    'What was verified and when; null while the verifier is pending.',
+  ),
+});
+
+export const Verifiers = Type.Object({
+  items: Type.Array(Verifier),
+  optionalThreshold: Type.Integer({
+    minimum: 0,
+    description: 'How many of the optional verifiers must verify the message.',
+  }),
+});
+
+export const FeeItem = Type.Object({
+  contractAddress: Type.String({ description: 'Contract on the source chain that charged it.' }),
+  feeType: oneOf(['VERIFIER', 'EXECUTOR', 'TOKEN_POOL', 'NETWORK'], 'What the fee is for.'),
+  amount: decimal('Amount in the smallest unit of the fee token.'),
+});
+
+export const Fees = Type.Object({
+  fixedFeesDetails: Type.Object(
+    {
+      tokenAddress: Type.String({ description: 'Fee token on the source chain.' }),
+      totalAmount: decimal('Total fee in the smallest unit of the fee token.'),
+      items: Type.Optional(Type.Array(FeeItem, { description: 'The parts, where the protocol tells them.' })),
+    },
+    { description: 'What was paid, and for what.' },
+  ),
+});
+
+const summaryFields = {
+  messageId: Type.String({
+    pattern: '^0x[a-fA-F0-9]{64}$',
+    description: 'Identifier of the message, unique over all lanes.',
+  }),
+  origin: Type.String({ description: 'Account that initiated the transaction on the source chain.' }),
+  sender: Type.String({ description: 'Account that called the router on the source chain.' }),
+  receiver: Type.String({ description: 'Recipient on the destination chain.' }),
+  status: oneOf(statuses, 'Where the message is in its life.'),
+  sourceNetworkInfo: NetworkInfo,
+  destNetworkInfo: NetworkInfo,
+  sendTransactionHash: Type.String({ description: 'Transaction that sent the message.' }),
+  sendTimestamp: dateTime('Time at which the message was sent.'),
+};
+
+/** The nine fields of `view=summary`. */
+export const MessageSummary = Type.Object(summaryFields);
+
+export const Message = Type.Object({
+  ...summaryFields,
+  nonce: nullable(decimal('Nonce for replay protection and order.')),
+  sequenceNumber: decimal('Number of the message within its lane.'),
+  onramp: Type.String({ description: 'On-ramp contract that created the message.' }),
+  routerAddress: nullable(Type.String({ description: 'Router on the source chain.' })),
+  sendBlockNumber: Type.Integer({ minimum: 0, description: 'Source block of the send event.' }),
+  sendLogIndex: Type.Integer({ minimum: 0, description: 'Index of the send event’s log.' }),
+  receiptTransactionHash: nullable(
+    Type.String({ description: 'Execution transaction on the destination chain; null until executed.' }),
+  ),
+  receiptTimestamp: nullable(dateTime('Time of execution; null until executed.')),
+  deliveryTime: nullable(
+    Type.Integer({ description: 'Milliseconds from send to execution; null until executed.' }),
+  ),
+  data: nullable(
+    Type.String({ pattern: '^0x([0-9a-f]{2})*$', description: 'Payload for the receiver in hex.' }),
+  ),
+  tokenAmounts: Type.Array(TokenAmount, { description: 'Token transfers; empty where there are none.' }),
+  extraArgs: Type.Union([EvmExtraArgs, SvmExtraArgs]),
+  readyForManualExecution: Type.Boolean({
+    description: 'Whether the message can be executed by hand, automatic execution having failed.',
+  }),
+  version: nullable(Type.String({ description: 'Protocol version of the lane, such as `1.6.0`.' })),
+  finality: Type.Integer({
+    minimum: 0,
+    description: 'Block confirmations to wait for; 0 is the chain’s own finality.',
+  }),
+  verifiers: nullable(Verifiers),
+  executor: nullable(
+    Type.Object({ address: Type.String({ description: 'Executor assigned to the message.' }) }),
+    'Who executes the message; null on lanes without executors.',
+  ),
+  fees: Fees,
+});
+
+export type NetworkInfo = Type.Static<typeof NetworkInfo>;
+export type TokenAmount = Type.Static<typeof TokenAmount>;
+export type Verifier = Type.Static<typeof Verifier>;
+export type Verifiers = Type.Static<typeof Verifiers>;
+export type Fees = Type.Static<typeof Fees>;
+export type Message = Type.Static<typeof Message>;
+export type MessageSummary = Type.Static<typeof MessageSummary>;

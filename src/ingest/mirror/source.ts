@@ -1,0 +1,287 @@
+/**
+ * The server that is followed: one polite client.
+ *
+ * Requests keep a rate between them whoever sends them, wait as long as the server asks, and try again with
+ * growing pauses what may go better next time. What comes back is bounded in time and size, and never from
+ * another host. Credentials in the URL go into a header and into nothing that anybody reads.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { OperatorError } from '../../domain/errors.ts';
+
+export interface SourceOptions {
+  readonly url: string;
+  /** Requests a second, at most. */
+  readonly requestsPerSecond: number;
+  readonly userAgent: string;
+  readonly signal: AbortSignal;
+  /** Told when the source makes us wait, in words for people. */
+  readonly notice?: (line: string) => void;
+  readonly timing?: Partial<SourceTiming>;
+}
+
+export interface SourceTiming {
+  /** For one request, to the last byte of its answer. */
+  readonly timeoutMs: number;
+  /** The pause behind the first failure; it doubles with each one after it. */
+  readonly firstPauseMs: number;
+  readonly longestPauseMs: number;
+  /** The longest that a `Retry-After` is believed. */
+  readonly longestRetryAfterMs: number;
+}
+
+const usualTiming: SourceTiming = {
+  timeoutMs: 30_000,
+  firstPauseMs: 1_000,
+  longestPauseMs: 60_000,
+  longestRetryAfterMs: 3_600_000,
+};
+
+export interface SourceAnswer {
+  readonly status: number;
+  /** The body as JSON; undefined without one (304). */
+  readonly body: unknown;
+  readonly bytes: number;
+  readonly etag: string | null;
+  readonly isSimulated: boolean;
+}
+
+/** The source did not answer as it should, however often it was asked. */
+export class SourceFailure extends Error {}
+
+/** The answer is longer than anybody should hold in memory. */
+export class AnswerTooLong extends Error {}
+
+export interface Source {
+  /** The URL without credentials, query and trailing slashes: what tells sources apart, and what may be shown. */
+  readonly name: string;
+  /**
+   * The answer to a GET below the URL, 4xx included; throws a SourceFailure after so many attempts in vain.
+   */
+  get(
+    path: string,
+    options?: {
+      readonly query?: URLSearchParams;
+      readonly etag?: string | null;
+      readonly attempts?: number;
+    },
+  ): Promise<SourceAnswer>;
+}
+
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+const MAX_REDIRECTS = 5;
+const DEFAULT_ATTEMPTS = 8;
+/** How often one request waits because it was asked to before that counts as an attempt. */
+const MAX_OBEYED = 100;
+
+/** What one request comes to. */
+type Exchange =
+  | { readonly answer: SourceAnswer }
+  | { readonly location: string }
+  /** Not now; `retryAfter` in milliseconds, where the source names a time. */
+  | { readonly status: number; readonly retryAfter: number | null };
+
+export function createSource(options: SourceOptions): Source {
+  const { requestsPerSecond, userAgent, signal, notice } = options;
+  const timing = { ...usualTiming, ...options.timing };
+  const base = baseOf(options.url);
+  const authorization = authorizationOf(base);
+  base.username = '';
+  base.password = '';
+  const name = base.href.replace(/\/+$/, '');
+  /** When the next request may go out, on the clock of performance.now(). */
+  let nextAt = 0;
+
+  const turn = async () => {
+    for (;;) {
+      const now = performance.now();
+      if (now >= nextAt) {
+        nextAt = now + 1000 / requestsPerSecond;
+        return;
+      }
+      await delay(Math.ceil(nextAt - now), undefined, { signal });
+    }
+  };
+
+  /** Bounds one exchange in time. By hand: signals made with AbortSignal.any pile up behind one that lives long. */
+  const bounded = async <T>(exchange: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+    const ending = new AbortController();
+    const timer = setTimeout(
+      () => ending.abort(new DOMException('Too slow', 'TimeoutError')),
+      timing.timeoutMs,
+    );
+    const stop = () => ending.abort(signal.reason);
+    signal.addEventListener('abort', stop);
+    try {
+      return await exchange(ending.signal);
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', stop);
+    }
+  };
+
+  const exchange = (target: URL, etag: string | null) =>
+    bounded(async (ending): Promise<Exchange> => {
+      const response = await fetch(target, {
+        redirect: 'manual',
+        signal: ending,
+        headers: {
+          Accept: 'application/json',
+          'User-Agent': userAgent,
+          ...(authorization !== null && { Authorization: authorization }),
+          ...(etag !== null && { 'If-None-Match': etag }),
+        },
+      });
+      const { status, headers } = response;
+      const location = headers.get('location');
+      if (status >= 300 && status < 400 && status !== 304 && location !== null) {
+        await response.body?.cancel();
+        return { location };
+      }
+      if (!isWorthRetrying(status)) return { answer: await readAnswer(response) };
+      await response.body?.cancel();
+      return { status, retryAfter: retryAfterOf(headers.get('retry-after')) };
+    });
+
+  const once = async (url: URL, etag: string | null): Promise<Exclude<Exchange, { location: string }>> => {
+    for (let target = url, redirects = 0; ; redirects++) {
+      await turn();
+      const outcome = await exchange(target, etag);
+      if (!('location' in outcome)) return outcome;
+      target = redirectTarget(outcome.location, target, name);
+      if (redirects >= MAX_REDIRECTS) {
+        throw new OperatorError(`${name} redirects in circles.`, 'Check the URL.');
+      }
+    }
+  };
+
+  return {
+    name,
+    async get(path, { query, etag = null, attempts = DEFAULT_ATTEMPTS } = {}) {
+      const url = new URL(`${name}${path}`);
+      if (query) url.search = query.toString();
+      let problem = '';
+      let obeyed = 0;
+      for (let attempt = 1; attempt <= attempts; attempt++) {
+        signal.throwIfAborted();
+        let wait = pauseOf(attempt, timing);
+        try {
+          const outcome = await once(url, etag);
+          if ('answer' in outcome) return outcome.answer;
+          const { status, retryAfter: asked } = outcome;
+          problem = `answered ${status}`;
+          if (asked !== null) {
+            wait = Math.max(Math.min(asked, timing.longestRetryAfterMs), 1);
+            // Whoever else is about to ask waits too; being asked to wait is no failure of this request.
+            nextAt = Math.max(nextAt, performance.now() + wait);
+            if (++obeyed <= MAX_OBEYED) attempt--;
+            if (wait >= 5_000) notice?.(`${name} asks to wait ${Math.round(wait / 1000)} s (${status})`);
+          }
+        } catch (error) {
+          signal.throwIfAborted();
+          if (error instanceof OperatorError || error instanceof AnswerTooLong) throw error;
+          problem = reasonOf(error, timing.timeoutMs);
+        }
+        if (attempt < attempts) {
+          if (attempt === 3) notice?.(`${name} ${problem}; still trying`);
+          await delay(wait, undefined, { signal });
+        }
+      }
+      throw new SourceFailure(`${name}${path} ${problem} (${attempts} attempts)`);
+    },
+  };
+}
+
+function baseOf(text: string): URL {
+  const remedy = 'Give the address in front of /v2, such as https://lanescan.example.org.';
+  if (!URL.canParse(text)) throw new OperatorError('The URL to mirror is not one.', remedy);
+  const url = new URL(text);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    throw new OperatorError(
+      `The URL to mirror begins with ${url.protocol}//, not http:// or https://.`,
+      remedy,
+    );
+  if (url.search !== '' || url.hash !== '')
+    throw new OperatorError('The URL to mirror has a query or a fragment.', `${remedy} Filters are flags.`);
+  // Some paste the address of the search itself.
+  url.pathname = url.pathname.replace(/\/+$/, '').replace(/\/v2(\/messages)?$/, '');
+  return url;
+}
+
+function authorizationOf({ username, password }: URL): string | null {
+  if (username === '' && password === '') return null;
+  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return `Basic ${Buffer.from(credentials).toString('base64')}`;
+}
+
+function redirectTarget(location: string, from: URL, name: string): URL {
+  const target = URL.canParse(location, from.href) ? new URL(location, from) : undefined;
+  const isSafer = from.protocol === 'http:' && target?.protocol === 'https:';
+  // The port may only change together with the scheme, from one default to the other.
+  const isSameHost =
+    target !== undefined &&
+    target.hostname === from.hostname &&
+    (target.host === from.host || isSafer) &&
+    (target.protocol === from.protocol || isSafer);
+  if (isSameHost) {
+    target.username = '';
+    target.password = '';
+    return target;
+  }
+  throw new OperatorError(
+    `${name} redirects to ${target ? target.origin : 'something that is no URL'}, another host.`,
+    'If you trust that one, mirror it directly.',
+  );
+}
+
+/** Time-outs, too many requests, and whatever a server blames on itself. */
+function isWorthRetrying(status: number): boolean {
+  return status === 408 || status === 425 || status === 429 || status >= 500;
+}
+
+/** Doubled each time, and anywhere in its upper half: many mirrors that were cut off at once come back apart. */
+function pauseOf(attempt: number, { firstPauseMs, longestPauseMs }: SourceTiming): number {
+  return Math.min(firstPauseMs * 2 ** (attempt - 1), longestPauseMs) * (0.5 + Math.random() / 2);
+}
+
+/** Milliseconds; the header has seconds or a date. */
+function retryAfterOf(header: string | null): number | null {
+  if (header === null) return null;
+  if (/^\s*\d{1,9}\s*$/.test(header)) return Number(header) * 1000;
+  const date = Date.parse(header);
+  return Number.isNaN(date) ? null : Math.max(0, date - Date.now());
+}
+
+async function readAnswer(response: Response): Promise<SourceAnswer> {
+  const { status, headers } = response;
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    bytes += chunk.length;
+    // Leaving the loop cancels the rest.
+    if (bytes > MAX_ANSWER_BYTES)
+      throw new AnswerTooLong(`The answer has more than ${MAX_ANSWER_BYTES} bytes.`);
+    chunks.push(chunk);
+  }
+  const text = Buffer.concat(chunks).toString('utf8');
+  let body: unknown;
+  try {
+    body = text === '' ? undefined : JSON.parse(text);
+  } catch (error) {
+    // A page of HTML that tells of a refusal is an answer all the same; half a record is none.
+    if (status < 400) throw error;
+  }
+  return {
+    status,
+    body,
+    bytes,
+    etag: headers.get('etag'),
+    isSimulated: headers.get('x-lanescan-simulated') === 'true',
+  };
+}
+
+function reasonOf(error: unknown, timeoutMs: number): string {
+  const { name, message, cause } = error as Error & { cause?: { code?: string; message?: string } };
+  if (name === 'TimeoutError') return `did not answer within ${timeoutMs / 1000} s`;
+  if (error instanceof SyntaxError) return 'answered with broken JSON';
+  return `could not be read (${cause?.code ?? cause?.message ?? message})`;
+}

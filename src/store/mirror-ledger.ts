@@ -1,0 +1,180 @@
+/** How far mirrored servers have been followed, and which of their messages are to be asked for again. */
+import type { ClientBase } from 'pg';
+
+/** Times are milliseconds since 1970. */
+export interface MirrorProgress {
+  /** The newest message brought; null where there was none yet. */
+  readonly groundSentAt: number | null;
+  readonly backfillCursor: string | null;
+  /** The oldest time that the walk into the past has reached. */
+  readonly backfillOldest: number | null;
+  /** How far back the walk is complete (0: to the end); null while it is under way. */
+  readonly completeSince: number | null;
+}
+
+export interface OwedMessage {
+  /** 64 hexadecimal digits. */
+  readonly messageId: string;
+  readonly sentAt: number;
+  readonly checkedAt: number;
+  readonly dueAt: number;
+  readonly etag: string | null;
+}
+
+export interface MirrorUpdate {
+  readonly progress?: Partial<MirrorProgress>;
+  readonly owed?: readonly OwedMessage[];
+  /** As `owed`, but only those that are not owed already. */
+  readonly noted?: readonly OwedMessage[];
+  /** Ids of messages that have come to rest. */
+  readonly settled?: readonly string[];
+}
+
+export interface MirrorLedger {
+  progress(source: string): Promise<MirrorProgress>;
+  /** Messages whose time has come, the longest overdue first. */
+  due(source: string, now: number, limit: number): Promise<readonly OwedMessage[]>;
+  /** Messages that were last asked for before a time, the longest ago first. */
+  notCheckedSince(source: string, time: number, limit: number): Promise<readonly OwedMessage[]>;
+  countOwed(source: string): Promise<number>;
+  /** One transaction; call it behind the apply of what it speaks of, and nothing can be lost between the two. */
+  record(source: string, update: MirrorUpdate): Promise<void>;
+}
+
+type UseClient = <T>(use: (client: ClientBase) => Promise<T>) => Promise<T>;
+
+const noProgress: MirrorProgress = {
+  groundSentAt: null,
+  backfillCursor: null,
+  backfillOldest: null,
+  completeSince: null,
+};
+
+const progressColumns = {
+  groundSentAt: 'ground_sent_at',
+  backfillCursor: 'backfill_cursor',
+  backfillOldest: 'backfill_oldest',
+  completeSince: 'complete_since',
+} as const;
+
+export function createMirrorLedger(withReader: UseClient, withWriter: UseClient): MirrorLedger {
+  const owed = (condition: string, order: string, values: readonly unknown[]) =>
+    withReader(async (client) => {
+      const { rows } = await client.query(
+        `select encode(message_id, 'hex') as "messageId", sent_at as "sentAt", checked_at as "checkedAt",
+                due_at as "dueAt", etag
+         from mirror_owed where source = $1 and ${condition} order by ${order} limit $3`,
+        [...values],
+      );
+      return rows.map(
+        (row): OwedMessage => ({
+          ...row,
+          sentAt: row.sentAt.getTime(),
+          checkedAt: row.checkedAt.getTime(),
+          dueAt: row.dueAt.getTime(),
+        }),
+      );
+    });
+
+  return {
+    progress: (source) =>
+      withReader(async (client) => {
+        const columns = Object.entries(progressColumns).map(([key, column]) => `${column} as "${key}"`);
+        const { rows } = await client.query(`select ${columns.join(', ')} from mirror where source = $1`, [
+          source,
+        ]);
+        if (rows.length === 0) return noProgress;
+        const { groundSentAt, backfillCursor, backfillOldest, completeSince } = rows[0];
+        return {
+          groundSentAt: groundSentAt?.getTime() ?? null,
+          backfillCursor,
+          backfillOldest: backfillOldest?.getTime() ?? null,
+          completeSince: completeSince?.getTime() ?? null,
+        };
+      }),
+
+    due: (source, now, limit) => owed('due_at <= $2', 'due_at', [source, new Date(now), limit]),
+
+    notCheckedSince: (source, time, limit) =>
+      owed('checked_at < $2', 'checked_at', [source, new Date(time), limit]),
+
+    countOwed: (source) =>
+      withReader(async (client) => {
+        const { rows } = await client.query('select count(*) from mirror_owed where source = $1', [source]);
+        return Number(rows[0].count);
+      }),
+
+    record: (source, { progress, owed: messages = [], noted = [], settled = [] }) =>
+      withWriter(async (client) => {
+        await client.query('begin');
+        try {
+          if (progress) await writeProgress(client, source, progress);
+          if (settled.length > 0) {
+            await client.query('delete from mirror_owed where source = $1 and message_id = any($2)', [
+              source,
+              settled.map(bytes),
+            ]);
+          }
+          await writeOwed(
+            client,
+            source,
+            messages,
+            // An answer without an ETag, a page say, does not make the last one wrong.
+            `do update set sent_at = excluded.sent_at, checked_at = excluded.checked_at, due_at = excluded.due_at,
+                           etag = coalesce(excluded.etag, mirror_owed.etag)`,
+          );
+          await writeOwed(client, source, noted, 'do nothing');
+          await client.query('commit');
+        } catch (error) {
+          await client.query('rollback').catch(() => undefined);
+          throw error;
+        }
+      }),
+  };
+}
+
+async function writeProgress(
+  client: ClientBase,
+  source: string,
+  progress: Partial<MirrorProgress>,
+): Promise<void> {
+  const given = Object.entries(progressColumns).filter(([key]) => key in progress);
+  const values = given.map(([key]) => {
+    const value = progress[key as keyof MirrorProgress];
+    return typeof value === 'number' ? new Date(value) : value;
+  });
+  const columns = given.map(([, column]) => column);
+  await client.query(
+    `insert into mirror (${['source', ...columns].join(', ')})
+     values (${['source', ...columns].map((_, index) => `$${index + 1}`).join(', ')})
+     on conflict (source) do update
+       set ${[...columns.map((column) => `${column} = excluded.${column}`), 'updated_at = now()'].join(', ')}`,
+    [source, ...values],
+  );
+}
+
+async function writeOwed(
+  client: ClientBase,
+  source: string,
+  messages: readonly OwedMessage[],
+  onConflict: string,
+): Promise<void> {
+  if (messages.length === 0) return;
+  await client.query(
+    `insert into mirror_owed (source, message_id, sent_at, checked_at, due_at, etag)
+     select $1, * from unnest($2::bytea[], $3::timestamptz[], $4::timestamptz[], $5::timestamptz[], $6::text[])
+     on conflict (message_id, source) ${onConflict}`,
+    [
+      source,
+      messages.map(({ messageId }) => bytes(messageId)),
+      messages.map(({ sentAt }) => new Date(sentAt)),
+      messages.map(({ checkedAt }) => new Date(checkedAt)),
+      messages.map(({ dueAt }) => new Date(dueAt)),
+      messages.map(({ etag }) => etag),
+    ],
+  );
+}
+
+function bytes(hex: string): Buffer {
+  return Buffer.from(hex, 'hex');
+}

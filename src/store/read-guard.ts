@@ -1,0 +1,104 @@
+/**
+ * What stands between those who ask and the connections for reads: a bound on how many may wait, and a short answer
+ * while the database is known to be silent. Both end by themselves.
+ */
+import type pg from 'pg';
+
+/** More wait for the database than it can answer in good time. */
+export class DatabaseBusyError extends Error {}
+
+/** The database was silent when last asked, and still is. */
+export class DatabaseAwayError extends Error {}
+
+/** Told of every read: what was asked for, how long it took with its wait for a connection, and how it ended. */
+export type ReadObserver = (label: string, seconds: number, outcome: 'ok' | 'failed' | 'refused') => void;
+
+export interface ReadGuard {
+  /** Does the work, or refuses at once. Labels come from our code, never from a client. */
+  run<T>(label: string, work: () => Promise<T>): Promise<T>;
+  observe(observer: ReadObserver): () => void;
+}
+
+/** While the database is silent nobody waits longer than this for it. */
+const PATIENCE_MS = 250;
+const PROBE_TIMEOUT_MS = 2_000;
+
+export function createReadGuard(pool: pg.Pool, maxWaiting: number): ReadGuard {
+  const observers = new Set<ReadObserver>();
+  let isSilent = false;
+  let probing: Promise<void> | undefined;
+
+  /** One for all who ask meanwhile. */
+  const probe = (): Promise<void> => {
+    probing ??= ask(pool)
+      .then(() => {
+        isSilent = false;
+      })
+      .finally(() => {
+        probing = undefined;
+      });
+    return probing;
+  };
+
+  const admit = async (): Promise<void> => {
+    if (pool.waitingCount >= maxWaiting) throw new DatabaseBusyError('Too many wait for the database');
+    if (!isSilent) return;
+    let timer: NodeJS.Timeout | undefined;
+    const patience = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, PATIENCE_MS);
+    });
+    await Promise.race([probe().catch(() => undefined), patience]).finally(() => clearTimeout(timer));
+    if (isSilent) throw new DatabaseAwayError('The database is silent');
+  };
+
+  return {
+    async run(label, work) {
+      const startedAt = performance.now();
+      let outcome: Parameters<ReadObserver>[2] = 'refused';
+      try {
+        await admit();
+        outcome = 'failed';
+        const result = await work();
+        outcome = 'ok';
+        isSilent = false;
+        return result;
+      } catch (error) {
+        if (isSilence(error)) isSilent = true;
+        if (!isVainWait(error)) throw error;
+        outcome = 'refused';
+        throw new DatabaseBusyError('No connection became free in time', { cause: error });
+      } finally {
+        const seconds = (performance.now() - startedAt) / 1000;
+        for (const observer of observers) observer(label, seconds, outcome);
+      }
+    },
+    observe(observer) {
+      observers.add(observer);
+      return () => observers.delete(observer);
+    },
+  };
+}
+
+/**
+ * Whether the server said nothing at all, for as long as anybody should wait. A refusal is an answer: it comes
+ * quickly, and so does the next one. A queue that does not move is the bound's business.
+ */
+function isSilence(error: unknown): boolean {
+  return /due to connection timeout|Query read timeout/.test((error as Error | undefined)?.message ?? '');
+}
+
+/** Whether the pool gave up waiting for one of its own connections. */
+function isVainWait(error: unknown): boolean {
+  return /timeout exceeded when trying to connect/.test((error as Error | undefined)?.message ?? '');
+}
+
+async function ask(pool: pg.Pool): Promise<void> {
+  const client = await pool.connect();
+  let failed = true;
+  try {
+    await client.query({ text: 'select 1', query_timeout: PROBE_TIMEOUT_MS } as pg.QueryConfig);
+    failed = false;
+  } finally {
+    client.release(failed);
+  }
+}

@@ -1,0 +1,294 @@
+/**
+ * What webhook subscriptions are owed, kept so that no crash loses any of it.
+ *
+ * A subscription's cursor moves on in the statement that writes down what was found on the way. A delivery is
+ * claimed before it is sent (its attempt is counted, and it is not due again until the attempt must have ended) and
+ * removed when the receiver has it. An attempt's number is its fence: whoever comes with an older one is too late.
+ */
+import type { ClientBase } from 'pg';
+import type { HistoryEntry } from './history.ts';
+
+/** Which server works for a subscription, and for how long unless it says so again. */
+export interface Lease {
+  readonly subscription: string;
+  /** A UUID of the server's own. */
+  readonly holder: string;
+}
+
+/** A delivery that is due, with the number of attempts so far. */
+export interface DueDelivery {
+  readonly subscription: string;
+  readonly position: string;
+  readonly messageId: string;
+  readonly attempts: number;
+}
+
+/** A delivery whose next attempt is ours to make. */
+export interface ClaimedDelivery extends DueDelivery {
+  readonly firstAttemptAt: Date;
+}
+
+export interface FailedAttempt {
+  readonly error: string;
+  /** The HTTP status; null where there was no answer. */
+  readonly status: number | null;
+}
+
+/** How one subscription stands. */
+export interface WebhookBacklog {
+  readonly name: string;
+  readonly position: string;
+  /** Changes in the history that have not been looked at yet. */
+  readonly lag: number;
+  readonly pending: number;
+  readonly parked: number;
+  /** Deliveries that were accepted, ever. */
+  readonly delivered: number;
+  readonly lastDeliveredAt: Date | null;
+  readonly lastError: string | null;
+  readonly lastFailedAt: Date | null;
+  /** Whether a server works for it now. */
+  readonly isServed: boolean;
+}
+
+export interface WebhookDeliveries {
+  /**
+   * Takes or renews the lease, and tells the position of the subscription; undefined while another server has it.
+   * A subscription that is new here starts at the end of the history.
+   */
+  lease(lease: Lease, durationMs: number): Promise<string | undefined>;
+  release(lease: Lease): Promise<void>;
+  /**
+   * Moves the cursor from one position to another and queues the changes that matched between. False where the
+   * lease or the cursor is no longer what the caller believes; then nothing was done.
+   */
+  advance(
+    lease: Lease,
+    step: { readonly from: string; readonly to: string },
+    matched: readonly Pick<HistoryEntry, 'messageId' | 'position'>[],
+    now: Date,
+  ): Promise<boolean>;
+  /** How many wait, counted up to `atMost`. */
+  countPending(subscription: string, atMost: number): Promise<number>;
+  /** Deliveries that may be tried now: of each message the earliest that waits, the longest due first. */
+  due(subscription: string, now: Date, limit: number): Promise<readonly DueDelivery[]>;
+  /** Counts an attempt, unless the lease is lost or somebody else was quicker. */
+  claim(lease: Lease, delivery: DueDelivery, now: Date, until: Date): Promise<ClaimedDelivery | undefined>;
+  delivered(delivery: ClaimedDelivery, now: Date): Promise<void>;
+  failed(delivery: ClaimedDelivery, attempt: FailedAttempt, now: Date, nextAttemptAt: Date): Promise<void>;
+  /** Gives up until somebody asks for a replay; forgets what was parked before `forgetBefore`. */
+  park(delivery: ClaimedDelivery, attempt: FailedAttempt, now: Date, forgetBefore: Date): Promise<void>;
+  /** What waits for its next attempt is due now, except where the receiver itself asked for time (429). */
+  hasten(subscription: string, now: Date): Promise<void>;
+  /** Removes a delivery of which the history knows nothing (any more). */
+  forget(delivery: DueDelivery): Promise<void>;
+  /** Makes everything that is parked pending again, and tells how much that was. */
+  replayParked(subscription: string, now: Date): Promise<number>;
+  /** Sets the cursor back (or a new subscription's to begin with), so that everything behind is looked at again. */
+  rewind(subscription: string, position: string): Promise<void>;
+  /** How every subscription stands that was ever served, by name. */
+  backlog(): Promise<readonly WebhookBacklog[]>;
+}
+
+/** Runs statements on a connection of its own. */
+type Use = <T>(use: (client: ClientBase) => Promise<T>) => Promise<T>;
+
+export function createWebhookDeliveries(use: Use): WebhookDeliveries {
+  const run = (text: string, values: readonly unknown[]): Promise<Record<string, unknown>[]> =>
+    use(async (client) => (await client.query(text, [...values])).rows);
+
+  const settle = (delivery: ClaimedDelivery, attempt: FailedAttempt, state: string, now: Date, next: Date) =>
+    run(
+      `with settled as (
+         update webhook_delivery set state = $5, next_attempt_at = $6, last_error = $7, last_status = $8
+         where ${AT_THIS_ATTEMPT})
+       update webhook_subscription set last_error = $7, last_failed_at = $9 where name = $2`,
+      [...keyOf(delivery), delivery.attempts, state, next, attempt.error, attempt.status, now],
+    );
+
+  return {
+    async lease({ subscription, holder }, durationMs) {
+      const rows = await run(
+        `insert into webhook_subscription as known (name, position, holder, leased_until)
+         select $1::text, position, $2::uuid, clock_timestamp() + $3::float * interval '1 millisecond' from store
+         on conflict (name) do update set holder = excluded.holder, leased_until = excluded.leased_until
+         where known.holder is null or known.holder = excluded.holder or known.leased_until < clock_timestamp()
+         returning position`,
+        [subscription, holder, durationMs],
+      );
+      return rows[0] === undefined ? undefined : String(rows[0].position);
+    },
+
+    async release({ subscription, holder }) {
+      await run(
+        'update webhook_subscription set holder = null, leased_until = null where name = $1 and holder = $2',
+        [subscription, holder],
+      );
+    },
+
+    async advance({ subscription, holder }, { from, to }, matched, now) {
+      const rows = await run(
+        `with advanced as (
+           update webhook_subscription set position = $4
+           where name = $1 and holder = $2 and leased_until > clock_timestamp() and position = $3
+           returning name),
+         queued as (
+           insert into webhook_delivery (message_id, subscription, position, next_attempt_at)
+           select message_id, name, change, $7 from advanced, unnest($5::bytea[], $6::bigint[]) as found (message_id, change)
+           on conflict (message_id, subscription, position) do update
+           set state = 'pending', attempts = 0, first_attempt_at = null, next_attempt_at = excluded.next_attempt_at)
+         select from advanced`,
+        [
+          subscription,
+          holder,
+          from,
+          to,
+          matched.map(({ messageId }) => bytesOf(messageId)),
+          matched.map(({ position }) => position),
+          now,
+        ],
+      );
+      return rows.length > 0;
+    },
+
+    async countPending(subscription, atMost) {
+      const rows = await run(
+        `select count(*)::integer as pending from (
+           select from webhook_delivery where subscription = $1 and state = 'pending' limit $2) few`,
+        [subscription, atMost],
+      );
+      return rows[0]?.pending as number;
+    },
+
+    async due(subscription, now, limit) {
+      const rows = await run(
+        `select encode(message_id, 'hex') as id, position, attempts from webhook_delivery d
+         where subscription = $1 and state = 'pending' and next_attempt_at <= $2
+           and not exists (
+             select from webhook_delivery earlier
+             where earlier.message_id = d.message_id and earlier.subscription = d.subscription
+               and earlier.position < d.position and earlier.state = 'pending')
+         order by next_attempt_at, position limit $3`,
+        [subscription, now, limit],
+      );
+      return rows.map((row) => ({
+        subscription,
+        messageId: `0x${row.id}`,
+        position: String(row.position),
+        attempts: row.attempts as number,
+      }));
+    },
+
+    async claim({ subscription, holder }, delivery, now, until) {
+      const rows = await run(
+        `update webhook_delivery set attempts = attempts + 1, next_attempt_at = $6,
+           first_attempt_at = coalesce(first_attempt_at, $5)
+         where ${AT_THIS_ATTEMPT} and exists (
+           select from webhook_subscription
+           where name = $2 and holder = $7 and leased_until > clock_timestamp())
+         returning first_attempt_at`,
+        [...keyOf({ ...delivery, subscription }), delivery.attempts, now, until, holder],
+      );
+      return rows[0] === undefined
+        ? undefined
+        : {
+            ...delivery,
+            attempts: delivery.attempts + 1,
+            firstAttemptAt: rows[0].first_attempt_at as Date,
+          };
+    },
+
+    async delivered(delivery, now) {
+      await run(
+        `with settled as (delete from webhook_delivery where ${AT_THIS_ATTEMPT})
+         update webhook_subscription set delivered = delivered + 1, last_delivered_at = $5 where name = $2`,
+        [...keyOf(delivery), delivery.attempts, now],
+      );
+    },
+
+    async failed(delivery, attempt, now, nextAttemptAt) {
+      await settle(delivery, attempt, 'pending', now, nextAttemptAt);
+    },
+
+    async park(delivery, attempt, now, forgetBefore) {
+      await settle(delivery, attempt, 'parked', now, now);
+      await run(
+        `delete from webhook_delivery where subscription = $1 and state = 'parked' and next_attempt_at < $2`,
+        [delivery.subscription, forgetBefore],
+      );
+    },
+
+    async hasten(subscription, now) {
+      await run(
+        `update webhook_delivery set next_attempt_at = $2
+         where subscription = $1 and state = 'pending' and next_attempt_at > $2
+           and last_error is not null and last_status is distinct from 429`,
+        [subscription, now],
+      );
+    },
+
+    async forget(delivery) {
+      await run(`delete from webhook_delivery where ${AT_THIS_ATTEMPT}`, [
+        ...keyOf(delivery),
+        delivery.attempts,
+      ]);
+    },
+
+    async replayParked(subscription, now) {
+      const rows = await run(
+        `with replayed as (
+           update webhook_delivery set state = 'pending', attempts = 0, first_attempt_at = null, next_attempt_at = $2
+           where subscription = $1 and state = 'parked' returning 1)
+         select count(*)::integer as replayed from replayed`,
+        [subscription, now],
+      );
+      return rows[0]?.replayed as number;
+    },
+
+    async rewind(subscription, position) {
+      await run(
+        `insert into webhook_subscription (name, position) values ($1, $2)
+         on conflict (name) do update set position = excluded.position`,
+        [subscription, position],
+      );
+    },
+
+    async backlog() {
+      const rows = await run(
+        `select s.*, greatest(store.position - s.position, 0)::text as lag,
+           coalesce(s.leased_until > clock_timestamp(), false) as is_served,
+           coalesce(counts.pending, 0)::integer as pending, coalesce(counts.parked, 0)::integer as parked
+         from webhook_subscription s cross join store
+         left join (
+           select subscription, count(*) filter (where state = 'pending') as pending,
+             count(*) filter (where state = 'parked') as parked
+           from webhook_delivery group by subscription) counts on counts.subscription = s.name
+         order by s.name`,
+        [],
+      );
+      return rows.map((row) => ({
+        name: row.name as string,
+        position: String(row.position),
+        lag: Number(row.lag),
+        pending: row.pending as number,
+        parked: row.parked as number,
+        delivered: Number(row.delivered),
+        lastDeliveredAt: row.last_delivered_at as Date | null,
+        lastError: row.last_error as string | null,
+        lastFailedAt: row.last_failed_at as Date | null,
+        isServed: row.is_served as boolean,
+      }));
+    },
+  };
+}
+
+const AT_THIS_ATTEMPT =
+  "message_id = $1 and subscription = $2 and position = $3 and attempts = $4 and state = 'pending'";
+
+function keyOf({ messageId, subscription, position }: DueDelivery): readonly unknown[] {
+  return [bytesOf(messageId), subscription, position];
+}
+
+function bytesOf(messageId: string): Buffer {
+  return Buffer.from(messageId.slice(2), 'hex');
+}

@@ -1,0 +1,57 @@
+/** What is sent: events as Standard Webhooks has them (https://www.standardwebhooks.com), and their signature. */
+import { createHmac } from 'node:crypto';
+import { messageAtChange, type RecordedChange } from '../store/history.ts';
+import type { Subscription } from './subscription.ts';
+
+export interface WebhookEvent {
+  /** The same for every attempt, so that receivers know what they have already. */
+  readonly id: string;
+  readonly body: string;
+}
+
+/** The event of a change. `version` is the change's position: it grows with every change of a message. */
+export function changeEvent({ name }: Subscription, change: RecordedChange): WebhookEvent {
+  const { position, status, previousStatus, recordedAt } = change;
+  return {
+    id: `${name}_${position}`,
+    body: JSON.stringify({
+      type: `message.${change.change}`,
+      timestamp: recordedAt,
+      data: {
+        position,
+        version: Number(position),
+        change: change.change,
+        status,
+        previousStatus,
+        message: messageAtChange(change),
+      },
+    }),
+  };
+}
+
+/** An event about nothing, to try a receiver out. */
+export function testEvent({ name }: Subscription, now: Date): WebhookEvent {
+  const timestamp = now.toISOString();
+  return {
+    id: `${name}_test_${now.getTime()}`,
+    body: JSON.stringify({ type: 'lanescan.test', timestamp, data: { subscription: name } }),
+  };
+}
+
+/** The three headers that identify and sign an attempt made `at` that time. */
+export function signedHeaders(
+  { id, body }: WebhookEvent,
+  keys: readonly Buffer[],
+  at: Date,
+): Record<string, string> {
+  const timestamp = String(Math.floor(at.getTime() / 1000));
+  const signatures = keys.map((key) => {
+    const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64');
+    return `v1,${signature}`;
+  });
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': signatures.join(' '),
+  };
+}

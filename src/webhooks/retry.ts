@@ -1,0 +1,87 @@
+/**
+ * What becomes of a delivery after an attempt.
+ *
+ * Only a 2xx is a success. Everything else is tried again for a day, also what HTTP calls the client's mistake: a 401
+ * or 404 from a receiver is most often a deployment that went wrong, and mended within hours. The one exception is
+ * 410 Gone, by which Standard Webhooks lets a receiver say that it does not want to hear any more.
+ */
+import type { Answer } from './sender.ts';
+
+export interface RetryTimings {
+  /** The pause after the first failure; each further one doubles it. */
+  readonly firstPauseMs: number;
+  readonly longestPauseMs: number;
+  /** From the first attempt to the last one, after which a delivery is parked. */
+  readonly retryForMs: number;
+}
+
+export type Verdict =
+  | { readonly kind: 'delivered' }
+  | { readonly kind: 'retry'; readonly at: Date; readonly holdsAll: boolean; readonly failure: Failure }
+  | { readonly kind: 'park'; readonly failure: Failure };
+
+export interface Failure {
+  readonly error: string;
+  readonly status: number | null;
+}
+
+export interface Attempt {
+  /** Counted from 1. */
+  readonly number: number;
+  readonly firstAt: Date;
+  readonly endedAt: Date;
+}
+
+const MAX_ERROR = 300;
+
+/** @param random from 0 to 1: pauses are between half and whole, so that what failed together does not return together */
+export function judge(
+  result: Answer | Error,
+  attempt: Attempt,
+  timings: RetryTimings,
+  random: number,
+): Verdict {
+  if (!(result instanceof Error) && result.status >= 200 && result.status < 300) return { kind: 'delivered' };
+  const failure = failureOf(result);
+  const { number, firstAt, endedAt } = attempt;
+  const lastAt = firstAt.getTime() + timings.retryForMs;
+  if (failure.status === 410 || endedAt.getTime() >= lastAt) return { kind: 'park', failure };
+  const full = Math.min(timings.firstPauseMs * 2 ** Math.min(number - 1, 40), timings.longestPauseMs);
+  const asked = result instanceof Error ? 0 : askedPause(result, endedAt);
+  // A receiver that asks for a year shall not have it.
+  const pause = Math.max(full * (0.5 + random / 2), Math.min(asked, timings.longestPauseMs));
+  return {
+    kind: 'retry',
+    at: new Date(Math.min(endedAt.getTime() + pause, lastAt)),
+    holdsAll: asked > 0,
+    failure,
+  };
+}
+
+function failureOf(result: Answer | Error): Failure {
+  if (result instanceof Error) return { error: clipped(reasonOf(result)), status: null };
+  const { status, text } = result;
+  const redirect =
+    status >= 300 && status < 400 ? ' (redirects are not followed; configure the final URL)' : '';
+  // PostgreSQL has no place for the character 0.
+  const said = text.replaceAll('\0', ' ').replace(/\s+/g, ' ').trim();
+  return { error: clipped(`HTTP ${status}${redirect}${said === '' ? '' : `: ${said}`}`), status };
+}
+
+function reasonOf(error: Error): string {
+  // Of several addresses that were tried, each has its error.
+  const { code, errors } = error as NodeJS.ErrnoException & { errors?: readonly Error[] };
+  return error.message || errors?.[0]?.message || code || error.name;
+}
+
+function clipped(text: string): string {
+  return text.length <= MAX_ERROR ? text : `${text.slice(0, MAX_ERROR - 1)}…`;
+}
+
+/** Milliseconds that `Retry-After` asks for, in seconds or as a date. */
+function askedPause({ retryAfter }: Answer, now: Date): number {
+  const text = retryAfter?.trim() ?? '';
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
+  const date = Date.parse(text);
+  return Number.isNaN(date) ? 0 : Math.max(0, date - now.getTime());
+}

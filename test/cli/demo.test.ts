@@ -1,0 +1,87 @@
+/** `lanescan demo`: a lively network, labelled as simulated wherever it shows, apart from everything real. */
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { statuses } from '../../src/domain/lifecycle.ts';
+import { makeMessage } from '../fixtures.ts';
+import { buildProgram, freshFolder, type Running, runProgram, start } from './program.ts';
+
+const folder = freshFolder();
+const data = path.join(folder, 'demo');
+let demo: Running;
+let url = '';
+
+beforeAll(async () => {
+  await buildProgram();
+  demo = start(['demo', '--port', '0', '--data', data, '--seed', 'test'], { cwd: folder });
+  [, url = ''] = await demo.untilSaid(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
+});
+afterAll(async () => {
+  demo.child.kill('SIGTERM');
+  expect((await demo.outcome).code).toBe(0);
+});
+
+interface Listed {
+  readonly messageId: string;
+  readonly status: string;
+  readonly sendTimestamp: string;
+}
+
+async function search(parameters: string): Promise<Listed[]> {
+  const answer = await fetch(`${url}/v2/messages?${parameters}`);
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get('x-lanescan-simulated')).toBe('true');
+  return ((await answer.json()) as { data: Listed[] }).data;
+}
+
+test('has a month of history in which every status and messages that need action occur', async () => {
+  const monthAgo = new Date(Date.now() - 28 * 86_400_000).toISOString();
+  expect(await search(`sentBefore=${monthAgo}&limit=1`)).toHaveLength(1);
+  for (const status of statuses) expect(await search(`status=${status}&limit=1`), status).toHaveLength(1);
+  expect((await search('readyForManualExecOnly=true&limit=1000')).length).toBeGreaterThan(20);
+  const { stderr } = demo.said();
+  const messages = Number(
+    /([\d,]+) simulated messages on 12 networks/.exec(stderr)?.[1]?.replaceAll(',', ''),
+  );
+  expect(messages).toBeGreaterThan(19_000);
+  expect(messages).toBeLessThan(21_000);
+});
+
+test('goes on sending, and what it sent moves through the lifecycle', async () => {
+  const [newest] = await search('limit=1&view=summary');
+  const before = await search('limit=200&view=summary&status=SENT,SOURCE_FINALIZED,VERIFYING,COMMITTED');
+  for (let tries = 0; ; tries++) {
+    const now = await search('limit=1&view=summary');
+    const moved = await search(
+      `limit=200&view=summary&messageId=${before.slice(0, 90).map((m) => m.messageId)}`,
+    );
+    const statusBefore = new Map(before.map(({ messageId, status }) => [messageId, status]));
+    const hasMoved = moved.some(({ messageId, status }) => status !== statusBefore.get(messageId));
+    if (now[0]?.messageId !== newest?.messageId && hasMoved) return;
+    expect(tries, 'no live traffic within 30 seconds').toBeLessThan(60);
+    await delay(500);
+  }
+});
+
+test('says that it is simulated: in the log, in readiness, on the page, in the terminal', async () => {
+  expect(demo.said().stderr).toContain('SIMULATED');
+  expect(await (await fetch(`${url}/readyz`)).json()).toMatchObject({ simulated: true });
+  expect(await (await fetch(`${url}/docs`)).text()).toContain('Simulated data');
+  const { stderr } = await runProgram(['search', '--limit', '1', '--data', data], { cwd: folder });
+  expect(stderr).toContain('SIMULATED');
+});
+
+test('never mixes with real records, in either direction', async () => {
+  const input = `${JSON.stringify(makeMessage())}\n`;
+  const refused = await runProgram(['import', '-', '--data', data], { cwd: folder, input });
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('simulated network') });
+
+  const real = path.join(folder, 'real');
+  expect(await runProgram(['import', '-', '--data', real], { cwd: folder, input })).toMatchObject({
+    code: 0,
+  });
+  const other = await runProgram(['demo', '--port', '0', '--data', real], { cwd: folder });
+  expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining('real records') });
+  const kept = await runProgram(['search', '--json', '--data', real], { cwd: folder });
+  expect(kept.stdout.trim().split('\n')).toHaveLength(1);
+});

@@ -1,0 +1,64 @@
+/** Several Lanescan processes on one embedded database: whoever comes, goes or is killed. */
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import { makeMessage } from '../fixtures.ts';
+import { buildProgram, freshFolder, runProgram, start } from './program.ts';
+
+beforeAll(buildProgram);
+
+/** PostgreSQL's own process of this data folder, if there is one. */
+function databaseProcesses(data: string): string[] {
+  const all = execFileSync('ps', ['-eo', 'args='], { encoding: 'utf8' }).split('\n');
+  return all.filter((line) => line.includes(`-D ${path.join(data, 'postgres')}`));
+}
+
+test('import, search and show work while serve runs, and the last to leave stops the database, whoever was killed', async () => {
+  const cwd = freshFolder();
+  const data = path.join(cwd, 'my data');
+  const message = makeMessage({ number: 7 });
+  writeFileSync(path.join(cwd, 'records.ndjson'), `${JSON.stringify(message)}\n`);
+  const on = (...args: string[]) => [...args, '--data', data];
+
+  const server = start(on('serve', '--port', '0'), { cwd });
+  const [, url = ''] = await server.untilSaid(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
+  expect(databaseProcesses(data)).toHaveLength(1);
+
+  const imported = await runProgram(on('import', 'records.ndjson'), { cwd });
+  expect(imported).toMatchObject({ code: 0, stdout: expect.stringContaining('1 new') });
+  const [found, shown, answer] = await Promise.all([
+    runProgram(on('search', '--json'), { cwd }),
+    runProgram(on('show', message.messageId, '--json'), { cwd }),
+    fetch(`${url}/v2/messages/${message.messageId}`).then((response) => response.json()),
+  ]);
+  expect(JSON.parse(found.stdout)).toEqual(message);
+  expect(JSON.parse(shown.stdout)).toEqual(message);
+  expect(answer).toEqual(message);
+  expect(databaseProcesses(data)).toHaveLength(1);
+
+  // A second server keeps the database that the first one, now killed, had started.
+  const second = start(on('serve', '--port', '0'), { cwd });
+  const [, secondUrl = ''] = await second.untilSaid(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
+  server.child.kill('SIGKILL');
+  await server.outcome;
+  expect((await fetch(`${secondUrl}/v2/messages`)).status).toBe(200);
+  expect((await runProgram(on('search', '--json'), { cwd })).stdout).toContain(message.messageId);
+  expect(databaseProcesses(data)).toHaveLength(1);
+
+  second.child.kill('SIGTERM');
+  expect((await second.outcome).code).toBe(0);
+  expect(databaseProcesses(data)).toEqual([]);
+
+  const afterwards = await runProgram(on('show', message.messageId, '--json'), { cwd });
+  expect(JSON.parse(afterwards.stdout)).toEqual(message);
+  expect(databaseProcesses(data)).toEqual([]);
+});
+
+test('a folder that cannot be used is refused in one line that says what to do', async () => {
+  const cwd = freshFolder();
+  writeFileSync(path.join(cwd, 'occupied'), 'not a folder');
+  const { code, stdout, stderr } = await runProgram(['search', '--data', 'occupied'], { cwd });
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(/^lanescan: .*occupied.*it is a file, not a folder.*--data.*\n$/);
+});

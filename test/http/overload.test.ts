@@ -1,0 +1,223 @@
+/** What happens when too much is asked, or when the database says nothing: short answers, and recovery by itself. */
+import { type AddressInfo, connect, createServer as createProxy, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { expect, inject, onTestFinished, test } from 'vitest';
+import { openStore } from '../../src/store/store.ts';
+import { createTestDatabase } from '../database.ts';
+import { makeMessage, makeSnapshot } from '../fixtures.ts';
+import {
+  type Answer,
+  expectError,
+  type RunningServer,
+  type SearchBody,
+  serveStore,
+} from './running-server.ts';
+
+const message = makeMessage();
+
+async function timed(asked: Promise<Answer>): Promise<Answer & { readonly ms: number }> {
+  const startedAt = performance.now();
+  const answer = await asked;
+  return { ...answer, ms: performance.now() - startedAt };
+}
+
+function expectUnavailable(answer: Answer): void {
+  expectError(answer, 503, 'SERVICE_UNAVAILABLE');
+  expect(answer.headers['retry-after']).toMatch(/^[1-9]\d*$/);
+}
+
+async function metricOf(server: RunningServer, name: string): Promise<string | undefined> {
+  const { text } = await server.ask('/metrics');
+  return text
+    .split('\n')
+    .find((line) => line.startsWith(`${name} `))
+    ?.slice(name.length + 1);
+}
+
+test('more readers than can wait are refused at once, the others are answered, and then all are again', async () => {
+  const database = await createTestDatabase();
+  const store = await openStore({ place: { url: database.url }, connections: 2 });
+  await store.apply([makeSnapshot(message)]);
+  const server = await serveStore({ ...store, url: database.url });
+  const blocker = new pg.Client(database.url);
+  await blocker.connect();
+  onTestFinished(async () => {
+    await blocker.end();
+    await server.close();
+    await database.drop();
+  });
+
+  await blocker.query('begin; lock table message in access exclusive mode');
+  // Two connections, and twenty waiting for each of them.
+  const asked = Array.from({ length: 120 }, () => timed(server.ask('/v2/messages')));
+  const refusedEarly: (Answer & { ms: number })[] = [];
+  for (const answer of asked) answer.then((given) => given.status === 503 && refusedEarly.push(given));
+  const refusable = 120 - 2 - 40;
+  await expect.poll(() => refusedEarly.length, { timeout: 10_000, interval: 10 }).toBe(refusable);
+  const waiting = await metricOf(server, 'lanescan_database_waiting{pool="readers"}');
+  const ready = await server.ask('/readyz');
+  const health = await timed(server.ask('/healthz'));
+  await blocker.query('commit');
+
+  for (const answer of refusedEarly) expectUnavailable(answer);
+  expect(waiting).toBe('40');
+  expectUnavailable(ready);
+  // What needs no database does not suffer.
+  expect(health.status).toBe(200);
+  expect(health.ms).toBeLessThan(1_000);
+  expect(await metricOf(server, 'lanescan_http_refusals_total{reason="overload"}')).toMatch(/^[1-9]\d*$/);
+
+  const answers = await Promise.all(asked);
+  // On a slow machine some of those who waited have done so in vain.
+  const answered = answers.filter(({ status }) => status === 200).length;
+  expect(answered).toBeGreaterThanOrEqual(2);
+  expect(answered).toBeLessThanOrEqual(42);
+  for (const answer of answers) if (answer.status !== 200) expect(answer.status).toBe(503);
+  for (let i = 0; i < 20; i++) expect((await server.ask('/v2/messages')).status).toBe(200);
+  expect(await metricOf(server, 'lanescan_database_waiting{pool="readers"}')).toBe('0');
+  // Refusals are the plan, not faults.
+  expect(server.log.filter((line) => line.includes('request failed')).length).toBe(0);
+});
+
+test('those who wait for a connection in vain are told after two seconds', async () => {
+  const database = await createTestDatabase();
+  const store = await openStore({ place: { url: database.url }, connections: 1 });
+  const server = await serveStore({ ...store, url: database.url });
+  const blocker = new pg.Client(database.url);
+  await blocker.connect();
+  onTestFinished(async () => {
+    await blocker.end();
+    await server.close();
+    await database.drop();
+  });
+  await blocker.query('begin; lock table message in access exclusive mode');
+  const first = server.ask('/v2/messages');
+  await delay(100);
+  const second = await timed(server.ask('/v2/messages'));
+  expectUnavailable(second);
+  expect(second.ms).toBeGreaterThan(1_500);
+  expect(second.ms).toBeLessThan(3_500);
+  await blocker.query('commit');
+  expect((await first).status).toBe(200);
+});
+
+/** A way to the database on which it may fall silent: connections are taken, and nothing is answered. */
+async function startSilenceable() {
+  const sockets = new Set<Socket>();
+  let isSilent = false;
+  const proxy = createProxy((client) => {
+    sockets.add(client.on('error', () => undefined).on('close', () => sockets.delete(client)));
+    if (isSilent) return;
+    const database = connect(`${inject('databaseHost')}/.s.PGSQL.5432`);
+    sockets.add(database.on('error', () => undefined).on('close', () => sockets.delete(database)));
+    client.pipe(database).pipe(client);
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (proxy.address() as AddressInfo).port,
+    /** Existing connections break; new ones get no word. */
+    fallSilent() {
+      isSilent = true;
+      for (const socket of sockets) socket.destroy();
+    },
+    speakAgain() {
+      isSilent = false;
+    },
+    /** Existing connections stay, and nothing passes any more. */
+    freeze() {
+      isSilent = true;
+      for (const socket of sockets) socket.unpipe().pause();
+    },
+    thaw() {
+      isSilent = false;
+      for (const socket of sockets) socket.destroy();
+    },
+    close() {
+      proxy.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+test('while the database is known to be silent the answer comes at once, and it comes back by itself', async () => {
+  const database = await createTestDatabase();
+  const way = await startSilenceable();
+  const url = `postgresql://lanescan@127.0.0.1:${way.port}${new URL(database.url).pathname}`;
+  const store = await openStore({ place: { url }, connections: 3 });
+  await store.apply([makeSnapshot(message)]);
+  const server = await serveStore({ ...store, url });
+  onTestFinished(async () => {
+    way.close();
+    await server.close();
+    await database.drop();
+  });
+  expect((await server.ask('/v2/messages')).status).toBe(200);
+
+  way.fallSilent();
+  await delay(50);
+  const first = await timed(server.ask('/v2/messages'));
+  expectUnavailable(first);
+  expect(first.ms).toBeLessThan(3_500);
+  for (const path of ['/v2/messages', '/readyz', `/v2/messages/${message.messageId}`, '/v2/messages']) {
+    const answer = await timed(server.ask(path));
+    expectUnavailable(answer);
+    expect(answer.ms, path).toBeLessThan(1_000);
+  }
+  const crowd = await timed(
+    Promise.all(Array.from({ length: 50 }, () => server.ask('/v2/messages'))).then(([one]) => one as Answer),
+  );
+  expectUnavailable(crowd);
+  expect(crowd.ms).toBeLessThan(1_500);
+  expect(await metricOf(server, 'lanescan_database_up')).toBe('0');
+  // Unknown is not zero.
+  expect(await metricOf(server, 'lanescan_messages_in_flight')).toBeUndefined();
+
+  way.speakAgain();
+  const silentUntil = performance.now();
+  let answer: Answer;
+  do {
+    await delay(50);
+    answer = await server.ask('/v2/messages');
+  } while (answer.status !== 200 && performance.now() - silentUntil < 10_000);
+  expect(performance.now() - silentUntil).toBeLessThan(5_000);
+  expect(answer.json<SearchBody>().data).toEqual([message]);
+  expect(await metricOf(server, 'lanescan_database_up')).toBe('1');
+  expect(await metricOf(server, 'lanescan_messages_in_flight')).toBe('1');
+});
+
+// What takes long here is the wait for an answer that never comes: longer than the database's own time-out.
+test.runIf(process.env.LANESCAN_TEST_SCALE === 'full')(
+  'a database that falls silent in the middle of a conversation is given up after a while, and found again',
+  async () => {
+    const database = await createTestDatabase();
+    const way = await startSilenceable();
+    const url = `postgresql://lanescan@127.0.0.1:${way.port}${new URL(database.url).pathname}`;
+    const store = await openStore({ place: { url }, connections: 2 });
+    await store.apply([makeSnapshot(message)]);
+    const server = await serveStore({ ...store, url });
+    onTestFinished(async () => {
+      way.close();
+      await server.close();
+      await database.drop();
+    });
+    await Promise.all([server.ask('/v2/messages'), server.ask('/v2/messages')]);
+
+    way.freeze();
+    // Two take the connections that look alive, the others wait for them.
+    const asked = Array.from({ length: 5 }, () => timed(server.ask('/v2/messages')));
+    const answers = (await Promise.all(asked)).sort((a, b) => a.ms - b.ms);
+    for (const answer of answers) expectUnavailable(answer);
+    expect(answers.slice(0, 3).every(({ ms }) => ms < 4_000)).toBe(true);
+    expect(answers.at(-1)?.ms).toBeLessThan(20_000);
+    for (let i = 0; i < 5; i++) {
+      const answer = await timed(server.ask('/v2/messages'));
+      expectUnavailable(answer);
+      expect(answer.ms).toBeLessThan(1_000);
+    }
+    way.thaw();
+    await expect
+      .poll(async () => (await server.ask('/v2/messages')).status, { timeout: 5_000, interval: 100 })
+      .toBe(200);
+  },
+);

@@ -1,0 +1,526 @@
+/** Lanes, latency, networks and totals over HTTP, and as the ecosystem's client reads them. */
+import { Ajv } from 'ajv';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openApiDocument } from '../../src/api/openapi.ts';
+import { createRoutes } from '../../src/api/server.ts';
+import { statuses } from '../../src/domain/lifecycle.ts';
+import type { Message, NetworkInfo } from '../../src/domain/message.ts';
+import { networks } from '../../src/domain/networks.ts';
+import type { LaneStatistics } from '../../src/store/lanes.ts';
+import {
+  canonical,
+  evmAddress,
+  fuji,
+  hashOf,
+  makeMessage,
+  makeToken,
+  sepolia,
+  solanaDevnet,
+} from '../fixtures.ts';
+import {
+  type Answer,
+  expectError,
+  type RunningServer,
+  startServer,
+  startServerForTest,
+  startSimulatedServer,
+} from '../http/running-server.ts';
+import { CCIPAPIClient, CCIPError, type SdkError } from '../lab/sdk.ts';
+
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const now = Date.now();
+const link = makeToken(sepolia, fuji, 'LINK');
+
+/** A network that no table knows. */
+const homeChain: NetworkInfo = {
+  name: 'home-chain',
+  chainSelector: '18000000000000000007',
+  chainId: '77777',
+  chainFamily: 'EVM',
+  displayName: null,
+};
+
+function sent(number: number, at: number, given: Partial<Message> = {}): Message {
+  return makeMessage({ number, sendTimestamp: new Date(at).toISOString(), ...given });
+}
+
+function delivered(number: number, at: number, deliveryMs: number, given: Partial<Message> = {}): Message {
+  return sent(number, at, {
+    status: 'SUCCESS',
+    receiptTimestamp: new Date(at + deliveryMs).toISOString(),
+    receiptTransactionHash: hashOf('receipt', number),
+    deliveryTime: deliveryMs,
+    ...given,
+  });
+}
+
+/** The lane from Sepolia to Fuji: 100 deliveries that took 1 to 100 minutes, and what did not go as smoothly. */
+const messages: readonly Message[] = [
+  ...Array.from({ length: 100 }, (_, i) => delivered(i + 1, now - 3 * HOUR_MS - i * 1000, (i + 1) * 60_000)),
+  // Failed; never a sample of how long a delivery takes.
+  sent(101, now - 3 * HOUR_MS, {
+    status: 'FAILED',
+    readyForManualExecution: true,
+    receiptTimestamp: new Date(now).toISOString(),
+    receiptTransactionHash: hashOf('receipt', 101),
+    deliveryTime: 3 * HOUR_MS,
+  }),
+  // In flight: one of them for longer than 99 of 100 took.
+  sent(102, now - 5 * HOUR_MS),
+  sent(103, now - 60_000, { status: 'COMMITTED' }),
+  // Numbers 104 to 106 and 109 are missing.
+  ...[107, 108, 110].map((number) => delivered(number, now - 60 * DAY_MS, 1_000)),
+  // Faster, for those who wait for fewer blocks; and with a token.
+  ...[111, 112, 113, 114, 115, 116].map((number) =>
+    delivered(number, now - 2 * HOUR_MS, number * 100, { finality: 5, tokenAmounts: [link] }),
+  ),
+  delivered(117, now - 2 * HOUR_MS, 7_000, { finality: 7 }),
+  // Another on-ramp of the same lane, older.
+  ...[1, 2].map((number) =>
+    canonical({
+      ...delivered(200 + number, now - 90 * DAY_MS, 1_000, { version: '1.5.0' }),
+      sequenceNumber: String(number),
+      onramp: evmAddress('old on-ramp'),
+    }),
+  ),
+  ...[1, 2, 3].map((number) => sent(300 + number, now - HOUR_MS, { destNetworkInfo: solanaDevnet })),
+  sent(400, now - 400 * DAY_MS, { sourceNetworkInfo: homeChain }),
+];
+
+let server: RunningServer;
+beforeAll(async () => {
+  server = await startServer(messages);
+});
+afterAll(() => server.close());
+
+interface LanesBody {
+  readonly data: readonly (LaneStatistics & { readonly delivery: { readonly windowDays: number } })[];
+  readonly total: number;
+}
+
+const lanes = async (query = '') => (await server.ask(`/v2/lanes${query}`)).json<LanesBody>();
+const ends = (source: NetworkInfo, dest: NetworkInfo) =>
+  `?sourceChainSelector=${source.chainSelector}&destChainSelector=${dest.chainSelector}`;
+
+describe('GET /v2/lanes', () => {
+  test('lists the busiest lane first, with everything that there is to say about it', async () => {
+    const { data, total } = await lanes();
+    expect(total).toBe(3);
+    expect(data.map(({ messages }) => messages)).toEqual([115, 3, 1]);
+    const [lane] = data;
+    expect(lane).toMatchObject({
+      sourceNetworkInfo: sepolia,
+      destNetworkInfo: fuji,
+      version: '1.6.0',
+      messages: 115,
+      inFlight: 2,
+      readyForManualExecution: 1,
+      lastSentAt: new Date(now - 60_000).toISOString(),
+    });
+    expect(lane?.byStatus).toEqual({
+      SENT: 1,
+      SOURCE_FINALIZED: 0,
+      COMMITTED: 1,
+      BLESSED: 0,
+      VERIFYING: 0,
+      VERIFIED: 0,
+      FAILED: 1,
+      SUCCESS: 112,
+    });
+  });
+
+  test('tells delivery times within 5 per cent, over the window that was asked for', async () => {
+    const [within] = (await lanes('?windowDays=30')).data;
+    expect(within?.delivery).toMatchObject({ windowDays: 30, messages: 107 });
+    const exact = messages
+      .filter(({ deliveryTime, status, sendTimestamp }) => {
+        return deliveryTime !== null && status === 'SUCCESS' && Date.parse(sendTimestamp) > now - 20 * DAY_MS;
+      })
+      .map(({ deliveryTime }) => deliveryTime ?? 0)
+      .sort((a, b) => a - b);
+    for (const [share, told] of [
+      [0.5, within?.delivery.p50Ms],
+      [0.9, within?.delivery.p90Ms],
+      [0.99, within?.delivery.p99Ms],
+    ] as const) {
+      const wanted = exact[Math.ceil(exact.length * share) - 1] ?? 0;
+      expect(Math.abs((told ?? 0) - wanted) / wanted).toBeLessThan(0.05);
+    }
+    expect((await lanes('?windowDays=61')).data[0]?.delivery.messages).toBe(110);
+    expect((await lanes('?windowDays=365')).data[0]?.delivery.messages).toBe(112);
+  });
+
+  test('counts as overdue what is in flight beyond the lane’s own p99; null where nothing was delivered', async () => {
+    const { data } = await lanes();
+    expect(data.map(({ overdue }) => overdue)).toEqual([1, null, null]);
+  });
+
+  test('tells of each on-ramp by itself which sequence numbers are missing, the newest on-ramp first', async () => {
+    const [lane] = (await lanes()).data;
+    expect(lane?.onramps).toEqual([
+      {
+        onramp: messages[0]?.onramp,
+        version: '1.6.0',
+        completeness: {
+          first: '1',
+          last: '117',
+          present: '113',
+          missing: '4',
+          missingRangeCount: 2,
+          missingRanges: [
+            { from: '104', to: '106' },
+            { from: '109', to: '109' },
+          ],
+          isComplete: false,
+        },
+      },
+      {
+        onramp: canonical({ ...makeMessage(), onramp: evmAddress('old on-ramp') }).onramp,
+        version: '1.5.0',
+        completeness: {
+          first: '1',
+          last: '2',
+          present: '2',
+          missing: '0',
+          missingRangeCount: 0,
+          missingRanges: [],
+          isComplete: true,
+        },
+      },
+    ]);
+  });
+
+  test('keeps to the ends that were asked for; unknown ones have no lane', async () => {
+    const bySource = await lanes(`?sourceChainSelector=${homeChain.chainSelector}`);
+    expect(bySource.data.map(({ sourceNetworkInfo }) => sourceNetworkInfo)).toEqual([homeChain]);
+    const byDest = await lanes(`?destChainSelector=${fuji.chainSelector}`);
+    expect(byDest.total).toBe(2);
+    expect((await lanes(ends(sepolia, solanaDevnet))).total).toBe(1);
+    expect(await lanes('?sourceChainSelector=1')).toEqual({ data: [], total: 0 });
+  });
+
+  test('names no more than 100 missing ranges of an on-ramp, and says how many there are', async () => {
+    const holed = await startServerForTest(
+      Array.from({ length: 151 }, (_, i) => makeMessage({ number: 2 * i + 1 })),
+    );
+    const { data } = (await holed.ask('/v2/lanes')).json<LanesBody>();
+    const completeness = data[0]?.onramps[0]?.completeness;
+    expect(completeness).toMatchObject({ present: '151', missing: '150', missingRangeCount: 150 });
+    expect(completeness?.missingRanges).toHaveLength(100);
+    expect(completeness?.missingRanges[99]).toEqual({ from: '200', to: '200' });
+  });
+
+  test.each([
+    ['windowDays=0', 'windowDays', 'takes a whole number from 1 to 365'],
+    ['windowDays=366', 'windowDays', 'takes a whole number from 1 to 365'],
+    ['windowDays=1e1', 'windowDays', 'takes a whole number from 1 to 365'],
+    ['sourceChainSelector=sepolia', 'sourceChainSelector', 'takes a chain selector'],
+    ['destChainSelector=', 'destChainSelector', 'is empty'],
+    ['sourceSelector=1', 'sourceSelector', 'did you mean sourceChainSelector?'],
+    ['windowDays=1&windowDays=2', 'windowDays', 'is given more than once'],
+  ])('refuses %s in words', async (query, parameter, problem) => {
+    const { details } = expectError(await server.ask(`/v2/lanes?${query}`), 400, 'INVALID_PARAMETERS');
+    expect(details).toEqual([{ parameter, problem: expect.stringContaining(problem) }]);
+  });
+});
+
+describe('GET /v2/lanes/latency', () => {
+  const latency = (query: string) => server.ask(`/v2/lanes/latency${query}`);
+  const lane = ends(sepolia, fuji);
+
+  test('is the median of the deliveries with the chain’s own finality', async () => {
+    const answer = await latency(lane);
+    expect(answer.status).toBe(200);
+    // 1 to 100 minutes, and five deliveries of a second.
+    const times = [
+      ...Array.from({ length: 100 }, (_, i) => (i + 1) * 60_000),
+      1_000,
+      1_000,
+      1_000,
+      1_000,
+      1_000,
+    ];
+    const median = times.sort((a, b) => a - b)[52];
+    expect(answer.json<object>()).toEqual({
+      lane: { sourceNetworkInfo: sepolia, destNetworkInfo: fuji, routerAddress: messages[0]?.routerAddress },
+      totalMs: median,
+    });
+    expect((await latency(`${lane}&numOfBlocks=0`)).text).toBe(answer.text);
+  });
+
+  test('of a custom finality, and of a token in any spelling', async () => {
+    const expected = { totalMs: 11_350 };
+    expect((await latency(`${lane}&numOfBlocks=5`)).json()).toMatchObject(expected);
+    const token = link.sourceTokenAddress.toLowerCase();
+    expect((await latency(`${lane}&numOfBlocks=5&sourceTokenAddress=${token}`)).json()).toMatchObject(
+      expected,
+    );
+  });
+
+  test('says how many deliveries there are and how many it takes, where they are too few', async () => {
+    const none = expectError(await latency(`${lane}&numOfBlocks=6`), 400, 'INSUFFICIENT_DATA');
+    expect(none.message).toContain('none was delivered with a finality of 6 blocks; an estimate needs 5');
+    const one = expectError(await latency(`${lane}&numOfBlocks=7`), 400, 'INSUFFICIENT_DATA');
+    expect(one.message).toContain('only 1 was delivered');
+    const token = expectError(
+      await latency(`${lane}&sourceTokenAddress=${link.sourceTokenAddress}`),
+      400,
+      'INSUFFICIENT_DATA',
+    );
+    expect(token.message).toContain('this token');
+    expectError(await latency(ends(sepolia, solanaDevnet)), 400, 'INSUFFICIENT_DATA');
+  });
+
+  test('does not know a lane without a message', async () => {
+    const { message } = expectError(await latency(ends(fuji, sepolia)), 404, 'LANE_NOT_FOUND');
+    expect(message).toContain('/v2/lanes');
+  });
+
+  test('asks for both ends, and refuses what is none', async () => {
+    const { details } = expectError(await latency(''), 400, 'INVALID_PARAMETERS');
+    expect(details).toEqual([
+      { parameter: 'sourceChainSelector', problem: 'is required' },
+      { parameter: 'destChainSelector', problem: 'is required' },
+    ]);
+    for (const wrong of [
+      'numOfBlocks=-1',
+      'numOfBlocks=1.5',
+      'numOfBlocks=99999999999',
+      'sourceTokenAddress=nonsense!',
+    ]) {
+      expectError(await latency(`${lane}&${wrong}`), 400, 'INVALID_PARAMETERS');
+    }
+  });
+
+  describe('as the client reads it', () => {
+    const silent = { debug() {}, info() {}, warn() {}, error() {} };
+    const ask = (source: NetworkInfo, dest: NetworkInfo, blocks?: number) =>
+      new CCIPAPIClient(server.url, { logger: silent }).getLaneLatency(
+        BigInt(source.chainSelector),
+        BigInt(dest.chainSelector),
+        blocks,
+      );
+    const failure = async (promise: Promise<unknown>): Promise<SdkError> => {
+      const error: unknown = await promise.then(
+        () => undefined,
+        (reason) => reason,
+      );
+      if (!CCIPError.isCCIPError(error)) throw new Error(`Not an error of the client: ${error}`);
+      return error;
+    };
+
+    test('found', async () => {
+      expect(await ask(sepolia, fuji)).toEqual({ totalMs: 48 * 60_000 });
+      expect(await ask(sepolia, fuji, 5)).toEqual({ totalMs: 11_350 });
+    });
+
+    test('not found', async () => {
+      const error = await failure(ask(fuji, sepolia));
+      expect(error.code).toBe('LANE_NOT_FOUND');
+      expect(error.context).toMatchObject({ apiErrorCode: 'LANE_NOT_FOUND' });
+    });
+
+    test('insufficient', async () => {
+      const error = await failure(ask(sepolia, fuji, 7));
+      expect(error.context).toMatchObject({ status: 400, apiErrorCode: 'INSUFFICIENT_DATA' });
+    });
+  });
+});
+
+interface NetworksBody {
+  readonly simulated: boolean;
+  readonly data: readonly (NetworkInfo & {
+    readonly sent: number;
+    readonly received: number;
+    readonly indexing: Readonly<Record<string, unknown>> | null;
+  })[];
+}
+
+describe('GET /v2/networks', () => {
+  const ask = async (query = '', from = server) =>
+    (await from.ask(`/v2/networks${query}`)).json<NetworksBody>();
+
+  test('knows every network of the table, and one that only messages name', async () => {
+    const { simulated, data } = await ask();
+    expect(simulated).toBe(false);
+    expect(data).toHaveLength(networks.length + 1);
+    expect(data.map(({ name }) => name)).toEqual(data.map(({ name }) => name).sort());
+    expect(data.find(({ name }) => name === 'home-chain')).toEqual({
+      ...homeChain,
+      sent: 1,
+      received: 0,
+      indexing: null,
+    });
+  });
+
+  test('with active=true only those that have messages', async () => {
+    const { data } = await ask('?active=true');
+    expect(data.map(({ name, sent, received }) => [name, sent, received])).toEqual([
+      [fuji.name, 0, 116],
+      [sepolia.name, 118, 0],
+      ['home-chain', 1, 0],
+      [solanaDevnet.name, 0, 3],
+    ]);
+    expect((await ask('?active=false')).data).toHaveLength(networks.length + 1);
+    expectError(await server.ask('/v2/networks?active=yes'), 400, 'INVALID_PARAMETERS');
+  });
+
+  test('tells how far each network is indexed, and how well', async () => {
+    const indexed = await startServerForTest();
+    const client = new pg.Client({ connectionString: indexed.store.url });
+    await client.connect();
+    const tell = (network: NetworkInfo, ...values: readonly unknown[]) =>
+      client.query(
+        `insert into network_progress (selector, head_block, head_at, finalized_block, indexed_block, indexed_at,
+                                       updated_at, problem)
+         values ($1, $2, now() - interval '10 s', $3, $4, now() - $5::interval, now() - $6::interval, $7)`,
+        [BigInt.asIntN(64, BigInt(network.chainSelector)).toString(), ...values],
+      );
+    const [ethereum, base, polygon] = ['ethereum-mainnet', 'ethereum-mainnet-base-1', 'polygon-mainnet'].map(
+      (name) => {
+        const network = networks.find((known) => known.name === name);
+        return { chainSelector: network?.selector ?? '' } as NetworkInfo;
+      },
+    ) as [NetworkInfo, NetworkInfo, NetworkInfo];
+    await tell(sepolia, 1000, 930, 990, '130 s', '2 s', null);
+    await tell(fuji, 5000, 5000, 4000, '2 h', '2 s', null);
+    await tell(ethereum, 70, 60, 70, '10 s', '20 min', null);
+    await tell(base, 70, 60, 65, '10 s', '20 min', 'Every endpoint refuses the connection.');
+    await tell(polygon, 70, null, null, null, '0 s', null);
+    await client.end();
+
+    const { data } = await ask('', indexed);
+    const indexing = Object.fromEntries(
+      data.flatMap(({ name, indexing }) => (indexing ? [[name, indexing] as const] : [])),
+    );
+    expect(indexing[sepolia.name]).toEqual({
+      headBlock: 1000,
+      finalizedBlock: 930,
+      indexedBlock: 990,
+      lagBlocks: 10,
+      lagSeconds: 120,
+      health: 'ok',
+      updatedAt: expect.stringMatching(/^\d{4}-.*Z$/),
+      problem: null,
+    });
+    expect(Object.entries(indexing).map(([name, { health }]) => [name, health])).toEqual([
+      [fuji.name, 'lagging'],
+      ['ethereum-mainnet', 'stale'],
+      ['ethereum-mainnet-base-1', 'failing'],
+      [sepolia.name, 'ok'],
+      ['polygon-mainnet', 'ok'],
+    ]);
+    expect(indexing['ethereum-mainnet-base-1']).toMatchObject({
+      problem: expect.stringContaining('refuses'),
+    });
+    expect(indexing['polygon-mainnet']).toMatchObject({
+      indexedBlock: null,
+      lagBlocks: null,
+      lagSeconds: null,
+    });
+
+    const missing = expectError(
+      await indexed.ask(`/v2/messages/${hashOf('nobody')}`),
+      404,
+      'MESSAGE_NOT_FOUND',
+    );
+    expect(missing.message).toContain('Ethereum Sepolia to block 990 (10 behind its head)');
+    expect(missing.message).toContain('lagging');
+    expect(missing.message).toContain('(nothing yet)');
+  });
+
+  test('a message that is not here says that records come from imports, where nothing is indexed', async () => {
+    const { message } = expectError(
+      await server.ask(`/v2/messages/${hashOf('nobody')}`),
+      404,
+      'MESSAGE_NOT_FOUND',
+    );
+    expect(message).toContain('records come from imports only');
+  });
+});
+
+interface StatsBody {
+  readonly simulated: boolean;
+  readonly totals: { readonly messages: number; readonly byStatus: Record<string, number> };
+  readonly days: readonly { day: string; messages: number; byStatus: Record<string, number> }[];
+  readonly topLanes: readonly { messages: number; sourceNetworkInfo: NetworkInfo }[];
+  readonly position: string;
+}
+
+describe('GET /v2/stats', () => {
+  const ask = async (query = '', from = server) => (await from.ask(`/v2/stats${query}`)).json<StatsBody>();
+
+  test('adds up: totals, days and lanes tell of the same messages', async () => {
+    const { simulated, totals, days, topLanes, position } = await ask('?windowDays=365');
+    expect(simulated).toBe(false);
+    expect(totals).toMatchObject({ messages: messages.length, inFlight: 6, readyForManualExecution: 1 });
+    expect(Object.keys(totals.byStatus)).toEqual([...statuses]);
+    expect(topLanes.map(({ messages }) => messages)).toEqual([115, 3, 1]);
+    expect(topLanes[0]).toMatchObject({ sourceNetworkInfo: sepolia, destNetworkInfo: fuji });
+    expect(position).toBe(String(messages.length));
+    // All but the one from 400 days ago.
+    expect(days.reduce((sum, day) => sum + day.messages, 0)).toBe(messages.length - 1);
+    for (const day of days) {
+      expect(Object.values(day.byStatus).reduce((sum, count) => sum + count, 0)).toBe(day.messages);
+    }
+  });
+
+  test('has every day of its window, those without messages too, today the last', async () => {
+    const { days } = await ask();
+    expect(days).toHaveLength(30);
+    expect(days.at(-1)?.day).toBe(new Date().toISOString().slice(0, 10));
+    expect(days.map(({ day }) => day)).toEqual([...new Set(days.map(({ day }) => day))].sort());
+    expect((await ask('?windowDays=1')).days).toHaveLength(1);
+    expectError(await server.ask('/v2/stats?windowDays=400'), 400, 'INVALID_PARAMETERS');
+  });
+
+  test('is all zeros over an empty store, and names at most ten lanes over a busy one', async () => {
+    const empty = await startServerForTest();
+    const body = await ask('', empty);
+    expect(body).toMatchObject({ totals: { messages: 0 }, topLanes: [], position: '0' });
+    const many = await startServerForTest(
+      networks
+        .filter(({ family }) => family === 'EVM')
+        .slice(0, 15)
+        .map(({ selector, family, ...network }, i) =>
+          makeMessage({
+            number: i,
+            sourceNetworkInfo: { ...network, chainSelector: selector, chainFamily: family },
+          }),
+        ),
+    );
+    expect((await ask('', many)).topLanes).toHaveLength(10);
+  });
+});
+
+test('networks and totals of a demo say that they are simulated', async () => {
+  const demo = await startSimulatedServer([makeMessage()]);
+  try {
+    for (const path of ['/v2/networks', '/v2/stats']) {
+      expect((await demo.ask(path)).json()).toMatchObject({ simulated: true });
+    }
+  } finally {
+    await demo.close();
+  }
+});
+
+test('every answer is what the OpenAPI document says', async () => {
+  const document = openApiDocument(createRoutes('1.0.0'), '1.0.0');
+  const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false });
+  ajv.addSchema(document, 'document');
+  for (const [path, query] of [
+    ['/v2/lanes', ''],
+    ['/v2/lanes/latency', ends(sepolia, fuji)],
+    ['/v2/networks', ''],
+    ['/v2/stats', ''],
+  ] as const) {
+    const answer: Answer = await server.ask(`${path}${query}`);
+    const pointer = path.replaceAll('/', '~1');
+    const validate = ajv.compile({
+      $ref: `document#/paths/${pointer}/get/responses/200/content/application~1json/schema`,
+    });
+    expect(validate(answer.json<unknown>()), JSON.stringify(validate.errors?.slice(0, 5))).toBe(true);
+  }
+});

@@ -1,0 +1,192 @@
+/** A hole in a long lane is found, named exactly, and found without reading the lane. */
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { LanePage } from '../../src/store/lanes.ts';
+import { readDays, readLanes, readTotals } from '../../src/store/lanes.ts';
+import { readNetworkTraffic } from '../../src/store/networks.ts';
+import type { Read } from '../../src/store/read.ts';
+import { lanescan } from '../cli/program.ts';
+import { openTestStore } from '../database.ts';
+import { fuji, makeMessage, makeSent, makeSnapshot, seenOn, sepolia } from '../fixtures.ts';
+import { type RunningServer, serveStore } from '../http/running-server.ts';
+import { keptStatistics, recount } from './recount.ts';
+
+const LANE = 100_000;
+/** So many go through `apply`, one snapshot or fact each; the long lane is made by SQL unless the scale is full. */
+const APPLIED = process.env.LANESCAN_TEST_SCALE === 'full' ? LANE : 2_000;
+const BATCH = 1_000;
+
+let server: RunningServer;
+let client: pg.Client;
+const cli = (...args: readonly string[]) => lanescan(args, { env: { DATABASE_URL: server.store.url } });
+
+beforeAll(async () => {
+  server = await serveStore(await openTestStore());
+  client = new pg.Client({ connectionString: server.store.url, options: '-c timezone=UTC' });
+  await client.connect();
+});
+afterAll(async () => {
+  await client.end();
+  await server.close();
+});
+
+async function completeness(): Promise<
+  LanePage['lanes'][number]['onramps'][number]['completeness'] | undefined
+> {
+  const { data } = (await server.ask('/v2/lanes')).json<{ data: LanePage['lanes'] }>();
+  return data[0]?.onramps[0]?.completeness;
+}
+
+describe(`a lane of ${APPLIED.toLocaleString('en')} messages, written as every message is`, () => {
+  const message = (number: number) => makeMessage({ number, status: number % 7 === 0 ? 'SENT' : 'SUCCESS' });
+
+  test('is complete: the API says so, and the audit ends with status 0', async () => {
+    const numbers = Array.from({ length: APPLIED }, (_, i) => i + 1);
+    // Back to front, as a backfill does; every seventh as a chain's fact, which a reorg can take back.
+    for (let at = numbers.length; at > 0; at -= BATCH) {
+      await server.store.apply(
+        numbers
+          .slice(at - BATCH, at)
+          .map((number) => (number % 7 === 0 ? makeSent(message(number)) : makeSnapshot(message(number)))),
+      );
+    }
+    expect(await completeness()).toEqual({
+      first: '1',
+      last: String(APPLIED),
+      present: String(APPLIED),
+      missing: '0',
+      missingRangeCount: 0,
+      missingRanges: [],
+      isComplete: true,
+    });
+    const { code, stdout, stderr } = await cli('audit');
+    expect(code).toBe(0);
+    expect(stdout).toContain(`1…${APPLIED.toLocaleString('en')}: none missing`);
+    expect(stderr).toContain('Complete: nothing is missing');
+  }, 600_000);
+
+  test('has exactly the holes that were made by hand: API and audit name them, the audit ends with status 1', async () => {
+    const reorganized = [700, 707, 1_400].map((number) => ({
+      network: sepolia.chainSelector,
+      blockHash: seenOn(sepolia, message(number).sendBlockNumber).blockHash,
+    }));
+    await server.store.apply([], reorganized);
+    const { missing, missingRanges, isComplete } = (await completeness()) ?? {};
+    expect({ missing, missingRanges, isComplete }).toEqual({
+      missing: '3',
+      missingRanges: [700, 707, 1_400].map(String).map((number) => ({ from: number, to: number })),
+      isComplete: false,
+    });
+    const { code, stdout, stderr } = await cli('audit', '--source', sepolia.name, '--dest', fuji.name);
+    expect(code).toBe(1);
+    expect(stdout).toContain(`1…${APPLIED.toLocaleString('en')}: 3 missing: 700, 707, 1,400\n`);
+    expect(stderr).toContain('NOT complete: 3 missing on 1 of 1 on-ramp');
+    expect(await keptStatistics(client)).toEqual(await recount(client));
+  }, 600_000);
+});
+
+describe(`a lane of ${LANE.toLocaleString('en')} messages`, () => {
+  /** The message and, beside it, the statistics that its write would have kept. */
+  const fill = `
+    truncate message, message_token, fact, history, lane_total, day_total, lane_delivery, lane_onramp, lane_run;
+    insert into message (message_id, sent_at, position, source_selector, dest_selector, sequence_number, delivery_ms,
+                         finality, summary_length, status, ready, is_snapshot, sender, receiver, origin, onramp,
+                         send_transaction, digest, record)
+    select sha256(n::text::bytea), now() - (${LANE} - n) * interval '10 s', n, $1, $2, n,
+           case when n % 50 > 0 then 60000 + n % 1000 end, 0, 20, case when n % 50 > 0 then 7 else n % 6 end, false,
+           true, '\\x01', '\\x02', '\\x01', $3, sha256(n::text::bytea), substring(sha256(n::text::bytea) for 16), $4
+    from generate_series(1, ${LANE}) n where n not between 54321 and 54345 and n <> 77777;
+  `;
+
+  beforeAll(async () => {
+    const template = makeMessage({ number: 1 });
+    const stored = (selector: string) => BigInt.asIntN(64, BigInt(selector)).toString();
+    const [truncation = '', insertion = ''] = fill.split(';\n');
+    const onramp = Buffer.from(template.onramp.slice(2), 'hex');
+    await client.query(truncation);
+    const { rows: indexes } = await client.query(
+      `select indexname, indexdef from pg_indexes where tablename = 'message' and indexname not like '%_pkey'`,
+    );
+    await client.query(indexes.map(({ indexname }) => `drop index ${indexname}`).join(';'));
+    await client.query(insertion, [
+      stored(sepolia.chainSelector),
+      stored(fuji.chainSelector),
+      onramp,
+      JSON.stringify(template),
+    ]);
+    await client.query(indexes.map(({ indexdef }) => indexdef).join(';'));
+    await client.query(`
+      insert into lane_total select source_selector, dest_selector, status, ready, count(*) from message group by 1, 2, 3, 4;
+      insert into day_total select sent_at::date, source_selector, dest_selector, status, count(*) from message group by 1, 2, 3, 4;
+      insert into lane_delivery select source_selector, dest_selector, sent_at::date, 225 + sequence_number::int % 20, count(*)
+        from message where status = 7 group by 1, 2, 3, 4;
+      insert into lane_run select source_selector, dest_selector, onramp, min(sequence_number), max(sequence_number)
+        from (select *, sequence_number - row_number() over (order by sequence_number) as run from message) m
+        group by source_selector, dest_selector, onramp, run`);
+    const { onramp: text, routerAddress, version, sourceNetworkInfo, destNetworkInfo } = template;
+    await client.query(
+      `insert into lane_onramp select source_selector, dest_selector, onramp, max(message_id), max(sent_at), $1, count(*),
+         (select count(*) from lane_run) from message group by 1, 2, 3`,
+      [JSON.stringify({ onramp: text, routerAddress, version, sourceNetworkInfo, destNetworkInfo })],
+    );
+    await client.query('vacuum analyze');
+  });
+
+  test('has its holes named exactly by API and audit', async () => {
+    expect(await completeness()).toEqual({
+      first: '1',
+      last: '100000',
+      present: '99974',
+      missing: '26',
+      missingRangeCount: 2,
+      missingRanges: [
+        { from: '54321', to: '54345' },
+        { from: '77777', to: '77777' },
+      ],
+      isComplete: false,
+    });
+    const { code, stdout } = await cli('audit');
+    expect(code).toBe(1);
+    expect(stdout).toContain('1…100,000: 26 missing: 54,321…54,345, 77,777\n');
+    const [line = ''] = (await cli('audit', '--json')).stdout.split('\n');
+    expect(JSON.parse(line)).toMatchObject({ completeness: { missing: '26', isComplete: false } });
+  });
+
+  test('is told of in the time that a short one takes: messages are read through the in-flight index only', async () => {
+    const scans: string[] = [];
+    const explained: Read = async (text, values) => {
+      const { rows } = await client.query(`explain (format json, analyze) ${text}`, [...values]);
+      scans.push(...messageScans(rows[0]['QUERY PLAN'][0].Plan));
+      return (await client.query(text, [...values])).rows;
+    };
+    const now = new Date();
+    const { lanes } = await readLanes(explained, {
+      now,
+      deliveredSince: '2020-01-01',
+      namedRanges: 100,
+      limit: 1000,
+    });
+    expect(lanes[0]).toMatchObject({ inFlight: 2_000, overdue: expect.any(Number) });
+    expect(lanes[0]?.overdue).toBeGreaterThan(1_900);
+    expect(scans).toEqual(['message_in_flight']);
+
+    scans.length = 0;
+    await readTotals(explained, 10);
+    await readDays(explained, '2020-01-01', '2030-01-01');
+    await readNetworkTraffic(explained);
+    expect(scans).toEqual([]);
+  });
+});
+
+interface Plan {
+  readonly 'Node Type': string;
+  readonly 'Index Name'?: string;
+  readonly 'Relation Name'?: string;
+  readonly Plans?: readonly Plan[];
+}
+
+/** By which index, or without one, a plan reads the table of messages. */
+function messageScans(plan: Plan): string[] {
+  const own = plan['Relation Name'] === 'message' ? [plan['Index Name'] ?? plan['Node Type']] : [];
+  return [...own, ...(plan.Plans ?? []).flatMap(messageScans)];
+}

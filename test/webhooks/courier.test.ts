@@ -1,0 +1,304 @@
+/** Deliveries: signed, filtered, in order, again after failures, and by one server at a time. */
+import { Webhook } from 'standardwebhooks';
+import { describe, expect, test } from 'vitest';
+import { makeExecuted, makeMessage, makeSent, seenOn, sepolia } from '../fixtures.ts';
+import {
+  distinctIds,
+  eventually,
+  expectInOrder,
+  newMessage,
+  openAgain,
+  openStoreForTest,
+  runCourier,
+  SECRET,
+  startReceiver,
+  statusesOnTheWay,
+  subscriptionTo,
+  untilSettled,
+} from './receiver.ts';
+
+const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
+
+describe('a delivery', () => {
+  test('is accepted by the Standard Webhooks library, and refused when anything of it was changed', async () => {
+    const [store, receiver] = [await openStoreForTest(), await startReceiver()];
+    await runCourier(store, [subscriptionTo(receiver.url)]);
+    await store.apply([newMessage(1)]);
+    await untilSettled(store);
+    const [receipt] = receiver.receipts;
+    if (!receipt) throw new Error('Nothing came');
+    const headers = receipt.headers as Record<string, string>;
+    const library = new Webhook(SECRET);
+    expect(library.verify(receipt.text, headers)).toEqual(receipt.event);
+    expect(() => library.verify(receipt.text.replace('SENT', 'SUCCESS'), headers)).toThrow(/signature/);
+    expect(() => library.verify(receipt.text, { ...headers, 'webhook-id': 'ops_2' })).toThrow(/signature/);
+    const later = String(Number(headers['webhook-timestamp']) + 1);
+    expect(() => library.verify(receipt.text, { ...headers, 'webhook-timestamp': later })).toThrow(
+      /signature/,
+    );
+    const other = new Webhook(`whsec_${Buffer.alloc(32, 7).toString('base64')}`);
+    expect(() => other.verify(receipt.text, headers)).toThrow(/signature/);
+    expect(headers).toMatchObject({ 'content-type': 'application/json', 'user-agent': 'Lanescan/test' });
+  });
+
+  test('is signed with each of several keys, so that a receiver can change from one to the other', async () => {
+    const [store, receiver] = [await openStoreForTest(), await startReceiver()];
+    const next = `whsec_${Buffer.alloc(32, 9).toString('base64')}`;
+    const subscription = subscriptionTo(receiver.url);
+    const keys = [...subscription.keys, Buffer.alloc(32, 9)];
+    await runCourier(store, [{ ...subscription, keys }]);
+    await store.apply([newMessage(1)]);
+    await untilSettled(store);
+    const [receipt] = receiver.receipts;
+    for (const secret of [SECRET, next]) {
+      new Webhook(secret).verify(receipt?.text ?? '', receipt?.headers as Record<string, string>);
+    }
+  });
+
+  test('tells what changed, from which status, with the whole record and a version that grows', async () => {
+    const [store, receiver] = [await openStoreForTest(), await startReceiver()];
+    await runCourier(store, [subscriptionTo(receiver.url)]);
+    const message = makeMessage({ number: 1 });
+    await store.apply([makeSent(message)]);
+    await untilSettled(store);
+    await store.apply([makeExecuted(message, false)]);
+    await untilSettled(store);
+    await store.apply([], [{ network: sepolia.chainSelector, blockHash: seenOn(sepolia, 1001).blockHash }]);
+    await untilSettled(store);
+    expect(receiver.receipts.map(({ id, event: { type, data } }) => [id, type, data.change])).toEqual([
+      ['ops_1', 'message.created', 'created'],
+      ['ops_2', 'message.updated', 'updated'],
+      ['ops_3', 'message.removed', 'removed'],
+    ]);
+    const [created, updated] = receiver.receipts;
+    expect(created?.event).toEqual({
+      type: 'message.created',
+      timestamp: expect.stringMatching(/^\d{4}-.*Z$/),
+      data: { position: '1', version: 1, change: 'created', status: 'SENT', previousStatus: null, message },
+    });
+    expect(updated?.event.data).toMatchObject({
+      version: 2,
+      status: 'FAILED',
+      previousStatus: 'SENT',
+      message: { messageId: message.messageId, status: 'FAILED', readyForManualExecution: true },
+    });
+  });
+});
+
+test('a subscription gets what its filters match, by the status of each change, from its beginning on', async () => {
+  const [store, receiver] = [await openStoreForTest(), await startReceiver()];
+  await store.apply([newMessage(1, { status: 'FAILED' })]);
+  const failures = subscriptionTo(receiver.url, { name: 'failures', filters: { status: 'FAILED,SUCCESS' } });
+  const lane = subscriptionTo(receiver.url, {
+    name: 'one-sender',
+    filters: { sender: makeMessage().sender, sourceChainSelector: sepolia.chainSelector },
+  });
+  const stuck = subscriptionTo(receiver.url, { name: 'stuck', filters: { readyForManualExecOnly: true } });
+  await runCourier(store, [failures, lane, stuck]);
+  for (const status of ['SENT', 'FAILED', 'SUCCESS'] as const) await store.apply([newMessage(2, { status })]);
+  await store.apply([newMessage(3, { sender: makeMessage().receiver })]);
+  await untilSettled(store);
+  const got = (name: string) =>
+    receiver.receipts
+      .filter(({ id }) => id.startsWith(`${name}_`))
+      .map(({ event: { data } }) => `${data.position} ${data.status}`)
+      .sort();
+  expect({ failures: got('failures'), lane: got('one-sender'), stuck: got('stuck') }).toEqual({
+    failures: ['3 FAILED', '4 SUCCESS'],
+    lane: ['2 SENT', '3 FAILED', '4 SUCCESS'],
+    stuck: ['3 FAILED'],
+  });
+});
+
+test('a courier that starts again goes on where the one before stopped: nothing lost, nothing twice', async () => {
+  const [store, receiver] = [await openStoreForTest(), await startReceiver()];
+  const subscription = subscriptionTo(receiver.url);
+  const first = await runCourier(store, [subscription]);
+  await store.apply([1, 2, 3].map((number) => newMessage(number)));
+  await untilSettled(store);
+  await first.stop();
+  expect((await store.webhooks.backlog())[0]).toMatchObject({ isServed: false, delivered: 3, position: '3' });
+  await store.apply([4, 5].map((number) => newMessage(number)));
+  await runCourier(store, [subscription]);
+  await untilSettled(store);
+  expect(receiver.receipts.map(({ id }) => id).sort()).toEqual(['ops_1', 'ops_2', 'ops_3', 'ops_4', 'ops_5']);
+});
+
+describe('a receiver that fails', () => {
+  test('down for ten minutes, it gets everything afterwards, each message in its order', async () => {
+    const store = await openStoreForTest();
+    const receiver = await startReceiver();
+    const { port } = receiver;
+    await receiver.close();
+    let clock = Date.now();
+    const courier = await runCourier(store, [subscriptionTo(receiver.url)], {
+      now: () => clock,
+      random: Math.random,
+      // As in earnest, but for how often the clock is looked at.
+      timings: { firstPauseMs: 5_000, longestPauseMs: 3_600_000, retryForMs: 86_400_000 },
+    });
+    const messages = isFull ? 500 : 30;
+    const numbers = Array.from({ length: messages }, (_, index) => index + 1);
+    const step = async (ms: number) => {
+      clock += ms;
+      await new Promise((resolve) => setTimeout(resolve, 30));
+    };
+    for (const status of statusesOnTheWay) {
+      await store.apply(numbers.map((number) => newMessage(number, { status })));
+      for (let seconds = 0; seconds < 150; seconds += 10) await step(10_000);
+    }
+    const [down] = await store.webhooks.backlog();
+    expect(down).toMatchObject({ pending: messages * 4, parked: 0, delivered: 0 });
+    expect(down?.lastError).toMatch(/ECONNREFUSED/);
+    const back = await startReceiver(port);
+    for (let waited = 0; back.accepted.length === 0; waited++) {
+      expect(waited).toBeLessThan(200);
+      await step(10_000);
+    }
+    // The first that is accepted brings the others at once: no clock has to move for them.
+    await untilSettled(store);
+    expect(back.accepted).toHaveLength(messages * 4);
+    expect(distinctIds(back.accepted).size).toBe(messages * 4);
+    expectInOrder(back.accepted);
+    expect(courier.log.filter((line) => /is away|answers again/.test(line))).toHaveLength(2);
+  });
+
+  test('is tried again with pauses that double, up to a longest one, under the same id and a fresh time', async () => {
+    const [store, receiver] = [await openStoreForTest(), await startReceiver()];
+    let clock = Date.now();
+    const attemptsAt: number[] = [];
+    receiver.reply = () => {
+      attemptsAt.push(clock);
+      return { status: attemptsAt.length < 7 ? 500 : 204, body: 'out of order' };
+    };
+    const startedAt = clock;
+    await runCourier(store, [subscriptionTo(receiver.url)], {
+      now: () => clock,
+      timings: { firstPauseMs: 5_000, longestPauseMs: 60_000, retryForMs: 86_400_000, tickMs: 5 },
+    });
+    await store.apply([newMessage(1)]);
+    await eventually(() => attemptsAt.length, { interval: 5 }).toBe(1);
+    const row = async () => (await store.webhooks.backlog())[0];
+    await eventually(async () => (await row())?.lastError).toBe('HTTP 500: out of order');
+    for (let waited = 0; (await row())?.pending !== 0; waited++) {
+      expect(waited).toBeLessThan(300);
+      clock += 1_000;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    const seconds = attemptsAt.map((at) => Math.round((at - startedAt) / 1000));
+    const pauses = seconds.slice(1).map((at, i) => at - (seconds[i] ?? 0));
+    for (const [i, expected] of [5, 10, 20, 40, 60, 60].entries()) {
+      // The clock moves by the second and is looked at a moment later.
+      expect(pauses[i]).toBeGreaterThanOrEqual(expected);
+      expect(pauses[i]).toBeLessThanOrEqual(expected + 15);
+    }
+    expect(distinctIds(receiver.receipts)).toEqual(new Set(['ops_1']));
+    const times = receiver.receipts.map(({ headers }) => Number(headers['webhook-timestamp']));
+    expect(new Set(times).size).toBe(7);
+  });
+
+  test('that asks for time with Retry-After has it, for all deliveries', async () => {
+    const [store, receiver] = [await openStoreForTest(), await startReceiver()];
+    let clock = Date.now();
+    receiver.reply = () =>
+      receiver.receipts.length === 0 ? { status: 429, headers: { 'retry-after': '120' } } : { status: 200 };
+    await runCourier(store, [subscriptionTo(receiver.url)], {
+      now: () => clock,
+      timings: { longestPauseMs: 3_600_000, retryForMs: 86_400_000 },
+    });
+    await store.apply([newMessage(1)]);
+    await eventually(async () => (await store.webhooks.backlog())[0]?.lastError).toBe('HTTP 429');
+    await store.apply([newMessage(2)]);
+    clock += 119_000;
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    expect(receiver.receipts).toHaveLength(1);
+    clock += 2_000;
+    await untilSettled(store);
+    expect(receiver.accepted).toHaveLength(2);
+  });
+
+  test('does not hold up other messages, only later news of the same one', async () => {
+    const [store, receiver] = [await openStoreForTest(), await startReceiver()];
+    let isMended = false;
+    receiver.reply = ({ event: { data } }) => ({
+      status: data.version === 1 && !isMended ? 500 : 200,
+    });
+    await runCourier(store, [subscriptionTo(receiver.url)], { timings: { retryForMs: 60_000 } });
+    await store.apply([newMessage(1), newMessage(2)]);
+    for (const status of ['COMMITTED', 'SUCCESS'] as const) {
+      await store.apply([newMessage(1, { status }), newMessage(2, { status })]);
+    }
+    await eventually(() => receiver.accepted.length).toBe(3);
+    await eventually(() => receiver.receipts.length).toBeGreaterThan(5);
+    expect(distinctIds(receiver.accepted)).toEqual(new Set(['ops_2', 'ops_4', 'ops_6']));
+    isMended = true;
+    await untilSettled(store);
+    expect(receiver.accepted).toHaveLength(6);
+    expectInOrder(receiver.accepted);
+  });
+
+  test('for too long has its deliveries parked, and gets them when they are replayed', async () => {
+    const [store, receiver] = [await openStoreForTest(), await startReceiver()];
+    receiver.reply = () => ({ status: 404, body: 'not here' });
+    const courier = await runCourier(store, [subscriptionTo(receiver.url)], { timings: { retryForMs: 300 } });
+    await store.apply([newMessage(1), newMessage(2)]);
+    await eventually(async () => (await store.webhooks.backlog())[0]?.parked).toBe(2);
+    const tries = receiver.receipts.length;
+    expect(tries).toBeGreaterThanOrEqual(4);
+    expect(
+      courier.log.filter((line) => /is parked after \d+ attempts: HTTP 404: not here/.test(line)),
+    ).toHaveLength(2);
+    receiver.reply = () => ({ status: 200 });
+    await store.apply([newMessage(3)]);
+    await untilSettled(store);
+    expect(receiver.accepted.map(({ id }) => id)).toEqual(['ops_3']);
+    expect(await store.webhooks.replayParked('ops', new Date())).toBe(2);
+    await untilSettled(store);
+    expect(distinctIds(receiver.accepted)).toEqual(new Set(['ops_1', 'ops_2', 'ops_3']));
+    expect((await store.webhooks.backlog())[0]).toMatchObject({ parked: 0, delivered: 3 });
+  });
+
+  test('that says 410 Gone is not asked again', async () => {
+    const [store, receiver] = [await openStoreForTest(), await startReceiver()];
+    receiver.reply = () => ({ status: 410 });
+    await runCourier(store, [subscriptionTo(receiver.url)]);
+    await store.apply([newMessage(1)]);
+    await eventually(async () => (await store.webhooks.backlog())[0]?.parked).toBe(1);
+    expect(receiver.receipts).toHaveLength(1);
+  });
+});
+
+test('a subscription that is set back gets what matches behind that position again, under the same ids', async () => {
+  const [store, receiver] = [await openStoreForTest(), await startReceiver()];
+  await store.apply([1, 2, 3, 4].map((number) => newMessage(number)));
+  await runCourier(store, [subscriptionTo(receiver.url)]);
+  await store.apply([newMessage(5)]);
+  await untilSettled(store);
+  expect(receiver.receipts.map(({ id }) => id)).toEqual(['ops_5']);
+  await store.webhooks.rewind('ops', '2');
+  await eventually(() => receiver.receipts.length).toBe(4);
+  await untilSettled(store);
+  expect(receiver.receipts.map(({ id }) => id).sort()).toEqual(['ops_3', 'ops_4', 'ops_5', 'ops_5']);
+});
+
+test('two servers on one database deliver everything once between them, and the second takes over from the first', async () => {
+  const store = await openStoreForTest();
+  const receiver = await startReceiver();
+  const subscriptions = [1, 2, 3].map((number) => subscriptionTo(receiver.url, { name: `sub-${number}` }));
+  const first = await runCourier(store, subscriptions, { userAgent: 'first' });
+  await runCourier(await openAgain(store.url), subscriptions, { userAgent: 'second' });
+  const messages = isFull ? 2_000 : 100;
+  for (let number = 1; number <= messages; number += 10) {
+    await store.apply(Array.from({ length: 10 }, (_, i) => newMessage(number + i)));
+  }
+  await untilSettled(store);
+  expect(receiver.receipts).toHaveLength(3 * messages);
+  expect(distinctIds(receiver.receipts).size).toBe(3 * messages);
+  await first.stop();
+  await store.apply([newMessage(messages + 1)]);
+  await untilSettled(store);
+  expect(receiver.receipts).toHaveLength(3 * messages + 3);
+  expect(receiver.receipts.slice(-3).map(({ headers }) => headers['user-agent'])).toEqual(
+    Array(3).fill('second'),
+  );
+});

@@ -1,0 +1,156 @@
+/** Where deliveries may go, and how much of an answer is listened to. */
+import { createServer, type RequestListener } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { isPublicAddress, publicLookup } from '../../src/webhooks/public-address.ts';
+import { createSender } from '../../src/webhooks/sender.ts';
+import {
+  eventually,
+  newMessage,
+  openStoreForTest,
+  runCourier,
+  startReceiver,
+  subscriptionTo,
+} from './receiver.ts';
+
+const timings = { connectMs: 300, totalMs: 500 };
+
+describe('addresses', () => {
+  test.each([
+    ...['127.0.0.1', '127.255.255.254', '0.0.0.0', '10.1.2.3', '172.16.0.1', '172.31.255.255', '192.168.1.1'],
+    ...['169.254.169.254', '100.64.0.1', '100.127.255.255', '192.0.0.8', '198.18.0.1', '224.0.0.1'],
+    ...['255.255.255.255', '240.0.0.1', '192.0.2.1', '198.51.100.7', '203.0.113.9'],
+    ...[
+      '::',
+      '::1',
+      '::ffff:127.0.0.1',
+      '::ffff:7f00:1',
+      '::ffff:8.8.8.8',
+      '::127.0.0.1',
+      'fe80::1',
+      'fe80::1%lo',
+    ],
+    ...['fc00::1', 'fd12:3456::1', 'ff02::1', 'fec0::1', '64:ff9b::7f00:1', '64:ff9b:1::1', '2002:7f00:1::'],
+    ...['2001::1', '2001:db8::1', '3fff::1', '100::1', 'localhost', ''],
+  ])('%s is not on the public internet', (address) => {
+    expect(isPublicAddress(address)).toBe(false);
+  });
+
+  test.each(['8.8.8.8', '1.1.1.1', '172.32.0.1', '100.128.0.1', '2606:4700:4700::1111', '2a00:1450::1'])(
+    '%s is',
+    (address) => {
+      expect(isPublicAddress(address)).toBe(true);
+    },
+  );
+});
+
+describe('a target that is not allowed', () => {
+  test.each([{ all: true }, { all: false }, {}])(
+    'is found out by what its name resolves to (%o)',
+    async (options) => {
+      const error = await new Promise((resolve) => publicLookup('localhost', options, resolve));
+      expect(String(error)).toMatch(/localhost \((127\.0\.0\.1|::1)\) is not a public address/);
+    },
+  );
+
+  test('is never connected to, however it is spelled', async () => {
+    const [store, receiver] = [await openStoreForTest(), await startReceiver()];
+    const hosts = ['localhost', '127.0.0.1', '2130706433', '0x7f.1', '[::ffff:127.0.0.1]', '127.1'];
+    // As if the configuration had let them pass: the check at the connection stands alone.
+    const subscriptions = hosts.map((host, index) => ({
+      ...subscriptionTo(receiver.url, { name: `sub-${index}` }),
+      url: new URL(`http://${host}:${receiver.port}/hook`),
+      allowPrivate: false,
+    }));
+    await runCourier(store, subscriptions);
+    await store.apply([newMessage(1)]);
+    const refused = /is not a public address; allowPrivate permits such targets/;
+    await eventually(async () =>
+      (await store.webhooks.backlog()).map(({ lastError }) => refused.test(lastError ?? '')),
+    ).toEqual(hosts.map(() => true));
+    expect(receiver.receipts).toHaveLength(0);
+  });
+
+  test('is not reached through a redirect either', async () => {
+    const store = await openStoreForTest();
+    const [receiver, inner] = [await startReceiver(), await startReceiver()];
+    receiver.reply = () => ({ status: 307, headers: { location: inner.url } });
+    await runCourier(store, [subscriptionTo(receiver.url)]);
+    await store.apply([newMessage(1)]);
+    await eventually(async () => (await store.webhooks.backlog())[0]?.lastError).toBe(
+      'HTTP 307 (redirects are not followed; configure the final URL)',
+    );
+    expect(inner.receipts).toHaveLength(0);
+  });
+});
+
+describe('a receiver that misbehaves', () => {
+  async function answering(listener: RequestListener) {
+    const server = createServer(listener);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => {
+      server.close();
+      server.closeAllConnections();
+    });
+    const { port } = server.address() as AddressInfo;
+    const sender = createSender(subscriptionTo(`http://127.0.0.1:${port}/`), timings, 'test', 1);
+    onTestFinished(() => sender.close());
+    return sender;
+  }
+
+  test('with an endless answer is heard for 4 kB', async () => {
+    let isOpen = true;
+    const sender = await answering((_request, response) => {
+      response.on('close', () => {
+        isOpen = false;
+      });
+      const more = () => {
+        while (isOpen && response.write('x'.repeat(1000)));
+        if (isOpen) response.once('drain', more);
+      };
+      more();
+    });
+    const { status, text } = await sender.send({}, '{}');
+    expect([status, text.length]).toEqual([200, 4096]);
+    await eventually(() => isOpen).toBe(false);
+  });
+
+  test('that says nothing is left after the time-out', async () => {
+    const sender = await answering(() => undefined);
+    await expect(sender.send({}, '{}')).rejects.toThrow('no answer within 0.5 s');
+  });
+
+  test('that accepts and then drips has accepted', async () => {
+    const sender = await answering((_request, response) => {
+      response.writeHead(202);
+      const timer = setInterval(() => response.write('.'), 50);
+      response.on('close', () => clearInterval(timer));
+    });
+    expect(await sender.send({}, '{}')).toMatchObject({ status: 202 });
+  });
+
+  test('that closes kept connections is asked again on a fresh one', async () => {
+    let requests = 0;
+    const server = createTcpServer((socket) => {
+      let answered = false;
+      socket.on('error', () => undefined);
+      socket.on('data', () => {
+        requests++;
+        if (answered) return socket.destroy();
+        answered = true;
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n');
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const sender = createSender(subscriptionTo(`http://127.0.0.1:${port}/`), timings, 'test', 1);
+    onTestFinished(() => {
+      sender.close();
+      server.close();
+    });
+    expect((await sender.send({}, '{}')).status).toBe(200);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect((await sender.send({}, '{}')).status).toBe(200);
+    expect(requests).toBe(3);
+  });
+});
