@@ -164,13 +164,15 @@ describe('openapi.json', () => {
         [url, { headers: { accept: 'image/png' } }],
         [`${url}?${'x'.repeat(40_000)}`, {}],
       ] as const) {
-        const answer = await server.ask(asked, options);
+        // A stream has no end to wait for; its headers tell as much.
+        const isStream = mediaType === 'text/event-stream' && !('method' in options);
+        const answer = await server.ask(asked, isStream ? { ...options, method: 'HEAD' } : options);
         const given = responses[answer.status];
         expect(given, `${asked.slice(0, 80)} ${answer.status}`).toBeDefined();
         const response = given.$ref ? resolve(given.$ref) : given;
         const type = answer.status === 200 ? mediaType : 'application/json';
         expect(answer.headers['content-type']).toBe(`${type}; charset=utf-8`);
-        if (type !== 'application/json') continue;
+        if (type !== 'application/json' || isStream) continue;
         const pointer = ajv.compile(inlined(response.content[type].schema));
         expect({ valid: pointer(answer.json()), errors: pointer.errors }).toEqual({
           valid: true,
