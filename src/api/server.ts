@@ -2,8 +2,6 @@
  * The HTTP server: routes in, one answer shape for everything that goes wrong, one log line a request.
  */
 import { randomUUID } from 'node:crypto';
-import { STATUS_CODES } from 'node:http';
-import { type Duplex, Readable } from 'node:stream';
 import fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -16,25 +14,17 @@ import { ApiError } from '../domain/errors.ts';
 import type { RawParameters } from '../domain/search-parameters.ts';
 import { DatabaseBusyError } from '../store/read-guard.ts';
 import type { Store } from '../store/store.ts';
-import { cacheControl, entityTag, tagInHand, validatorOf } from './caching.ts';
+import { answerMilliseconds, sendAnswer, sendError, sendNotModified } from './answers.ts';
+import { answerBrokenRequest, answerOnSocket, MAX_HEADER_BYTES } from './broken-requests.ts';
+import { tagInHand } from './caching.ts';
 import { createChangeFeed, createLive, type LiveLimits } from './change-feed.ts';
 import { clientAddress, type TrustProxy } from './client-address.ts';
-import { chooseCoding, compress, gzipStream, takesGzipStream } from './compression.ts';
 import { ALLOWED_METHODS, crossOriginHeaders, preflightHeaders, securityHeaders } from './cross-origin.ts';
-import { documentationRoutes } from './documentation.ts';
-import { errorAnswer } from './errors.ts';
-import { exportRoutes } from './export.ts';
-import { historyRoutes } from './history.ts';
-import { laneRoutes } from './lanes.ts';
-import { messageRoutes } from './messages.ts';
-import { createMetrics, type GaugeSource, metricsRoutes } from './metrics.ts';
-import { networkRoutes } from './networks.ts';
-import { type OpenApiDocument, openApiDocument } from './openapi.ts';
-import { operationRoutes } from './operations.ts';
+import { createEndings } from './endings.ts';
+import { createMetrics, type GaugeSource } from './metrics.ts';
 import { createRateLimiter, defaultRateLimit, type RateLimitOptions } from './rate-limit.ts';
-import type { AnswerValidator, Route, RouteAnswer, RouteContext, RouteRequest } from './route.ts';
-import { statsRoutes } from './stats.ts';
-import { streamRoutes } from './stream.ts';
+import type { RouteContext, RouteRequest } from './route.ts';
+import { createRoutes } from './routes.ts';
 
 export interface ServerOptions extends Partial<RateLimitOptions> {
   readonly store: Store;
@@ -49,38 +39,9 @@ export interface ServerOptions extends Partial<RateLimitOptions> {
 
 /** The longest cursor fits, with room for what goes with it: what we issue we also take back. */
 const MAX_URL_LENGTH = MAX_CURSOR_LENGTH + 4_000;
-/** Above MAX_URL_LENGTH, so that a long URL gets its answer from us and not from the parser. */
-const MAX_HEADER_BYTES = 64 * 1024;
 const REQUEST_TIMEOUT_MS = 30_000;
-/** How long a refused connection may take to read its answer. */
-const LINGER_MS = 2_000;
 /** Asked by the machinery around the service, from addresses that it may share with clients. */
 const unlimitedPaths = new Set(['/healthz', '/readyz']);
-/** For those who run the service: pages of other origins may not read it. */
-const privatePaths = new Set(['/metrics']);
-
-/** Every route of the service, those that describe the others included. */
-export function createRoutes(version: string): readonly Route[] {
-  let document: OpenApiDocument | undefined;
-  const routes: Route[] = [
-    ...messageRoutes,
-    ...historyRoutes,
-    ...streamRoutes,
-    ...exportRoutes,
-    ...laneRoutes,
-    ...networkRoutes,
-    ...statsRoutes,
-    ...operationRoutes,
-    ...metricsRoutes,
-  ];
-  routes.push(
-    ...documentationRoutes(() => {
-      document ??= openApiDocument(routes, version);
-      return document;
-    }),
-  );
-  return routes;
-}
 
 /**
  * A server that is ready to listen.
@@ -217,7 +178,7 @@ export function createServer({
       route: routeLabel(request),
       method: request.method,
       status: reply.statusCode,
-      seconds: (streamStarts.get(request) ?? reply.elapsedTime) / 1000,
+      seconds: answerMilliseconds(request, reply) / 1000,
     });
     request.log.info(
       {
@@ -276,9 +237,6 @@ export function createServer({
   return app;
 }
 
-/** When streams began, in milliseconds after their request: how long they last is up to their reader. */
-const streamStarts = new WeakMap<FastifyRequest, number>();
-
 /** The pattern of the route that a request has reached; a few fixed words where it has reached none. */
 function patternOf(request: FastifyRequest): string {
   return (request.routeOptions.config as { pattern?: string }).pattern ?? 'none';
@@ -289,97 +247,6 @@ function routeLabel(request: FastifyRequest): string {
   const query = Array.isArray(request.query) ? (request.query as unknown as RawParameters) : [];
   const isWaiting = query.some(([name]) => name === 'waitFor');
   return isWaiting ? `${patternOf(request)} waiting` : patternOf(request);
-}
-
-async function sendAnswer(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  route: Route,
-  { body, headers, status = 200, freshness, validator }: RouteAnswer,
-): Promise<FastifyReply> {
-  reply.code(status).headers({ 'Content-Type': `${route.mediaType}; charset=utf-8`, ...headers });
-  if (privatePaths.has(route.path)) {
-    for (const name of Object.keys(crossOriginHeaders)) reply.removeHeader(name);
-    reply.header('Cross-Origin-Resource-Policy', 'same-origin');
-  }
-  if (body instanceof Readable) return sendStream(request, reply, body);
-
-  const bytes = Buffer.from(body);
-  const current = { validator: validator ?? validatorOf(bytes), freshness: freshness ?? 'moving' } as const;
-  if (status === 200) {
-    const tag = tagInHand(request.headers['if-none-match'], current.validator);
-    if (tag !== undefined) return sendNotModified(reply, tag, current);
-  }
-  const coding = chooseCoding(request.headers['accept-encoding'], bytes.length);
-  reply.headers({
-    ETag: entityTag(current.validator, coding),
-    Vary: 'Accept-Encoding',
-    ...(!reply.hasHeader('Cache-Control') && { 'Cache-Control': cacheControl(current.freshness) }),
-    ...(coding !== undefined && { 'Content-Encoding': coding }),
-  });
-  if (request.method === 'HEAD') {
-    // The length of a compressed body is known only to who compresses it.
-    if (coding === undefined) reply.header('Content-Length', bytes.length);
-    return reply.send();
-  }
-  return reply.send(coding === undefined ? bytes : await compress(bytes, coding));
-}
-
-function sendNotModified(reply: FastifyReply, tag: string, { freshness }: AnswerValidator): FastifyReply {
-  reply.removeHeader('Content-Type');
-  if (!reply.hasHeader('Cache-Control')) reply.header('Cache-Control', cacheControl(freshness));
-  return reply.code(304).headers({ ETag: tag, Vary: 'Accept-Encoding' }).send();
-}
-
-function sendStream(request: FastifyRequest, reply: FastifyReply, body: Readable): FastifyReply {
-  streamStarts.set(request, reply.elapsedTime);
-  if (!reply.hasHeader('Cache-Control')) reply.header('Cache-Control', cacheControl('never'));
-  // Events must arrive one by one, as they happen.
-  const isPlain =
-    String(reply.getHeader('Content-Type')).startsWith('text/event-stream') ||
-    reply.hasHeader('Content-Encoding');
-  if (!isPlain) reply.header('Vary', 'Accept-Encoding');
-  const isZipped = !isPlain && takesGzipStream(request.headers['accept-encoding']);
-  if (isZipped) reply.header('Content-Encoding', 'gzip');
-  if (request.method === 'HEAD') {
-    body.destroy();
-    return reply.send();
-  }
-  return reply.send(isZipped ? gzipStream(body) : body);
-}
-
-/**
- * Signals for answers that take their time: aborted when the connection closes, or when the server stops. Not made
- * with AbortSignal.any, of which the signal of a server that runs for months would keep a trace each.
- */
-function createEndings() {
-  const unfinished = new Set<AbortController>();
-  let isStopping = false;
-  return {
-    signalFor(reply: FastifyReply): AbortSignal {
-      const ending = new AbortController();
-      unfinished.add(ending);
-      reply.raw.once('close', () => {
-        unfinished.delete(ending);
-        ending.abort();
-      });
-      if (isStopping || reply.raw.destroyed) ending.abort();
-      return ending.signal;
-    },
-    stop(): void {
-      isStopping = true;
-      for (const ending of unfinished) ending.abort();
-    },
-  };
-}
-
-function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const { status, headers, body, isFault } = errorAnswer(error, request.id);
-  if (isFault) request.log.error({ err: error }, 'request failed');
-  reply
-    .code(status)
-    .headers({ 'X-Request-ID': request.id, 'Content-Type': 'application/json; charset=utf-8', ...headers })
-    .send(body);
 }
 
 function notFound(request: FastifyRequest): ApiError {
@@ -414,45 +281,4 @@ function refuseUnacceptable(request: FastifyRequest, mediaTypes: readonly string
     'NOT_ACCEPTABLE',
     `This path answers in ${mediaTypes.join(' or ')}, which the Accept header excludes.`,
   );
-}
-
-/** Requests that never became one: the parser gave up, so there is no reply object to answer with. */
-function answerBrokenRequest(
-  error: NodeJS.ErrnoException,
-  socket: Duplex,
-  headers: Readonly<Record<string, string>>,
-  log: FastifyBaseLogger,
-): void {
-  if (error.code === 'ECONNRESET') {
-    socket.destroy();
-    return;
-  }
-  // More of what has been refused already.
-  if (!socket.writable) return;
-  const refusal =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? new ApiError('URI_TOO_LONG', `The request line and headers exceed ${MAX_HEADER_BYTES} bytes.`)
-      : new ApiError('BAD_REQUEST', 'The request is not well-formed HTTP, or did not arrive whole in time.');
-  answerOnSocket(socket, refusal, headers, log);
-}
-
-function answerOnSocket(
-  socket: Duplex,
-  refusal: ApiError,
-  headers: Readonly<Record<string, string>>,
-  log: FastifyBaseLogger,
-): void {
-  const requestId = randomUUID();
-  const { status, body } = errorAnswer(refusal, requestId);
-  log.info({ reqId: requestId, status, problem: refusal.message }, 'request');
-  const lines = Object.entries({
-    ...headers,
-    'X-Request-ID': requestId,
-    'Content-Type': 'application/json; charset=utf-8',
-    'Content-Length': Buffer.byteLength(body),
-    Connection: 'close',
-  }).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
-  // Closing at once, with the rest of the request unread, would take the answer from the client again.
-  setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }

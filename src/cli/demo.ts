@@ -5,8 +5,7 @@ import { createSimulation, type Simulation } from '../ingest/demo/simulation.ts'
 import { openStore, type Store } from '../store/store.ts';
 import { type ConfigFlags, databasePlace, webhooksOf } from './config.ts';
 import { type CliContext, configOf, withStoreOptions } from './context.ts';
-import { createLog } from './log.ts';
-import { serveUntilStopped, withServerOptions } from './serve.ts';
+import { serverLog, serveUntilStopped, withServerOptions } from './serve.ts';
 
 const STEP_MS = 500;
 const BATCH_FACTS = 5_000;
@@ -36,7 +35,7 @@ Examples:
         flags.data === undefined
           ? { ...configured, dataFolder: `${configured.dataFolder}/demo` }
           : configured;
-      const log = createLog(config.logLevel, context.err, context.environment);
+      const log = await serverLog(config, context);
       const store = await openStore({
         place: databasePlace(config),
         content: 'simulated',

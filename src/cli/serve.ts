@@ -1,14 +1,12 @@
 import type { Command } from 'commander';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { createServer } from '../api/server.ts';
 import { OperatorError } from '../domain/errors.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { type Courier, startCourier } from '../webhooks/courier.ts';
 import type { Subscription } from '../webhooks/subscription.ts';
 import { type Config, type ConfigFlags, databasePlace, webhooksOf } from './config.ts';
 import { type CliContext, configOf, withStoreOptions } from './context.ts';
-import { createLog } from './log.ts';
 import { lanescanVersion } from './version.ts';
 
 export function addServe(program: Command, context: CliContext): void {
@@ -25,7 +23,7 @@ Examples:
     .action(async (flags: ConfigFlags) => {
       const config = configOf(flags, context);
       const webhooks = webhooksOf(config, context.environment);
-      const log = createLog(config.logLevel, context.err, context.environment);
+      const log = await serverLog(config, context);
       const store = await openStore({
         place: databasePlace(config),
         notice: (line) => log.info(line),
@@ -33,6 +31,12 @@ Examples:
       });
       await serveUntilStopped({ config, context, log, store, webhooks });
     });
+}
+
+/** The log of a process that serves, whose library the other verbs need not load. */
+export async function serverLog(config: Config, context: CliContext): Promise<Logger> {
+  const { createLog } = await import('./log.ts');
+  return createLog(config.logLevel, context.err, context.environment);
 }
 
 export function withServerOptions(command: Command): Command {
@@ -55,6 +59,8 @@ interface Serving {
 /** Serves until the signal to stop, answers what is in flight, and closes the store. */
 export async function serveUntilStopped(serving: Serving): Promise<void> {
   const { config, context, log, store, webhooks, alongside } = serving;
+  // Loaded here: no other verb needs it, and it takes longer to load than most of them take to run.
+  const { createServer } = await import('../api/server.ts');
   const app = createServer({
     store,
     version: lanescanVersion,

@@ -4,7 +4,7 @@ import { docsPage } from '../../src/api/docs-page.ts';
 import { docsPageStyle } from '../../src/api/docs-page-style.ts';
 import { exampleMessage } from '../../src/api/example-message.ts';
 import { type OpenApiDocument, openApiDocument } from '../../src/api/openapi.ts';
-import { createRoutes } from '../../src/api/server.ts';
+import { createRoutes } from '../../src/api/routes.ts';
 import { errorCatalogue } from '../../src/domain/errors.ts';
 import { statuses } from '../../src/domain/lifecycle.ts';
 import { searchParameterNames } from '../../src/domain/search-parameters.ts';

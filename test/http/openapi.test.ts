@@ -4,7 +4,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exampleMessage } from '../../src/api/example-message.ts';
 import { openApiDocument } from '../../src/api/openapi.ts';
-import { createRoutes } from '../../src/api/server.ts';
+import { createRoutes } from '../../src/api/routes.ts';
 import { errorCatalogue } from '../../src/domain/errors.ts';
 import { parseMessage } from '../../src/domain/message-parser.ts';
 import { searchParameterNames } from '../../src/domain/search-parameters.ts';

@@ -3,7 +3,7 @@ import { Ajv } from 'ajv';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openApiDocument } from '../../src/api/openapi.ts';
-import { createRoutes } from '../../src/api/server.ts';
+import { createRoutes } from '../../src/api/routes.ts';
 import { statuses } from '../../src/domain/lifecycle.ts';
 import type { Message, NetworkInfo } from '../../src/domain/message.ts';
 import { networks } from '../../src/domain/networks.ts';

@@ -1,0 +1,89 @@
+/** Sending what a handler answers: validators, caching, compression, streams, and what went wrong. */
+import { Readable } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { cacheControl, entityTag, tagInHand, validatorOf } from './caching.ts';
+import { chooseCoding, compress, gzipStream, takesGzipStream } from './compression.ts';
+import { crossOriginHeaders } from './cross-origin.ts';
+import { errorAnswer } from './errors.ts';
+import type { AnswerValidator, Route, RouteAnswer } from './route.ts';
+
+/** For those who run the service: pages of other origins may not read it. */
+const privatePaths = new Set(['/metrics']);
+
+/** When streams began, in milliseconds after their request: how long they last is up to their reader. */
+const streamStarts = new WeakMap<FastifyRequest, number>();
+
+/** How long a request took to be answered, or until its stream began. */
+export function answerMilliseconds(request: FastifyRequest, reply: FastifyReply): number {
+  return streamStarts.get(request) ?? reply.elapsedTime;
+}
+
+export async function sendAnswer(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  route: Route,
+  { body, headers, status = 200, freshness, validator }: RouteAnswer,
+): Promise<FastifyReply> {
+  reply.code(status).headers({ 'Content-Type': `${route.mediaType}; charset=utf-8`, ...headers });
+  if (privatePaths.has(route.path)) {
+    for (const name of Object.keys(crossOriginHeaders)) reply.removeHeader(name);
+    reply.header('Cross-Origin-Resource-Policy', 'same-origin');
+  }
+  if (body instanceof Readable) return sendStream(request, reply, body);
+
+  const bytes = Buffer.from(body);
+  const current = { validator: validator ?? validatorOf(bytes), freshness: freshness ?? 'moving' } as const;
+  if (status === 200) {
+    const tag = tagInHand(request.headers['if-none-match'], current.validator);
+    if (tag !== undefined) return sendNotModified(reply, tag, current);
+  }
+  const coding = chooseCoding(request.headers['accept-encoding'], bytes.length);
+  reply.headers({
+    ETag: entityTag(current.validator, coding),
+    Vary: 'Accept-Encoding',
+    ...(!reply.hasHeader('Cache-Control') && { 'Cache-Control': cacheControl(current.freshness) }),
+    ...(coding !== undefined && { 'Content-Encoding': coding }),
+  });
+  if (request.method === 'HEAD') {
+    // The length of a compressed body is known only to who compresses it.
+    if (coding === undefined) reply.header('Content-Length', bytes.length);
+    return reply.send();
+  }
+  return reply.send(coding === undefined ? bytes : await compress(bytes, coding));
+}
+
+export function sendNotModified(
+  reply: FastifyReply,
+  tag: string,
+  { freshness }: AnswerValidator,
+): FastifyReply {
+  reply.removeHeader('Content-Type');
+  if (!reply.hasHeader('Cache-Control')) reply.header('Cache-Control', cacheControl(freshness));
+  return reply.code(304).headers({ ETag: tag, Vary: 'Accept-Encoding' }).send();
+}
+
+function sendStream(request: FastifyRequest, reply: FastifyReply, body: Readable): FastifyReply {
+  streamStarts.set(request, reply.elapsedTime);
+  if (!reply.hasHeader('Cache-Control')) reply.header('Cache-Control', cacheControl('never'));
+  // Events must arrive one by one, as they happen.
+  const isPlain =
+    String(reply.getHeader('Content-Type')).startsWith('text/event-stream') ||
+    reply.hasHeader('Content-Encoding');
+  if (!isPlain) reply.header('Vary', 'Accept-Encoding');
+  const isZipped = !isPlain && takesGzipStream(request.headers['accept-encoding']);
+  if (isZipped) reply.header('Content-Encoding', 'gzip');
+  if (request.method === 'HEAD') {
+    body.destroy();
+    return reply.send();
+  }
+  return reply.send(isZipped ? gzipStream(body) : body);
+}
+
+export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  const { status, headers, body, isFault } = errorAnswer(error, request.id);
+  if (isFault) request.log.error({ err: error }, 'request failed');
+  reply
+    .code(status)
+    .headers({ 'X-Request-ID': request.id, 'Content-Type': 'application/json; charset=utf-8', ...headers })
+    .send(body);
+}

@@ -1,0 +1,36 @@
+/** The list of everything the service answers. */
+import { documentationRoutes } from './documentation.ts';
+import { exportRoutes } from './export.ts';
+import { historyRoutes } from './history.ts';
+import { laneRoutes } from './lanes.ts';
+import { messageRoutes } from './messages.ts';
+import { metricsRoutes } from './metrics.ts';
+import { networkRoutes } from './networks.ts';
+import { type OpenApiDocument, openApiDocument } from './openapi.ts';
+import { operationRoutes } from './operations.ts';
+import type { Route } from './route.ts';
+import { statsRoutes } from './stats.ts';
+import { streamRoutes } from './stream.ts';
+
+/** Every route of the service, those that describe the others included. */
+export function createRoutes(version: string): readonly Route[] {
+  let document: OpenApiDocument | undefined;
+  const routes: Route[] = [
+    ...messageRoutes,
+    ...historyRoutes,
+    ...streamRoutes,
+    ...exportRoutes,
+    ...laneRoutes,
+    ...networkRoutes,
+    ...statsRoutes,
+    ...operationRoutes,
+    ...metricsRoutes,
+  ];
+  routes.push(
+    ...documentationRoutes(() => {
+      document ??= openApiDocument(routes, version);
+      return document;
+    }),
+  );
+  return routes;
+}
