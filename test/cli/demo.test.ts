@@ -1,4 +1,5 @@
 /** `lanescan demo`: a lively network, labelled as simulated wherever it shows, apart from everything real. */
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -69,6 +70,18 @@ test('says that it is simulated: in the log, in readiness, on the page, in the t
   expect(await (await fetch(`${url}/docs`)).text()).toContain('Simulated data');
   const { stderr } = await runProgram(['search', '--limit', '1', '--data', data], { cwd: folder });
   expect(stderr).toContain('SIMULATED');
+});
+
+test('answers every curl line of the README, and the README names only verbs that exist', async () => {
+  const readme = readFileSync(path.join(import.meta.dirname, '../../README.md'), 'utf8');
+  const asked = [...readme.matchAll(/^curl 'http:\/\/127\.0\.0\.1:8080([^']+)'/gm)].map(([, at]) => at);
+  expect(asked.length).toBeGreaterThan(2);
+  for (const at of asked) expect((await fetch(`${url}${at}`)).status, at).toBe(200);
+
+  const { stdout: help } = await runProgram(['--help']);
+  const verbs = new Set([...readme.matchAll(/^npx lanescan (\w+)/gm)].map(([, verb]) => verb));
+  expect(verbs.size).toBeGreaterThan(5);
+  for (const verb of verbs) expect(help).toMatch(new RegExp(`^  ${verb} `, 'm'));
 });
 
 test('never mixes with real records, in either direction', async () => {
