@@ -119,10 +119,13 @@ async function fill(client: pg.Client, size: number): Promise<void> {
     insert into lane_run select source_selector, dest_selector, onramp, min(sequence_number), max(sequence_number)
       from message group by 1, 2, 3;
     insert into lane_onramp (source_selector, dest_selector, onramp, last_sent_at, description, newest_message, present, runs)
-      select distinct on (m.source_selector, m.dest_selector) m.source_selector, m.dest_selector, m.onramp, m.sent_at,
-             l.description, m.message_id, (select count(*) from message o where o.onramp = m.onramp), 1
-      from message m join lane_of l on l.onramp = m.onramp
-      order by m.source_selector, m.dest_selector, m.sent_at desc;`);
+      select l.source, l.dest, l.onramp, newest.sent_at, l.description, newest.message_id, total.messages, 1
+      from lane_of l
+      cross join lateral (select sent_at, message_id from message
+                          where source_selector = l.source and dest_selector = l.dest
+                          order by sent_at desc, message_id desc limit 1) newest
+      cross join lateral (select sum(messages) as messages from lane_total
+                          where source_selector = l.source and dest_selector = l.dest) total;`);
   const { rows } = await client.query(
     `select source_selector, dest_selector, sent_at::date::text as day, delivery_ms, count(*)::int as messages
      from message where status = 7 group by 1, 2, 3, 4`,

@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { OperatorError } from '../domain/errors.ts';
 import type { Message } from '../domain/message.ts';
 import type { Store } from '../store/store.ts';
-import { type Config, type ConfigFlags, UsageError } from './config.ts';
+import { type Config, type ConfigFlags, UsageError, webhooksOf } from './config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
 import { writeOut } from './output.ts';
 import { withServerOptions } from './serve.ts';
@@ -82,6 +82,7 @@ async function* findings(flags: ConfigFlags, context: CliContext): AsyncGenerato
     return;
   }
   yield configFinding(config);
+  yield* webhookFindings(config, context);
   if (config.databaseUrl === null) yield await diskFinding(config.dataFolder);
   yield* databaseFindings(config, context);
   yield await portFinding(config);
@@ -106,6 +107,21 @@ function configFinding({ file, origins, host, port, dataFolder, logLevel, databa
     verdict: 'fine',
     what: `Configuration from ${file === null ? 'no file' : printable(file)}: ${settings.join(', ')}`,
   };
+}
+
+/** Says nothing where none are configured. */
+function* webhookFindings(config: Config, { environment }: CliContext): Generator<Finding> {
+  try {
+    const names = webhooksOf(config, environment).map(({ name }) => name);
+    if (names.length > 0) yield { verdict: 'fine', what: `Webhooks: ${names.map(printable).join(', ')}` };
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error;
+    yield {
+      verdict: 'fault',
+      what: `Webhooks: ${printable(error.message)}`,
+      remedy: printable(error.remedy),
+    };
+  }
 }
 
 /** A database URL without its secrets: those may stand before the host, or among the parameters. */

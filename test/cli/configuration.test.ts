@@ -122,6 +122,21 @@ describe('doctor', () => {
     ours.close();
   });
 
+  test('webhooks are checked too, and a secret is never shown', async () => {
+    const file = yamlFile(
+      `webhooks:\n  - { name: ops, url: "https://example.org/hook", secret: "\${OPS_SECRET}" }\n`,
+    );
+    const args = ['doctor', '--port', '0', '--config', file];
+    const without = await lanescan(args, { env: { DATABASE_URL: database.url } });
+    expect(without.stdout).toMatch(/✗ Webhooks: webhooks\[0\]\.secret .*OPS_SECRET.*not set\.\n {2}→ /);
+    expect(without.code).toBe(1);
+    const secret = `whsec_${Buffer.from('a secret of twenty-four b').toString('base64')}`;
+    const complete = await lanescan(args, { env: { DATABASE_URL: database.url, OPS_SECRET: secret } });
+    expect(complete.stdout).toContain('✓ Webhooks: ops\n');
+    expect(complete.stdout).not.toContain(secret);
+    expect(complete.code).toBe(0);
+  });
+
   test.each([
     ['broken YAML', 'port: [1', /✗ Configuration: .* is not valid YAML/],
     ['an unknown key', 'prot: 1', /✗ Configuration: .* unknown key "prot"\.\n {2}→ Did you mean port\?/],

@@ -108,7 +108,10 @@ describe('help and usage', () => {
   test('every verb has help with examples', async () => {
     const { stdout, code } = await lanescan(['--help']);
     expect(code).toBe(0);
-    const verbs = ['serve', 'import', 'search', 'show', 'migrate', 'doctor', 'demo'];
+    const verbs = [
+      ...['serve', 'import', 'export', 'mirror', 'search', 'show', 'lanes', 'audit', 'migrate', 'doctor'],
+      ...['webhooks', 'demo'],
+    ];
     for (const verb of verbs) expect(stdout).toMatch(new RegExp(`^  ${verb} `, 'm'));
     expect(stdout).toContain('Examples:');
     const helps = await Promise.all(verbs.map((verb) => lanescan([verb, '--help'])));
