@@ -141,8 +141,8 @@ const SILENCE_TIMEOUT_MS = READ_TIMEOUT_MS + 2_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 /** The longest wait of a read for a connection, free or new. */
 const READ_WAIT_MS = 2_000;
-/** How many reads may wait for each connection; at a millisecond a read that is little, at a second too much. */
-const WAITING_PER_CONNECTION = 20;
+/** How many reads may wait for each connection; a burst of short ones is soon served, and long ones end by time. */
+const WAITING_PER_CONNECTION = 100;
 const EXPORTS_AT_ONCE = 4;
 /** Counting visits every row; beyond so many an estimate has to do. */
 const COUNTED_MESSAGES = 100_000;

@@ -44,6 +44,11 @@ async function ask(url: string, client: number, signal: AbortSignal) {
   const [request, response] = await get(url, client, {}, signal);
   request.on('error', () => undefined);
   const body = JSON.parse((await response.toArray()).join('')) as { status: string };
+  // Too many at once for one machine: whoever is turned away comes back, as the answer asks.
+  if (response.statusCode === 503) {
+    await delay(500, undefined, { signal });
+    return { outcome: 'timeout', status: '' };
+  }
   return { outcome: response.headers['x-lanescan-wait'], status: body.status };
 }
 
@@ -59,6 +64,11 @@ class IdReader {
 
   async connect(url: string, client: number): Promise<void> {
     const [request, response] = await get(url, client, { 'Last-Event-ID': this.#lastEventId });
+    if (response.statusCode === 503) {
+      response.resume();
+      await delay(500);
+      return this.connect(url, client);
+    }
     expect(response.statusCode).toBe(200);
     this.#request = request;
     let text = '';
