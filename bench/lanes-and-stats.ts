@@ -130,20 +130,18 @@ async function fill(client: pg.Client, size: number): Promise<void> {
     `select source_selector, dest_selector, sent_at::date::text as day, delivery_ms, count(*)::int as messages
      from message where status = 7 group by 1, 2, 3, 4`,
   );
-  const buckets = new Map<string, number>();
+  const days = new Map<string, { lane: string[]; histogram: Record<string, number> }>();
   for (const row of rows) {
-    const key = [
-      row.source_selector,
-      row.dest_selector,
-      row.day,
-      deliveryBucket(Number(row.delivery_ms)),
-    ].join();
-    buckets.set(key, (buckets.get(key) ?? 0) + row.messages);
+    const lane = [row.source_selector, row.dest_selector, row.day];
+    const histogram: Record<string, number> = days.get(lane.join())?.histogram ?? {};
+    const bucket = deliveryBucket(Number(row.delivery_ms));
+    histogram[bucket] = (histogram[bucket] ?? 0) + row.messages;
+    days.set(lane.join(), { lane, histogram });
   }
-  const values = [...buckets].map(([key, messages]) => [...key.split(','), String(messages)]);
+  const values = [...days.values()].map(({ lane, histogram }) => [...lane, JSON.stringify(histogram)]);
   await client.query(
-    'insert into lane_delivery select * from unnest($1::bigint[], $2::bigint[], $3::date[], $4::smallint[], $5::bigint[])',
-    [0, 1, 2, 3, 4].map((column) => values.map((row) => row[column])),
+    'insert into lane_delivery select * from unnest($1::bigint[], $2::bigint[], $3::date[], $4::json[])',
+    [0, 1, 2, 3].map((column) => values.map((row) => row[column])),
   );
   await client.query('vacuum analyze');
 }

@@ -227,17 +227,19 @@ async function readHistograms(
   since: string,
 ): Promise<Map<string, DeliveryHistogram>> {
   const rows = await read(
-    `select source_selector, dest_selector, bucket, sum(messages)::bigint as messages
-     from ${LANES} join lane_delivery on source_selector = source and dest_selector = dest
-     where day >= $3::date group by 1, 2, 3 having sum(messages) > 0`,
+    `select source_selector, dest_selector, histogram
+     from ${LANES} join lane_delivery on source_selector = source and dest_selector = dest and day >= $3::date`,
     [...lanes, since],
   );
-  return new Map(
-    [...groupByLane(rows)].map(([key, group]) => [
-      key,
-      new Map(group.map((row) => [row.bucket as number, Number(row.messages)])),
-    ]),
-  );
+  const histograms = new Map<string, Map<number, number>>();
+  for (const row of rows) {
+    const sum = histograms.get(keyOf(row)) ?? new Map<number, number>();
+    histograms.set(keyOf(row), sum);
+    for (const [bucket, count] of Object.entries(row.histogram as Record<string, number>)) {
+      sum.set(Number(bucket), (sum.get(Number(bucket)) ?? 0) + count);
+    }
+  }
+  return histograms;
 }
 
 /** Bounded by what is in flight, which a partial index lists. */

@@ -61,12 +61,7 @@ export async function updateStatistics(
     ['dest_selector', 'bigint'],
     ['status', 'smallint'],
   ]);
-  await addCounts(client, 'lane_delivery', countChanges(changes, deliveryKey), [
-    ['source_selector', 'bigint'],
-    ['dest_selector', 'bigint'],
-    ['day', 'date'],
-    ['bucket', 'smallint'],
-  ]);
+  await addDeliveries(client, countChanges(changes, deliveryKey));
   await redescribeLanes(client, changes);
   await describeLanes(client, lanes);
   await updateRuns(client, changes);
@@ -124,6 +119,45 @@ async function addCounts(
      on conflict (${names}) do update set messages = t.messages + excluded.messages`,
     [...columns.map((_, index) => deltas.map(({ key }) => key[index])), deltas.map(({ delta }) => delta)],
   );
+}
+
+/** Adds to the histograms of the days that are concerned, each of which is one row. */
+async function addDeliveries(
+  client: ClientBase,
+  deltas: readonly { key: CountKey; delta: number }[],
+): Promise<void> {
+  if (deltas.length === 0) return;
+  const days = new Map<string, { lane: CountKey; histogram: Record<string, number> }>();
+  for (const { key } of deltas) {
+    const lane = key.slice(0, 3);
+    days.set(lane.join(), { lane, histogram: {} });
+  }
+  const columns = [0, 1, 2].map((index) => [...days.values()].map(({ lane }) => lane[index]));
+  const { rows } = await client.query(
+    `select source_selector, dest_selector, day::text as day, histogram
+     from unnest($1::bigint[], $2::bigint[], $3::date[]) as wanted (source, dest, on_day)
+     join lane_delivery on source_selector = source and dest_selector = dest and day = on_day`,
+    columns,
+  );
+  for (const row of rows) {
+    const known = days.get([row.source_selector, row.dest_selector, row.day].join());
+    if (known) known.histogram = row.histogram;
+  }
+  for (const { key, delta } of deltas) {
+    const day = days.get(key.slice(0, 3).join());
+    const bucket = key[3];
+    if (day && bucket !== undefined) day.histogram[bucket] = (day.histogram[bucket] ?? 0) + delta;
+  }
+  await client.query(
+    `insert into lane_delivery (source_selector, dest_selector, day, histogram)
+     select * from unnest($1::bigint[], $2::bigint[], $3::date[], $4::json[])
+     on conflict (source_selector, dest_selector, day) do update set histogram = excluded.histogram`,
+    [...columns, [...days.values()].map(({ histogram }) => JSON.stringify(withoutZeros(histogram)))],
+  );
+}
+
+function withoutZeros(histogram: Readonly<Record<string, number>>): Record<string, number> {
+  return Object.fromEntries(Object.entries(histogram).filter(([, count]) => count !== 0));
 }
 
 // --- What lanes are ----------------------------------------------------------------------------------

@@ -92,7 +92,8 @@ export async function keptStatistics(client: pg.ClientBase): Promise<Statistics>
       `select day || ' ' || ${lane} || ' ' || status || ' = ' || messages as line from day_total where messages <> 0`,
     ),
     lane_delivery: await lines(
-      `select ${lane} || ' ' || day || ' ' || bucket || ' = ' || messages as line from lane_delivery where messages <> 0`,
+      `select ${lane} || ' ' || day || ' ' || key || ' = ' || value as line
+       from lane_delivery, json_each_text(histogram)`,
     ),
     lane_run: await lines(
       `select ${lane} || ' ' || encode(onramp, 'hex') || ' ' || from_sequence || '…' || to_sequence as line from lane_run`,
