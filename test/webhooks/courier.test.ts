@@ -161,7 +161,7 @@ describe('a receiver that fails', () => {
     expect(distinctIds(back.accepted).size).toBe(messages * 4);
     expectInOrder(back.accepted);
     expect(courier.log.filter((line) => /is away|answers again/.test(line))).toHaveLength(2);
-  });
+  }, 180_000);
 
   test('is tried again with pauses that double, up to a longest one, under the same id and a fresh time', async () => {
     const [store, receiver] = [await openStoreForTest(), await startReceiver()];

@@ -176,7 +176,7 @@ export async function untilSettled(store: Store): Promise<void> {
   await expect
     .poll(async () => (await store.webhooks.backlog()).map(({ lag, pending }) => ({ lag, pending })), {
       interval: 20,
-      timeout: 30_000,
+      timeout: 120_000,
     })
     .toEqual((await store.webhooks.backlog()).map(() => ({ lag: 0, pending: 0 })));
 }
