@@ -13,7 +13,7 @@ import path from 'node:path';
 import pg from 'pg';
 import { pino } from 'pino';
 import { createServer } from '../src/api/server.ts';
-import { deliveryBucket } from '../src/domain/delivery-times.ts';
+import { addFlatHistogram, deliveryBucket, flatHistogram } from '../src/domain/delivery-times.ts';
 import { networks } from '../src/domain/networks.ts';
 import { openEmbedded } from '../src/store/embedded.ts';
 import { openStore } from '../src/store/store.ts';
@@ -130,15 +130,17 @@ async function fill(client: pg.Client, size: number): Promise<void> {
     `select source_selector, dest_selector, sent_at::date::text as day, delivery_ms, count(*)::int as messages
      from message where status = 7 group by 1, 2, 3, 4`,
   );
-  const days = new Map<string, { lane: string[]; histogram: Record<string, number> }>();
+  const days = new Map<string, { lane: string[]; histogram: Map<number, number> }>();
   for (const row of rows) {
     const lane = [row.source_selector, row.dest_selector, row.day];
-    const histogram: Record<string, number> = days.get(lane.join())?.histogram ?? {};
-    const bucket = deliveryBucket(Number(row.delivery_ms));
-    histogram[bucket] = (histogram[bucket] ?? 0) + row.messages;
+    const histogram = days.get(lane.join())?.histogram ?? new Map<number, number>();
+    addFlatHistogram(histogram, [deliveryBucket(Number(row.delivery_ms)), row.messages]);
     days.set(lane.join(), { lane, histogram });
   }
-  const values = [...days.values()].map(({ lane, histogram }) => [...lane, JSON.stringify(histogram)]);
+  const values = [...days.values()].map(({ lane, histogram }) => [
+    ...lane,
+    JSON.stringify(flatHistogram(histogram)),
+  ]);
   await client.query(
     'insert into lane_delivery select * from unnest($1::bigint[], $2::bigint[], $3::date[], $4::json[])',
     [0, 1, 2, 3].map((column) => values.map((row) => row[column])),

@@ -29,3 +29,16 @@ export function percentile(histogram: DeliveryHistogram, share: number): number 
   }
   return bucketMilliseconds(buckets.at(-1)?.[0] ?? 0);
 }
+
+/** A histogram as the store keeps it: bucket and count in turn, what is not zero. */
+export function flatHistogram(histogram: DeliveryHistogram): number[] {
+  return [...histogram].filter(([, count]) => count !== 0).flat();
+}
+
+/** Adds a stored histogram to another. */
+export function addFlatHistogram(sum: Map<number, number>, flat: readonly number[]): void {
+  for (let i = 0; i + 1 < flat.length; i += 2) {
+    const bucket = flat[i] ?? 0;
+    sum.set(bucket, (sum.get(bucket) ?? 0) + (flat[i + 1] ?? 0));
+  }
+}

@@ -4,7 +4,7 @@
  * Nothing here counts messages. The cost of each read grows with the lanes, the days and what is in flight, never
  * with how many messages there are.
  */
-import { type DeliveryHistogram, percentile } from '../domain/delivery-times.ts';
+import { addFlatHistogram, type DeliveryHistogram, percentile } from '../domain/delivery-times.ts';
 import { type Status, statuses, statusRank } from '../domain/lifecycle.ts';
 import type { NetworkInfo } from '../domain/message.ts';
 import { storedSelector } from './message-row.ts';
@@ -235,9 +235,7 @@ async function readHistograms(
   for (const row of rows) {
     const sum = histograms.get(keyOf(row)) ?? new Map<number, number>();
     histograms.set(keyOf(row), sum);
-    for (const [bucket, count] of Object.entries(row.histogram as Record<string, number>)) {
-      sum.set(Number(bucket), (sum.get(Number(bucket)) ?? 0) + count);
-    }
+    addFlatHistogram(sum, row.histogram as number[]);
   }
   return histograms;
 }

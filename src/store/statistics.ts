@@ -3,7 +3,7 @@
  * sequence numbers each lane has. The writer's lock makes reading and then writing them safe.
  */
 import type { ClientBase } from 'pg';
-import { deliveryBucket } from '../domain/delivery-times.ts';
+import { addFlatHistogram, deliveryBucket, flatHistogram } from '../domain/delivery-times.ts';
 import { statusRank } from '../domain/lifecycle.ts';
 import type { Message } from '../domain/message.ts';
 
@@ -127,10 +127,10 @@ async function addDeliveries(
   deltas: readonly { key: CountKey; delta: number }[],
 ): Promise<void> {
   if (deltas.length === 0) return;
-  const days = new Map<string, { lane: CountKey; histogram: Record<string, number> }>();
+  const days = new Map<string, { lane: CountKey; histogram: Map<number, number> }>();
   for (const { key } of deltas) {
     const lane = key.slice(0, 3);
-    days.set(lane.join(), { lane, histogram: {} });
+    days.set(lane.join(), { lane, histogram: new Map() });
   }
   const columns = [0, 1, 2].map((index) => [...days.values()].map(({ lane }) => lane[index]));
   const { rows } = await client.query(
@@ -141,23 +141,18 @@ async function addDeliveries(
   );
   for (const row of rows) {
     const known = days.get([row.source_selector, row.dest_selector, row.day].join());
-    if (known) known.histogram = row.histogram;
+    if (known) addFlatHistogram(known.histogram, row.histogram);
   }
   for (const { key, delta } of deltas) {
     const day = days.get(key.slice(0, 3).join());
-    const bucket = key[3];
-    if (day && bucket !== undefined) day.histogram[bucket] = (day.histogram[bucket] ?? 0) + delta;
+    if (day) addFlatHistogram(day.histogram, [Number(key[3]), delta]);
   }
   await client.query(
     `insert into lane_delivery (source_selector, dest_selector, day, histogram)
      select * from unnest($1::bigint[], $2::bigint[], $3::date[], $4::json[])
      on conflict (source_selector, dest_selector, day) do update set histogram = excluded.histogram`,
-    [...columns, [...days.values()].map(({ histogram }) => JSON.stringify(withoutZeros(histogram)))],
+    [...columns, [...days.values()].map(({ histogram }) => JSON.stringify(flatHistogram(histogram)))],
   );
-}
-
-function withoutZeros(histogram: Readonly<Record<string, number>>): Record<string, number> {
-  return Object.fromEntries(Object.entries(histogram).filter(([, count]) => count !== 0));
 }
 
 // --- What lanes are ----------------------------------------------------------------------------------

@@ -118,9 +118,9 @@ describe(`a lane of ${LANE.toLocaleString('en')} messages`, () => {
     await client.query(`
       insert into lane_total select source_selector, dest_selector, status, ready, count(*) from message group by 1, 2, 3, 4;
       insert into day_total select sent_at::date, source_selector, dest_selector, status, count(*) from message group by 1, 2, 3, 4;
-      insert into lane_delivery select source_selector, dest_selector, day, json_object_agg(bucket, messages)
-        from (select source_selector, dest_selector, sent_at::date as day, 225 + sequence_number::int % 20 as bucket,
-                     count(*) as messages from message where status = 7 group by 1, 2, 3, 4) counted group by 1, 2, 3;
+      insert into lane_delivery select source_selector, dest_selector, day, json_agg(pair)
+        from (select source_selector, dest_selector, day, unnest(array[bucket, messages]) as pair from (select source_selector, dest_selector, sent_at::date as day, 225 + sequence_number::int % 20 as bucket,
+                     count(*) as messages from message where status = 7 group by 1, 2, 3, 4) counted) pairs group by 1, 2, 3;
       insert into lane_run select source_selector, dest_selector, onramp, min(sequence_number), max(sequence_number)
         from (select *, sequence_number - row_number() over (order by sequence_number) as run from message) m
         group by source_selector, dest_selector, onramp, run`);

@@ -92,8 +92,9 @@ export async function keptStatistics(client: pg.ClientBase): Promise<Statistics>
       `select day || ' ' || ${lane} || ' ' || status || ' = ' || messages as line from day_total where messages <> 0`,
     ),
     lane_delivery: await lines(
-      `select ${lane} || ' ' || day || ' ' || key || ' = ' || value as line
-       from lane_delivery, json_each_text(histogram)`,
+      `select ${lane} || ' ' || day || ' ' || bucket || ' = ' || (histogram ->> ordinal::int) as line
+       from lane_delivery, json_array_elements_text(histogram) with ordinality as pair (bucket, ordinal)
+       where ordinal % 2 = 1`,
     ),
     lane_run: await lines(
       `select ${lane} || ' ' || encode(onramp, 'hex') || ' ' || from_sequence || '…' || to_sequence as line from lane_run`,

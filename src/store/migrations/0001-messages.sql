@@ -153,6 +153,7 @@ create table lane_delivery (
   source_selector bigint not null,
   dest_selector bigint not null,
   day date not null,
+  -- [bucket, count, bucket, count, …]: a flat list, which is the quickest to read.
   histogram json not null,
   primary key (source_selector, dest_selector, day)
 );
