@@ -43,6 +43,12 @@ function get(
 /** How long whoever is turned away, or loses the connection, stays away: as any client would. */
 const COME_BACK_MS = 500;
 
+/** How often clients were turned away, by status, or lost the connection, by error: said at the end. */
+const turnedAway = new Map<string, number>();
+function countTurnedAway(why: string): void {
+  turnedAway.set(why, (turnedAway.get(why) ?? 0) + 1);
+}
+
 async function ask(url: string, client: number, signal: AbortSignal) {
   const again = { outcome: 'timeout', status: '' };
   try {
@@ -53,8 +59,10 @@ async function ask(url: string, client: number, signal: AbortSignal) {
     if (response.statusCode === 200) {
       return { outcome: response.headers['x-lanescan-wait'], status: body.status };
     }
-  } catch {
+    countTurnedAway(`waiter ${response.statusCode}`);
+  } catch (error) {
     if (signal.aborted) return undefined;
+    countTurnedAway(`waiter ${(error as NodeJS.ErrnoException).code}`);
   }
   await delay(COME_BACK_MS);
   return again;
@@ -72,9 +80,12 @@ class IdReader {
 
   async connect(url: string, client: number): Promise<void> {
     this.#request = undefined;
-    const opened = await get(url, client, { 'Last-Event-ID': this.#lastEventId }).catch(() => undefined);
+    const opened = await get(url, client, { 'Last-Event-ID': this.#lastEventId }).catch(
+      (error: NodeJS.ErrnoException) => countTurnedAway(`reader ${error.code}`),
+    );
     const [request, response] = opened ?? [];
     if (!request || response?.statusCode !== 200) {
+      if (response) countTurnedAway(`reader ${response.statusCode}`);
       response?.resume();
       await delay(COME_BACK_MS);
       return this.connect(url, client);
@@ -83,7 +94,9 @@ class IdReader {
     this.#request = request;
     // A connection that the reader did not cut itself is made anew.
     response.once('close', () => {
-      if (this.#request === request) this.connect(url, client);
+      if (this.#request !== request) return;
+      countTurnedAway('reader cut off');
+      this.connect(url, client);
     });
     let text = '';
     response.setEncoding('latin1');
@@ -224,4 +237,5 @@ test(`${size.readers} readers see every change once, and ${size.waiters} waiters
   for (const reader of readers) reader.disconnect();
   const events = readers.reduce((sum, { positions }) => sum + positions.length, 0);
   process.stdout.write(`${events} events to ${size.readers} readers in ${seconds.toFixed(1)} s\n`);
+  process.stdout.write(`turned away: ${JSON.stringify(Object.fromEntries(turnedAway))}\n`);
 });
