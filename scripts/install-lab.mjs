@@ -19,7 +19,7 @@ const wanted = createHash('sha256')
 if (installed() === wanted) {
   console.log('test/lab: packages are up to date.');
 } else {
-  console.log('test/lab: installing packages (about 175 MB).');
+  console.log('test/lab: installing packages (about 470 MB).');
   const failure = install();
   if (failure) {
     console.error(`test/lab: installation failed: ${failure}`);

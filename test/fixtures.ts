@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { base58 } from '@scure/base';
 import fc from 'fast-check';
+import { parseAddress, zeroAddresses } from '../src/domain/addresses.ts';
 import type {
   ChainFact,
   Executed,
@@ -9,10 +10,12 @@ import type {
   ManualExecutionOpened,
   Observation,
   RangeFact,
+  RootBlessed,
   Sent,
   Snapshot,
   SourceFinalized,
   VerifierCompleted,
+  VerifierPolicy,
 } from '../src/domain/facts.ts';
 import { statuses } from '../src/domain/lifecycle.ts';
 import type { Message, NetworkInfo, Verifier } from '../src/domain/message.ts';
@@ -206,10 +209,34 @@ export function makeVerifierCompleted(message: Message, name: string, blockNumbe
   return {
     kind: 'VerifierCompleted',
     messageId: message.messageId,
-    verifier: canonicalVerifierAddress(message, name),
+    verifier: verifierAddress(message.sourceNetworkInfo, name),
     data: `0x${digits('verification', name).slice(0, 16)}`,
     seen: seenOn(message.destNetworkInfo, blockNumber),
   };
+}
+
+/** What the destination asks for, by the names of verifiers. */
+export function makePolicy(
+  message: Message,
+  asked: { required?: readonly string[]; optional?: readonly string[]; threshold?: number },
+  blockNumber = 3200,
+): VerifierPolicy {
+  const addresses = (names: readonly string[] = []) =>
+    names.map((name) => verifierAddress(message.destNetworkInfo, name));
+  return {
+    kind: 'VerifierPolicy',
+    messageId: message.messageId,
+    required: addresses(asked.required),
+    optional: addresses(asked.optional),
+    optionalThreshold: asked.threshold ?? 0,
+    seen: seenOn(message.destNetworkInfo, blockNumber, { transactionHash: null, logIndex: null }),
+  };
+}
+
+/** The blessing of the root that `makeRange` commits. */
+export function makeRootBlessed(message: Message, from: number, to: number, blockNumber = 4100): RootBlessed {
+  const { merkleRoot } = makeRange('Committed', message, from, to);
+  return { kind: 'RootBlessed', merkleRoot, seen: seenOn(message.destNetworkInfo, blockNumber) };
 }
 
 export function makeSnapshot(message: Message): Snapshot {
@@ -231,10 +258,10 @@ export function makeVerifier(
   };
 }
 
-function canonicalVerifierAddress(message: Message, name: string): string {
-  const wanted = spelled(message.sourceNetworkInfo, 'verifier', name).toLowerCase();
-  const item = message.verifiers?.items.find(({ sourceAddress }) => sourceAddress.toLowerCase() === wanted);
-  return item?.sourceAddress ?? wanted;
+/** The same on every EVM chain, as resolvers often are. */
+export function verifierAddress(network: NetworkInfo, name: string): string {
+  const address = spelled(network, 'verifier', name);
+  return parseAddress(address, network.chainFamily)?.text ?? address;
 }
 
 const verifierNames = ['Alice', 'Bob', 'Carol'] as const;
@@ -257,6 +284,31 @@ export function makeSubject(version: string | null, number = 1): Message {
   });
 }
 
+/** A message as a source chain tells of it, which knows its verifiers by their addresses there and nothing else of them. */
+export function makeToldBySource(message: Message): Message {
+  return canonical({
+    ...message,
+    verifiers: message.verifiers && {
+      items: message.verifiers.items.map((item) => ({
+        ...item,
+        destAddress: zeroAddresses[message.destNetworkInfo.chainFamily],
+        isRequired: true,
+      })),
+      optionalThreshold: 0,
+    },
+  });
+}
+
+/** What destinations may ask for; Dave is nobody's choice on the source. */
+const policies = [
+  { required: ['Alice', 'Bob'], optional: ['Carol'], threshold: 1 },
+  { required: ['Bob'], optional: ['Carol', 'Alice'], threshold: 1 },
+  { required: ['Carol', 'Bob', 'Alice'] },
+  { required: ['Alice'], optional: ['Dave'], threshold: 1 },
+  { required: ['Alice', 'Bob', 'Carol', 'Dave'] },
+  {},
+] as const;
+
 /** Facts that chains tell of one message: sent in up to two blocks, executed several times, and so on. */
 export function chainFactsAbout(subject: Message): fc.Arbitrary<ChainFact> {
   const block = (from: number) => fc.integer({ min: from, max: from + 4 });
@@ -273,7 +325,10 @@ export function chainFactsAbout(subject: Message): fc.Arbitrary<ChainFact> {
     ),
     block(3000).map((number) => makeFinalized(subject, number)),
     fc
-      .tuple(fc.constantFrom(...verifierNames, 'nobody'), block(3500))
+      .tuple(fc.constantFrom(...policies), block(3200))
+      .map(([asked, number]) => makePolicy(subject, asked, number)),
+    fc
+      .tuple(fc.constantFrom(...verifierNames, 'Dave', 'nobody'), block(3500))
       .map(([name, number]) => makeVerifierCompleted(subject, name, number)),
     block(4500).map((number) => makeManualExecutionOpened(subject, number)),
     fc.tuple(fc.boolean(), block(5000)).map(([success, number]) => makeExecuted(subject, success, number)),

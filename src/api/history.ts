@@ -27,7 +27,11 @@ const place = {
 
 const Stage = Type.Object({
   status: status('The status that was reached.'),
-  at: nullable(time(), 'When the chain reached it; null where only an import knows of the stage.'),
+  at: nullable(
+    time(),
+    'When the chain reached it; null where only an import knows of the stage, and for finality that was noticed ' +
+      'only after what it leads to (history that was read in afterwards).',
+  ),
   ...place,
   dwellMs: nullable(
     Type.Integer({ minimum: 0 }),

@@ -224,6 +224,31 @@ export function createMetrics({
       'Time between the newest block of a network and the newest that is indexed.',
       ({ lagSeconds }) => lagSeconds,
     ),
+    networkFigure(
+      'lanescan_network_owed_blocks',
+      'Blocks of a network’s history that are still to be read.',
+      ({ owedBlocks }) => owedBlocks,
+    ),
+    networkFigure(
+      'lanescan_network_failed_ranges',
+      'Ranges of blocks that could not be read and are tried again.',
+      ({ failedRanges }) => failedRanges,
+    ),
+    networkFigure(
+      'lanescan_network_oldest_failure_seconds',
+      'For how long the oldest of those ranges has failed; 0 where there is none.',
+      ({ failedSeconds }) => failedSeconds,
+    ),
+    networkFigure(
+      'lanescan_network_unreadable_logs',
+      'Logs of genuine contracts that could not be understood and are kept.',
+      ({ unreadableLogs }) => unreadableLogs,
+    ),
+    networkFigure(
+      'lanescan_network_foreign_logs',
+      'Logs of contracts that no router named: seen, not believed.',
+      ({ foreignLogs }) => foreignLogs,
+    ),
     networkFigure('lanescan_network_stopped', 'Whether indexing a network has met a problem.', (network) =>
       network.isStopped ? 1 : 0,
     ),

@@ -13,16 +13,21 @@ const STALE_AFTER_SECONDS = 300;
 const LAGGING_AFTER_SECONDS = 300;
 /** The same in blocks, where no block times are known. */
 const LAGGING_AFTER_BLOCKS = 100;
+/** A range of blocks that could not be read for so long is a problem of its own. */
+const FAILING_AFTER_SECONDS = 3600;
 
 const healths = ['ok', 'lagging', 'stale', 'failing'] as const;
 export type IndexingHealth = (typeof healths)[number];
 
 /**
- * How indexing a network does: `failing` while a problem is told, `stale` when nobody has told anything for long,
+ * How indexing a network does: `failing` while a problem is told or blocks cannot be read, `stale` when nobody has told anything for long,
  * `lagging` when far behind the head, else `ok`.
  */
 export function indexingHealth(progress: NetworkProgress, now: Date): IndexingHealth {
   if (progress.problem !== null) return 'failing';
+  const failedFor =
+    progress.oldestFailureAt === null ? 0 : now.getTime() - progress.oldestFailureAt.getTime();
+  if (failedFor > FAILING_AFTER_SECONDS * 1000) return 'failing';
   if (now.getTime() - progress.updatedAt.getTime() > STALE_AFTER_SECONDS * 1000) return 'stale';
   const seconds = lagSeconds(progress);
   const isBehind =
@@ -56,6 +61,7 @@ export async function indexedSoFar(store: Pick<Store, 'networkProgress'>): Promi
     const lag = lagBlocks(network);
     const remarks = [
       ...(lag === null ? [] : [`${lag} behind its head`]),
+      ...(network.owedBlocks > 0 ? [`${network.owedBlocks} blocks of its history still to be read`] : []),
       ...(health === 'ok' ? [] : [health]),
     ].join(', ');
     return `${name} to block ${network.indexedBlock}${remarks === '' ? '' : ` (${remarks})`}`;
@@ -74,14 +80,27 @@ const Indexing = Type.Object(
   {
     headBlock: orNull(count('Newest block that the network has told of.')),
     finalizedBlock: orNull(count('Newest block that is final.')),
-    indexedBlock: orNull(count('Everything up to this block is in the store.')),
-    lagBlocks: orNull(count('Blocks between the two.')),
-    lagSeconds: orNull(count('Seconds between the times of the two blocks.')),
+    indexedBlock: orNull(
+      count(
+        'Newest block that was read. New blocks come first; what is owed below it is told by `owedBlocks`.',
+      ),
+    ),
+    startBlock: orNull(count('Where the wanted history begins; null while that is being looked for.')),
+    owedBlocks: count('Blocks of the history that are still to be read.'),
+    failedRanges: count('Ranges of blocks that could not be read and are tried again.'),
+    failedBlocks: count('Blocks in those ranges.'),
+    oldestFailureAt: orNull(
+      Type.String({ format: 'date-time', description: 'When the oldest of those ranges failed first.' }),
+    ),
+    unreadableLogs: count('Logs of genuine contracts that could not be understood and are kept.'),
+    foreignLogs: count('Logs of contracts that no router named: seen, not believed.'),
+    lagBlocks: orNull(count('Blocks between the head and the indexed one.')),
+    lagSeconds: orNull(count('Seconds between the times of those two.')),
     health: Type.Unsafe<IndexingHealth>({
       type: 'string',
       enum: [...healths],
       description:
-        `\`failing\`: there is a problem. \`stale\`: nothing was told for ${STALE_AFTER_SECONDS} seconds. ` +
+        `\`failing\`: there is a problem, or blocks could not be read for ${FAILING_AFTER_SECONDS} seconds. \`stale\`: nothing was told for ${STALE_AFTER_SECONDS} seconds. ` +
         `\`lagging\`: more than ${LAGGING_AFTER_SECONDS} seconds behind the head (where block times are not ` +
         `known, ${LAGGING_AFTER_BLOCKS} blocks). \`ok\`: none of these. The first that holds.`,
     }),
@@ -159,11 +178,19 @@ function infoOf({ name, chainSelector, chainId, chainFamily, displayName }: Netw
 }
 
 function indexingOf(progress: NetworkProgress, now: Date): object {
-  const { headBlock, finalizedBlock, indexedBlock, updatedAt, problem } = progress;
+  const { headBlock, finalizedBlock, indexedBlock, startBlock, updatedAt, problem } = progress;
+  const { owedBlocks, failedRanges, failedBlocks, oldestFailureAt, unreadableLogs, foreignLogs } = progress;
   return {
     headBlock,
     finalizedBlock,
     indexedBlock,
+    startBlock,
+    owedBlocks,
+    failedRanges,
+    failedBlocks,
+    oldestFailureAt: oldestFailureAt?.toISOString() ?? null,
+    unreadableLogs,
+    foreignLogs,
     lagBlocks: lagBlocks(progress),
     lagSeconds: lagSeconds(progress),
     health: indexingHealth(progress, now),

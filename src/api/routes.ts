@@ -1,5 +1,6 @@
 /** The list of everything the service answers. */
 import { documentationRoutes } from './documentation.ts';
+import { executionInputRoutes } from './execution-inputs.ts';
 import { exportRoutes } from './export.ts';
 import { historyRoutes } from './history.ts';
 import { laneRoutes } from './lanes.ts';
@@ -18,6 +19,7 @@ export function createRoutes(version: string): readonly Route[] {
   const routes: Route[] = [
     ...messageRoutes,
     ...historyRoutes,
+    ...executionInputRoutes,
     ...streamRoutes,
     ...exportRoutes,
     ...laneRoutes,

@@ -10,6 +10,7 @@ import type { TrustProxy } from '../api/client-address.ts';
 import { defaultRateLimit, type RateLimitOptions } from '../api/rate-limit.ts';
 import { OperatorError } from '../domain/errors.ts';
 import { nearestName } from '../domain/nearest-name.ts';
+import { type NetworkSource, parseNetworkSources } from '../ingest/evm/source.ts';
 import type { DatabasePlace } from '../store/store.ts';
 import { parseSubscriptions, type Subscription } from '../webhooks/subscription.ts';
 import {
@@ -33,6 +34,8 @@ export interface Config extends RateLimitOptions {
   readonly trustProxy: TrustProxy;
   /** As the file has it; `webhooksOf` reads it for the verbs that need it. */
   readonly webhooks: unknown;
+  /** As the file has it; `networkSourcesOf` reads it for the verbs that need it. */
+  readonly networks: unknown;
   /** The file that was read; null where there is none. */
   readonly file: string | null;
   /** Where the value of each key came from: a flag, a variable, the file, or `default`. */
@@ -123,6 +126,7 @@ const settings = {
 const CONFIG_VARIABLE = 'LANESCAN_CONFIG';
 const DEFAULT_FILE = 'lanescan.yaml';
 const WEBHOOKS_KEY = 'webhooks';
+const NETWORKS_KEY = 'networks';
 
 function nonEmptyText(value: unknown): string | undefined {
   return typeof value === 'string' && value.trim() !== '' ? value : undefined;
@@ -165,6 +169,7 @@ export function readConfig(flags: ConfigFlags, environment: NodeJS.ProcessEnv): 
     trustProxy: pick(settings.trustProxy),
     databaseUrl: environment.DATABASE_URL || null,
     webhooks: values[WEBHOOKS_KEY],
+    networks: values[NETWORKS_KEY],
     file,
     origins,
   };
@@ -180,6 +185,11 @@ export function databasePlace(config: Config): DatabasePlace {
  */
 export function webhooksOf(config: Config, environment: NodeJS.ProcessEnv): readonly Subscription[] {
   return parseSubscriptions(config.webhooks, config.file ?? DEFAULT_FILE, environment);
+}
+
+/** The networks to index. Only verbs that talk to their nodes ask: the others shall not need their keys. */
+export function networkSourcesOf(config: Config, environment: NodeJS.ProcessEnv): readonly NetworkSource[] {
+  return parseNetworkSources(config.networks, config.file ?? DEFAULT_FILE, environment);
 }
 
 function readFile(named: string | undefined): { file: string | null; values: Record<string, unknown> } {
@@ -214,7 +224,7 @@ function readFile(named: string | undefined): { file: string | null; values: Rec
       'Write it as `port: 8080`, one key a line.',
     );
   }
-  const keys = [...Object.values(settings).map(({ key }) => key), WEBHOOKS_KEY];
+  const keys = [...Object.values(settings).map(({ key }) => key), WEBHOOKS_KEY, NETWORKS_KEY];
   for (const key of Object.keys(values)) {
     if ((keys as readonly string[]).includes(key)) continue;
     const nearest = nearestName(key, keys);

@@ -7,6 +7,7 @@ import type { Message } from '../domain/message.ts';
 import type { Store } from '../store/store.ts';
 import { type Config, type ConfigFlags, UsageError, webhooksOf } from './config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
+import { networkFindings } from './network-findings.ts';
 import { writeOut } from './output.ts';
 import { withServerOptions } from './serve.ts';
 import { age, type Colour, counted, createPaint, printable } from './terminal-text.ts';
@@ -17,7 +18,7 @@ const CLOCK_TOLERANCE_MS = 5 * 60_000;
 const ASK_TIMEOUT_MS = 2_000;
 const UNHEALTHY_STATUS = 1;
 
-interface Finding {
+export interface Finding {
   /** `worry` is worth knowing; `fault` must be mended. */
   readonly verdict: 'fine' | 'worry' | 'fault';
   readonly what: string;
@@ -37,8 +38,9 @@ export function addDoctor(program: Command, context: CliContext): void {
     .addHelpText(
       'after',
       `
-Looks at the configuration, Node, the database, the disk and the port, and says what to do about what is
-wrong. It shows no password.
+Looks at the configuration, Node, the networks to index, the database, the disk and the port, and says what to
+do about what is wrong. Every endpoint of a network is asked who it is, how far back it goes and what it takes.
+It shows no password and no key.
 
 Exit status: 0 all in order, 1 something must be mended.
 
@@ -83,6 +85,7 @@ async function* findings(flags: ConfigFlags, context: CliContext): AsyncGenerato
   }
   yield configFinding(config);
   yield* webhookFindings(config, context);
+  yield* networkFindings(config, context);
   if (config.databaseUrl === null) yield await diskFinding(config.dataFolder);
   yield* databaseFindings(config, context);
   yield await portFinding(config);

@@ -1,7 +1,7 @@
 /**
  * The composition root: one command, one file a verb.
  *
- * Exit status: 0 done, 1 something failed or an audit found holes, 2 wrong usage, 3 an import rejected lines, 130 interrupted.
+ * Exit status: 0 done, 1 something failed or an audit found holes, 2 wrong usage, 3 not everything could be taken (an import rejected lines, say), 130 interrupted.
  */
 import { Command, CommanderError } from 'commander';
 import { ApiError, OperatorError } from '../domain/errors.ts';
@@ -13,6 +13,7 @@ import { addDemo } from './demo.ts';
 import { addDoctor } from './doctor.ts';
 import { addExport } from './export.ts';
 import { addImport } from './import.ts';
+import { addIndex } from './index.ts';
 import { addLanes } from './lanes.ts';
 import { addMigrate } from './migrate.ts';
 import { addMirror } from './mirror.ts';
@@ -77,6 +78,7 @@ export function createProgram(context: CliContext): Command {
 Examples:
   $ lanescan demo                              a simulated network, to try everything out
   $ lanescan import records.ndjson.gz          load records
+  $ lanescan index                             read the networks of lanescan.yaml from their chains
   $ lanescan serve --port 8080                 answer the API
   $ lanescan search --sender 0x… --status FAILED
   $ lanescan show 0x…                          one message, in full
@@ -85,6 +87,7 @@ Examples:
 Settings come from flags, then the environment (DATABASE_URL, PORT, LANESCAN_…), then ./lanescan.yaml.`,
     );
   addServe(program, context);
+  addIndex(program, context);
   addImport(program, context);
   addExport(program, context);
   addMirror(program, context);

@@ -2,15 +2,22 @@ import type { Command } from 'commander';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { OperatorError } from '../domain/errors.ts';
+import type { NetworkSource } from '../ingest/evm/source.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { type Courier, startCourier } from '../webhooks/courier.ts';
 import type { Subscription } from '../webhooks/subscription.ts';
 import { type Config, type ConfigFlags, databasePlace, webhooksOf } from './config.ts';
 import { type CliContext, configOf, withStoreOptions } from './context.ts';
+import { wantedSources } from './index.ts';
+import { wordsOf } from './index-progress.ts';
 import { lanescanVersion } from './version.ts';
+
+/** How often the log tells how indexing goes. */
+const INDEX_LINE_EVERY_MS = 60_000;
 
 export function addServe(program: Command, context: CliContext): void {
   withServerOptions(withStoreOptions(program.command('serve')))
+    .option('--index', 'also read the lanes of the configured networks, as `lanescan index` does')
     .description('answer the API over HTTP')
     .addHelpText(
       'after',
@@ -18,19 +25,55 @@ export function addServe(program: Command, context: CliContext): void {
 Examples:
   $ lanescan serve                                    on http://127.0.0.1:8080, data in ./data
   $ lanescan serve --host 0.0.0.0 --port 80           for other machines too
+  $ lanescan serve --index                            and index the networks of lanescan.yaml meanwhile
   $ DATABASE_URL=postgresql://… lanescan serve        on a PostgreSQL server of your own`,
     )
-    .action(async (flags: ConfigFlags) => {
+    .action(async (flags: ServeFlags) => {
       const config = configOf(flags, context);
+      const sources = flags.index ? wantedSources(config, context) : [];
       const webhooks = webhooksOf(config, context.environment);
       const log = await serverLog(config, context);
       const store = await openStore({
         place: databasePlace(config),
+        ...(flags.index && { content: 'real' }),
         notice: (line) => log.info(line),
         signal: context.signal,
       });
-      await serveUntilStopped({ config, context, log, store, webhooks });
+      await serveUntilStopped({
+        config,
+        context,
+        log,
+        store,
+        webhooks,
+        ...(flags.index && { alongside: (signal) => indexAlongside(sources, store, log, signal) }),
+      });
     });
+}
+
+interface ServeFlags extends ConfigFlags {
+  readonly index?: boolean;
+}
+
+async function indexAlongside(
+  sources: readonly NetworkSource[],
+  store: Store,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  const { startIndexer } = await import('../ingest/evm/indexer.ts');
+  const indexer = startIndexer({
+    sources,
+    store,
+    signal,
+    userAgent: `lanescan/${lanescanVersion}`,
+    notice: (line) => log.info(line),
+  });
+  const progress = setInterval(() => {
+    for (const status of indexer.statuses()) {
+      log.info(`${status.network.name}: ${wordsOf(status, Date.now())}`);
+    }
+  }, INDEX_LINE_EVERY_MS);
+  await indexer.ended.finally(() => clearInterval(progress));
 }
 
 /** The log of a process that serves, whose library the other verbs need not load. */
@@ -76,6 +119,7 @@ export async function serveUntilStopped(serving: Serving): Promise<void> {
     if (signal.aborted) reply.header('Connection', 'close');
   });
   let courier: Courier | undefined;
+  let beside: Promise<void> | undefined;
   try {
     await listen(app, config);
     courier = startCourier({
@@ -87,12 +131,13 @@ export async function serveUntilStopped(serving: Serving): Promise<void> {
       random: Math.random,
     });
     if (store.simulated) log.warn('The data is SIMULATED: no chain stands behind it.');
-    await Promise.race([untilAborted(signal), alongside?.(signal) ?? untilAborted(signal)]);
+    beside = alongside?.(signal);
+    await Promise.race([untilAborted(signal), beside ?? untilAborted(signal)]);
     await untilAborted(signal);
     log.info('Stopping: answering what is in flight');
   } finally {
     stopping.abort();
-    await Promise.all([app.close(), courier?.stop()]);
+    await Promise.all([app.close(), courier?.stop(), beside?.catch(() => undefined)]);
     await store.close();
   }
 }

@@ -44,6 +44,46 @@ export function addressBytes(text: string): readonly BytesHex[] {
 }
 
 /**
+ * The address that other chains mean by these bytes, or undefined where the family has no such address.
+ *
+ * Contracts spell addresses of other chains as bytes: EVM's 20, or padded to 32 as the ABI does; 32 for SVM, Aptos and
+ * Sui; for TON the workchain in 4 and the hash in 32. Nothing is settled for Canton.
+ *
+ * @example addressFromBytes('00'.repeat(12) + '5aaeb6053f3e94c9b9a09f33669435e7ef1beaed', 'EVM')?.text // '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
+ */
+export function addressFromBytes(bytes: BytesHex, family: ChainFamily): Spelling | undefined {
+  if (!evenHexDigits.test(bytes)) return undefined;
+  const digits = bytes.toLowerCase();
+  switch (family) {
+    case 'EVM':
+      return digits.length === 40 || digits.length === 64 ? parseEvmAddress(`0x${digits}`) : undefined;
+    case 'SVM':
+      return digits.length === 64 ? parseSvmAddress(base58.encode(hex.decode(digits))) : undefined;
+    case 'APTOS':
+    case 'SUI':
+      return digits.length === 64 ? parseMoveAddress(`0x${digits}`) : undefined;
+    case 'TON':
+      return digits.length === 72
+        ? tonAddress(Number.parseInt(digits.slice(0, 8), 16) | 0, digits.slice(8))
+        : undefined;
+    case 'CANTON':
+      return undefined;
+  }
+}
+
+const evenHexDigits = /^(?:[0-9a-fA-F]{2}){1,36}$/;
+
+/** All zeros: what a record shows where it must name a contract and nobody has told which. */
+export const zeroAddresses: Readonly<Record<ChainFamily, string>> = {
+  EVM: `0x${'0'.repeat(40)}`,
+  SVM: '1'.repeat(32),
+  APTOS: `0x${'0'.repeat(64)}`,
+  SUI: `0x${'0'.repeat(64)}`,
+  TON: `0:${'0'.repeat(64)}`,
+  CANTON: `0x${'0'.repeat(64)}`,
+};
+
+/**
  * A transaction hash of a known family, or undefined when `text` cannot be one.
  *
  * TON's composite `workchain:account:lt:hash` has the bytes of its hash alone, but keeps its text:

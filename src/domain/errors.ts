@@ -37,6 +37,12 @@ export const errorCatalogue = {
     meaning: 'The request is not well-formed HTTP, or its path has broken percent-encoding.',
   },
   MESSAGE_NOT_FOUND: { status: 404, meaning: 'No message with this id is known here.' },
+  EXECUTION_INPUTS_NOT_FOUND: {
+    status: 404,
+    meaning:
+      'The message is known, but not all that an execution by hand needs: `message` says what is missing, and ' +
+      'whether it may still come.',
+  },
   LANE_NOT_FOUND: { status: 404, meaning: 'No message between these two networks is known here.' },
   NOT_FOUND: { status: 404, meaning: 'The path names nothing that this service has.' },
   METHOD_NOT_ALLOWED: {

@@ -38,9 +38,18 @@ export interface Lane {
   readonly onramp: string;
 }
 
+/**
+ * What an execution by hand needs of a message and the record does not have: up to 1.6 the message as the official
+ * client spells it, above the encoded message.
+ */
+export type ExecutionMaterial =
+  | { readonly message: Readonly<Record<string, unknown>> }
+  | { readonly encodedMessage: string; readonly offramp: string };
+
 export interface Sent {
   readonly kind: 'Sent';
   readonly message: SentMessage;
+  readonly execution?: ExecutionMaterial;
   readonly seen: Observation;
 }
 
@@ -50,11 +59,22 @@ export interface SourceFinalized {
   readonly seen: Observation;
 }
 
+/** Which verifiers the destination asks for. */
+export interface VerifierPolicy {
+  readonly kind: 'VerifierPolicy';
+  readonly messageId: string;
+  /** Addresses on the destination chain. */
+  readonly required: readonly string[];
+  readonly optional: readonly string[];
+  readonly optionalThreshold: number;
+  readonly seen: Observation;
+}
+
 /** A verifier has verified the message; known off chain or from the execution's calldata. */
 export interface VerifierCompleted {
   readonly kind: 'VerifierCompleted';
   readonly messageId: string;
-  /** The verifier's `sourceAddress` in the record. */
+  /** The verifier's `sourceAddress` or `destAddress` in the record. */
   readonly verifier: string;
   readonly data: string;
   readonly seen: Observation;
@@ -81,6 +101,15 @@ export interface RangeFact {
   readonly fromSequenceNumber: string;
   readonly toSequenceNumber: string;
   readonly merkleRoot: string;
+  /** The off-ramp that executes the root's messages, where it is known. */
+  readonly offramp?: string;
+  readonly seen: Observation;
+}
+
+/** A root was blessed, whose run of sequence numbers only its commit tells. */
+export interface RootBlessed {
+  readonly kind: 'RootBlessed';
+  readonly merkleRoot: string;
   readonly seen: Observation;
 }
 
@@ -90,14 +119,26 @@ export interface Snapshot {
 }
 
 /** A fact about one message that a chain told. */
-export type ChainFact = Sent | SourceFinalized | VerifierCompleted | ManualExecutionOpened | Executed;
-export type Fact = ChainFact | RangeFact | Snapshot;
+export type ChainFact =
+  | Sent
+  | SourceFinalized
+  | VerifierPolicy
+  | VerifierCompleted
+  | ManualExecutionOpened
+  | Executed;
+/** A fact about one message. */
+export type MessageFact = ChainFact | Snapshot;
+export type Fact = MessageFact | RangeFact | RootBlessed;
 
 export function isRangeFact(fact: Fact): fact is RangeFact {
   return fact.kind === 'Committed' || fact.kind === 'Blessed';
 }
 
+export function isMessageFact(fact: Fact): fact is MessageFact {
+  return !isRangeFact(fact) && fact.kind !== 'RootBlessed';
+}
+
 /** The message a fact speaks of; range facts speak of a run of them. */
-export function factMessageId(fact: ChainFact | Snapshot): string {
+export function factMessageId(fact: MessageFact): string {
   return fact.kind === 'Sent' || fact.kind === 'Snapshot' ? fact.message.messageId : fact.messageId;
 }

@@ -5,7 +5,16 @@
  * verification is (verifier by verifier), and the outcome. Greatest-of is idempotent, commutative and
  * associative, hence so is the fold: facts may come in any order, any number of times, and in any grouping.
  */
-import type { Executed, Fact, Observation, OutcomeField, SentMessage, VerifierCompleted } from './facts.ts';
+import { zeroAddresses } from './addresses.ts';
+import type {
+  Executed,
+  Fact,
+  Observation,
+  OutcomeField,
+  SentMessage,
+  VerifierCompleted,
+  VerifierPolicy,
+} from './facts.ts';
 import { type Evidence, lifecycle, type Status, statusRank, usesVerifiers } from './lifecycle.ts';
 import type { Message, Verifier, Verifiers } from './message.ts';
 
@@ -27,9 +36,9 @@ export function foldFacts(facts: readonly Fact[]): Message | undefined {
   );
   if (!sent) return undefined;
 
-  const verifiers = foldVerifiers(facts);
+  const { verifiers, wasVerified } = foldVerifiers(facts, sent.message);
   const { verifiers: _, ...message } = sent.message;
-  return { ...message, verifiers, ...foldOutcome(facts, sent.message, verifiers) };
+  return { ...message, verifiers, ...foldOutcome(facts, sent.message, wasVerified) };
 }
 
 /** Two snapshots of one message amount to this one; the store keeps just the join. */
@@ -80,9 +89,9 @@ export function statusCause(message: Message, facts: readonly Fact[]): StatusCau
 }
 
 function reaches(fact: SeenFact, message: Message): boolean {
-  if (fact.kind === 'ManualExecutionOpened') return false;
   if (fact.kind === 'VerifierCompleted' && message.status === 'VERIFIED') return true;
-  return lifecycle.SENT[evidenceOf(fact, message.version)] === message.status;
+  const evidence = evidenceOf(fact, message.version);
+  return evidence !== undefined && lifecycle.SENT[evidence] === message.status;
 }
 
 /** A status that is reached again (a retry), or by the last of several, is as old as the last of them. */
@@ -132,76 +141,172 @@ function withoutOutcome(message: Message): SentMessage {
   return sent;
 }
 
-/**
- * Sources that list the same verifiers add up: one is completed as soon as any of them knows it to be. Of
- * lists that differ, the greatest stands alone.
- */
-function foldVerifiers(facts: readonly Fact[]): Verifiers | null {
-  const told = facts.flatMap((fact) =>
-    (fact.kind === 'Sent' || fact.kind === 'Snapshot') && fact.message.verifiers
-      ? [fact.message.verifiers]
-      : [],
+/** Who verifies, how far they are, and whether that was ever enough for the destination. */
+function foldVerifiers(
+  facts: readonly Fact[],
+  sent: SentMessage,
+): { readonly verifiers: Verifiers | null; readonly wasVerified: boolean } {
+  const told = joinLists(
+    facts.flatMap((fact) =>
+      (fact.kind === 'Sent' || fact.kind === 'Snapshot') && fact.message.verifiers
+        ? [fact.message.verifiers]
+        : [],
+    ),
   );
-  const base = greatest(told, compareLists);
-  if (!base) return null;
+  if (!told) return { verifiers: null, wasVerified: false };
 
-  const agreeing = told.filter((verifiers) => compareLists(verifiers, base) === 0);
-  const completions = facts.filter((fact) => fact.kind === 'VerifierCompleted');
+  const nobody: readonly string[] = [
+    zeroAddresses[sent.sourceNetworkInfo.chainFamily],
+    zeroAddresses[sent.destNetworkInfo.chainFamily],
+  ];
+  const completions = facts
+    .filter((fact) => fact.kind === 'VerifierCompleted')
+    .filter(({ verifier }) => !nobody.includes(verifier));
+  const policies = facts.filter((fact) => fact.kind === 'VerifierPolicy');
+  const listUnder = (policy: VerifierPolicy | undefined) =>
+    completed(policy ? withPolicy(told, policy, sent) : told, completions);
+  return {
+    verifiers: listUnder(greatest(policies, comparePolicies)),
+    // A destination that asks for others later does not take back that it once had all it asked for.
+    wasVerified: [undefined, ...policies].some((policy) => isVerified(listUnder(policy), sent)),
+  };
+}
+
+/**
+ * Sources that list the same verifiers add up: what is asked of them is the greatest word, and one is completed as
+ * soon as anybody knows it to be. Of lists that differ, the greatest stands alone.
+ */
+function joinLists(lists: readonly Verifiers[]): Verifiers | undefined {
+  const base = greatest(lists, compareLists);
+  if (!base) return undefined;
+  const agreeing = lists.filter((list) => sourcesText(list) === sourcesText(base));
   return {
     ...base,
     items: base.items.map((listed, index) => {
-      const known = agreeing.flatMap((verifiers) => verifiers.items[index] ?? []);
-      const item = greatest(known, compareVerifiers) ?? listed;
-      if (item.status === 'COMPLETED') return item;
-      const completed = greatest(
-        completions.filter((fact) => fact.verifier === item.sourceAddress),
-        compareCompletions,
-      );
-      if (!completed) return item;
-      return {
-        ...item,
-        status: 'COMPLETED' as const,
-        verification: { data: completed.data, timestamp: completed.seen.at },
-      };
+      const known = agreeing.flatMap(({ items }) => items[index]?.verification ?? []);
+      const verification = greatest(known, compareVerifications);
+      return verification ? { ...listed, status: 'COMPLETED', verification } : listed;
     }),
   };
 }
 
-/** By what is asked for, not by how far it is: who verifies, whether they must, and how many of the rest. */
-function compareLists(a: Verifiers, b: Verifiers): number {
-  const text = ({ items, optionalThreshold }: Verifiers) =>
-    JSON.stringify([
-      optionalThreshold,
-      items.map(({ sourceAddress, isRequired }) => [sourceAddress, isRequired]),
-    ]);
-  return a.items.length - b.items.length || compareText(text(a), text(b));
+function sourcesText({ items }: Verifiers): string {
+  return JSON.stringify(items.map(({ sourceAddress }) => sourceAddress));
 }
 
-/** Completed outranks pending, and of two completions the earlier counts. */
-function compareVerifiers(a: Verifier, b: Verifier): number {
+/** By who verifies, then by what is asked of them; never by how far they are. */
+function compareLists(a: Verifiers, b: Verifiers): number {
+  const asked = ({ items, optionalThreshold }: Verifiers) =>
+    JSON.stringify([
+      optionalThreshold,
+      items.map(({ isRequired, destAddress, metadata: { name, logoUrl } }) => [
+        isRequired,
+        destAddress,
+        name,
+        logoUrl,
+      ]),
+    ]);
   return (
-    Number(a.verification !== null) - Number(b.verification !== null) ||
-    compareText(b.verification?.timestamp ?? '', a.verification?.timestamp ?? '') ||
-    compareText(JSON.stringify(a), JSON.stringify(b))
+    a.items.length - b.items.length ||
+    compareText(sourcesText(a), sourcesText(b)) ||
+    compareText(asked(a), asked(b))
   );
 }
 
 /** The earliest word counts: a verifier that repeats itself has not verified later. */
-function compareCompletions(a: VerifierCompleted, b: VerifierCompleted): number {
-  return compareText(b.seen.at, a.seen.at) || compareText(b.data, a.data);
+function compareVerifications(a: Verification, b: Verification): number {
+  return compareText(b.timestamp, a.timestamp) || compareText(b.data, a.data);
 }
 
-/** All required verifiers and enough of the optional ones. */
-function isVerified(verifiers: Verifiers | null): boolean {
-  if (!verifiers || verifiers.items.length === 0) return false;
-  const missing = verifiers.items.some((item) => item.isRequired && item.status !== 'COMPLETED');
-  const optional = verifiers.items.filter((item) => !item.isRequired && item.status === 'COMPLETED');
-  return !missing && optional.length >= verifiers.optionalThreshold;
+type Verification = NonNullable<Verifier['verification']>;
+
+/** The destination's latest word counts. */
+function comparePolicies(a: VerifierPolicy, b: VerifierPolicy): number {
+  const text = ({ required, optional, optionalThreshold }: VerifierPolicy) =>
+    JSON.stringify([optionalThreshold, required, optional]);
+  return compareObservations(a.seen, b.seen) || compareText(text(a), text(b));
 }
 
-function foldOutcome(facts: readonly Fact[], sent: SentMessage, verifiers: Verifiers | null): Outcome {
+/**
+ * The list as the destination asks for it. The source names verifiers by their addresses there, the destination by
+ * those here, and nobody says which are the same. One that goes by the same address on both chains is, and so are
+ * the rest, in their order, where they are as many. Where that leaves some over, both are listed: those of the source
+ * as they were, those of the destination without a source address, for whoever wants to know what execution waits for.
+ */
+function withPolicy(list: Verifiers, policy: VerifierPolicy, sent: SentMessage): Verifiers {
+  const required = new Set(policy.required);
+  const left = new Set([...policy.required, ...policy.optional]);
+  left.delete(zeroAddresses[sent.destNetworkInfo.chainFamily]);
+  const pairs = new Map<Verifier, string>();
+  for (const nameOf of [(item: Verifier) => item.destAddress, (item: Verifier) => item.sourceAddress]) {
+    for (const item of list.items) {
+      if (!pairs.has(item) && left.delete(nameOf(item))) pairs.set(item, nameOf(item));
+    }
+  }
+  const alone = list.items.filter((item) => !pairs.has(item));
+  if (alone.length === left.size) {
+    for (const [index, address] of [...left].entries()) {
+      const item = alone[index];
+      if (item) pairs.set(item, address);
+    }
+    left.clear();
+  }
+  const nobody = zeroAddresses[sent.sourceNetworkInfo.chainFamily];
+  return {
+    optionalThreshold: policy.optionalThreshold,
+    items: [
+      ...list.items.map((item) => {
+        const destAddress = pairs.get(item);
+        return destAddress === undefined
+          ? item
+          : { ...item, destAddress, isRequired: required.has(destAddress) };
+      }),
+      ...[...left].map((destAddress) => ({
+        sourceAddress: nobody,
+        destAddress,
+        metadata: { name: 'Verifier' },
+        isRequired: required.has(destAddress),
+        status: 'PENDING' as const,
+        verification: null,
+      })),
+    ],
+  };
+}
+
+function completed(list: Verifiers, completions: readonly VerifierCompleted[]): Verifiers {
+  return {
+    ...list,
+    items: list.items.map((item) => {
+      if (item.status === 'COMPLETED') return item;
+      const verification = greatest(
+        completions
+          .filter(({ verifier }) => verifier === item.sourceAddress || verifier === item.destAddress)
+          .map(({ data, seen }) => ({ data, timestamp: seen.at })),
+        compareVerifications,
+      );
+      return verification ? { ...item, status: 'COMPLETED', verification } : item;
+    }),
+  };
+}
+
+/**
+ * All verifiers that the destination requires, and enough of its optional ones. Those whose counterpart there is not
+ * known do not count, and where that is all of them, nobody knows what it asks for.
+ */
+export function isVerified(
+  verifiers: Verifiers | null,
+  { destNetworkInfo }: Pick<Message, 'destNetworkInfo'>,
+): boolean {
+  const nobody = zeroAddresses[destNetworkInfo.chainFamily];
+  const asked = verifiers?.items.filter(({ destAddress }) => destAddress !== nobody) ?? [];
+  const missing = asked.some((item) => item.isRequired && item.status !== 'COMPLETED');
+  const optional = asked.filter((item) => !item.isRequired && item.status === 'COMPLETED');
+  return asked.length > 0 && !missing && optional.length >= (verifiers?.optionalThreshold ?? 0);
+}
+
+function foldOutcome(facts: readonly Fact[], sent: SentMessage, wasVerified: boolean): Outcome {
   const told = facts.flatMap((fact) => (fact.kind === 'Snapshot' ? [outcomeOf(fact.message)] : []));
-  const seen = facts.some((fact) => fact.kind !== 'Snapshot') ? [seenOutcome(facts, sent, verifiers)] : [];
+  const seen = facts.some((fact) => fact.kind !== 'Snapshot') ? [seenOutcome(facts, sent, wasVerified)] : [];
   const outcome = greatest([...told, ...seen], compareOutcomes) ?? waiting('SENT');
   const opened = facts.some((fact) => fact.kind === 'ManualExecutionOpened');
   return opened && isAwaitingExecution(outcome.status)
@@ -219,10 +324,13 @@ function outcomeOf(message: Message): Outcome {
   return { status, receiptTransactionHash, receiptTimestamp, deliveryTime, readyForManualExecution };
 }
 
-function seenOutcome(facts: readonly Fact[], sent: SentMessage, verifiers: Verifiers | null): Outcome {
+function seenOutcome(facts: readonly Fact[], sent: SentMessage, wasVerified: boolean): Outcome {
   let status: Status = 'SENT';
-  for (const fact of facts) status = lifecycle[status][evidenceOf(fact, sent.version)];
-  if (usesVerifiers(sent.version) && isVerified(verifiers)) status = lifecycle[status].verified;
+  for (const fact of facts) {
+    const evidence = evidenceOf(fact, sent.version);
+    if (evidence) status = lifecycle[status][evidence];
+  }
+  if (usesVerifiers(sent.version) && wasVerified) status = lifecycle[status].verified;
 
   const execution = greatest(
     facts.filter((fact) => fact.kind === 'Executed'),
@@ -231,12 +339,16 @@ function seenOutcome(facts: readonly Fact[], sent: SentMessage, verifiers: Verif
   return execution ? executedOutcome(execution, sent) : waiting(status);
 }
 
-function evidenceOf(fact: Fact, version: string | null): Evidence {
+/** What a fact says about the status by itself; undefined for one that only bears on what others say. */
+function evidenceOf(fact: Fact, version: string | null): Evidence | undefined {
   switch (fact.kind) {
     case 'Sent':
-    case 'Snapshot':
-    case 'ManualExecutionOpened':
       return 'sent';
+    case 'Snapshot':
+    case 'VerifierPolicy':
+    case 'RootBlessed':
+    case 'ManualExecutionOpened':
+      return undefined;
     case 'SourceFinalized':
       return usesVerifiers(version) ? 'verifying' : 'sourceFinalized';
     case 'Committed':

@@ -5,12 +5,16 @@
  * wrong order, has the same timeline as one that was watched live.
  */
 import type { Fact, Observation } from './facts.ts';
+import { isVerified } from './fold.ts';
 import { type Status, statusRank, usesVerifiers } from './lifecycle.ts';
-import type { Message } from './message.ts';
+import type { Message, Verifiers } from './message.ts';
 
 export interface Stage {
   readonly status: Status;
-  /** ISO 8601; null where only a snapshot knows of the stage and none says when it began. */
+  /**
+   * ISO 8601; null where only a snapshot knows of the stage and none says when it began, and for finality that was
+   * noticed only after what it leads to.
+   */
   readonly at: string | null;
   /** Chain selector; null where nobody told. */
   readonly network: string | null;
@@ -23,7 +27,10 @@ export interface Stage {
   readonly dwellMs: number | null;
 }
 
-type Reached = Omit<Stage, 'dwellMs'>;
+interface Reached extends Omit<Stage, 'dwellMs'> {
+  /** Finality is nobody's event: its time is that of whoever looked, which may be long after the fact. */
+  readonly isNoticed?: boolean;
+}
 
 /** The stages of a folded message, in their order. Failed attempts are stages of their own. */
 export function timeline(message: Message, facts: readonly Fact[]): readonly Stage[] {
@@ -32,8 +39,16 @@ export function timeline(message: Message, facts: readonly Fact[]): readonly Sta
   if (verified) reached.push(verified);
   if (!reached.some(({ status }) => status === message.status)) reached.push(toldStage(message));
 
-  const ordered = earliestOfEach(reached).sort(compareStages);
-  return ordered.map((stage, index) => ({ ...stage, dwellMs: dwell(stage, ordered[index + 1]) }));
+  const ordered = earliestOfEach(reached).sort(compareStages).map(withoutLateTime);
+  return ordered.map(({ isNoticed: _, ...stage }, index) => ({
+    ...stage,
+    dwellMs: dwell(stage, ordered[index + 1]),
+  }));
+}
+
+function withoutLateTime(stage: Reached, index: number, ordered: readonly Reached[]): Reached {
+  const isLate = ordered.slice(index + 1).some((next) => timeOf(next) < timeOf(stage));
+  return stage.isNoticed && isLate ? { ...stage, at: null } : stage;
 }
 
 function sentStage(message: Message): Reached {
@@ -49,9 +64,10 @@ function sentStage(message: Message): Reached {
 function stageOf(fact: Fact, { version }: Message): readonly Reached[] {
   switch (fact.kind) {
     case 'SourceFinalized':
-      return usesVerifiers(version)
-        ? [seenStage('SOURCE_FINALIZED', fact.seen), seenStage('VERIFYING', fact.seen)]
-        : [seenStage('SOURCE_FINALIZED', fact.seen)];
+      return [
+        { ...seenStage('SOURCE_FINALIZED', fact.seen), isNoticed: true },
+        ...(usesVerifiers(version) ? [{ ...seenStage('VERIFYING', fact.seen), isNoticed: true }] : []),
+      ];
     case 'Committed':
       return [seenStage('COMMITTED', fact.seen)];
     case 'Blessed':
@@ -62,32 +78,47 @@ function stageOf(fact: Fact, { version }: Message): readonly Reached[] {
       return [seenStage(fact.success ? 'SUCCESS' : 'FAILED', fact.seen)];
     case 'Sent':
     case 'Snapshot':
+    case 'VerifierPolicy':
+    case 'RootBlessed':
     case 'ManualExecutionOpened':
       return [];
   }
 }
 
 /** Verified is the moment of the last completion that was needed, whoever told of it. */
-function verifiedStage({ version, verifiers }: Message, facts: readonly Fact[]): Reached | undefined {
+function verifiedStage(message: Message, facts: readonly Fact[]): Reached | undefined {
+  const { version, verifiers } = message;
   if (!usesVerifiers(version) || !verifiers) return undefined;
-  const completions = verifiers.items
-    .flatMap(({ sourceAddress, verification }) =>
-      verification ? [{ verifier: sourceAddress, at: verification.timestamp }] : [],
+  const at = verifiers.items
+    .flatMap(({ verification }) => verification?.timestamp ?? [])
+    .sort((a, b) => Date.parse(a) - Date.parse(b))
+    .find((time) => isVerified(asOf(time, verifiers), message));
+  if (at === undefined) return undefined;
+
+  const names = new Set(
+    verifiers.items
+      .filter(({ verification }) => verification?.timestamp === at)
+      .flatMap(({ sourceAddress, destAddress }) => [sourceAddress, destAddress]),
+  );
+  const [seen] = facts
+    .flatMap((fact) =>
+      fact.kind === 'VerifierCompleted' && fact.seen.at === at && names.has(fact.verifier) ? [fact.seen] : [],
     )
-    .sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
-  const done = new Set<string>();
-  for (const { verifier, at } of completions) {
-    done.add(verifier);
-    const missing = verifiers.items.some((item) => item.isRequired && !done.has(item.sourceAddress));
-    const optional = verifiers.items.filter((item) => !item.isRequired && done.has(item.sourceAddress));
-    if (missing || optional.length < verifiers.optionalThreshold) continue;
-    const fact = facts.find(
-      (told) => told.kind === 'VerifierCompleted' && told.verifier === verifier && told.seen.at === at,
-    );
-    if (fact?.kind === 'VerifierCompleted') return seenStage('VERIFIED', fact.seen);
-    return { status: 'VERIFIED', at, network: null, blockNumber: null, transactionHash: null };
-  }
-  return undefined;
+    .sort((a, b) => a.blockNumber - b.blockNumber);
+  if (seen) return seenStage('VERIFIED', seen);
+  return { status: 'VERIFIED', at, network: null, blockNumber: null, transactionHash: null };
+}
+
+/** How far the verifiers were at a time. */
+function asOf(time: string, verifiers: Verifiers): Verifiers {
+  return {
+    ...verifiers,
+    items: verifiers.items.map((item) =>
+      Date.parse(item.verification?.timestamp ?? time) > Date.parse(time)
+        ? { ...item, status: 'PENDING', verification: null }
+        : item,
+    ),
+  };
 }
 
 /** A status that only a snapshot knows of; executions carry their time in the record. */
@@ -112,7 +143,9 @@ function earliestOfEach(stages: readonly Reached[]): Reached[] {
   for (const stage of stages) {
     const key = stage.status === 'FAILED' ? `FAILED ${stage.transactionHash}` : stage.status;
     const before = kept.get(key);
-    if (!before || timeOf(stage) < timeOf(before)) kept.set(key, stage);
+    const isEarlier = !before || timeOf(stage) < timeOf(before);
+    // An event at the same time is a better witness than somebody who looked.
+    if (isEarlier || (before.isNoticed && timeOf(stage) === timeOf(before))) kept.set(key, stage);
   }
   return [...kept.values()];
 }

@@ -7,10 +7,17 @@
  * their order. What a batch needs is read in a handful of statements; what it changes is written with COPY.
  */
 import type { ClientBase } from 'pg';
-import { type Fact, isRangeFact } from '../domain/facts.ts';
+import { type Fact, isMessageFact, isRangeFact } from '../domain/facts.ts';
 import { type Change, foldAll, writeChanges } from './changes.ts';
 import { groupByMessage, isOldNews, readKnowledge, readStored } from './knowledge.ts';
-import { messagesInRanges, type OrphanedBlock, rangePieces, retract, writeRangeFacts } from './lane-facts.ts';
+import {
+  messagesInRanges,
+  type OrphanedBlock,
+  rangePieces,
+  retract,
+  writeBlessings,
+  writeRangeFacts,
+} from './lane-facts.ts';
 
 export interface ApplyReport {
   readonly created: number;
@@ -22,12 +29,13 @@ export interface ApplyReport {
 
 /**
  * Applies facts, and takes back those of orphaned blocks, in one transaction on `client`, which must not be
- * in one already.
+ * in one already. What is to become true together with them is written by `alongside`.
  */
 export async function applyFacts(
   client: ClientBase,
   facts: readonly Fact[],
   orphaned: readonly OrphanedBlock[] = [],
+  alongside?: () => Promise<void>,
 ): Promise<ApplyReport> {
   // Everything here is a look-up by key, also while a table is too new to have statistics that say so.
   await client.query(
@@ -35,6 +43,7 @@ export async function applyFacts(
   );
   try {
     const report = await applyInTransaction(client, facts, orphaned);
+    await alongside?.();
     await client.query('commit');
     return report;
   } catch (error) {
@@ -51,14 +60,18 @@ async function applyInTransaction(
   const { rows } = await client.query('select position from store for update');
   const position = BigInt(rows[0].position);
 
-  const told = groupByMessage(facts.filter((fact) => !isRangeFact(fact)));
+  const told = groupByMessage(facts.filter(isMessageFact));
   const ranges = facts.filter(isRangeFact);
   const retracted = await retract(client, orphaned);
   await writeRangeFacts(client, ranges);
+  const blessed = await writeBlessings(
+    client,
+    facts.filter((fact) => fact.kind === 'RootBlessed'),
+  );
 
   const moved = new Set(retracted.messageIds);
-  for (const id of await messagesInRanges(client, [...ranges.flatMap(rangePieces), ...retracted.ranges]))
-    moved.add(id);
+  const movedRanges = [...ranges.flatMap(rangePieces), ...retracted.ranges, ...blessed];
+  for (const id of await messagesInRanges(client, movedRanges)) moved.add(id);
   const touched = [...new Set([...told.keys(), ...moved])];
 
   const stored = await readStored(client, touched);

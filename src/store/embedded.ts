@@ -10,7 +10,7 @@
  * it. Who leaves gives up the shared lock and then tries the exclusive one: it is to be had only when no
  * member is left, and it keeps newcomers out while the server stops. A process that dies loses its session
  * and with it the membership, so that there is nothing to clean up; a server without members is simply
- * joined by the next process.
+ * joined by the next process. A server that dies is started again by the members it had.
  */
 import * as fs from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -41,6 +41,8 @@ const lingering = /pre-existing shared memory block/;
 const patienceMilliseconds = 60_000;
 const stopPatienceMilliseconds = 300_000;
 const noticeEveryMilliseconds = 3_000;
+/** Behind an attempt to start a killed server again that failed; each pause is twice the one before. */
+const firstReturnMilliseconds = 250;
 
 export interface EmbeddedDatabase {
   /** Options for `pg` clients: the host is the folder of the Unix socket. */
@@ -86,20 +88,47 @@ export async function openEmbedded(options: {
   const { dataFolder, notice = () => {}, signal } = options;
   const place = await openFolder(dataFolder);
   await inspectCluster(place);
-  const { membership, started } = await joinOrStart(place, notice, signal);
-  let lost = false;
-  membership.session.once('end', () => {
-    lost = true;
-  });
+  const { membership: first, started } = await joinOrStart(place, notice, signal);
+  let membership: Membership | undefined;
   let leaving: Promise<void> | undefined;
+  let returning: Promise<void> | undefined;
+  const departure = new AbortController();
+
+  /** A server that was killed is started again, by whoever of its members is first; the others join it. */
+  const returnTo = async () => {
+    notice(`PostgreSQL in ${place.shown} is gone; starting it again`);
+    const stop = AbortSignal.any([departure.signal, ...(signal ? [signal] : [])]);
+    for (let pause = firstReturnMilliseconds; !stop.aborted; pause = Math.min(2 * pause, 10_000)) {
+      try {
+        hold((await joinOrStart(place, () => {}, stop)).membership);
+        notice(`PostgreSQL in ${place.shown} runs again`);
+        return;
+      } catch (error) {
+        if (stop.aborted) return;
+        notice((error as Error).message);
+        await delay(pause, undefined, { signal: stop }).catch(() => {});
+      }
+    }
+  };
+  const hold = (held: Membership) => {
+    membership = held;
+    held.session.once('end', () => {
+      membership = undefined;
+      if (leaving === undefined) returning = returnTo();
+    });
+  };
+  hold(first);
+
   return {
-    connection: { host: membership.server.socketFolder, port, user: superuser, database },
+    connection: { host: first.server.socketFolder, port, user: superuser, database },
     dataFolder: place.folder,
     started,
     leave() {
       leaving ??= (async () => {
+        departure.abort();
+        await returning;
         // A server that crashed and restarted by itself still wants to be stopped by the last to leave.
-        const current = lost ? await tryToJoin(place).catch(() => undefined) : membership;
+        const current = membership ?? (await tryToJoin(place).catch(() => undefined));
         if (current !== undefined && 'session' in current) await leaveServer(place, current);
       })();
       return leaving;

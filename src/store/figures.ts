@@ -24,6 +24,13 @@ export interface NetworkFigures {
   readonly lagBlocks: number | null;
   readonly lagSeconds: number | null;
   readonly isStopped: boolean;
+  /** Blocks of history that are still to be read. */
+  readonly owedBlocks: number;
+  readonly failedRanges: number;
+  /** Of the range that has failed for the longest time; 0 where there is none. */
+  readonly failedSeconds: number;
+  readonly unreadableLogs: number;
+  readonly foreignLogs: number;
 }
 
 export async function readFigures(read: Read): Promise<StoreFigures> {
@@ -49,7 +56,9 @@ export async function readFigures(read: Read): Promise<StoreFigures> {
   );
   const networks = await read(
     `select selector, head_block - indexed_block as lag_blocks,
-            extract(epoch from head_at - indexed_at)::float8 as lag_seconds, problem is not null as is_stopped
+            extract(epoch from head_at - indexed_at)::float8 as lag_seconds, problem is not null as is_stopped,
+            owed_blocks, failed_ranges, unreadable_logs, foreign_logs,
+            coalesce(extract(epoch from now() - oldest_failure_at), 0)::float8 as failed_seconds
      from network_progress`,
     [],
   );
@@ -76,6 +85,11 @@ export async function readFigures(read: Read): Promise<StoreFigures> {
       lagBlocks: row.lag_blocks === null ? null : Math.max(0, Number(row.lag_blocks)),
       lagSeconds: row.lag_seconds === null ? null : Math.max(0, row.lag_seconds as number),
       isStopped: row.is_stopped as boolean,
+      owedBlocks: Number(row.owed_blocks),
+      failedRanges: Number(row.failed_ranges),
+      failedSeconds: Math.max(0, row.failed_seconds as number),
+      unreadableLogs: Number(row.unreadable_logs),
+      foreignLogs: Number(row.foreign_logs),
     })),
   };
 }

@@ -4,10 +4,9 @@ import {
   type ChainFact,
   type Fact,
   factMessageId,
-  isRangeFact,
+  type MessageFact,
   type RangeFact,
   type SentMessage,
-  type Snapshot,
 } from '../domain/facts.ts';
 import { joinSnapshots } from '../domain/fold.ts';
 import { type Message, wireRecord } from '../domain/message.ts';
@@ -15,12 +14,9 @@ import { factId, rangesCovering } from './lane-facts.ts';
 import { recordDigest } from './message-row.ts';
 import type { Tally } from './statistics.ts';
 
-export type MessageFact = ChainFact | Snapshot;
-
-export function groupByMessage(facts: readonly Fact[]): Map<string, MessageFact[]> {
+export function groupByMessage(facts: readonly MessageFact[]): Map<string, MessageFact[]> {
   const groups = new Map<string, MessageFact[]>();
   for (const fact of facts) {
-    if (isRangeFact(fact)) continue;
     const id = factMessageId(fact).slice(2);
     const group = groups.get(id);
     if (group) group.push(fact);

@@ -1,9 +1,12 @@
 /**
  * Facts about runs of sequence numbers: storing them, taking them back, and which messages and runs meet.
+ *
+ * A run is blessed by an event of its own, or by one that names just its root. The latter is kept as it was told and
+ * meets the commit whenever somebody reads: so it does not matter which of the two came first, or is taken back.
  */
 import { hash } from 'node:crypto';
 import type { ClientBase } from 'pg';
-import type { Lane, RangeFact, SentMessage } from '../domain/facts.ts';
+import type { Lane, RangeFact, RootBlessed, SentMessage } from '../domain/facts.ts';
 import { networkBySelector } from '../domain/networks.ts';
 import { addressColumn, storedSelector } from './message-row.ts';
 import type { Read } from './read.ts';
@@ -58,16 +61,17 @@ export async function writeRangeFacts(client: ClientBase, facts: readonly RangeF
   if (facts.length === 0) return;
   const rows = facts.flatMap((fact) => {
     const body = JSON.stringify(fact);
-    return rangePieces(fact).map((piece) => ({ seen: fact.seen, body, piece }));
+    const root = rootColumn(fact.merkleRoot);
+    return rangePieces(fact).map((piece) => ({ seen: fact.seen, root, body, piece }));
   });
   await client.query(
     `insert into lane_fact (source_selector, dest_selector, onramp, to_sequence, from_sequence, fact_id,
-                            network, block_hash, body)
+                            network, block_hash, merkle_root, body)
      select source, dest, decode(onramp, 'hex'), upper_end, lower_end, decode(fact_id, 'hex'),
-            network, block_hash, body
+            network, block_hash, decode(root, 'hex'), body
      from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[], $5::numeric[], $6::text[],
-                 $7::bigint[], $8::text[], $9::text[])
-       as t (source, dest, onramp, upper_end, lower_end, fact_id, network, block_hash, body)
+                 $7::bigint[], $8::text[], $9::text[], $10::text[])
+       as t (source, dest, onramp, upper_end, lower_end, fact_id, network, block_hash, root, body)
      on conflict do nothing`,
     [
       rows.map(({ piece }) => piece.sourceSelector),
@@ -78,9 +82,54 @@ export async function writeRangeFacts(client: ClientBase, facts: readonly RangeF
       rows.map(({ body }) => factId(body)),
       rows.map(({ seen }) => storedSelector(seen.network)),
       rows.map(({ seen }) => seen.blockHash),
+      rows.map(({ root }) => root),
       rows.map(({ body }) => body),
     ],
   );
+}
+
+/** Stores blessings of roots; tells which runs they bear on. */
+export async function writeBlessings(
+  client: ClientBase,
+  facts: readonly RootBlessed[],
+): Promise<readonly RangeKey[]> {
+  if (facts.length === 0) return [];
+  const networks = facts.map(({ seen }) => storedSelector(seen.network));
+  const roots = facts.map(({ merkleRoot }) => rootColumn(merkleRoot));
+  const bodies = facts.map((fact) => JSON.stringify(fact));
+  await client.query(
+    `insert into root_blessing (network, merkle_root, fact_id, block_hash, body)
+     select network, decode(root, 'hex'), decode(fact_id, 'hex'), block_hash, body
+     from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[])
+       as t (network, root, fact_id, block_hash, body)
+     on conflict do nothing`,
+    [networks, roots, bodies.map(factId), facts.map(({ seen }) => seen.blockHash), bodies],
+  );
+  return runsOfRoots(client, networks, roots);
+}
+
+/** The runs that were committed under these roots on these networks. */
+async function runsOfRoots(
+  client: ClientBase,
+  networks: readonly string[],
+  roots: readonly string[],
+): Promise<readonly RangeKey[]> {
+  const { rows } = await client.query(
+    `select ${RANGE_KEY} from unnest($1::bigint[], $2::text[]) as blessed (network, root)
+     join lane_fact on lane_fact.network = blessed.network
+       and lane_fact.merkle_root = decode(blessed.root, 'hex')`,
+    [networks, roots],
+  );
+  return rows;
+}
+
+const RANGE_KEY = `source_selector as "sourceSelector", dest_selector as "destSelector",
+  encode(onramp, 'hex') as onramp, from_sequence as "from", to_sequence as "to"`;
+
+function rootColumn(merkleRoot: string): string {
+  const [, digits] = /^0x([0-9a-fA-F]{64})$/.exec(merkleRoot) ?? [];
+  if (digits === undefined) throw new Error(`A fact reached the store with a malformed root: ${merkleRoot}`);
+  return digits.toLowerCase();
 }
 
 /** Deletes what was seen in orphaned blocks; tells which messages and runs that bears on. */
@@ -102,11 +151,21 @@ export async function retract(
   const ranges = await client.query(
     `delete from lane_fact using unnest($1::bigint[], $2::text[]) as orphan (network, block_hash)
      where lane_fact.network = orphan.network and lane_fact.block_hash = orphan.block_hash
-     returning source_selector as "sourceSelector", dest_selector as "destSelector",
-               encode(onramp, 'hex') as onramp, from_sequence as "from", to_sequence as "to"`,
+     returning ${RANGE_KEY}`,
     blocks,
   );
-  return { messageIds: facts.rows.map((row) => row.id), ranges: ranges.rows };
+  const blessings = await client.query(
+    `delete from root_blessing using unnest($1::bigint[], $2::text[]) as orphan (network, block_hash)
+     where root_blessing.network = orphan.network and root_blessing.block_hash = orphan.block_hash
+     returning root_blessing.network, encode(merkle_root, 'hex') as root`,
+    blocks,
+  );
+  const unblessed = await runsOfRoots(
+    client,
+    blessings.rows.map((row) => row.network),
+    blessings.rows.map((row) => row.root),
+  );
+  return { messageIds: facts.rows.map((row) => row.id), ranges: [...ranges.rows, ...unblessed] };
 }
 
 export async function messagesInRanges(
@@ -134,7 +193,10 @@ export async function messagesInRanges(
   return rows.map((row) => row.id);
 }
 
-/** The range facts that cover each of these messages, by its place in the list. */
+/**
+ * The range facts that cover each of these messages, by its place in the list; with the blessings that follow from
+ * those of their roots.
+ */
 export async function rangesCovering(
   read: Read,
   messages: readonly SentMessage[],
@@ -143,7 +205,9 @@ export async function rangesCovering(
   const [any] = await read('select exists (select from lane_fact) as present', []);
   if (!any?.present || messages.length === 0) return covering;
   const rows = await read(
-    `select m.ordinal, f.body
+    `select m.ordinal, f.body,
+       array(select b.body from root_blessing b
+             where b.network = f.network and b.merkle_root = f.merkle_root) as blessings
      from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[]) with ordinality
             as m (source, dest, onramp, number, ordinal)
      join lane_fact f on f.source_selector = m.source and f.dest_selector = m.dest
@@ -159,7 +223,16 @@ export async function rangesCovering(
   );
   for (const row of rows) {
     const index = Number(row.ordinal) - 1;
-    covering.set(index, [...(covering.get(index) ?? []), JSON.parse(row.body as string) as RangeFact]);
+    const range = JSON.parse(row.body as string) as RangeFact;
+    const blessings =
+      range.kind === 'Committed'
+        ? (row.blessings as string[]).map((body) => JSON.parse(body) as RootBlessed)
+        : [];
+    covering.set(index, [
+      ...(covering.get(index) ?? []),
+      range,
+      ...blessings.map(({ seen }) => ({ ...range, kind: 'Blessed' as const, seen })),
+    ]);
   }
   return covering;
 }

@@ -43,17 +43,31 @@ export interface NetworkProgress {
   /** Time of the head block. */
   readonly headAt: Date | null;
   readonly finalizedBlock: number | null;
+  /** The newest block that was read. */
   readonly indexedBlock: number | null;
   /** Time of the indexed block. */
   readonly indexedAt: Date | null;
   /** When this was told. */
   readonly updatedAt: Date;
   readonly problem: string | null;
+  /** The first block of the history that is wanted. */
+  readonly startBlock: number | null;
+  /** Blocks below the indexed one that are still to be read. */
+  readonly owedBlocks: number;
+  /** Ranges that could not be read and are tried again, and the blocks in them. */
+  readonly failedRanges: number;
+  readonly failedBlocks: number;
+  readonly oldestFailureAt: Date | null;
+  /** Logs of genuine contracts that could not be understood. */
+  readonly unreadableLogs: number;
+  /** Logs of contracts that no router named. */
+  readonly foreignLogs: number;
 }
 
 export async function readNetworkProgress(read: Read): Promise<readonly NetworkProgress[]> {
   const rows = await read(
-    `select selector, head_block, head_at, finalized_block, indexed_block, indexed_at, updated_at, problem
+    `select selector, head_block, head_at, finalized_block, indexed_block, indexed_at, updated_at, problem,
+            start_block, owed_blocks, failed_ranges, failed_blocks, oldest_failure_at, unreadable_logs, foreign_logs
      from network_progress order by selector`,
     [],
   );
@@ -67,5 +81,12 @@ export async function readNetworkProgress(read: Read): Promise<readonly NetworkP
     indexedAt: row.indexed_at as Date | null,
     updatedAt: row.updated_at as Date,
     problem: row.problem as string | null,
+    startBlock: block(row.start_block),
+    owedBlocks: Number(row.owed_blocks),
+    failedRanges: Number(row.failed_ranges),
+    failedBlocks: Number(row.failed_blocks),
+    oldestFailureAt: row.oldest_failure_at as Date | null,
+    unreadableLogs: Number(row.unreadable_logs),
+    foreignLogs: Number(row.foreign_logs),
   }));
 }

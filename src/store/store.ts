@@ -12,9 +12,11 @@ import type { PageKey, SearchQuery } from '../domain/query.ts';
 import { type ApplyReport, applyFacts } from './apply.ts';
 import { type ChangeListener, listenForChanges } from './change-listener.ts';
 import { openEmbedded } from './embedded.ts';
+import { type ExecutionInputs, readExecutionInputs } from './execution-inputs.ts';
 import { createExporter, type ExportRecords } from './export.ts';
 import { readFigures, type StoreFigures } from './figures.ts';
 import { type MessageHistory, type RecordedChange, readChangesAfter, readMessageHistory } from './history.ts';
+import { createIndexLedger, type IndexLedger } from './index-ledger.ts';
 import type { OrphanedBlock } from './lane-facts.ts';
 import {
   type DayCounts,
@@ -101,8 +103,12 @@ export interface Store {
   readonly exportRecords: ExportRecords;
   /** How far other servers have been followed. */
   readonly mirror: MirrorLedger;
+  /** How far chains have been read, and by whom. */
+  readonly index: IndexLedger;
   /** What happened to one message; undefined where nothing ever did. */
   messageHistory(messageId: string): Promise<MessageHistory | undefined>;
+  /** What an execution by hand needs; undefined for a message that nobody knows. */
+  executionInputs(messageId: string): Promise<ExecutionInputs | undefined>;
   /** The changes of all messages behind a position, in order. */
   changesAfter(position: string, limit: number): Promise<readonly RecordedChange[]>;
   /** The position of the latest change. */
@@ -170,8 +176,8 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     writers: createPool(connection, 2, '-c timezone=UTC'),
     // An export lasts as long as its reader takes; it must not keep searches waiting.
     exporters: createPool(connection, EXPORTS_AT_ONCE, '-c timezone=UTC'),
-    // Deliveries go on while searches or imports have all of their connections; opened only where there are webhooks.
-    couriers: createPool(connection, 4, `-c timezone=UTC -c statement_timeout=${READ_TIMEOUT_MS}`),
+    // Deliveries and leases go on while searches or imports have all of their connections.
+    keepers: createPool(connection, 4, `-c timezone=UTC -c statement_timeout=${READ_TIMEOUT_MS}`),
   };
   const close = async () => {
     await Promise.all(Object.values(pools).map((pool) => pool.end()));
@@ -189,7 +195,7 @@ interface Pools {
   readonly readers: pg.Pool;
   readonly writers: pg.Pool;
   readonly exporters: pg.Pool;
-  readonly couriers: pg.Pool;
+  readonly keepers: pg.Pool;
 }
 
 function createPool(connection: pg.PoolConfig, max: number, options: string): pg.Pool {
@@ -207,7 +213,7 @@ function createPool(connection: pg.PoolConfig, max: number, options: string): pg
 }
 
 async function createStore(
-  { readers, writers, exporters, couriers }: Pools,
+  { readers, writers, exporters, keepers }: Pools,
   connection: pg.ClientConfig,
   content: 'real' | 'simulated' | 'any',
   close: () => Promise<void>,
@@ -307,7 +313,14 @@ async function createStore(
       (use) => withClient(writers, use),
     ),
 
+    index: createIndexLedger(
+      (use) => withClient(readers, use),
+      (use) => withClient(writers, use),
+      (use) => withClient(keepers, use),
+    ),
+
     messageHistory: (messageId) => readMessageHistory(readAs('history'), messageId),
+    executionInputs: (messageId) => readExecutionInputs(readAs('executionInputs'), messageId),
     changesAfter: (position, limit) => readChangesAfter(readAs('changes'), position, limit),
     latestPosition: async () =>
       String((await readAs('position')('select position from store', []))[0]?.position ?? 0),
@@ -331,7 +344,7 @@ async function createStore(
       ),
     observeReads: (observer) => guard.observe(observer),
 
-    webhooks: createWebhookDeliveries((use) => withClient(couriers, use)),
+    webhooks: createWebhookDeliveries((use) => withClient(keepers, use)),
 
     apply: (facts, orphaned) => withClient(writers, (client) => applyFacts(client, facts, orphaned)),
 
@@ -350,7 +363,7 @@ async function createStore(
       await withClient(writers, (client) =>
         // One transaction, and the store's row first, as every writer takes it.
         client.query(
-          'update store set position = 0; truncate message, message_token, fact, lane_fact, history, lane_total, day_total, lane_delivery, lane_onramp, lane_run, network_progress, webhook_subscription, webhook_delivery, mirror, mirror_owed',
+          'update store set position = 0; truncate message, message_token, fact, lane_fact, root_blessing, history, lane_total, day_total, lane_delivery, lane_onramp, lane_run, network_progress, webhook_subscription, webhook_delivery, mirror, mirror_owed, index_network, index_block, index_contract, index_backlog, index_failure, index_unreadable, index_chore',
         ),
       );
     },

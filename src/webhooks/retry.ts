@@ -5,6 +5,7 @@
  * or 404 from a receiver is most often a deployment that went wrong, and mended within hours. The one exception is
  * 410 Gone, by which Standard Webhooks lets a receiver say that it does not want to hear any more.
  */
+import { retryAfterOf } from '../domain/http-headers.ts';
 import type { Answer } from './sender.ts';
 
 export interface RetryTimings {
@@ -47,7 +48,7 @@ export function judge(
   const lastAt = firstAt.getTime() + timings.retryForMs;
   if (failure.status === 410 || endedAt.getTime() >= lastAt) return { kind: 'park', failure };
   const full = Math.min(timings.firstPauseMs * 2 ** Math.min(number - 1, 40), timings.longestPauseMs);
-  const asked = result instanceof Error ? 0 : askedPause(result, endedAt);
+  const asked = result instanceof Error ? 0 : (retryAfterOf(result.retryAfter, endedAt.getTime()) ?? 0);
   // A receiver that asks for a year shall not have it.
   const pause = Math.max(full * (0.5 + random / 2), Math.min(asked, timings.longestPauseMs));
   return {
@@ -76,12 +77,4 @@ function reasonOf(error: Error): string {
 
 function clipped(text: string): string {
   return text.length <= MAX_ERROR ? text : `${text.slice(0, MAX_ERROR - 1)}…`;
-}
-
-/** Milliseconds that `Retry-After` asks for, in seconds or as a date. */
-function askedPause({ retryAfter }: Answer, now: Date): number {
-  const text = retryAfter?.trim() ?? '';
-  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
-  const date = Date.parse(text);
-  return Number.isNaN(date) ? 0 : Math.max(0, date - now.getTime());
 }

@@ -1,6 +1,13 @@
 /** Webhook subscriptions as lanescan.yaml declares them. */
+import {
+  type Refuse,
+  refusalsAt,
+  refuseUnknownName,
+  type Variables,
+  variableOf,
+  withVariables,
+} from '../domain/declarations.ts';
 import { ApiError, OperatorError } from '../domain/errors.ts';
-import { nearestName } from '../domain/nearest-name.ts';
 import type { Filters } from '../domain/query.ts';
 import { filterNames, parseSearch } from '../domain/search-parameters.ts';
 import { isPublicAddress, literalAddress } from './public-address.ts';
@@ -28,7 +35,7 @@ const MAKE_SECRET = `node -p '"whsec_" + crypto.randomBytes(32).toString("base64
 export function parseSubscriptions(
   value: unknown,
   file: string,
-  variables: Readonly<Record<string, string | undefined>>,
+  variables: Variables,
 ): readonly Subscription[] {
   if (value === undefined || value === null) return [];
   if (!Array.isArray(value) || value.length > MAX_SUBSCRIPTIONS) {
@@ -50,17 +57,8 @@ export function parseSubscriptions(
   return subscriptions;
 }
 
-type Refuse = (key: string, what: string, remedy: string) => never;
-
-function parseSubscription(
-  entry: unknown,
-  index: number,
-  file: string,
-  variables: Readonly<Record<string, string | undefined>>,
-): Subscription {
-  const refuse: Refuse = (key, what, remedy) => {
-    throw new OperatorError(`webhooks[${index}]${key === '' ? '' : `.${key}`} in ${file} ${what}.`, remedy);
-  };
+function parseSubscription(entry: unknown, index: number, file: string, variables: Variables): Subscription {
+  const refuse = refusalsAt(`webhooks[${index}]`, file);
   if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) {
     return refuse('', 'does not hold keys and values', `It takes ${KEYS.join(', ')}.`);
   }
@@ -85,39 +83,10 @@ function parseSubscription(
   };
 }
 
-function refuseUnknownName(name: string, known: readonly string[], refuse: Refuse, at = ''): void {
-  if (known.includes(name)) return;
-  const nearest = nearestName(name, known);
-  refuse(
-    at,
-    `has an unknown key ${JSON.stringify(name)}`,
-    nearest ? `Did you mean ${nearest}?` : `It takes ${known.join(', ')}.`,
-  );
-}
-
-function variableOf(
-  variable: string,
-  key: string,
-  variables: Readonly<Record<string, string | undefined>>,
-  refuse: Refuse,
-): string {
-  const text = variables[variable]?.trim() ?? '';
-  return text === ''
-    ? refuse(key, `needs the variable ${variable}, which is not set`, 'Set it in the environment.')
-    : text;
-}
-
 /** A URL may itself be a secret (many services put a token into the path), so that messages do not repeat it. */
-function parseTarget(
-  value: unknown,
-  allowPrivate: boolean,
-  variables: Readonly<Record<string, string | undefined>>,
-  refuse: Refuse,
-): URL {
+function parseTarget(value: unknown, allowPrivate: boolean, variables: Variables, refuse: Refuse): URL {
   const text = typeof value === 'string' ? value : '';
-  const filled = text.replace(/\$\{(\w+)\}/g, (_, variable: string) =>
-    variableOf(variable, 'url', variables, refuse),
-  );
+  const filled = withVariables(text, 'url', variables, refuse);
   if (!URL.canParse(filled)) return refuse('url', 'is not a URL', 'Write it as https://example.org/hook.');
   const url = new URL(filled);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') {
@@ -140,11 +109,7 @@ function parseTarget(
 }
 
 /** Standard Webhooks asks for keys of 24 to 64 bytes. */
-function parseSecret(
-  value: unknown,
-  variables: Readonly<Record<string, string | undefined>>,
-  refuse: Refuse,
-): readonly Buffer[] {
+function parseSecret(value: unknown, variables: Variables, refuse: Refuse): readonly Buffer[] {
   const variable = typeof value === 'string' ? /^\$\{(\w+)\}$/.exec(value)?.[1] : undefined;
   if (variable === undefined) {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: that is how it is written

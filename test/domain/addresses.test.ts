@@ -3,10 +3,12 @@ import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import {
   addressBytes,
+  addressFromBytes,
   chainFamilies,
   parseAddress,
   parseTransactionHash,
   transactionHashBytes,
+  zeroAddresses,
 } from '../../src/domain/addresses.ts';
 
 const bytesOf = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });
@@ -368,4 +370,57 @@ describe('any text', () => {
     }
     expect(performance.now() - started).toBeLessThan(1_000);
   });
+});
+
+describe('addresses that other chains tell as bytes', () => {
+  it('are EVM’s bare or padded to 32 bytes', () => {
+    fc.assert(
+      fc.property(hexOf(20), (digits) => {
+        const spelling = parseAddress(`0x${digits}`, 'EVM');
+        expect(addressFromBytes(digits, 'EVM')).toEqual(spelling);
+        expect(addressFromBytes(digits.toUpperCase(), 'EVM')).toEqual(spelling);
+        expect(addressFromBytes('0'.repeat(24) + digits, 'EVM')).toEqual(spelling);
+        expect(addressFromBytes(`1${'0'.repeat(23)}${digits}`, 'EVM')).toBeUndefined();
+      }),
+    );
+  });
+
+  it('are 32 bytes of SVM, Aptos and Sui', () => {
+    fc.assert(
+      fc.property(hexOf(32), (digits) => {
+        const base58Text = base58.encode(hex.decode(digits));
+        expect(addressFromBytes(digits, 'SVM')).toEqual(parseAddress(base58Text, 'SVM'));
+        for (const family of ['APTOS', 'SUI'] as const) {
+          expect(addressFromBytes(digits, family)).toEqual(parseAddress(`0x${digits}`, family));
+        }
+      }),
+    );
+  });
+
+  it('are TON’s workchain, which may be negative, and hash', () => {
+    fc.assert(
+      fc.property(fc.integer(), hexOf(32), (workchain, hash) => {
+        const bytes = (workchain >>> 0).toString(16).padStart(8, '0') + hash;
+        expect(addressFromBytes(bytes, 'TON')).toEqual(parseAddress(`${workchain}:${hash}`, 'TON'));
+        expect(addressFromBytes(bytes, 'TON')?.bytes).toBe(bytes);
+      }),
+    );
+  });
+
+  test.each(chainFamilies)('have the length that %s gives them', (family) => {
+    const lengths = { EVM: [20, 32], SVM: [32], APTOS: [32], SUI: [32], TON: [36], CANTON: [] }[family];
+    for (let length = 0; length <= 70; length++) {
+      expect(addressFromBytes('00'.repeat(length), family) !== undefined).toBe(
+        (lengths as readonly number[]).includes(length),
+      );
+    }
+    for (const noBytes of ['0x', 'zz'.repeat(32), '0'.repeat(63), `0x${'0'.repeat(62)}`]) {
+      expect(addressFromBytes(noBytes, family)).toBeUndefined();
+    }
+  });
+});
+
+test.each(chainFamilies)('the zero address of %s is canonical', (family) => {
+  expect(parseAddress(zeroAddresses[family], family)?.text).toBe(zeroAddresses[family]);
+  expect(parseAddress(zeroAddresses[family], family)?.bytes).toMatch(/^0+$/);
 });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
+import { zeroAddresses } from '../../src/domain/addresses.ts';
 import type { Fact, Snapshot } from '../../src/domain/facts.ts';
 import { foldFacts, joinSnapshots, statusCause } from '../../src/domain/fold.ts';
 import { type Status, statusRank, usesVerifiers } from '../../src/domain/lifecycle.ts';
@@ -12,18 +13,25 @@ import {
   makeFinalized,
   makeManualExecutionOpened,
   makeMessage,
+  makePolicy,
   makeRange,
+  makeRootBlessed,
   makeSent,
   makeSnapshot,
   makeSubject,
+  makeToldBySource,
   makeVerifier,
   makeVerifierCompleted,
+  sepolia,
+  verifierAddress,
 } from '../fixtures.ts';
 
 const versions = ['1.5.0', '1.6.0', '2.0.0', null] as const;
 const runs = { numRuns: 300 };
 
-const subject = fc.constantFrom(...versions).map((version) => makeSubject(version));
+const subject = fc
+  .tuple(fc.constantFrom(...versions), fc.boolean())
+  .map(([version, bySource]) => (bySource ? makeToldBySource(makeSubject(version)) : makeSubject(version)));
 
 /** Facts about one message, told by sources that agree on its version. */
 const story = subject.chain((message) => fc.array(factsAbout(message), { maxLength: 10 }));
@@ -177,6 +185,8 @@ describe('the laws of the fold', () => {
         const ranks = facts.map((fact) => statusRank(spokenFor(fact, record.version)));
         const furthest = Math.max(...ranks);
         const isVerified = record.status === 'VERIFIED' && furthest < statusRank('VERIFIED');
+        // A destination that has changed its mind may have been content before.
+        if (isVerified && facts.some(({ kind }) => kind === 'VerifierPolicy')) return;
         if (isVerified)
           expect(record.verifiers?.items.filter((v) => v.isRequired && v.status === 'PENDING')).toEqual([]);
         else expect(statusRank(record.status)).toBe(furthest);
@@ -473,6 +483,157 @@ describe('verifiers', () => {
     const snapshot = withThreshold(1);
     const sent = makeSent(makeMessage({ version: '2.0.0' }));
     expect(foldFacts([sent, makeSnapshot(snapshot)])?.verifiers).toEqual(snapshot.verifiers);
+  });
+});
+
+describe('the policy of the destination', () => {
+  const address = (name: string) => verifierAddress(sepolia, name);
+  /** Verifiers by their names on the source, and on the destination where they have others there. */
+  const sentWith = (...names: readonly string[]) =>
+    makeToldBySource(
+      makeMessage({
+        version: '2.0.0',
+        verifiers: { items: names.map((name) => makeVerifier(name)), optionalThreshold: 0 },
+      }),
+    );
+  const nobody = zeroAddresses.EVM;
+  const names = new Map(
+    ['Alice', 'Bob', 'Carol', 'Dave', 'Eve'].map((name) => [address(name), name] as const),
+  ).set(nobody, '-');
+  const listed = (...facts: readonly Fact[]) => {
+    const verifiers = foldFacts(facts)?.verifiers;
+    return {
+      threshold: verifiers?.optionalThreshold,
+      items: verifiers?.items.map(({ sourceAddress, destAddress, isRequired, status }) =>
+        [
+          names.get(sourceAddress),
+          names.get(destAddress),
+          isRequired ? 'required' : 'optional',
+          status === 'COMPLETED' ? 'done' : 'pending',
+        ].join(' '),
+      ),
+    };
+  };
+
+  it('is not known from the source: all are required, and nothing can be verified yet', () => {
+    const message = sentWith('Alice', 'Bob');
+    const facts = [
+      makeSent(message),
+      ...['Alice', 'Bob'].map((name) => makeVerifierCompleted(message, name)),
+    ];
+    expect(listed(...facts)).toEqual({
+      threshold: 0,
+      items: ['Alice - required done', 'Bob - required done'],
+    });
+    expect(foldFacts(facts)?.status).toBe('VERIFYING');
+    expect(foldFacts([...facts, makePolicy(message, { required: ['Bob', 'Alice'] })])?.status).toBe(
+      'VERIFIED',
+    );
+  });
+
+  it('pairs verifiers that have one address on both chains, whatever the order', () => {
+    const message = sentWith('Alice', 'Bob', 'Carol');
+    const policy = makePolicy(message, { required: ['Carol'], optional: ['Bob', 'Alice'], threshold: 1 });
+    expect(listed(policy, makeSent(message))).toEqual({
+      threshold: 1,
+      items: ['Alice Alice optional pending', 'Bob Bob optional pending', 'Carol Carol required pending'],
+    });
+  });
+
+  it('pairs the rest in their order where they are as many', () => {
+    const message = sentWith('Alice', 'Bob', 'Carol');
+    const policy = makePolicy(message, { required: ['Dave', 'Bob'], optional: ['Eve'], threshold: 1 });
+    expect(listed(makeSent(message), policy)).toEqual({
+      threshold: 1,
+      items: ['Alice Dave required pending', 'Bob Bob required pending', 'Carol Eve optional pending'],
+    });
+  });
+
+  it('lists verifiers of the destination that nobody was paid for on the source', () => {
+    const message = sentWith('Alice');
+    const facts = [
+      makeSent(message),
+      makePolicy(message, { required: ['Dave', 'Alice'], optional: ['Eve'] }),
+    ];
+    expect(listed(...facts).items).toEqual([
+      'Alice Alice required pending',
+      '- Dave required pending',
+      '- Eve optional pending',
+    ]);
+    const alice = makeVerifierCompleted(message, 'Alice');
+    expect(foldFacts([...facts, alice])?.status).toBe('VERIFYING');
+    const record = foldFacts([...facts, alice, makeVerifierCompleted(message, 'Dave')]);
+    expect(record?.status).toBe('VERIFIED');
+    expect(parseMessage(structuredClone(record))).toMatchObject({ ok: true, message: record });
+  });
+
+  it('guesses nothing where the rest are not as many', () => {
+    const message = sentWith('Alice', 'Bob');
+    const facts = [makeSent(message), makePolicy(message, { required: ['Dave'] })];
+    expect(listed(...facts).items).toEqual([
+      'Alice - required pending',
+      'Bob - required pending',
+      '- Dave required pending',
+    ]);
+    const sources = ['Alice', 'Bob'].map((name) => makeVerifierCompleted(message, name));
+    expect(foldFacts([...facts, ...sources])?.status).toBe('VERIFYING');
+    expect(foldFacts([...facts, makeVerifierCompleted(message, 'Dave')])?.status).toBe('VERIFIED');
+  });
+
+  it('matches completions by either address', () => {
+    const message = sentWith('Alice', 'Bob');
+    const policy = makePolicy(message, { required: ['Dave', 'Eve'] });
+    const facts = [
+      makeVerifierCompleted(message, 'Dave'),
+      makeVerifierCompleted(message, 'Bob'),
+      makeSent(message),
+      policy,
+    ];
+    expect(listed(...facts).items).toEqual(['Alice Dave required done', 'Bob Eve required done']);
+    expect(foldFacts(facts)?.status).toBe('VERIFIED');
+  });
+
+  it('is the latest word of the destination, which takes back no verification', () => {
+    const message = sentWith('Alice', 'Bob');
+    const early = makePolicy(message, { required: ['Alice'], optional: ['Bob'] }, 3200);
+    const late = makePolicy(message, { required: ['Alice', 'Bob'] }, 3201);
+    const facts = [makeSent(message), early, makeVerifierCompleted(message, 'Alice')];
+    expect(foldFacts(facts)?.status).toBe('VERIFIED');
+    expect(listed(...facts, late).items).toEqual(['Alice Alice required done', 'Bob Bob required pending']);
+    expect(foldFacts([late, ...facts])?.status).toBe('VERIFIED');
+    expect(foldFacts(facts.filter((fact) => fact !== early).concat(late))?.status).toBe('VERIFYING');
+  });
+
+  it('names nobody by the address of nobody, nor does a completion', () => {
+    const message = sentWith('Alice');
+    const policy = { ...makePolicy(message, { required: ['Alice'] }), optional: [nobody] };
+    const completion = { ...makeVerifierCompleted(message, 'Alice'), verifier: nobody };
+    expect(listed(makeSent(message), completion).items).toEqual(['Alice - required pending']);
+    expect(listed(makeSent(message), policy, completion).items).toEqual(['Alice Alice required pending']);
+  });
+
+  it('adds to what a snapshot knows, and leaves its verifications', () => {
+    const message = sentWith('Alice', 'Bob');
+    const snapshot = makeMessage({
+      version: '2.0.0',
+      verifiers: {
+        items: [makeVerifier('Alice', { completedAt: '2026-01-01T01:00:00.000Z' }), makeVerifier('Bob')],
+        optionalThreshold: 0,
+      },
+    });
+    const facts = [makeSent(message), makeSnapshot({ ...snapshot, status: 'VERIFYING' })];
+    expect(listed(...facts).items).toEqual(['Alice Alice required done', 'Bob Bob required pending']);
+    const policy = makePolicy(message, { required: ['Alice'], optional: ['Bob'] });
+    expect(listed(...facts, policy).items).toEqual(['Alice Alice required done', 'Bob Bob optional pending']);
+    expect(foldFacts([...facts, policy])?.status).toBe('VERIFIED');
+  });
+
+  it('bears on no status by itself, nor does the blessing of a root', () => {
+    const message = sentWith('Alice');
+    const facts = [makeSent(message), makePolicy(message, {}), makeRootBlessed(message, 1, 1)];
+    const record = foldFacts(facts);
+    expect(record?.status).toBe('SENT');
+    expect(record && statusCause(record, facts)).toMatchObject({ blockNumber: message.sendBlockNumber });
   });
 });
 

@@ -82,16 +82,57 @@ test('a stage is as old as the first word of it', () => {
 });
 
 test('what caused what decides the order, where the clocks of two chains disagree', () => {
-  const stages = stagesOf([
-    makeSent(subject),
-    makeFinalized(subject, 4010),
-    makeRange('Committed', subject, 1, 1, 4000),
-  ]);
+  const late = makeMessage({ sendTimestamp: '2026-01-01T01:06:50.000Z' });
+  const stages = stagesOf([makeSent(late), makeRange('Committed', late, 1, 1, 4000)]);
   expect(stages.map(({ status, dwellMs }) => [status, dwellMs])).toEqual([
-    ['SENT', 4_009_000],
-    ['SOURCE_FINALIZED', 0],
+    ['SENT', 0],
     ['COMMITTED', null],
   ]);
+});
+
+describe('finality that was noticed only after what it leads to', () => {
+  test('is a stage without a time', () => {
+    const stages = stagesOf([
+      makeSent(subject),
+      makeFinalized(subject, 4010),
+      makeRange('Committed', subject, 1, 1, 4000),
+    ]);
+    expect(stages.map(({ status, at, dwellMs }) => [status, at === null, dwellMs])).toEqual([
+      ['SENT', false, null],
+      ['SOURCE_FINALIZED', true, null],
+      ['COMMITTED', false, null],
+    ]);
+  });
+
+  test('takes the time of verifying with it, unless a verifier has told of that', () => {
+    const verified = makeSubject('2.0.0');
+    const facts = [makeSent(verified), makeFinalized(verified, 5010), makeExecuted(verified, true, 5000)];
+    expect(shown(facts)).toEqual([
+      ['SENT', '00:00:01'],
+      ['SOURCE_FINALIZED', undefined],
+      ['VERIFYING', undefined],
+      ['SUCCESS', '01:23:20'],
+    ]);
+    expect(shown([...facts, makeVerifierCompleted(verified, 'Alice', 4900)])).toEqual([
+      ['SENT', '00:00:01'],
+      ['SOURCE_FINALIZED', undefined],
+      ['VERIFYING', '01:21:40'],
+      ['SUCCESS', '01:23:20'],
+    ]);
+  });
+
+  test('keeps its time at the same moment, and while nothing follows', () => {
+    expect(shown([makeSent(subject), makeFinalized(subject, 5010)])[1]).toEqual([
+      'SOURCE_FINALIZED',
+      '01:23:30',
+    ]);
+    const together = [
+      makeSent(subject),
+      makeFinalized(subject, 4000),
+      makeRange('Committed', subject, 1, 1, 4000),
+    ];
+    expect(shown(together)[1]).toEqual(['SOURCE_FINALIZED', '01:06:40']);
+  });
 });
 
 test('a failure that is told after the success stands before it', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Fact, isRangeFact } from '../../src/domain/facts.ts';
+import { type Fact, factMessageId, isMessageFact, isRangeFact } from '../../src/domain/facts.ts';
 import { foldFacts } from '../../src/domain/fold.ts';
 import { statusRank } from '../../src/domain/lifecycle.ts';
 import { type Message, summaryKeys, wireRecord } from '../../src/domain/message.ts';
@@ -17,6 +17,7 @@ import {
   makeFinalized,
   makeMessage,
   makeRange,
+  makeRootBlessed,
   makeSent,
   makeSnapshot,
   makeSubject,
@@ -75,6 +76,14 @@ async function history(message?: Message): Promise<HistoryRow[]> {
   return message ? rows.filter(({ id }) => id === idOf(message)) : rows;
 }
 
+/** Every order of some things. */
+function ordersOf<T>(things: readonly T[]): readonly (readonly T[])[] {
+  if (things.length < 2) return [things];
+  return things.flatMap((first, i) =>
+    ordersOf(things.filter((_, j) => j !== i)).map((rest) => [first, ...rest]),
+  );
+}
+
 const orphan = (fact: Exclude<Fact, { kind: 'Snapshot' }>): OrphanedBlock => ({
   network: fact.seen.network,
   blockHash: fact.seen.blockHash,
@@ -129,6 +138,7 @@ describe('the same facts twice', () => {
       makeSent(two),
       makeRange('Committed', one, 1, 2),
       makeRange('Blessed', one, 1, 2),
+      makeRootBlessed(one, 1, 2),
       makeSnapshot(makeMessage({ number: 3, status: 'SUCCESS' })),
       makeSent(four),
       makeSnapshot(makeMessage({ number: 4, status: 'FAILED' })),
@@ -288,6 +298,90 @@ describe('ranges', () => {
     expect(await stored(snapshot)).toBe(wireRecord({ ...snapshot, status: 'COMMITTED' }).json);
     await store.apply([], [orphan(commit)]);
     expect(await stored(snapshot)).toBe(wireRecord(snapshot).json);
+  });
+});
+
+describe('the blessing of a root', () => {
+  const message = makeMessage({ number: 2, version: '1.5.0' });
+  const sent = makeSent(message);
+  const commit = makeRange('Committed', message, 1, 3);
+  const blessing = makeRootBlessed(message, 1, 3);
+
+  it('reaches the messages of the root, in whichever order they are told, and how often', async () => {
+    for (const order of ordersOf([sent, commit, blessing])) {
+      for (const repeated of [false, true]) {
+        await emptyTables(client);
+        for (const fact of order) await store.apply(repeated ? [fact, fact] : [fact]);
+        if (repeated) for (const fact of order) await store.apply([fact]);
+        expect(await statusOf(message)).toBe('BLESSED');
+        expect(await rowsOf('root_blessing')).toHaveLength(1);
+        expect((await history(message)).at(-1)).toMatchObject({
+          status: statusRank('BLESSED'),
+          network: blessing.seen.network,
+          block_number: String(blessing.seen.blockNumber),
+          transaction_hash: blessing.seen.transactionHash,
+        });
+      }
+    }
+    await emptyTables(client);
+    await store.apply([blessing, commit, sent]);
+    expect(await statusOf(message)).toBe('BLESSED');
+  });
+
+  it('is taken back with its block, or with that of the commit, whatever came first', async () => {
+    for (const order of ordersOf([sent, commit, blessing])) {
+      for (const [orphaned, status] of [
+        [blessing, 'COMMITTED'],
+        [commit, 'SENT'],
+      ] as const) {
+        await emptyTables(client);
+        for (const fact of order) await store.apply([fact]);
+        await store.apply([], [orphan(orphaned)]);
+        expect(await statusOf(message)).toBe(status);
+        await store.apply([orphaned]);
+        expect(await statusOf(message)).toBe('BLESSED');
+        await store.apply([], [orphan(commit), orphan(blessing)]);
+        expect(await statusOf(message)).toBe('SENT');
+        expect(await rowsOf('root_blessing')).toEqual([]);
+      }
+    }
+  });
+
+  it('may be retracted before it ever met its commit', async () => {
+    await store.apply([blessing]);
+    await store.apply([], [orphan(blessing)]);
+    await store.apply([sent, commit]);
+    expect(await statusOf(message)).toBe('COMMITTED');
+  });
+
+  it('moves with its commit when a reorganisation moves both to other blocks', async () => {
+    await store.apply([sent, commit, blessing]);
+    const again = [makeRange('Committed', message, 1, 3, 4050), makeRootBlessed(message, 1, 3, 4150)];
+    await store.apply(again, [orphan(commit), orphan(blessing)]);
+    expect(await statusOf(message)).toBe('BLESSED');
+    const { facts } = (await store.messageHistory(idOf(message))) ?? { facts: [] };
+    expect(facts.map((fact) => [fact.kind, fact.kind === 'Snapshot' || fact.seen.blockNumber])).toEqual([
+      ['Sent', message.sendBlockNumber],
+      ['Committed', 4050],
+      ['Blessed', 4150],
+    ]);
+  });
+
+  it('is of one network and of one root only', async () => {
+    const elsewhere = { ...blessing, seen: seenOn(sepolia, 4100) };
+    await store.apply([sent, commit, elsewhere, makeRootBlessed(message, 1, 4)]);
+    expect(await statusOf(message)).toBe('COMMITTED');
+  });
+
+  it('does not bless again what its own event has blessed', async () => {
+    const blessed = makeRange('Blessed', message, 1, 3, 4001);
+    await store.apply([sent, blessed, blessing]);
+    const { facts } = (await store.messageHistory(idOf(message))) ?? { facts: [] };
+    expect(facts).toEqual([sent, blessed]);
+  });
+
+  it('is refused with a root that is none', async () => {
+    await expect(store.apply([{ ...blessing, merkleRoot: '0x12' }])).rejects.toThrow(/malformed root: 0x12/);
   });
 });
 
@@ -570,10 +664,30 @@ describe('facts in any order, in any batches, from three writers at once', () =>
       fc.integer({ min: 4000, max: 4010 }),
     )
     .map(([kind, from, length, block]) => makeRange(kind, lane, from, from + length, block));
-  const someFacts = fc.array(fc.oneof({ arbitrary: factAbout, weight: 9 }, { arbitrary: range, weight: 1 }), {
-    minLength: 20,
-    maxLength: 90,
-  });
+  /** Some of them of roots that are committed, more than once perhaps, or never. */
+  const blessing = fc
+    .tuple(fc.integer({ min: 1, max: 20 }), fc.nat(8), fc.integer({ min: 4100, max: 4110 }))
+    .map(([from, length, block]) => makeRootBlessed(lane, from, from + length, block));
+  const blessedRoot = fc
+    .tuple(fc.integer({ min: 1, max: 20 }), fc.nat(8), fc.integer({ min: 4000, max: 4010 }))
+    .chain(([from, length, block]) =>
+      fc.subarray<Fact>([
+        makeRange('Committed', lane, from, from + length, block),
+        makeRange('Committed', lane, from, from + length, block + 1),
+        makeRootBlessed(lane, from, from + length, block + 100),
+      ]),
+    );
+  const someFacts = fc
+    .array(
+      fc.oneof(
+        { arbitrary: factAbout.map((fact) => [fact]), weight: 18 },
+        { arbitrary: range.map((fact) => [fact]), weight: 2 },
+        { arbitrary: blessing.map((fact) => [fact]), weight: 1 },
+        { arbitrary: blessedRoot, weight: 1 },
+      ),
+      { minLength: 20, maxLength: 90 },
+    )
+    .map((groups) => groups.flat());
   const batches = someFacts.chain((facts) =>
     fc.record({
       facts: fc.constant(facts),
@@ -587,14 +701,25 @@ describe('facts in any order, in any batches, from three writers at once', () =>
     isRangeFact(fact)
       ? BigInt(fact.fromSequenceNumber) <= BigInt(message.sequenceNumber) &&
         BigInt(message.sequenceNumber) <= BigInt(fact.toSequenceNumber)
-      : (fact.kind === 'Sent' || fact.kind === 'Snapshot' ? fact.message.messageId : fact.messageId) ===
-        message.messageId;
+      : isMessageFact(fact) && factMessageId(fact) === message.messageId;
+
+  /** With what blessings of roots say about the runs that were committed under them. */
+  const withBlessedRuns = (facts: readonly Fact[]): readonly Fact[] => [
+    ...facts,
+    ...facts.flatMap((fact) =>
+      facts.flatMap((commit) =>
+        fact.kind === 'RootBlessed' && commit.kind === 'Committed' && commit.merkleRoot === fact.merkleRoot
+          ? [{ ...commit, kind: 'Blessed' as const, seen: fact.seen }]
+          : [],
+      ),
+    ),
+  ];
 
   /** The records that all these facts amount to, by id. */
   const folded = (facts: readonly Fact[]) =>
     new Map(
       subjects.flatMap((subject) => {
-        const message = foldFacts(facts.filter((fact) => covers(fact, subject)));
+        const message = foldFacts(withBlessedRuns(facts).filter((fact) => covers(fact, subject)));
         return message ? [[subject.messageId, wireRecord(message).json] as const] : [];
       }),
     );

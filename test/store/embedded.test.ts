@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { OperatorError } from '../../src/domain/errors.ts';
 import { type EmbeddedDatabase, openEmbedded } from '../../src/store/embedded.ts';
 import { completeInstallation } from '../../src/store/embedded-binaries.ts';
@@ -332,9 +332,30 @@ describe('several processes', () => {
       );
     await client.end().catch(() => {});
     const next = await open(folder);
-    expect(next.started).toBe(true);
     expect(rows).toBeGreaterThan(10);
     expect(await query(next, 'select count(*)::int as rows from acknowledged')).toEqual([{ rows }]);
+  });
+
+  test('after kill -9 of the server its members start it again by themselves', async () => {
+    const folder = usedFolder();
+    const members = [await open(folder), await open(folder)];
+    const killed = postmasterPid(folder);
+    process.kill(killed, 'SIGKILL');
+    const [first] = members;
+    const again = () => (first ? query(first, 'select 1 as one').catch(() => undefined) : undefined);
+    await vi.waitFor(async () => expect(await again()).toEqual([{ one: 1 }]), { timeout: 30_000 });
+    expect(postmasterPid(folder)).not.toBe(killed);
+    // They are members again: the server stays until the last of them leaves.
+    await vi.waitFor(
+      async () =>
+        expect(
+          first &&
+            (await query(first, `select count(*)::int as members from pg_locks where locktype = 'advisory'`)),
+        ).toEqual([{ members: 2 }]),
+      { timeout: 30_000 },
+    );
+    for (const member of members) await member.leave();
+    expect(serverPids(folder)).toEqual([]);
   });
 
   test('a start waits for processes of a killed server that still work', async () => {

@@ -1,4 +1,5 @@
-import { readdir } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { OperatorError } from '../../src/domain/errors.ts';
@@ -6,7 +7,7 @@ import { parseSearch } from '../../src/domain/search-parameters.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
-import { makeMessage, makeSnapshot } from '../fixtures.ts';
+import { makeMessage, makeRange, makeRootBlessed, makeSent, makeSnapshot } from '../fixtures.ts';
 
 let database: TestDatabase;
 let client: pg.Client;
@@ -123,6 +124,48 @@ describe('migrating', () => {
       expect(await schema()).toEqual([]);
     } finally {
       await client.query(`drop role ${role}`);
+    }
+  });
+
+  it('gives commits that are there already the root by which blessings find them', async () => {
+    const folder = new URL('../../src/store/migrations/', import.meta.url);
+    const old = migrationNames.filter((name) => name < '0004');
+    await client.query(
+      'create table migration (number integer primary key, name text not null, checksum text not null, applied_at timestamptz not null default now())',
+    );
+    for (const name of old) {
+      const text = await readFile(new URL(`${name}.sql`, folder), 'utf8');
+      await client.query(text);
+      await client.query('insert into migration (number, name, checksum) values ($1, $2, $3)', [
+        Number.parseInt(name, 10),
+        name,
+        createHash('sha256').update(text).digest('hex'),
+      ]);
+    }
+    const message = makeMessage({ version: '1.5.0' });
+    const commit = makeRange('Committed', message, 1, 3);
+    const selector = (network: { chainSelector: string }) =>
+      BigInt.asIntN(64, BigInt(network.chainSelector)).toString();
+    await client.query(
+      `insert into lane_fact (source_selector, dest_selector, onramp, to_sequence, from_sequence, fact_id,
+                              network, block_hash, body)
+       values ($1, $2, $3, 3, 1, '\\x01', $2, $4, $5), ($1, $2, $3, 9, 8, '\\x02', $2, $4, $6)`,
+      [
+        selector(message.sourceNetworkInfo),
+        selector(message.destNetworkInfo),
+        Buffer.from(message.onramp.slice(2), 'hex'),
+        commit.seen.blockHash,
+        JSON.stringify(commit),
+        JSON.stringify({ ...commit, merkleRoot: 'none' }),
+      ],
+    );
+    const store = await openStore({ place: { url: database.url } });
+    try {
+      expect(store.migrations.applied).toEqual(migrationNames.filter((name) => name >= '0004'));
+      await store.apply([makeSent(message), makeRootBlessed(message, 1, 3)]);
+      expect((await store.search(parseSearch([['status', 'BLESSED']]))).records).toHaveLength(1);
+    } finally {
+      await store.close();
     }
   });
 

@@ -17,9 +17,9 @@ import type { RawParameters } from '../../domain/search-parameters.ts';
 import { parseTime } from '../../domain/time.ts';
 import type { MirrorProgress, MirrorUpdate, OwedMessage } from '../../store/mirror-ledger.ts';
 import type { Store } from '../../store/store.ts';
+import { inParallel, untilLater } from '../work.ts';
 import { readPage, type SourcePage } from './pages.ts';
 import { type Source, type SourceAnswer, SourceFailure } from './source.ts';
-import { inParallel, untilLater } from './work.ts';
 
 export interface MirrorOptions {
   readonly source: Source;

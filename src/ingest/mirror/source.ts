@@ -7,6 +7,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { OperatorError } from '../../domain/errors.ts';
+import { authorizationOf, retryAfterOf } from '../../domain/http-headers.ts';
 
 export interface SourceOptions {
   readonly url: string;
@@ -139,7 +140,7 @@ export function createSource(options: SourceOptions): Source {
       }
       if (!isWorthRetrying(status)) return { answer: await readAnswer(response) };
       await response.body?.cancel();
-      return { status, retryAfter: retryAfterOf(headers.get('retry-after')) };
+      return { status, retryAfter: retryAfterOf(headers.get('retry-after'), Date.now()) };
     });
 
   const once = async (url: URL, etag: string | null): Promise<Exclude<Exchange, { location: string }>> => {
@@ -207,12 +208,6 @@ function baseOf(text: string): URL {
   return url;
 }
 
-function authorizationOf({ username, password }: URL): string | null {
-  if (username === '' && password === '') return null;
-  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
-  return `Basic ${Buffer.from(credentials).toString('base64')}`;
-}
-
 function redirectTarget(location: string, from: URL, name: string): URL {
   const target = URL.canParse(location, from.href) ? new URL(location, from) : undefined;
   const isSafer = from.protocol === 'http:' && target?.protocol === 'https:';
@@ -241,14 +236,6 @@ function isWorthRetrying(status: number): boolean {
 /** Doubled each time, and anywhere in its upper half: many mirrors that were cut off at once come back apart. */
 function pauseOf(attempt: number, { firstPauseMs, longestPauseMs }: SourceTiming): number {
   return Math.min(firstPauseMs * 2 ** (attempt - 1), longestPauseMs) * (0.5 + Math.random() / 2);
-}
-
-/** Milliseconds; the header has seconds or a date. */
-function retryAfterOf(header: string | null): number | null {
-  if (header === null) return null;
-  if (/^\s*\d{1,9}\s*$/.test(header)) return Number(header) * 1000;
-  const date = Date.parse(header);
-  return Number.isNaN(date) ? null : Math.max(0, date - Date.now());
 }
 
 async function readAnswer(response: Response): Promise<SourceAnswer> {

@@ -1,4 +1,4 @@
-/** How the mirror shares out its time. */
+/** How work that never ends shares out its time. */
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Works on all items, at most `width` at once. The first failure stops the rest before it is thrown. */

@@ -1,0 +1,143 @@
+/** What somebody needs who executes a message by hand, in the shape in which the official client takes it. */
+import Type from 'typebox';
+import { ApiError } from '../domain/errors.ts';
+import { refuseParameters } from '../domain/search-parameters.ts';
+import type {
+  BatchInputs,
+  SequenceRun,
+  UnavailableInputs,
+  VerifiedInputs,
+} from '../store/execution-inputs.ts';
+import { messageIdDigits, messageIdParameter } from './messages.ts';
+import { indexedSoFar } from './networks.ts';
+import type { Route } from './route.ts';
+
+const selector = (description: string) => Type.String({ pattern: '^[0-9]+$', description });
+const hex = (description: string) => Type.String({ pattern: '^0x([0-9a-fA-F]{2})*$', description });
+
+const Batch = Type.Object(
+  {
+    offramp: Type.String({ description: 'Off-ramp on the destination chain, which executes the message.' }),
+    onramp: Type.String({ description: 'On-ramp on the source chain, which created it.' }),
+    sourceChainSelector: selector('Chain selector of the source.'),
+    destChainSelector: selector('Chain selector of the destination.'),
+    version: Type.Union([
+      Type.String({ description: 'Protocol version of the lane, such as `1.6.0`.' }),
+      Type.Null(),
+    ]),
+    merkleRoot: Type.String({
+      pattern: '^0x[0-9a-f]{64}$',
+      description: 'Root that was committed on the destination chain.',
+    }),
+    messageBatch: Type.Array(Type.Object({}, { additionalProperties: true }), {
+      description:
+        'Every message of the root, in the order of their sequence numbers: together they are the proof for each ' +
+        'of them. Fields as in the event that sent them, integers as strings.',
+    }),
+  },
+  { description: 'Up to version 1.6.' },
+);
+
+const Verified = Type.Object(
+  {
+    offramp: Type.String({ description: 'Off-ramp on the destination chain, which executes the message.' }),
+    encodedMessage: hex('The message as the off-ramp takes it.'),
+    verifierAddresses: Type.Array(Type.String(), {
+      description:
+        'Verifiers on the destination chain that have verified the message, as far as is known here.',
+    }),
+    ccvData: Type.Array(hex('Verification data.'), {
+      description: 'What each of them has to say, in the same order.',
+    }),
+    verificationComplete: Type.Boolean({
+      description: 'Whether these are all the verifiers that the destination asks for.',
+    }),
+  },
+  { description: 'Above version 1.6.' },
+);
+
+export const executionInputRoutes: readonly Route[] = [
+  {
+    path: '/v2/messages/{messageId}/execution-inputs',
+    aliases: ['/messages/{messageId}/execution-inputs'],
+    mediaType: 'application/json',
+    operationId: 'getExecutionInputs',
+    tag: 'Messages',
+    summary: 'What executes a message by hand',
+    description:
+      'For a message that was not delivered: all that its off-ramp needs to execute it, as the SDK’s ' +
+      '`getExecutionInput` reads it. Up to version 1.6 that is every message of the committed root, above it the ' +
+      'encoded message and the verifications. Only messages that were indexed from their chain have it. Attestations ' +
+      'that tokens such as USDC need beside are not part of it.',
+    pathParameters: [messageIdParameter],
+    success: {
+      description: 'What the off-ramp needs.',
+      schema: Type.Union([Batch, Verified]),
+    },
+    errors: [400, 404],
+    async handle({ path: { messageId = '' }, query }, { store }) {
+      refuseParameters(query);
+      const digits = messageIdDigits(messageId);
+      const inputs = await store.executionInputs(digits);
+      if (!inputs) {
+        throw new ApiError(
+          'MESSAGE_NOT_FOUND',
+          `No message 0x${digits} is known here. ${await indexedSoFar(store)}`,
+        );
+      }
+      if (inputs.kind === 'unavailable') {
+        throw new ApiError('EXECUTION_INPUTS_NOT_FOUND', `Message 0x${digits} ${whatIsMissing(inputs)}`);
+      }
+      return { body: inputs.kind === 'batch' ? batchBody(inputs) : verifiedBody(inputs) };
+    },
+  },
+];
+
+/** Stored text goes out as it is: a batch may have megabytes, and nobody here reads them. */
+function batchBody({ message, offramp, merkleRoot, batch }: BatchInputs): string {
+  const rest = JSON.stringify({
+    offramp,
+    onramp: message.onramp,
+    sourceChainSelector: message.sourceNetworkInfo.chainSelector,
+    destChainSelector: message.destNetworkInfo.chainSelector,
+    version: message.version,
+    merkleRoot,
+  });
+  return `${rest.slice(0, -1)},"messageBatch":[${batch.join(',')}]}`;
+}
+
+function verifiedBody({ offramp, encodedMessage, verifications, isComplete }: VerifiedInputs): string {
+  return JSON.stringify({
+    offramp,
+    encodedMessage,
+    verifierAddresses: verifications.map(({ verifier }) => verifier),
+    ccvData: verifications.map(({ data }) => data),
+    verificationComplete: isComplete,
+  });
+}
+
+function whatIsMissing({ reason, run, missing = [] }: UnavailableInputs): string {
+  const batch = run ? `The root that covers it has the sequence numbers ${runText(run)}` : '';
+  switch (reason) {
+    case 'not read from its chain':
+      return (
+        'is known from an import only, which does not have what an execution by hand needs. ' +
+        'Index its source network to get it from the chain.'
+      );
+    case 'not committed':
+      return 'is not committed on its destination yet, as far as that is indexed here. Until then nobody can execute it.';
+    case 'off-ramp unknown':
+      return 'is committed, but by a source that does not tell its off-ramp. Index its destination network to learn it.';
+    case 'too long':
+      return `cannot be proven here. ${batch}, more than are put together.`;
+    case 'incomplete':
+      return (
+        `cannot be proven yet. ${batch}; not read from the chain here: ${missing.map(runText).join(', ')}. ` +
+        'The proof takes all of them, so it can be built as soon as they are indexed.'
+      );
+  }
+}
+
+function runText({ from, to }: SequenceRun): string {
+  return from === to ? `${from}` : `${from} to ${to}`;
+}

@@ -1,0 +1,112 @@
+import type { Command } from 'commander';
+import { OperatorError } from '../domain/errors.ts';
+import type { NetworkStatus } from '../ingest/evm/indexer.ts';
+import type { NetworkSource } from '../ingest/evm/source.ts';
+import { type Config, type ConfigFlags, networkSourcesOf } from './config.ts';
+import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
+import { createIndexProgress } from './index-progress.ts';
+import { counted, printable } from './terminal-text.ts';
+import { lanescanVersion } from './version.ts';
+
+const INTERRUPTED_STATUS = 130;
+const UNREAD_STATUS = 3;
+
+interface IndexFlags extends ConfigFlags {
+  readonly once?: boolean;
+  readonly network?: readonly string[];
+}
+
+export function addIndex(program: Command, context: CliContext): void {
+  withStoreOptions(program.command('index'))
+    .option('--once', 'read everything up to the heads of the chains, then end')
+    .option('--network <name…>', 'only these of the configured networks')
+    .description('read the lanes of the configured networks from their chains, and keep them true')
+    .addHelpText(
+      'after',
+      `
+The networks are those of lanescan.yaml (see lanescan.example.yaml); \`lanescan doctor\` tests their endpoints. Stopped
+or killed at any moment, it goes on where it was. Several may run: each network is worked by one at a time.
+
+Exit status: 0 up to date or stopped, 3 up to date but some ranges could not be read yet, 1 it failed, 130 interrupted
+with --once.
+
+Examples:
+  $ lanescan index                             follow all networks
+  $ lanescan index --once                      catch up, then end
+  $ lanescan index --network base-mainnet      one of them
+  $ lanescan serve --index                     the same beside the API, in one process`,
+    )
+    .action(async (flags: IndexFlags) => {
+      const config = configOf(flags, context);
+      const sources = wantedSources(config, context, flags.network);
+      // Loaded here: no other verb needs it.
+      const { startIndexer } = await import('../ingest/evm/indexer.ts');
+      await withStore(config, context, { content: 'real' }, async (store) => {
+        const progress = createIndexProgress(context.err, context.now);
+        const indexer = startIndexer({
+          sources,
+          store,
+          signal: context.signal,
+          userAgent: `lanescan/${lanescanVersion}`,
+          notice: (line) => progress.notice(printable(line)),
+          once: flags.once === true,
+        });
+        progress.follow(indexer.statuses);
+        try {
+          await indexer.ended;
+        } finally {
+          progress.end();
+        }
+        const statuses = indexer.statuses();
+        context.out.write(`${describe(statuses)}\n`);
+        const failed = statuses.reduce((sum, { worker }) => sum + (worker?.failedRanges ?? 0), 0);
+        if (context.signal.aborted && flags.once) context.exitCode = INTERRUPTED_STATUS;
+        else if (flags.once && failed > 0) context.exitCode = UNREAD_STATUS;
+      });
+    });
+}
+
+/** The networks to index; refuses to go on without any. */
+export function wantedSources(
+  config: Config,
+  { environment }: CliContext,
+  names: readonly string[] = [],
+): readonly NetworkSource[] {
+  const sources = networkSourcesOf(config, environment);
+  if (sources.length === 0) {
+    throw new OperatorError(
+      'No networks are configured.',
+      'Name them under `networks` in lanescan.yaml; lanescan.example.yaml shows how.',
+    );
+  }
+  const wanted = names.map((name) => {
+    const source = sources.find(({ network }) =>
+      [network.name, network.chainId, network.selector].includes(name.toLowerCase()),
+    );
+    if (source) return source;
+    throw new OperatorError(
+      `${printable(name)} is not among the configured networks.`,
+      `They are ${sources.map(({ network }) => network.name).join(', ')}.`,
+    );
+  });
+  return wanted.length === 0 ? sources : wanted;
+}
+
+function describe(statuses: readonly NetworkStatus[]): string {
+  const sum = (count: (status: NetworkStatus) => number | undefined) =>
+    statuses.reduce((total, status) => total + (count(status) ?? 0), 0);
+  const removed = sum(({ worker }) => worker?.removed);
+  const failed = sum(({ worker }) => worker?.failedRanges);
+  return [
+    `${counted(statuses.length, 'network')}: ${counted(
+      sum(({ worker }) => worker?.created),
+      'new message',
+    )}`,
+    counted(
+      sum(({ worker }) => worker?.updated),
+      'update',
+    ),
+    ...(removed > 0 ? [`${counted(removed, 'message')} taken back`] : []),
+    ...(failed > 0 ? [`${counted(failed, 'range')} of blocks could not be read yet`] : []),
+  ].join(', ');
+}

@@ -1,0 +1,178 @@
+/**
+ * What no event tells and somebody has to ask or reckon: which verifiers a message needs, which have verified it, and
+ * when execution becomes open to everybody.
+ */
+import type { Fact, Observation, RangeFact } from '../../domain/facts.ts';
+import { statusRank } from '../../domain/lifecycle.ts';
+import type { Message } from '../../domain/message.ts';
+import type { AwaitingExecution, Chore, IndexStep } from '../../store/index-ledger.ts';
+import type { Store } from '../../store/store.ts';
+import type { Chain, Hex } from './chain.ts';
+import type { GenuineContract } from './contracts.ts';
+import { readExecutionThreshold, readVerifierPolicy } from './decode/decoder.ts';
+import type { VerifierResults } from './verifier-results.ts';
+
+const CHORES_AT_ONCE = 50;
+/** A contract that refuses so often has nothing to say. */
+const MAX_REFUSALS = 8;
+/** Milliseconds. Each attempt waits twice as long as the one before, up to this. */
+const LONGEST_PAUSE = 300_000;
+/** Thresholds are settings of a contract, which change rarely. */
+const THRESHOLD_KEPT = 600_000;
+
+export interface ChoreContext {
+  readonly network: string;
+  readonly chain: Chain;
+  readonly store: Pick<Store, 'index' | 'findMessage'>;
+  readonly book: ReadonlyMap<Hex, GenuineContract>;
+  /** Seconds since 1970, of the newest block. */
+  readonly headTime: number;
+  /** What rests on no log is seen here: at the newest final block. */
+  readonly seen: Observation;
+}
+
+type ChoreStep = Pick<IndexStep, 'facts' | 'choresDone' | 'choresPostponed'>;
+
+export interface Chores {
+  /** What has come of all that is due; undefined where nothing is. */
+  work(context: ChoreContext): Promise<IndexStep | undefined>;
+}
+
+/** @param soonest milliseconds behind a chore that came to nothing for the first time */
+export function createChores(results: VerifierResults | null, soonest: number): Chores {
+  const thresholds = new Map<Hex, { readonly seconds: number | undefined; readonly readAt: number }>();
+  let lookedBeyond: string | null = null;
+
+  const threshold = async (
+    { chain }: ChoreContext,
+    offramp: GenuineContract,
+  ): Promise<number | undefined> => {
+    const known = thresholds.get(offramp.address);
+    if (known && Date.now() - known.readAt < THRESHOLD_KEPT) return known.seconds;
+    const seconds = await chain.run((node) => readExecutionThreshold(node, offramp));
+    thresholds.set(offramp.address, { seconds, readAt: Date.now() });
+    return seconds;
+  };
+
+  /** Messages whose commit is so long ago that everybody may execute them. */
+  const openExecution = async (context: ChoreContext): Promise<ChoreStep> => {
+    const waiting = await context.store.index.awaitingExecution(
+      context.network,
+      lookedBeyond,
+      CHORES_AT_ONCE,
+    );
+    lookedBeyond = waiting.length < CHORES_AT_ONCE ? null : (waiting.at(-1)?.messageId ?? null);
+    const facts: Fact[] = [];
+    for (const message of waiting) {
+      const opening = await openingOf(message, context, threshold);
+      if (opening)
+        facts.push({ kind: 'ManualExecutionOpened', messageId: `0x${message.messageId}`, seen: opening });
+    }
+    return { facts };
+  };
+
+  return {
+    async work(context) {
+      const { store, network } = context;
+      const policies = await store.index.dueChores(network, 'policy', CHORES_AT_ONCE);
+      const verifications = results
+        ? await store.index.dueChores(network, 'verification', CHORES_AT_ONCE)
+        : [];
+      const steps = [await openExecution(context)];
+      for (const chore of policies) steps.push(await askPolicy(chore, context, soonest));
+      for (const chore of verifications) {
+        if (results) steps.push(await askResults(chore, results, context, soonest));
+      }
+      const step = {
+        facts: steps.flatMap(({ facts = [] }) => facts),
+        choresDone: steps.flatMap(({ choresDone = [] }) => choresDone),
+        choresPostponed: steps.flatMap(({ choresPostponed = [] }) => choresPostponed),
+      };
+      const isEmpty = Object.values(step).every((list) => list.length === 0);
+      return isEmpty ? undefined : step;
+    },
+  };
+}
+
+/** When and by what the message became open to everybody; undefined while it is not. */
+async function openingOf(
+  { status, ranges }: AwaitingExecution,
+  context: ChoreContext,
+  threshold: (context: ChoreContext, offramp: GenuineContract) => Promise<number | undefined>,
+): Promise<Observation | undefined> {
+  const commit = newest(ranges.filter(({ kind, offramp }) => kind === 'Committed' && offramp !== undefined));
+  const offramp = commit && context.book.get(commit.offramp?.toLowerCase() as Hex);
+  if (!commit || !offramp) return undefined;
+  // Up to 1.5 an off-ramp takes a root only when it is blessed.
+  const needsBlessing = offramp.version === '1.2.0' || offramp.version === '1.5.0';
+  if (needsBlessing && status < statusRank('BLESSED')) return undefined;
+  const seconds = await threshold(context, offramp);
+  if (seconds === undefined) return undefined;
+  const opensAt = Date.parse(commit.seen.at) + seconds * 1000;
+  // Strictly: the contract asks for more seconds than the threshold has.
+  if (opensAt >= context.headTime * 1000) return undefined;
+  return { ...commit.seen, transactionHash: null, logIndex: null, at: new Date(opensAt).toISOString() };
+}
+
+function newest(facts: readonly RangeFact[]): RangeFact | undefined {
+  return [...facts].sort((a, b) => b.seen.blockNumber - a.seen.blockNumber)[0];
+}
+
+async function askPolicy(
+  chore: Chore,
+  { chain, store, book, seen }: ChoreContext,
+  soonest: number,
+): Promise<ChoreStep> {
+  const execution = (await store.index.sentFact(chore.messageId))?.execution;
+  // Its sending was taken back, or it is a lane without verifiers.
+  if (!execution || !('encodedMessage' in execution)) return { choresDone: [chore] };
+  const { offramp, encodedMessage } = execution;
+  const isGenuine = book.get(offramp.toLowerCase() as Hex)?.role === 'offRamp';
+  const policy = isGenuine
+    ? await chain.run((node) => readVerifierPolicy(node, offramp.toLowerCase() as Hex, encodedMessage as Hex))
+    : undefined;
+  if (policy) {
+    const fact: Fact = { kind: 'VerifierPolicy', messageId: `0x${chore.messageId}`, ...policy, seen };
+    return { facts: [fact], choresDone: [chore] };
+  }
+  return isGenuine && chore.attempts >= MAX_REFUSALS ? { choresDone: [chore] } : postponed(chore, soonest);
+}
+
+async function askResults(
+  chore: Chore,
+  results: VerifierResults,
+  context: ChoreContext,
+  soonest: number,
+): Promise<ChoreStep> {
+  const messageId = `0x${chore.messageId}`;
+  const stored = await context.store.findMessage(chore.messageId);
+  if (!stored) {
+    const isSent = (await context.store.index.sentFact(chore.messageId)) !== undefined;
+    return isSent ? postponed(chore, soonest) : { choresDone: [chore] };
+  }
+  const { status, verifiers } = JSON.parse(stored.record) as Message;
+  if (statusRank(status) >= statusRank('VERIFIED')) return { choresDone: [chore] };
+  const known = new Set(
+    (verifiers?.items ?? [])
+      .filter((item) => item.status === 'COMPLETED')
+      .flatMap(({ sourceAddress, destAddress }) => [sourceAddress, destAddress]),
+  );
+  // A service that is away is asked again later, like one that does not know yet.
+  const completed = await results.completed(messageId).catch(() => []);
+  const news = completed.filter(({ verifier }) => !known.has(verifier));
+  return {
+    facts: news.map(({ verifier, data, at }) => ({
+      kind: 'VerifierCompleted' as const,
+      messageId,
+      verifier,
+      data,
+      seen: { ...context.seen, at: at ?? context.seen.at },
+    })),
+    ...postponed(chore, soonest),
+  };
+}
+
+function postponed(chore: Chore, soonest: number): ChoreStep {
+  const dueIn = Math.min(LONGEST_PAUSE, soonest * 2 ** Math.min(chore.attempts, 20));
+  return { choresPostponed: [{ ...chore, dueIn }] };
+}

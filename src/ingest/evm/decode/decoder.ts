@@ -1,0 +1,272 @@
+/**
+ * What the contracts say: from their logs to facts.
+ *
+ * Whatever a contract emits, decoding goes on: a log that cannot be read is handed back with the reason, and the rest
+ * is decoded all the same. Only a node can stop it, by failing or by contradicting itself.
+ */
+import type { Fact, VerifierPolicy } from '../../../domain/facts.ts';
+import type { Network } from '../../../domain/networks.ts';
+import { LATEST_TIME } from '../../../domain/time.ts';
+import {
+  answerOf,
+  type ContractEvent,
+  callOf,
+  ccipMessageSent16,
+  ccipMessageSent20,
+  ccipSendRequested,
+  commitReportAccepted,
+  executionStateChanged15,
+  executionStateChanged16,
+  executionStateChanged20,
+  getCcvsForMessage,
+  getThreshold15,
+  getThreshold16,
+  getToken,
+  reportAccepted,
+  taggedRootBlessed,
+  typeAndVersion,
+} from '../abi.ts';
+import {
+  type Block,
+  type ChainLog,
+  type ChainNode,
+  type Hex,
+  NodeFault,
+  type Transaction,
+} from '../chain.ts';
+import type {
+  CommitStore,
+  CommonRamp,
+  GenuineContract,
+  LaneOffRamp,
+  LaneOnRamp,
+  OtherContract,
+} from '../contracts.ts';
+import { type AnswerMemory, conduct, type Finding, type Inquiry } from '../inquiry.ts';
+import { type LogContext, type LogReading, shortened, Unreadable } from './log-reading.ts';
+import { readExecution15, readReportAccepted, readRootBlessed, readSendRequested } from './v15.ts';
+import { readCommitReport, readExecution16, readMessageSent16 } from './v16.ts';
+import { readExecution20, readMessageSent20 } from './v20.ts';
+
+/** A log of a genuine contract that cannot be read, with the reason for people. */
+export interface UnreadableLog {
+  readonly log: ChainLog;
+  readonly reason: string;
+}
+
+export interface Decoded {
+  readonly facts: readonly Fact[];
+  readonly unreadable: readonly UnreadableLog[];
+  /** How many logs came from contracts that nobody named. */
+  readonly foreign: number;
+}
+
+export interface Decoder {
+  /**
+   * `book` has the genuine contracts by address; `blocks` the headers at hand by hash, the others are asked for. The
+   * events by which routers and RMN proxies name contracts are passed over.
+   */
+  decode(
+    node: ChainNode,
+    logs: readonly ChainLog[],
+    book: ReadonlyMap<Hex, GenuineContract>,
+    blocks?: ReadonlyMap<Hex, Block>,
+  ): Promise<Decoded>;
+}
+
+interface LogReader {
+  readonly event: ContractEvent;
+  readonly asksForTransaction: boolean;
+  readonly read: (context: LogContext) => LogReading | Inquiry<LogReading>;
+}
+
+const readers: ReadonlyMap<Hex | undefined, LogReader> = new Map(
+  [
+    readerOf(ccipSendRequested, isLaneOnRamp, readSendRequested, 'transaction'),
+    readerOf(reportAccepted, isCommitStore, readReportAccepted),
+    readerOf(taggedRootBlessed, isRmn, readRootBlessed),
+    readerOf(executionStateChanged15, isLaneOffRamp, readExecution15),
+    readerOf(ccipMessageSent16, isCommonRamp('onRamp', '1.6.0'), readMessageSent16, 'transaction'),
+    readerOf(commitReportAccepted, isCommonRamp('offRamp', '1.6.0'), readCommitReport),
+    readerOf(executionStateChanged16, isCommonRamp('offRamp', '1.6.0'), readExecution16),
+    readerOf(ccipMessageSent20, isCommonRamp('onRamp', '2.0.0'), readMessageSent20, 'transaction'),
+    readerOf(executionStateChanged20, isCommonRamp('offRamp', '2.0.0'), readExecution20, 'transaction'),
+  ].map((reader) => [reader.event.topic, reader]),
+);
+
+/** An event means something only from the contracts that the protocol has for it. */
+function readerOf<C extends GenuineContract>(
+  event: ContractEvent,
+  mayEmit: (contract: GenuineContract) => contract is C,
+  read: (context: LogContext<C>) => LogReading | Inquiry<LogReading>,
+  asksFor?: 'transaction',
+): LogReader {
+  return {
+    event,
+    asksForTransaction: asksFor === 'transaction',
+    read(context) {
+      const { emitter } = context;
+      if (!mayEmit(emitter))
+        throw new Unreadable(`${emitter.typeAndVersion} has no event such as ${event.name}`);
+      return read({ ...context, emitter });
+    },
+  };
+}
+
+function isLaneOnRamp(contract: GenuineContract): contract is LaneOnRamp {
+  return contract.role === 'onRamp' && 'destChainSelector' in contract;
+}
+
+function isLaneOffRamp(contract: GenuineContract): contract is LaneOffRamp {
+  return contract.role === 'offRamp' && 'commitStore' in contract;
+}
+
+function isCommitStore(contract: GenuineContract): contract is CommitStore {
+  return contract.role === 'commitStore';
+}
+
+function isRmn(contract: GenuineContract): contract is OtherContract {
+  return contract.role === 'rmn';
+}
+
+function isCommonRamp(role: CommonRamp['role'], version: CommonRamp['version']) {
+  return (contract: GenuineContract): contract is CommonRamp =>
+    contract.role === role && contract.version === version;
+}
+
+export function createDecoder(network: Network): Decoder {
+  const memory: AnswerMemory = {
+    answers: new Map(),
+    // A pool keeps its token and a contract its type. Routers and implementations are exchanged at times.
+    isLasting: ({ data }) => data === getToken.selector || data === typeAndVersion.selector,
+  };
+  return {
+    async decode(node, logs, book, blocks = new Map()) {
+      const entries = logs.flatMap((log) => {
+        const emitter = book.get(log.address);
+        const reader = readers.get(log.topics[0]);
+        return emitter && reader ? [{ log, emitter, reader }] : [];
+      });
+      const [times, transactions] = await Promise.all([
+        readTimes(
+          node,
+          entries.map(({ log }) => log),
+          blocks,
+        ),
+        readTransactions(
+          node,
+          entries.filter(({ reader }) => reader.asksForTransaction).map(({ log }) => log),
+        ),
+      ]);
+      const findings = await conduct(
+        node,
+        entries.map(({ log, emitter, reader }) =>
+          inquire(reader, {
+            log,
+            emitter,
+            network,
+            book,
+            transaction: transactions.get(log.transactionHash),
+            seen: {
+              network: network.selector,
+              blockNumber: log.blockNumber,
+              blockHash: log.blockHash,
+              transactionHash: log.transactionHash,
+              logIndex: log.logIndex,
+              at: times.get(log.blockHash) ?? '',
+            },
+          }),
+        ),
+        memory,
+      );
+      const facts: Fact[] = [];
+      const unreadable: UnreadableLog[] = [];
+      for (const [index, { log, reader }] of entries.entries()) {
+        const finding = findings[index];
+        if (finding && 'result' in finding) facts.push(...finding.result.facts);
+        const reason = finding && reasonOf(finding);
+        if (reason !== undefined) unreadable.push({ log, reason: `${reader.event.name}: ${reason}` });
+      }
+      return { facts, unreadable, foreign: logs.filter(({ address }) => !book.has(address)).length };
+    },
+  };
+}
+
+function* inquire(reader: LogReader, context: LogContext): Inquiry<LogReading> {
+  const reading = reader.read(context);
+  return 'facts' in reading ? reading : yield* reading;
+}
+
+const MAX_REASON = 500;
+
+/** Why a log could not be read, in full or in part. The decoder's own words on broken data run over many lines. */
+function reasonOf(finding: Finding<LogReading>): string | undefined {
+  if ('result' in finding) {
+    const { problems } = finding.result;
+    return problems.length === 0 ? undefined : shortened(problems.join('; '), MAX_REASON);
+  }
+  const { error } = finding;
+  return shortened((error instanceof Error ? error.message : String(error)).split('\n')[0] ?? '', MAX_REASON);
+}
+
+/** The time of each block that logs stand in, in ISO 8601. */
+async function readTimes(
+  node: ChainNode,
+  logs: readonly ChainLog[],
+  blocks: ReadonlyMap<Hex, Block>,
+): Promise<ReadonlyMap<Hex, string>> {
+  const numbers = new Map(logs.map(({ blockHash, blockNumber }) => [blockHash, blockNumber]));
+  const unknown = [...numbers].filter(([hash]) => !blocks.has(hash));
+  const headers = unknown.length === 0 ? [] : await node.blocks(unknown.map(([, number]) => number));
+  const times = new Map<Hex, string>();
+  for (const [hash] of numbers) {
+    const header = blocks.get(hash) ?? headers[unknown.findIndex(([missing]) => missing === hash)];
+    if (header?.hash !== hash) {
+      throw new NodeFault(
+        `${node.name} shows logs of block ${numbers.get(hash)} that are not of its own block`,
+      );
+    }
+    const time = header.timestamp * 1_000;
+    if (!(time >= 0 && time <= LATEST_TIME)) {
+      throw new NodeFault(`${node.name} gives block ${header.number} the timestamp ${header.timestamp}`);
+    }
+    times.set(hash, new Date(time).toISOString());
+  }
+  return times;
+}
+
+async function readTransactions(
+  node: ChainNode,
+  logs: readonly ChainLog[],
+): Promise<ReadonlyMap<Hex, Transaction>> {
+  const hashes = [...new Set(logs.map(({ transactionHash }) => transactionHash))];
+  const transactions = hashes.length === 0 ? [] : await node.transactions(hashes);
+  return new Map(transactions.map((transaction) => [transaction.hash, transaction]));
+}
+
+/** Which verifiers a 2.0 message needs, by its off-ramp; undefined where the contract refuses to say. */
+export async function readVerifierPolicy(
+  node: ChainNode,
+  offramp: Hex,
+  encodedMessage: Hex,
+): Promise<Pick<VerifierPolicy, 'required' | 'optional' | 'optionalThreshold'> | undefined> {
+  const [answer] = await node.calls([callOf(getCcvsForMessage, offramp, encodedMessage)]);
+  const policy = answerOf(getCcvsForMessage, answer);
+  if (!policy) return undefined;
+  const [required, optional, optionalThreshold] = policy;
+  return { required, optional, optionalThreshold };
+}
+
+/** Seconds from the commit after which anybody may execute; undefined where there is no such threshold (2.0). */
+export async function readExecutionThreshold(
+  node: ChainNode,
+  offramp: GenuineContract,
+): Promise<number | undefined> {
+  if (offramp.role !== 'offRamp' || offramp.version === '2.0.0') return undefined;
+  if (offramp.version === '1.6.0') {
+    const [answer] = await node.calls([callOf(getThreshold16, offramp.address)]);
+    return answerOf(getThreshold16, answer)?.[1];
+  }
+  const [answer] = await node.calls([callOf(getThreshold15, offramp.address)]);
+  return answerOf(getThreshold15, answer)?.[0];
+}

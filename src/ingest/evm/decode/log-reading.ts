@@ -1,0 +1,152 @@
+/** What reading a log starts from and comes to; shared by the readers of all versions. */
+
+import { addressFromBytes, type ChainFamily, zeroAddresses } from '../../../domain/addresses.ts';
+import type { Executed, Fact, Observation, RangeFact, Sent } from '../../../domain/facts.ts';
+import type { Message, NetworkInfo } from '../../../domain/message.ts';
+import { parseMessage } from '../../../domain/message-parser.ts';
+import { type Network, networkBySelector } from '../../../domain/networks.ts';
+import type { ChainLog, Hex, Transaction } from '../chain.ts';
+import type { GenuineContract } from '../contracts.ts';
+
+export interface LogContext<C extends GenuineContract = GenuineContract> {
+  readonly log: ChainLog;
+  readonly emitter: C;
+  readonly network: Network;
+  readonly book: ReadonlyMap<Hex, GenuineContract>;
+  readonly seen: Observation;
+  /** Of the log; there only where the reader of its event asks for it. */
+  readonly transaction: Transaction | undefined;
+}
+
+export interface LogReading {
+  readonly facts: readonly Fact[];
+  /** What of the log could not be read, where the rest could. */
+  readonly problems: readonly string[];
+}
+
+export const nothing: LogReading = { facts: [], problems: [] };
+
+/** The log says something that no record can hold; the message is for people. */
+export class Unreadable extends Error {}
+
+/** As the source's own chain tells it, before anything else has happened to the message. */
+export type SentParts = Pick<
+  Message,
+  | 'messageId'
+  | 'sender'
+  | 'receiver'
+  | 'nonce'
+  | 'sequenceNumber'
+  | 'routerAddress'
+  | 'data'
+  | 'tokenAmounts'
+  | 'extraArgs'
+  | 'version'
+  | 'finality'
+  | 'verifiers'
+  | 'executor'
+  | 'fees'
+>;
+
+/**
+ * The fact that a message was sent. Its record goes through the parser that imports go through: whatever a contract
+ * has emitted, nothing enters that could not be exported and imported again.
+ */
+export function sentFact(
+  { log, network, seen, transaction }: LogContext,
+  dest: Network,
+  parts: SentParts,
+  execution: NonNullable<Sent['execution']>,
+): Sent {
+  const parsed = parseMessage({
+    ...parts,
+    origin: transaction?.from,
+    onramp: log.address,
+    sourceNetworkInfo: networkInfo(network),
+    destNetworkInfo: networkInfo(dest),
+    sendTransactionHash: log.transactionHash,
+    sendTimestamp: seen.at,
+    sendBlockNumber: log.blockNumber,
+    sendLogIndex: log.logIndex,
+    status: 'SENT',
+    readyForManualExecution: false,
+  });
+  if (!parsed.ok) {
+    throw new Unreadable(parsed.problems.map(({ path, problem }) => `${path} ${problem}`).join('; '));
+  }
+  const {
+    status,
+    receiptTransactionHash,
+    receiptTimestamp,
+    deliveryTime,
+    readyForManualExecution,
+    ...message
+  } = parsed.message;
+  return { kind: 'Sent', message, execution, seen };
+}
+
+function networkInfo({ name, selector, chainId, family, displayName }: Network): NetworkInfo {
+  return { name, chainSelector: selector, chainId, chainFamily: family, displayName };
+}
+
+/** The last two states of `ExecutionStateChanged`; the others, untouched and in progress, tell nothing. */
+export function executedFacts(messageId: Hex, state: number, { seen }: LogContext): readonly Executed[] {
+  if (state > 3) throw new Unreadable(`${state} is no execution state`);
+  return state < 2 ? [] : [{ kind: 'Executed', messageId, success: state === 2, seen }];
+}
+
+/** As many sequence numbers as the store takes in one fact; no merkle root has more than 256 leaves. */
+const MAX_RANGE = 1_048_576n;
+
+export function committedFact(
+  range: { readonly min: bigint; readonly max: bigint; readonly merkleRoot: Hex; readonly offramp: string },
+  lane: RangeFact['lane'],
+  seen: Observation,
+): RangeFact {
+  const { min, max, merkleRoot, offramp } = range;
+  if (min > max || max - min >= MAX_RANGE || max >= 2n ** 64n) {
+    throw new Unreadable(`a root commits to the sequence numbers ${min} to ${max}, which no root can`);
+  }
+  return {
+    kind: 'Committed',
+    lane,
+    fromSequenceNumber: min.toString(),
+    toSequenceNumber: max.toString(),
+    merkleRoot,
+    offramp,
+    seen,
+  };
+}
+
+export function knownNetwork(selector: bigint | string, end: 'source' | 'destination'): Network {
+  const network = networkBySelector(selector.toString());
+  if (!network)
+    throw new Unreadable(`chain selector ${selector} of the ${end} is not in our table of networks`);
+  return network;
+}
+
+/** An on-ramp speaks for its own chain alone. */
+export function refuseOtherSource(selector: bigint, network: Network): void {
+  if (selector.toString() !== network.selector) {
+    throw new Unreadable(`it names ${selector} as its source; ${network.name} is ${network.selector}`);
+  }
+}
+
+/** An address of another chain, or of this one, that a contract tells as bytes. */
+export function spelled(bytes: Hex, family: ChainFamily, what: string): string {
+  const spelling = addressFromBytes(bytes.slice(2), family);
+  if (!spelling) throw new Unreadable(`its ${what} ${shortened(bytes)} is no ${family} address`);
+  return spelling.text;
+}
+
+/**
+ * The token on the destination. It is the word of a token pool, which anybody may write: a false one must not hide the
+ * message, and so stands as the zero address.
+ */
+export function spelledToken(bytes: Hex, family: ChainFamily): string {
+  return addressFromBytes(bytes.slice(2), family)?.text ?? zeroAddresses[family];
+}
+
+export function shortened(text: string, length = 80): string {
+  return text.length > length ? `${text.slice(0, length - 1)}…` : text;
+}

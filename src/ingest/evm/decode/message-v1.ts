@@ -1,0 +1,117 @@
+/**
+ * The message of CCIP 2.0, in the encoding that all its chains share: fixed fields, then fields that each begin with
+ * their length. Addresses are bytes: those of the source as its ABI pads them, those of the destination bare.
+ */
+import type { Hex } from '../chain.ts';
+import { Unreadable } from './log-reading.ts';
+
+export interface TokenTransferV1 {
+  readonly amount: bigint;
+  readonly sourcePoolAddress: Hex;
+  readonly sourceTokenAddress: Hex;
+  readonly destTokenAddress: Hex;
+  readonly tokenReceiver: Hex;
+  readonly extraData: Hex;
+}
+
+export interface MessageV1 {
+  readonly sourceChainSelector: bigint;
+  readonly destChainSelector: bigint;
+  readonly messageNumber: bigint;
+  readonly executionGasLimit: bigint;
+  readonly ccipReceiveGasLimit: bigint;
+  /** The upper half has flags, the lower is a depth in blocks. */
+  readonly finality: number;
+  readonly ccvAndExecutorHash: Hex;
+  readonly onRampAddress: Hex;
+  readonly offRampAddress: Hex;
+  readonly sender: Hex;
+  readonly receiver: Hex;
+  readonly destBlob: Hex;
+  readonly tokenTransfer: TokenTransferV1 | undefined;
+  readonly data: Hex;
+}
+
+const ENCODING_VERSION = 1n;
+
+/** Throws an Unreadable where the bytes are not exactly one message. */
+export function decodeMessageV1(encoded: Hex): MessageV1 {
+  const bytes = new EncodedBytes(encoded);
+  bytes.expectVersion();
+  // Members are evaluated in the order they are written down, which is the order of the encoding.
+  const message: MessageV1 = {
+    sourceChainSelector: bytes.uint(8),
+    destChainSelector: bytes.uint(8),
+    messageNumber: bytes.uint(8),
+    executionGasLimit: bytes.uint(4),
+    ccipReceiveGasLimit: bytes.uint(4),
+    finality: Number(bytes.uint(4)),
+    ccvAndExecutorHash: bytes.take(32),
+    onRampAddress: bytes.prefixed(1),
+    offRampAddress: bytes.prefixed(1),
+    sender: bytes.prefixed(1),
+    receiver: bytes.prefixed(1),
+    destBlob: bytes.prefixed(2),
+    tokenTransfer: decodeTokenTransfer(bytes.prefixed(2)),
+    data: bytes.prefixed(2),
+  };
+  bytes.expectEnd();
+  return message;
+}
+
+function decodeTokenTransfer(encoded: Hex): TokenTransferV1 | undefined {
+  if (encoded === '0x') return undefined;
+  const bytes = new EncodedBytes(encoded);
+  bytes.expectVersion();
+  const transfer: TokenTransferV1 = {
+    amount: bytes.uint(32),
+    sourcePoolAddress: bytes.prefixed(1),
+    sourceTokenAddress: bytes.prefixed(1),
+    destTokenAddress: bytes.prefixed(1),
+    tokenReceiver: bytes.prefixed(1),
+    extraData: bytes.prefixed(2),
+  };
+  bytes.expectEnd();
+  return transfer;
+}
+
+/** A place in a row of bytes. */
+class EncodedBytes {
+  private readonly digits: string;
+  private position = 0;
+
+  constructor(encoded: Hex) {
+    this.digits = encoded.slice(2);
+  }
+
+  take(length: number): Hex {
+    const end = this.position + 2 * length;
+    if (end > this.digits.length) throw new Unreadable('its encoded message ends too early');
+    const taken = this.digits.slice(this.position, end);
+    this.position = end;
+    return `0x${taken}`;
+  }
+
+  uint(length: number): bigint {
+    return BigInt(this.take(length));
+  }
+
+  /** A field that begins with its own length. */
+  prefixed(lengthOfLength: number): Hex {
+    return this.take(Number(this.uint(lengthOfLength)));
+  }
+
+  expectVersion(): void {
+    const version = this.uint(1);
+    if (version !== ENCODING_VERSION) {
+      throw new Unreadable(
+        `its message has encoding version ${version}; we know version ${ENCODING_VERSION}`,
+      );
+    }
+  }
+
+  expectEnd(): void {
+    if (this.position !== this.digits.length)
+      throw new Unreadable('its encoded message has bytes behind its end');
+  }
+}

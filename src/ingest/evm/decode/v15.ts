@@ -1,0 +1,167 @@
+/**
+ * CCIP 1.2 and 1.5. Every lane has ramps and a commit store of its own, so that what an event leaves out stands in the
+ * configuration of its emitter.
+ */
+import { decodeAbiParameters, zeroAddress, zeroHash } from 'viem';
+import { zeroAddresses } from '../../../domain/addresses.ts';
+import type { TokenAmount } from '../../../domain/message.ts';
+import type { Network } from '../../../domain/networks.ts';
+import {
+  answerOf,
+  callOf,
+  ccipSendRequested,
+  executionStateChanged15,
+  getPoolBySourceToken,
+  getRouter15,
+  lowerCase,
+  readEvent,
+  reportAccepted,
+  sourceTokenData,
+  taggedRootBlessed,
+  type Values,
+} from '../abi.ts';
+import type { CallAnswer, Hex } from '../chain.ts';
+import type { CommitStore, LaneOffRamp, LaneOnRamp, OtherContract } from '../contracts.ts';
+import type { Inquiry } from '../inquiry.ts';
+import {
+  committedFact,
+  executedFacts,
+  knownNetwork,
+  type LogContext,
+  type LogReading,
+  nothing,
+  refuseOtherSource,
+  sentFact,
+  spelled,
+  spelledToken,
+  Unreadable,
+} from './log-reading.ts';
+
+export function* readSendRequested(context: LogContext<LaneOnRamp>): Inquiry<LogReading> {
+  const { emitter, log, network } = context;
+  const [, [message]] = readEvent(ccipSendRequested, log);
+  refuseOtherSource(message.sourceChainSelector, network);
+  if (message.sourceTokenData.length !== message.tokenAmounts.length) {
+    throw new Unreadable('it has not as many token data as tokens');
+  }
+  const dest = knownNetwork(emitter.destChainSelector, 'destination');
+
+  // Only from 1.5 on does a message name the pools.
+  const pools = emitter.version === '1.2.0' ? message.tokenAmounts.map(({ token }) => token) : [];
+  const [routerAnswer, ...poolAnswers] = yield [
+    callOf(getRouter15, emitter.address),
+    ...pools.map((token) => callOf(getPoolBySourceToken, emitter.address, BigInt(dest.selector), token)),
+  ];
+  const [router = zeroAddress] = answerOf(getRouter15, routerAnswer) ?? [];
+  const sent = sentFact(
+    context,
+    dest,
+    {
+      messageId: message.messageId,
+      sender: message.sender,
+      receiver: message.receiver,
+      nonce: message.nonce.toString(),
+      sequenceNumber: message.sequenceNumber.toString(),
+      routerAddress: router === zeroAddress ? null : router,
+      data: message.data,
+      tokenAmounts: message.tokenAmounts.map(({ token, amount }, index) => ({
+        sourceTokenAddress: token,
+        amount: amount.toString(),
+        ...(emitter.version === '1.2.0'
+          ? untoldTransfer(poolAnswers[index], message.sourceTokenData[index] ?? '0x', dest)
+          : toldTransfer(message.sourceTokenData[index] ?? '0x', network, dest)),
+      })),
+      extraArgs: { gasLimit: message.gasLimit.toString(), allowOutOfOrderExecution: message.nonce === 0n },
+      version: emitter.version,
+      finality: 0,
+      verifiers: null,
+      executor: null,
+      fees: {
+        fixedFeesDetails: { tokenAddress: message.feeToken, totalAmount: message.feeTokenAmount.toString() },
+      },
+    },
+    { message: executable(message) },
+  );
+  return { facts: [sent], problems: [] };
+}
+
+/**
+ * The message as the official client takes it for an execution by hand: all that its leaf of the merkle tree is hashed
+ * from, one element of `messageBatch`. Numbers are decimal strings, of which the client makes integers. Of a transfer
+ * `tokenAmounts` has token and amount; the rest is in `sourceTokenData` at the same place, as it was emitted.
+ */
+function executable(message: Values<typeof ccipSendRequested.data>[0]): Readonly<Record<string, unknown>> {
+  return {
+    messageId: message.messageId,
+    sourceChainSelector: message.sourceChainSelector.toString(),
+    sequenceNumber: message.sequenceNumber.toString(),
+    nonce: message.nonce.toString(),
+    sender: message.sender,
+    receiver: message.receiver,
+    data: message.data,
+    gasLimit: message.gasLimit.toString(),
+    strict: message.strict,
+    feeToken: message.feeToken,
+    feeTokenAmount: message.feeTokenAmount.toString(),
+    tokenAmounts: message.tokenAmounts.map(({ token, amount }) => ({ token, amount: amount.toString() })),
+    sourceTokenData: message.sourceTokenData,
+  };
+}
+
+type Transfer = Omit<TokenAmount, 'sourceTokenAddress' | 'amount'>;
+
+function toldTransfer(tokenData: Hex, network: Network, dest: Network): Transfer {
+  const [told] = decodeAbiParameters(sourceTokenData, tokenData);
+  return {
+    sourcePoolAddress: spelled(told.sourcePoolAddress, network.family, 'token pool'),
+    destTokenAddress: spelledToken(told.destTokenAddress, dest.family),
+    extraData: told.extraData,
+    destGasAmount: told.destGasAmount.toString(),
+  };
+}
+
+/** A 1.2 message says nothing of pools and destination tokens; the on-ramp still knows the pool, as a rule. */
+function untoldTransfer(poolAnswer: CallAnswer, tokenData: Hex, dest: Network): Transfer {
+  const [pool = zeroAddress] = answerOf(getPoolBySourceToken, poolAnswer) ?? [];
+  return {
+    sourcePoolAddress: pool,
+    destTokenAddress: zeroAddresses[dest.family],
+    extraData: tokenData,
+    destGasAmount: null,
+  };
+}
+
+export function readReportAccepted({ emitter, log, network, seen }: LogContext<CommitStore>): LogReading {
+  const [, [report]] = readEvent(reportAccepted, log);
+  // A report may bring prices alone.
+  if (report.merkleRoot === zeroHash) return nothing;
+  const source = knownNetwork(emitter.sourceChainSelector, 'source');
+  const { min, max } = report.interval;
+  const committed = committedFact(
+    {
+      min,
+      max,
+      merkleRoot: report.merkleRoot,
+      offramp: spelled(emitter.offRamp, network.family, 'off-ramp'),
+    },
+    {
+      sourceChainSelector: source.selector,
+      destChainSelector: network.selector,
+      onramp: spelled(emitter.onRamp, source.family, 'on-ramp'),
+    },
+    seen,
+  );
+  return { facts: [committed], problems: [] };
+}
+
+/** An RMN blesses roots of every commit store that asks it; only those of ours mean something. */
+export function readRootBlessed({ book, log, seen }: LogContext<OtherContract>): LogReading {
+  const [, [{ commitStore, root }]] = readEvent(taggedRootBlessed, log);
+  if (book.get(lowerCase(commitStore))?.role !== 'commitStore') return nothing;
+  return { facts: [{ kind: 'RootBlessed', merkleRoot: root, seen }], problems: [] };
+}
+
+export function readExecution15(context: LogContext<LaneOffRamp>): LogReading {
+  const [[, messageId], [state]] = readEvent(executionStateChanged15, context.log);
+  return { facts: executedFacts(messageId, state, context), problems: [] };
+}

@@ -1,0 +1,180 @@
+/** CCIP 1.6: one on-ramp and one off-ramp a chain, which commits too; destinations of every family. */
+import { zeroAddress } from 'viem';
+import type { Fact, RangeFact } from '../../../domain/facts.ts';
+import type { TokenAmount } from '../../../domain/message.ts';
+import type { Network } from '../../../domain/networks.ts';
+import {
+  answerOf,
+  callOf,
+  ccipMessageSent16,
+  commitReportAccepted,
+  executionStateChanged16,
+  getRouter16,
+  getToken,
+  readEvent,
+  type Values,
+} from '../abi.ts';
+import type { Hex } from '../chain.ts';
+import type { CommonRamp } from '../contracts.ts';
+import type { Inquiry } from '../inquiry.ts';
+import { readExtraArgs } from './extra-args.ts';
+import {
+  committedFact,
+  executedFacts,
+  knownNetwork,
+  type LogContext,
+  type LogReading,
+  refuseOtherSource,
+  sentFact,
+  spelled,
+  spelledToken,
+  Unreadable,
+} from './log-reading.ts';
+
+export function* readMessageSent16(context: LogContext<CommonRamp>): Inquiry<LogReading> {
+  const { emitter, log, network } = context;
+  const [[destSelector, sequenceNumber], [message]] = readEvent(ccipMessageSent16, log);
+  const { header } = message;
+  refuseOtherSource(header.sourceChainSelector, network);
+  if (header.destChainSelector !== destSelector || header.sequenceNumber !== sequenceNumber) {
+    throw new Unreadable('its topics and its header tell different lanes or numbers');
+  }
+  const dest = knownNetwork(destSelector, 'destination');
+  const receiver = spelled(message.receiver, dest.family, 'receiver');
+  const extraArgs = readExtraArgs(message.extraArgs, header.nonce);
+
+  const [routerAnswer, ...tokenAnswers] = yield [
+    callOf(getRouter16, emitter.address, destSelector),
+    ...message.tokenAmounts.map(({ sourcePoolAddress }) => callOf(getToken, sourcePoolAddress)),
+  ];
+  const [, , router = zeroAddress] = answerOf(getRouter16, routerAnswer) ?? [];
+  const tokenAmounts = message.tokenAmounts.map((transfer, index) => {
+    const [token = zeroAddress] = answerOf(getToken, tokenAnswers[index]) ?? [];
+    return {
+      sourceTokenAddress: token,
+      destTokenAddress: spelledToken(transfer.destTokenAddress, dest.family),
+      sourcePoolAddress: transfer.sourcePoolAddress,
+      amount: transfer.amount.toString(),
+      extraData: transfer.extraData,
+      destGasAmount: gasOf(transfer.destExecData),
+    };
+  });
+  const sent = sentFact(
+    context,
+    dest,
+    {
+      messageId: header.messageId,
+      sender: message.sender,
+      receiver,
+      nonce: header.nonce.toString(),
+      sequenceNumber: sequenceNumber.toString(),
+      routerAddress: router === zeroAddress ? null : router,
+      data: message.data,
+      tokenAmounts,
+      extraArgs,
+      version: emitter.version,
+      finality: 0,
+      verifiers: null,
+      executor: null,
+      fees: {
+        fixedFeesDetails: { tokenAddress: message.feeToken, totalAmount: message.feeTokenAmount.toString() },
+      },
+    },
+    { message: executable(message, receiver, tokenAmounts) },
+  );
+  return { facts: [sent], problems: [] };
+}
+
+/**
+ * The message as the official client takes it for an execution by hand: all that its leaf of the merkle tree is hashed
+ * from, one element of `messageBatch`. Numbers are decimal strings, of which the client makes integers; addresses are
+ * spelled as their chains do; `extraArgs` and `destExecData` are as they were emitted.
+ */
+function executable(
+  message: Values<typeof ccipMessageSent16.data>[0],
+  receiver: string,
+  transfers: readonly TokenAmount[],
+): Readonly<Record<string, unknown>> {
+  const { header } = message;
+  return {
+    messageId: header.messageId,
+    sourceChainSelector: header.sourceChainSelector.toString(),
+    destChainSelector: header.destChainSelector.toString(),
+    sequenceNumber: header.sequenceNumber.toString(),
+    nonce: header.nonce.toString(),
+    sender: message.sender,
+    receiver,
+    data: message.data,
+    extraArgs: message.extraArgs,
+    feeToken: message.feeToken,
+    feeTokenAmount: message.feeTokenAmount.toString(),
+    feeValueJuels: message.feeValueJuels.toString(),
+    tokenAmounts: transfers.map(({ sourcePoolAddress, destTokenAddress, amount, extraData }, index) => ({
+      sourcePoolAddress,
+      destTokenAddress,
+      amount,
+      extraData,
+      destExecData: message.tokenAmounts[index]?.destExecData,
+    })),
+  };
+}
+
+/** Gas for the pool on the destination: one number, big-endian. */
+function gasOf(destExecData: Hex): string | null {
+  return destExecData.length > 2 && destExecData.length <= 66 ? BigInt(destExecData).toString() : null;
+}
+
+/** One report commits to roots of many lanes; what is wrong with one of them says nothing of the others. */
+export function readCommitReport(context: LogContext<CommonRamp>): LogReading {
+  const [, [blessed, unblessed]] = readEvent(commitReportAccepted, context.log);
+  const facts: Fact[] = [];
+  const problems: string[] = [];
+  for (const [index, root] of [...blessed, ...unblessed].entries()) {
+    try {
+      const committed = committedRoot(root, context);
+      facts.push(committed);
+      if (index < blessed.length) facts.push({ ...committed, kind: 'Blessed' });
+    } catch (error) {
+      if (!(error instanceof Unreadable)) throw error;
+      problems.push(error.message);
+    }
+  }
+  return { facts, problems };
+}
+
+interface MerkleRoot {
+  readonly sourceChainSelector: bigint;
+  readonly onRampAddress: Hex;
+  readonly minSeqNr: bigint;
+  readonly maxSeqNr: bigint;
+  readonly merkleRoot: Hex;
+}
+
+function committedRoot(root: MerkleRoot, { emitter, network, seen }: LogContext): RangeFact {
+  const source = knownNetwork(root.sourceChainSelector, 'source');
+  return committedFact(
+    {
+      min: root.minSeqNr,
+      max: root.maxSeqNr,
+      merkleRoot: root.merkleRoot,
+      offramp: spelled(emitter.address, network.family, 'off-ramp'),
+    },
+    {
+      sourceChainSelector: source.selector,
+      destChainSelector: network.selector,
+      onramp: onRampOf(root.onRampAddress, source),
+    },
+    seen,
+  );
+}
+
+/** On Move chains an on-ramp is a module, of which a root names the account alone. */
+function onRampOf(bytes: Hex, source: Network): string {
+  const address = spelled(bytes, source.family, 'on-ramp');
+  return source.family === 'APTOS' || source.family === 'SUI' ? `${address}::onramp` : address;
+}
+
+export function readExecution16(context: LogContext<CommonRamp>): LogReading {
+  const [[, , messageId], [, state]] = readEvent(executionStateChanged16, context.log);
+  return { facts: executedFacts(messageId, state, context), problems: [] };
+}

@@ -1,0 +1,217 @@
+/** CCIP 2.0: messages in one encoding for all chains, verified by verifiers of the sender's and receiver's choice. */
+import { keccak256, toFunctionSelector, zeroAddress } from 'viem';
+import { zeroAddresses } from '../../../domain/addresses.ts';
+import type { VerifierCompleted } from '../../../domain/facts.ts';
+import type { Fees, TokenAmount, Verifier } from '../../../domain/message.ts';
+import type { Network } from '../../../domain/networks.ts';
+import {
+  answerOf,
+  argumentsOf,
+  callOf,
+  ccipMessageSent20,
+  execute20,
+  executionStateChanged20,
+  getOutboundImplementation,
+  readEvent,
+  typeAndVersion,
+} from '../abi.ts';
+import type { CallAnswer, Hex } from '../chain.ts';
+import type { CommonRamp } from '../contracts.ts';
+import type { Inquiry } from '../inquiry.ts';
+import {
+  executedFacts,
+  knownNetwork,
+  type LogContext,
+  type LogReading,
+  refuseOtherSource,
+  sentFact,
+  spelled,
+  spelledToken,
+  Unreadable,
+} from './log-reading.ts';
+import { decodeMessageV1, type TokenTransferV1 } from './message-v1.ts';
+
+export function* readMessageSent20(context: LogContext<CommonRamp>): Inquiry<LogReading> {
+  const { emitter, log, network } = context;
+  const [[destSelector, sender, messageId], [feeToken, , encodedMessage, receipts, verifierBlobs]] =
+    readEvent(ccipMessageSent20, log);
+  if (keccak256(encodedMessage) !== messageId) throw new Unreadable('its id is not the hash of its message');
+  const message = decodeMessageV1(encodedMessage);
+  refuseOtherSource(message.sourceChainSelector, network);
+  if (message.destChainSelector !== destSelector) {
+    throw new Unreadable('its topics and its message tell different destinations');
+  }
+  const dest = knownNetwork(destSelector, 'destination');
+
+  const { verifiers, pool, executor, router } = sortReceipts(
+    receipts,
+    verifierBlobs.length,
+    message.tokenTransfer,
+  );
+  const names = yield* readNames(
+    verifiers.map(({ issuer }) => issuer),
+    destSelector,
+  );
+  const sent = sentFact(
+    context,
+    dest,
+    {
+      messageId,
+      sender,
+      receiver: spelled(message.receiver, dest.family, 'receiver'),
+      nonce: null,
+      sequenceNumber: message.messageNumber.toString(),
+      routerAddress: router.issuer,
+      data: message.data,
+      tokenAmounts: tokenAmounts(message.tokenTransfer, pool, network, dest),
+      extraArgs: { gasLimit: message.ccipReceiveGasLimit.toString(), allowOutOfOrderExecution: true },
+      version: emitter.version,
+      // The flags above the depth ask for the chain's own word (final, or safe), for which the record has 0.
+      finality: message.finality & 0xffff,
+      verifiers: {
+        items: verifiers.map(({ issuer }, index) => pendingVerifier(issuer, names[index], dest)),
+        optionalThreshold: 0,
+      },
+      executor: { address: executor.issuer },
+      fees: {
+        fixedFeesDetails: {
+          tokenAddress: feeToken,
+          totalAmount: receipts.reduce((sum, { feeTokenAmount }) => sum + feeTokenAmount, 0n).toString(),
+          items: [
+            ...verifiers.map((receipt) => feeItem(receipt, 'VERIFIER')),
+            ...(pool ? [feeItem(pool, 'TOKEN_POOL')] : []),
+            feeItem(executor, 'EXECUTOR'),
+            feeItem(router, 'NETWORK'),
+          ],
+        },
+      },
+    },
+    { encodedMessage, offramp: spelled(message.offRampAddress, dest.family, 'off-ramp') },
+  );
+  return { facts: [sent], problems: [] };
+}
+
+interface Receipt {
+  readonly issuer: Hex;
+  readonly destGasLimit: number;
+  readonly feeTokenAmount: bigint;
+}
+
+/** Receipts stand in this order: the verifiers', the token pool's, the executor's, the network's by the router. */
+function sortReceipts(
+  receipts: readonly Receipt[],
+  verifierCount: number,
+  transfer: TokenTransferV1 | undefined,
+) {
+  const verifiers = receipts.slice(0, verifierCount);
+  const others = receipts.slice(verifierCount);
+  const pool = transfer && others.shift();
+  const [executor, router] = others;
+  if (!executor || !router || others.length > 2) {
+    throw new Unreadable(
+      `it has ${receipts.length} receipts for ${verifierCount} verifiers and ${transfer ? 'a' : 'no'} token`,
+    );
+  }
+  return { verifiers, pool, executor, router };
+}
+
+function feeItem({ issuer, feeTokenAmount }: Receipt, feeType: FeeItem['feeType']): FeeItem {
+  return { contractAddress: issuer, feeType, amount: feeTokenAmount.toString() };
+}
+
+type FeeItem = NonNullable<Fees['fixedFeesDetails']['items']>[number];
+
+/** A transfer of which the pool has kept everything as its fee is none: a record has no amounts of 0. */
+function tokenAmounts(
+  transfer: TokenTransferV1 | undefined,
+  pool: Receipt | undefined,
+  network: Network,
+  dest: Network,
+): TokenAmount[] {
+  if (!transfer || transfer.amount === 0n) return [];
+  return [
+    {
+      sourceTokenAddress: spelled(transfer.sourceTokenAddress, network.family, 'token'),
+      destTokenAddress: spelledToken(transfer.destTokenAddress, dest.family),
+      sourcePoolAddress: spelled(transfer.sourcePoolAddress, network.family, 'token pool'),
+      amount: transfer.amount.toString(),
+      extraData: transfer.extraData,
+      destGasAmount: pool ? pool.destGasLimit.toString() : null,
+    },
+  ];
+}
+
+/** Which verifier stands for it on the destination, and whether it must, only the destination tells. */
+function pendingVerifier(issuer: Hex, name: string | undefined, dest: Network): Verifier {
+  return {
+    sourceAddress: issuer,
+    destAddress: zeroAddresses[dest.family],
+    metadata: { name: name ?? 'Verifier' },
+    isRequired: true,
+    status: 'PENDING',
+    verification: null,
+  };
+}
+
+/**
+ * What the verifiers call themselves, or those to whom a resolver hands the lane. Anybody may write a verifier and a
+ * sender may choose any: a name is believed only as far as it looks like a type and version.
+ */
+function* readNames(issuers: readonly Hex[], destSelector: bigint): Inquiry<readonly (string | undefined)[]> {
+  const implementations = yield issuers.map((issuer) =>
+    callOf(getOutboundImplementation, issuer, destSelector, '0x'),
+  );
+  const behind = issuers.map((issuer, index) => {
+    const [implementation = zeroAddress] = answerOf(getOutboundImplementation, implementations[index]) ?? [];
+    return implementation === zeroAddress ? issuer : implementation;
+  });
+  const types = yield [...behind, ...issuers].map((address) => callOf(typeAndVersion, address));
+  return issuers.map((_, index) => nameOf(types[index]) ?? nameOf(types[issuers.length + index]));
+}
+
+function nameOf(answer: CallAnswer): string | undefined {
+  const [words = ''] = answerOf(typeAndVersion, answer) ?? [];
+  return /^([A-Za-z]\w{0,63}) \d+\.\d+/.exec(words)?.[1];
+}
+
+export function readExecution20(context: LogContext<CommonRamp>): LogReading {
+  const [[, , messageId], [state, returnData]] = readEvent(executionStateChanged20, context.log);
+  const executed = executedFacts(messageId, state, context);
+  const isVerified = executed.some(({ success }) => success || failedAfterVerification(returnData));
+  return {
+    facts: [...executed, ...(isVerified ? completedVerifications(messageId, context) : [])],
+    problems: [],
+  };
+}
+
+/** The verifiers' results stand in the call of the off-ramp, if that is what the transaction does. */
+function completedVerifications(
+  messageId: Hex,
+  { emitter, seen, transaction }: LogContext,
+): readonly VerifierCompleted[] {
+  const call = transaction?.to === emitter.address ? argumentsOf(execute20, transaction.input) : undefined;
+  if (!call) return [];
+  const [encodedMessage, verifiers, results] = call;
+  if (keccak256(encodedMessage) !== messageId) return [];
+  return verifiers.flatMap((verifier, index) => {
+    const data = results[index];
+    return data === undefined
+      ? []
+      : [{ kind: 'VerifierCompleted' as const, messageId, verifier, data, seen }];
+  });
+}
+
+const receiverError = toFunctionSelector('ReceiverError(bytes)');
+const tokenHandlingError = toFunctionSelector('TokenHandlingError(address,bytes)');
+/** Behind the selector: the token, where its words begin, and how long they are. The words may be cut off. */
+const tokenHandlingWords = /^0x.{8}.{64}.{64}0*[1-9a-f]/;
+
+/**
+ * Anybody may execute, and a false verification makes the execution fail: only a failure that lies behind the
+ * verification speaks for the results. The receiver is called last. Tokens are handled behind it too, but a call with
+ * too little gas breaks off with the same error, then without a word, where their balance is read before it.
+ */
+function failedAfterVerification(returnData: Hex): boolean {
+  if (returnData.startsWith(receiverError)) return true;
+  return returnData.startsWith(tokenHandlingError) && tokenHandlingWords.test(returnData.slice(0, 202));
+}

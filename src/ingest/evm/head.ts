@@ -1,0 +1,84 @@
+/**
+ * Where the chain goes on: from the blocks that were read to those that are new, across forks.
+ *
+ * The blocks that may still be abandoned are held by hash. Before anything new is read, the node's chain is compared
+ * with them; where it has forked off, those above the fork are orphans, and reading goes on from the fork.
+ */
+import type { BlockId } from '../../store/index-ledger.ts';
+import { type Block, type ChainNode, NodeFault } from './chain.ts';
+
+export interface HeadView {
+  readonly head: Block;
+  readonly final: Block;
+  /** The newest block that we have read and that the node's chain has too. */
+  readonly base: BlockId;
+  /** Blocks that we have read and the node's chain has abandoned. */
+  readonly orphans: readonly BlockId[];
+}
+
+/** The chain has abandoned blocks that it had called final. */
+export class DeepReorganization extends NodeFault {
+  override readonly name = 'DeepReorganization';
+}
+
+const COMPARED_AT_ONCE = 32;
+
+/**
+ * Compares the node's chain with the blocks that are held (by height, at least one).
+ *
+ * A node whose head is below ours on the same chain is merely behind, which is its own fault.
+ */
+export async function viewHead(node: ChainNode, held: readonly BlockId[]): Promise<HeadView> {
+  const head = await node.head();
+  const final = await node.finalized(head);
+  const tip = held.at(-1);
+  if (!tip) throw new Error('A view needs blocks to compare with');
+  if (head.number < tip.number && isHeld(held, head)) {
+    throw new NodeFault(`${node.name} is ${tip.number - head.number} blocks behind what was read already`);
+  }
+
+  const within = held.filter(({ number }) => number <= head.number);
+  if (within.length === 0) throw new NodeFault(`${node.name} is far behind what was read already`);
+  // The tip alone at first: as a rule there is no fork.
+  let size = 1;
+  for (let end = within.length; end > 0; ) {
+    const some = within.slice(Math.max(0, end - size), end);
+    const blocks = await node.blocks(some.map(({ number }) => number));
+    const base = some.findLast(({ hash }, index) => blocks[index]?.hash === hash);
+    if (base) {
+      refuseOtherFinal(node, final, held, base);
+      return { head, final, base, orphans: held.filter(({ number }) => number > base.number) };
+    }
+    end -= some.length;
+    size = COMPARED_AT_ONCE;
+  }
+  throw new DeepReorganization(
+    `${node.name} has another chain than the one that was read, also below the blocks that were final`,
+  );
+}
+
+function isHeld(held: readonly BlockId[], { number, hash }: Block): boolean {
+  return held.some((block) => block.number === number && block.hash === hash);
+}
+
+/** A node cannot call a block final that is not in its own chain. */
+function refuseOtherFinal(node: ChainNode, final: Block, held: readonly BlockId[], base: BlockId): void {
+  const same = held.find(({ number }) => number === final.number);
+  if (same && same.number <= base.number && same.hash !== final.hash) {
+    throw new NodeFault(`${node.name} calls a block final that is not in its own chain (${final.number})`);
+  }
+}
+
+/** New headers above `base`, each the child of the one before. */
+export async function readHeaders(node: ChainNode, base: BlockId, count: number): Promise<readonly Block[]> {
+  const numbers = Array.from({ length: count }, (_, index) => base.number + 1 + index);
+  const headers = await node.blocks(numbers);
+  let parent = base.hash;
+  for (const { number, hash, parentHash } of headers) {
+    if (parentHash !== parent) {
+      throw new NodeFault(`${node.name} shows block ${number}, which is not the child of the one below it`);
+    }
+    parent = hash;
+  }
+  return headers;
+}

@@ -1,0 +1,204 @@
+/**
+ * Reading a range of blocks: their logs, whether all are there, whom they name, and what they say.
+ *
+ * Nothing is stored here. What comes back is what one step of a worker records.
+ */
+import type { Fact } from '../../domain/facts.ts';
+import type { NamedContract, UnreadLog } from '../../store/index-ledger.ts';
+import { mayHaveLogs } from './bloom.ts';
+import { type Block, type Chain, type ChainLog, type ChainNode, type Hex, NodeFault } from './chain.ts';
+import type { ContractBook } from './contract-book.ts';
+import {
+  currentNamings,
+  examine,
+  type GenuineContract,
+  type Naming,
+  namingsOf,
+  watchedTopics,
+} from './contracts.ts';
+import type { Decoder } from './decode/decoder.ts';
+
+/** What some blocks said. */
+export interface Reading {
+  readonly facts: readonly Fact[];
+  /** Contracts that the logs name and that were not known before. */
+  readonly contracts: readonly NamedContract[];
+  readonly unreadable: readonly UnreadLog[];
+  /** How many logs came from contracts that nobody named. */
+  readonly foreign: number;
+  readonly logs: number;
+  /** The earliest block in which a router spoke. */
+  readonly routerBlock: number | undefined;
+  /** Contracts that were named but are not what they should be, for people. */
+  readonly refused: readonly string[];
+}
+
+export interface ReadRequest {
+  readonly from: number;
+  readonly to: number;
+  /** Only logs of these; null: of everybody. */
+  readonly contracts: readonly Hex[] | null;
+  /** The headers of all these blocks, where their logs are to be checked against them. */
+  readonly headers?: readonly Block[];
+  /** Whether the blocks may still be abandoned: what they name is then tied to them. */
+  readonly mayBeAbandoned: boolean;
+}
+
+export interface BlockReader {
+  read(node: ChainNode, request: ReadRequest): Promise<Reading>;
+  /** The routers themselves, and whom they name at present. */
+  readCurrent(node: ChainNode, routers: readonly Hex[]): Promise<Pick<Reading, 'contracts' | 'refused'>>;
+}
+
+export function createBlockReader(chain: Chain, book: ContractBook, decoder: Decoder): BlockReader {
+  const { network } = chain;
+
+  /** Contracts named by these, and by those in turn, that the book does not have. */
+  const adopt = async (
+    node: ChainNode,
+    namings: readonly (Naming & { readonly blockHash: Hex | null })[],
+    known: Map<Hex, GenuineContract>,
+  ) => {
+    const unknown = namings.filter(({ address }) => !known.has(address));
+    if (unknown.length === 0) return { contracts: [], refused: [] };
+    const { contracts, refused } = await examine(node, unknown, network);
+    // Contracts that are reached through a named one stand and fall with it.
+    const blockHashes = new Map<Hex, Hex | null>();
+    for (const { address, blockHash } of unknown) blockHashes.set(address, blockHash);
+    for (const { address, namedBy } of contracts) {
+      if (!blockHashes.has(address)) blockHashes.set(address, blockHashes.get(namedBy) ?? null);
+    }
+    const named = contracts
+      .filter(({ address }) => !known.has(address))
+      .map((contract) => ({
+        address: contract.address,
+        namedBy: contract.role === 'router' ? null : contract.namedBy,
+        blockHash: blockHashes.get(contract.address) ?? null,
+        body: contract,
+      }));
+    for (const contract of contracts) known.set(contract.address, contract);
+    return {
+      contracts: named,
+      refused: refused.map(({ naming, reason }) => `${naming.role} ${naming.address}: ${reason}`),
+    };
+  };
+
+  return {
+    async read(node, { from, to, contracts: only, headers, mayBeAbandoned }) {
+      const logs = await node.logs({
+        fromBlock: from,
+        toBlock: to,
+        topics: watchedTopics,
+        ...(only && { addresses: only }),
+      });
+      const blocks = new Map((headers ?? []).map((header) => [header.hash, header]));
+      if (headers) {
+        refuseOtherBlocks(node, logs, blocks);
+        await refuseMissingLogs(chain, node, logs, headers, only ?? [...book.contracts.keys()]);
+      }
+
+      const known = new Map(book.contracts);
+      const contracts: NamedContract[] = [];
+      const refused: string[] = [];
+      const heard = new Set<ChainLog>();
+      for (;;) {
+        // Whoever was named in this very range may have named others in it.
+        const namings = logs.flatMap((log) => {
+          const emitter = known.get(log.address);
+          if (!emitter || heard.has(log)) return [];
+          heard.add(log);
+          return namingsOf(log, emitter).map((naming) => ({
+            ...naming,
+            blockHash: mayBeAbandoned ? log.blockHash : null,
+          }));
+        });
+        const adopted = await adopt(node, namings, known);
+        refused.push(...adopted.refused);
+        if (adopted.contracts.length === 0) break;
+        contracts.push(...adopted.contracts);
+      }
+
+      const decoded = await decoder.decode(node, logs, known, blocks);
+      return {
+        facts: decoded.facts,
+        contracts,
+        unreadable: decoded.unreadable.map(({ log, reason }) => ({ ...log, reason })),
+        foreign: decoded.foreign,
+        logs: logs.length,
+        routerBlock: logs.find((log) => known.get(log.address)?.role === 'router')?.blockNumber,
+        refused,
+      };
+    },
+
+    async readCurrent(node, routers) {
+      const namings: Naming[] = [
+        ...routers.map((address) => ({ address, role: 'router' as const, namedBy: address })),
+        ...(await currentNamings(node, routers)),
+      ];
+      return adopt(
+        node,
+        namings.map((naming) => ({ ...naming, blockHash: null })),
+        new Map(book.contracts),
+      );
+    },
+  };
+}
+
+/** Logs of a block that is not the one at this height in the node's own chain. */
+function refuseOtherBlocks(
+  node: ChainNode,
+  logs: readonly ChainLog[],
+  blocks: ReadonlyMap<Hex, Block>,
+): void {
+  for (const { blockHash, blockNumber } of logs) {
+    if (blocks.get(blockHash)?.number === blockNumber) continue;
+    throw new NodeFault(`${node.name} shows logs of block ${blockNumber} that are not of its own block`);
+  }
+}
+
+/**
+ * A block whose bloom filter does not deny our logs is asked for on its own, then by another endpoint, or by its
+ * receipts where there is no other. Whoever shows more than the answer for the range did proves it incomplete; where
+ * nobody does, the filter was a false alarm or all is there.
+ */
+async function refuseMissingLogs(
+  chain: Chain,
+  node: ChainNode,
+  logs: readonly ChainLog[],
+  headers: readonly Block[],
+  emitters: readonly Hex[],
+): Promise<void> {
+  const believed = new Set(emitters);
+  const shown = new Map<Hex, number>();
+  for (const { address, blockHash } of logs) {
+    if (believed.has(address)) shown.set(blockHash, (shown.get(blockHash) ?? 0) + 1);
+  }
+  const suspects = headers.filter(({ logsBloom }) => mayHaveLogs(logsBloom, emitters, watchedTopics));
+  await Promise.all(
+    suspects.map(async ({ hash, number }) => {
+      const hasMore = (others: readonly ChainLog[] | undefined) =>
+        (others ?? []).filter(({ address }) => believed.has(address)).length > (shown.get(hash) ?? 0);
+      const missed =
+        hasMore(await node.logsOfBlock(hash, watchedTopics)) ||
+        hasMore(
+          (await secondOpinion(chain, node, (other) => other.logsOfBlock(hash, watchedTopics))) ??
+            (await node.receiptLogs(hash, watchedTopics)),
+        );
+      if (missed) throw new NodeFault(`${node.name} left out logs of block ${number}`);
+    }),
+  );
+}
+
+/** Undefined also where the other endpoint cannot say: it may not have the newest blocks yet. */
+async function secondOpinion<T>(
+  chain: Chain,
+  node: ChainNode,
+  work: (other: ChainNode) => Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await chain.secondOpinion(node, work);
+  } catch (error) {
+    if (error instanceof NodeFault) return undefined;
+    throw error;
+  }
+}

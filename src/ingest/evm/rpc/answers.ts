@@ -1,0 +1,92 @@
+/** JSON of a node to values that can be believed in shape. Everything that does not fit is the node's fault. */
+import type { Block, ChainLog, Hex, Transaction } from '../chain.ts';
+
+/** An answer that does not have the shape it should have; whoever asked knows which node gave it. */
+export class Misshapen extends Error {}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+export function parseBlock(value: unknown): Block {
+  const block = fieldsOf(value, 'block');
+  return {
+    number: parseQuantity(block.number, 'number of a block'),
+    hash: bytesOf(block.hash, 32, 'hash of a block'),
+    parentHash: bytesOf(block.parentHash, 32, 'parentHash of a block'),
+    timestamp: parseQuantity(block.timestamp, 'timestamp of a block'),
+    logsBloom: bytesOf(block.logsBloom, 256, 'logsBloom of a block'),
+  };
+}
+
+export function parseLog(value: unknown): ChainLog {
+  const log = fieldsOf(value, 'log');
+  // A node says so of logs that a reorganisation has taken back.
+  if (log.removed === true) throw new Misshapen('a log that was removed');
+  if (!Array.isArray(log.topics) || log.topics.length > 4) throw new Misshapen('no topics in a log');
+  return {
+    address: bytesOf(log.address, 20, 'address of a log'),
+    topics: log.topics.map((topic) => bytesOf(topic, 32, 'topic of a log')),
+    data: bytesOf(log.data, undefined, 'data of a log'),
+    blockNumber: parseQuantity(log.blockNumber, 'blockNumber of a log'),
+    blockHash: bytesOf(log.blockHash, 32, 'blockHash of a log'),
+    transactionHash: bytesOf(log.transactionHash, 32, 'transactionHash of a log'),
+    logIndex: parseQuantity(log.logIndex, 'logIndex of a log'),
+  };
+}
+
+export function parseLogs(value: unknown): readonly ChainLog[] {
+  return listOf(value, 'logs').map(parseLog);
+}
+
+/** The logs of all receipts of one block. */
+export function parseReceiptLogs(value: unknown, blockHash: Hex): readonly ChainLog[] {
+  return listOf(value, 'receipts').flatMap((entry) => {
+    const receipt = fieldsOf(entry, 'receipt');
+    if (bytesOf(receipt.blockHash, 32, 'blockHash of a receipt') !== blockHash)
+      throw new Misshapen('a receipt of another block');
+    const transactionHash = bytesOf(receipt.transactionHash, 32, 'transactionHash of a receipt');
+    const logs = parseLogs(receipt.logs);
+    if (logs.some((log) => log.transactionHash !== transactionHash))
+      throw new Misshapen('a receipt with a log of another transaction');
+    return logs;
+  });
+}
+
+export function parseTransaction(value: unknown): Transaction {
+  const transaction = fieldsOf(value, 'transaction');
+  const { to } = transaction;
+  return {
+    hash: bytesOf(transaction.hash, 32, 'hash of a transaction'),
+    from: bytesOf(transaction.from, 20, 'from of a transaction'),
+    to: to === null || to === undefined ? null : bytesOf(to, 20, 'to of a transaction'),
+    input: bytesOf(transaction.input, undefined, 'input of a transaction'),
+  };
+}
+
+/** A number in hexadecimal, not larger than JavaScript can count. */
+export function parseQuantity(value: unknown, what: string): number {
+  const number =
+    typeof value === 'string' && /^0x[0-9a-fA-F]{1,16}$/.test(value) ? Number(value) : Number.NaN;
+  if (!Number.isSafeInteger(number)) throw new Misshapen(`no ${what}`);
+  return number;
+}
+
+/** Bytes in hexadecimal, in lower case; of any length where none is given. */
+export function bytesOf(value: unknown, length: number | undefined, what: string): Hex {
+  const isHex =
+    typeof value === 'string' &&
+    value.length % 2 === 0 &&
+    (length === undefined || value.length === 2 + 2 * length) &&
+    /^0x[0-9a-fA-F]*$/.test(value);
+  if (!isHex) throw new Misshapen(`no ${what}`);
+  return value.toLowerCase() as Hex;
+}
+
+function fieldsOf(value: unknown, what: string): Fields {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Misshapen(`no ${what}`);
+  return value as Fields;
+}
+
+function listOf(value: unknown, what: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw new Misshapen(`no list of ${what}`);
+  return value;
+}

@@ -1,0 +1,294 @@
+/**
+ * A network through all of its endpoints: the first that is well gets the work.
+ *
+ * An endpoint is well once it has said who it is, and until something fails on it. Then it rests, longer each time, and
+ * comes back by saying again who it is. While another one is well, nobody waits for that.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Block, type Chain, type ChainNode, NodeFault } from '../chain.ts';
+import type { NetworkSource } from '../source.ts';
+import {
+  createEndpoint,
+  type Endpoint,
+  EndpointFault,
+  type EndpointTiming,
+  pauseMs,
+  usualTiming,
+} from './endpoint.ts';
+import { createNode, type RpcNode } from './node.ts';
+
+export interface ChainOptions {
+  readonly userAgent: string;
+  readonly signal?: AbortSignal;
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+  /** From 0 to 1. */
+  readonly random?: () => number;
+  /** Told when an endpoint is set back and when it returns, in words for people. */
+  readonly notice?: (line: string) => void;
+  readonly timing?: Partial<EndpointTiming>;
+}
+
+/** How much of one failure a piece of work that succeeds makes up for. */
+const FORGIVEN = 0.25;
+const MAX_STRIKES = 12;
+/** How long the next endpoint is not asked because this one may yet answer. */
+const HEAD_START_MS = 2_000;
+
+interface Member {
+  readonly endpoint: Endpoint;
+  readonly node: RpcNode;
+  /** It has said who it is, and nothing has failed since. */
+  isWell: boolean;
+  /** On the clock of performance.now(). */
+  restsUntil: number;
+  /** Failures that are not forgiven yet: each doubles the rest. */
+  strikes: number;
+  failures: number;
+  problem: string | null;
+  headBlock: number | null;
+  /** When it was last found behind, and what was wanted of it. */
+  behind: { readonly at: number; readonly wanted: number } | null;
+  checkingIn: Promise<boolean> | null;
+  /** Counts its failures, so that many pieces of work that fail at once are one. */
+  era: number;
+}
+
+export function createChain(source: NetworkSource, options: ChainOptions): Chain {
+  const { userAgent, now = Date.now, random = Math.random, notice } = options;
+  const timing = { ...usualTiming, ...options.timing };
+  const ending = new AbortController();
+  const { signal } = ending;
+  const stop = () => ending.abort(options.signal?.reason);
+  if (options.signal?.aborted) stop();
+  options.signal?.addEventListener('abort', stop);
+
+  const names = endpointNames(source.rpc);
+  const members = source.rpc.map((url, index): Member => {
+    const endpoint = createEndpoint({
+      url,
+      name: names[index] ?? url.host,
+      requestsPerSecond: source.requestsPerSecond,
+      batchSize: source.batchSize,
+      userAgent,
+      signal,
+      now,
+      random,
+      timing,
+    });
+    const heard = ({ number }: Block) => {
+      member.headBlock = number;
+      if (member.behind !== null && number >= member.behind.wanted) member.behind = null;
+    };
+    const member: Member = {
+      endpoint,
+      node: createNode(endpoint, source, { now, heard }),
+      isWell: false,
+      restsUntil: 0,
+      strikes: 0,
+      failures: 0,
+      problem: null,
+      headBlock: null,
+      behind: null,
+      checkingIn: null,
+      era: 0,
+    };
+    return member;
+  });
+
+  const setBack = (member: Member, fault: NodeFault, era: number): void => {
+    member.failures++;
+    // Somebody else has noticed the same before.
+    if (member.era !== era) return;
+    const wasWell = member.isWell || member.problem === null;
+    member.era++;
+    member.isWell = false;
+    member.problem = fault.message;
+    member.strikes = Math.min(member.strikes + 1, MAX_STRIKES);
+    const asked = fault instanceof EndpointFault ? fault.restMs : undefined;
+    const restMs = Math.min(asked ?? pauseMs(member.strikes, timing, random()), timing.longestRetryAfterMs);
+    member.restsUntil = performance.now() + restMs;
+    if (wasWell)
+      notice?.(`${source.network.name}: ${fault.message}; set back for ${(restMs / 1000).toFixed(1)} s`);
+  };
+
+  /** Resolves to whether it is well. Never rejects, except when everything ends. */
+  const checkIn = (member: Member): Promise<boolean> => {
+    const { era } = member;
+    const check = async () => {
+      try {
+        await member.node.checkIn();
+        if (member.era !== era) return false;
+        if (member.problem !== null) notice?.(`${source.network.name}: ${member.endpoint.name} is back`);
+        member.isWell = true;
+        member.problem = null;
+        return true;
+      } catch (error) {
+        if (!(error instanceof NodeFault)) throw error;
+        setBack(member, error, era);
+        return false;
+      } finally {
+        member.checkingIn = null;
+      }
+    };
+    member.checkingIn ??= check();
+    return member.checkingIn;
+  };
+
+  /** In the background: nobody waits for it, and whoever ends everything hears of it elsewhere. */
+  const startCheckingIn = (member: Member): void => {
+    if (performance.now() >= member.restsUntil) checkIn(member).catch(() => undefined);
+  };
+
+  /** Whether its head is at `minimumHead` or above, asking anew where the last word was lower. */
+  const isFarEnough = async (member: Member, minimumHead: number | undefined): Promise<boolean> => {
+    if (minimumHead === undefined || (member.headBlock ?? -1) >= minimumHead) return true;
+    const isKnown = member.behind !== null && performance.now() - member.behind.at < timing.firstPauseMs;
+    if (!isKnown) {
+      const { era } = member;
+      try {
+        await member.node.head();
+      } catch (error) {
+        if (!(error instanceof NodeFault)) throw error;
+        setBack(member, error, era);
+        return false;
+      }
+    }
+    if ((member.headBlock ?? -1) >= minimumHead) return true;
+    member.behind = { at: isKnown ? (member.behind?.at ?? 0) : performance.now(), wanted: minimumHead };
+    return false;
+  };
+
+  const problemOf = (member: Member): string | null =>
+    member.problem ??
+    (member.behind === null
+      ? null
+      : `${member.endpoint.name}: its head ${member.headBlock} is behind block ${member.behind.wanted}`);
+
+  /**
+   * The first that is well and far enough among those that were not tried yet.
+   *
+   * @param isNeeded whether one that is slow to say who it is is waited for until its time is out
+   */
+  const nextWell = async (
+    tried: ReadonlySet<Member>,
+    minimumHead: number | undefined,
+    isNeeded: boolean,
+  ): Promise<Member | undefined> => {
+    for (const member of members) {
+      if (tried.has(member)) continue;
+      if (!member.isWell) startCheckingIn(member);
+      else if (await isFarEnough(member, minimumHead)) return member;
+    }
+    // None is well: give those that are saying who they are for the first time a moment, in their order.
+    for (const member of members) {
+      if (tried.has(member)) continue;
+      if (!member.isWell && member.problem === null && member.checkingIn !== null)
+        await Promise.race([member.checkingIn, delay(HEAD_START_MS, false, { signal, ref: false })]);
+      if (member.isWell && (await isFarEnough(member, minimumHead))) return member;
+    }
+    if (!isNeeded) return undefined;
+    const slow = members.filter((member) => !tried.has(member) && member.checkingIn !== null);
+    const answers = slow.map(async (member) => {
+      if ((await member.checkingIn) && (await isFarEnough(member, minimumHead))) return member;
+      throw new Error('not this one');
+    });
+    return Promise.any(answers).catch(() => undefined);
+  };
+
+  /** Waits for the rest of an endpoint that returns soon; false where none does. */
+  const waitForOne = async (): Promise<boolean> => {
+    if (members.some(({ isWell }) => isWell)) return false;
+    const soonest = Math.min(...members.map(({ restsUntil }) => restsUntil));
+    if (soonest - performance.now() > timing.patienceMs) return false;
+    // A timer may ring somewhat early.
+    for (let left = soonest - performance.now(); left > 0; left = soonest - performance.now())
+      await delay(Math.ceil(left), undefined, { signal });
+    return true;
+  };
+
+  const attempt = async <T>(member: Member, work: (node: ChainNode) => Promise<T>): Promise<T> => {
+    const { era } = member;
+    try {
+      const result = await work(member.node);
+      member.strikes = Math.max(0, member.strikes - FORGIVEN);
+      return result;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof NodeFault) setBack(member, error, era);
+      throw error;
+    }
+  };
+
+  return {
+    network: source.network,
+
+    async run(work, minimumHead) {
+      const tried = new Set<Member>();
+      let last: NodeFault | undefined;
+      let mayWait = true;
+      for (;;) {
+        signal.throwIfAborted();
+        const member = await nextWell(tried, minimumHead, true);
+        signal.throwIfAborted();
+        if (member === undefined) {
+          if (last !== undefined) throw last;
+          if (mayWait && (await waitForOne())) {
+            mayWait = false;
+            continue;
+          }
+          throw new NodeFault(members.map(problemOf).find((problem) => problem !== null) ?? 'no endpoint');
+        }
+        tried.add(member);
+        try {
+          return await attempt(member, work);
+        } catch (error) {
+          if (!(error instanceof NodeFault)) throw error;
+          last = error;
+        }
+      }
+    },
+
+    async secondOpinion(first, work) {
+      const tried = new Set(members.filter(({ node }) => node === first));
+      for (;;) {
+        signal.throwIfAborted();
+        const member = await nextWell(tried, undefined, false);
+        signal.throwIfAborted();
+        if (member === undefined) return undefined;
+        tried.add(member);
+        try {
+          return await attempt(member, work);
+        } catch (error) {
+          if (!(error instanceof NodeFault)) throw error;
+        }
+      }
+    },
+
+    health: () =>
+      members.map((member) => {
+        const problem = problemOf(member);
+        return {
+          name: member.endpoint.name,
+          healthy: problem === null,
+          problem,
+          headBlock: member.headBlock,
+          requests: member.endpoint.requests,
+          failures: member.failures,
+        };
+      }),
+
+    close() {
+      options.signal?.removeEventListener('abort', stop);
+      ending.abort(new Error(`The connections to ${source.network.name} are closed.`));
+    },
+  };
+}
+
+/** Hosts, and a number behind those that come twice. */
+export function endpointNames(urls: readonly URL[]): readonly string[] {
+  return urls.map(({ host }, index) => {
+    const earlier = urls.slice(0, index).filter((other) => other.host === host).length;
+    return earlier === 0 ? host : `${host} (${earlier + 1})`;
+  });
+}

@@ -1,0 +1,350 @@
+/**
+ * One endpoint: JSON-RPC calls in batches that it takes, at a rate that it takes, answers matched to their calls.
+ *
+ * What it refuses to answer is returned with the answer's place, for what it means depends on the question. What it
+ * fails to answer is thrown as a NodeFault. Nothing that is thrown or returned shows more of its URL than the host.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { inParallel } from '../../work.ts';
+import { NodeFault } from '../chain.ts';
+import { createPost, type ExchangeTiming, type HttpAnswer, Unanswered } from './exchange.ts';
+import { errorIn, type Refusal, refusalOf } from './refusals.ts';
+import { createTokenBucket } from './token-bucket.ts';
+
+export interface RpcCall {
+  readonly method: string;
+  readonly params: readonly unknown[];
+}
+
+export type RpcAnswer = { readonly result: unknown } | { readonly refusal: Refusal };
+
+export interface EndpointTiming extends ExchangeTiming {
+  /** The pause behind the first failure; it doubles with each one after it. */
+  readonly firstPauseMs: number;
+  readonly longestPauseMs: number;
+  /** How long one request may wait, all in all, because the node wants us to ask more slowly. */
+  readonly patienceMs: number;
+  /** The longest rest of all, whatever a `Retry-After` says. */
+  readonly longestRetryAfterMs: number;
+}
+
+export const usualTiming: EndpointTiming = {
+  answerMs: 20_000,
+  bodyMs: 60_000,
+  firstPauseMs: 1_000,
+  longestPauseMs: 60_000,
+  patienceMs: 10_000,
+  longestRetryAfterMs: 600_000,
+};
+
+export interface EndpointOptions {
+  readonly url: URL;
+  readonly name: string;
+  readonly requestsPerSecond: number;
+  readonly batchSize: number;
+  readonly userAgent: string;
+  readonly signal: AbortSignal;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** From 0 to 1. */
+  readonly random: () => number;
+  readonly timing: EndpointTiming;
+}
+
+export interface Endpoint {
+  readonly name: string;
+  /** How many calls were sent. */
+  readonly requests: number;
+  /** How many calls it takes in one request, as far as is known. */
+  readonly batchSize: number;
+  /** In the order asked for. */
+  ask(calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]>;
+}
+
+/** A fault after which the endpoint is left alone for a certain time. */
+export class EndpointFault extends NodeFault {
+  readonly restMs: number | undefined;
+  constructor(message: string, restMs?: number) {
+    super(message);
+    this.restMs = restMs;
+  }
+}
+
+/** An answer did not come in time, or was too long: it may be the question. */
+export class AnswerTooHeavy extends NodeFault {}
+
+/** Requests of one `ask` that are under way at once. */
+const CONCURRENT_REQUESTS = 4;
+/** What will not mend itself within a minute. */
+const HOPELESS_REST_MS = 300_000;
+const MAX_SHOWN = 200;
+/** Statuses with which servers answer an array where they want an object, or a shorter one. */
+const batchRefusingStatuses: ReadonlySet<number> = new Set([400, 405, 406, 413, 414, 415, 422, 501]);
+
+interface Item extends RpcCall {
+  readonly place: number;
+}
+
+/** What one request comes to. */
+type Outcome =
+  | { readonly kind: 'answered'; readonly answers: readonly RpcAnswer[] }
+  | { readonly kind: 'batch refused'; readonly accepts: number | undefined }
+  | { readonly kind: 'too fast'; readonly waitMs: number | null; readonly said: string };
+
+export function createEndpoint(options: EndpointOptions): Endpoint {
+  const { url, name, signal, random, timing } = options;
+  const post = createPost(url, timing, options);
+  const bucket = createTokenBucket(options.requestsPerSecond, () => performance.now());
+  const secrets = secretsOf(url);
+  // A batch larger than a second's worth would break the rate all by itself.
+  let batchSize = Math.max(1, Math.min(options.batchSize, Math.floor(options.requestsPerSecond)));
+  let requests = 0;
+  let lastId = 0;
+
+  /** Words of the node, harmless and short. */
+  const shown = (text: string): string => {
+    const told = secrets.reduce((shownSoFar, secret) => shownSoFar.replaceAll(secret, '…'), text);
+    const line = told.replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ').trim();
+    return line.length <= MAX_SHOWN ? line : `${line.slice(0, MAX_SHOWN - 1)}…`;
+  };
+  const shownRefusal = (refusal: Refusal): Refusal => ({ ...refusal, message: shown(refusal.message) });
+  const fault = (items: readonly Item[], what: string, restMs?: number) =>
+    new EndpointFault(`${name}: ${methodsOf(items)}: ${shown(what)}`, restMs);
+
+  const turn = async (places: number) => {
+    const waitMs = bucket.reserve(places);
+    if (waitMs > 0) await delay(Math.ceil(waitMs), undefined, { signal });
+    for (let left = bucket.pauseLeft(); left > 0; left = bucket.pauseLeft())
+      await delay(Math.ceil(left), undefined, { signal });
+    signal.throwIfAborted();
+  };
+
+  const send = async (items: readonly Item[]): Promise<Outcome> => {
+    await turn(items.length);
+    requests += items.length;
+    const firstId = lastId + 1;
+    lastId += items.length;
+    const calls = items.map(({ method, params }, index) => ({
+      jsonrpc: '2.0',
+      id: firstId + index,
+      method,
+      params,
+    }));
+    const answer = await post(JSON.stringify(items.length === 1 ? calls[0] : calls));
+    return items.length === 1 ? readSingle(answer, items, firstId) : readBatch(answer, items, firstId);
+  };
+
+  const readSingle = (answer: HttpAnswer, items: readonly Item[], id: number): Outcome => {
+    const { status, body } = answer;
+    const error = errorIn(body);
+    if (error === undefined) {
+      if (!isSuccess(status)) return unusable(answer, items);
+      return { kind: 'answered', answers: [resultOf(body, id, items)] };
+    }
+    // A refusal of the request as a whole often has no id.
+    const { id: given = null } = body as { id?: unknown };
+    if (given !== id && given !== null) throw fault(items, 'an answer to another call');
+    const refusal = refusalOf(error, items[0]?.method ?? '');
+    return (
+      refusedAsWhole(answer, refusal, items) ?? {
+        kind: 'answered',
+        answers: [{ refusal: shownRefusal(refusal) }],
+      }
+    );
+  };
+
+  const readBatch = (answer: HttpAnswer, items: readonly Item[], firstId: number): Outcome => {
+    const { status, body } = answer;
+    if (!Array.isArray(body) || body.length !== items.length) {
+      const [error] = (Array.isArray(body) ? body : [body]).map(errorIn);
+      const refusal = error && refusalOf(error, '', true);
+      const outcome = refusal && refusedAsWhole(answer, refusal, items);
+      if (outcome) return outcome;
+      const isMisunderstood =
+        refusal !== undefined && ['batch', 'invalid', 'unsupported'].includes(refusal.kind);
+      if (isMisunderstood || batchRefusingStatuses.has(status))
+        return { kind: 'batch refused', accepts: refusal?.accepts };
+      if (refusal !== undefined) throw fault(items, refusal.message);
+      if (!Array.isArray(body)) return unusable(answer, items);
+      throw fault(items, `${body.length} answers to a batch of ${items.length}`);
+    }
+    if (status === 429) return tooFast(answer, '');
+    const byId = new Map(body.map((entry: { id?: unknown } | null) => [entry?.id, entry]));
+    const answers = items.map((item, index): RpcAnswer => {
+      const id = firstId + index;
+      const entry = byId.get(id);
+      const error = errorIn(entry);
+      if (error === undefined) return resultOf(entry, id, items);
+      return { refusal: shownRefusal(refusalOf(error, item.method, true)) };
+    });
+    for (const answer of answers) {
+      if ('refusal' in answer && answer.refusal.kind === 'batch')
+        return { kind: 'batch refused', accepts: answer.refusal.accepts };
+    }
+    return { kind: 'answered', answers };
+  };
+
+  /** Where a refusal is about us and not about the question. */
+  const refusedAsWhole = (
+    answer: HttpAnswer,
+    { kind, message, waitMs }: Refusal,
+    items: readonly Item[],
+  ): Outcome | undefined => {
+    const { status } = answer;
+    if (status === 429 || kind === 'rate') return tooFast(answer, message, waitMs);
+    if (kind === 'denied' || (kind === 'other' && (status === 401 || status === 403)))
+      throw fault(items, `it does not let us in (${message})`, HOPELESS_REST_MS);
+    return undefined;
+  };
+
+  const resultOf = (entry: unknown, id: number, items: readonly Item[]): RpcAnswer => {
+    if (typeof entry !== 'object' || entry === null) throw fault(items, 'an answer that is no JSON-RPC');
+    if ((entry as { id?: unknown }).id !== id) throw fault(items, 'an answer to another call');
+    if (!('result' in entry)) throw fault(items, 'an answer without a result');
+    return { result: entry.result };
+  };
+
+  const tooFast = ({ retryAfterMs }: HttpAnswer, said: string, waitMs?: number): Outcome => ({
+    kind: 'too fast',
+    waitMs: retryAfterMs ?? waitMs ?? null,
+    said,
+  });
+
+  /** An answer that is no JSON-RPC, by its status. */
+  const unusable = (answer: HttpAnswer, items: readonly Item[]): Outcome => {
+    const { status } = answer;
+    if (status === 429) return tooFast(answer, '');
+    if (isSuccess(status)) throw fault(items, 'an answer that is no JSON');
+    if (status >= 300 && status < 400)
+      throw fault(items, `HTTP ${status}: it redirects; configure the final URL`, HOPELESS_REST_MS);
+    if (status === 401 || status === 402 || status === 403)
+      throw fault(items, `HTTP ${status}: it does not let us in; check the key`, HOPELESS_REST_MS);
+    const isTimeOut = status === 408 || status === 504 || status === 524;
+    if (isTimeOut) throw new AnswerTooHeavy(`${name}: ${methodsOf(items)}: HTTP ${status}`);
+    const restMs =
+      answer.retryAfterMs === null ? undefined : Math.min(answer.retryAfterMs, timing.longestRetryAfterMs);
+    throw fault(items, `HTTP ${status}`, restMs);
+  };
+
+  /** Makes everybody who asks this endpoint wait, as long as it wants and somewhat longer each time. */
+  const slowDown = (
+    { waitMs, said }: Outcome & { readonly kind: 'too fast' },
+    items: readonly Item[],
+    waited: { ms: number; times: number },
+  ) => {
+    const usualMs = pauseMs(++waited.times, timing, random());
+    const askedMs = Math.min(waitMs ?? 0, timing.longestRetryAfterMs);
+    const wanted = waitMs === null || waited.times > 1 ? Math.max(usualMs, askedMs) : askedMs;
+    waited.ms += wanted;
+    if (waited.ms > timing.patienceMs) {
+      throw fault(
+        items,
+        `it wants fewer requests${said === '' ? '' : ` (${said})`}; lower requestsPerSecond`,
+        wanted,
+      );
+    }
+    bucket.pause(wanted);
+  };
+
+  const askAll = async (
+    items: readonly Item[],
+    answers: RpcAnswer[],
+    waited = { ms: 0, times: 0 },
+  ): Promise<void> => {
+    if (items.length > batchSize) {
+      for (let at = 0; at < items.length; ) {
+        const part = items.slice(at, at + batchSize);
+        at += part.length;
+        await askAll(part, answers, waited);
+      }
+      return;
+    }
+    const inHalves = async () => {
+      const half = Math.ceil(items.length / 2);
+      await askAll(items.slice(0, half), answers, waited);
+      await askAll(items.slice(half), answers, waited);
+    };
+    let outcome: Outcome;
+    try {
+      outcome = await send(items);
+    } catch (error) {
+      if (!(error instanceof Unanswered)) throw error;
+      if (error.why === 'lost') throw fault(items, error.message);
+      if (error.why === 'long' && items.length > 1) return inHalves();
+      throw new AnswerTooHeavy(`${name}: ${methodsOf(items)}: ${error.message}`);
+    }
+    switch (outcome.kind) {
+      case 'batch refused': {
+        const { accepts } = outcome;
+        const isUseful = accepts !== undefined && accepts < items.length;
+        batchSize = Math.min(batchSize, isUseful ? accepts : Math.max(1, Math.floor(items.length / 2)));
+        return askAll(items, answers, waited);
+      }
+      case 'too fast':
+        slowDown(outcome, items, waited);
+        return askAll(items, answers, waited);
+      case 'answered': {
+        const again: Item[] = [];
+        let pace: Refusal | undefined;
+        for (const [index, item] of items.entries()) {
+          const answer = outcome.answers[index];
+          if (answer === undefined) continue;
+          const kind = 'refusal' in answer ? answer.refusal.kind : undefined;
+          if (kind === 'rate' && 'refusal' in answer) pace = answer.refusal;
+          // Some have a limit on a batch's answers together, and refuse those beyond it.
+          if (kind === 'rate' || (kind === 'size' && items.length > 1)) again.push(item);
+          else answers[item.place] = answer;
+        }
+        if (again.length === 0) return;
+        if (pace) {
+          const outcome = { kind: 'too fast', waitMs: pace.waitMs ?? null, said: pace.message } as const;
+          slowDown(outcome, again, waited);
+          return askAll(again, answers, waited);
+        }
+        for (const item of again) await askAll([item], answers, waited);
+      }
+    }
+  };
+
+  return {
+    name,
+    get requests() {
+      return requests;
+    },
+    get batchSize() {
+      return batchSize;
+    },
+    async ask(calls) {
+      const items = calls.map((call, place) => ({ ...call, place }));
+      const answers = new Array<RpcAnswer>(items.length);
+      const parts: Item[][] = [];
+      for (let at = 0; at < items.length; at += batchSize) parts.push(items.slice(at, at + batchSize));
+      await inParallel(parts, CONCURRENT_REQUESTS, (part) => askAll(part, answers));
+      return answers;
+    },
+  };
+}
+
+/** Doubled each time, and anywhere in its upper half, so that what failed together does not return together. */
+export function pauseMs(
+  time: number,
+  { firstPauseMs, longestPauseMs }: Pick<EndpointTiming, 'firstPauseMs' | 'longestPauseMs'>,
+  random: number,
+): number {
+  return Math.min(firstPauseMs * 2 ** Math.max(0, time - 1), longestPauseMs) * (0.5 + random / 2);
+}
+
+function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
+}
+
+function methodsOf(items: readonly RpcCall[]): string {
+  return [...new Set(items.map(({ method }) => method))].join(', ');
+}
+
+/** What a node might repeat of a URL: keys stand in its path, in its query or before the host. */
+function secretsOf({ username, password, pathname, searchParams }: URL): readonly string[] {
+  return [username, password, ...pathname.split('/'), ...searchParams.values()].filter(
+    (part) => part.length >= 6,
+  );
+}

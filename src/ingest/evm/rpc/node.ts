@@ -1,0 +1,313 @@
+/**
+ * What the indexer asks, put to one endpoint, with every answer held against its question: the blocks asked for, logs of
+ * the range, contracts and topics asked for, in order, none twice, of one chain.
+ */
+import {
+  type Block,
+  type CallAnswer,
+  type ChainLog,
+  type ChainNode,
+  type Hex,
+  NodeFault,
+  RangeTooLarge,
+} from '../chain.ts';
+import type { NetworkSource } from '../source.ts';
+import {
+  bytesOf,
+  Misshapen,
+  parseBlock,
+  parseLogs,
+  parseQuantity,
+  parseReceiptLogs,
+  parseTransaction,
+} from './answers.ts';
+import { AnswerTooHeavy, type Endpoint, EndpointFault, type RpcAnswer, type RpcCall } from './endpoint.ts';
+import type { Refusal } from './refusals.ts';
+
+export interface RpcNode extends ChainNode {
+  /** Whether it is a node of this network at all, and how far it is. */
+  checkIn(): Promise<Block>;
+}
+
+export interface NodeOptions {
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** Told of every head that the node names. */
+  readonly heard: (head: Block) => void;
+}
+
+/** Clocks differ; a chain an hour ahead of ours is none. */
+const MAX_AHEAD_MS = 3_600_000;
+/** A node of another network stays one until somebody mends the configuration. */
+const WRONG_NETWORK_REST_MS = 300_000;
+
+export function createNode(
+  endpoint: Endpoint,
+  { network, finality }: Pick<NetworkSource, 'network' | 'finality'>,
+  { now, heard }: NodeOptions,
+): RpcNode {
+  const { name } = endpoint;
+  let offersReceipts = true;
+
+  const fault = (method: string, what: string) => new NodeFault(`${name}: ${method}: ${what}`);
+
+  /** What `read` makes of it; an answer that has not the shape it should have is the node's fault. */
+  const believed = <T>(method: string, read: () => T): T => {
+    try {
+      return read();
+    } catch (error) {
+      if (error instanceof Misshapen) throw fault(method, `the answer has ${error.message}`);
+      throw error;
+    }
+  };
+
+  const refused = (method: string, { kind, code, message }: Refusal): NodeFault => {
+    const why = kind === 'pruned' ? 'it does not have that part of history: ' : '';
+    return fault(method, `${why}${message}${code === undefined ? '' : ` (${code})`}`);
+  };
+
+  const resultOf = (answer: RpcAnswer | undefined, method: string): unknown => {
+    if (answer === undefined) throw fault(method, 'no answer');
+    if ('refusal' in answer) throw refused(method, answer.refusal);
+    return answer.result;
+  };
+
+  const ask = async (method: string, ...params: readonly unknown[]): Promise<RpcAnswer | undefined> => {
+    const [answer] = await endpoint.ask([{ method, params }]);
+    return answer;
+  };
+
+  const headOf = (value: unknown): Block => {
+    const head = believed('eth_getBlockByNumber', () => parseBlock(value));
+    if (head.timestamp * 1000 > now() + MAX_AHEAD_MS) {
+      const time = new Date(Math.min(head.timestamp * 1000, 8.64e15)).toISOString();
+      throw fault('eth_getBlockByNumber', `block ${head.number} is of ${time}, which is in the future`);
+    }
+    heard(head);
+    return head;
+  };
+
+  const blocks = async (numbers: readonly number[]): Promise<readonly Block[]> => {
+    const method = 'eth_getBlockByNumber';
+    const answers = await endpoint.ask(
+      numbers.map((number) => ({ method, params: [quantity(number), false] })),
+    );
+    return numbers.map((number, index) => {
+      const result = resultOf(answers[index], method);
+      if (result === null) throw fault(method, `it has no block ${number}`);
+      const block = believed(method, () => parseBlock(result));
+      if (block.number !== number) throw fault(method, `block ${block.number} instead of ${number}`);
+      return block;
+    });
+  };
+
+  const taggedBlock = async (tag: 'finalized' | 'safe'): Promise<Block> => {
+    const method = 'eth_getBlockByNumber';
+    const answer = await ask(method, tag, false);
+    const isUnknown =
+      answer !== undefined &&
+      ('refusal' in answer
+        ? ['unknown', 'unsupported', 'invalid'].includes(answer.refusal.kind)
+        : answer.result === null);
+    if (isUnknown) {
+      throw fault(
+        method,
+        `it knows no ${tag} block; configure a depth in blocks for ${network.name}, such as \`finality: 64\``,
+      );
+    }
+    return believed(method, () => parseBlock(resultOf(answer, method)));
+  };
+
+  /** Held against the question, in the order of the chain. */
+  const checkedLogs = (
+    logs: readonly ChainLog[],
+    method: string,
+    topics: readonly Hex[],
+    isWanted: (log: ChainLog) => string | undefined,
+  ): readonly ChainLog[] => {
+    const askedTopics = new Set<string | undefined>(topics);
+    let last: ChainLog | undefined;
+    for (const log of logs) {
+      const problem =
+        isWanted(log) ??
+        (askedTopics.has(log.topics[0]) ? undefined : 'a log with a topic that was not asked for') ??
+        (last && misplaced(last, log));
+      if (problem !== undefined) throw fault(method, problem);
+      last = log;
+    }
+    return logs;
+  };
+
+  /** Whether a node that did not answer in time answers at all. */
+  const isAlive = async (): Promise<boolean> => {
+    try {
+      return (await ask('eth_chainId')) !== undefined;
+    } catch (error) {
+      if (error instanceof NodeFault) return false;
+      throw error;
+    }
+  };
+
+  const askForLogs = async (filter: object, blockCount: number): Promise<readonly ChainLog[]> => {
+    const method = 'eth_getLogs';
+    let answer: RpcAnswer | undefined;
+    try {
+      answer = await ask(method, filter);
+    } catch (error) {
+      // Is it the question or the node?
+      if (error instanceof AnswerTooHeavy && blockCount > 1 && (await isAlive()))
+        throw new RangeTooLarge(error.message);
+      throw error;
+    }
+    if (answer !== undefined && 'refusal' in answer) {
+      const { refusal } = answer;
+      if (blockCount > 1 && ['range', 'size', 'slow'].includes(refusal.kind)) {
+        const isShorter = refusal.accepts !== undefined && refusal.accepts < blockCount;
+        throw new RangeTooLarge(refused(method, refusal).message, isShorter ? refusal.accepts : undefined);
+      }
+    }
+    const result = resultOf(answer, method);
+    return believed(method, () => parseLogs(result));
+  };
+
+  return {
+    name,
+
+    async checkIn() {
+      const [id, latest] = await endpoint.ask([
+        { method: 'eth_chainId', params: [] },
+        { method: 'eth_getBlockByNumber', params: ['latest', false] },
+      ]);
+      const chainId = believed('eth_chainId', () =>
+        parseQuantity(resultOf(id, 'eth_chainId'), 'number of a chain'),
+      );
+      if (String(chainId) !== network.chainId) {
+        throw new EndpointFault(
+          `${name}: it is a node of chain ${chainId}, and ${network.name} is chain ${network.chainId}`,
+          WRONG_NETWORK_REST_MS,
+        );
+      }
+      return headOf(resultOf(latest, 'eth_getBlockByNumber'));
+    },
+
+    async head() {
+      return headOf(resultOf(await ask('eth_getBlockByNumber', 'latest', false), 'eth_getBlockByNumber'));
+    },
+
+    async finalized(head) {
+      const number = typeof finality === 'number' ? Math.max(0, head.number - finality) : undefined;
+      if (number === head.number) return head;
+      const block = number === undefined ? await taggedBlock(finality as 'finalized' | 'safe') : undefined;
+      if (block !== undefined && block.number <= head.number) return block;
+      // Where finality is instant the chain may have moved on since the head was read.
+      const [below] = await blocks([number ?? head.number]);
+      return below ?? head;
+    },
+
+    blocks,
+
+    async blockByHash(hash) {
+      const method = 'eth_getBlockByHash';
+      const answer = await ask(method, hash, false);
+      if (answer !== undefined && 'refusal' in answer && answer.refusal.kind === 'unknown') return undefined;
+      const result = resultOf(answer, method);
+      if (result === null) return undefined;
+      const block = believed(method, () => parseBlock(result));
+      if (block.hash !== hash) throw fault(method, `block ${block.hash} instead of ${hash}`);
+      return block;
+    },
+
+    async logs({ fromBlock, toBlock, topics, addresses }) {
+      if (fromBlock > toBlock) throw new RangeError(`No blocks from ${fromBlock} to ${toBlock}.`);
+      // To a node an empty list means "any", not "none".
+      if (topics.length === 0 || addresses?.length === 0) return [];
+      const logs = await askForLogs(
+        {
+          fromBlock: quantity(fromBlock),
+          toBlock: quantity(toBlock),
+          topics: [topics],
+          ...(addresses && { address: addresses }),
+        },
+        toBlock - fromBlock + 1,
+      );
+      const askedAddresses = addresses && new Set<string>(addresses);
+      return checkedLogs(logs, 'eth_getLogs', topics, ({ blockNumber, address }) => {
+        if (blockNumber < fromBlock || blockNumber > toBlock)
+          return `a log of block ${blockNumber}, outside ${fromBlock} to ${toBlock}`;
+        if (askedAddresses?.has(address) === false) return `a log of ${address}, which was not asked for`;
+        return undefined;
+      });
+    },
+
+    async logsOfBlock(blockHash, topics) {
+      if (topics.length === 0) return [];
+      const logs = await askForLogs({ blockHash, topics: [topics] }, 1);
+      return checkedLogs(logs, 'eth_getLogs', topics, (log) =>
+        log.blockHash === blockHash ? undefined : 'a log of another block',
+      );
+    },
+
+    async receiptLogs(blockHash, topics) {
+      if (!offersReceipts) return undefined;
+      const method = 'eth_getBlockReceipts';
+      const answer = await ask(method, blockHash);
+      const kind = answer !== undefined && 'refusal' in answer ? answer.refusal.kind : undefined;
+      if (kind === 'unsupported' || kind === 'invalid') {
+        offersReceipts = false;
+        return undefined;
+      }
+      const result = resultOf(answer, method);
+      if (result === null) throw fault(method, `it has no receipts of block ${blockHash}`);
+      const wanted = new Set<string | undefined>(topics);
+      const logs = believed(method, () => parseReceiptLogs(result, blockHash)).filter((log) =>
+        wanted.has(log.topics[0]),
+      );
+      return checkedLogs(logs, method, topics, (log) =>
+        log.blockHash === blockHash ? undefined : 'a log of another block',
+      );
+    },
+
+    async transactions(hashes) {
+      const method = 'eth_getTransactionByHash';
+      const answers = await endpoint.ask(hashes.map((hash) => ({ method, params: [hash] })));
+      return hashes.map((hash, index) => {
+        const result = resultOf(answers[index], method);
+        if (result === null) throw fault(method, `it has no transaction ${hash}`);
+        const transaction = believed(method, () => parseTransaction(result));
+        if (transaction.hash !== hash)
+          throw fault(method, `transaction ${transaction.hash} instead of ${hash}`);
+        return transaction;
+      });
+    },
+
+    async calls(calls) {
+      const method = 'eth_call';
+      const asked = calls.map(({ to, data }): RpcCall => ({ method, params: [{ to, data }, 'latest'] }));
+      const answers = await endpoint.ask(asked);
+      return calls.map((_, index): CallAnswer => {
+        const answer = answers[index];
+        if (answer !== undefined && 'refusal' in answer && answer.refusal.kind === 'reverted')
+          return undefined;
+        const result = resultOf(answer, method);
+        const data = believed(method, () => bytesOf(result, undefined, 'bytes'));
+        return data === '0x' ? undefined : data;
+      });
+    },
+  };
+}
+
+/** What is wrong with the order of two logs that follow each other. */
+function misplaced(last: ChainLog, log: ChainLog): string | undefined {
+  const isSameBlock = log.blockNumber === last.blockNumber;
+  if (isSameBlock !== (log.blockHash === last.blockHash))
+    return `two hashes for block ${log.blockNumber}, or one for two blocks`;
+  if (isSameBlock && log.logIndex === last.logIndex)
+    return `log ${log.logIndex} of block ${log.blockNumber} twice`;
+  if (log.blockNumber < last.blockNumber || (isSameBlock && log.logIndex < last.logIndex))
+    return `logs out of order at block ${log.blockNumber}`;
+  return undefined;
+}
+
+function quantity(number: number): Hex {
+  return `0x${number.toString(16)}`;
+}

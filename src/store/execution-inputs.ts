@@ -1,0 +1,150 @@
+/** What an execution by hand needs of a message, put together from what chains told of it and of its batch. */
+import { zeroAddresses } from '../domain/addresses.ts';
+import type { RangeFact } from '../domain/facts.ts';
+import { isVerified } from '../domain/fold.ts';
+import type { Message } from '../domain/message.ts';
+import { rangesCovering } from './lane-facts.ts';
+import { addressColumn, storedSelector } from './message-row.ts';
+import type { Read } from './read.ts';
+
+/** Up to version 1.6: the proof for one message of a root takes all of them. */
+export interface BatchInputs {
+  readonly kind: 'batch';
+  readonly message: Message;
+  readonly offramp: string;
+  readonly merkleRoot: string;
+  /** Every message of the root in the order of its number, as ready-made JSON. */
+  readonly batch: readonly string[];
+}
+
+/** Above 1.6: the message and what its verifiers have said. */
+export interface VerifiedInputs {
+  readonly kind: 'verified';
+  readonly offramp: string;
+  readonly encodedMessage: string;
+  /** Verifiers by the addresses that the destination knows them under. */
+  readonly verifications: readonly { readonly verifier: string; readonly data: string }[];
+  /** Whether they are all that the destination asks for. */
+  readonly isComplete: boolean;
+}
+
+export interface UnavailableInputs {
+  readonly kind: 'unavailable';
+  readonly reason:
+    | 'not read from its chain'
+    | 'not committed'
+    | 'off-ramp unknown'
+    | 'too long'
+    | 'incomplete';
+  /** What the root covers, where it is known. */
+  readonly run?: SequenceRun;
+  /** The numbers of the root whose messages are not here, in order. */
+  readonly missing?: readonly SequenceRun[];
+}
+
+/** Sequence numbers, both ends included. */
+export interface SequenceRun {
+  readonly from: bigint;
+  readonly to: bigint;
+}
+
+export type ExecutionInputs = BatchInputs | VerifiedInputs | UnavailableInputs;
+
+/** The protocol's trees have no more leaves; a commit that says otherwise is not worth the work. */
+const LONGEST_BATCH = 256n;
+
+/** Only what a chain told has it; a snapshot may hold text that PostgreSQL's JSON does not take. */
+const MATERIAL = `case when f.body like '{"kind":"Sent"%' then f.body::json -> 'execution' end`;
+
+/** Undefined for a message that nobody knows. */
+export async function readExecutionInputs(
+  read: Read,
+  messageId: string,
+): Promise<ExecutionInputs | undefined> {
+  const [row] = await read(
+    `select m.record, (select (${MATERIAL})::text from fact f
+                       where f.message_id = m.message_id and (${MATERIAL}) is not null limit 1) as material
+     from message m where m.message_id = $1`,
+    [Buffer.from(messageId, 'hex')],
+  );
+  if (!row) return undefined;
+  const message = JSON.parse(row.record as string) as Message;
+  if (row.material === null) return { kind: 'unavailable', reason: 'not read from its chain' };
+  const material = JSON.parse(row.material as string);
+  return 'encodedMessage' in material
+    ? verifiedInputs(message, material)
+    : readBatchInputs(read, messageId, message);
+}
+
+function verifiedInputs(
+  message: Message,
+  { encodedMessage, offramp }: { readonly encodedMessage: string; readonly offramp: string },
+): VerifiedInputs {
+  const nobody = zeroAddresses[message.destNetworkInfo.chainFamily];
+  return {
+    kind: 'verified',
+    offramp,
+    encodedMessage,
+    verifications: (message.verifiers?.items ?? []).flatMap(({ destAddress, verification }) =>
+      verification && destAddress !== nobody ? [{ verifier: destAddress, data: verification.data }] : [],
+    ),
+    isComplete: isVerified(message.verifiers, message),
+  };
+}
+
+async function readBatchInputs(
+  read: Read,
+  messageId: string,
+  message: Message,
+): Promise<BatchInputs | UnavailableInputs> {
+  const ranges = (await rangesCovering(read, [message])).get(0) ?? [];
+  const [commit] = ranges.filter(({ kind }) => kind === 'Committed').sort(newestFirst);
+  if (!commit) return { kind: 'unavailable', reason: 'not committed' };
+  const run = { from: BigInt(commit.fromSequenceNumber), to: BigInt(commit.toSequenceNumber) };
+  if (commit.offramp === undefined) return { kind: 'unavailable', reason: 'off-ramp unknown', run };
+  if (run.to - run.from >= LONGEST_BATCH) return { kind: 'unavailable', reason: 'too long', run };
+
+  const { sourceNetworkInfo, destNetworkInfo, onramp } = message;
+  const rows = await read(
+    // A reorganisation may have given a number to two messages for a moment; the one asked for is in the root.
+    `select distinct on (m.sequence_number) m.sequence_number as number, material.message
+     from message m left join lateral (
+       select (${MATERIAL} -> 'message')::text as message from fact f
+       where f.message_id = m.message_id and (${MATERIAL} -> 'message') is not null limit 1) material on true
+     where m.source_selector = $1 and m.dest_selector = $2 and m.onramp = $3
+       and m.sequence_number between $4 and $5
+     order by m.sequence_number, m.message_id = $6 desc, material.message is null, m.sent_at desc`,
+    [
+      storedSelector(sourceNetworkInfo.chainSelector),
+      storedSelector(destNetworkInfo.chainSelector),
+      Buffer.from(addressColumn(onramp, sourceNetworkInfo.chainFamily), 'hex'),
+      commit.fromSequenceNumber,
+      commit.toSequenceNumber,
+      Buffer.from(messageId, 'hex'),
+    ],
+  );
+  const batch = new Map(
+    rows.flatMap((row) =>
+      row.message === null ? [] : [[BigInt(row.number as string), row.message as string] as const],
+    ),
+  );
+  const missing = missingRuns(run, batch);
+  if (missing.length > 0) return { kind: 'unavailable', reason: 'incomplete', run, missing };
+  const { offramp, merkleRoot } = commit;
+  return { kind: 'batch', message, offramp, merkleRoot, batch: [...batch.values()] };
+}
+
+function newestFirst(a: RangeFact, b: RangeFact): number {
+  return b.seen.blockNumber - a.seen.blockNumber || (b.seen.logIndex ?? -1) - (a.seen.logIndex ?? -1);
+}
+
+function missingRuns(run: SequenceRun, present: ReadonlyMap<bigint, unknown>): readonly SequenceRun[] {
+  const missing: { from: bigint; to: bigint }[] = [];
+  for (let number = run.from; number <= run.to; number++) {
+    if (present.has(number)) continue;
+    const last = missing.at(-1);
+    if (last?.to === number - 1n) last.to = number;
+    else missing.push({ from: number, to: number });
+  }
+  return missing;
+}

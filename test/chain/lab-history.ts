@@ -1,0 +1,40 @@
+/** Everything that a network of the lab has said so far, and whom of its speakers we believe. */
+import type { Chain, ChainLog, ChainNode, Hex } from '../../src/ingest/evm/chain.ts';
+import {
+  type Examination,
+  examine,
+  type GenuineContract,
+  type Naming,
+  namingsOf,
+  watchedTopics,
+} from '../../src/ingest/evm/contracts.ts';
+import type { LabNetwork } from '../lab/lab.ts';
+
+export interface History {
+  readonly book: ReadonlyMap<Hex, GenuineContract>;
+  readonly logs: readonly ChainLog[];
+  readonly refused: Examination['refused'];
+}
+
+export async function readHistory(node: ChainNode, chain: Chain, network: LabNetwork): Promise<History> {
+  const head = await node.head();
+  const logs = await node.logs({ fromBlock: 0, toBlock: head.number, topics: watchedTopics });
+  const book = new Map<Hex, GenuineContract>();
+  const refused: Examination['refused'][number][] = [];
+  let namings: readonly Naming[] = Object.values(network.routers).map((address) => ({
+    address,
+    role: 'router',
+    namedBy: address,
+  }));
+  for (let known = -1; known < book.size; ) {
+    known = book.size;
+    const examination = await examine(node, namings, chain.network);
+    for (const contract of examination.contracts) book.set(contract.address, contract);
+    refused.push(...examination.refused);
+    namings = logs.flatMap((log) => {
+      const emitter = book.get(log.address);
+      return emitter ? namingsOf(log, emitter) : [];
+    });
+  }
+  return { book, logs, refused };
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.20;
+
+struct ReceivedToken {
+    address token;
+    uint256 amount;
+}
+
+struct ReceivedMessage {
+    bytes32 messageId;
+    uint64 sourceChainSelector;
+    bytes sender;
+    bytes data;
+    ReceivedToken[] destTokenAmounts;
+}
+
+/// Takes every message except those it was told to refuse, so that one message can fail while others pass.
+contract Receiver {
+    /// The safe block, or any number of blocks from one on.
+    bytes4 private constant ANY_FINALITY = 0x00010001;
+
+    mapping(bytes32 => bool) public isRefused;
+    /// Empty: those that the lane asks for anyway.
+    address[] private requiredVerifiers;
+    address[] private optionalVerifiers;
+    uint8 private optionalThreshold;
+
+    event Received(bytes32 indexed messageId);
+
+    error Refused(bytes32 messageId);
+
+    function refuse(bytes32[] calldata messageIds, bool refused) external {
+        for (uint256 i = 0; i < messageIds.length; i++) isRefused[messageIds[i]] = refused;
+    }
+
+    function ccipReceive(ReceivedMessage calldata message) external {
+        if (isRefused[message.messageId]) revert Refused(message.messageId);
+        emit Received(message.messageId);
+    }
+
+    function demandVerifiers(address[] calldata required, address[] calldata optional, uint8 threshold) external {
+        requiredVerifiers = required;
+        optionalVerifiers = optional;
+        optionalThreshold = threshold;
+    }
+
+    /// Asked by 2.0.
+    function getCCVsAndFinalityConfig(uint64, bytes calldata)
+        external
+        view
+        returns (address[] memory, address[] memory, uint8, bytes4)
+    {
+        return (requiredVerifiers, optionalVerifiers, optionalThreshold, ANY_FINALITY);
+    }
+
+    function supportsInterface(bytes4 interfaceId) external pure returns (bool) {
+        return
+            interfaceId == this.supportsInterface.selector ||
+            interfaceId == this.ccipReceive.selector ||
+            interfaceId == this.getCCVsAndFinalityConfig.selector;
+    }
+}

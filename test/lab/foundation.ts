@@ -1,0 +1,97 @@
+/** What every version finds on a network before it is deployed: tokens, accounts with balances, a receiver. */
+import { type Hex, maxUint256, parseEther } from 'viem';
+import type { Contract, Network, NetworkKey } from './network.ts';
+import { labContract } from './solidity.ts';
+
+export const versions = ['1.2', '1.5', '1.6', '2.0'] as const;
+export type Version = (typeof versions)[number];
+
+/** The accounts of a version on each network. All are unlocked on the node. */
+export interface Accounts {
+  /** Deploys and owns the contracts, and transmits the reports of the oracle networks. */
+  readonly owner: Hex;
+  readonly sender: Hex;
+}
+
+export interface Foundation {
+  readonly network: Network;
+  readonly wrappedNative: Contract;
+  readonly link: Contract;
+  /** Have pools in every version: one with 18 decimals, one with 6. */
+  readonly tokens: readonly [Contract, Contract];
+  /** Takes every message, but those it is told to refuse. */
+  readonly receiver: Contract;
+  /** The same, but in 2.0 it asks for a second verifier too. */
+  readonly strictReceiver: Contract;
+  /** The sender that is a contract. */
+  readonly batchSender: Contract;
+  readonly accounts: Readonly<Record<Version, Accounts>>;
+  readonly blessVoter: Hex;
+  readonly curseVoter: Hex;
+  readonly feeAggregator: Hex;
+  /** Executes by hand: nobody special. */
+  readonly bystander: Hex;
+}
+
+export type Foundations = Readonly<Record<NetworkKey, Foundation>>;
+
+/** From this one on, the lab uses no account of a node: they are for tests. */
+export const FIRST_FREE_ACCOUNT = 20;
+
+export function accountAt(network: Network, index: number): Hex {
+  const account = network.accounts[index];
+  if (account === undefined) throw new Error(`Network ${network.key} has no account ${index}.`);
+  return account;
+}
+
+export async function layFoundation(network: Network): Promise<Foundation> {
+  const account = (index: number) => accountAt(network, index);
+  const accountsOf = (index: number) => ({ owner: account(1 + index), sender: account(5 + index) });
+  const wrappedNative = await network.deploy(labContract('WrappedNative'));
+  const link = await network.deploy(labContract('MintableToken'), ['Chainlink', 'LINK', 18]);
+  const tokens = [
+    await network.deploy(labContract('MintableToken'), ['Demo', 'DEMO', 18]),
+    await network.deploy(labContract('MintableToken'), ['Coin', 'COIN', 6]),
+  ] as const;
+  const receiver = await network.deploy(labContract('Receiver'));
+  const strictReceiver = await network.deploy(labContract('Receiver'));
+  const batchSender = await network.deploy(labContract('BatchSender'));
+  await network.transact({ to: batchSender.address, value: parseEther('100000') });
+  const accounts = {
+    '1.2': accountsOf(0),
+    '1.5': accountsOf(1),
+    '1.6': accountsOf(2),
+    '2.0': accountsOf(3),
+  };
+  for (const token of [link, ...tokens]) await token.send('mint', [batchSender.address, PLENTY]);
+  // As on real networks, some contracts have the same address on both, and others do not.
+  if (network.key === 'b') {
+    for (const { owner } of [accounts['1.2'], accounts['1.6']])
+      await network.transact({ from: owner, to: owner });
+  }
+  return {
+    network,
+    wrappedNative,
+    link,
+    tokens,
+    receiver,
+    strictReceiver,
+    batchSender,
+    accounts,
+    feeAggregator: account(9),
+    blessVoter: account(10),
+    curseVoter: account(11),
+    bystander: account(12),
+  };
+}
+
+/** Of any token, for whoever needs some. */
+export const PLENTY = parseEther('1000000000');
+
+/** Lets an account pay fees and send tokens through a router. */
+export async function equip(foundation: Foundation, account: Hex, router: Hex): Promise<void> {
+  for (const token of [foundation.link, ...foundation.tokens]) {
+    await token.send('mint', [account, PLENTY]);
+    await token.send('approve', [router, maxUint256], { from: account });
+  }
+}
