@@ -125,6 +125,10 @@ export interface IndexStep {
   readonly recovered?: readonly string[];
   readonly postponed?: readonly { readonly id: string; readonly reason: string; readonly retryIn: number }[];
   readonly unreadable?: readonly UnreadLog[];
+  /** Blocks that were read: of what had not been understood in them, only `unreadable` is left. */
+  readonly read?: BlockRange;
+  /** Blocks with logs that were not understood are owed again: somebody who understands them may have come. */
+  readonly rereadUnreadable?: boolean;
   /** How many logs of strangers were seen. */
   readonly foreign?: number;
   readonly choresDone?: readonly Chore[];
@@ -366,7 +370,7 @@ async function writeStep(
   await writeBlocks(client, network, step);
   await writeContracts(client, network, step.contracts ?? []);
   await writeRanges(client, network, step);
-  await writeUnreadable(client, network, step.unreadable ?? []);
+  await writeUnreadable(client, network, step);
   await writeChores(client, network, step);
 }
 
@@ -479,9 +483,39 @@ async function writeRanges(client: ClientBase, network: string, step: IndexStep)
 async function writeUnreadable(
   client: ClientBase,
   network: string,
-  logs: readonly UnreadLog[],
+  { unreadable = [], read, rereadUnreadable }: IndexStep,
 ): Promise<void> {
-  for (const log of logs) {
+  if (rereadUnreadable) {
+    // None twice: what an earlier start has asked for may still be owed.
+    await client.query(
+      `insert into index_backlog (network, from_block, to_block, purpose, contracts)
+       select $1, block_number, block_number, 'contracts', array_agg(distinct address)
+       from index_unreadable u
+       where network = $1 and not exists (
+         select from (select network, from_block, to_block, contracts from index_backlog
+                      union all select network, from_block, to_block, contracts from index_failure) owed
+         where network = $1 and u.block_number between from_block and to_block
+           and (contracts is null or u.address = any(contracts)))
+       group by block_number`,
+      [network],
+    );
+  }
+  if (read) {
+    await client.query(
+      `delete from index_unreadable
+       where network = $1 and block_number between $2 and $3 and ($4::text[] is null or address = any($4))
+         and (block_hash, log_index) not in (select * from unnest($5::text[], $6::integer[]))`,
+      [
+        network,
+        read.from,
+        read.to,
+        read.contracts,
+        unreadable.map(({ blockHash }) => blockHash),
+        unreadable.map(({ logIndex }) => logIndex),
+      ],
+    );
+  }
+  for (const log of unreadable) {
     await client.query(
       `insert into index_unreadable
          (network, block_hash, log_index, block_number, transaction_hash, address, topics, data, reason)

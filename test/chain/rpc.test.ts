@@ -230,6 +230,21 @@ describe('failures of the transport', () => {
     ]);
   });
 
+  test('a contract that keeps the node busy beyond all patience refuses; the others are answered', async () => {
+    const node = await startFaultyNode();
+    const hostile = `0x${'99'.repeat(20)}` as Hex;
+    node.methods.eth_call = ([call]) => `0x${(call as { to: string }).to.slice(2)}`;
+    node.misbehave = (calls) =>
+      calls.some(({ params }) => (params[0] as { to?: string } | undefined)?.to === hostile)
+        ? 'hang'
+        : undefined;
+    const chain = openChain([node], {}, { timing: briefly });
+    const others = [1, 2, 3].map((digit) => `0x${`0${digit}`.repeat(20)}` as Hex);
+    const asked = [...others, hostile].map((to) => ({ to, data: '0x01' as const }));
+    expect(await chain.run((rpc) => rpc.calls(asked))).toEqual([...others, undefined]);
+    expect(chain.health()[0]).toMatchObject({ healthy: true, failures: 0 });
+  });
+
   test('while one is silent, work on another goes on without waiting for it', async () => {
     const [silent, good] = [await startFaultyNode(), await startFaultyNode()];
     silent.misbehave = () => 'hang';

@@ -184,10 +184,18 @@ export async function currentNamings(node: ChainNode, routers: readonly Hex[]): 
   });
 }
 
+export interface RefusedNaming {
+  readonly naming: Naming;
+  /** For people. */
+  readonly reason: string;
+  /** It did not answer at all: a node that is behind may not have it yet. */
+  readonly isSilent: boolean;
+}
+
 export interface Examination {
   readonly contracts: readonly GenuineContract[];
-  /** Contracts that are not what they should be, with a reason for people. */
-  readonly refused: readonly { readonly naming: Naming; readonly reason: string }[];
+  /** Contracts that are not what they should be. */
+  readonly refused: readonly RefusedNaming[];
 }
 
 /**
@@ -207,7 +215,7 @@ export async function examine(
     distinct.map((naming) => contractsBehind(naming, network)),
   );
   const contracts = new Map<Hex, GenuineContract>();
-  const refused: Examination['refused'][number][] = [];
+  const refused: RefusedNaming[] = [];
   for (const [index, naming] of distinct.entries()) {
     const finding = findings[index];
     if (finding && 'result' in finding) {
@@ -216,7 +224,7 @@ export async function examine(
       }
       refused.push(...finding.result.refused);
     } else if (finding?.error instanceof Refusal) {
-      refused.push({ naming, reason: finding.error.message });
+      refused.push(finding.error.of(naming));
     } else if (finding) {
       throw finding.error;
     }
@@ -225,7 +233,17 @@ export async function examine(
 }
 
 /** The named contract is not what it should be. */
-class Refusal extends Error {}
+class Refusal extends Error {
+  readonly #isSilent: boolean;
+  constructor(reason: string, isSilent = false) {
+    super(reason);
+    this.#isSilent = isSilent;
+  }
+
+  of(naming: Naming): RefusedNaming {
+    return { naming, reason: this.message, isSilent: this.#isSilent };
+  }
+}
 
 /** The contract itself and, where it has some, those reached through it. */
 function* contractsBehind(naming: Naming, network: Network): Inquiry<Examination> {
@@ -240,7 +258,7 @@ function* contractsBehind(naming: Naming, network: Network): Inquiry<Examination
     return { contracts: [contract, ...behind.contracts], refused: behind.refused };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    return { contracts: [contract], refused: [{ naming: reached, reason: error.message }] };
+    return { contracts: [contract], refused: [error.of(reached)] };
   }
 }
 
@@ -267,7 +285,7 @@ function* examineOne({ address, role, namedBy }: Naming, network: Network): Inqu
   const [named] = yield [callOf(typeAndVersion, address)];
   const [words] = answerOf(typeAndVersion, named) ?? [];
   if (words === undefined) {
-    throw new Refusal('it has no code, or does not tell its type and version');
+    throw new Refusal('it has no code, or does not tell its type and version', true);
   }
   const genuine = { address, typeAndVersion: words, namedBy };
   const kind = kindOf(words, role);
@@ -315,7 +333,7 @@ function* readConfig<O extends Params>(
 ): Inquiry<Values<O>> {
   const [answer] = yield [callOf(view, address)];
   const config = answerOf(view, answer);
-  if (!config) throw new Refusal('it does not tell its static configuration');
+  if (!config) throw new Refusal('it does not tell its static configuration', true);
   const place = view.outputs.findIndex(({ name }) => name === 'chainSelector');
   const selector = String((config as readonly unknown[])[place]);
   if (selector !== network.selector) {

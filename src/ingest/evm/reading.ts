@@ -58,10 +58,16 @@ export function createBlockReader(chain: Chain, book: ContractBook, decoder: Dec
     node: ChainNode,
     namings: readonly (Naming & { readonly blockHash: Hex | null })[],
     known: Map<Hex, GenuineContract>,
+    isNew: boolean,
   ) => {
     const unknown = namings.filter(({ address }) => !known.has(address));
     if (unknown.length === 0) return { contracts: [], refused: [] };
     const { contracts, refused } = await examine(node, unknown, network);
+    const missing = refused.find(({ isSilent }) => isSilent);
+    if (isNew && missing) {
+      const { role, address } = missing.naming;
+      throw new NodeFault(`${node.name} does not know the ${role} ${address} yet: ${missing.reason}`);
+    }
     // Contracts that are reached through a named one stand and fall with it.
     const blockHashes = new Map<Hex, Hex | null>();
     for (const { address, blockHash } of unknown) blockHashes.set(address, blockHash);
@@ -112,7 +118,8 @@ export function createBlockReader(chain: Chain, book: ContractBook, decoder: Dec
             blockHash: mayBeAbandoned ? log.blockHash : null,
           }));
         });
-        const adopted = await adopt(node, namings, known);
+        // Of what was named just now a node may not know yet; of what was named long ago it should.
+        const adopted = await adopt(node, namings, known, mayBeAbandoned);
         refused.push(...adopted.refused);
         if (adopted.contracts.length === 0) break;
         contracts.push(...adopted.contracts);
@@ -135,11 +142,18 @@ export function createBlockReader(chain: Chain, book: ContractBook, decoder: Dec
         ...routers.map((address) => ({ address, role: 'router' as const, namedBy: address })),
         ...(await currentNamings(node, routers)),
       ];
-      return adopt(
+      const current = await adopt(
         node,
         namings.map((naming) => ({ ...naming, blockHash: null })),
         new Map(book.contracts),
+        false,
       );
+      const stranger = routers.find((router) => !current.contracts.some(({ address }) => address === router));
+      if (stranger) {
+        const reason = current.refused.find((refusal) => refusal.includes(stranger)) ?? stranger;
+        throw new NodeFault(`${node.name}: ${reason}. Check \`routers\` in the configuration`);
+      }
+      return current;
     },
   };
 }

@@ -73,6 +73,8 @@ const MAX_GAP = 4 * MAX_NEW_BLOCKS;
 /** Logs that one step over history should have: enough to be worth a transaction, few enough to fit in memory. */
 const WANTED_LOGS = 1_000;
 const FIRST_RANGE = 1_000;
+/** Pieces that are read well before one dares to ask for more again than was refused. */
+const PIECES_BEFORE_MORE = 16;
 /** Headers are asked for one by one; a range that is checked against them is shorter. */
 const MAX_CHECKED_RANGE = 250;
 /** How often a range is tried before it goes to the ledger of failures. */
@@ -124,7 +126,10 @@ export class NetworkWorker {
   /** Seconds since 1970, of the newest block. */
   #headTime = 0;
   #newBlocks = MAX_NEW_BLOCKS;
+  /** How often in a row the next blocks could not be read although the node told of them, and why. */
+  #unread = { times: 0, reason: '' };
   #range = FIRST_RANGE;
+  #piecesBeforeMore = 0;
   #problem: string | null = null;
   #toldAt = 0;
   #choresAt = 0;
@@ -232,10 +237,10 @@ export class NetworkWorker {
       }
     }
     const isEarlier = start !== undefined && (state.startBlock === null || start < state.startBlock);
-    if (!isNew && owed.length === 0 && contracts.length === 0) return;
     await this.#record(() => ({
       contracts,
       owed,
+      rereadUnreadable: true,
       ...(isEarlier && { startBlock: start }),
       ...(isNew && { followedFrom: final.number, blocks: [final] }),
     }));
@@ -278,10 +283,10 @@ export class NetworkWorker {
     let failures = 0;
     while (!signal.aborted) {
       try {
-        const hasMore = await this.#followOnce(failures >= ATTEMPTS);
+        const hasMore = await this.#followOnce(this.#unread.times >= ATTEMPTS);
         failures = 0;
+        this.#unread = { times: 0, reason: '' };
         this.#newBlocks = Math.min(MAX_NEW_BLOCKS, this.#newBlocks * 2);
-        this.#problem = null;
         await this.#doChores();
         await this.#tellWhenDue();
         this.#isAtHead = !hasMore;
@@ -296,7 +301,7 @@ export class NetworkWorker {
         failures++;
         this.#isAtHead = false;
         // One block at a time tells which of them cannot be read.
-        if (failures >= ATTEMPTS - 1) this.#newBlocks = 1;
+        if (this.#unread.times >= ATTEMPTS - 1) this.#newBlocks = 1;
         this.#tellProblem(error);
         await this.#tellWhenDue();
         await untilLater(backoff(failures, this.#pace.soonestRetry, this.#pace.latestRetry), signal);
@@ -307,14 +312,17 @@ export class NetworkWorker {
   /** Reads what is new; true where there is more. `skip`: the next block is left to the ledger of failures. */
   async #followOnce(skip: boolean): Promise<boolean> {
     const mark = this.#book.mark;
+    let isReading = false;
     const found = await this.#chain
       .run(async (node) => {
+        isReading = false;
         const view = await viewHead(node, this.#held);
         const gap = Math.min(view.final.number, view.head.number) - view.base.number;
         if (gap > MAX_GAP) return { view, headers: [], reading: undefined, isGap: true };
         const count = Math.min(view.head.number - view.base.number, skip ? 1 : this.#newBlocks);
         const headers = count > 0 ? await readHeaders(node, view.base, count) : [];
         const [first, last] = [headers[0], headers.at(-1)];
+        isReading = true;
         const reading =
           first && last && !skip
             ? await this.#reader.read(node, {
@@ -329,12 +337,17 @@ export class NetworkWorker {
       })
       .catch(async (error: unknown) => {
         if (error instanceof DeepReorganization) await this.#recoverFromDeepReorganization();
+        if (isReading && !(error instanceof RangeTooLarge))
+          this.#unread = { times: this.#unread.times + 1, reason: describe(error) };
         throw error;
       });
     const { view, headers, reading, isGap } = found;
     const { head, final, base } = view;
     const orphaned = view.orphans.map(({ hash }) => hash);
     if (orphaned.length > 0) this.#notice(`${orphaned.length} blocks above ${base.number} were abandoned`);
+
+    const [skipped] = skip ? headers : [];
+    if (skipped) this.#notice(`Block ${skipped.number} cannot be read yet: ${this.#unread.reason}`);
 
     const newTip = isGap ? final : headers.at(-1);
     const indexedBlock = newTip?.number ?? base.number;
@@ -346,14 +359,14 @@ export class NetworkWorker {
           orphaned,
           blocks: isGap ? [final] : headers.map(({ number, hash }) => ({ number, hash })),
           owed: [
-            ...(isGap ? [historyRange(base.number + 1, final.number)] : []),
+            // With the blocks that were read and had not become final: that they have is told with the rest.
+            ...(isGap ? [historyRange((this.#held[0] ?? base).number + 1, final.number)] : []),
             ...this.#owedFor(addressesOf(reading?.contracts ?? []), base.number),
             ...(first && last ? this.#owedForOverlap(mark, { from: first.number, to: last.number }) : []),
           ],
-          failed:
-            skip && first
-              ? [this.#newFailure(historyRange(first.number, first.number), this.#problem ?? 'unknown')]
-              : [],
+          failed: skipped
+            ? [this.#newFailure(historyRange(skipped.number, skipped.number), this.#unread.reason)]
+            : [],
           ...(isGap && { forgetBelow: final.number }),
         }),
         () => {
@@ -565,6 +578,7 @@ export class NetworkWorker {
   #historyStep(reading: Reading, piece: BlockRange, mark: number): IndexStep {
     return {
       ...readingStep(reading),
+      read: piece,
       facts: this.#withFinality(reading.facts),
       owed: [
         ...this.#owedFor(addressesOf(reading.contracts), this.#held.at(-1)?.number ?? piece.to),
@@ -576,15 +590,18 @@ export class NetworkWorker {
   #shorten(error: unknown, { from, to }: BlockRange): boolean {
     if (!(error instanceof RangeTooLarge) || to <= from) return false;
     const length = to - from + 1;
-    this.#range = Math.max(1, Math.min(error.acceptedBlocks ?? Infinity, length >> 1));
+    this.#range = Math.max(1, error.acceptedBlocks ?? length >> 1);
+    this.#piecesBeforeMore = PIECES_BEFORE_MORE;
     return true;
   }
 
   #adapt(logs: number, { from, to }: BlockRange): void {
     const length = to - from + 1;
     const wanted = Math.floor((length * WANTED_LOGS) / Math.max(1, logs));
-    // Only a whole piece says that more would have been taken.
-    const grown = length >= this.#rangeLength() ? this.#range * 2 : this.#range;
+    // Only a whole piece says that more might have been taken.
+    const isWhole = length >= this.#rangeLength();
+    const grown = isWhole && this.#piecesBeforeMore === 0 ? this.#range * 2 : this.#range;
+    if (isWhole && this.#piecesBeforeMore > 0) this.#piecesBeforeMore--;
     this.#range = Math.max(1, Math.min(grown, wanted, this.#source.maxRange));
   }
 
@@ -610,6 +627,8 @@ export class NetworkWorker {
         this.#notice(`Blocks ${from} to ${to} have been read after ${failures} failures`);
       } catch (error) {
         if (error instanceof LeaseLost || signal.aborted) throw error;
+        // Nobody could be asked: that says nothing of these blocks.
+        if (!this.#isAlive()) throw error;
         const reason = describe(error);
         const again = (part: BlockRange) => ({
           ...this.#newFailure(part, reason, failures),
@@ -644,30 +663,48 @@ export class NetworkWorker {
     return this.#problem === null || this.#chain.health().some(({ healthy }) => healthy);
   }
 
+  /** Until something is owed, or a failed range may have come due. */
   #untilWoken(signal: AbortSignal): Promise<void> {
-    const waiting = new AbortController();
-    this.#wakeBacklog = () => waiting.abort();
-    // Failed ranges come due by themselves.
-    return untilLater(this.#pace.soonestRepair, AbortSignal.any([signal, waiting.signal]));
+    return new Promise((resolve) => {
+      const wake = () => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', wake);
+        resolve();
+      };
+      const timer = setTimeout(wake, this.#pace.soonestRepair);
+      signal.addEventListener('abort', wake);
+      this.#wakeBacklog = wake;
+      if (signal.aborted) wake();
+    });
   }
 
   // ---- Chores, records, words
 
+  /** A question that nobody answers is told of as a problem, and does not hold up new blocks. */
   async #doChores(): Promise<void> {
     const final = this.#held[0];
-    if (!final || Date.now() - this.#choresAt < this.#pace.choresEvery) return;
+    if (!final || Date.now() - this.#choresAt < this.#pace.choresEvery) {
+      this.#problem = null;
+      return;
+    }
     this.#choresAt = Date.now();
     const lookedAt = performance.now();
-    const step = await this.#chores.work({
-      network: this.#network,
-      chain: this.#chain,
-      store: this.#options.store,
-      book: this.#book.contracts,
-      headTime: this.#headTime,
-      seen: this.#noticed(final),
-    });
-    if (step) await this.#record(() => step);
-    else this.#idleAt = lookedAt;
+    try {
+      const step = await this.#chores.work({
+        network: this.#network,
+        chain: this.#chain,
+        store: this.#options.store,
+        book: this.#book.contracts,
+        headTime: this.#headTime,
+        seen: this.#noticed(final),
+      });
+      if (step) await this.#record(() => step);
+      else this.#idleAt = lookedAt;
+      this.#problem = null;
+    } catch (error) {
+      if (!(error instanceof NodeFault)) throw error;
+      this.#tellProblem(error);
+    }
   }
 
   /**
@@ -699,9 +736,13 @@ export class NetworkWorker {
 
   #noticeRefused(reading: Reading | undefined): void {
     for (const refusal of reading?.refused ?? []) this.#notice(`${refusal}; it is not believed`);
-    for (const { blockNumber, logIndex, reason } of reading?.unreadable ?? []) {
-      this.#notice(`Log ${logIndex} of block ${blockNumber} cannot be understood and is kept: ${reason}`);
-    }
+    const [unread, ...more] = reading?.unreadable ?? [];
+    if (!unread) return;
+    const { blockNumber, logIndex, reason } = unread;
+    const others = more.length > 0 ? ` (and ${more.length} more)` : '';
+    this.#notice(
+      `Log ${logIndex} of block ${blockNumber} cannot be understood and is kept: ${reason}${others}`,
+    );
   }
 
   #notice(line: string): void {

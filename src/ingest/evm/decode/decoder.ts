@@ -244,6 +244,9 @@ async function readTransactions(
   return new Map(transactions.map((transaction) => [transaction.hash, transaction]));
 }
 
+/** The receiver has a say in it, and anybody can be one: a list that no execution could pay for is none. */
+const MAX_VERIFIERS = 100;
+
 /** Which verifiers a 2.0 message needs, by its off-ramp; undefined where the contract refuses to say. */
 export async function readVerifierPolicy(
   node: ChainNode,
@@ -254,6 +257,7 @@ export async function readVerifierPolicy(
   const policy = answerOf(getCcvsForMessage, answer);
   if (!policy) return undefined;
   const [required, optional, optionalThreshold] = policy;
+  if (required.length + optional.length > MAX_VERIFIERS) return undefined;
   return { required, optional, optionalThreshold };
 }
 

@@ -4,6 +4,7 @@
  * An endpoint is well once it has said who it is, and until something fails on it. Then it rests, longer each time, and
  * comes back by saying again who it is. While another one is well, nobody waits for that.
  */
+import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Block, type Chain, type ChainNode, NodeFault } from '../chain.ts';
 import type { NetworkSource } from '../source.ts';
@@ -59,6 +60,8 @@ export function createChain(source: NetworkSource, options: ChainOptions): Chain
   const timing = { ...usualTiming, ...options.timing };
   const ending = new AbortController();
   const { signal } = ending;
+  // Each request that is under way listens; there may be many.
+  setMaxListeners(0, signal);
   const stop = () => ending.abort(options.signal?.reason);
   if (options.signal?.aborted) stop();
   options.signal?.addEventListener('abort', stop);

@@ -170,6 +170,21 @@ export function createNode(
     return believed(method, () => parseLogs(result));
   };
 
+  /** A contract that keeps a living node busy beyond all patience, or answers without end, refuses to answer. */
+  const askContracts = async (calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]> => {
+    try {
+      return await endpoint.ask(calls);
+    } catch (error) {
+      if (!(error instanceof AnswerTooHeavy)) throw error;
+      if (calls.length === 1) {
+        if (!(await isAlive())) throw error;
+        return [{ refusal: { kind: 'reverted', code: undefined, message: error.message } }];
+      }
+      const middle = Math.ceil(calls.length / 2);
+      return [...(await askContracts(calls.slice(0, middle))), ...(await askContracts(calls.slice(middle)))];
+    }
+  };
+
   return {
     name,
 
@@ -283,7 +298,7 @@ export function createNode(
     async calls(calls) {
       const method = 'eth_call';
       const asked = calls.map(({ to, data }): RpcCall => ({ method, params: [{ to, data }, 'latest'] }));
-      const answers = await endpoint.ask(asked);
+      const answers = await askContracts(asked);
       return calls.map((_, index): CallAnswer => {
         const answer = answers[index];
         if (answer !== undefined && 'refusal' in answer && answer.refusal.kind === 'reverted')
