@@ -5,7 +5,7 @@ import { cacheControl, entityTag, tagInHand, validatorOf } from './caching.ts';
 import { chooseCoding, compress, gzipStream, takesGzipStream } from './compression.ts';
 import { crossOriginHeaders } from './cross-origin.ts';
 import { errorAnswer } from './errors.ts';
-import type { AnswerValidator, Route, RouteAnswer } from './route.ts';
+import type { AnswerValidator, RouteAnswer, ServedPath } from './route.ts';
 
 /** For those who run the service: pages of other origins may not read it. */
 const privatePaths = new Set(['/metrics']);
@@ -21,8 +21,8 @@ export function answerMilliseconds(request: FastifyRequest, reply: FastifyReply)
 export async function sendAnswer(
   request: FastifyRequest,
   reply: FastifyReply,
-  route: Route,
-  { body, headers, status = 200, freshness, validator }: RouteAnswer,
+  route: ServedPath,
+  { body, headers, status = 200, freshness, validator, compressed }: RouteAnswer,
 ): Promise<FastifyReply> {
   reply.code(status).headers({ 'Content-Type': `${route.mediaType}; charset=utf-8`, ...headers });
   if (privatePaths.has(route.path)) {
@@ -49,7 +49,8 @@ export async function sendAnswer(
     if (coding === undefined) reply.header('Content-Length', bytes.length);
     return reply.send();
   }
-  return reply.send(coding === undefined ? bytes : await compress(bytes, coding));
+  if (coding === undefined) return reply.send(bytes);
+  return reply.send(compressed?.[coding] ?? (await compress(bytes, coding)));
 }
 
 export function sendNotModified(

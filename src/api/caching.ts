@@ -7,12 +7,20 @@ import type { Coding } from './compression.ts';
  *
  * - `moving`: may change at any moment.
  * - `document`: changes with the version of the service.
+ * - `checked`: like `moving`, but wrong for even a second (it names files that a new version no longer has).
+ * - `immutable`: its address changes with it.
  * - `never`: true only for this request.
  * - settled: a message that succeeded at this time (ms since 1970). Only a reorganisation of its destination chain
  *   takes that back, ever less likely with time: so it may be kept for a tenth of the time since, as HTTP advises
  *   where nothing better is known.
  */
-export type Freshness = 'moving' | 'document' | 'never' | { readonly settledAt: number };
+export type Freshness =
+  | 'moving'
+  | 'document'
+  | 'checked'
+  | 'immutable'
+  | 'never'
+  | { readonly settledAt: number };
 
 const MINUTE_SECONDS = 60;
 const DAY_SECONDS = 86_400;
@@ -22,6 +30,8 @@ export function cacheControl(freshness: Freshness, now = Date.now()): string {
   // A second is short for people and long for a crowd behind a shared cache.
   if (freshness === 'moving') return 'public, max-age=1';
   if (freshness === 'document') return 'public, max-age=300';
+  if (freshness === 'checked') return 'no-cache';
+  if (freshness === 'immutable') return 'public, max-age=31536000, immutable';
   const tenthOfAge = Math.floor((now - freshness.settledAt) / 10_000);
   const wholeMinutes = Math.floor(tenthOfAge / MINUTE_SECONDS) * MINUTE_SECONDS;
   const seconds = Math.min(Math.max(wholeMinutes, MINUTE_SECONDS), DAY_SECONDS);

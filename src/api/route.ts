@@ -12,6 +12,7 @@ import type { RawParameters } from '../domain/search-parameters.ts';
 import type { Store } from '../store/store.ts';
 import type { Freshness } from './caching.ts';
 import type { ChangeFeed, Live } from './change-feed.ts';
+import type { Coding } from './compression.ts';
 import type { Metrics } from './metrics.ts';
 
 export interface RouteParameter {
@@ -54,6 +55,8 @@ export interface RouteAnswer {
   readonly freshness?: Freshness;
   /** Changes exactly when the body does; made from the body where nothing is said. */
   readonly validator?: string;
+  /** The body in codings that were made beforehand, better than there is time for now. */
+  readonly compressed?: Readonly<Partial<Record<Coding, Buffer>>>;
 }
 
 /** What can be said of an answer before it is made. */
@@ -62,12 +65,15 @@ export type AnswerValidator = Required<Pick<RouteAnswer, 'validator' | 'freshnes
 export type MediaType =
   | 'application/json'
   | 'application/x-ndjson'
+  | 'text/css'
   | 'text/csv'
   | 'text/event-stream'
   | 'text/html'
+  | 'text/javascript'
   | 'text/plain';
 
-export interface Route {
+/** All that the server needs to know of a path. */
+export interface ServedPath {
   /** As OpenAPI writes it: `/v2/messages/{messageId}`. */
   readonly path: string;
   /** Other paths with the same meaning, for clients whose base URL carries no version. */
@@ -75,6 +81,16 @@ export interface Route {
   readonly mediaType: MediaType;
   /** Others in which it answers when a parameter asks for them. */
   readonly otherMediaTypes?: readonly MediaType[];
+  /**
+   * The validator of what `handle` would answer, where it costs less than the answer: a client that has it already
+   * is spared the rest. Undefined where only `handle` can tell (and refuse).
+   */
+  readonly validate?: (request: RouteRequest, context: RouteContext) => Promise<AnswerValidator | undefined>;
+  readonly handle: (request: RouteRequest, context: RouteContext) => Promise<RouteAnswer> | RouteAnswer;
+}
+
+/** A path of the API, with what its documentation says. */
+export interface Route extends ServedPath {
   readonly operationId: string;
   readonly tag: 'Messages' | 'Lanes' | 'Networks' | 'Operations' | 'Documentation';
   readonly summary: string;
@@ -89,10 +105,4 @@ export interface Route {
   };
   /** The statuses of the catalogue that this route can answer besides those of every route. */
   readonly errors: readonly number[];
-  /**
-   * The validator of what `handle` would answer, where it costs less than the answer: a client that has it already
-   * is spared the rest. Undefined where only `handle` can tell (and refuse).
-   */
-  readonly validate?: (request: RouteRequest, context: RouteContext) => Promise<AnswerValidator | undefined>;
-  readonly handle: (request: RouteRequest, context: RouteContext) => Promise<RouteAnswer> | RouteAnswer;
 }

@@ -21,9 +21,10 @@ import { createChangeFeed, createLive, type LiveLimits } from './change-feed.ts'
 import { clientAddress, type TrustProxy } from './client-address.ts';
 import { ALLOWED_METHODS, crossOriginHeaders, preflightHeaders, securityHeaders } from './cross-origin.ts';
 import { createEndings } from './endings.ts';
+import { builtExplorer, explorerPaths } from './explorer.ts';
 import { createMetrics, type GaugeSource } from './metrics.ts';
 import { createRateLimiter, defaultRateLimit, type RateLimitOptions } from './rate-limit.ts';
-import type { RouteContext, RouteRequest } from './route.ts';
+import type { RouteContext, RouteRequest, ServedPath } from './route.ts';
 import { createRoutes } from './routes.ts';
 
 export interface ServerOptions extends Partial<RateLimitOptions> {
@@ -35,6 +36,8 @@ export interface ServerOptions extends Partial<RateLimitOptions> {
   readonly gauges?: readonly GaugeSource[];
   /** Bounds of streams and waiting requests, where others than the defaults are wanted. */
   readonly live?: Partial<LiveLimits>;
+  /** Folder of the built explorer, where it is another than that of this package. */
+  readonly explorerFolder?: string;
 }
 
 /** The longest cursor fits, with room for what goes with it: what we issue we also take back. */
@@ -57,6 +60,7 @@ export function createServer({
   trustProxy = false,
   gauges = [],
   live,
+  explorerFolder = builtExplorer,
 }: ServerOptions): FastifyInstance {
   const headers: Readonly<Record<string, string>> = {
     ...securityHeaders,
@@ -121,9 +125,8 @@ export function createServer({
   });
   app.addHook('onClose', async () => metrics.close());
 
-  const routes = createRoutes(version);
-  const paths = ['/', ...routes.flatMap((route) => [route.path, ...(route.aliases ?? [])])];
-  const known = paths.map(pathPattern);
+  const routes: readonly ServedPath[] = [...createRoutes(version), ...explorerPaths(explorerFolder)];
+  const known = routes.flatMap((route) => [route.path, ...(route.aliases ?? [])]).map(pathPattern);
 
   let hasWarnedOfProxy = false;
   const limitRate = (request: FastifyRequest, reply: FastifyReply) => {
@@ -227,13 +230,6 @@ export function createServer({
       });
     }
   }
-  app.route({
-    method: ['GET', 'HEAD'],
-    url: '/',
-    config: { pattern: '/' },
-    handler: async (_request, reply) =>
-      reply.headers({ 'Cache-Control': 'no-cache', 'Content-Length': '0' }).redirect('/docs'),
-  });
   return app;
 }
 

@@ -147,7 +147,8 @@ async function listen(app: FastifyInstance, { host, port }: Config): Promise<voi
     await app.listen({
       host,
       port,
-      listenTextResolver: (url) => `Lanescan ${lanescanVersion} listens on ${url} (documentation at /docs)`,
+      listenTextResolver: (url) =>
+        `Lanescan ${lanescanVersion} listens on ${url} (explorer at /, documentation at /docs)`,
     });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;

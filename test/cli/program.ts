@@ -52,7 +52,9 @@ export async function buildProgram(): Promise<void> {
 
 function isBuilt(): boolean {
   const stamp = statSync(builtStamp, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  const sources = readdirSync(path.join(repository, 'src'), { recursive: true, withFileTypes: true });
+  const sources = ['src', 'explorer'].flatMap((folder) =>
+    readdirSync(path.join(repository, folder), { recursive: true, withFileTypes: true }),
+  );
   return sources.every((file) => statSync(path.join(file.parentPath, file.name)).mtimeMs < stamp);
 }
 

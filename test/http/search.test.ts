@@ -65,12 +65,9 @@ describe('the path of the search', () => {
     }
   });
 
-  test('GET / leads to the documentation', async () => {
+  test('GET / is a page for people', async () => {
     const answer = await server.ask('/');
-    expect({ status: answer.status, location: answer.headers.location }).toEqual({
-      status: 302,
-      location: '/docs',
-    });
+    expect(answer.headers['content-type']).toBe('text/html; charset=utf-8');
     expectFreshRequestId(answer.headers);
   });
 });

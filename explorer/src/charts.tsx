@@ -1,0 +1,176 @@
+/**
+ * The few charts there are, drawn by hand. Each has its figures in words under the pointer, and a table behind it for
+ * those who do not see it.
+ */
+import { type ReactNode, useState } from 'react';
+import { grouped } from './format.ts';
+
+export interface Bar {
+  readonly key: string;
+  /** Name of the bar in the table and under the pointer. */
+  readonly name: string;
+  /** Under the axis; only those that have one are labelled. */
+  readonly tick?: string;
+  /** From the bottom up. */
+  readonly parts: readonly { readonly series: string; readonly tone: string; readonly value: number }[];
+}
+
+const HEIGHT = 120;
+const STEP = 10;
+
+export function BarChart({
+  bars,
+  label,
+  marks = [],
+}: {
+  readonly bars: readonly Bar[];
+  /** What the chart shows, in a sentence. */
+  readonly label: string;
+  /** Lines across the bars, by their place between 0 and the number of bars. */
+  readonly marks?: readonly { readonly at: number; readonly name: string }[];
+}) {
+  const [pointed, setPointed] = useState<number>();
+  const totals = bars.map(({ parts }) => parts.reduce((sum, { value }) => sum + value, 0));
+  const highest = Math.max(1, ...totals);
+  const series = [
+    ...new Map(bars.flatMap(({ parts }) => parts.map((part) => [part.series, part.tone] as const))),
+  ];
+  const shown = pointed === undefined ? undefined : bars[pointed];
+  return (
+    <figure className="chart">
+      <p className="chart-reading" aria-hidden="true">
+        {shown ? <Reading bar={shown} total={totals[pointed ?? 0] ?? 0} /> : <Legend series={series} />}
+      </p>
+      <div className="chart-plot">
+        <span className="chart-top" aria-hidden="true">
+          {grouped(highest)}
+        </span>
+        <svg
+          viewBox={`0 0 ${bars.length * STEP} ${HEIGHT}`}
+          preserveAspectRatio="none"
+          aria-hidden="true"
+          onPointerMove={({ currentTarget, clientX }) => {
+            const { left, width } = currentTarget.getBoundingClientRect();
+            setPointed(Math.min(bars.length - 1, Math.floor(((clientX - left) / width) * bars.length)));
+          }}
+          onPointerLeave={() => setPointed(undefined)}
+        >
+          {bars.map(({ key, parts }, index) => {
+            let top = HEIGHT;
+            return (
+              <g key={key} opacity={pointed === undefined || pointed === index ? 1 : 0.45}>
+                {parts.map(({ series: name, tone, value }) => {
+                  // What is there must be seen, however little it is.
+                  const height = value === 0 ? 0 : Math.max(1.5, (value / highest) * (HEIGHT - 4));
+                  top -= height;
+                  return (
+                    <rect
+                      key={name}
+                      className={`fill-${tone}`}
+                      x={index * STEP + 1}
+                      y={top}
+                      width={STEP - 2}
+                      height={height}
+                    />
+                  );
+                })}
+              </g>
+            );
+          })}
+        </svg>
+        {marks.map(({ at, name }, index) => (
+          <span
+            key={name}
+            className="chart-mark"
+            // One below the other: they are often close.
+            style={{ left: `${(at / bars.length) * 100}%`, paddingTop: `${index * 14}px` }}
+            aria-hidden="true"
+          >
+            {name}
+          </span>
+        ))}
+      </div>
+      <div className="chart-ticks" aria-hidden="true">
+        {bars.map(({ key, tick }, index) =>
+          tick === undefined ? null : (
+            <span
+              key={key}
+              className={index === 0 ? 'first' : ''}
+              style={{ left: index === 0 ? 0 : `${((index + 0.5) / bars.length) * 100}%` }}
+            >
+              {tick}
+            </span>
+          ),
+        )}
+      </div>
+      <div className="for-ears">
+        <table>
+          <caption>{label}</caption>
+          <thead>
+            <tr>
+              <th scope="col">When</th>
+              {series.map(([name]) => (
+                <th key={name} scope="col">
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {bars.map(({ key, name, parts }) => (
+              <tr key={key}>
+                <th scope="row">{name}</th>
+                {series.map(([wanted]) => (
+                  <td key={wanted}>{parts.find((part) => part.series === wanted)?.value ?? 0}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </figure>
+  );
+}
+
+function Reading({ bar, total }: { readonly bar: Bar; readonly total: number }): ReactNode {
+  const parts = bar.parts.filter(({ value }) => value > 0);
+  return (
+    <>
+      <strong>{bar.name}</strong> <span>{grouped(total)}</span>
+      {bar.parts.length > 1 &&
+        parts.map(({ series, tone, value }) => (
+          <span key={series} className="legend">
+            <span className={`key fill-${tone}`} />
+            {grouped(value)} {series.toLowerCase()}
+          </span>
+        ))}
+    </>
+  );
+}
+
+function Legend({ series }: { readonly series: readonly (readonly [string, string])[] }): ReactNode {
+  return series.map(([name, tone]) => (
+    <span key={name} className="legend">
+      <span className={`key fill-${tone}`} />
+      {name}
+    </span>
+  ));
+}
+
+/** One bar of shares. */
+export function ShareBar({
+  parts,
+}: {
+  readonly parts: readonly { readonly key: string; readonly tone: string; readonly value: number }[];
+}) {
+  const total = parts.reduce((sum, { value }) => sum + value, 0);
+  return (
+    <div className="share-bar" aria-hidden="true">
+      {parts.map(({ key, tone, value }) =>
+        value === 0 ? null : (
+          <span key={key} className={`fill-${tone}`} style={{ flexGrow: Math.max(value, total / 400) }} />
+        ),
+      )}
+    </div>
+  );
+}

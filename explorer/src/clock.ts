@@ -1,0 +1,51 @@
+/**
+ * The time as the server has it, once a second while somebody looks.
+ *
+ * Messages carry the times of chains. A computer whose clock is wrong would show them in the future; so the clock is
+ * set by the `Date` of the server's answers.
+ */
+import { useSyncExternalStore } from 'react';
+
+/** Headers tell whole seconds, and answers take a moment: less than this is no difference. */
+const TOLERANCE_MS = 2_000;
+
+let offsetMs = 0;
+let timer: ReturnType<typeof setInterval> | undefined;
+const listeners = new Set<() => void>();
+
+export function serverNow(): number {
+  return Date.now() + offsetMs;
+}
+
+export function setClock(dateHeader: string | null): void {
+  const told = dateHeader === null ? Number.NaN : Date.parse(dateHeader);
+  if (Number.isNaN(told)) return;
+  const difference = told - Date.now();
+  if (Math.abs(difference - offsetMs) > TOLERANCE_MS) {
+    offsetMs = Math.abs(difference) > TOLERANCE_MS ? difference : 0;
+  }
+}
+
+function tick(): void {
+  if (document.visibilityState === 'visible') for (const listener of listeners) listener();
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  if (timer === undefined) {
+    timer = setInterval(tick, 1_000);
+    document.addEventListener('visibilitychange', tick);
+  }
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+    document.removeEventListener('visibilitychange', tick);
+  };
+}
+
+/** A text that depends on the time; rendered again only when it reads differently. */
+export function useTimed<T extends string | number | boolean>(read: (now: number) => T): T {
+  return useSyncExternalStore(subscribe, () => read(serverNow()));
+}

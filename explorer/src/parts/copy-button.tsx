@@ -1,0 +1,68 @@
+import { useEffect, useRef, useState } from 'react';
+import { Icon } from './icons.tsx';
+
+const SHOWN_FOR_MS = 1_500;
+
+/** Copies a text and answers with a tick. */
+export function CopyButton({
+  text,
+  what,
+  children,
+}: {
+  /** A function where the text takes work to make. */
+  readonly text: string | (() => string);
+  /** What is copied, for those who hear the button: `message id`. */
+  readonly what: string;
+  readonly children?: string;
+}) {
+  const [state, setState] = useState<'idle' | 'copied' | 'failed'>('idle');
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useEffect(() => () => clearTimeout(timer.current), []);
+
+  const copy = async () => {
+    const isDone = await copyText(typeof text === 'string' ? text : text());
+    setState(isDone ? 'copied' : 'failed');
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => setState('idle'), SHOWN_FOR_MS);
+  };
+  const label = { idle: `Copy ${what}`, copied: `Copied ${what}`, failed: 'Copying is not allowed here' }[
+    state
+  ];
+  return (
+    <button
+      type="button"
+      className={children === undefined ? 'copy' : 'copy button'}
+      data-state={state}
+      aria-label={label}
+      title={label}
+      onClick={(event) => {
+        event.preventDefault();
+        event.stopPropagation();
+        void copy();
+      }}
+    >
+      <Icon name={state === 'copied' ? 'tick' : 'copy'} />
+      {children !== undefined && <span>{state === 'copied' ? 'Copied' : children}</span>}
+      <span className="for-ears" role="status">
+        {state === 'idle' ? '' : label}
+      </span>
+    </button>
+  );
+}
+
+/** The clipboard is there for secure pages only; a server in one's own network seldom has a certificate. */
+async function copyText(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const field = document.createElement('textarea');
+    field.value = text;
+    field.className = 'for-ears';
+    document.body.append(field);
+    field.select();
+    const isDone = document.execCommand('copy');
+    field.remove();
+    return isDone;
+  }
+}

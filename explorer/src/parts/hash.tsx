@@ -1,0 +1,34 @@
+/** Ids, hashes and addresses: short where they are compared, whole where they are read, copyable everywhere. */
+import { Link } from '@tanstack/react-router';
+import { shortHash } from '../format.ts';
+import type { Filters } from '../search-view.ts';
+import { CopyButton } from './copy-button.tsx';
+
+export function ShortHash({ text, what }: { readonly text: string; readonly what: string }) {
+  return (
+    <span className="hash">
+      <code title={text}>{shortHash(text)}</code>
+      <CopyButton text={text} what={what} />
+    </span>
+  );
+}
+
+/** A whole hash that leads to the search for it. */
+export function SearchableHash({
+  text,
+  what,
+  filter = 'q',
+}: {
+  readonly text: string;
+  readonly what: string;
+  readonly filter?: keyof Filters;
+}) {
+  return (
+    <span className="hash whole">
+      <Link to="/" search={{ [filter]: text }} title={`Search messages with this ${what}`}>
+        <code>{text}</code>
+      </Link>
+      <CopyButton text={text} what={what} />
+    </span>
+  );
+}

@@ -1,0 +1,61 @@
+/** What stands where rows or a page would be, when there are none. */
+import type { ReactNode } from 'react';
+import { ServerRefusal, Unreachable } from '../api.ts';
+
+export function Notice({
+  title,
+  children,
+  tone = 'plain',
+}: {
+  readonly title: string;
+  readonly children: ReactNode;
+  readonly tone?: 'plain' | 'problem';
+}) {
+  return (
+    <section className={`notice notice-${tone}`} role={tone === 'problem' ? 'alert' : undefined}>
+      <h2>{title}</h2>
+      {children}
+    </section>
+  );
+}
+
+/** Why something could not be read, and what happens next. */
+export function FailureNotice({ error, onRetry }: { readonly error: Error; readonly onRetry: () => void }) {
+  if (error instanceof Unreachable) {
+    return (
+      <Notice title="The server cannot be reached" tone="problem">
+        <p>It may be restarting, or the network is down. It is asked again every few seconds.</p>
+        <Retry onRetry={onRetry} />
+      </Notice>
+    );
+  }
+  if (error instanceof ServerRefusal && error.isPassing) {
+    return (
+      <Notice title="The server is busy" tone="problem">
+        <p>{error.message}</p>
+        <Retry onRetry={onRetry} />
+      </Notice>
+    );
+  }
+  return (
+    <Notice title="That did not work" tone="problem">
+      <p>{error.message}</p>
+      <Retry onRetry={onRetry} />
+    </Notice>
+  );
+}
+
+function Retry({ onRetry }: { readonly onRetry: () => void }) {
+  return (
+    <p>
+      <button type="button" className="button" onClick={onRetry}>
+        Try again now
+      </button>
+    </p>
+  );
+}
+
+/** A grey bar where a text will be; it has the size of the text, so that nothing moves when it comes. */
+export function Bone({ width }: { readonly width: string }) {
+  return <span className="bone" style={{ width }} aria-hidden="true" />;
+}

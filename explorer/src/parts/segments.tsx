@@ -1,0 +1,28 @@
+/** A choice among a few that exclude each other. */
+import { useId } from 'react';
+
+export function Segments<T extends string>({
+  legend,
+  options,
+  chosen,
+  onChoose,
+}: {
+  /** What is chosen, for those who hear it. */
+  readonly legend: string;
+  readonly options: Readonly<Record<T, string>>;
+  readonly chosen: T;
+  readonly onChoose: (option: T) => void;
+}) {
+  const name = useId();
+  return (
+    <fieldset className="segments">
+      <legend className="for-ears">{legend}</legend>
+      {(Object.entries(options) as [T, string][]).map(([option, label]) => (
+        <label key={option}>
+          <input type="radio" name={name} checked={chosen === option} onChange={() => onChoose(option)} />
+          <span>{label}</span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}

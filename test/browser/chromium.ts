@@ -1,0 +1,142 @@
+/** A real Chromium, and pages in it whose console and requests are watched. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect } from 'vitest';
+import type { RunningServer } from '../http/running-server.ts';
+
+const repository = path.resolve(import.meta.dirname, '../..');
+
+const knownPlaces = [
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+];
+
+const findChromium = () => knownPlaces.find((place) => existsSync(place));
+
+/** Where Chromium is, installed where that is possible; undefined where it is not, which the run then says. */
+function chromiumPlace(): string | undefined {
+  const found = findChromium();
+  if (found !== undefined) return found;
+  if (process.getuid?.() === 0 && existsSync('/usr/bin/apt-get')) {
+    const apt = (...args: readonly string[]) =>
+      spawnSync('apt-get', ['-o', 'DPkg::Lock::Timeout=300', ...args], { stdio: 'ignore', timeout: 300_000 });
+    apt('update');
+    apt('install', '-y', '--no-install-recommends', 'chromium');
+  }
+  const installed = findChromium();
+  if (installed === undefined) {
+    process.stderr.write('\nNO CHROMIUM: the tests in test/browser are skipped. Install it to run them.\n\n');
+  }
+  return installed;
+}
+
+const place = chromiumPlace();
+export const hasChromium = place !== undefined;
+
+/** Builds the explorer unless it is newer than its source. */
+export function buildExplorer(): void {
+  execFileSync(process.execPath, ['scripts/build-explorer.mjs'], {
+    cwd: repository,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+}
+
+export interface WatchedPage {
+  readonly page: Page;
+  /** Expects complaints of this kind, which the test provokes. */
+  forgive(kind: RegExp): void;
+}
+
+/**
+ * A browser for the tests of a file. After each test its pages are closed, and must have had nothing to complain
+ * about: a clean console, and no request to another server, is everybody's claim.
+ */
+export function useBrowser() {
+  let browser: Browser;
+  const opened: {
+    readonly page: Page;
+    readonly complaints: readonly string[];
+    forgiven: RegExp | undefined;
+  }[] = [];
+  beforeAll(async () => {
+    buildExplorer();
+    browser = await chromium.launch({
+      ...(place !== undefined && { executablePath: place }),
+      args: ['--disable-background-networking', ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])],
+    });
+  });
+  afterAll(() => browser?.close());
+  afterEach(async () => {
+    const pages = opened.splice(0);
+    await Promise.all(pages.map(({ page }) => page.context().close()));
+    const unforgiven = pages.flatMap(({ complaints, forgiven }) =>
+      complaints.filter((complaint) => !forgiven?.test(complaint)),
+    );
+    expect(unforgiven).toEqual([]);
+  });
+
+  return {
+    async open(
+      server: Pick<RunningServer, 'url'>,
+      at = '/',
+      options: BrowserContextOptions = {},
+    ): Promise<WatchedPage> {
+      const context = await browser.newContext({
+        viewport: { width: 1280, height: 800 },
+        reducedMotion: 'reduce',
+        permissions: ['clipboard-read', 'clipboard-write'],
+        ...options,
+      });
+      context.setDefaultTimeout(10_000);
+      const page = await context.newPage();
+      const complaints: string[] = [];
+      page.on('console', (message) => {
+        if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
+      });
+      page.on('pageerror', (error) => complaints.push(error.message));
+      page.on('request', (request) => {
+        if (!request.url().startsWith(server.url) && !request.url().startsWith('data:'))
+          complaints.push(request.url());
+      });
+      const watched = { page, complaints, forgiven: undefined as RegExp | undefined };
+      opened.push(watched);
+      await page.goto(`${server.url}${at}`);
+      return {
+        page,
+        forgive: (kind) => {
+          watched.forgiven = kind;
+        },
+      };
+    },
+  };
+}
+
+/** What a page comes to, however busy the machine is. */
+export const eventually = <T>(look: () => T) => expect.poll(look, { timeout: 10_000 });
+
+/** Rows of a list of messages. */
+export const rowsOf = (page: Page) => page.locator('.rows .row');
+
+export const copied = (page: Page) => page.evaluate<string>('navigator.clipboard.readText()');
+
+/** How many pixels the page is wider than its window. */
+export const overhang = (page: Page) =>
+  page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+
+const axeSource = readFileSync(path.join(repository, 'node_modules/axe-core/axe.min.js'), 'utf8');
+
+/** What axe finds serious or critical on a page, in a line each; by all rules unless some are named. */
+export async function seriousProblems(page: Page, rules?: readonly string[]): Promise<readonly string[]> {
+  // Evaluated by the debugger, which the page's policy does not bind.
+  await page.evaluate(axeSource);
+  return page.evaluate<
+    readonly string[]
+  >(`axe.run(document, ${JSON.stringify({ resultTypes: ['violations'], ...(rules && { runOnly: rules }) })}).then(({ violations }) =>
+    violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ' ' + target.join(' ') + ' ' + failureSummary)))`);
+}

@@ -1,0 +1,223 @@
+/** Every page on the demo's network: what it shows, on every width, in both themes, for everybody, and fast. */
+import pg from 'pg';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createSimulation } from '../../src/ingest/demo/simulation.ts';
+import { openStore } from '../../src/store/store.ts';
+import { createTestDatabase } from '../database.ts';
+import { fuji, sepolia } from '../fixtures.ts';
+import { type RunningServer, serveStore, startServerForTest } from '../http/running-server.ts';
+import { eventually, hasChromium, overhang, rowsOf, seriousProblems, useBrowser } from './chromium.ts';
+import { deliveredMessages, recentMessage } from './recent-messages.ts';
+
+const lane = `/lane/${sepolia.name}/${fuji.name}`;
+
+describe.skipIf(!hasChromium)('on the demo’s network', () => {
+  const browser = useBrowser();
+  let server: RunningServer;
+  let failedMessage: string;
+  let verifiedMessage: string;
+  beforeAll(async () => {
+    const database = await createTestDatabase({ empty: true });
+    const store = await openStore({ place: { url: database.url }, content: 'simulated' });
+    const startsAt = new Date();
+    const simulation = createSimulation({ seed: 'lanescan', startsAt, historyMessages: 2_500 });
+    for (const facts of simulation.factsUntil(startsAt, 5_000)) await store.apply(facts);
+    const close = async () => {
+      await store.close();
+      await database.drop();
+    };
+    server = await serveStore({ ...store, url: database.url, close });
+    const idOf = async (query: string) =>
+      (await server.ask(`/v2/messages?limit=1&view=summary&${query}`)).json<{
+        data: { messageId: string }[];
+      }>().data[0]?.messageId ?? '';
+    failedMessage = await idOf('status=FAILED&readyForManualExecOnly=true');
+    verifiedMessage = await idOf('status=VERIFIED,VERIFYING');
+  });
+  afterAll(() => server.close());
+
+  /** Each page with what shows that it is there. */
+  const pages = (): readonly (readonly [path: string, sign: string])[] => [
+    ['/', '.rows .row-link'],
+    [`/?status=FAILED&sourceChainSelector=${sepolia.chainSelector}`, '.rows .row-link'],
+    [`/message/${failedMessage}`, '.timeline'],
+    [`/message/${verifiedMessage}`, '.verifiers'],
+    ['/lane', '.matrix-cell'],
+    [lane, '.chart'],
+    ['/network', '.ledger'],
+    ['/overview', '.chart'],
+    ['/?status=SENT&sentBefore=2020-01-01T00:00:00Z', '.notice'],
+  ];
+  const visit = async (page: Page, [path, sign]: readonly [string, string]) => {
+    await page.goto(server.url + path);
+    await page.locator(sign).first().waitFor();
+    await page.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' });
+  };
+
+  test('every page says that the data is simulated, in words and in its title', async () => {
+    const { page } = await browser.open(server);
+    for (const [path, sign] of pages()) {
+      await visit(page, [path, sign]);
+      await page.getByText('Simulated data.').waitFor();
+      await eventually(() => page.title()).toMatch(/^\S.* · Lanescan \(simulated data\)$/);
+    }
+  });
+
+  test('from 320 to 1920 px no page is wider than its window', async () => {
+    const { page } = await browser.open(server);
+    for (const [path, sign] of pages()) {
+      await visit(page, [path, sign]);
+      for (const width of [320, 375, 768, 1280, 1920]) {
+        await page.setViewportSize({ width, height: 900 });
+        expect({ path, width, overhang: await overhang(page) }).toEqual({ path, width, overhang: 0 });
+      }
+    }
+  });
+
+  test('axe finds no serious problem, in light, dark and narrow', async () => {
+    const { page } = await browser.open(server);
+    const problems: string[] = [];
+    for (const [path, sign] of pages()) {
+      await page.emulateMedia({ colorScheme: 'light' });
+      await visit(page, [path, sign]);
+      problems.push(...(await seriousProblems(page)).map((problem) => `${path} ${problem}`));
+      // Only colours differ.
+      await page.emulateMedia({ colorScheme: 'dark' });
+      problems.push(
+        ...(await seriousProblems(page, ['color-contrast'])).map((problem) => `${path} dark ${problem}`),
+      );
+    }
+    await page.setViewportSize({ width: 375, height: 800 });
+    await visit(page, ['/', '.rows .row-link']);
+    await page.getByRole('button', { name: 'Source' }).click();
+    await page.getByRole('option').first().waitFor();
+    problems.push(...(await seriousProblems(page)));
+    expect(problems).toEqual([]);
+  }, 120_000);
+
+  test('the theme follows the system until somebody chooses, and remembers', async () => {
+    const { page } = await browser.open(server, '/', { colorScheme: 'dark' });
+    const ground = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
+    const dark = await ground();
+    await page.getByRole('button', { name: /Change to light/ }).click();
+    const light = await ground();
+    expect(light).toBe('rgb(255, 255, 255)');
+    expect(dark).not.toBe(light);
+    await page.reload();
+    expect(await ground()).toBe(light);
+    await page.getByRole('button', { name: /Change to dark/ }).click();
+    expect(await ground()).toBe(dark);
+    await page.getByRole('button', { name: /Change to as the system/ }).click();
+    await page.emulateMedia({ colorScheme: 'light' });
+    expect(await ground()).toBe(light);
+  });
+
+  test('rows are there within a second, and nothing moves after they came', async () => {
+    const { page } = await browser.open(server);
+    await rowsOf(page).first().waitFor();
+    const times: number[] = [];
+    for (let visitNumber = 0; visitNumber < 3; visitNumber++) {
+      await page.goto(`${server.url}/`, { waitUntil: 'commit' });
+      // By the page's own clock, from the beginning of the navigation.
+      times.push(
+        await page.evaluate<number>(
+          `new Promise((done) => { const look = () => document.querySelector('.row-link') ? done(performance.now()) : requestAnimationFrame(look); look(); })`,
+        ),
+      );
+    }
+    expect(Math.min(...times)).toBeLessThan(1_000);
+    const shifts = await page.evaluate<number>(
+      `new Promise((done) => { let sum = 0; new PerformanceObserver((list) => { for (const { value } of list.getEntries()) sum += value; }).observe({ type: 'layout-shift', buffered: true }); setTimeout(() => done(sum), 500); })`,
+    );
+    expect(shifts).toBeLessThan(0.05);
+  });
+
+  test('a thousand rows scroll without a stumble', async () => {
+    const { page } = await browser.open(server, '/?limit=1000');
+    await eventually(() => rowsOf(page).count()).toBe(1000);
+    const frames = await page.evaluate<readonly number[]>(`new Promise((done) => {
+      const times = []; let last = performance.now();
+      const step = (now) => { times.push(now - last); last = now; scrollBy(0, 120);
+        if (times.length < 40) requestAnimationFrame(step); else done(times.sort((a, b) => a - b)); };
+      requestAnimationFrame(step);
+    })`);
+    // The middle one: on a busy machine that renders in software, single frames say nothing.
+    expect(frames[20]).toBeLessThan(200);
+    const drawn = await page
+      .locator('.rows .row')
+      .evaluateAll(
+        (rows) => rows.filter((row) => row.checkVisibility({ contentVisibilityAuto: true })).length,
+      );
+    expect(drawn).toBeLessThan(300);
+  });
+
+  test('lanes are a matrix and a table in any order, and lead to one lane', async () => {
+    const { page } = await browser.open(server, '/lane');
+    await page.locator('.matrix-cell').first().waitFor();
+    await page.getByRole('columnheader', { name: '99 %' }).getByRole('link').click();
+    await eventually(() => new URL(page.url()).search).toBe('?sort=p99');
+    await page.getByRole('link', { name: /^Ethereum Sepolia → Avalanche Fuji: / }).click();
+    await page.waitForURL(`**${lane}`);
+    await page.getByText(/^1…[\d,]+: none missing$/).waitFor();
+    await eventually(() => page.locator('.chart').count()).toBe(2);
+    expect(await page.locator('.chart table').first().innerText()).toMatch(/Delivered\s+In flight\s+Failed/);
+    await page.getByRole('link', { name: 'All of this lane' }).click();
+    await eventually(() => rowsOf(page).count()).toBeGreaterThan(0);
+  });
+
+  test('the overview leads from its numbers to the messages behind them', async () => {
+    const { page } = await browser.open(server, '/overview');
+    await page.getByRole('link', { name: 'Show them' }).click();
+    await rowsOf(page).first().waitFor();
+    expect(new URL(page.url()).search).toBe('?readyForManualExecOnly=true');
+    await page.goBack();
+    await page.getByRole('radio', { name: '7 days' }).check();
+    await eventually(() => page.locator('.chart tbody tr').count()).toBe(7);
+    await page.locator('.chart-plot svg').hover();
+    expect(await page.locator('.chart-reading').innerText()).toMatch(/\d+ \w{3}/);
+  });
+});
+
+describe.skipIf(!hasChromium)('where chains are indexed', () => {
+  const browser = useBrowser();
+
+  test('networks show how far they are, what is wrong, and when that was told', async () => {
+    const server = await startServerForTest([
+      recentMessage(1, 3, { sequenceNumber: '1', status: 'SUCCESS' }),
+      recentMessage(2, 2, { sequenceNumber: '5', status: 'SUCCESS' }),
+      ...deliveredMessages(3),
+    ]);
+    const client = new pg.Client({ connectionString: server.store.url });
+    await client.connect();
+    const tell = (selector: string, ...values: readonly unknown[]) =>
+      client.query(
+        `insert into network_progress (selector, head_block, head_at, finalized_block, indexed_block, indexed_at,
+                                       updated_at, problem, owed_blocks, failed_ranges, failed_blocks, oldest_failure_at)
+         values ($1, 1000, now(), 930, $2, now(), now() - $3::interval, $4, $5, $6, $7, now() - interval '10 min')`,
+        [BigInt.asIntN(64, BigInt(selector)).toString(), ...values],
+      );
+    await tell(sepolia.chainSelector, 990, '2 s', null, 12_345, 2, 300);
+    await tell(fuji.chainSelector, 400, '20 min', 'Every endpoint <b>refuses</b>.', 0, 0, 0);
+    await client.end();
+
+    const { page } = await browser.open(server, '/network');
+    const [first, second] = [page.locator('tbody tr').nth(0), page.locator('tbody tr').nth(1)];
+    await second.waitFor();
+    expect(await first.innerText()).toMatch(
+      /Avalanche Fuji[\s\S]*Failing[\s\S]*to block 400 of 1,000[\s\S]*Every endpoint <b>refuses<\/b>\.[\s\S]*20 min ago/,
+    );
+    expect(await second.innerText()).toMatch(
+      /At the head, with gaps behind it\s+to block 990 of 1,000, final to 930\s+12,345 blocks of its history still to be read\s+2 ranges \(300 blocks\) could not be read/,
+    );
+    expect(await page.getByText('2 networks indexed, 1 not well.').count()).toBe(1);
+    await page.getByRole('link', { name: /^All \d+ known networks$/ }).click();
+    await eventually(() => page.locator('tbody tr').count()).toBeGreaterThan(200);
+
+    await page.goto(`${server.url}${lane}`);
+    await page.getByText(/missing, in \d ranges?/).waitFor();
+    expect(await page.locator('.incomplete').innerText()).toMatch(/2–4/);
+    await page.goto(`${server.url}/?q=0x${'ab'.repeat(32)}`);
+    await page.getByText(/Avalanche Fuji: indexed to block 400/).waitFor();
+  });
+});

@@ -1,0 +1,103 @@
+/** What the explorer makes of what people type and of what messages carry, without a browser. */
+import { describe, expect, test } from 'vitest';
+import { printable, shortAmount, withDecimals } from '../../explorer/src/format.ts';
+import { forecast, stepsOf } from '../../explorer/src/outlook.ts';
+import { abiValues, textOf } from '../../explorer/src/payload.ts';
+import { meaningsOf } from '../../explorer/src/recognise.ts';
+import { evmAddress, fuji, hashOf, makeToken, sepolia, svmAddress, svmSignature } from '../fixtures.ts';
+
+const kinds = (text: string) => meaningsOf(text, []).map(({ kind }) => kind);
+const word = (digits: string) => digits.padStart(64, '0');
+const hexOf = (text: string) => Buffer.from(text).toString('hex');
+
+describe('the box takes', () => {
+  test.each([
+    [hashOf(1), ['hash', 'address']],
+    [svmSignature(1), ['transaction']],
+    [evmAddress(1), ['address', 'terms']],
+    [`  ${evmAddress(1).toUpperCase().replace('0X', '0x')} `, ['address', 'terms']],
+    [svmAddress(1), ['transaction', 'address', 'terms']],
+    [`${evmAddress(1)}, ${hashOf(1)}`, ['terms']],
+    ['sepolia > fuji', ['lane']],
+    ['16015286601757825753', ['source', 'dest']],
+    ['success', ['status']],
+    ['solana-devnet', ['source', 'dest']],
+    ['', []],
+    ['what is this', []],
+    [`${evmAddress(1)}, nonsense`, []],
+    ['0x12', []],
+  ])('%s', (text, expected) => {
+    expect(kinds(text).slice(0, expected.length || 1)).toEqual(expected);
+  });
+});
+
+describe('data is read as plain ABI', () => {
+  test.each([
+    ['a number', word('251c'), ['uint256 9500']],
+    ['an address', word(evmAddress(1).slice(2)), [expect.stringMatching(/^address 0x/)]],
+    ['a negative number', `${'f'.repeat(63)}e`, ['int256 -2']],
+    ['a hash', hashOf(1).slice(2), [`bytes32 ${hashOf(1)}`]],
+    ['a text', word('20') + word('5') + hexOf('hello').padEnd(64, '0'), ['string hello']],
+    ['bytes', word('20') + word('2') + 'fffe'.padEnd(64, '0'), ['bytes 0xfffe']],
+    [
+      'a number and a text',
+      word('7') + word('40') + word('2') + hexOf('hi').padEnd(64, '0'),
+      ['uint256 7', 'string hi'],
+    ],
+  ])('%s', (_name, digits, expected) => {
+    expect(abiValues(`0x${digits}`)?.map(({ type, text }) => `${type} ${text}`)).toEqual(expected);
+  });
+
+  test('where it is that, and as text where it is text', () => {
+    expect(abiValues('0x1234')).toBeNull();
+    expect(abiValues(`0x${hashOf(1).slice(2).repeat(100)}`)).toBeNull();
+    expect(textOf(`0x${hexOf('Grüße\n')}`)).toBe('Grüße\n');
+    expect(textOf('0xfffe')).toBeNull();
+    expect(textOf(`0x${hexOf('a\u0000b')}`)).toBeNull();
+  });
+});
+
+test('amounts have a point where their decimals are known, and are whole numbers where not', () => {
+  const token = { ...makeToken(sepolia, fuji, 'LINK'), amount: '1500000000000000000' };
+  expect(shortAmount({ ...token, extraData: `0x${word('12')}` })).toBe('1.5');
+  expect(shortAmount({ ...token, amount: '1', extraData: `0x${word('12')}` })).toBe('< 0.000001');
+  expect(shortAmount({ ...token, amount: '5527000', extraData: null })).toBe('5,527,000');
+  expect(withDecimals('1234567', 6)).toBe('1.234567');
+  expect(withDecimals('7', 0)).toBe('7');
+});
+
+test('what could disguise a text is made visible', () => {
+  expect(printable('a\u202eb\u200bc\n')).toBe('a\\u{202e}b\\u{200b}c\\u{a}');
+  expect(printable('Grüße 你好 🙂')).toBe('Grüße 你好 🙂');
+});
+
+test('a forecast follows the lane’s percentiles', () => {
+  const delivery = { windowDays: 30, messages: 100, p50Ms: 60_000, p90Ms: 90_000, p99Ms: 300_000 };
+  expect([0, 61_000, 100_000, 300_001].map((elapsed) => forecast(elapsed, delivery)?.kind)).toEqual([
+    'on-time',
+    'soon',
+    'slow',
+    'overdue',
+  ]);
+  expect(forecast(0, { ...delivery, p50Ms: null, p90Ms: null, p99Ms: null })).toBeNull();
+});
+
+test('steps are those that were reached, then those that are still to come', () => {
+  const stage = { network: null, networkName: null, blockNumber: null, transactionHash: null };
+  const stages = [
+    { ...stage, status: 'SENT' as const, at: '2026-01-01T00:00:00.000Z', dwellMs: 5_000 },
+    { ...stage, status: 'COMMITTED' as const, at: '2026-01-01T00:00:05.000Z', dwellMs: null },
+  ];
+  const shown = (version: string) =>
+    stepsOf({ version, status: 'COMMITTED' }, stages).map(({ status, state, tookMs }) => [
+      status,
+      state,
+      tookMs,
+    ]);
+  expect(shown('1.5.0')).toEqual([
+    ['SENT', 'reached', null],
+    ['COMMITTED', 'current', 5_000],
+    ['BLESSED', 'ahead', null],
+    ['SUCCESS', 'ahead', null],
+  ]);
+});
