@@ -64,14 +64,22 @@ function KnownOrNot({ messageId }: { readonly messageId: string }) {
       ? `${statusWords[message.status]} · ${laneWords(message)} · ${shortHash(messageId)}`
       : `Message ${shortHash(messageId)}`,
   );
+  const readAgain = () => {
+    for (const queryKey of [messageKey(messageId), historyKey(messageId)])
+      void client.invalidateQueries({ queryKey });
+  };
   // A message that is not known yet is followed too: it may come while somebody waits.
   useLiveChanges({
     parameters: message?.status === 'SUCCESS' ? null : { messageId },
     onChange: ({ change, message: changed }) => {
-      if (change !== 'removed') client.setQueryData(messageKey(messageId), changed);
-      else void client.invalidateQueries({ queryKey: messageKey(messageId) });
+      if (change === 'removed') return readAgain();
+      // An answer that is still on its way may be older than this.
+      void client.cancelQueries({ queryKey: messageKey(messageId) });
+      client.setQueryData(messageKey(messageId), changed);
       void client.invalidateQueries({ queryKey: historyKey(messageId) });
     },
+    // It may have moved between its reading and the beginning of the stream.
+    onBegin: () => readAgain(),
   });
   if (message) return <MessageView message={message} />;
   if (error instanceof ServerRefusal && error.status === 404) return <NotKnown messageId={messageId} />;
