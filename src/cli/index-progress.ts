@@ -1,10 +1,12 @@
 /** How indexing goes, for people: a line a network that renews itself on a terminal, log lines elsewhere. */
 import type { NetworkStatus } from '../ingest/evm/indexer.ts';
 import type { TerminalStream } from './context.ts';
-import { age, clipped, counted, fitted } from './terminal-text.ts';
+import { age, cellsOf, clipped, counted, fitted, printable } from './terminal-text.ts';
 
 const BAR_WIDTH = 20;
-const NAME_WIDTH = 24;
+/** On terminals that are narrower than this, bars are half as long. */
+const WIDE_COLUMNS = 110;
+const MAX_NAME_WIDTH = 32;
 const BAR_EVERY_MS = 200;
 const LINE_EVERY_MS = 10_000;
 
@@ -31,7 +33,7 @@ function createBars(stream: TerminalStream, now: () => number): IndexProgress {
     shown = 0;
   };
   const draw = () => {
-    const lines = statuses().map((status) => clipped(barOf(status, now()), (stream.columns ?? 80) - 1));
+    const lines = barsOf(statuses(), now(), (stream.columns ?? 80) - 1);
     clear();
     stream.write(lines.map((line) => `${line}\n`).join(''));
     shown = lines.length;
@@ -78,47 +80,74 @@ function createLines(stream: TerminalStream, now: () => number): IndexProgress {
   };
 }
 
-function barOf(status: NetworkStatus, now: number): string {
-  const share = shareOf(status);
-  const filled = share === undefined ? 0 : Math.floor(share * BAR_WIDTH);
-  const bar = '█'.repeat(filled) + '░'.repeat(BAR_WIDTH - filled);
-  return `${fitted(status.network.displayName, NAME_WIDTH)} ${bar} ${wordsOf(status, now)}`;
+/** A line a network, in columns, none longer than so many cells. */
+function barsOf(statuses: readonly NetworkStatus[], now: number, cells: number): readonly string[] {
+  const longest = Math.max(0, ...statuses.map(({ network }) => network.name.length));
+  const nameWidth = Math.min(longest, MAX_NAME_WIDTH, Math.floor(cells / 3));
+  const barWidth = cells < WIDE_COLUMNS ? BAR_WIDTH / 2 : BAR_WIDTH;
+  return statuses.map((status) => {
+    const share = shareOf(status);
+    const filled = Math.floor((share ?? 0) * barWidth);
+    const bar = '█'.repeat(filled) + '░'.repeat(barWidth - filled);
+    const start = `${fitted(status.network.name, nameWidth)}  ${bar} ${fitted(percentOf(share), 6, 'right')}  `;
+    return start + asManyAsFit(partsOf(status, now), cells - cellsOf(start));
+  });
+}
+
+/** The parts from the first on, as long as they fit whole; of the first, what fits of its beginning and its end. */
+function asManyAsFit(parts: readonly string[], cells: number): string {
+  const [first = ''] = parts;
+  const head = Math.floor(cells / 3);
+  const isLong = cellsOf(first) > cells;
+  // Faults begin with who, and end with what.
+  let line = isLong ? clipped(`${first.slice(0, head)}…${first.slice(1 + head - cells)}`, cells) : first;
+  for (const part of parts.slice(1)) {
+    const longer = `${line} · ${part}`;
+    if (cellsOf(longer) > cells) break;
+    line = longer;
+  }
+  return line;
 }
 
 /** How much of the wanted history has been read, from 0 to 1; undefined while nobody can tell. */
-export function shareOf({ worker }: NetworkStatus): number | undefined {
-  if (!worker?.figures || worker.isSearchingRouters) return undefined;
+function shareOf({ worker, isTaken }: NetworkStatus): number | undefined {
+  if (!worker?.figures || worker.isSearchingRouters || isTaken) return undefined;
   const total = worker.figures.headBlock - (worker.startBlock ?? 0) + 1;
   const unread = worker.owedBlocks + Math.max(0, worker.figures.headBlock - worker.figures.indexedBlock);
   return Math.min(1, Math.max(0, 1 - unread / Math.max(1, total)));
 }
 
-/** One line: how far, how many, how old, and what is wrong. */
+/** Cut, not rounded: 100% is only what is all there. */
+function percentOf(share: number | undefined): string {
+  return share === undefined ? '' : `${(Math.floor(share * 1000) / 10).toFixed(1)}%`;
+}
+
+/** One line: how far, what is wrong, how many, how old. */
 export function wordsOf(status: NetworkStatus, now: number): string {
-  const { worker, isOurs } = status;
-  if (!worker) return isOurs ? 'starting' : 'waiting: another indexer works on it';
-  const share = shareOf(status);
-  const parts = [
-    worker.isSearchingRouters
-      ? 'reading the history of its routers'
-      : share === undefined
-        ? 'starting'
-        : `${(Math.floor(share * 1000) / 10).toFixed(1)}%`,
+  const percent = percentOf(shareOf(status));
+  return [...(percent === '' ? [] : [percent]), ...partsOf(status, now)].join(' · ');
+}
+
+/** What there is to say of a network, the most important first. */
+function partsOf({ worker, isTaken }: NetworkStatus, now: number): readonly string[] {
+  if (isTaken) return ['another indexer works on it'];
+  const problem = worker?.problem ? [`! ${printable(worker.problem)}`] : [];
+  if (!worker?.figures) return problem.length > 0 ? problem : ['asking its routers'];
+  const { headBlock, indexedBlock, indexedAt } = worker.figures;
+  const behind = headBlock - indexedBlock;
+  const toGo = worker.isSearchingRouters
+    ? ['reading the history of its routers']
+    : worker.owedBlocks > 0
+      ? [`${counted(worker.owedBlocks, 'block')} to go`]
+      : [];
+  return [
+    ...problem,
+    ...toGo,
+    counted(worker.created, 'new message'),
+    ...(worker.failedRanges > 0 ? [counted(worker.failedRanges, 'failed range')] : []),
+    behind > 0
+      ? `${counted(behind, 'block')} behind`
+      : `block ${indexedBlock.toLocaleString('en')}, ${age(now - indexedAt)} old`,
+    ...(worker.updated > 0 ? [counted(worker.updated, 'update')] : []),
   ];
-  if (worker.owedBlocks > 0 && !worker.isSearchingRouters) {
-    parts.push(`${counted(worker.owedBlocks, 'block')} to go`);
-  }
-  parts.push(counted(worker.created, 'new message'));
-  if (worker.updated > 0) parts.push(counted(worker.updated, 'update'));
-  if (worker.figures) {
-    const { headBlock, indexedBlock, indexedAt } = worker.figures;
-    const behind = headBlock - indexedBlock;
-    parts.push(
-      `block ${indexedBlock.toLocaleString('en')}${behind > 0 ? `, ${counted(behind, 'block')} behind` : ''}` +
-        ` (${age(now - indexedAt)} old)`,
-    );
-  }
-  if (worker.failedRanges > 0) parts.push(`${counted(worker.failedRanges, 'failed range')}`);
-  if (worker.problem !== null) parts.push(`! ${worker.problem}`);
-  return parts.join(' · ');
 }

@@ -19,7 +19,7 @@ interface IndexFlags extends ConfigFlags {
 export function addIndex(program: Command, context: CliContext): void {
   withStoreOptions(program.command('index'))
     .option('--once', 'read everything up to the heads of the chains, then end')
-    .option('--network <name…>', 'only these of the configured networks')
+    .option('--network <name...>', 'only these of the configured networks')
     .description('read the lanes of the configured networks from their chains, and keep them true')
     .addHelpText(
       'after',
@@ -31,10 +31,10 @@ Exit status: 0 up to date or stopped, 3 up to date but some ranges could not be 
 with --once.
 
 Examples:
-  $ lanescan index                             follow all networks
-  $ lanescan index --once                      catch up, then end
-  $ lanescan index --network base-mainnet      one of them
-  $ lanescan serve --index                     the same beside the API, in one process`,
+  $ lanescan index                                        follow all networks
+  $ lanescan index --once                                 catch up, then end
+  $ lanescan index --network ethereum-mainnet-base-1      one of them
+  $ lanescan serve --index                                the same beside the API, in one process`,
     )
     .action(async (flags: IndexFlags) => {
       const config = configOf(flags, context);
@@ -89,7 +89,7 @@ export function wantedSources(
       `They are ${sources.map(({ network }) => network.name).join(', ')}.`,
     );
   });
-  return wanted.length === 0 ? sources : wanted;
+  return wanted.length === 0 ? sources : sources.filter((source) => wanted.includes(source));
 }
 
 function describe(statuses: readonly NetworkStatus[]): string {

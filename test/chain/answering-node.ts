@@ -28,7 +28,7 @@ export function answeringNode(options: {
     finalized: unasked,
     blockByHash: unasked,
     logs: unasked,
-    logsOfBlock: unasked,
+    logsOfBlocks: unasked,
     receiptLogs: unasked,
     async blocks(numbers) {
       return numbers.map((wanted) => {

@@ -274,8 +274,8 @@ describe('words of refusal', () => {
     const { node, chain } = await refusing('eth_getBlockReceipts', code, message);
     const { hash } = node.chain.head;
     const count = () => node.calls.filter(({ method }) => method === 'eth_getBlockReceipts').length;
-    expect(await chain.run((rpc) => rpc.receiptLogs(hash, [TOPIC]))).toBeUndefined();
-    expect(await chain.run((rpc) => rpc.receiptLogs(hash, [TOPIC]))).toBeUndefined();
+    expect(await chain.run((rpc) => rpc.receiptLogs([hash], [TOPIC]))).toBeUndefined();
+    expect(await chain.run((rpc) => rpc.receiptLogs([hash], [TOPIC]))).toBeUndefined();
     expect(count()).toBe(1);
     expect(chain.health()[0]).toMatchObject({ healthy: true, failures: 0 });
   });

@@ -48,8 +48,8 @@ describe('a node that tells the truth', () => {
         expected.filter(({ topics }) => topics[0] === TOPIC),
       );
       const logs = blocks[6]?.logs ?? [];
-      expect(await rpc.logsOfBlock(blocks[6]?.hash as Hex, both)).toEqual(logs);
-      expect(await rpc.receiptLogs(blocks[6]?.hash as Hex, [OTHER_TOPIC])).toEqual(logs.slice(1));
+      expect(await rpc.logsOfBlocks([blocks[6]?.hash as Hex], both)).toEqual([logs]);
+      expect(await rpc.receiptLogs([blocks[6]?.hash as Hex], [OTHER_TOPIC])).toEqual([logs.slice(1)]);
       expect(await rpc.transactions(logs.slice(0, 1).map((log) => log.transactionHash))).toEqual(
         logs.slice(0, 1).map(transactionOf),
       );
@@ -79,7 +79,7 @@ describe('a node that tells the truth', () => {
     await chain.run(async (rpc) => {
       expect(await rpc.logs({ ...range, topics: [] })).toEqual([]);
       expect(await rpc.logs({ ...range, addresses: [] })).toEqual([]);
-      expect(await rpc.logsOfBlock(node.chain.head.hash, [])).toEqual([]);
+      expect(await rpc.logsOfBlocks([node.chain.head.hash], [])).toEqual([[]]);
     });
     expect(node.calls.map(({ method }) => method)).not.toContain('eth_getLogs');
   });
@@ -582,21 +582,21 @@ describe('answers that cannot be believed', () => {
       'a log of another block',
       'eth_getLogs',
       firstLog({ blockHash: foreign }),
-      (rpc) => rpc.logsOfBlock(makeTinyChain(30).blocks[3]?.hash as Hex, [TOPIC]),
+      (rpc) => rpc.logsOfBlocks([makeTinyChain(30).blocks[3]?.hash as Hex], [TOPIC]),
       /a log of another block/,
     ],
     [
       'receipts of another block',
       'eth_getBlockReceipts',
       inResult((l: Json[]) => l.map((r) => ({ ...r, blockHash: foreign }))),
-      (rpc) => rpc.receiptLogs(makeTinyChain(30).blocks[3]?.hash as Hex, [TOPIC]),
+      (rpc) => rpc.receiptLogs([makeTinyChain(30).blocks[3]?.hash as Hex], [TOPIC]),
       /a receipt of another block/,
     ],
     [
       'no receipts',
       'eth_getBlockReceipts',
       inResult(() => null),
-      (rpc) => rpc.receiptLogs(makeTinyChain(30).blocks[3]?.hash as Hex, [TOPIC]),
+      (rpc) => rpc.receiptLogs([makeTinyChain(30).blocks[3]?.hash as Hex], [TOPIC]),
       /it has no receipts/,
     ],
     [

@@ -67,9 +67,13 @@ export interface ChainNode {
   blockByHash(hash: Hex): Promise<Block | undefined>;
   /** In the order of the chain, none twice. Throws a RangeTooLarge where the node wants a shorter range. */
   logs(filter: LogFilter): Promise<readonly ChainLog[]>;
-  logsOfBlock(hash: Hex, topics: readonly Hex[]): Promise<readonly ChainLog[]>;
-  /** The same by the block's receipts, another way into the node's data; undefined where it does not offer them. */
-  receiptLogs(hash: Hex, topics: readonly Hex[]): Promise<readonly ChainLog[] | undefined>;
+  /** Of single blocks, in the order asked for. */
+  logsOfBlocks(hashes: readonly Hex[], topics: readonly Hex[]): Promise<readonly (readonly ChainLog[])[]>;
+  /** The same by the blocks' receipts, another way into the node's data; undefined where it does not offer them. */
+  receiptLogs(
+    hashes: readonly Hex[],
+    topics: readonly Hex[],
+  ): Promise<readonly (readonly ChainLog[])[] | undefined>;
   /** In the order asked for; a missing transaction is the node's fault. */
   transactions(hashes: readonly Hex[]): Promise<readonly Transaction[]>;
   /** In the order asked for, on the newest state. */
@@ -93,8 +97,15 @@ export interface Chain {
    * fails, the endpoint is set back and the next one gets the same work; the last error is thrown when none is left.
    */
   run<T>(work: (node: ChainNode) => Promise<T>, minimumHead?: number): Promise<T>;
-  /** Another healthy endpoint, where there is one: for a second opinion within a piece of work. */
-  secondOpinion<T>(first: ChainNode, work: (node: ChainNode) => Promise<T>): Promise<T | undefined>;
+  /**
+   * Another healthy endpoint whose head is at `minimumHead` or above, where there is one: for a second opinion within
+   * a piece of work.
+   */
+  secondOpinion<T>(
+    first: ChainNode,
+    work: (node: ChainNode) => Promise<T>,
+    minimumHead?: number,
+  ): Promise<T | undefined>;
   health(): readonly EndpointHealth[];
   /** Ends what is under way; nothing can be asked afterwards. */
   close(): void;

@@ -15,8 +15,6 @@ import type { VerifierResults } from './verifier-results.ts';
 const CHORES_AT_ONCE = 50;
 /** A contract that refuses so often has nothing to say. */
 const MAX_REFUSALS = 8;
-/** Milliseconds. Each attempt waits twice as long as the one before, up to this. */
-const LONGEST_PAUSE = 300_000;
 /** Thresholds are settings of a contract, which change rarely. */
 const THRESHOLD_KEPT = 600_000;
 
@@ -36,12 +34,20 @@ type ChoreStep = Pick<IndexStep, 'facts' | 'choresDone' | 'choresPostponed'>;
 export interface Chores {
   /** What has come of all that is due; undefined where nothing is. */
   work(context: ChoreContext): Promise<IndexStep | undefined>;
+  /** Whether the latest work has left something for the next one. */
+  readonly isBehind: boolean;
 }
 
-/** @param soonest milliseconds behind a chore that came to nothing for the first time */
-export function createChores(results: VerifierResults | null, soonest: number): Chores {
+/** In milliseconds: the first pause behind a chore that came to nothing, and the longest; each doubles the one before. */
+export interface ChorePace {
+  readonly soonestChore: number;
+  readonly latestChore: number;
+}
+
+export function createChores(results: VerifierResults | null, pace: ChorePace): Chores {
   const thresholds = new Map<Hex, { readonly seconds: number | undefined; readonly readAt: number }>();
   let lookedBeyond: string | null = null;
+  let isBehind = true;
 
   const threshold = async (
     { chain }: ChoreContext,
@@ -72,6 +78,9 @@ export function createChores(results: VerifierResults | null, soonest: number): 
   };
 
   return {
+    get isBehind() {
+      return isBehind;
+    },
     async work(context) {
       const { store, network } = context;
       const policies = await store.index.dueChores(network, 'policy', CHORES_AT_ONCE);
@@ -79,9 +88,11 @@ export function createChores(results: VerifierResults | null, soonest: number): 
         ? await store.index.dueChores(network, 'verification', CHORES_AT_ONCE)
         : [];
       const steps = [await openExecution(context)];
-      for (const chore of policies) steps.push(await askPolicy(chore, context, soonest));
+      isBehind =
+        lookedBeyond !== null || [policies, verifications].some(({ length }) => length === CHORES_AT_ONCE);
+      for (const chore of policies) steps.push(await askPolicy(chore, context, pace));
       for (const chore of verifications) {
-        if (results) steps.push(await askResults(chore, results, context, soonest));
+        if (results) steps.push(await askResults(chore, results, context, pace));
       }
       const step = {
         facts: steps.flatMap(({ facts = [] }) => facts),
@@ -121,7 +132,7 @@ function newest(facts: readonly RangeFact[]): RangeFact | undefined {
 async function askPolicy(
   chore: Chore,
   { chain, store, book, seen }: ChoreContext,
-  soonest: number,
+  pace: ChorePace,
 ): Promise<ChoreStep> {
   const execution = (await store.index.sentFact(chore.messageId))?.execution;
   // Its sending was taken back, or it is a lane without verifiers.
@@ -135,20 +146,20 @@ async function askPolicy(
     const fact: Fact = { kind: 'VerifierPolicy', messageId: `0x${chore.messageId}`, ...policy, seen };
     return { facts: [fact], choresDone: [chore] };
   }
-  return isGenuine && chore.attempts >= MAX_REFUSALS ? { choresDone: [chore] } : postponed(chore, soonest);
+  return isGenuine && chore.attempts >= MAX_REFUSALS ? { choresDone: [chore] } : postponed(chore, pace);
 }
 
 async function askResults(
   chore: Chore,
   results: VerifierResults,
   context: ChoreContext,
-  soonest: number,
+  pace: ChorePace,
 ): Promise<ChoreStep> {
   const messageId = `0x${chore.messageId}`;
   const stored = await context.store.findMessage(chore.messageId);
   if (!stored) {
     const isSent = (await context.store.index.sentFact(chore.messageId)) !== undefined;
-    return isSent ? postponed(chore, soonest) : { choresDone: [chore] };
+    return isSent ? postponed(chore, pace) : { choresDone: [chore] };
   }
   const { status, verifiers } = JSON.parse(stored.record) as Message;
   if (statusRank(status) >= statusRank('VERIFIED')) return { choresDone: [chore] };
@@ -168,11 +179,11 @@ async function askResults(
       data,
       seen: { ...context.seen, at: at ?? context.seen.at },
     })),
-    ...postponed(chore, soonest),
+    ...postponed(chore, pace),
   };
 }
 
-function postponed(chore: Chore, soonest: number): ChoreStep {
-  const dueIn = Math.min(LONGEST_PAUSE, soonest * 2 ** Math.min(chore.attempts, 20));
+function postponed(chore: Chore, { soonestChore, latestChore }: ChorePace): ChoreStep {
+  const dueIn = Math.min(latestChore, soonestChore * 2 ** Math.min(chore.attempts, 20));
   return { choresPostponed: [{ ...chore, dueIn }] };
 }

@@ -23,6 +23,13 @@ export class ContractBook {
     return this.#entries.slice(mark).filter((address) => this.#contracts.has(address));
   }
 
+  /** Those that are still believed when these blocks are abandoned. */
+  without(orphaned: readonly string[]): ReadonlyMap<Hex, GenuineContract> {
+    if (orphaned.length === 0) return this.#contracts;
+    const stays = (address: Hex) => !orphaned.includes(this.#namedBlocks.get(address) ?? '');
+    return new Map([...this.#contracts].filter(([address]) => stays(address)));
+  }
+
   /**
    * Takes in contracts that are stored. Those whose line of names does not begin at one of `routers` are left out:
    * a router that is no longer configured is no longer believed, nor is whom it named.

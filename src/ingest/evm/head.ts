@@ -52,6 +52,10 @@ export async function viewHead(node: ChainNode, held: readonly BlockId[]): Promi
     end -= some.length;
     size = COMPARED_AT_ONCE;
   }
+  // A longer chain has replaced ours; a shorter one is of a node that has yet to hear of ours.
+  if (head.number <= tip.number) {
+    throw new NodeFault(`${node.name} is behind what was read already, and on another branch`);
+  }
   throw new DeepReorganization(
     `${node.name} has another chain than the one that was read, also below the blocks that were final`,
   );
@@ -73,12 +77,17 @@ function refuseOtherFinal(node: ChainNode, final: Block, held: readonly BlockId[
 export async function readHeaders(node: ChainNode, base: BlockId, count: number): Promise<readonly Block[]> {
   const numbers = Array.from({ length: count }, (_, index) => base.number + 1 + index);
   const headers = await node.blocks(numbers);
-  let parent = base.hash;
+  refuseStrangers(node, headers, base.hash);
+  return headers;
+}
+
+/** Blocks that follow each other are parent and child. */
+export function refuseStrangers(node: ChainNode, headers: readonly Block[], hashBelow?: string): void {
+  let parent = hashBelow;
   for (const { number, hash, parentHash } of headers) {
-    if (parentHash !== parent) {
+    if (parent !== undefined && parentHash !== parent) {
       throw new NodeFault(`${node.name} shows block ${number}, which is not the child of the one below it`);
     }
     parent = hash;
   }
-  return headers;
 }

@@ -43,6 +43,8 @@ export interface NetworkStatus {
   readonly network: Network;
   /** Whether this indexer works on it, and not another one. */
   readonly isOurs: boolean;
+  /** Whether another one has it, as far as we know. */
+  readonly isTaken: boolean;
   /** The latest word of our own worker, where there was one. */
   readonly worker: WorkerStatus | undefined;
 }
@@ -60,31 +62,46 @@ export function startIndexer(options: IndexerOptions): Indexer {
   const loops = options.sources.map((source) => keepIndexing(source, { ...options, signal }, workers));
   const statuses = () =>
     options.sources.map(({ network }) => {
-      const { worker, isWorking = false } = workers.get(network.selector) ?? {};
-      return { network, isOurs: isWorking, worker: worker?.status };
+      const { worker, state } = workers.get(network.selector) ?? {};
+      return { network, isOurs: state === 'working', isTaken: state === 'waiting', worker: worker?.status };
     });
   const watch = async () => {
+    const isFinished = createFinish();
     while (!signal.aborted) {
       await untilLater(ONCE_LOOK_MS, signal);
-      if (isAllDone(statuses())) finished.abort();
+      if (isFinished(statuses())) finished.abort();
     }
   };
   const ended = Promise.all([...loops, ...(options.once ? [watch()] : [])]).then(() => undefined);
   return { statuses, ended };
 }
 
-/** Also what one network has asked of another: everybody has looked for questions since the last word of anybody. */
-function isAllDone(statuses: readonly NetworkStatus[]): boolean {
-  const workers = statuses.flatMap(({ isOurs, worker }) => (isOurs && worker?.isUpToDate ? [worker] : []));
-  const recordedAt = Math.max(...workers.map((worker) => worker.recordedAt));
-  return workers.length === statuses.length && workers.every(({ idleAt }) => idleAt > recordedAt);
+/**
+ * Tells when all networks have been read up to where their heads were at some moment; on a chain that grows all the
+ * time there is no other end. Behind that moment each network has also asked what the others want to know of it.
+ */
+function createFinish(): (statuses: readonly NetworkStatus[]) => boolean {
+  const caughtUpAt = new Map<Network, number>();
+  return (statuses) => {
+    for (const { network, isOurs, worker } of statuses) {
+      if (!isOurs) caughtUpAt.delete(network);
+      else if (worker?.isUpToDate && !caughtUpAt.has(network)) caughtUpAt.set(network, performance.now());
+    }
+    const last = Math.max(...caughtUpAt.values());
+    return (
+      caughtUpAt.size === statuses.length && statuses.every(({ worker }) => (worker?.askedAt ?? -1) > last)
+    );
+  };
 }
 
-type Workers = Map<string, { readonly worker: NetworkWorker; readonly isWorking: boolean }>;
+type Workers = Map<
+  string,
+  { readonly worker?: NetworkWorker | undefined; readonly state: 'working' | 'waiting' | 'stopped' }
+>;
 
 async function keepIndexing(source: NetworkSource, options: IndexerOptions, workers: Workers): Promise<void> {
   const { store, signal, notice, pace = {} } = options;
-  const { selector, displayName } = source.network;
+  const { selector, name } = source.network;
   const seconds = pace.lease ?? LEASE_SECONDS;
   const holder = randomUUID();
   let isWaiting = false;
@@ -92,23 +109,24 @@ async function keepIndexing(source: NetworkSource, options: IndexerOptions, work
   while (!signal.aborted) {
     try {
       if (!(await store.index.lease(selector, holder, seconds))) {
-        if (!isWaiting) notice(`${displayName}: another indexer works on it; waiting`);
+        if (!isWaiting) notice(`${name}: another indexer works on it; waiting`);
         isWaiting = true;
+        workers.set(selector, { ...workers.get(selector), state: 'waiting' });
         await untilLater(pace.leaseLook ?? LEASE_LOOK_MS, signal);
         continue;
       }
-      if (isWaiting) notice(`${displayName}: taken over`);
+      if (isWaiting) notice(`${name}: taken over`);
       isWaiting = false;
       await workWithLease(source, options, holder, seconds, workers);
       isTroubled = false;
     } catch (error) {
       if (signal.aborted) break;
       if (error instanceof LeaseLost) {
-        notice(`${displayName}: ${error.message}`);
+        notice(`${name}: ${error.message}`);
         continue;
       }
       // The database is away, as a rule. What it has not acknowledged is done again.
-      if (!isTroubled) notice(`${displayName}: ${(error as Error).message}; trying again`);
+      if (!isTroubled) notice(`${name}: ${(error as Error).message}; trying again`);
       isTroubled = true;
       await untilLater(REST_MS, signal);
     }
@@ -152,13 +170,13 @@ async function workWithLease(
     },
     (seconds * 1000) / 3,
   );
-  workers.set(selector, { worker, isWorking: true });
+  workers.set(selector, { worker, state: 'working' });
   try {
     await worker.run();
     if (lost.signal.aborted) throw new LeaseLost('Another indexer works on this network now');
   } finally {
     clearInterval(renewal);
-    workers.set(selector, { worker, isWorking: false });
+    workers.set(selector, { worker, state: 'stopped' });
     chain.close();
     await store.index.release(selector, holder).catch(() => undefined);
   }

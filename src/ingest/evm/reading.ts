@@ -42,6 +42,8 @@ export interface ReadRequest {
   readonly headers?: readonly Block[];
   /** Whether the blocks may still be abandoned: what they name is then tied to them. */
   readonly mayBeAbandoned: boolean;
+  /** Blocks that these replace: whom they named is not known any more, and may be named again. */
+  readonly orphaned?: readonly string[];
 }
 
 export interface BlockReader {
@@ -90,7 +92,7 @@ export function createBlockReader(chain: Chain, book: ContractBook, decoder: Dec
   };
 
   return {
-    async read(node, { from, to, contracts: only, headers, mayBeAbandoned }) {
+    async read(node, { from, to, contracts: only, headers, mayBeAbandoned, orphaned = [] }) {
       const logs = await node.logs({
         fromBlock: from,
         toBlock: to,
@@ -103,7 +105,7 @@ export function createBlockReader(chain: Chain, book: ContractBook, decoder: Dec
         await refuseMissingLogs(chain, node, logs, headers, only ?? [...book.contracts.keys()]);
       }
 
-      const known = new Map(book.contracts);
+      const known = new Map(book.without(orphaned));
       const contracts: NamedContract[] = [];
       const refused: string[] = [];
       const heard = new Set<ChainLog>();
@@ -171,7 +173,7 @@ function refuseOtherBlocks(
 }
 
 /**
- * A block whose bloom filter does not deny our logs is asked for on its own, then by another endpoint, or by its
+ * Blocks whose bloom filters do not deny our logs are asked for on their own, then by another endpoint, or by their
  * receipts where there is no other. Whoever shows more than the answer for the range did proves it incomplete; where
  * nobody does, the filter was a false alarm or all is there.
  */
@@ -188,31 +190,27 @@ async function refuseMissingLogs(
     if (believed.has(address)) shown.set(blockHash, (shown.get(blockHash) ?? 0) + 1);
   }
   const suspects = headers.filter(({ logsBloom }) => mayHaveLogs(logsBloom, emitters, watchedTopics));
-  await Promise.all(
-    suspects.map(async ({ hash, number }) => {
-      const hasMore = (others: readonly ChainLog[] | undefined) =>
-        (others ?? []).filter(({ address }) => believed.has(address)).length > (shown.get(hash) ?? 0);
-      const missed =
-        hasMore(await node.logsOfBlock(hash, watchedTopics)) ||
-        hasMore(
-          (await secondOpinion(chain, node, (other) => other.logsOfBlock(hash, watchedTopics))) ??
-            (await node.receiptLogs(hash, watchedTopics)),
-        );
-      if (missed) throw new NodeFault(`${node.name} left out logs of block ${number}`);
-    }),
+  const highest = suspects.at(-1);
+  if (!highest) return;
+  const hashes = suspects.map(({ hash }) => hash);
+  const refuseWhereMore = (others: readonly (readonly ChainLog[])[]) => {
+    for (const [index, { hash, number }] of suspects.entries()) {
+      const found = (others[index] ?? []).filter(({ address }) => believed.has(address)).length;
+      if (found > (shown.get(hash) ?? 0))
+        throw new NodeFault(`${node.name} left out logs of block ${number}`);
+    }
+  };
+  refuseWhereMore(await node.logsOfBlocks(hashes, watchedTopics));
+  const second = await chain.secondOpinion(
+    node,
+    async (other) => {
+      // Some show no logs of blocks that they do not have, instead of saying so.
+      if (!(await other.blockByHash(highest.hash))) {
+        throw new NodeFault(`${other.name} has no block ${highest.hash}, which ${node.name} has`);
+      }
+      return other.logsOfBlocks(hashes, watchedTopics);
+    },
+    highest.number,
   );
-}
-
-/** Undefined also where the other endpoint cannot say: it may not have the newest blocks yet. */
-async function secondOpinion<T>(
-  chain: Chain,
-  node: ChainNode,
-  work: (other: ChainNode) => Promise<T>,
-): Promise<T | undefined> {
-  try {
-    return await chain.secondOpinion(node, work);
-  } catch (error) {
-    if (error instanceof NodeFault) return undefined;
-    throw error;
-  }
+  refuseWhereMore(second ?? (await node.receiptLogs(hashes, watchedTopics)) ?? []);
 }

@@ -24,7 +24,7 @@ import { type Block, type Chain, type ChainNode, type Hex, NodeFault, RangeTooLa
 import { type Chores, createChores } from './chores.ts';
 import { ContractBook } from './contract-book.ts';
 import { createDecoder } from './decode/decoder.ts';
-import { DeepReorganization, readHeaders, viewHead } from './head.ts';
+import { DeepReorganization, readHeaders, refuseStrangers, viewHead } from './head.ts';
 import { type BlockReader, createBlockReader, type Reading } from './reading.ts';
 import type { NetworkSource } from './source.ts';
 import { blockAtTime } from './start-block.ts';
@@ -52,8 +52,9 @@ export interface WorkerPace {
   /** How often the world is told of progress. */
   readonly tellEvery: number;
   readonly choresEvery: number;
-  /** The first pause behind a chore that came to nothing. */
+  /** The same for a chore that came to nothing. */
   readonly soonestChore: number;
+  readonly latestChore: number;
 }
 
 const usualPace: WorkerPace = {
@@ -64,6 +65,7 @@ const usualPace: WorkerPace = {
   tellEvery: 1_000,
   choresEvery: 2_000,
   soonestChore: 2_000,
+  latestChore: 300_000,
 };
 
 /** New blocks in one step. */
@@ -99,9 +101,8 @@ export interface WorkerStatus {
   readonly problem: string | null;
   /** All blocks have been read, or are on the ledger of failures. */
   readonly isUpToDate: boolean;
-  /** When it last looked for questions to ask and had none, and when it last wrote: on performance.now()'s clock. */
-  readonly idleAt: number;
-  readonly recordedAt: number;
+  /** When it last began to ask all that there was to ask, on performance.now()'s clock. */
+  readonly askedAt: number;
 }
 
 export class NetworkWorker {
@@ -122,6 +123,8 @@ export class NetworkWorker {
   };
   /** Blocks that may be abandoned, by height; the first is final. */
   #held: BlockId[] = [];
+  /** Ends whenever blocks are abandoned. */
+  #era = 0;
   #figures: HeadFigures | null = null;
   /** Seconds since 1970, of the newest block. */
   #headTime = 0;
@@ -134,13 +137,14 @@ export class NetworkWorker {
   #toldAt = 0;
   #choresAt = 0;
   #counts = { created: 0, updated: 0, removed: 0 };
+  /** How often something new came to be owed. */
+  #owings = 0;
   #backlog = { owedBlocks: 0, failedRanges: 0, isSearchingRouters: false, isEmpty: false };
   #isAtHead = false;
-  /** When chores were last looked for and there were none. */
-  #idleAt = -1;
+  /** When it was last begun to do all chores that were due. */
+  #askedAt = -1;
   #wakeBacklog: (() => void) | undefined;
   #recording: Promise<void> = Promise.resolve();
-  #recordedAt = 0;
 
   constructor(options: WorkerOptions) {
     this.#options = options;
@@ -154,7 +158,7 @@ export class NetworkWorker {
     this.#chores = createChores(
       verifierResults &&
         createVerifierResults(verifierResults, { userAgent: options.userAgent, signal: options.signal }),
-      this.#pace.soonestChore,
+      this.#pace,
     );
   }
 
@@ -170,8 +174,7 @@ export class NetworkWorker {
       failedRanges,
       problem: this.#problem,
       isUpToDate: this.#isAtHead && isEmpty,
-      idleAt: this.#idleAt,
-      recordedAt: this.#recordedAt,
+      askedAt: this.#askedAt,
     };
   }
 
@@ -331,6 +334,7 @@ export class NetworkWorker {
                 contracts: null,
                 headers,
                 mayBeAbandoned: true,
+                orphaned: view.orphans.map(({ hash }) => hash),
               })
             : undefined;
         return { view, headers, reading, isGap: false };
@@ -487,11 +491,14 @@ export class NetworkWorker {
     while (!signal.aborted) {
       try {
         const repaired = await this.#repairOne(signal);
+        const owings = this.#owings;
         const owed = await this.#ledger.nextOwed(this.#network);
         await this.#endSearchForRouters(owed?.purpose === 'routers');
-        this.#backlog = { ...this.#backlog, isEmpty: !owed, isSearchingRouters: owed?.purpose === 'routers' };
+        // The other loop may have come to owe something since we looked.
+        const isEmpty = !owed && owings === this.#owings;
+        this.#backlog = { ...this.#backlog, isEmpty, isSearchingRouters: owed?.purpose === 'routers' };
         if (!owed) {
-          if (!repaired) await this.#untilWoken(signal);
+          if (isEmpty && !repaired) await this.#untilWoken(signal);
           continue;
         }
         const from = Math.max(owed.from, owed.to - this.#rangeLength() + 1);
@@ -529,28 +536,35 @@ export class NetworkWorker {
     }
   }
 
-  #readPiece(piece: BlockRange): Promise<Reading> {
-    return this.#chain.run(async (node) => {
-      const numbers = Array.from({ length: piece.to - piece.from + 1 }, (_, index) => piece.from + index);
-      const isFinal = piece.to <= (this.#held[0]?.number ?? -1);
-      const headers = this.#isChecked(piece) || !isFinal ? await node.blocks(numbers) : undefined;
-      for (const { number, hash } of headers ?? []) {
-        const held = this.#held.find((block) => block.number === number);
-        if (held && held.hash !== hash)
-          throw new NodeFault(`${node.name} has another block ${number} than was read`);
-      }
-      return this.#reader.read(node, {
-        from: piece.from,
-        to: piece.to,
-        contracts: piece.contracts as readonly Hex[] | null,
-        ...(headers && { headers }),
-        mayBeAbandoned: !isFinal,
-      });
-    }, piece.to);
-  }
-
-  #isChecked({ purpose }: BlockRange): boolean {
-    return this.#source.verify === 'all' && purpose !== 'contracts';
+  #readPiece({ from, to, contracts }: BlockRange): Promise<PieceReading> {
+    const anchor = this.#held[0];
+    if (!anchor) throw new Error('History is read behind a block that is final');
+    const isFinal = to <= anchor.number;
+    const era = this.#era;
+    return this.#chain.run(
+      async (node) => {
+        const isChecked = this.#source.verify === 'all' || !isFinal;
+        // With one more, where there is one: its parent must be the last of these.
+        const end = isChecked ? Math.max(to, Math.min(to + 1, anchor.number)) : from - 1;
+        const numbers = Array.from({ length: end - from + 1 }, (_, index) => from + index);
+        const blocks = await node.blocks([...numbers, anchor.number]);
+        refuseStrangers(node, blocks.slice(0, -1));
+        for (const { number, hash } of blocks) {
+          const held = this.#held.find((block) => block.number === number);
+          if (held && held.hash !== hash)
+            throw new NodeFault(`${node.name} has another block ${number} than was read`);
+        }
+        const reading = await this.#reader.read(node, {
+          from,
+          to,
+          contracts: contracts as readonly Hex[] | null,
+          ...(isChecked && { headers: blocks.slice(0, to - from + 1) }),
+          mayBeAbandoned: !isFinal,
+        });
+        return { ...reading, era: isFinal ? undefined : era };
+      },
+      Math.max(to, anchor.number),
+    );
   }
 
   #rangeLength(): number {
@@ -575,7 +589,10 @@ export class NetworkWorker {
     );
   }
 
-  #historyStep(reading: Reading, piece: BlockRange, mark: number): IndexStep {
+  #historyStep(reading: PieceReading, piece: BlockRange, mark: number): IndexStep {
+    if (reading.era !== undefined && reading.era !== this.#era) {
+      throw new NodeFault(`Blocks were abandoned while ${piece.from} to ${piece.to} were being read`);
+    }
     return {
       ...readingStep(reading),
       read: piece,
@@ -590,7 +607,7 @@ export class NetworkWorker {
   #shorten(error: unknown, { from, to }: BlockRange): boolean {
     if (!(error instanceof RangeTooLarge) || to <= from) return false;
     const length = to - from + 1;
-    this.#range = Math.max(1, error.acceptedBlocks ?? length >> 1);
+    this.#range = Math.max(1, Math.min(error.acceptedBlocks ?? Infinity, length >> 1));
     this.#piecesBeforeMore = PIECES_BEFORE_MORE;
     return true;
   }
@@ -699,7 +716,7 @@ export class NetworkWorker {
         seen: this.#noticed(final),
       });
       if (step) await this.#record(() => step);
-      else this.#idleAt = lookedAt;
+      if (!this.#chores.isBehind) this.#askedAt = lookedAt;
       this.#problem = null;
     } catch (error) {
       if (!(error instanceof NodeFault)) throw error;
@@ -716,7 +733,6 @@ export class NetworkWorker {
       const step = makeStep();
       const { holder } = this.#options;
       const { created, updated, removed } = await this.#ledger.record(this.#network, holder, step);
-      this.#recordedAt = performance.now();
       this.#counts = {
         created: this.#counts.created + created,
         updated: this.#counts.updated + updated,
@@ -724,8 +740,10 @@ export class NetworkWorker {
       };
       this.#book.forget(step.orphaned ?? []);
       this.#book.add(step.contracts ?? []);
+      if ((step.orphaned ?? []).length > 0) this.#era++;
       remember();
       if ((step.owed ?? []).length > 0) {
+        this.#owings++;
         this.#backlog = { ...this.#backlog, isEmpty: false };
         this.#wakeBacklog?.();
       }
@@ -746,12 +764,13 @@ export class NetworkWorker {
   }
 
   #notice(line: string): void {
-    this.#options.notice(`${this.#source.network.displayName}: ${line}`);
+    this.#options.notice(`${this.#source.network.name}: ${line}`);
   }
 
   #tellProblem(error: unknown): void {
     const problem = describe(error);
-    if (this.#problem === null) this.#notice(problem);
+    // What endpoints did wrong has been told when they were set back.
+    if (this.#problem === null && !(error instanceof NodeFault)) this.#notice(problem);
     this.#problem = problem;
   }
 
@@ -782,6 +801,9 @@ export class NetworkWorker {
     }
   }
 }
+
+/** What some blocks of history said, and in which era, if that can end. */
+type PieceReading = Reading & { readonly era: number | undefined };
 
 function readingStep({ facts, contracts, unreadable, foreign }: Reading): IndexStep {
   return { facts, contracts, unreadable, foreign };

@@ -252,11 +252,11 @@ export function createChain(source: NetworkSource, options: ChainOptions): Chain
       }
     },
 
-    async secondOpinion(first, work) {
+    async secondOpinion(first, work, minimumHead) {
       const tried = new Set(members.filter(({ node }) => node === first));
       for (;;) {
         signal.throwIfAborted();
-        const member = await nextWell(tried, undefined, false);
+        const member = await nextWell(tried, minimumHead, false);
         signal.throwIfAborted();
         if (member === undefined) return undefined;
         tried.add(member);

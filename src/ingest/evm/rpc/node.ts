@@ -2,6 +2,8 @@
  * What the indexer asks, put to one endpoint, with every answer held against its question: the blocks asked for, logs of
  * the range, contracts and topics asked for, in order, none twice, of one chain.
  */
+
+import { inParallel } from '../../work.ts';
 import {
   type Block,
   type CallAnswer,
@@ -40,6 +42,7 @@ export interface NodeOptions {
 const MAX_AHEAD_MS = 3_600_000;
 /** A node of another network stays one until somebody mends the configuration. */
 const WRONG_NETWORK_REST_MS = 300_000;
+const RECEIPTS_AT_ONCE = 4;
 
 export function createNode(
   endpoint: Endpoint,
@@ -254,32 +257,46 @@ export function createNode(
       });
     },
 
-    async logsOfBlock(blockHash, topics) {
-      if (topics.length === 0) return [];
-      const logs = await askForLogs({ blockHash, topics: [topics] }, 1);
-      return checkedLogs(logs, 'eth_getLogs', topics, (log) =>
-        log.blockHash === blockHash ? undefined : 'a log of another block',
+    async logsOfBlocks(hashes, topics) {
+      if (topics.length === 0) return hashes.map(() => []);
+      const method = 'eth_getLogs';
+      const answers = await endpoint.ask(
+        hashes.map((blockHash) => ({ method, params: [{ blockHash, topics: [topics] }] })),
       );
+      return hashes.map((blockHash, index) => {
+        const result = resultOf(answers[index], method);
+        return checkedLogs(
+          believed(method, () => parseLogs(result)),
+          method,
+          topics,
+          (log) => (log.blockHash === blockHash ? undefined : 'a log of another block'),
+        );
+      });
     },
 
-    async receiptLogs(blockHash, topics) {
-      if (!offersReceipts) return undefined;
+    async receiptLogs(hashes, topics) {
       const method = 'eth_getBlockReceipts';
-      const answer = await ask(method, blockHash);
-      const kind = answer !== undefined && 'refusal' in answer ? answer.refusal.kind : undefined;
-      if (kind === 'unsupported' || kind === 'invalid') {
-        offersReceipts = false;
-        return undefined;
-      }
-      const result = resultOf(answer, method);
-      if (result === null) throw fault(method, `it has no receipts of block ${blockHash}`);
       const wanted = new Set<string | undefined>(topics);
-      const logs = believed(method, () => parseReceiptLogs(result, blockHash)).filter((log) =>
-        wanted.has(log.topics[0]),
-      );
-      return checkedLogs(logs, method, topics, (log) =>
-        log.blockHash === blockHash ? undefined : 'a log of another block',
-      );
+      const found = new Map<Hex, readonly ChainLog[]>();
+      // Not in batches: the receipts of one busy block are an answer of megabytes.
+      await inParallel(hashes, RECEIPTS_AT_ONCE, async (blockHash) => {
+        if (!offersReceipts) return;
+        const answer = await ask(method, blockHash);
+        const kind = answer !== undefined && 'refusal' in answer ? answer.refusal.kind : undefined;
+        if (kind === 'unsupported' || kind === 'invalid') {
+          offersReceipts = false;
+          return;
+        }
+        const result = resultOf(answer, method);
+        if (result === null) throw fault(method, `it has no receipts of block ${blockHash}`);
+        const logs = believed(method, () => parseReceiptLogs(result, blockHash)).filter((log) =>
+          wanted.has(log.topics[0]),
+        );
+        const isWanted = (log: ChainLog) =>
+          log.blockHash === blockHash ? undefined : 'a log of another block';
+        found.set(blockHash, checkedLogs(logs, method, topics, isWanted));
+      });
+      return offersReceipts ? hashes.map((hash) => found.get(hash) ?? []) : undefined;
     },
 
     async transactions(hashes) {

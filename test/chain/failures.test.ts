@@ -1,0 +1,602 @@
+/** What goes wrong with nodes, and that nothing is lost by it: one lab, and a proxy in front of its node that misbehaves. */
+import pg from 'pg';
+import { type Hex, numberToHex } from 'viem';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { IndexerPace } from '../../src/ingest/evm/indexer.ts';
+import type { NetworkSource } from '../../src/ingest/evm/source.ts';
+import type { NetworkProgress } from '../../src/store/networks.ts';
+import type { Store } from '../../src/store/store.ts';
+import { openTestStore } from '../database.ts';
+import { serveStore } from '../http/running-server.ts';
+import { deployImpostor } from '../lab/impostor.ts';
+import { type Lab, type Lane, type RawLog, type SentMessage, startLab } from '../lab/lab.ts';
+import { ccipContract } from '../lab/solidity.ts';
+import { type Asked, briefly, Refused } from './faulty-node.ts';
+import {
+  FINALITY,
+  type FollowingIndexer,
+  follow,
+  hurriedPace,
+  indexOnce,
+  labSource,
+  recordOf,
+} from './indexing.ts';
+import { honest, isHistoryCall, type NodeProxy, rangeOf, startNodeProxy } from './node-proxy.ts';
+
+type TestStore = Store & { readonly url: string };
+
+let lab: Lab;
+let lane: Lane;
+let proxy: NodeProxy;
+const running: FollowingIndexer[] = [];
+const stores: TestStore[] = [];
+
+beforeAll(async () => {
+  lab = await startLab({ versions: ['1.6'] });
+  lane = lab.lane('1.6', 'a');
+  proxy = await startNodeProxy(lab.a.url);
+}, 180_000);
+afterEach(async () => {
+  for (const indexer of running.splice(0)) await indexer.stop();
+  for (const store of stores.splice(0)) await store.close();
+  proxy.interfere = honest;
+  proxy.isDown = false;
+  proxy.calls.length = 0;
+});
+afterAll(async () => {
+  await proxy?.close();
+  await lab?.stop();
+});
+
+async function emptyStore(): Promise<TestStore> {
+  const store = await openTestStore();
+  stores.push(store);
+  return store;
+}
+
+/** The network whose node misbehaves; the other one is of no concern here. */
+function source(overrides: Partial<NetworkSource> = {}): readonly NetworkSource[] {
+  return [labSource(lab.a, { rpc: [proxy.url], start: { block: 0 }, verify: 'head', ...overrides })];
+}
+
+const pace: Partial<IndexerPace> = { ...hurriedPace, endpoints: briefly };
+
+function following(
+  store: Store,
+  overrides: Partial<NetworkSource> = {},
+  ownPace: Partial<IndexerPace> = {},
+): FollowingIndexer {
+  const indexer = follow(store, lab, { sources: source(overrides), pace: { ...pace, ...ownPace } });
+  running.push(indexer);
+  return indexer;
+}
+
+const once = (store: Store, overrides: Partial<NetworkSource> = {}, signal?: AbortSignal) =>
+  indexOnce(store, lab, { sources: source(overrides), pace, ...(signal && { signal }) });
+
+async function progressOf(store: Store): Promise<NetworkProgress | undefined> {
+  const [progress] = await store.networkProgress();
+  return progress;
+}
+
+const eventually = (expectation: () => Promise<void> | void) =>
+  vi.waitFor(expectation, { timeout: 40_000, interval: 20 });
+
+const untilKnown = (store: Store, message: SentMessage) =>
+  eventually(async () => expect(await recordOf(store, message)).toBeDefined());
+
+const untilProgress = (store: Store, expected: Partial<NetworkProgress>) =>
+  eventually(async () => expect(await progressOf(store)).toMatchObject(expected));
+
+async function select<T extends pg.QueryResultRow>(
+  store: TestStore,
+  statement: string,
+): Promise<readonly T[]> {
+  const client = new pg.Client(store.url);
+  await client.connect();
+  try {
+    return (await client.query<T>(statement)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** A message in a block of its own, far enough below the head to be final. */
+async function sendFinal(): Promise<SentMessage> {
+  const message = await lane.sendOne();
+  await lab.a.mine(FINALITY + 1);
+  return message;
+}
+
+/** Whether the call asks for logs of this block, alone or among others. */
+function concerns(
+  call: Asked,
+  { blockNumber, blockHash }: { blockNumber: number; blockHash: string },
+): boolean {
+  const range = rangeOf(call);
+  if (range) return range.from <= blockNumber && blockNumber <= range.to;
+  return call.method === 'eth_getLogs' && (call.params[0] as { blockHash?: string }).blockHash === blockHash;
+}
+
+/** Whoever asks for the logs of this block gets an error. */
+function spoil(block: { blockNumber: number; blockHash: string }): void {
+  proxy.interfere = (call, truth) => {
+    if (concerns(call, block)) throw new Refused(-32000, 'leveldb: corruption on data-block');
+    return truth;
+  };
+}
+
+describe('a block of history that cannot be read', () => {
+  test('is left out, and it alone; is tried less and less often; and is read when it can be', async () => {
+    const store = await emptyStore();
+    const before = await sendFinal();
+    const bad = await sendFinal();
+    const after = await sendFinal();
+    spoil(bad);
+    const indexer = following(store, { maxRange: 16 }, { latestRepair: 3_600_000 });
+    await Promise.all([untilKnown(store, before), untilKnown(store, after)]);
+    const atHead = await lane.sendOne();
+    await untilKnown(store, atHead);
+    // The one block, in everybody's history and in that of the routers.
+    await untilProgress(store, { failedRanges: 2, failedBlocks: 2, owedBlocks: 0, problem: null });
+    expect(await recordOf(store, bad)).toBeUndefined();
+    expect(indexer.notices.join('\n')).toContain('leveldb: corruption on data-block');
+
+    // Each pause is at least three quarters of the one that doubles with every failure.
+    await eventually(async () => {
+      const [failure] = await select<{ from_block: string; failures: number; waited: number }>(
+        store,
+        `select from_block, to_block, failures,
+                (extract(epoch from retry_at - first_failed_at) * 1000)::float8 as waited
+         from index_failure where purpose = 'history'`,
+      );
+      const place = String(bad.blockNumber);
+      expect(failure).toMatchObject({ from_block: place, to_block: place });
+      expect(failure?.failures).toBeGreaterThanOrEqual(6);
+      const least = 0.75 * (hurriedPace.soonestRepair ?? 0) * (2 ** (failure?.failures ?? 0) - 1);
+      expect(failure?.waited).toBeGreaterThan(least);
+    });
+    await expectShown(store, { failedRanges: 2, failedBlocks: 2 });
+
+    proxy.interfere = honest;
+    await untilKnown(store, bad);
+    await untilProgress(store, { failedRanges: 0, failedBlocks: 0, oldestFailureAt: null });
+    expect(await recordOf(store, bad)).toMatchObject({ status: 'SOURCE_FINALIZED' });
+    await expectShown(store, { failedRanges: 0, failedBlocks: 0 });
+  });
+
+  test('does not keep `--once` from ending, and is read by the next one', async () => {
+    const store = await emptyStore();
+    const bad = await sendFinal();
+    const after = await sendFinal();
+    spoil(bad);
+    await once(store, { maxRange: FINALITY });
+    expect(await recordOf(store, after)).toBeDefined();
+    expect(await recordOf(store, bad)).toBeUndefined();
+    expect((await progressOf(store))?.failedRanges).toBeGreaterThan(0);
+    proxy.interfere = honest;
+    following(store);
+    await untilKnown(store, bad);
+    await untilProgress(store, { failedRanges: 0 });
+  });
+
+  /** /v2/networks and /metrics, as a server would tell them at this moment. */
+  async function expectShown(
+    store: TestStore,
+    { failedRanges, failedBlocks }: { failedRanges: number; failedBlocks: number },
+  ): Promise<void> {
+    const server = await serveStore({ ...store, close: async () => undefined });
+    try {
+      const { data } = (await server.ask('/v2/networks?active=true')).json<{
+        data: readonly { name: string; indexing: { oldestFailureAt: string | null } | null }[];
+      }>();
+      const indexing = data.find(({ name }) => name === lab.a.name)?.indexing;
+      expect(indexing).toMatchObject({ failedRanges, failedBlocks, health: 'ok' });
+      const age = Date.now() - Date.parse(indexing?.oldestFailureAt ?? '');
+      if (failedRanges > 0) expect(age).toBeGreaterThan(0);
+      else expect(indexing?.oldestFailureAt).toBeNull();
+      const metrics = (await server.ask('/metrics')).text;
+      const figure = (name: string) =>
+        Number(
+          new RegExp(`^lanescan_network_${name}\\{network="${lab.a.name}"\\} (\\S+)$`, 'm').exec(
+            metrics,
+          )?.[1],
+        );
+      expect(figure('failed_ranges')).toBe(failedRanges);
+      if (failedRanges > 0) expect(figure('oldest_failure_seconds')).toBeGreaterThan(0);
+      else expect(figure('oldest_failure_seconds')).toBe(0);
+    } finally {
+      await server.close();
+    }
+  }
+});
+
+describe('a new block that cannot be read', () => {
+  test('does not hold up those above it, and is read when it can be', async () => {
+    const store = await emptyStore();
+    const indexer = following(store);
+    await untilKnown(store, await lane.sendOne());
+    const blockNumber = (await lab.a.blockNumber()) + 1;
+    let blockHash = '';
+    proxy.interfere = (call, truth) => {
+      if (concerns(call, { blockNumber, blockHash })) throw new Refused(-32000, 'header for hash not found');
+      return truth;
+    };
+    const bad = await lane.sendOne();
+    blockHash = bad.blockHash;
+    expect(bad.blockNumber).toBe(blockNumber);
+    const after = await lane.sendOne();
+    await untilKnown(store, after);
+    await untilProgress(store, { failedRanges: 1, failedBlocks: 1, problem: null });
+    expect(await recordOf(store, bad)).toBeUndefined();
+    expect(indexer.notices.join('\n')).toContain(`Block ${blockNumber} cannot be read yet`);
+
+    await lab.a.mine(FINALITY);
+    proxy.interfere = honest;
+    await eventually(async () =>
+      expect(await recordOf(store, bad)).toMatchObject({ status: 'SOURCE_FINALIZED' }),
+    );
+    await untilProgress(store, { failedRanges: 0 });
+  });
+});
+
+describe('a node that is away', () => {
+  test('leaves no block behind as failed when it is back', async () => {
+    const store = await emptyStore();
+    const indexer = following(store);
+    await untilKnown(store, await lane.sendOne());
+    proxy.isDown = true;
+    const meanwhile = await lane.sendOne();
+    await untilProblem(store);
+    await hangUps(12);
+    proxy.isDown = false;
+    await untilKnown(store, meanwhile);
+    await untilProgress(store, { problem: null, failedRanges: 0 });
+    expect(indexer.notices.join('\n')).not.toContain('cannot be read');
+  });
+
+  test('does not count against ranges that had failed before', async () => {
+    const store = await emptyStore();
+    const bad = await sendFinal();
+    spoil(bad);
+    following(store, { maxRange: 16 }, { latestRepair: hurriedPace.soonestRepair ?? 0 });
+    await untilProgress(store, { failedRanges: 2, failedBlocks: 2, owedBlocks: 0 });
+    proxy.isDown = true;
+    await untilProblem(store);
+    const failures = async () => {
+      const [row] = await select<{ most: number }>(store, 'select max(failures) as most from index_failure');
+      return row?.most ?? 0;
+    };
+    const before = await failures();
+    await hangUps(12);
+    // One was under way.
+    expect(await failures()).toBeLessThanOrEqual(before + 1);
+    proxy.isDown = false;
+    proxy.interfere = honest;
+    await untilKnown(store, bad);
+  });
+});
+
+/** Long enough for everything that is tried now and then to have been tried. */
+async function hangUps(count: number): Promise<void> {
+  proxy.hungUp = 0;
+  await eventually(() => expect(proxy.hungUp).toBeGreaterThan(count));
+}
+
+const untilProblem = (store: Store) =>
+  eventually(async () => expect((await progressOf(store))?.problem).toContain(proxy.url.host));
+
+describe('a node that refuses long ranges', () => {
+  const LONGEST = 4;
+  const MOST_LOGS = 8;
+  let message: SentMessage;
+
+  beforeAll(async () => {
+    for (let count = 0; count < 4; count++) await lane.send({ count: 5 });
+    message = await lane.sendOne();
+    await lab.a.mine(60);
+  });
+
+  /** How many of the requests for logs were refused, and how many were not. */
+  async function readRefusing(isRefused: (call: Asked, truth: unknown) => Refused | undefined) {
+    const store = await emptyStore();
+    let refused = 0;
+    let taken = 0;
+    proxy.interfere = (call, truth) => {
+      if (!rangeOf(call)) return truth;
+      const refusal = isRefused(call, truth);
+      if (!refusal) taken++;
+      else {
+        refused++;
+        throw refusal;
+      }
+      return truth;
+    };
+    await once(store);
+    expect(await recordOf(store, message)).toBeDefined();
+    expect(await progressOf(store)).toMatchObject({ failedRanges: 0, owedBlocks: 0 });
+    expect(refused).toBeGreaterThan(0);
+    return { refused, taken };
+  }
+
+  test.each([
+    ['and says how long they may be', `eth_getLogs is limited to a ${LONGEST} block range`],
+    ['and does not say how long they may be', 'block range too large'],
+  ])('%s gets ranges that it takes, and few others', async (_, words) => {
+    const { refused, taken } = await readRefusing((call) => {
+      const { from, to } = rangeOf(call) ?? { from: 0, to: 0 };
+      return to - from + 1 > LONGEST ? new Refused(-32602, words) : undefined;
+    });
+    // Half as long as they might be, at worst; once for the routers and once for everybody.
+    const blocks = await lab.a.blockNumber();
+    expect(taken).toBeLessThanOrEqual(2 * Math.ceil(blocks / (LONGEST / 2)) + 10);
+    // What it takes to find out, and a try for more now and then.
+    expect(refused).toBeLessThanOrEqual(10 + taken / 8);
+  });
+
+  test('by the number of logs gets ranges with fewer', async () => {
+    const { refused, taken } = await readRefusing((_, truth) =>
+      (truth as readonly unknown[]).length > MOST_LOGS
+        ? new Refused(-32005, `query returned more than ${MOST_LOGS} results`)
+        : undefined,
+    );
+    expect(refused).toBeLessThan(taken);
+  });
+});
+
+describe('a node that is behind what was read', () => {
+  /** Knows nothing above a block. */
+  function stopAt(stale: NodeProxy, last: number): void {
+    stale.interfere = (call, truth) => {
+      const [first] = call.params;
+      const range = rangeOf(call);
+      if (range && range.to > last)
+        throw new Refused(-32000, 'block range extends beyond current head block');
+      if (call.method !== 'eth_getBlockByNumber') return truth;
+      if (first === 'latest') return lab.a.rpc('eth_getBlockByNumber', [numberToHex(last), false]);
+      return Number(first) > last ? null : truth;
+    };
+  }
+
+  test('is not used while there is another', async () => {
+    const other = await startNodeProxy(lab.a.url);
+    try {
+      const store = await emptyStore();
+      following(store, { rpc: [proxy.url, other.url] });
+      await untilKnown(store, await lane.sendOne());
+      stopAt(proxy, (await lab.a.blockNumber()) - 3);
+      for (let count = 0; count < 3; count++) await untilKnown(store, await lane.sendOne());
+      expect(other.calls.some(isHistoryCall)).toBe(true);
+      await untilProgress(store, { failedRanges: 0, headBlock: await lab.a.blockNumber() });
+    } finally {
+      for (const indexer of running.splice(0)) await indexer.stop();
+      await other.close();
+    }
+  });
+
+  test('takes nothing back, and says that it is behind', async () => {
+    const store = await emptyStore();
+    following(store);
+    const message = await lane.sendOne();
+    await untilKnown(store, message);
+    const head = await lab.a.blockNumber();
+    stopAt(proxy, head - 2);
+    await eventually(async () => expect((await progressOf(store))?.problem).toContain('behind'));
+    expect(await recordOf(store, message)).toMatchObject({ status: 'SENT' });
+    expect(await progressOf(store)).toMatchObject({ indexedBlock: head });
+    proxy.interfere = honest;
+    await untilKnown(store, await lane.sendOne());
+    await untilProgress(store, { problem: null });
+  });
+});
+
+describe('a log that cannot be understood', () => {
+  test('is kept whole and counted, and stops nothing', async () => {
+    const store = await emptyStore();
+    const message = await lane.sendOne();
+    const impostor = await deployImpostor(lab.a);
+    await impostor.imitate(lane.ramps.onRamp);
+    const router = lab.a.contract(lab.a.routers['1.6'] as Hex, ccipContract('v1_2_0/router').abi);
+    const { owner } = lab.a.foundation.accounts['1.6'];
+    // The router's owner names it, for a lane to nowhere: now it is as genuine as any.
+    await router.send('applyRampUpdates', [[{ destChainSelector: 99n, onRamp: impostor.address }], [], []], {
+      from: owner,
+    });
+    const { topics, data } = message.log;
+    const receipt = await impostor.repeat([
+      { topics, data: data.slice(0, 200) as Hex },
+      { topics, data: '0x' },
+    ]);
+    const after = await lane.sendOne();
+    following(store);
+    await untilKnown(store, after);
+    await untilProgress(store, { unreadableLogs: 2, owedBlocks: 0, problem: null });
+    expect(await recordOf(store, message)).toBeDefined();
+    const kept = await select(
+      store,
+      'select address, topics, data, block_number, block_hash, transaction_hash, log_index, reason from index_unreadable order by log_index',
+    );
+    expect(kept).toEqual(
+      receipt.logs.map((log) => ({ ...keptLog(log), reason: expect.stringMatching(/\w{3}/) })),
+    );
+
+    // While following, the same.
+    await impostor.repeat([{ topics, data: '0x00' }]);
+    await untilKnown(store, await lane.sendOne());
+    await untilProgress(store, { unreadableLogs: 3 });
+
+    // A later start tries them again, in vain: they are still there, once.
+    for (const indexer of running.splice(0)) await indexer.stop();
+    await once(store);
+    expect(await progressOf(store)).toMatchObject({ unreadableLogs: 3, failedRanges: 0 });
+    expect(await select(store, 'select * from index_backlog')).toEqual([]);
+  });
+
+  test('is read again at the next start, by a version that understands it', async () => {
+    const store = await emptyStore();
+    const message = await sendFinal();
+    const isOurs = (log: RawLog) =>
+      log.transactionHash === message.transactionHash && log.logIndex === message.log.logIndex;
+    proxy.interfere = (call, truth) =>
+      call.method === 'eth_getLogs'
+        ? (truth as readonly RawLog[]).map((log) =>
+            isOurs(log) ? { ...log, data: log.data.slice(0, 66) } : log,
+          )
+        : truth;
+    await once(store);
+    expect(await recordOf(store, message)).toBeUndefined();
+    expect((await progressOf(store))?.unreadableLogs).toBeGreaterThan(0);
+    const unread = () =>
+      select(store, `select block_number from index_unreadable where block_number = ${message.blockNumber}`);
+    expect(await unread()).toHaveLength(1);
+
+    proxy.interfere = honest;
+    proxy.calls.length = 0;
+    await once(store);
+    expect(await recordOf(store, message)).toMatchObject({ status: 'SOURCE_FINALIZED' });
+    expect(await unread()).toEqual([]);
+    // For that, history is not read again.
+    expect(proxy.calls.filter((call) => rangeOf(call) && isHistoryCall(call))).toEqual([]);
+  });
+
+  function keptLog(log: RawLog) {
+    return {
+      address: log.address,
+      topics: log.topics,
+      data: log.data,
+      block_number: String(Number(log.blockNumber)),
+      block_hash: log.blockHash,
+      transaction_hash: log.transactionHash,
+      log_index: Number(log.logIndex),
+    };
+  }
+});
+
+describe('a node that leaves out a log', () => {
+  /** Of a range; it tells the truth of a single block. */
+  function leaveOut({ transactionHash }: SentMessage): void {
+    proxy.interfere = (call, truth) =>
+      rangeOf(call)
+        ? (truth as readonly RawLog[]).filter((log) => log.transactionHash !== transactionHash)
+        : truth;
+  }
+
+  test('of a new block is caught, and nothing is lost', async () => {
+    const store = await emptyStore();
+    const indexer = following(store);
+    await untilKnown(store, await lane.sendOne());
+    const next = (await lab.a.blockNumber()) + 1;
+    proxy.interfere = (call, truth) =>
+      rangeOf(call) ? (truth as readonly RawLog[]).filter((log) => Number(log.blockNumber) !== next) : truth;
+    const message = await lane.sendOne();
+    expect(message.blockNumber).toBe(next);
+    const after = await lane.sendOne();
+    await untilKnown(store, after);
+    await untilProgress(store, { failedRanges: 1, failedBlocks: 1 });
+    expect(indexer.notices.join('\n')).toContain(`left out logs of block ${next}`);
+    proxy.interfere = honest;
+    await untilKnown(store, message);
+    await untilProgress(store, { failedRanges: 0 });
+  });
+
+  test('of a new block is caught at once where another endpoint tells the truth', async () => {
+    const other = await startNodeProxy(lab.a.url);
+    try {
+      const store = await emptyStore();
+      const indexer = following(store, { rpc: [proxy.url, other.url] });
+      await untilKnown(store, await lane.sendOne());
+      const next = (await lab.a.blockNumber()) + 1;
+      // By block it leaves it out too: only the other one can know.
+      proxy.interfere = (call, truth) =>
+        call.method === 'eth_getLogs'
+          ? (truth as readonly RawLog[]).filter((log) => Number(log.blockNumber) !== next)
+          : truth;
+      const message = await lane.sendOne();
+      expect(message.blockNumber).toBe(next);
+      await untilKnown(store, message);
+      expect(await progressOf(store)).toMatchObject({ failedRanges: 0 });
+      expect(indexer.notices.join('\n')).not.toContain('cannot be read');
+    } finally {
+      for (const indexer of running.splice(0)) await indexer.stop();
+      await other.close();
+    }
+  });
+
+  test('of history is caught with `verify: all`, and not with `verify: head`', async () => {
+    const message = await sendFinal();
+    leaveOut(message);
+    const careless = await emptyStore();
+    await once(careless, { verify: 'head' });
+    expect(await recordOf(careless, message)).toBeUndefined();
+    expect(await progressOf(careless)).toMatchObject({ failedRanges: 0 });
+
+    const careful = await emptyStore();
+    await once(careful, { verify: 'all' });
+    expect(await recordOf(careful, message)).toBeUndefined();
+    expect((await progressOf(careful))?.failedRanges).toBeGreaterThan(0);
+    proxy.interfere = honest;
+    following(careful, { verify: 'all' });
+    await untilKnown(careful, message);
+    await untilProgress(careful, { failedRanges: 0 });
+  });
+});
+
+// The last of the file: from here on the lab's chain has blocks that are not each other's children.
+describe('after a long time away', () => {
+  const GAP = 1_100;
+
+  test('the newest blocks come first, and the gap behind them from its newest end', async () => {
+    const store = await emptyStore();
+    await once(store);
+    const sent: SentMessage[] = [];
+    for (let part = 0; part < 4; part++) {
+      sent.push(await lane.sendOne());
+      // All at once, as nobody looks at the headers of a gap.
+      await lab.a.rpc('hardhat_mine', [numberToHex(GAP / 4), '0x0']);
+    }
+    await lab.a.mine(2 * FINALITY);
+    sent.push(await lane.sendOne());
+    following(store, { maxRange: 100 });
+    await Promise.all(sent.map((message) => untilKnown(store, message)));
+    await untilProgress(store, { owedBlocks: 0, failedRanges: 0 });
+    const appeared = await select<{ id: string }>(
+      store,
+      `select encode(message_id, 'hex') as id, min(position) from history group by 1 order by 2`,
+    );
+    const places = sent.map(({ messageId }) => appeared.findIndex(({ id }) => messageId === `0x${id}`));
+    expect(places).toEqual([...places].sort((a, b) => b - a));
+  });
+
+  test('and one that is stopped in the middle of history goes on there', async () => {
+    const store = await emptyStore();
+    const length = 50;
+    const stop = new AbortController();
+    proxy.interfere = (_, truth) => {
+      if (proxy.calls.filter(isHistoryCall).length >= 10) stop.abort();
+      return truth;
+    };
+    await once(store, { maxRange: length }, stop.signal);
+    const first = blocksRead();
+    const owed = (await progressOf(store))?.owedBlocks ?? 0;
+    expect(owed).toBeGreaterThan(5 * length);
+
+    proxy.interfere = honest;
+    proxy.calls.length = 0;
+    await once(store, { maxRange: length });
+    const second = blocksRead();
+    expect(await progressOf(store)).toMatchObject({ owedBlocks: 0, failedRanges: 0 });
+    const both = second.filter((block) => first.includes(block));
+    // What was under way when it was stopped; and the head.
+    expect(both.length).toBeLessThanOrEqual(2 * length);
+    expect(new Set([...first, ...second]).size).toBe((await lab.a.blockNumber()) + 1);
+  });
+
+  /** Whose logs of everybody were asked for. */
+  function blocksRead(): readonly number[] {
+    const blocks = proxy.calls.filter(isHistoryCall).flatMap((call) => {
+      const { from, to } = rangeOf(call) ?? { from: 0, to: -1 };
+      return Array.from({ length: to - from + 1 }, (_, index) => from + index);
+    });
+    return [...new Set(blocks)];
+  }
+});

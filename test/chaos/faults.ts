@@ -1,0 +1,255 @@
+/**
+ * What goes wrong at an endpoint, by a seed.
+ *
+ * Nobody could index chains if all endpoints were wrong in the same way for ever. So this is taken for granted, here as
+ * in the indexer: at most one endpoint of a network has holes in its logs (`omits`), and its receipts are whole; what
+ * contracts answer comes from the endpoint's own head, late perhaps, but not invented; and when all is over at least
+ * one endpoint of each network is right.
+ */
+import type { Randomness } from '../../src/ingest/demo/randomness.ts';
+import {
+  type Delivery,
+  type LogFilter,
+  type Misbehaviour,
+  matchingLogs,
+  type RpcAnswer,
+  type RpcCall,
+} from '../chain/replay-node.ts';
+import type { ChainView, ReplayBlock, ReplayNetwork } from '../chain/replay-recording.ts';
+
+/** How an endpoint is until all comes right. Shares are of requests, or of calls in them. */
+export interface Temper {
+  /** Share of HTTP requests that fail. */
+  readonly fails: number;
+  /** Share of calls that are answered with an error. */
+  readonly refuses: number;
+  /** Share of calls that are answered wrongly, in a way that the answer itself or another one gives away. */
+  readonly errs: number;
+  /** Share of answers to eth_getLogs in which logs are missing. */
+  readonly omits: number;
+  /** How many blocks it takes in one eth_getLogs. */
+  readonly maxRange: number;
+  /** How many logs it returns at once. */
+  readonly maxLogs: number;
+  /** Says nothing of logs in a block that it does not know, instead of saying so. */
+  readonly isForgetful: boolean;
+  readonly hasReceipts: boolean;
+  /** How many calls it takes in one request. */
+  readonly maxBatch: number;
+}
+
+export function chooseTemper(randomness: Randomness, { mayOmit }: { readonly mayOmit: boolean }): Temper {
+  const some = (chance: number, most: number) =>
+    randomness.chance(chance) ? randomness.between(0, most) : 0;
+  const omits = mayOmit ? some(0.7, 0.5) : 0;
+  return {
+    fails: some(0.7, 0.15),
+    refuses: some(0.6, 0.04),
+    errs: some(0.6, 0.03),
+    omits,
+    maxRange: randomness.pick([10, 50, 100, 10_000, 10_000, 10_000]),
+    maxLogs: randomness.pick([5, 20, 10_000, 10_000]),
+    isForgetful: randomness.chance(0.3),
+    // Who has holes in the logs must show them somewhere.
+    hasReceipts: omits > 0 || randomness.chance(0.7),
+    maxBatch: randomness.pick([3, 10, 30, 1_000, 1_000, 1_000]),
+  };
+}
+
+const WRONG_CHAIN_ID = 424242;
+
+export function createMisbehaviour(
+  temper: Temper,
+  network: ReplayNetwork,
+  randomness: Randomness,
+  /** While it says that it is a node of another network. */
+  isElsewhere: () => boolean,
+): Misbehaviour {
+  return {
+    deliver(calls) {
+      if (calls.length > temper.maxBatch) {
+        const message = `batch size is limited to ${temper.maxBatch}`;
+        return status(200, JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32600, message } }));
+      }
+      return randomness.chance(temper.fails) ? failedDelivery(randomness) : undefined;
+    },
+
+    answer(call, truth, view) {
+      if (call.method === 'eth_chainId' && isElsewhere())
+        return { ...truth, result: `0x${WRONG_CHAIN_ID.toString(16)}` };
+      if (randomness.chance(temper.refuses)) return refused(truth, randomness.pick(refusals));
+      const told = call.method === 'eth_getLogs' ? limited(call, truth, temper, view) : truth;
+      if (told.error) {
+        const isUnknownBlock = call.method === 'eth_getLogs' && told.error.message === 'unknown block';
+        return isUnknownBlock && temper.isForgetful ? { id: truth.id, result: [] } : told;
+      }
+      if (call.method === 'eth_getBlockReceipts' && !temper.hasReceipts)
+        return refused(truth, { code: -32601, message: 'the method eth_getBlockReceipts does not exist' });
+      if (call.method === 'eth_getLogs' && randomness.chance(temper.omits))
+        return withHoles(told, randomness);
+      return randomness.chance(temper.errs) ? wrong(call, told, network, view, randomness) : told;
+    },
+  };
+}
+
+// ---- Requests that fail
+
+function status(code: number, body: string, headers: Record<string, string> = {}): Delivery {
+  return { kind: 'status', status: code, body, headers };
+}
+
+function failedDelivery(randomness: Randomness): Delivery {
+  return randomness.pickWeighted<() => Delivery>([
+    [() => ({ kind: 'hang' }), 1],
+    [() => ({ kind: 'slow', ms: randomness.integer(5, 150) }), 4],
+    [() => ({ kind: 'reset' }), 3],
+    [() => ({ kind: 'cut' }), 2],
+    [() => status(429, 'Too many requests'), 2],
+    [() => status(429, '{"error":{"code":429,"message":"rate limited"}}', { 'Retry-After': '0' }), 1],
+    [() => status(429, '', { 'Retry-After': '1' }), 0.3],
+    [() => status(500, 'Internal server error'), 1],
+    [() => status(502, '<html><body>502 Bad Gateway</body></html>'), 1],
+    [() => status(503, '', { 'Retry-After': '0' }), 1],
+    [() => status(200, '{"jsonrpc":"2.0","id":1,"result":[{"addr'), 1],
+    [() => status(200, ''), 1],
+    [() => status(200, '<html>Welcome</html>'), 1],
+    [() => status(200, '[]'), 1],
+    [() => status(200, 'null'), 1],
+    [() => status(504, 'upstream request timeout'), 0.5],
+  ])();
+}
+
+// ---- Calls that are refused
+
+type RpcError = NonNullable<RpcAnswer['error']>;
+
+/** In the words of several providers. */
+const refusals: readonly RpcError[] = [
+  { code: -32000, message: 'header not found' },
+  { code: -32000, message: 'missing trie node 3f1c (path ) state 0x00 is not available' },
+  { code: -32603, message: 'Internal error' },
+  { code: -32002, message: 'request timed out' },
+  { code: -32005, message: 'daily request count exceeded, request rate limited' },
+  { code: 429, message: 'Your app has exceeded its compute units per second capacity' },
+  { code: -32016, message: 'over rate limit' },
+  { code: -32603, message: 'request failed or timed out' },
+  { code: -32000, message: 'upstream connect error or disconnect/reset before headers' },
+  { code: 19, message: 'Temporary internal error. Please retry, trace-id: 8a3c' },
+];
+
+function refused({ id }: RpcAnswer, error: RpcError): RpcAnswer {
+  return { id, error };
+}
+
+function limited(call: RpcCall, truth: RpcAnswer, temper: Temper, view: ChainView): RpcAnswer {
+  const { fromBlock, toBlock, blockHash } = call.params[0] as LogFilter;
+  if (blockHash !== undefined || truth.error) return truth;
+  const length = Number(toBlock) - Number(fromBlock) + 1;
+  if (length > temper.maxRange)
+    return refused(truth, {
+      code: -32600,
+      message: `eth_getLogs is limited to a ${temper.maxRange} blocks range`,
+    });
+  if (length > 1 && (truth.result as unknown[]).length > temper.maxLogs)
+    return refused(truth, { code: -32005, message: `query returned more than ${temper.maxLogs} results` });
+  // Nodes differ in what they make of a range that ends above their head.
+  return Number(toBlock) > view.head.number && temper.isForgetful === false
+    ? refused(truth, {
+        code: -32000,
+        message: 'One of the blocks specified in filter (fromBlock, toBlock or blockHash) cannot be found.',
+      })
+    : truth;
+}
+
+// ---- Answers that are wrong
+
+/** Some of the logs are missing: one, a few, or all. */
+function withHoles(truth: RpcAnswer, randomness: Randomness): RpcAnswer {
+  const logs = truth.result as unknown[];
+  const keeps = randomness.pick([0, 0.5, 0.9]);
+  return { ...truth, result: logs.filter(() => randomness.chance(keeps)) };
+}
+
+function wrong(
+  call: RpcCall,
+  truth: RpcAnswer,
+  network: ReplayNetwork,
+  view: ChainView,
+  randomness: Randomness,
+): RpcAnswer {
+  if (randomness.chance(0.15)) return { ...truth, id: randomness.pick(['1', 0, null, 1e9]) };
+  switch (call.method) {
+    case 'eth_getBlockByNumber':
+    case 'eth_getBlockByHash':
+      return { ...truth, result: wrongBlock(truth.result, network, view, randomness) };
+    case 'eth_getLogs':
+      return { ...truth, result: wrongLogs(call.params[0] as LogFilter, truth, network, view, randomness) };
+    case 'eth_getTransactionByHash':
+    case 'eth_getBlockReceipts':
+      return { ...truth, result: randomness.pick([null, {}, [{}]]) };
+    case 'eth_call':
+      return { ...truth, result: randomness.pick([null, 'not found', '0x123']) };
+    default:
+      return { ...truth, result: null };
+  }
+}
+
+/** Another block than the one that was asked for: a neighbour, one of a branch, or none. */
+function wrongBlock(
+  result: unknown,
+  network: ReplayNetwork,
+  view: ChainView,
+  randomness: Randomness,
+): unknown {
+  const number = Number((result as { number?: string } | null)?.number ?? 0);
+  const others = [...network.branches.flatMap(({ blocks }) => blocks), network.chain[number]].filter(
+    (block): block is ReplayBlock => block?.number === number && block !== view.at(number),
+  );
+  return randomness.pick<() => unknown>([
+    () => null,
+    () => view.at(number - 1)?.header ?? null,
+    () => ({ ...(result as object), logsBloom: '0x' }),
+    ...others.map(
+      ({ header }) =>
+        () =>
+          header,
+    ),
+  ])();
+}
+
+function wrongLogs(
+  filter: LogFilter,
+  truth: RpcAnswer,
+  network: ReplayNetwork,
+  view: ChainView,
+  randomness: Randomness,
+): unknown {
+  const logs = truth.result as readonly object[];
+  const [first] = logs;
+  const abandoned = network.branches
+    .flatMap(({ blocks }) => blocks)
+    .filter((block) => view.at(block.number) !== block && isWithin(block, filter))
+    .flatMap((block) => matchingLogs(block, filter));
+  return randomness.pick<() => unknown>([
+    () => null,
+    () => [...logs, ...logs.slice(-1)],
+    () => [...logs].reverse(),
+    () => (first ? [{ ...first, removed: true }, ...logs.slice(1)] : {}),
+    () => logs.map((log) => ({ ...log, blockNumber: '0x1' })),
+    // Of blocks that the chain has left: in place of its own, or among them.
+    () => (abandoned.length > 0 ? abandoned : null),
+    () => inOrder([...logs, ...abandoned]),
+  ])();
+}
+
+function isWithin({ number }: ReplayBlock, { fromBlock, toBlock }: LogFilter): boolean {
+  return number >= Number(fromBlock) && number <= Number(toBlock);
+}
+
+function inOrder(logs: readonly unknown[]): readonly unknown[] {
+  const place = (log: unknown) => {
+    const { blockNumber, logIndex } = log as { blockNumber: string; logIndex: string };
+    return Number(blockNumber) * 1e6 + Number(logIndex);
+  };
+  return [...logs].sort((a, b) => place(a) - place(b));
+}

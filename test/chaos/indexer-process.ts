@@ -1,0 +1,24 @@
+/**
+ * A process that indexes until it is killed: `indexer-process.ts DATABASE_URL NETWORKS`, the networks in JSON as
+ * lanescan.yaml has them. It begins with the first line of its input, and ends with the end of it.
+ */
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { startIndexer } from '../../src/ingest/evm/indexer.ts';
+import { parseNetworkSources } from '../../src/ingest/evm/source.ts';
+import { openStore } from '../../src/store/store.ts';
+import { chaosPace } from './pace.ts';
+
+const [, , database = '', networks = '[]'] = process.argv;
+const input = createInterface({ input: process.stdin });
+input.on('close', () => process.exit());
+await once(input, 'line');
+const store = await openStore({ place: { url: database } });
+startIndexer({
+  sources: parseNetworkSources(JSON.parse(networks), 'the arguments', {}),
+  store,
+  signal: new AbortController().signal,
+  userAgent: 'lanescan-test',
+  notice: (line) => process.stdout.write(`${line}\n`),
+  pace: chaosPace,
+});

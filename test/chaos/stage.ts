@@ -1,0 +1,177 @@
+/**
+ * A seed's world: two networks that live through their recorded past, each behind a few endpoints of doubtful quality,
+ * until all comes right.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { Derivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
+import type { NetworkSource } from '../../src/ingest/evm/source.ts';
+import { labSource } from '../chain/indexing.ts';
+import { type Misbehaviour, type ReplayNode, startReplayNode } from '../chain/replay-node.ts';
+import { type ChainView, viewOf } from '../chain/replay-recording.ts';
+import { chooseTemper, createMisbehaviour } from './faults.ts';
+import type { RecordedNetwork, Recording } from './scenario.ts';
+import { chooseTimeline } from './timeline.ts';
+
+export interface Stage {
+  readonly sources: readonly NetworkSource[];
+  /** HTTP requests so far, at all endpoints. */
+  readonly requests: number;
+  /** Time goes by from here on. Resolves when the chains are at their ends and what is wrong has come right. */
+  play(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Nothing is wrong, and nothing moves any more. */
+export function openCalmStage(recording: Recording): Promise<Stage> {
+  return openStage(
+    recording.networks.map((network) => ({
+      network,
+      timeline: [viewOf(network.chain, network.chain.length - 1)],
+      endpoints: [{ lagAt: () => 0, misbehaviour: () => undefined }],
+    })),
+    new Derivation('calm'),
+  );
+}
+
+export function openChaoticStage(recording: Recording, seed: string): Promise<Stage> {
+  const derivation = new Derivation(seed);
+  return openStage(
+    recording.networks.map((network) => {
+      const randomness = derivation.randomness(`network ${network.chainId}`);
+      const timeline = chooseTimeline(network, network.firstHead, randomness);
+      return {
+        network,
+        timeline,
+        endpoints: chooseEndpoints(network, timeline.length, randomness, derivation),
+      };
+    }),
+    derivation,
+  );
+}
+
+interface EndpointPlan {
+  /** How many views it is behind the chain, when the chain is at its n-th. */
+  lagAt(moment: number): number;
+  misbehaviour(moment: number): Misbehaviour | undefined;
+}
+
+interface NetworkPlan {
+  readonly network: RecordedNetwork;
+  readonly timeline: readonly ChainView[];
+  readonly endpoints: readonly EndpointPlan[];
+}
+
+/** It does not answer any more. */
+const dead: Misbehaviour = { deliver: () => ({ kind: 'reset' }), answer: (_, truth) => truth };
+
+function chooseEndpoints(
+  network: RecordedNetwork,
+  moments: number,
+  randomness: Randomness,
+  derivation: Derivation,
+): readonly EndpointPlan[] {
+  const count = randomness.integer(1, 3);
+  const liar = randomness.integer(0, count - 1);
+  const survivor = randomness.integer(0, count - 1);
+  return Array.from({ length: count }, (_, index): EndpointPlan => {
+    const temper = chooseTemper(randomness, { mayOmit: index === liar });
+    const diesAt =
+      index !== survivor && randomness.chance(0.3)
+        ? randomness.integer(0, moments)
+        : Number.POSITIVE_INFINITY;
+    const isElsewhere = chooseTimes(moments, randomness, randomness.chance(0.2) ? 0.1 : 0);
+    const isBehind = chooseTimes(moments, randomness, randomness.chance(0.6) ? 0.3 : 0);
+    const lag = randomness.pick([1, 2, 3, 8, 25]);
+    let now = 0;
+    const misbehaviour = createMisbehaviour(
+      temper,
+      network,
+      derivation.randomness(`endpoint ${network.chainId} ${index}`),
+      () => isElsewhere(now),
+    );
+    return {
+      lagAt: (moment) => (isBehind(moment) ? lag : 0),
+      misbehaviour: (moment) => {
+        now = moment;
+        if (moment >= diesAt) return dead;
+        return moment >= moments ? undefined : misbehaviour;
+      },
+    };
+  });
+}
+
+/** Stretches of time that make up about this share of it. */
+function chooseTimes(moments: number, randomness: Randomness, share: number): (moment: number) => boolean {
+  const isWithin = new Set<number>();
+  while (isWithin.size < Math.floor(moments * share)) {
+    const from = randomness.integer(0, moments - 1);
+    const length = randomness.integer(1, 20);
+    for (let moment = from; moment < Math.min(moments, from + length); moment++) isWithin.add(moment);
+  }
+  return (moment) => isWithin.has(moment);
+}
+
+async function openStage(plans: readonly NetworkPlan[], derivation: Derivation): Promise<Stage> {
+  const networks = await Promise.all(plans.map(openNetwork));
+  return {
+    sources: networks.map(({ source }) => source),
+    get requests() {
+      return networks.reduce((sum, network) => sum + network.requests, 0);
+    },
+    async play() {
+      await Promise.all(networks.map(({ play }, index) => play(derivation.randomness(`pace ${index}`))));
+    },
+    async close() {
+      await Promise.all(networks.map(({ close }) => close()));
+    },
+  };
+}
+
+interface StagedNetwork {
+  readonly source: NetworkSource;
+  readonly requests: number;
+  play(randomness: Randomness): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** In milliseconds: how long a chain waits for somebody to ask before it moves on. */
+const LONGEST_MOMENT = 60;
+
+async function openNetwork({ network, timeline, endpoints }: NetworkPlan): Promise<StagedNetwork> {
+  let moment = 0;
+  let requests = 0;
+  const nodes: readonly ReplayNode[] = await Promise.all(
+    endpoints.map(({ lagAt, misbehaviour }) =>
+      startReplayNode({
+        network,
+        view: () => {
+          const place = Math.max(0, Math.min(moment, timeline.length - 1) - lagAt(moment));
+          return timeline[place] ?? viewOf(network.chain, network.chain.length - 1);
+        },
+        misbehaviour: () => misbehaviour(moment),
+        asked: () => requests++,
+      }),
+    ),
+  );
+  return {
+    source: labSource(network.lab, {
+      rpc: nodes.map(({ url }) => new URL(url)),
+      batchSize: 250,
+      pollEvery: 50,
+    }),
+    get requests() {
+      return requests;
+    },
+    async play(randomness) {
+      // One more than there are views: then whatever is behind or wrong has come right.
+      for (; moment < timeline.length; moment++) {
+        const enough = requests + randomness.integer(1, 10);
+        const until = Date.now() + LONGEST_MOMENT;
+        while (requests < enough && Date.now() < until) await delay(2);
+      }
+    },
+    async close() {
+      await Promise.all(nodes.map((node) => node.close()));
+    },
+  };
+}

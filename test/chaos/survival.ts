@@ -1,0 +1,171 @@
+/** Indexers that live through a seed's world, one way or another. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type pg from 'pg';
+import { Derivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
+import type { Store } from '../../src/store/store.ts';
+import { type FollowingIndexer, follow } from '../chain/indexing.ts';
+import { chaosPace } from './pace.ts';
+import { openChaoticStage, type Stage } from './stage.ts';
+import { type Expectation, problemsOf } from './verdict.ts';
+
+export interface Survival {
+  /** What was still wrong when patience ended. */
+  readonly problems: readonly string[];
+  /** What the indexers had to say. */
+  readonly notices: readonly string[];
+}
+
+/** How indexers fare while the world goes on. Resolves to what is running when nothing more happens to them. */
+export type Course = (world: {
+  readonly stage: Stage;
+  readonly randomness: Randomness;
+  /** Resolves when so many more requests have come in, or the world is calm. */
+  readonly untilAsked: (requests: number) => Promise<void>;
+  readonly notices: string[];
+}) => Promise<{ stop(): Promise<void> }>;
+
+export interface SurvivalOptions {
+  readonly seed: string;
+  readonly expectation: Expectation;
+  readonly store: Store;
+  /** To the store's database. */
+  readonly connection: pg.ClientConfig;
+  readonly course: Course;
+}
+
+/** In milliseconds, from when all has come right. It takes a second or two; a busy machine may need many. */
+const PATIENCE = 120_000;
+
+export async function survive(options: SurvivalOptions): Promise<Survival> {
+  const { seed, expectation, store, connection, course } = options;
+  const stage = await openChaoticStage(expectation.recording, seed);
+  const notices: string[] = [];
+  let isCalm = false;
+  const untilAsked = async (requests: number) => {
+    const enough = stage.requests + requests;
+    while (!isCalm && stage.requests < enough) await delay(2);
+  };
+  const play = async () => {
+    while (stage.requests === 0) await delay(2);
+    await stage.play();
+    isCalm = true;
+  };
+  try {
+    const randomness = new Derivation(seed).randomness('course');
+    const [running] = await Promise.all([course({ stage, randomness, untilAsked, notices }), play()]);
+    const until = Date.now() + PATIENCE;
+    let problems: readonly string[];
+    do {
+      await delay(100);
+      problems = await problemsOf(store, connection, expectation).catch((error) => [String(error)]);
+    } while (problems.length > 0 && Date.now() < until);
+    await running.stop();
+    return { problems, notices };
+  } finally {
+    await stage.close();
+  }
+}
+
+/** Indexers in this process: one, one that is stopped and started again, or two that take turns. */
+export function inProcess(store: Store, { recording: { lab } }: Expectation): Course {
+  return async ({ stage, randomness, untilAsked, notices }) => {
+    const running: FollowingIndexer[] = [];
+    const start = () => running.push(follow(store, lab, { sources: stage.sources, pace: chaosPace }));
+    const stopFirst = async () => {
+      const first = running.shift();
+      await first?.stop();
+      notices.push(...(first?.notices ?? []));
+    };
+    const atOnce = randomness.pick([1, 1, 2]);
+    while (running.length < atOnce) start();
+    for (let restarts = randomness.pick([0, 0, 1, 3]); restarts > 0; restarts--) {
+      await untilAsked(randomness.integer(1, 150));
+      await stopFirst();
+      start();
+    }
+    return {
+      async stop() {
+        while (running.length > 0) await stopFirst();
+      },
+    };
+  };
+}
+
+/** An indexer in this process, whose embedded database is killed under it: the server, or one of its sessions. */
+export function withKilledDatabase(store: Store, expectation: Expectation, dataFolder: string): Course {
+  return async (world) => {
+    const { randomness, untilAsked } = world;
+    const running = await inProcess(store, expectation)(world);
+    for (let kills = randomness.integer(1, 3); kills > 0; kills--) {
+      await untilAsked(randomness.integer(5, 200));
+      const record = path.join(dataFolder, 'postgres', 'postmaster.pid');
+      const pid = Number(readFileSync(record, 'utf8').split('\n')[0]);
+      process.kill(pid, 'SIGKILL');
+    }
+    return running;
+  };
+}
+
+/** Indexers in processes of their own, which are killed; some are put to sleep until another has taken over. */
+export function inKilledProcesses(database: string): Course {
+  return async ({ stage, randomness, untilAsked, notices }) => {
+    const networks = stage.sources.map(({ network, rpc, routers, finality, verify }) => ({
+      network: network.name,
+      rpc: rpc.map(({ href }) => href),
+      routers,
+      finality,
+      verify,
+      requestsPerSecond: 10_000,
+      batchSize: 250,
+      pollSeconds: 0.05,
+    }));
+    const prepare = () => prepareProcess(database, JSON.stringify(networks), notices);
+    let next = prepare();
+    let current = next;
+    const replace = () => {
+      current = next;
+      current.stdin?.write('go\n');
+      next = prepare();
+    };
+    const end = async (child: ChildProcess) => {
+      child.kill('SIGKILL');
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+    };
+    replace();
+    for (let kills = randomness.integer(2, 4); kills > 0; kills--) {
+      await untilAsked(randomness.integer(1, 250));
+      const last = current;
+      const sleeps = randomness.chance(0.3);
+      if (sleeps) last.kill('SIGSTOP');
+      else await end(last);
+      replace();
+      await untilAsked(randomness.integer(1, 50));
+      if (!sleeps) continue;
+      last.kill('SIGCONT');
+      await untilAsked(randomness.integer(1, 50));
+      await end(last);
+    }
+    return {
+      async stop() {
+        for (const child of [current, next]) await end(child);
+      },
+    };
+  };
+}
+
+/** A process that has loaded everything and waits for the word. It does not outlive this one. */
+function prepareProcess(database: string, networks: string, notices: string[]): ChildProcess {
+  const script = fileURLToPath(new URL('indexer-process.ts', import.meta.url));
+  const child = spawn(process.execPath, ['--import', 'tsx', script, database, networks], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: { PATH: process.env.PATH },
+  });
+  child.stdin?.on('error', () => undefined);
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => notices.push(text.trimEnd()));
+  return child;
+}
