@@ -1,0 +1,326 @@
+/**
+ * Databases of a given size, made once and kept: rows by COPY into tables without indexes, then the indexes, then the
+ * statistics from the rows. What comes out is compared, table by table, with what `store.apply` makes of the same
+ * records.
+ */
+import { statfs } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import pg from 'pg';
+import { from as copyFrom } from 'pg-copy-streams';
+import { addFlatHistogram, deliveryBucket, flatHistogram } from '../../src/domain/delivery-times.ts';
+import { statusRank } from '../../src/domain/lifecycle.ts';
+import type { Message } from '../../src/domain/message.ts';
+import type { EmbeddedDatabase } from '../../src/store/embedded.ts';
+import { describeLane } from '../../src/store/statistics.ts';
+import { openStore } from '../../src/store/store.ts';
+import { createRowWriter, HISTORY_COLUMNS, MESSAGE_COLUMNS, type Rows, TOKEN_COLUMNS } from './records.ts';
+import { createWorld, WORLD_VERSION, type World } from './world.ts';
+
+const ROWS_PER_COPY = 20_000;
+/** Measured at a million messages; sorting for the largest index needs as much again for a while. */
+const BYTES_A_MESSAGE = 4_600;
+const CHECKED_SIZE = 4_000;
+
+export interface Cluster {
+  readonly embedded: EmbeddedDatabase;
+  url(database: string): string;
+}
+
+export interface BenchDatabase {
+  readonly size: number;
+  readonly name: string;
+  readonly url: string;
+  readonly world: World;
+}
+
+export function clusterOf(embedded: EmbeddedDatabase): Cluster {
+  const { host, user } = embedded.connection;
+  return {
+    embedded,
+    url: (database) => `postgresql:///${database}?host=${encodeURIComponent(host)}&user=${user}`,
+  };
+}
+
+export async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url, options: '-c timezone=UTC' });
+  await client.connect();
+  try {
+    return await use(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/** The database of this size, as it was left by a run before or made now. */
+export async function openDatabase(cluster: Cluster, size: number): Promise<BenchDatabase> {
+  const name = `bench_${size}`;
+  const url = cluster.url(name);
+  const world = createWorld(size);
+  const mark = `world ${WORLD_VERSION}, whole`;
+  const found = await withClient(cluster.url('postgres'), async (client) => {
+    const { rows } = await client.query(
+      `select shobj_description(oid, 'pg_database') as mark from pg_database where datname = $1`,
+      [name],
+    );
+    return rows[0]?.mark as string | null | undefined;
+  });
+  if (found !== mark) {
+    await refuseWithoutRoom(cluster, size);
+    await checkAgainstApply(cluster);
+    await createEmpty(cluster, name);
+    console.error(`Making ${size.toLocaleString('en')} messages`);
+    const began = performance.now();
+    await withClient(url, (client) => fill(client, world));
+    await withClient(cluster.url('postgres'), (client) =>
+      client.query(`comment on database ${name} is '${mark}'`),
+    );
+    console.error(`  made in ${Math.round((performance.now() - began) / 1000)} s`);
+  } else {
+    // A release since may have brought migrations: they are applied as they would be to anybody's data.
+    const store = await openStore({ place: { url } });
+    await store.close();
+  }
+  return { size, name, url, world };
+}
+
+async function refuseWithoutRoom(cluster: Cluster, size: number): Promise<void> {
+  const { bavail, bsize } = await statfs(cluster.embedded.dataFolder);
+  const free = bavail * bsize;
+  const needed = size * BYTES_A_MESSAGE;
+  const gigabytes = (bytes: number) => `${(bytes / 1e9).toFixed(1)} GB`;
+  if (needed > free * 0.95) {
+    throw new Error(
+      `${size.toLocaleString('en')} messages need about ${gigabytes(needed)} while they are made; ` +
+        `${cluster.embedded.dataFolder} has ${gigabytes(free)} free. Choose another folder with --data or a smaller --size.`,
+    );
+  }
+}
+
+export async function createEmpty(cluster: Cluster, name: string): Promise<void> {
+  await withClient(cluster.url('postgres'), async (client) => {
+    await client.query(`drop database if exists ${name} with (force)`);
+    await client.query(`create database ${name}`);
+  });
+  const store = await openStore({ place: { url: cluster.url(name) } });
+  await store.close();
+}
+
+export async function dropDatabase(cluster: Cluster, name: string): Promise<void> {
+  await withClient(cluster.url('postgres'), (client) =>
+    client.query(`drop database if exists ${name} with (force)`),
+  );
+}
+
+export async function copyText(
+  client: pg.ClientBase,
+  into: string,
+  chunks: readonly string[],
+  options = '',
+): Promise<void> {
+  if (chunks.length === 0) return;
+  await pipeline(
+    function* () {
+      for (const chunk of chunks) yield Buffer.from(chunk, 'latin1');
+    },
+    client.query(copyFrom(`copy ${into} from stdin ${options}`)),
+  );
+}
+
+interface Index {
+  readonly drop: string;
+  readonly create: string;
+}
+
+async function indexesOf(client: pg.ClientBase, tables: readonly string[]): Promise<readonly Index[]> {
+  const { rows } = await client.query(
+    `select i.relname as name, t.relname as table, pg_get_indexdef(i.oid) as definition, c.conname as constraint,
+            pg_get_constraintdef(c.oid) as constraint_definition
+     from pg_index x join pg_class i on i.oid = x.indexrelid join pg_class t on t.oid = x.indrelid
+     left join pg_constraint c on c.conindid = i.oid
+     where t.relname = any($1) order by t.relname, c.conname nulls last, i.relname`,
+    [tables],
+  );
+  return rows.map((row) =>
+    row.constraint === null
+      ? { drop: `drop index ${row.name}`, create: row.definition }
+      : {
+          drop: `alter table ${row.table} drop constraint ${row.constraint}`,
+          create: `alter table ${row.table} add constraint ${row.constraint} ${row.constraint_definition}`,
+        },
+  );
+}
+
+async function fill(client: pg.Client, world: World): Promise<void> {
+  const tables = ['message', 'message_token', 'history'];
+  const indexes = await indexesOf(client, tables);
+  for (const { drop } of indexes) await client.query(drop);
+  await client.query(`set maintenance_work_mem = '1GB'`);
+  // Rows that come into a table in the transaction that emptied it need no log and no vacuum.
+  await client.query(`begin; truncate ${tables.join(', ')}`);
+  const rowsOf = createRowWriter(world);
+  for (let from = 0; from < world.size; from += ROWS_PER_COPY) {
+    const rows: Rows[] = [];
+    for (let n = from; n < Math.min(world.size, from + ROWS_PER_COPY); n++) rows.push(rowsOf(n));
+    await copyText(
+      client,
+      `message (${MESSAGE_COLUMNS})`,
+      inChunks(rows, (row) => row.message),
+      'with (freeze)',
+    );
+    await copyText(
+      client,
+      `message_token (${TOKEN_COLUMNS})`,
+      inChunks(rows, (row) => row.token),
+      'with (freeze)',
+    );
+    await copyText(
+      client,
+      `history (${HISTORY_COLUMNS})`,
+      inChunks(rows, (row) => row.history),
+      'with (freeze)',
+    );
+    if (from > 0 && from % 1_000_000 === 0) console.error(`  ${from.toLocaleString('en')} rows`);
+  }
+  await client.query('commit');
+  for (const { create } of indexes) await client.query(create);
+  await fillStatistics(client);
+  await client.query('update store set position = $1', [world.size]);
+  await client.query('vacuum analyze');
+  await client.query('checkpoint');
+}
+
+function inChunks(rows: readonly Rows[], text: (row: Rows) => string): string[] {
+  const chunks: string[] = [];
+  for (let start = 0; start < rows.length; start += 500) {
+    chunks.push(
+      rows
+        .slice(start, start + 500)
+        .map(text)
+        .join(''),
+    );
+  }
+  return chunks;
+}
+
+/** What writing the messages one batch after the other would have kept, counted from the messages at once. */
+export async function fillStatistics(client: pg.ClientBase): Promise<void> {
+  await client.query(`
+    insert into lane_total select source_selector, dest_selector, status, ready, count(*) from message group by 1, 2, 3, 4;
+    insert into day_total select sent_at::date, source_selector, dest_selector, status, count(*) from message group by 1, 2, 3, 4;
+    insert into lane_run select source_selector, dest_selector, onramp, min(sequence_number), max(sequence_number)
+      from message group by 1, 2, 3;`);
+  const { rows: newest } = await client.query(
+    `select r.source_selector, r.dest_selector, r.onramp, m.message_id, m.sent_at, m.record,
+            r.to_sequence - r.from_sequence + 1 as present
+     from lane_run r cross join lateral (
+       select message_id, sent_at, record from message m
+       where m.source_selector = r.source_selector and m.dest_selector = r.dest_selector and m.onramp = r.onramp
+       order by sent_at desc, message_id desc limit 1) m`,
+  );
+  for (const row of newest) {
+    await client.query(
+      `insert into lane_onramp (source_selector, dest_selector, onramp, newest_message, last_sent_at, description, present, runs)
+       values ($1, $2, $3, $4, $5, $6, $7, 1)`,
+      [
+        row.source_selector,
+        row.dest_selector,
+        row.onramp,
+        row.message_id,
+        row.sent_at,
+        describeLane(JSON.parse(row.record) as Message),
+        row.present,
+      ],
+    );
+  }
+  const { rows } = await client.query(
+    `select source_selector, dest_selector, sent_at::date::text as day, delivery_ms, count(*)::int as messages
+     from message where status = ${statusRank('SUCCESS')} group by 1, 2, 3, 4`,
+  );
+  const days = new Map<string, { lane: string[]; histogram: Map<number, number> }>();
+  for (const row of rows) {
+    const lane = [row.source_selector, row.dest_selector, row.day];
+    const day = days.get(lane.join()) ?? { lane, histogram: new Map() };
+    addFlatHistogram(day.histogram, [deliveryBucket(Number(row.delivery_ms)), row.messages]);
+    days.set(lane.join(), day);
+  }
+  const values = [...days.values()].map(({ lane, histogram }) => [
+    ...lane,
+    JSON.stringify(flatHistogram(histogram)),
+  ]);
+  await client.query(
+    'insert into lane_delivery select * from unnest($1::bigint[], $2::bigint[], $3::date[], $4::json[])',
+    [0, 1, 2, 3].map((column) => values.map((row) => row[column])),
+  );
+}
+
+/** The same small world made both ways must leave the same rows in every table. */
+async function checkAgainstApply(cluster: Cluster): Promise<void> {
+  const world = createWorld(CHECKED_SIZE);
+  const [made, applied] = ['bench_check_made', 'bench_check_applied'];
+  await createEmpty(cluster, made);
+  await createEmpty(cluster, applied);
+  try {
+    await withClient(cluster.url(made), (client) => fill(client, world));
+    const store = await openStore({ place: { url: cluster.url(applied) } });
+    try {
+      const rowsOf = createRowWriter(world);
+      for (let from = 0; from < world.size; from += 1_000) {
+        const messages = Array.from(
+          { length: 1_000 },
+          (_, index) => JSON.parse(rowsOf(from + index).record) as Message,
+        );
+        await store.apply(messages.map((message) => ({ kind: 'Snapshot', message })));
+      }
+    } finally {
+      await store.close();
+    }
+    const [one, other] = await Promise.all(
+      [made, applied].map((name) => withClient(cluster.url(name), contents)),
+    );
+    for (const [table, rows] of one ?? []) {
+      const difference = rows.findIndex((row, index) => row !== other?.get(table)?.[index]);
+      if (difference === -1 && rows.length === other?.get(table)?.length) continue;
+      throw new Error(
+        `The bench would measure rows that an import does not make. ${table}, row ${difference}:\n` +
+          `made    ${rows[difference]}\napplied ${other?.get(table)?.[difference]}`,
+      );
+    }
+  } finally {
+    await dropDatabase(cluster, made);
+    await dropDatabase(cluster, applied);
+  }
+}
+
+/** Every row of every table as text, but for the moments at which they were written. */
+async function contents(client: pg.Client): Promise<ReadonlyMap<string, readonly string[]>> {
+  const { rows: tables } = await client.query(
+    `select tablename from pg_tables where schemaname = 'public' and tablename <> 'migration' order by 1`,
+  );
+  const all = new Map<string, readonly string[]>();
+  for (const { tablename } of tables) {
+    const { rows } = await client.query(
+      `select (to_jsonb(t) - 'recorded_at' - 'created_at' - 'id')::text as row from ${tablename} t order by 1`,
+    );
+    all.set(tablename, rows.map(({ row }) => row.replace(/"histogram": \[([^\]]*)\]/, inBucketOrder)).sort());
+  }
+  return all;
+}
+
+/** A histogram lists its buckets in the order in which they first came up, which means nothing. */
+function inBucketOrder(_text: string, list: string): string {
+  const pairs = list.match(/\d+, \d+/g) ?? [];
+  return `"histogram": [${pairs.sort().join(', ')}]`;
+}
+
+/** Bytes on disk by table and index. */
+export async function readSizes(url: string): Promise<{ total: number; parts: Record<string, number> }> {
+  return withClient(url, async (client) => {
+    const { rows } = await client.query(
+      `select c.relname as name, pg_table_size(c.oid)::float8 as bytes from pg_class c
+       join pg_namespace n on n.oid = c.relnamespace
+       where n.nspname = 'public' and c.relkind in ('r', 'i') order by 2 desc`,
+    );
+    const parts = Object.fromEntries(rows.map(({ name, bytes }) => [name, bytes]));
+    return { total: rows.reduce((sum, { bytes }) => sum + bytes, 0), parts };
+  });
+}

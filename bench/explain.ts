@@ -1,0 +1,85 @@
+/** What PostgreSQL reads for a search, in rows and pages, by its own count. */
+import type pg from 'pg';
+import type { SearchQuery } from '../src/domain/query.ts';
+import { searchSql } from '../src/store/search.ts';
+import { renderSql } from '../src/store/sql.ts';
+
+interface Plan {
+  readonly 'Node Type': string;
+  readonly 'Index Name'?: string;
+  readonly 'Relation Name'?: string;
+  readonly 'Actual Rows': number;
+  readonly 'Actual Loops': number;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly 'Rows Removed by Index Recheck'?: number;
+  readonly 'Shared Hit Blocks': number;
+  readonly 'Shared Read Blocks': number;
+  readonly Plans?: readonly Plan[];
+}
+
+export interface Effort {
+  /** Rows that scans touched, whether they were kept or not. */
+  readonly rowsRead: number;
+  /** Pages of 8 kB. Also tells of index entries that were passed over inside an index, which no row count shows. */
+  readonly pages: number;
+  readonly rowsFound: number;
+  readonly planningMs: number;
+  readonly executionMs: number;
+  readonly plan: string;
+  /** True where it was given up: then the counts are those of nobody. */
+  readonly isGivenUp: boolean;
+}
+
+const GIVE_UP_MS = 15_000;
+
+export async function explain(client: pg.ClientBase, search: SearchQuery): Promise<Effort> {
+  const { text, values } = renderSql(searchSql(search));
+  await client.query(`set statement_timeout = ${GIVE_UP_MS}`);
+  try {
+    const { rows } = await client.query(
+      `explain (analyze, buffers, timing off, format json) ${text}`,
+      values,
+    );
+    const [{ Plan: plan, 'Planning Time': planningMs, 'Execution Time': executionMs }] =
+      rows[0]['QUERY PLAN'];
+    const scans = nodesOf(plan).filter((node) => node['Node Type'].includes('Scan') && !node.Plans);
+    return {
+      rowsRead: Math.round(
+        scans.reduce(
+          (sum, node) =>
+            sum +
+            node['Actual Loops'] *
+              (node['Actual Rows'] +
+                (node['Rows Removed by Filter'] ?? 0) +
+                (node['Rows Removed by Index Recheck'] ?? 0)),
+          0,
+        ),
+      ),
+      pages: plan['Shared Hit Blocks'] + plan['Shared Read Blocks'],
+      rowsFound: plan['Actual Rows'],
+      planningMs,
+      executionMs,
+      plan: scans
+        .map((node) => node['Index Name'] ?? `${node['Node Type']} ${node['Relation Name']}`)
+        .join(', '),
+      isGivenUp: false,
+    };
+  } catch (error) {
+    if ((error as { code?: string }).code !== '57014') throw error;
+    return {
+      rowsRead: Number.POSITIVE_INFINITY,
+      pages: Number.POSITIVE_INFINITY,
+      rowsFound: 0,
+      planningMs: 0,
+      executionMs: GIVE_UP_MS,
+      plan: 'given up',
+      isGivenUp: true,
+    };
+  } finally {
+    await client.query('reset statement_timeout');
+  }
+}
+
+function nodesOf(plan: Plan): Plan[] {
+  return [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
+}

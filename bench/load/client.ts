@@ -1,0 +1,183 @@
+/**
+ * An HTTP client for measuring: as many connections as asked for, each with one request at a time, by hand on sockets,
+ * because a client that does more would take from the server the processor that they share.
+ *
+ * Nothing goes unlooked at: every answer must have the status 200 and its whole length; the rows of a page are counted
+ * and must descend; where the answer is known, every byte must be as known.
+ */
+import net from 'node:net';
+
+export interface PlainRequest {
+  readonly path: string;
+  /** Sent with POST, as JSON. */
+  readonly body?: string;
+  /** How many rows the answer must have; undefined: any number up to the limit. */
+  readonly rows?: number;
+}
+
+export interface LoadOrder {
+  readonly port: number;
+  readonly requests: readonly PlainRequest[];
+  /** Where in the list to begin; from its end it goes on at its start. */
+  readonly from: number;
+  readonly connections: number;
+  /** Ends after so long, or after so many requests. */
+  readonly seconds?: number;
+  readonly count?: number;
+  /** `page`: count rows and check their order. `same`: every answer has the bytes of the first. */
+  readonly check: 'page' | 'same' | 'status';
+  /** Keep the answer of every so manieth request, for a closer look afterwards; 0: none. */
+  readonly keepEvery: number;
+}
+
+export interface LoadReport {
+  readonly requests: number;
+  readonly seconds: number;
+  readonly bytes: number;
+  /** Milliseconds. */
+  readonly latency: {
+    readonly p50: number;
+    readonly p90: number;
+    readonly p99: number;
+    readonly max: number;
+  };
+  readonly kept: readonly { readonly index: number; readonly body: string }[];
+}
+
+const ROW_MARK = Buffer.from('{"messageId":"0x');
+const TIME_MARK = Buffer.from('"sendTimestamp":"');
+const HEADER_END = Buffer.from('\r\n\r\n');
+
+export async function runLoad(order: LoadOrder): Promise<LoadReport> {
+  const latencies: number[] = [];
+  const kept: { index: number; body: string }[] = [];
+  let bytes = 0;
+  let sent = 0;
+  let first: Buffer | undefined;
+  const began = performance.now();
+  const deadline = order.seconds === undefined ? Number.POSITIVE_INFINITY : began + order.seconds * 1000;
+  const most = order.count ?? Number.POSITIVE_INFINITY;
+
+  /** The next request's index, or undefined when it is enough. */
+  const next = (): number | undefined => {
+    if (sent >= most || performance.now() >= deadline) return undefined;
+    return (order.from + sent++) % order.requests.length;
+  };
+  const receive = (index: number, body: Buffer) => {
+    const request = order.requests[index] as PlainRequest;
+    bytes += body.length;
+    if (order.check === 'page') checkPage(body, request);
+    if (order.check === 'same') {
+      first ??= Buffer.from(body);
+      if (!body.equals(first)) throw new Error(`${request.path}: an answer differs from the one before`);
+    }
+    if (order.keepEvery > 0 && latencies.length % order.keepEvery === 0)
+      kept.push({ index, body: body.toString() });
+  };
+
+  await Promise.all(Array.from({ length: order.connections }, () => work(order, next, receive, latencies)));
+  const seconds = (performance.now() - began) / 1000;
+  latencies.sort((a, b) => a - b);
+  const at = (share: number) =>
+    latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0;
+  return {
+    requests: latencies.length,
+    seconds,
+    bytes,
+    latency: { p50: at(0.5), p90: at(0.9), p99: at(0.99), max: latencies.at(-1) ?? 0 },
+    kept,
+  };
+}
+
+/** One connection until `next` has nothing more. */
+function work(
+  { port, requests }: LoadOrder,
+  next: () => number | undefined,
+  receive: (index: number, body: Buffer) => void,
+  latencies: number[],
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = net.connect({ port, host: '127.0.0.1', noDelay: true });
+    let buffer = Buffer.allocUnsafe(128 * 1024);
+    let filled = 0;
+    let bodyStart = 0;
+    let bodyEnd = 0;
+    let index: number | undefined;
+    let sentAt = 0;
+
+    const ask = () => {
+      index = next();
+      if (index === undefined) {
+        socket.end();
+        resolve();
+        return;
+      }
+      const { path, body } = requests[index] as PlainRequest;
+      filled = 0;
+      bodyEnd = 0;
+      sentAt = performance.now();
+      socket.write(
+        body === undefined
+          ? `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`
+          : `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      );
+    };
+    const readHeaders = () => {
+      const end = buffer.subarray(0, filled).indexOf(HEADER_END);
+      if (end === -1) return;
+      const headers = buffer.toString('latin1', 0, end);
+      const length = /\r\ncontent-length: *(\d+)/i.exec(headers)?.[1];
+      const where = `${index === undefined ? '' : requests[index]?.path}`;
+      if (headers.slice(9, 12) !== '200')
+        throw new Error(
+          `${where} answered ${headers.split('\r\n')[0]}: ${buffer.toString('utf8', end, filled)}`,
+        );
+      if (length === undefined) throw new Error(`${where} answered without Content-Length`);
+      bodyStart = end + HEADER_END.length;
+      bodyEnd = bodyStart + Number(length);
+    };
+    const take = (chunk: Buffer) => {
+      if (index === undefined) throw new Error('An answer that nobody asked for');
+      if (filled + chunk.length > buffer.length) {
+        const larger = Buffer.allocUnsafe(Math.max(2 * buffer.length, filled + chunk.length));
+        buffer.copy(larger, 0, 0, filled);
+        buffer = larger;
+      }
+      filled += chunk.copy(buffer, filled);
+      if (bodyEnd === 0) readHeaders();
+      if (bodyEnd === 0 || filled < bodyEnd) return;
+      if (filled > bodyEnd) throw new Error('An answer is longer than it says');
+      latencies.push(performance.now() - sentAt);
+      receive(index, buffer.subarray(bodyStart, bodyEnd));
+      ask();
+    };
+    socket.on('connect', ask);
+    socket.on('data', (chunk) => {
+      try {
+        take(chunk);
+      } catch (error) {
+        socket.destroy();
+        reject(error);
+      }
+    });
+    socket.on('error', reject);
+    socket.on('close', () => {
+      if (index !== undefined) reject(new Error('The server hung up before it had answered'));
+    });
+  });
+}
+
+/** Rows are found by how each begins; nothing else in an answer begins so. */
+function checkPage(body: Buffer, { path, rows }: PlainRequest): void {
+  let count = 0;
+  let previous: string | undefined;
+  for (let at = body.indexOf(ROW_MARK); at !== -1; at = body.indexOf(ROW_MARK, at + 80)) {
+    count++;
+    const time = body.indexOf(TIME_MARK, at) + TIME_MARK.length;
+    // Time and id, as the order of a result compares them.
+    const key = body.toString('latin1', time, time + 24) + body.toString('latin1', at + 16, at + 80);
+    if (previous !== undefined && key >= previous) throw new Error(`${path}: row ${count} is out of order`);
+    previous = key;
+  }
+  if (rows !== undefined && count !== rows) throw new Error(`${path}: ${count} rows instead of ${rows}`);
+}

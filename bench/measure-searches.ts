@@ -1,0 +1,206 @@
+/** Workloads over HTTP beside the limits of HTTP and of the database. */
+import { searchSql } from '../src/store/search.ts';
+import { renderSql } from '../src/store/sql.ts';
+import { checkAnswer, compareWithOracle } from './answers.ts';
+import { startCpuClock } from './cpu.ts';
+import type { BenchDatabase } from './data/database.ts';
+import { interleave, ratioOf, type Standing, type Subject, type Turn } from './interleave.ts';
+import type { LoadOrder, LoadReport } from './load/client.ts';
+import { hasPgbench, runPgbench } from './references/pgbench.ts';
+import { drawRequests, type Goal, type Workload } from './requests.ts';
+import type { Rig } from './rig.ts';
+import type { RunningServer } from './server.ts';
+
+/** More than any subject answers in all of its turns: a request that was asked before is not drawn again. */
+const DISTINCT_A_SECOND = 6_000;
+const CLOSE_LOOKS = 40;
+const ORACLE_LOOKS = 8;
+/** pgbench counts whole scripts: few statements, so that one ends well within a turn. */
+const PGBENCH_SCRIPT = 20;
+
+export interface SearchResult {
+  readonly workload: string;
+  readonly size: number;
+  readonly goals: readonly Goal[];
+  readonly standings: readonly Standing[];
+  readonly answerBytes: number;
+  /** Ours beside the others, round by round. */
+  readonly ratios: Readonly<Record<string, number>>;
+  readonly looks: { readonly close: number; readonly oracle: number };
+}
+
+export async function measureSearch(
+  rig: Rig,
+  server: RunningServer,
+  database: BenchDatabase,
+  workload: Workload,
+): Promise<SearchResult> {
+  const { settings } = rig;
+  const { seconds, rounds, connections } = settings;
+  const turns = rounds + 1;
+  const perTurn = Math.ceil(DISTINCT_A_SECOND * seconds);
+  const requests = drawRequests(workload, database.world, perTurn * turns);
+  const [probe] = requests;
+  if (!probe) throw new Error(`${workload.name} has no requests`);
+  const { bytes: answerBytes } = await rig.load.run({
+    port: server.port,
+    requests: [{ path: probe.path }],
+    from: 0,
+    connections: 1,
+    count: 1,
+    check: 'status',
+    keepEvery: 0,
+  });
+  const looks = { close: 0, oracle: 0 };
+  const oracle = await rig.client(database.url);
+  const statements = requests.map(({ search }) => renderSql(searchSql(search)));
+  let asked = 0;
+
+  const subjects: Subject[] = [
+    {
+      name: 'lanescan',
+      async turn() {
+        // Only what this turn can use goes to the other process.
+        const turnOf = workload.repeats ? requests : requests.slice(asked, asked + perTurn);
+        const report = await loadTurn(
+          rig,
+          { server: server.pid, database: { family: rig.postmaster } },
+          {
+            port: server.port,
+            requests: turnOf.map(({ path, rows }) => ({ path, ...(rows !== undefined && { rows }) })),
+            from: 0,
+            connections,
+            seconds,
+            check: workload.repeats ? 'same' : workload.path === 'message' ? 'status' : 'page',
+            keepEvery: 100,
+          },
+        );
+        asked += report.requests;
+        if (report.requests > turnOf.length && !workload.repeats) {
+          throw new Error(`${workload.name}: requests ran out, and some were asked twice`);
+        }
+        for (const { index, body } of report.kept.slice(0, CLOSE_LOOKS)) {
+          const request = turnOf[index];
+          if (!request) continue;
+          checkAnswer(request, body);
+          looks.close++;
+          if (looks.oracle >= ORACLE_LOOKS) continue;
+          await compareWithOracle(oracle, request, body);
+          looks.oracle++;
+        }
+        return report.turn;
+      },
+    },
+    {
+      name: 'HTTP limit',
+      async turn() {
+        const report = await loadTurn(
+          rig,
+          { server: rig.httpLimit.pid },
+          {
+            port: rig.httpLimit.port,
+            requests: [{ path: `/fixed?bytes=${answerBytes}` }],
+            from: 0,
+            connections,
+            seconds,
+            check: 'status',
+            keepEvery: 0,
+          },
+        );
+        return report.turn;
+      },
+    },
+    ...[false, true].map((isPrepared) => ({
+      name: isPrepared ? 'database limit, prepared' : 'database limit',
+      async turn(round: number) {
+        const clock = startCpuClock({ client: rig.driver.pid, database: { family: rig.postmaster } });
+        const report = await rig.driver.run({
+          url: database.url,
+          statements: workload.repeats
+            ? statements
+            : statements.slice(round * perTurn, (round + 1) * perTurn),
+          from: 0,
+          connections,
+          seconds,
+          isPrepared,
+        });
+        return { rate: report.requests / report.seconds, cpu: each(clock.stop(), report.requests) };
+      },
+    })),
+  ];
+  if (workload.goals?.includes('limit') && (await hasPgbench())) {
+    subjects.push({
+      name: 'pgbench',
+      async turn(round) {
+        const rate = await runPgbench({
+          cluster: rig.cluster,
+          database: database.name,
+          statements: statements.slice(round * PGBENCH_SCRIPT, (round + 1) * PGBENCH_SCRIPT),
+          connections,
+          seconds: Math.max(1, Math.round(seconds)),
+          scriptFile: `${settings.dataFolder}/pgbench.sql`,
+        });
+        return { rate };
+      },
+    });
+  }
+  const standings = await interleave(subjects, rounds);
+  const ours = standings.get('lanescan');
+  const ratios = Object.fromEntries(
+    [...standings.values()].flatMap((other) => {
+      const ratio = other.name === 'lanescan' ? undefined : ratioOf(ours, other);
+      return ratio === undefined ? [] : [[other.name, ratio]];
+    }),
+  );
+  return {
+    workload: workload.name,
+    size: database.size,
+    goals: workload.goals ?? [],
+    standings: [...standings.values()],
+    answerBytes,
+    ratios,
+    looks,
+  };
+}
+
+/** A turn of the load generator, with the processor time of all that take part. */
+export async function loadTurn(
+  rig: Rig,
+  processes: Parameters<typeof startCpuClock>[0],
+  order: LoadOrder,
+): Promise<LoadReport & { readonly turn: Turn }> {
+  const clock = startCpuClock({ client: rig.load.pid, ...processes });
+  const report = await rig.load.run(order);
+  const { requests, seconds, latency } = report;
+  const turn = {
+    rate: requests / seconds,
+    p50: latency.p50,
+    p99: latency.p99,
+    cpu: each(clock.stop(), requests),
+  };
+  return { ...report, turn };
+}
+
+function each(cpu: Readonly<Record<string, number>>, requests: number): Readonly<Record<string, number>> {
+  return Object.fromEntries(Object.entries(cpu).map(([name, time]) => [name, time / requests]));
+}
+
+/** Enough for the compiler of a fresh server to have seen what is hot; by number, because time is worth little on a busy machine. */
+export async function warmUp(rig: Rig, port: number, database: BenchDatabase, count = 8_000): Promise<void> {
+  const workloads: readonly Workload[] = [
+    { name: 'warm-up, newest', start: 'anywhere' },
+    { name: 'warm-up, sender', filters: { sender: 'ordinary' } },
+  ];
+  const requests = workloads.flatMap((workload) =>
+    drawRequests(workload, database.world, count / workloads.length),
+  );
+  await rig.load.run({
+    port,
+    requests: requests.map(({ path }) => ({ path })),
+    from: 0,
+    connections: rig.settings.connections,
+    count,
+    check: 'page',
+    keepEvery: 0,
+  });
+}

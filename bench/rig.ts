@@ -1,0 +1,68 @@
+/** What measurements share: the cluster, the load generator, the references, and the settings of this run. */
+import { readFileSync } from 'node:fs';
+import pg from 'pg';
+import { startWorker, type Worker } from './child.ts';
+import { type BenchDatabase, type Cluster, openDatabase } from './data/database.ts';
+import type { LoadOrder, LoadReport } from './load/client.ts';
+import type { DatabaseOrder, DatabaseReport } from './references/database-limit.ts';
+
+export interface RunSettings {
+  readonly sizes: readonly number[];
+  readonly dataFolder: string;
+  /** Of one turn. */
+  readonly seconds: number;
+  readonly rounds: number;
+  readonly connections: number;
+}
+
+export interface Rig {
+  readonly settings: RunSettings;
+  readonly cluster: Cluster;
+  readonly load: Worker<LoadOrder, LoadReport>;
+  readonly driver: Worker<DatabaseOrder, DatabaseReport>;
+  readonly httpLimit: { readonly port: number; readonly pid: number };
+  /** The process that started all others of PostgreSQL. */
+  readonly postmaster: number;
+  /** A log file of this name. */
+  logFile(name: string): string;
+  database(size: number): Promise<BenchDatabase>;
+  client(url: string): Promise<pg.Client>;
+  close(): Promise<void>;
+}
+
+export async function openRig(settings: RunSettings, cluster: Cluster): Promise<Rig> {
+  const load = startWorker<LoadOrder, LoadReport>('./load/worker.ts');
+  const driver = startWorker<DatabaseOrder, DatabaseReport>('./references/database-limit.ts');
+  const httpLimit = startWorker<'listen', number>('./references/http-limit.ts');
+  const databases = new Map<number, Promise<BenchDatabase>>();
+  const clients = new Map<string, pg.Client>();
+  return {
+    settings,
+    cluster,
+    load,
+    driver,
+    httpLimit: { port: await httpLimit.run('listen'), pid: httpLimit.pid },
+    postmaster: Number.parseInt(
+      readFileSync(`${cluster.embedded.dataFolder}/postgres/postmaster.pid`, 'utf8'),
+      10,
+    ),
+    logFile: (name) => `${settings.dataFolder}/${name}.log`,
+    database(size) {
+      const opened = databases.get(size) ?? openDatabase(cluster, size);
+      databases.set(size, opened);
+      return opened;
+    },
+    async client(url) {
+      const known = clients.get(url);
+      if (known) return known;
+      const client = new pg.Client({ connectionString: url, options: '-c timezone=UTC' });
+      clients.set(url, client);
+      await client.connect();
+      return client;
+    },
+    async close() {
+      await Promise.all([load.stop(), driver.stop(), httpLimit.stop()]);
+      await Promise.all([...clients.values()].map((client) => client.end()));
+    },
+  };
+}

@@ -1,0 +1,86 @@
+/** The built program as anybody runs it: `lanescan serve` on a database, its log in a file. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { openSync, readFileSync } from 'node:fs';
+import net from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+export const program = fileURLToPath(new URL('../bin/lanescan', import.meta.url));
+
+export interface RunningServer {
+  readonly port: number;
+  readonly pid: number;
+  /** Resident memory in bytes. */
+  memory(): number;
+  stop(): Promise<void>;
+}
+
+export interface ServerCommand {
+  readonly args: (port: number) => readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+  readonly log: string;
+  /** Answers 200 once the server is ready. */
+  readonly probe: string;
+}
+
+export function startLanescan(
+  url: string,
+  log: string,
+  nodeArgs: readonly string[] = [],
+): Promise<RunningServer> {
+  return startServer({
+    args: (port) => [...nodeArgs, program, 'serve', '--port', String(port)],
+    env: { DATABASE_URL: url },
+    log,
+    probe: '/readyz',
+  });
+}
+
+export async function startServer({ args, env, log, probe }: ServerCommand): Promise<RunningServer> {
+  const port = await freePort();
+  const output = openSync(log, 'w');
+  const child = spawn(process.execPath, args(port), {
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+    stdio: ['ignore', output, output],
+  });
+  const ended = once(child, 'exit');
+  for (let attempt = 0; ; attempt++) {
+    const answer = await fetch(`http://127.0.0.1:${port}${probe}`).catch(() => undefined);
+    await answer?.arrayBuffer();
+    if (answer?.status === 200) break;
+    if (child.exitCode !== null || attempt === 600) {
+      child.kill();
+      throw new Error(`The server does not start:\n${readFileSync(log, 'utf8').slice(-2_000)}`);
+    }
+    await delay(100);
+  }
+  const pid = child.pid ?? 0;
+  return {
+    port,
+    pid,
+    memory: () => residentBytes(pid),
+    async stop() {
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  return typeof address === 'object' && address ? address.port : 0;
+}
+
+/** Linux only, as is what the bench is run on; elsewhere nothing is said of memory. */
+function residentBytes(pid: number): number {
+  try {
+    return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024;
+  } catch {
+    return 0;
+  }
+}
