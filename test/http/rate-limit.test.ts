@@ -131,15 +131,19 @@ describe('over HTTP', () => {
       Array.from({ length: 250 }, () => server.ask('/openapi.json', { method: 'HEAD' })),
     );
     expect(new Set(local)).toEqual(new Set([200]));
-    const started = Date.now();
-    const remote = await Promise.all(
-      Array.from({ length: 400 }, () => server.ask('/nothing', from('192.0.2.7'))),
-    );
-    const allowed = remote.filter(({ status }) => status === 404).length;
-    expect(allowed).toBeGreaterThanOrEqual(200);
-    expect(allowed).toBeLessThanOrEqual(201 + Math.ceil((Date.now() - started) / 20));
-    const limited = remote.filter(({ status }) => status === 429);
-    expect(limited.length).toBe(400 - allowed);
+    let limited: Awaited<ReturnType<typeof server.ask>>[] = [];
+    // On a machine so busy that it answers fewer than are allowed, nobody is refused; another client tries again.
+    for (let client = 10; limited.length === 0 && client < 15; client++) {
+      const started = Date.now();
+      const remote = await Promise.all(
+        Array.from({ length: 400 }, () => server.ask('/nothing', from(`192.0.2.${client}`))),
+      );
+      const allowed = remote.filter(({ status }) => status === 404).length;
+      expect(allowed).toBeGreaterThanOrEqual(200);
+      expect(allowed).toBeLessThanOrEqual(201 + Math.ceil((Date.now() - started) / 20));
+      limited = remote.filter(({ status }) => status === 429);
+      expect(limited.length).toBe(400 - allowed);
+    }
     expect(limited[0]?.headers['ratelimit-policy']).toBe('"address";q=200;w=4');
     expect((await server.ask('/nothing', from('192.0.2.8'))).status).toBe(404);
     expect((await server.ask('/metrics')).text).toContain(
