@@ -79,16 +79,13 @@ async function serve(network: ReplayNetwork, lab: LabNetwork): Promise<Served> {
   const node = await startReplayNode({
     network,
     view: () => viewOf(network.chain, head),
-    misbehaviour: () => ({
-      deliver(calls) {
-        for (const { method, params } of calls) {
-          const filter = params[0] as LogFilter;
-          if (method === 'eth_getLogs' && filter.blockHash === undefined) asked.push(filter);
-        }
-        return undefined;
-      },
-      answer: (_, truth) => truth,
-    }),
+    misbehave(calls) {
+      for (const { method, params } of calls) {
+        const filter = params[0] as LogFilter;
+        if (method === 'eth_getLogs' && filter.blockHash === undefined) asked.push(filter);
+      }
+      return {};
+    },
   });
   closers.push(() => node.close());
   return { node, name: lab.name, routers: Object.values(lab.routers), head, asked };

@@ -35,12 +35,15 @@ export type Delivery =
       readonly body: string;
     };
 
-/** What may go wrong at an endpoint; asked for each HTTP request and for each call in it. */
-export interface Misbehaviour {
-  deliver(calls: readonly RpcCall[]): Delivery | undefined;
-  /** The answer to one call, which may be another than the truth. */
-  answer(call: RpcCall, truth: RpcAnswer, view: ChainView): RpcAnswer;
+/** What goes wrong with one HTTP request. */
+export interface Misfortune {
+  readonly delivery?: Delivery;
+  /** The answer to one of its calls, which may be another than the truth. */
+  answer?(call: RpcCall, truth: RpcAnswer, view: ChainView): RpcAnswer;
 }
+
+/** What may go wrong at an endpoint; asked for each HTTP request. */
+export type Misbehaviour = (calls: readonly RpcCall[]) => Misfortune;
 
 export interface ReplayNode {
   readonly url: string;
@@ -53,9 +56,7 @@ export interface ReplayNodeOptions {
   readonly network: ReplayNetwork;
   /** What the node takes for the chain at this moment. */
   readonly view: () => ChainView;
-  readonly misbehaviour?: () => Misbehaviour | undefined;
-  /** Told of every HTTP request. */
-  readonly asked?: () => void;
+  readonly misbehave?: Misbehaviour;
 }
 
 export async function startReplayNode(options: ReplayNodeOptions): Promise<ReplayNode> {
@@ -65,20 +66,19 @@ export async function startReplayNode(options: ReplayNodeOptions): Promise<Repla
     request.on('data', (chunk) => chunks.push(chunk));
     request.on('end', async () => {
       requests++;
-      options.asked?.();
       const asked = JSON.parse(Buffer.concat(chunks).toString('utf8')) as RpcCall | RpcCall[];
       const calls = Array.isArray(asked) ? asked : [asked];
-      const misbehaviour = options.misbehaviour?.();
+      const misfortune = options.misbehave?.(calls);
       // One request is answered from one view, even if the chain goes on meanwhile.
       const view = options.view();
       const answers = await Promise.all(
         calls.map(async (call) => {
           const truth = { jsonrpc: '2.0', id: call.id, ...(await truthOf(call, options.network, view)) };
-          return misbehaviour ? misbehaviour.answer(call, truth, view) : truth;
+          return misfortune?.answer?.(call, truth, view) ?? truth;
         }),
       );
       const body = JSON.stringify(Array.isArray(asked) ? answers : answers[0]);
-      await deliver(response, misbehaviour?.deliver(calls), body);
+      await deliver(response, misfortune?.delivery, body);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -17,15 +17,15 @@ import {
 } from '../chain/replay-node.ts';
 import type { ChainView, ReplayBlock, ReplayNetwork } from '../chain/replay-recording.ts';
 
-/** How an endpoint is until all comes right. Shares are of requests, or of calls in them. */
+/** How an endpoint is until all comes right. Shares are of HTTP requests. */
 export interface Temper {
-  /** Share of HTTP requests that fail. */
+  /** Share of those that fail. */
   readonly fails: number;
-  /** Share of calls that are answered with an error. */
+  /** Share of those in which one call is answered with an error. */
   readonly refuses: number;
-  /** Share of calls that are answered wrongly, in a way that the answer itself or another one gives away. */
+  /** Share of those in which one call is answered wrongly, in a way that the answer or another one gives away. */
   readonly errs: number;
-  /** Share of answers to eth_getLogs in which logs are missing. */
+  /** Share of those for logs in which logs are missing. */
   readonly omits: number;
   /** How many blocks it takes in one eth_getLogs. */
   readonly maxRange: number;
@@ -41,11 +41,11 @@ export interface Temper {
 export function chooseTemper(randomness: Randomness, { mayOmit }: { readonly mayOmit: boolean }): Temper {
   const some = (chance: number, most: number) =>
     randomness.chance(chance) ? randomness.between(0, most) : 0;
-  const omits = mayOmit ? some(0.7, 0.5) : 0;
+  const omits = mayOmit ? some(0.7, 0.3) : 0;
   return {
-    fails: some(0.7, 0.15),
-    refuses: some(0.6, 0.04),
-    errs: some(0.6, 0.03),
+    fails: some(0.7, 0.12),
+    refuses: some(0.6, 0.08),
+    errs: some(0.6, 0.08),
     omits,
     maxRange: randomness.pick([10, 50, 100, 10_000, 10_000, 10_000]),
     maxLogs: randomness.pick([5, 20, 10_000, 10_000]),
@@ -65,30 +65,30 @@ export function createMisbehaviour(
   /** While it says that it is a node of another network. */
   isElsewhere: () => boolean,
 ): Misbehaviour {
-  return {
-    deliver(calls) {
-      if (calls.length > temper.maxBatch) {
-        const message = `batch size is limited to ${temper.maxBatch}`;
-        return status(200, JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32600, message } }));
-      }
-      return randomness.chance(temper.fails) ? failedDelivery(randomness) : undefined;
-    },
-
-    answer(call, truth, view) {
-      if (call.method === 'eth_chainId' && isElsewhere())
-        return { ...truth, result: `0x${WRONG_CHAIN_ID.toString(16)}` };
-      if (randomness.chance(temper.refuses)) return refused(truth, randomness.pick(refusals));
-      const told = call.method === 'eth_getLogs' ? limited(call, truth, temper, view) : truth;
-      if (told.error) {
-        const isUnknownBlock = call.method === 'eth_getLogs' && told.error.message === 'unknown block';
-        return isUnknownBlock && temper.isForgetful ? { id: truth.id, result: [] } : told;
-      }
-      if (call.method === 'eth_getBlockReceipts' && !temper.hasReceipts)
-        return refused(truth, { code: -32601, message: 'the method eth_getBlockReceipts does not exist' });
-      if (call.method === 'eth_getLogs' && randomness.chance(temper.omits))
-        return withHoles(told, randomness);
-      return randomness.chance(temper.errs) ? wrong(call, told, network, view, randomness) : told;
-    },
+  return (calls) => {
+    if (calls.length > temper.maxBatch) {
+      const message = `batch size is limited to ${temper.maxBatch}`;
+      const body = JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32600, message } });
+      return { delivery: status(200, body) };
+    }
+    if (randomness.chance(temper.fails)) return { delivery: failedDelivery(randomness) };
+    const refusedCall = randomness.chance(temper.refuses) ? randomness.pick(calls) : undefined;
+    const wrongCall = randomness.chance(temper.errs) ? randomness.pick(calls) : undefined;
+    const hasHoles = randomness.chance(temper.omits);
+    return {
+      answer(call, truth, view) {
+        const { method } = call;
+        if (method === 'eth_chainId' && isElsewhere())
+          return { ...truth, result: `0x${WRONG_CHAIN_ID.toString(16)}` };
+        if (call === refusedCall) return refused(truth, randomness.pick(refusals));
+        if (method === 'eth_getBlockReceipts' && !temper.hasReceipts)
+          return refused(truth, { code: -32601, message: 'the method eth_getBlockReceipts does not exist' });
+        const told = method === 'eth_getLogs' ? limited(call, truth, temper, view) : truth;
+        if (told.error) return told;
+        if (call === wrongCall) return wrong(call, told, network, view, randomness);
+        return method === 'eth_getLogs' && hasHoles ? withHoles(told, randomness) : told;
+      },
+    };
   };
 }
 
@@ -141,24 +141,27 @@ function refused({ id }: RpcAnswer, error: RpcError): RpcAnswer {
   return { id, error };
 }
 
+/** What the endpoint makes of a request for logs that is too large for it, or goes beyond what it has. */
 function limited(call: RpcCall, truth: RpcAnswer, temper: Temper, view: ChainView): RpcAnswer {
   const { fromBlock, toBlock, blockHash } = call.params[0] as LogFilter;
-  if (blockHash !== undefined || truth.error) return truth;
+  if (blockHash !== undefined) {
+    return truth.error && temper.isForgetful ? { id: truth.id, result: [] } : truth;
+  }
   const length = Number(toBlock) - Number(fromBlock) + 1;
-  if (length > temper.maxRange)
-    return refused(truth, {
-      code: -32600,
-      message: `eth_getLogs is limited to a ${temper.maxRange} blocks range`,
-    });
-  if (length > 1 && (truth.result as unknown[]).length > temper.maxLogs)
-    return refused(truth, { code: -32005, message: `query returned more than ${temper.maxLogs} results` });
-  // Nodes differ in what they make of a range that ends above their head.
-  return Number(toBlock) > view.head.number && temper.isForgetful === false
-    ? refused(truth, {
-        code: -32000,
-        message: 'One of the blocks specified in filter (fromBlock, toBlock or blockHash) cannot be found.',
-      })
-    : truth;
+  if (length > temper.maxRange) {
+    const message = `eth_getLogs is limited to a ${temper.maxRange} blocks range`;
+    return refused(truth, { code: -32600, message });
+  }
+  if (length > 1 && (truth.result as unknown[]).length > temper.maxLogs) {
+    const message = `query returned more than ${temper.maxLogs} results`;
+    return refused(truth, { code: -32005, message });
+  }
+  if (Number(toBlock) > view.head.number && !temper.isForgetful) {
+    const message =
+      'One of the blocks specified in filter (fromBlock, toBlock or blockHash) cannot be found.';
+    return refused(truth, { code: -32000, message });
+  }
+  return truth;
 }
 
 // ---- Answers that are wrong

@@ -6,7 +6,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Derivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
 import type { NetworkSource } from '../../src/ingest/evm/source.ts';
 import { labSource } from '../chain/indexing.ts';
-import { type Misbehaviour, type ReplayNode, startReplayNode } from '../chain/replay-node.ts';
+import {
+  type Misbehaviour,
+  type Misfortune,
+  type ReplayNode,
+  startReplayNode,
+} from '../chain/replay-node.ts';
 import { type ChainView, viewOf } from '../chain/replay-recording.ts';
 import { chooseTemper, createMisbehaviour } from './faults.ts';
 import type { RecordedNetwork, Recording } from './scenario.ts';
@@ -27,7 +32,7 @@ export function openCalmStage(recording: Recording): Promise<Stage> {
     recording.networks.map((network) => ({
       network,
       timeline: [viewOf(network.chain, network.chain.length - 1)],
-      endpoints: [{ lagAt: () => 0, misbehaviour: () => undefined }],
+      endpoints: [{ lagAt: () => 0, misbehave: () => ({}) }],
     })),
     new Derivation('calm'),
   );
@@ -52,7 +57,7 @@ export function openChaoticStage(recording: Recording, seed: string): Promise<St
 interface EndpointPlan {
   /** How many views it is behind the chain, when the chain is at its n-th. */
   lagAt(moment: number): number;
-  misbehaviour(moment: number): Misbehaviour | undefined;
+  misbehave(moment: number, calls: Parameters<Misbehaviour>[0]): Misfortune;
 }
 
 interface NetworkPlan {
@@ -62,7 +67,7 @@ interface NetworkPlan {
 }
 
 /** It does not answer any more. */
-const dead: Misbehaviour = { deliver: () => ({ kind: 'reset' }), answer: (_, truth) => truth };
+const dead: Misfortune = { delivery: { kind: 'reset' } };
 
 function chooseEndpoints(
   network: RecordedNetwork,
@@ -83,7 +88,7 @@ function chooseEndpoints(
     const isBehind = chooseTimes(moments, randomness, randomness.chance(0.6) ? 0.3 : 0);
     const lag = randomness.pick([1, 2, 3, 8, 25]);
     let now = 0;
-    const misbehaviour = createMisbehaviour(
+    const misbehave = createMisbehaviour(
       temper,
       network,
       derivation.randomness(`endpoint ${network.chainId} ${index}`),
@@ -91,10 +96,10 @@ function chooseEndpoints(
     );
     return {
       lagAt: (moment) => (isBehind(moment) ? lag : 0),
-      misbehaviour: (moment) => {
+      misbehave: (moment, calls) => {
         now = moment;
         if (moment >= diesAt) return dead;
-        return moment >= moments ? undefined : misbehaviour;
+        return moment >= moments ? {} : misbehave(calls);
       },
     };
   });
@@ -134,22 +139,26 @@ interface StagedNetwork {
   close(): Promise<void>;
 }
 
-/** In milliseconds: how long a chain waits for somebody to ask before it moves on. */
-const LONGEST_MOMENT = 60;
+/** In milliseconds: how long a chain waits for somebody to ask for its head before it moves on. */
+const LONGEST_MOMENT = 400;
 
 async function openNetwork({ network, timeline, endpoints }: NetworkPlan): Promise<StagedNetwork> {
   let moment = 0;
   let requests = 0;
+  let looks = 0;
   const nodes: readonly ReplayNode[] = await Promise.all(
-    endpoints.map(({ lagAt, misbehaviour }) =>
+    endpoints.map(({ lagAt, misbehave }) =>
       startReplayNode({
         network,
         view: () => {
           const place = Math.max(0, Math.min(moment, timeline.length - 1) - lagAt(moment));
           return timeline[place] ?? viewOf(network.chain, network.chain.length - 1);
         },
-        misbehaviour: () => misbehaviour(moment),
-        asked: () => requests++,
+        misbehave: (calls) => {
+          requests++;
+          if (calls.some(({ params }) => params[0] === 'latest')) looks++;
+          return misbehave(moment, calls);
+        },
       }),
     ),
   );
@@ -157,7 +166,7 @@ async function openNetwork({ network, timeline, endpoints }: NetworkPlan): Promi
     source: labSource(network.lab, {
       rpc: nodes.map(({ url }) => new URL(url)),
       batchSize: 250,
-      pollEvery: 50,
+      pollEvery: 5,
     }),
     get requests() {
       return requests;
@@ -165,9 +174,10 @@ async function openNetwork({ network, timeline, endpoints }: NetworkPlan): Promi
     async play(randomness) {
       // One more than there are views: then whatever is behind or wrong has come right.
       for (; moment < timeline.length; moment++) {
-        const enough = requests + randomness.integer(1, 10);
+        // The first look is at the head before it moves; what is asked after it is of another view, or of the same.
+        const enough = looks + randomness.pick([1, 2, 2, 3, 4]);
         const until = Date.now() + LONGEST_MOMENT;
-        while (requests < enough && Date.now() < until) await delay(2);
+        while (looks < enough && Date.now() < until) await delay(1);
       }
     },
     async close() {

@@ -23,6 +23,8 @@ export interface ChoreContext {
   readonly chain: Chain;
   readonly store: Pick<Store, 'index' | 'findMessage'>;
   readonly book: ReadonlyMap<Hex, GenuineContract>;
+  /** The newest block that was read: a node behind it may not know the contracts that we know. */
+  readonly tip: number;
   /** Seconds since 1970, of the newest block. */
   readonly headTime: number;
   /** What rests on no log is seen here: at the newest final block. */
@@ -50,12 +52,12 @@ export function createChores(results: VerifierResults | null, pace: ChorePace): 
   let isBehind = true;
 
   const threshold = async (
-    { chain }: ChoreContext,
+    { chain, tip }: ChoreContext,
     offramp: GenuineContract,
   ): Promise<number | undefined> => {
     const known = thresholds.get(offramp.address);
     if (known && Date.now() - known.readAt < THRESHOLD_KEPT) return known.seconds;
-    const seconds = await chain.run((node) => readExecutionThreshold(node, offramp));
+    const seconds = await chain.run((node) => readExecutionThreshold(node, offramp), tip);
     thresholds.set(offramp.address, { seconds, readAt: Date.now() });
     return seconds;
   };
@@ -131,7 +133,7 @@ function newest(facts: readonly RangeFact[]): RangeFact | undefined {
 
 async function askPolicy(
   chore: Chore,
-  { chain, store, book, seen }: ChoreContext,
+  { chain, store, book, seen, tip }: ChoreContext,
   pace: ChorePace,
 ): Promise<ChoreStep> {
   const execution = (await store.index.sentFact(chore.messageId))?.execution;
@@ -140,7 +142,10 @@ async function askPolicy(
   const { offramp, encodedMessage } = execution;
   const isGenuine = book.get(offramp.toLowerCase() as Hex)?.role === 'offRamp';
   const policy = isGenuine
-    ? await chain.run((node) => readVerifierPolicy(node, offramp.toLowerCase() as Hex, encodedMessage as Hex))
+    ? await chain.run(
+        (node) => readVerifierPolicy(node, offramp.toLowerCase() as Hex, encodedMessage as Hex),
+        tip,
+      )
     : undefined;
   if (policy) {
     const fact: Fact = { kind: 'VerifierPolicy', messageId: `0x${chore.messageId}`, ...policy, seen };

@@ -712,6 +712,7 @@ export class NetworkWorker {
         chain: this.#chain,
         store: this.#options.store,
         book: this.#book.contracts,
+        tip: this.#held.at(-1)?.number ?? final.number,
         headTime: this.#headTime,
         seen: this.#noticed(final),
       });
