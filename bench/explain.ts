@@ -3,6 +3,7 @@ import type pg from 'pg';
 import type { SearchQuery } from '../src/domain/query.ts';
 import { searchSql } from '../src/store/search.ts';
 import { renderSql } from '../src/store/sql.ts';
+import { literal } from './literal.ts';
 
 interface Plan {
   readonly 'Node Type': string;
@@ -32,13 +33,14 @@ export interface Effort {
 
 const GIVE_UP_MS = 15_000;
 
+/** By the plan that is kept for all values, as the server runs it: `client` must have the settings of the search. */
 export async function explain(client: pg.ClientBase, search: SearchQuery): Promise<Effort> {
   const { text, values } = renderSql(searchSql(search));
   await client.query(`set statement_timeout = ${GIVE_UP_MS}`);
   try {
+    await client.query(`deallocate all; prepare explained as ${text}`);
     const { rows } = await client.query(
-      `explain (analyze, buffers, timing off, format json) ${text}`,
-      values,
+      `explain (analyze, buffers, timing off, format json) execute explained (${values.map(literal).join()})`,
     );
     const [{ Plan: plan, 'Planning Time': planningMs, 'Execution Time': executionMs }] =
       rows[0]['QUERY PLAN'];

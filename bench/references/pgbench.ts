@@ -2,8 +2,8 @@
 import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import pg from 'pg';
 import type { Cluster } from '../data/database.ts';
+import { literal } from '../literal.ts';
 
 const run = promisify(execFile);
 
@@ -41,13 +41,4 @@ export async function runPgbench(order: PgbenchOrder): Promise<number> {
 function literalStatement({ text, values }: PgbenchOrder['statements'][number]): string {
   const filled = text.replace(/\$(\d+)/g, (_, number) => literal(values[Number(number) - 1]));
   return `${filled.replace(/\s+/g, ' ')};\n`;
-}
-
-function literal(value: unknown): string {
-  if (value === null) return 'null';
-  if (typeof value === 'number') return String(value);
-  if (Buffer.isBuffer(value)) return `'\\x${value.toString('hex')}'`;
-  if (value instanceof Date) return `'${value.toISOString()}'`;
-  if (Array.isArray(value)) return `array[${value.map(literal).join(',')}]`;
-  return pg.escapeLiteral(String(value));
 }

@@ -12,6 +12,11 @@ export function sql(strings: TemplateStringsArray, ...values: readonly unknown[]
   return { strings, values };
 }
 
+/** Text of our own making, for what cannot be a parameter. Never anything that came from outside. */
+export function fixedSql(text: string): Sql {
+  return { strings: [text], values: [] };
+}
+
 export function joinSql(parts: readonly Sql[], separator: string): Sql {
   if (parts.length === 0) return sql``;
   return { strings: ['', ...parts.slice(1).map(() => separator), ''], values: parts };

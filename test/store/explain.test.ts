@@ -69,8 +69,8 @@ interface Plan {
 
 async function planOf(raw: RawParameters, after: object | null = null): Promise<Plan> {
   const query = { ...parseSearch(raw), after } as ReturnType<typeof parseSearch>;
-  const { text, values } = renderSql(searchSql(query));
-  const { rows } = await client.query(`explain (format json) ${text}`, values);
+  const { text } = renderSql(searchSql(query));
+  const { rows } = await client.query(`explain (generic_plan, format json) ${text}`);
   return rows[0]['QUERY PLAN'][0].Plan;
 }
 
