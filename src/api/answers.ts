@@ -31,7 +31,7 @@ export async function sendAnswer(
   }
   if (body instanceof Readable) return sendStream(request, reply, body);
 
-  const bytes = Buffer.from(body);
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
   const current = { validator: validator ?? validatorOf(bytes), freshness: freshness ?? 'moving' } as const;
   if (status === 200) {
     const tag = tagInHand(request.headers['if-none-match'], current.validator);
@@ -50,7 +50,9 @@ export async function sendAnswer(
     return reply.send();
   }
   if (coding === undefined) return reply.send(bytes);
-  return reply.send(compressed?.[coding] ?? (await compress(bytes, coding)));
+  const coded = compressed?.[coding] ?? (await compress(bytes, coding));
+  if (compressed) compressed[coding] = coded;
+  return reply.send(coded);
 }
 
 export function sendNotModified(

@@ -62,9 +62,10 @@ export const exportRoutes: readonly Route[] = [
       if (request.method === 'HEAD') return { body: Readable.from([]), headers };
 
       const stalled = new AbortController();
-      const batches = store.exportRecords(filters, AbortSignal.any([request.signal, stalled.signal]));
+      const { signal } = request;
+      const batches = store.exportRecords(filters, AbortSignal.any([signal, stalled.signal]));
       // The first batch comes before the answer begins: until then a failure has an answer of its own.
-      const first = await firstOf(batches);
+      const first = await firstOf(batches, signal);
       const body = Readable.from(texts(first, batches, format, stalled), { objectMode: false });
       return { body, headers };
     },
@@ -80,10 +81,12 @@ function checkFormat(values: ReadonlyMap<string, string>) {
 
 type Batches = AsyncGenerator<readonly string[]>;
 
-async function firstOf(batches: Batches): Promise<IteratorResult<readonly string[]>> {
+async function firstOf(batches: Batches, signal: AbortSignal): Promise<IteratorResult<readonly string[]>> {
   try {
     return await batches.next();
   } catch (error) {
+    // Nobody's fault, and as a failure of ours it would call the operator at night.
+    if (signal.aborted) throw new ApiError('SERVICE_UNAVAILABLE', 'The service stops. Try again shortly.');
     if (!(error instanceof ExportsBusyError)) throw error;
     throw new ApiError(
       'SERVICE_UNAVAILABLE',

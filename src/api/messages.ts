@@ -10,7 +10,7 @@ import {
   wholeNumber,
 } from '../domain/search-parameters.ts';
 import type { Page, StoredRecord } from '../store/store.ts';
-import type { Freshness } from './caching.ts';
+import { type Freshness, validatorOf } from './caching.ts';
 import type { Following } from './change-feed.ts';
 import { indexedSoFar } from './networks.ts';
 import type { Route, RouteContext, RouteParameter, RouteRequest } from './route.ts';
@@ -40,11 +40,13 @@ export const messageRoutes: readonly Route[] = [
     queryParameters: searchQueryParameters,
     success: { description: 'A page of messages.', schema: SearchResult, headers: ['Link'] },
     errors: [400],
-    async handle({ query }, { store }) {
-      const search = parseSearch(query);
-      const page = await store.search(search);
-      return { body: pageBody(page, search.limit), headers: nextPageLink(page, query) };
-    },
+    handle: ({ url, query }, { store, hotAnswers }) =>
+      hotAnswers.answer(url, async () => {
+        const search = parseSearch(query);
+        const page = await store.search(search);
+        const body = Buffer.from(pageBody(page, search.limit));
+        return { body, validator: validatorOf(body), headers: nextPageLink(page, query), compressed: {} };
+      }),
   },
   {
     path: '/v2/messages/{messageId}',

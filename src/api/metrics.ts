@@ -115,6 +115,7 @@ export function createMetrics({
   };
 
   const currentFigures = kept(() => store.figures());
+  const currentReplicas = kept(() => store.replicas());
   // After the figures: while the database is away those fail quickly, and spare everybody the second wait.
   const currentBacklog = kept(async () => {
     await currentFigures();
@@ -181,6 +182,25 @@ export function createMetrics({
       help: 'Those who wait for a connection.',
       labelNames: ['pool'],
       read: () => store.pools().map(({ pool, waiting }) => ({ value: waiting, labels: { pool } })),
+    },
+    {
+      name: 'lanescan_replica_lag_changes',
+      help: 'Changes that a replica has still to replay, by its place in DATABASE_REPLICA_URL.',
+      labelNames: ['replica'],
+      read: async () =>
+        (await currentReplicas()).flatMap(({ replica, lag }) =>
+          lag === null ? [] : [{ value: lag, labels: { replica } }],
+        ),
+    },
+    {
+      name: 'lanescan_replica_used',
+      help: 'Whether a replica is read from: it answers and has caught up.',
+      labelNames: ['replica'],
+      read: async () =>
+        (await currentReplicas()).map(({ replica, isUsed }) => ({
+          value: isUsed ? 1 : 0,
+          labels: { replica },
+        })),
     },
     {
       name: 'lanescan_feed_followers',

@@ -13,6 +13,7 @@ import type { Store } from '../store/store.ts';
 import type { Freshness } from './caching.ts';
 import type { ChangeFeed, Live } from './change-feed.ts';
 import type { Coding } from './compression.ts';
+import type { HotAnswers } from './hot-answers.ts';
 import type { Metrics } from './metrics.ts';
 
 export interface RouteParameter {
@@ -28,6 +29,8 @@ export interface RouteRequest {
   /** A route that answers HEAD does no work for a body that nobody gets. */
   readonly method: string;
   readonly path: Readonly<Record<string, string>>;
+  /** Path and query as they were sent. */
+  readonly url: string;
   readonly query: RawParameters;
   readonly headers: Readonly<IncomingHttpHeaders>;
   /** Address of the client. */
@@ -44,19 +47,20 @@ export interface RouteContext {
   readonly feed: ChangeFeed;
   readonly live: Live;
   readonly metrics: Metrics;
+  readonly hotAnswers: HotAnswers;
 }
 
 export interface RouteAnswer {
-  /** Text that is whole, or a stream of what has no end or no bounds. */
-  readonly body: string | Readable;
+  /** What is whole, or a stream of what has no end or no bounds. */
+  readonly body: string | Buffer | Readable;
   readonly headers?: Readonly<Record<string, string>>;
   readonly status?: number;
   /** How long caches may keep it; `moving` where nothing is said, `never` for a stream. */
   readonly freshness?: Freshness;
   /** Changes exactly when the body does; made from the body where nothing is said. */
   readonly validator?: string;
-  /** The body in codings that were made beforehand, better than there is time for now. */
-  readonly compressed?: Readonly<Partial<Record<Coding, Buffer>>>;
+  /** The body in codings that were made before; for an answer that is sent again, those made now are added. */
+  readonly compressed?: Partial<Record<Coding, Buffer>>;
 }
 
 /** What can be said of an answer before it is made. */

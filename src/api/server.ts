@@ -22,6 +22,7 @@ import { clientAddress, type TrustProxy } from './client-address.ts';
 import { ALLOWED_METHODS, crossOriginHeaders, preflightHeaders, securityHeaders } from './cross-origin.ts';
 import { createEndings } from './endings.ts';
 import { builtExplorer, explorerPaths } from './explorer.ts';
+import { createHotAnswers } from './hot-answers.ts';
 import { createMetrics, type GaugeSource } from './metrics.ts';
 import { createRateLimiter, defaultRateLimit, type RateLimitOptions } from './rate-limit.ts';
 import type { RouteContext, RouteRequest, ServedPath } from './route.ts';
@@ -43,6 +44,8 @@ export interface ServerOptions extends Partial<RateLimitOptions> {
 /** The longest cursor fits, with room for what goes with it: what we issue we also take back. */
 const MAX_URL_LENGTH = MAX_CURSOR_LENGTH + 4_000;
 const REQUEST_TIMEOUT_MS = 30_000;
+/** In the log and the metrics, as nginx has it: the client went away before its answer began. */
+const GONE_STATUS = 499;
 /** Asked by the machinery around the service, from addresses that it may share with clients. */
 const unlimitedPaths = new Set(['/healthz', '/readyz']);
 
@@ -117,7 +120,8 @@ export function createServer({
     rateLimitedClients: () => limiter.clients,
   });
   metrics.registerGauges(...gauges);
-  const context: RouteContext = { store, feed, live: createLive(live), metrics };
+  const hotAnswers = createHotAnswers({ version: () => store.version() });
+  const context: RouteContext = { store, feed, live: createLive(live), metrics, hotAnswers };
   const endings = createEndings();
   app.addHook('preClose', async () => {
     endings.stop();
@@ -150,6 +154,13 @@ export function createServer({
 
   app.addHook('onRequest', async (request, reply) => {
     inFlight.add(request);
+    // The hook below hears nothing of a client that did not wait for its answer.
+    reply.raw.once('close', () => {
+      const status = reply.raw.headersSent ? reply.statusCode : GONE_STATUS;
+      if (inFlight.has(request)) tellOf(request, reply, status);
+    });
+    // Where a chunked body ends is disputed now and then. Nothing here takes one, and nothing behind it is read.
+    if (request.headers['transfer-encoding'] !== undefined) reply.header('Connection', 'close');
     reply.headers({ 'X-Request-ID': request.id, ...headers });
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
       throw new ApiError('BAD_REQUEST', 'The request has no Host header, which HTTP/1.1 asks for.');
@@ -175,25 +186,26 @@ export function createServer({
   app.addHook('onError', async (_request, _reply, error) => {
     if ((error as unknown) instanceof DatabaseBusyError) metrics.observeRefusal('overload');
   });
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onResponse', async (request, reply) => tellOf(request, reply, reply.statusCode));
+  const tellOf = (request: FastifyRequest, reply: FastifyReply, status: number) => {
     inFlight.delete(request);
     metrics.observeRequest({
       route: routeLabel(request),
       method: request.method,
-      status: reply.statusCode,
+      status,
       seconds: answerMilliseconds(request, reply) / 1000,
     });
     request.log.info(
       {
         method: request.method,
         url: request.url,
-        status: reply.statusCode,
+        status,
         ms: Math.round(reply.elapsedTime * 10) / 10,
         client: clientAddress(request),
       },
       'request',
     );
-  });
+  };
   app.setErrorHandler(sendError);
   app.setNotFoundHandler((request) => {
     throw notFound(request);
@@ -210,6 +222,7 @@ export function createServer({
           const asked: RouteRequest = {
             method: request.method,
             path: request.params as Record<string, string>,
+            url: request.url,
             query: request.query as RawParameters,
             headers: request.headers,
             client: clientAddress(request),

@@ -1,12 +1,13 @@
 /** Writing what changed: messages, their tokens, facts, history and statistics, all with COPY. */
 import type { ClientBase } from 'pg';
+import type { Fact } from '../domain/facts.ts';
 import { foldFacts, statusCause } from '../domain/fold.ts';
 import { statusRank } from '../domain/lifecycle.ts';
 import { type Message, wireRecord } from '../domain/message.ts';
-import { type CopyValue, copyRows } from './copy.ts';
+import { type CopyColumns, type CopyValue, copyRows } from './copy.ts';
 import { factsOf, type Knowledge, readRecords, type StoredMessage } from './knowledge.ts';
-import { type MessageRow, messageRow, storedSelector, tokenRows } from './message-row.ts';
-import { describeLane, type Tally, updateStatistics } from './statistics.ts';
+import { type MessageRow, messageIdArray, messageRow, storedSelector, tokenRows } from './message-row.ts';
+import { type Tally, updateStatistics } from './statistics.ts';
 
 /** Tells listeners, when the transaction commits, how far the history now reaches. */
 export const CHANGE_CHANNEL = 'lanescan_change';
@@ -22,10 +23,17 @@ export interface Change {
   readonly isSnapshot: boolean;
 }
 
-export function foldAll(all: readonly Knowledge[]): Change[] {
+/** The rows of whole records as they are: what most of them, of which nothing else is known, will come to. */
+export function rowsOfSnapshots(facts: readonly Fact[]): ReadonlyMap<Message, MessageRow> {
+  const rows = new Map<Message, MessageRow>();
+  for (const fact of facts) if (fact.kind === 'Snapshot') rows.set(fact.message, messageRow(fact.message));
+  return rows;
+}
+
+export function foldAll(all: readonly Knowledge[], rowsMade: ReadonlyMap<Message, MessageRow>): Change[] {
   return all.map((known) => {
     const message = foldFacts(factsOf(known));
-    const row = message && messageRow(message);
+    const row = message && (rowsMade.get(message) ?? messageRow(message));
     const isSnapshot = known.chainFacts.size === 0 && known.ranges.length === 0;
     return { change: changeKind(known.stored, row), known, message, row, isSnapshot };
   });
@@ -52,40 +60,33 @@ export async function writeChanges(
     client,
     changed.filter(({ change }) => change === 'removed').map(({ known }) => known.id),
   );
-  const outdated = changed
-    .filter(({ known }) => known.stored)
-    .map(({ known }) => Buffer.from(known.id, 'hex'));
+  const outdated = changed.filter(({ known }) => known.stored).map(({ known }) => known.id);
   if (outdated.length > 0) {
-    await client.query('delete from message where message_id = any($1)', [outdated]);
-    await client.query('delete from message_token where message_id = any($1)', [outdated]);
+    await client.query('delete from message where message_id = any($1)', [messageIdArray(outdated)]);
+    await client.query('delete from message_token where message_id = any($1)', [messageIdArray(outdated)]);
   }
   const recordedAt = new Date().toISOString();
   const messageValues: CopyValue[][] = [];
   const tokenValues: CopyValue[][] = [];
   const historyValues: CopyValue[][] = [];
   changed.forEach((change, index) => {
-    const changePosition = (position + BigInt(index) + 1n).toString();
+    const changePosition = position + BigInt(index) + 1n;
     historyValues.push(historyRow(change, changePosition, recordedAt, removedRecords));
     if (!change.message || !change.row) return;
     messageValues.push(messageColumns(change.row, changePosition, change.isSnapshot));
     for (const token of tokenRows(change.message)) {
       tokenValues.push([
-        { hex: token.messageId },
+        token.messageId,
         token.tokenIndex,
         token.sentAt,
-        { hex: token.sourceToken },
-        { hex: token.destToken },
-        { hex: token.sourcePool },
+        token.sourceToken,
+        token.destToken,
+        token.sourcePool,
       ]);
     }
   });
   await copyRows(client, 'message', MESSAGE_COLUMNS, messageValues);
-  await copyRows(
-    client,
-    'message_token',
-    ['message_id', 'token_index', 'sent_at', 'source_token', 'dest_token', 'source_pool'],
-    tokenValues,
-  );
+  await copyRows(client, 'message_token', TOKEN_COLUMNS, tokenValues);
   await copyRows(client, 'history', HISTORY_COLUMNS, historyValues);
   await updateStatistics(
     client,
@@ -94,20 +95,22 @@ export async function writeChanges(
       before: known.stored?.tally,
       after: row && tallyOf(row),
     })),
-    changed.flatMap(({ message, row }) =>
-      message && row ? [{ ...row, description: describeLane(message) }] : [],
-    ),
+    changed.flatMap(({ message, row }) => (message && row ? [{ row, message }] : [])),
   );
   const newPosition = position + BigInt(changed.length);
-  await client.query('update store set position = $1', [newPosition.toString()]);
-  await client.query('select pg_notify($1, $2)', [CHANGE_CHANNEL, newPosition.toString()]);
+  await client.query('update store set position = $1 returning pg_notify($2, position::text)', [
+    newPosition.toString(),
+    CHANGE_CHANNEL,
+  ]);
   if (hasOutgrownStatistics(position, newPosition)) {
     await client.query('analyze message, message_token, lane_fact');
   }
 }
 
 function tallyOf(row: MessageRow): Tally {
-  return { ...row, day: row.sentAt.slice(0, 10) };
+  const { sourceSelector, destSelector, onramp, sequenceNumber, sentAt, status, ready, deliveryMs } = row;
+  const day = sentAt.slice(0, 10);
+  return { sourceSelector, destSelector, onramp, sequenceNumber, day, status, ready, deliveryMs };
 }
 
 /**
@@ -121,31 +124,25 @@ function hasOutgrownStatistics(before: bigint, after: bigint): boolean {
 
 async function writeFacts(client: ClientBase, changes: readonly Change[]): Promise<void> {
   const values: CopyValue[][] = [];
-  const replacedSnapshots: Buffer[] = [];
+  const replacedSnapshots: string[] = [];
   for (const { known, isSnapshot } of changes) {
     for (const { id, fact, body } of known.unstored) {
-      values.push([
-        { hex: known.id },
-        { hex: id },
-        storedSelector(fact.seen.network),
-        fact.seen.blockHash,
-        body,
-      ]);
+      values.push([known.id, id, storedSelector(fact.seen.network), fact.seen.blockHash, body]);
     }
     if (!known.snapshot) continue;
     // Alone, a snapshot is the record itself; beside chain facts it needs a row of its own.
     const body = isSnapshot ? undefined : `{"kind":"Snapshot","message":${wireRecord(known.snapshot).json}}`;
     if (body === known.storedSnapshot) continue;
-    if (known.storedSnapshot !== undefined) replacedSnapshots.push(Buffer.from(known.id, 'hex'));
-    if (body !== undefined) values.push([{ hex: known.id }, { hex: SNAPSHOT_FACT_ID }, null, null, body]);
+    if (known.storedSnapshot !== undefined) replacedSnapshots.push(known.id);
+    if (body !== undefined) values.push([known.id, SNAPSHOT_FACT_ID, null, null, body]);
   }
   if (replacedSnapshots.length > 0) {
     await client.query('delete from fact where message_id = any($1) and fact_id = $2', [
-      replacedSnapshots,
+      messageIdArray(replacedSnapshots),
       Buffer.from(SNAPSHOT_FACT_ID, 'hex'),
     ]);
   }
-  await copyRows(client, 'fact', ['message_id', 'fact_id', 'network', 'block_hash', 'body'], values);
+  await copyRows(client, 'fact', FACT_COLUMNS, values);
 }
 
 /**
@@ -161,36 +158,53 @@ async function writeSnapshotMarks(client: ClientBase, changes: readonly Change[]
   await client.query(
     `update message set is_snapshot = mark.is_snapshot from unnest($1::bytea[], $2::boolean[]) as mark (id, is_snapshot)
      where message_id = mark.id`,
-    [outdated.map(({ known }) => Buffer.from(known.id, 'hex')), outdated.map(({ isSnapshot }) => isSnapshot)],
+    [messageIdArray(outdated.map(({ known }) => known.id)), outdated.map(({ isSnapshot }) => isSnapshot)],
   );
 }
 
-const MESSAGE_COLUMNS = [
-  'message_id',
-  'sent_at',
-  'position',
-  'source_selector',
-  'dest_selector',
-  'sequence_number',
-  'delivery_ms',
-  'finality',
-  'summary_length',
-  'status',
-  'ready',
-  'is_snapshot',
-  'sender',
-  'receiver',
-  'origin',
-  'onramp',
-  'send_transaction',
-  'receipt_transaction',
-  'digest',
-  'record',
-];
+const FACT_COLUMNS: CopyColumns = {
+  message_id: 'bytea',
+  fact_id: 'bytea',
+  network: 'bigint',
+  block_hash: 'text',
+  body: 'text',
+};
 
-function messageColumns(row: MessageRow, position: string, isSnapshot: boolean): CopyValue[] {
+const TOKEN_COLUMNS: CopyColumns = {
+  message_id: 'bytea',
+  token_index: 'smallint',
+  sent_at: 'timestamptz',
+  source_token: 'bytea',
+  dest_token: 'bytea',
+  source_pool: 'bytea',
+};
+
+const MESSAGE_COLUMNS: CopyColumns = {
+  message_id: 'bytea',
+  sent_at: 'timestamptz',
+  position: 'bigint',
+  source_selector: 'bigint',
+  dest_selector: 'bigint',
+  sequence_number: 'numeric',
+  delivery_ms: 'bigint',
+  finality: 'bigint',
+  summary_length: 'integer',
+  status: 'smallint',
+  ready: 'boolean',
+  is_snapshot: 'boolean',
+  sender: 'bytea',
+  receiver: 'bytea',
+  origin: 'bytea',
+  onramp: 'bytea',
+  send_transaction: 'bytea',
+  receipt_transaction: 'bytea',
+  digest: 'bytea',
+  record: 'text',
+};
+
+function messageColumns(row: MessageRow, position: bigint, isSnapshot: boolean): CopyValue[] {
   return [
-    { hex: row.messageId },
+    row.messageId,
     row.sentAt,
     position,
     row.sourceSelector,
@@ -202,35 +216,35 @@ function messageColumns(row: MessageRow, position: string, isSnapshot: boolean):
     row.status,
     row.ready,
     isSnapshot,
-    { hex: row.sender },
-    { hex: row.receiver },
-    { hex: row.origin },
-    { hex: row.onramp },
-    { hex: row.sendTransaction },
-    row.receiptTransaction === null ? null : { hex: row.receiptTransaction },
-    { hex: row.digest },
+    row.sender,
+    row.receiver,
+    row.origin,
+    row.onramp,
+    row.sendTransaction,
+    row.receiptTransaction,
+    row.digest,
     row.record,
   ];
 }
 
-const HISTORY_COLUMNS = [
-  'position',
-  'message_id',
-  'recorded_at',
-  'change',
-  'status',
-  'previous_status',
-  'ready',
-  'removed_record',
-  'occurred_at',
-  'network',
-  'block_number',
-  'transaction_hash',
-];
+const HISTORY_COLUMNS: CopyColumns = {
+  position: 'bigint',
+  message_id: 'bytea',
+  recorded_at: 'timestamptz',
+  change: 'text',
+  status: 'smallint',
+  previous_status: 'smallint',
+  ready: 'boolean',
+  removed_record: 'text',
+  occurred_at: 'timestamptz',
+  network: 'bigint',
+  block_number: 'bigint',
+  transaction_hash: 'text',
+};
 
 function historyRow(
   { change, known, message }: Change,
-  position: string,
+  position: bigint,
   recordedAt: string,
   removedRecords: ReadonlyMap<string, string>,
 ): CopyValue[] {
@@ -238,7 +252,7 @@ function historyRow(
   const previous = known.stored?.tally.status ?? null;
   return [
     position,
-    { hex: known.id },
+    known.id,
     recordedAt,
     change,
     message ? statusRank(message.status) : (previous ?? 0),

@@ -1,49 +1,153 @@
-/** COPY rows into a table: the quickest way in, for one row as for thousands. */
+/**
+ * COPY rows into a table: the quickest way in, for one row as for thousands. In the binary format, for a server
+ * spends a sixth of the whole, indexes included, on reading text.
+ */
 import { pipeline } from 'node:stream/promises';
 import type { ClientBase } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 
-/** Bytes, given in hex. */
-export interface Bytes {
-  readonly hex: string;
-}
+/** A table's columns with their types, in the order of the values of a row. */
+export type CopyColumns = Readonly<Record<string, ColumnType>>;
 
-export type CopyValue = string | number | boolean | null | Bytes;
+type ColumnType = keyof typeof encoders;
 
-const ROWS_PER_CHUNK = 500;
+/** Bytes are given in hex, times in ISO 8601, whole numbers as either numbers or decimal digits. */
+export type CopyValue = string | number | boolean | bigint | null;
 
 export async function copyRows(
   client: ClientBase,
   table: string,
-  columns: readonly string[],
+  columns: CopyColumns,
   rows: readonly (readonly CopyValue[])[],
 ): Promise<void> {
   if (rows.length === 0) return;
+  const names = Object.keys(columns).join(', ');
   await pipeline(
-    encodeRows(rows),
-    client.query(copyFrom(`copy ${table} (${columns.join(', ')}) from stdin`)),
+    encodeRows(Object.values(columns), rows),
+    client.query(copyFrom(`copy ${table} (${names}) from stdin with (format binary)`)),
   );
 }
 
-function* encodeRows(rows: readonly (readonly CopyValue[])[]): Iterable<Buffer> {
-  for (let start = 0; start < rows.length; start += ROWS_PER_CHUNK) {
-    let text = '';
-    for (const row of rows.slice(start, start + ROWS_PER_CHUNK)) {
-      text += row.map(encodeValue).join('\t');
-      text += '\n';
-    }
-    yield Buffer.from(text);
+/** Small enough that the server reads one while the next is made. */
+const CHUNK_BYTES = 128 * 1024;
+const HEADER = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1');
+const END = Buffer.from([0xff, 0xff]);
+
+function* encodeRows(
+  types: readonly ColumnType[],
+  rows: readonly (readonly CopyValue[])[],
+): Generator<Buffer> {
+  yield HEADER;
+  const encodersInOrder = types.map((type) => encoders[type]);
+  let chunk = new Chunk();
+  for (const row of rows) {
+    chunk.int16(types.length);
+    encodersInOrder.forEach((encode, index) => {
+      const value = row[index] ?? null;
+      if (value === null) chunk.int32(NULL_LENGTH);
+      else encode(chunk, value);
+    });
+    if (chunk.size < CHUNK_BYTES) continue;
+    yield chunk.content();
+    chunk = new Chunk();
+  }
+  yield chunk.content();
+  yield END;
+}
+
+const NULL_LENGTH = -1;
+
+/** Bytes in the making; grows for whatever is longer than usual. */
+class Chunk {
+  size = 0;
+  private bytes = Buffer.allocUnsafe(CHUNK_BYTES + CHUNK_BYTES / 4);
+
+  content(): Buffer {
+    return this.bytes.subarray(0, this.size);
+  }
+
+  int8(value: number): void {
+    this.makeRoom(1);
+    this.size = this.bytes.writeInt8(value, this.size);
+  }
+
+  int16(value: number): void {
+    this.makeRoom(2);
+    this.size = this.bytes.writeInt16BE(value, this.size);
+  }
+
+  int32(value: number): void {
+    this.makeRoom(4);
+    this.size = this.bytes.writeInt32BE(value, this.size);
+  }
+
+  int64(value: bigint): void {
+    this.makeRoom(8);
+    this.size = this.bytes.writeBigInt64BE(value, this.size);
+  }
+
+  /** Text behind its length in bytes. */
+  text(text: string, encoding: 'utf8' | 'hex'): void {
+    this.makeRoom(4 + text.length * 3);
+    const written = this.bytes.write(text, this.size + 4, encoding);
+    this.int32(written);
+    this.size += written;
+  }
+
+  private makeRoom(needed: number): void {
+    if (this.size + needed <= this.bytes.length) return;
+    const larger = Buffer.allocUnsafe(2 * (this.size + needed));
+    this.bytes.copy(larger, 0, 0, this.size);
+    this.bytes = larger;
   }
 }
 
-const specialCharacters = /[\\\n\r\t]/;
-const escapes: Record<string, string> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+type Encoder = (chunk: Chunk, value: Exclude<CopyValue, null>) => void;
 
-function encodeValue(value: CopyValue): string {
-  if (value === null) return '\\N';
-  if (typeof value === 'object') return `\\\\x${value.hex}`;
-  const text = String(value);
-  return specialCharacters.test(text)
-    ? text.replace(/[\\\n\r\t]/g, (character) => escapes[character] ?? '')
-    : text;
-}
+const YEAR_2000 = Date.UTC(2000, 0, 1);
+
+/** A value of each type behind its length in bytes, as the server's receive functions take it. */
+const encoders = {
+  boolean(chunk, value) {
+    chunk.int32(1);
+    chunk.int8(value ? 1 : 0);
+  },
+  smallint(chunk, value) {
+    chunk.int32(2);
+    chunk.int16(Number(value));
+  },
+  integer(chunk, value) {
+    chunk.int32(4);
+    chunk.int32(Number(value));
+  },
+  bigint(chunk, value) {
+    chunk.int32(8);
+    chunk.int64(BigInt(value));
+  },
+  /** Microseconds since 2000. */
+  timestamptz(chunk, value) {
+    chunk.int32(8);
+    chunk.int64(BigInt(Date.parse(String(value)) - YEAR_2000) * 1000n);
+  },
+  /** Of whole numbers from 0: digits to the base of 10,000, the first of them worth 10,000 to the power of `weight`. */
+  numeric(chunk, value) {
+    const text = String(value);
+    const digits = text.padStart(Math.ceil(text.length / 4) * 4, '0');
+    const count = digits.length / 4;
+    chunk.int32(8 + 2 * count);
+    chunk.int16(count);
+    const [weight, sign, digitsAfterPoint] = [count - 1, 0, 0];
+    for (const part of [weight, sign, digitsAfterPoint]) chunk.int16(part);
+    for (let i = 0; i < digits.length; i += 4) chunk.int16(Number(digits.slice(i, i + 4)));
+  },
+  text(chunk, value) {
+    chunk.text(String(value), 'utf8');
+  },
+  bytea(chunk, value) {
+    const hex = String(value);
+    const before = chunk.size;
+    chunk.text(hex, 'hex');
+    // Node stops at the first character that is no digit, where the server would complain.
+    if (chunk.size - before - 4 !== hex.length / 2) throw new Error(`Not bytes in hex: ${hex}`);
+  },
+} satisfies Record<string, Encoder>;

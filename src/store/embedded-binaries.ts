@@ -192,7 +192,7 @@ export async function completeInstallation(
   } catch (cause) {
     throw new OperatorError(
       `The bundled PostgreSQL in ${packageFolder} is incomplete: its install script did not run.`,
-      'Run npm rebuild as the user who installed Lanescan, or set DATABASE_URL to a PostgreSQL server.',
+      'Run npm rebuild --ignore-scripts=false as the user who installed Lanescan, or set DATABASE_URL to a PostgreSQL server.',
       { cause },
     );
   }

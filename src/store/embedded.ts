@@ -220,6 +220,12 @@ async function tryToJoin(place: Place): Promise<Membership | Refusal> {
   session.on('error', () => {});
   try {
     await session.connect();
+    // A folder that was copied while its server ran has that server's record: it is not ours to join.
+    const { rows } = await session.query(`select current_setting('data_directory') as cluster`);
+    if (!(await isSameFolder(rows[0].cluster, place.cluster))) {
+      await session.end();
+      return nobodyListens;
+    }
     const admission = await session.query('select pg_try_advisory_lock_shared($1) as admitted', [
       membershipKey,
     ]);
@@ -244,6 +250,11 @@ async function tryToJoin(place: Place): Promise<Membership | Refusal> {
       { cause: error },
     );
   }
+}
+
+async function isSameFolder(one: string, other: string): Promise<boolean> {
+  const [a, b] = await Promise.all([one, other].map((folder) => fs.stat(folder).catch(() => undefined)));
+  return a !== undefined && b !== undefined && a.dev === b.dev && a.ino === b.ino;
 }
 
 async function createDatabaseIfMissing(session: pg.Client): Promise<void> {

@@ -9,9 +9,9 @@ import {
   type SentMessage,
 } from '../domain/facts.ts';
 import { joinSnapshots } from '../domain/fold.ts';
-import { type Message, wireRecord } from '../domain/message.ts';
+import type { Message } from '../domain/message.ts';
 import { factId, rangesCovering } from './lane-facts.ts';
-import { recordDigest } from './message-row.ts';
+import { type MessageRow, messageIdArray } from './message-row.ts';
 import type { Tally } from './statistics.ts';
 
 export function groupByMessage(facts: readonly MessageFact[]): Map<string, MessageFact[]> {
@@ -55,7 +55,7 @@ export async function readStored(
             sequence_number as "sequenceNumber", to_char(sent_at, 'YYYY-MM-DD') as day, status, ready,
             delivery_ms as "deliveryMs"
      from message where message_id = any($1)`,
-    [ids.map((id) => Buffer.from(id, 'hex'))],
+    [messageIdArray(ids)],
   );
   return new Map(
     rows.map(({ id, digest, isSnapshot, deliveryMs, ...tally }) => [
@@ -70,13 +70,17 @@ export async function readStored(
 }
 
 /** Exactly what is stored, told once more: most of what an import repeats, settled without reading records. */
-export function isOldNews(told: readonly MessageFact[], stored: StoredMessage | undefined): boolean {
+export function isOldNews(
+  told: readonly MessageFact[],
+  stored: StoredMessage | undefined,
+  rows: ReadonlyMap<Message, MessageRow>,
+): boolean {
   const [fact] = told;
   return (
     stored?.isSnapshot === true &&
     told.length === 1 &&
     fact?.kind === 'Snapshot' &&
-    recordDigest(wireRecord(fact.message).json) === stored.digest
+    rows.get(fact.message)?.digest === stored.digest
   );
 }
 
@@ -89,7 +93,7 @@ export async function readKnowledge(
   if (ids.length === 0) return [];
   const facts = await client.query(
     `select encode(message_id, 'hex') as id, encode(fact_id, 'hex') as fact_id, body from fact where message_id = any($1)`,
-    [ids.map((id) => Buffer.from(id, 'hex'))],
+    [messageIdArray(ids)],
   );
   const snapshots = await readRecords(
     client,
@@ -125,7 +129,7 @@ export async function readRecords(client: ClientBase, ids: readonly string[]): P
   if (ids.length === 0) return new Map();
   const { rows } = await client.query(
     `select encode(message_id, 'hex') as id, record from message where message_id = any($1)`,
-    [ids.map((id) => Buffer.from(id, 'hex'))],
+    [messageIdArray(ids)],
   );
   return new Map(rows.map((row) => [row.id, row.record]));
 }

@@ -79,8 +79,17 @@ export function tokenRows(message: Message): TokenRow[] {
 
 /** An unsigned 64-bit selector in PostgreSQL's signed bigint. */
 export function storedSelector(selector: string): string {
-  return BigInt.asIntN(64, BigInt(selector)).toString();
+  const known = storedSelectors.get(selector);
+  if (known !== undefined) return known;
+  const stored = BigInt.asIntN(64, BigInt(selector)).toString();
+  if (storedSelectors.size >= MAX_STORED_SELECTORS) storedSelectors.clear();
+  storedSelectors.set(selector, stored);
+  return stored;
 }
+
+/** There are a few hundred networks. */
+const storedSelectors = new Map<string, string>();
+const MAX_STORED_SELECTORS = 1_000;
 
 export function addressColumn(text: string, family: ChainFamily): string {
   const spelling = parseAddress(text, family);
@@ -94,7 +103,12 @@ function transactionColumn(text: string, family: ChainFamily): string {
   return spelling.bytes;
 }
 
-export function recordDigest(json: string): string {
+/** Message ids as an array for a statement: one text, where the driver would turn each into bytes and back. */
+export function messageIdArray(ids: readonly string[]): string {
+  return ids.length === 0 ? '{}' : `{"\\\\x${ids.join('","\\\\x')}"}`;
+}
+
+function recordDigest(json: string): string {
   return hash('sha256', json, 'hex').slice(0, 32);
 }
 

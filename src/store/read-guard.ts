@@ -3,6 +3,7 @@
  * while the database is known to be silent. Both end by themselves.
  */
 import type pg from 'pg';
+import { withClient } from './client.ts';
 
 /** More wait for the database than it can answer in good time. */
 export class DatabaseBusyError extends Error {}
@@ -93,12 +94,6 @@ function isVainWait(error: unknown): boolean {
 }
 
 async function ask(pool: pg.Pool): Promise<void> {
-  const client = await pool.connect();
-  let failed = true;
-  try {
-    await client.query({ text: 'select 1', query_timeout: PROBE_TIMEOUT_MS } as pg.QueryConfig);
-    failed = false;
-  } finally {
-    client.release(failed);
-  }
+  const statement = { text: 'select 1', query_timeout: PROBE_TIMEOUT_MS };
+  await withClient(pool, (client) => client.query(statement));
 }

@@ -6,6 +6,7 @@ import type { ClientBase } from 'pg';
 import { addFlatHistogram, deliveryBucket, flatHistogram } from '../domain/delivery-times.ts';
 import { statusRank } from '../domain/lifecycle.ts';
 import type { Message } from '../domain/message.ts';
+import { messageIdArray } from './message-row.ts';
 
 /** What statistics see of a message. */
 export interface Tally {
@@ -27,14 +28,10 @@ export interface TallyChange {
   readonly after: Tally | undefined;
 }
 
-/** What a message says about its lane. */
-export interface LaneDescription {
-  readonly messageId: string;
-  readonly sourceSelector: string;
-  readonly destSelector: string;
-  readonly onramp: string;
-  readonly sentAt: string;
-  readonly description: string;
+/** A message that may be the newest of its lane. */
+export interface LaneMessage {
+  readonly row: LaneKey & { readonly messageId: string; readonly sentAt: string };
+  readonly message: Message;
 }
 
 /** The part of a record that tells of its lane, as JSON. */
@@ -47,7 +44,7 @@ export function describeLane(message: Message): string {
 export async function updateStatistics(
   client: ClientBase,
   changes: readonly TallyChange[],
-  lanes: readonly LaneDescription[],
+  messages: readonly LaneMessage[],
 ): Promise<void> {
   await addCounts(client, 'lane_total', countChanges(changes, laneTotalKey), [
     ['source_selector', 'bigint'],
@@ -63,51 +60,58 @@ export async function updateStatistics(
   ]);
   await addDeliveries(client, countChanges(changes, deliveryKey));
   await redescribeLanes(client, changes);
-  await describeLanes(client, lanes);
+  await describeLanes(client, messages);
   await updateRuns(client, changes);
 }
 
 // --- Counts ------------------------------------------------------------------------------------------
 
-type CountKey = readonly string[];
+/** The columns of a count's key, with commas between them. */
+type CountKey = string;
 
-function laneTotalKey(tally: Tally): CountKey {
-  return [tally.sourceSelector, tally.destSelector, String(tally.status), String(tally.ready)];
+function laneTotalKey({ sourceSelector, destSelector, status, ready }: Tally): CountKey {
+  return `${sourceSelector},${destSelector},${status},${ready}`;
 }
 
-function dayTotalKey(tally: Tally): CountKey {
-  return [tally.day, tally.sourceSelector, tally.destSelector, String(tally.status)];
+function dayTotalKey({ day, sourceSelector, destSelector, status }: Tally): CountKey {
+  return `${day},${sourceSelector},${destSelector},${status}`;
 }
 
 function deliveryKey({ sourceSelector, destSelector, day, status, deliveryMs }: Tally): CountKey | undefined {
-  if (status !== statusRank('SUCCESS') || deliveryMs === null) return undefined;
-  return [sourceSelector, destSelector, day, String(deliveryBucket(deliveryMs))];
+  if (status !== SUCCESS || deliveryMs === null) return undefined;
+  return `${sourceSelector},${destSelector},${day},${deliveryBucket(deliveryMs)}`;
+}
+
+const SUCCESS = statusRank('SUCCESS');
+
+interface CountChange {
+  readonly key: readonly string[];
+  readonly delta: number;
 }
 
 /** How much each count changes; what cancels out is left out. */
 function countChanges(
   changes: readonly TallyChange[],
   keyOf: (tally: Tally) => CountKey | undefined,
-): { key: CountKey; delta: number }[] {
-  const deltas = new Map<string, { key: CountKey; delta: number }>();
+): CountChange[] {
+  const deltas = new Map<CountKey, number>();
   const add = (tally: Tally | undefined, amount: number) => {
     const key = tally && keyOf(tally);
-    if (!key) return;
-    const entry = deltas.get(key.join()) ?? { key, delta: 0 };
-    entry.delta += amount;
-    deltas.set(key.join(), entry);
+    if (key !== undefined) deltas.set(key, (deltas.get(key) ?? 0) + amount);
   };
   for (const { before, after } of changes) {
     add(before, -1);
     add(after, +1);
   }
-  return [...deltas.values()].filter(({ delta }) => delta !== 0);
+  return [...deltas]
+    .filter(([, delta]) => delta !== 0)
+    .map(([key, delta]) => ({ key: key.split(','), delta }));
 }
 
 async function addCounts(
   client: ClientBase,
   table: string,
-  deltas: readonly { key: CountKey; delta: number }[],
+  deltas: readonly CountChange[],
   columns: readonly (readonly [name: string, type: string])[],
 ): Promise<void> {
   if (deltas.length === 0) return;
@@ -122,12 +126,9 @@ async function addCounts(
 }
 
 /** Adds to the histograms of the days that are concerned, each of which is one row. */
-async function addDeliveries(
-  client: ClientBase,
-  deltas: readonly { key: CountKey; delta: number }[],
-): Promise<void> {
+async function addDeliveries(client: ClientBase, deltas: readonly CountChange[]): Promise<void> {
   if (deltas.length === 0) return;
-  const days = new Map<string, { lane: CountKey; histogram: Map<number, number> }>();
+  const days = new Map<string, { lane: readonly string[]; histogram: Map<number, number> }>();
   for (const { key } of deltas) {
     const lane = key.slice(0, 3);
     days.set(lane.join(), { lane, histogram: new Map() });
@@ -162,9 +163,7 @@ async function addDeliveries(
  * one that is the newest now. Reorgs do that, at the head of a lane, where the index finds the next one at once.
  */
 async function redescribeLanes(client: ClientBase, changes: readonly TallyChange[]): Promise<void> {
-  const changed = changes
-    .filter(({ before }) => before)
-    .map(({ messageId }) => Buffer.from(messageId, 'hex'));
+  const changed = changes.filter(({ before }) => before).map(({ messageId }) => messageId);
   if (changed.length === 0) return;
   const { rows } = await client.query(
     `select o.source_selector, o.dest_selector, o.onramp, newest.message_id, newest.sent_at, newest.record
@@ -179,7 +178,7 @@ async function redescribeLanes(client: ClientBase, changes: readonly TallyChange
          where m.message_id = o.newest_message and m.sent_at >= o.last_sent_at
            and m.source_selector = o.source_selector and m.dest_selector = o.dest_selector
            and m.onramp = o.onramp)`,
-    [changed],
+    [messageIdArray(changed)],
   );
   for (const row of rows) {
     const lane = [row.source_selector, row.dest_selector, row.onramp];
@@ -193,15 +192,15 @@ async function redescribeLanes(client: ClientBase, changes: readonly TallyChange
   }
 }
 
-async function describeLanes(client: ClientBase, lanes: readonly LaneDescription[]): Promise<void> {
-  const newest = new Map<string, LaneDescription>();
-  for (const lane of lanes) {
-    const key = laneKey(lane);
+async function describeLanes(client: ClientBase, messages: readonly LaneMessage[]): Promise<void> {
+  const newest = new Map<string, LaneMessage>();
+  for (const message of messages) {
+    const key = laneKey(message.row);
     const known = newest.get(key);
-    if (!known || isOlder(known, lane)) newest.set(key, lane);
+    if (!known || isOlder(known, message)) newest.set(key, message);
   }
   if (newest.size === 0) return;
-  const rows = [...newest.values()];
+  const rows = [...newest.values()].map(({ row }) => row);
   await client.query(
     `insert into lane_onramp as t (source_selector, dest_selector, onramp, newest_message, last_sent_at, description)
      select source, dest, decode(onramp, 'hex'), decode(message_id, 'hex'), sent_at, description
@@ -212,20 +211,17 @@ async function describeLanes(client: ClientBase, lanes: readonly LaneDescription
            description = excluded.description
        where (excluded.last_sent_at, excluded.newest_message) >= (t.last_sent_at, t.newest_message)`,
     [
-      rows.map((row) => row.sourceSelector),
-      rows.map((row) => row.destSelector),
-      rows.map((row) => row.onramp),
+      ...laneArrays(rows),
       rows.map((row) => row.messageId),
       rows.map((row) => row.sentAt),
-      rows.map((row) => row.description),
+      [...newest.values()].map(({ message }) => describeLane(message)),
     ],
   );
 }
 
-/** In the order of a search: by the time of sending, then by the id. */
-function isOlder(one: LaneDescription, other: LaneDescription): boolean {
-  const difference = Date.parse(one.sentAt) - Date.parse(other.sentAt);
-  return difference < 0 || (difference === 0 && one.messageId < other.messageId);
+/** In the order of a search: by the time of sending, then by the id. Stored times sort as text. */
+function isOlder({ row: one }: LaneMessage, { row: other }: LaneMessage): boolean {
+  return one.sentAt < other.sentAt || (one.sentAt === other.sentAt && one.messageId < other.messageId);
 }
 
 // --- Runs of sequence numbers ------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import { statusRank } from '../domain/lifecycle.ts';
 import type { PageKey, SearchQuery } from '../domain/query.ts';
 import { type ApplyReport, applyFacts } from './apply.ts';
 import { type ChangeListener, listenForChanges } from './change-listener.ts';
+import { withClient } from './client.ts';
 import { openEmbedded } from './embedded.ts';
 import { type ExecutionInputs, readExecutionInputs } from './execution-inputs.ts';
 import { createExporter, type ExportRecords } from './export.ts';
@@ -33,7 +34,7 @@ import {
   readTotals,
   type Totals,
 } from './lanes.ts';
-import { type MigrationReport, migrate } from './migrate.ts';
+import { grantRead, isReadOnly, type MigrationReport, migrate, refuseUnreadableTables } from './migrate.ts';
 import { createMirrorLedger, type MirrorLedger } from './mirror-ledger.ts';
 import {
   type NetworkProgress,
@@ -43,7 +44,9 @@ import {
 } from './networks.ts';
 import type { Read } from './read.ts';
 import { createReadGuard, DatabaseAwayError, DatabaseBusyError, type ReadObserver } from './read-guard.ts';
-import { searchSql } from './search.ts';
+import { createReplicaSet, type ReplicaFigures, type RunStatement } from './replicas.ts';
+import { searchSettings, searchSql } from './search.ts';
+import { createSharedQuestion } from './shared-question.ts';
 import { renderSql } from './sql.ts';
 import { createWebhookDeliveries, type WebhookDeliveries } from './webhook-deliveries.ts';
 
@@ -52,8 +55,12 @@ export type DatabasePlace = { readonly dataFolder: string } | { readonly url: st
 
 export interface StoreOptions {
   readonly place: DatabasePlace;
+  /** URLs of streaming replicas of the server at `place`; reads for answers go to those that have caught up. */
+  readonly replicas?: readonly string[];
   /** What the caller takes: real data, simulated data, or whichever is there. A new store becomes what is asked for. */
   readonly content?: 'real' | 'simulated' | 'any';
+  /** What the caller is going to do; where the database role may only read, whoever wants to write is refused. */
+  readonly access?: 'read' | 'write';
   readonly connections?: number;
   readonly notice?: (line: string) => void;
   readonly signal?: AbortSignal;
@@ -87,6 +94,8 @@ export interface Store {
   readonly simulated: boolean;
   readonly migrations: MigrationReport;
   readonly serverVersion: string;
+  /** Lets another database role read everything here, now and after later migrations. */
+  grantRead(role: string): Promise<void>;
   search(query: SearchQuery): Promise<Page>;
   /** A message by the 64 hexadecimal digits of its id. */
   findMessage(messageId: string): Promise<StoredRecord | undefined>;
@@ -113,6 +122,11 @@ export interface Store {
   changesAfter(position: string, limit: number): Promise<readonly RecordedChange[]>;
   /** The position of the latest change. */
   latestPosition(): Promise<string>;
+  /**
+   * Changes with everything that is written to messages, as soon as it is committed. Many who ask share one look.
+   * Undefined while the primary is away and only replicas can be asked.
+   */
+  version(): Promise<string | undefined>;
   /** Calls back whenever there may be changes behind the latest position that was read. */
   onChanges(wake: () => void): ChangeListener;
   lanes(selection: LaneSelection): Promise<LanePage>;
@@ -128,6 +142,8 @@ export interface Store {
   networkProgress(): Promise<readonly NetworkProgress[]>;
   figures(): Promise<StoreFigures>;
   pools(): readonly PoolFigures[];
+  /** How the replicas do, in the order in which they were given. */
+  replicas(): Promise<readonly ReplicaFigures[]>;
   /** Tells of every read from now on; the answer ends it. */
   observeReads(observer: ReadObserver): () => void;
   /** What webhook subscriptions are owed. */
@@ -135,6 +151,8 @@ export interface Store {
   apply(facts: readonly Fact[], orphaned?: readonly OrphanedBlock[]): Promise<ApplyReport>;
   /** Throws when the database does not answer. */
   ping(): Promise<void>;
+  /** The time by the database's clock (ms since 1970), which all servers share. */
+  clock(): Promise<number>;
   /** Empties a simulated store; refuses a real one. */
   reset(): Promise<void>;
   close(): Promise<void>;
@@ -150,6 +168,10 @@ const READ_WAIT_MS = 2_000;
 /** How many reads may wait for each connection; a burst of short ones is soon served, and long ones end by time. */
 const WAITING_PER_CONNECTION = 100;
 const EXPORTS_AT_ONCE = 4;
+/** Some 40 kB of the server's memory each, on each connection. */
+const NAMED_STATEMENTS = 200;
+/** For the position of the primary, where replicas are asked for the rest. */
+const WATCH_TIMEOUT_MS = 2_000;
 /** Counting visits every row; beyond so many an estimate has to do. */
 const COUNTED_MESSAGES = 100_000;
 
@@ -159,32 +181,40 @@ const COUNTED_MESSAGES = 100_000;
  * @example const store = await openStore({ place: { dataFolder: './data' } });
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
-  const { place, content = 'any', connections = 10 } = options;
+  const { place, content = 'any', access = 'read', connections = 10, notice = () => undefined } = options;
   const embedded =
     'dataFolder' in place ? await openEmbedded({ ...options, dataFolder: place.dataFolder }) : undefined;
   // A Unix socket needs no TLS, whatever PGSSLMODE asks of other servers.
   const connection = embedded
     ? { ...embedded.connection, ssl: false }
-    : connectionOf((place as { url: string }).url);
+    : connectionOf((place as { url: string }).url, 'DATABASE_URL');
+  const createReaders = (server: pg.ClientConfig, max: number, silenceMs = SILENCE_TIMEOUT_MS) =>
+    createPool(
+      { ...server, connectionTimeoutMillis: READ_WAIT_MS, query_timeout: silenceMs },
+      max,
+      `-c timezone=UTC -c statement_timeout=${READ_TIMEOUT_MS} ${searchSettings}`,
+    );
   const pools: Pools = {
-    readers: createPool(
-      { ...connection, connectionTimeoutMillis: READ_WAIT_MS, query_timeout: SILENCE_TIMEOUT_MS },
-      connections,
-      `-c timezone=UTC -c statement_timeout=${READ_TIMEOUT_MS}`,
-    ),
+    readers: createReaders(connection, connections),
     // Writers queue at the store's row anyway: one at work, one ready to follow.
     writers: createPool(connection, 2, '-c timezone=UTC'),
     // An export lasts as long as its reader takes; it must not keep searches waiting.
     exporters: createPool(connection, EXPORTS_AT_ONCE, '-c timezone=UTC'),
     // Deliveries and leases go on while searches or imports have all of their connections.
     keepers: createPool(connection, 4, `-c timezone=UTC -c statement_timeout=${READ_TIMEOUT_MS}`),
+    replicas: (options.replicas ?? []).map((url) =>
+      createReaders(connectionOf(url, 'DATABASE_REPLICA_URL'), connections),
+    ),
+    // Asked only where there are replicas; until then it has no connection.
+    watch: createReaders(connection, 1, WATCH_TIMEOUT_MS),
   };
+  const everyPool = Object.values(pools).flat();
   const close = async () => {
-    await Promise.all(Object.values(pools).map((pool) => pool.end()));
+    await Promise.all(everyPool.map((pool) => pool.end()));
     await embedded?.leave();
   };
   try {
-    return await createStore(pools, connection, content, close);
+    return await createStore(pools, connection, { content, access, notice }, close);
   } catch (error) {
     await close();
     throw 'url' in place ? explainConnectionFailure(error, place.url) : error;
@@ -196,6 +226,8 @@ interface Pools {
   readonly writers: pg.Pool;
   readonly exporters: pg.Pool;
   readonly keepers: pg.Pool;
+  readonly replicas: readonly pg.Pool[];
+  readonly watch: pg.Pool;
 }
 
 function createPool(connection: pg.PoolConfig, max: number, options: string): pg.Pool {
@@ -213,42 +245,62 @@ function createPool(connection: pg.PoolConfig, max: number, options: string): pg
 }
 
 async function createStore(
-  { readers, writers, exporters, keepers }: Pools,
+  { readers, writers, exporters, keepers, replicas, watch }: Pools,
   connection: pg.ClientConfig,
-  content: 'real' | 'simulated' | 'any',
+  { content, access, notice }: Required<Pick<StoreOptions, 'content' | 'access' | 'notice'>>,
   close: () => Promise<void>,
 ): Promise<Store> {
   const { migrations, simulated, serverVersion } = await withClient(writers, async (client) => {
     const version = (await client.query('show server_version')).rows[0].server_version as string;
     refuseOldServer(version);
     const report = await migrate(client);
+    await refuseUnreadableTables(client);
+    if (access === 'write' && (await isReadOnly(client))) {
+      throw new OperatorError(
+        'The database role may only read, which is enough for answering but not for indexing, importing or webhooks.',
+        'Give this process the role that owns the tables, by DATABASE_URL; or let it only answer, without --index and without webhooks in its configuration.',
+      );
+    }
     return { migrations: report, simulated: await identify(client, content), serverVersion: version };
   });
 
-  const guard = createReadGuard(readers, readers.options.max * WAITING_PER_CONNECTION);
+  const guarded = (pool: pg.Pool) => {
+    const guard = createReadGuard(pool, pool.options.max * WAITING_PER_CONNECTION);
+    const run: RunStatement = (label, statement) =>
+      guard.run(label, () => withClient(pool, async (client) => (await client.query(statement)).rows));
+    return { guard, run };
+  };
+  const primary = guarded(readers);
+  const copies = replicas.map(guarded);
+  const replicaSet =
+    copies.length === 0
+      ? undefined
+      : createReplicaSet({
+          primary: primary.run,
+          watch: guarded(watch).run,
+          replicas: copies.map(({ run }) => run),
+          migrations: migrations.total,
+          notice,
+        });
+  const { anywhere, onPrimary } = replicaSet ?? { anywhere: primary.run, onPrimary: primary.run };
   let pinging: Promise<void> | undefined;
 
-  const read = (label: string, text: string, values: unknown[]): Promise<string[][]> =>
-    guard.run(label, () =>
-      withClient(readers, async (client) => {
-        const result = await client.query({ text, values, rowMode: 'array' });
-        return result.rows;
-      }),
-    );
+  const nameOf = createStatementNames();
+  const read = async (label: string, text: string, values: unknown[]): Promise<string[][]> =>
+    (await anywhere(label, { ...nameOf(text), text, values, rowMode: 'array' })) as string[][];
 
   /** Reads that the metrics show under this label. */
   const readAs =
-    (label: string): Read =>
-    (text, values) =>
-      guard.run(label, () =>
-        withClient(readers, async (client) => (await client.query(text, [...values])).rows),
-      );
-  const readObjects = readAs('other');
+    (label: string, run = anywhere): Read =>
+    async (text, values) =>
+      (await run(label, { text, values: [...values] })) as Record<string, unknown>[];
+  const readObjects = readAs('other', onPrimary);
 
   return {
     simulated,
     migrations,
     serverVersion,
+    grantRead: (role) => withClient(writers, (client) => grantRead(client, role)),
 
     async search(query) {
       const { text, values } = renderSql(searchSql(query));
@@ -321,9 +373,26 @@ async function createStore(
 
     messageHistory: (messageId) => readMessageHistory(readAs('history'), messageId),
     executionInputs: (messageId) => readExecutionInputs(readAs('executionInputs'), messageId),
-    changesAfter: (position, limit) => readChangesAfter(readAs('changes'), position, limit),
+    changesAfter: (position, limit) => readChangesAfter(readAs('changes', onPrimary), position, limit),
     latestPosition: async () =>
       String((await readAs('position')('select position from store', []))[0]?.position ?? 0),
+    version: createSharedQuestion(async () => {
+      // Positions begin anew when a simulated store is emptied; the transaction that wrote the row tells them apart.
+      const text = 'select position, xmin::text from store';
+      try {
+        const [row] = await onPrimary('version', {
+          name: 'lanescan_version',
+          text,
+          rowMode: 'array',
+          // Many wait for it, and it is quickly told.
+          query_timeout: READ_WAIT_MS,
+        });
+        return String(row);
+      } catch (error) {
+        if (replicaSet) return undefined;
+        throw error;
+      }
+    }),
     onChanges: (wake) => listenForChanges(connection, wake),
     lanes: (selection) => readLanes(readAs('lanes'), selection),
     laneIdentity: (lane) => readLaneIdentity(readAs('laneIdentity'), lane),
@@ -332,9 +401,9 @@ async function createStore(
     days: (first, last) => readDays(readAs('days'), first, last),
     networkTraffic: () => readNetworkTraffic(readAs('networkTraffic')),
     networkProgress: () => readNetworkProgress(readAs('networkProgress')),
-    figures: () => readFigures(readAs('figures')),
+    figures: () => readFigures(readAs('figures', onPrimary)),
     pools: () =>
-      Object.entries({ readers, writers, exporters }).map(
+      [...Object.entries({ readers, writers, exporters }), ...replicas.map(namedReplica)].map(
         ([pool, { totalCount, idleCount, waitingCount }]) => ({
           pool,
           total: totalCount,
@@ -342,7 +411,13 @@ async function createStore(
           waiting: waitingCount,
         }),
       ),
-    observeReads: (observer) => guard.observe(observer),
+    replicas: async () => (await replicaSet?.figures()) ?? [],
+    observeReads: (observer) => {
+      const endings = [primary, ...copies].map(({ guard }) => guard.observe(observer));
+      return () => {
+        for (const end of endings) end();
+      };
+    },
 
     webhooks: createWebhookDeliveries((use) => withClient(keepers, use)),
 
@@ -356,6 +431,14 @@ async function createStore(
           pinging = undefined;
         });
       return pinging;
+    },
+
+    async clock() {
+      const rows = await readAs('clock', onPrimary)(
+        'select extract(epoch from clock_timestamp())::float8 * 1000 as now',
+        [],
+      );
+      return Number(rows[0]?.now);
     },
 
     async reset() {
@@ -380,31 +463,31 @@ function numberOrNull(value: string | null | undefined): number | null {
   return value == null ? null : Number(value);
 }
 
-async function withClient<T>(pool: pg.Pool, use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-  const client = await pool.connect();
-  let broken = false;
-  const onError = () => {
-    broken = true;
+/**
+ * Names for statements, so that a connection parses and plans each of them once. Clients can ask for more different ones
+ * than a server should remember: those that come late stay without a name.
+ */
+function createStatementNames(): (text: string) => { name?: string } {
+  const names = new Map<string, string>();
+  return (text) => {
+    if (!names.has(text) && names.size < NAMED_STATEMENTS) names.set(text, `lanescan_${names.size}`);
+    const name = names.get(text);
+    return name === undefined ? {} : { name };
   };
-  client.on('error', onError);
-  try {
-    return await use(client);
-  } catch (error) {
-    // The server's last word on a connection. It hangs up right after; until then the pool would hand it out.
-    if (/^(08|57P)/.test(String((error as { code?: unknown } | undefined)?.code))) broken = true;
-    // Its answer may still come, and would be taken for the answer to the next question.
-    if (/Query read timeout/.test(String((error as Error | undefined)?.message))) broken = true;
-    throw error;
-  } finally {
-    client.off('error', onError);
-    client.release(broken);
-  }
 }
 
-/** The order's key of a stored record; both of its fields stand in either view. */
+function namedReplica(pool: pg.Pool, index: number): [string, pg.Pool] {
+  return [`replica_${index + 1}`, pool];
+}
+
+/** In JSON these characters cannot be part of a text: a quote inside one has a backslash before it. */
+const keyPattern = /"messageId":"0x([0-9a-f]{64})".*?"sendTimestamp":"([^"]*)"/;
+
+/** The order's key of a stored record; both of its fields stand in either view, and there is no need to parse the rest. */
 function keyOf(record: string): PageKey {
-  const { sendTimestamp, messageId } = JSON.parse(record) as { sendTimestamp: string; messageId: string };
-  return { sentAt: Date.parse(sendTimestamp), messageId: messageId.slice(2) };
+  const [, messageId, sentAt] = keyPattern.exec(record) ?? [];
+  if (messageId === undefined || sentAt === undefined) throw new Error('A stored record has no key');
+  return { sentAt: Date.parse(sentAt), messageId };
 }
 
 function refuseOldServer(version: string): void {
@@ -440,14 +523,14 @@ async function identify(client: pg.ClientBase, content: 'real' | 'simulated' | '
   return simulated;
 }
 
-function connectionOf(url: string): pg.ClientConfig {
+function connectionOf(url: string, variable: string): pg.ClientConfig {
   if (
     !URL.canParse(url) ||
     !/^postgres(ql)?:$/.test(new URL(url).protocol) ||
     hasBareSeparator(new URL(url))
   ) {
     throw new OperatorError(
-      'DATABASE_URL is not a PostgreSQL URL.',
+      `${variable} is not a PostgreSQL URL.`,
       'Write it as postgresql://user:password@host:5432/database, with special characters percent-encoded.',
     );
   }

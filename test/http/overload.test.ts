@@ -50,7 +50,7 @@ test('more readers than can wait are refused at once, the others are answered, a
 
   await blocker.query('begin; lock table message in access exclusive mode');
   // Two connections, and a hundred waiting for each of them.
-  const asked = Array.from({ length: 280 }, () => timed(server.ask('/v2/messages')));
+  const asked = Array.from({ length: 280 }, (_, i) => timed(server.ask(`/v2/messages?limit=${i + 1}`)));
   const refusedEarly: (Answer & { ms: number })[] = [];
   for (const answer of asked) answer.then((given) => given.status === 503 && refusedEarly.push(given));
   const refusable = 280 - 2 - 200;

@@ -1,0 +1,260 @@
+/**
+ * Reads from replicas, which may lag behind the primary or be away, as if there were one database.
+ *
+ * Every answer carries the position of the store at which it was read, in the same statement. A replica's answer
+ * counts only if it has reached the position that the primary had when the question came, and everything that this
+ * process has seen before; otherwise the next one is asked, and the primary at last. So no client sees less than it
+ * has seen, on whichever server. While the primary is away, what this process has seen has to do.
+ */
+import type pg from 'pg';
+import { createSharedQuestion } from './shared-question.ts';
+
+export type Row = Record<string, unknown> | unknown[];
+
+/** One statement on one server; throws where it cannot be asked. Labels are for the metrics. */
+export type RunStatement = (label: string, statement: Statement) => Promise<Row[]>;
+
+export interface Statement extends pg.QueryConfig {
+  readonly rowMode?: 'array';
+  /** Milliseconds after which its connection is given up, where others than those of its pool. */
+  readonly query_timeout?: number;
+}
+
+export interface ReplicaFigures {
+  /** Its place in DATABASE_REPLICA_URL, from 1. */
+  readonly replica: string;
+  /** Changes that this process knows of and the replica has not; null where it does not answer. */
+  readonly lag: number | null;
+  readonly isUsed: boolean;
+}
+
+export interface ReplicaSet {
+  /** On a replica that has caught up, otherwise on the primary. */
+  readonly anywhere: RunStatement;
+  readonly onPrimary: RunStatement;
+  figures(): Promise<readonly ReplicaFigures[]>;
+}
+
+export interface ReplicaSetOptions {
+  readonly primary: RunStatement;
+  /** The primary too, by a connection that nothing else keeps busy. */
+  readonly watch: RunStatement;
+  readonly replicas: readonly RunStatement[];
+  /** How many migrations the schema has: a replica that has not replayed them all is not asked. */
+  readonly migrations: number;
+  readonly notice: (line: string) => void;
+}
+
+/** A primary that does not tell its position within this time counts as away until it does. */
+const PATIENCE_MS = 250;
+/** For one that is away: a refusal comes at once, and so does its word when it is back; silence is not waited for. */
+const AWAY_PATIENCE_MS = 50;
+/** Between looks at whoever is behind or away. */
+const LOOK_EVERY_MS = 100;
+/** A replica that is short of a few changes now and then is not worth a line in the log. */
+const TOLD_AFTER_MS = 5_000;
+/** PostgreSQL stopped it after the time-out; it would take as long elsewhere. */
+const STATEMENT_STOPPED = '57014';
+
+interface Replica {
+  readonly name: string;
+  readonly run: RunStatement;
+  isUsed: boolean;
+  /** The latest position that it told; undefined while it does not answer. */
+  reached: number | undefined;
+  /** Since when it is not used; undefined while it is. */
+  unusedSince: number | undefined;
+  isTold: boolean;
+  looking: Promise<void> | undefined;
+  lookedAt: number;
+}
+
+export function createReplicaSet(options: ReplicaSetOptions): ReplicaSet {
+  const { primary, watch, migrations, notice } = options;
+  /** The highest position that this process has seen: what clients may know. */
+  let seen = 0;
+  let isPrimaryAway = false;
+  let turn = 0;
+  const replicas = options.replicas.map(
+    (run, index): Replica => ({
+      name: String(index + 1),
+      run,
+      isUsed: false,
+      reached: undefined,
+      unusedSince: performance.now(),
+      isTold: false,
+      looking: undefined,
+      lookedAt: Number.NEGATIVE_INFINITY,
+    }),
+  );
+
+  const saw = (position: number) => {
+    seen = Math.max(seen, position);
+  };
+
+  const askPosition = createSharedQuestion(async () => {
+    try {
+      const [row] = await watch('position', { text: 'select position from store' });
+      saw(Number((row as { position: string }).position));
+      isPrimaryAway = false;
+    } catch {
+      isPrimaryAway = true;
+    }
+  });
+
+  /** What the primary knows at this moment is seen, if it tells in good time. */
+  const learnPosition = async (): Promise<void> => {
+    await within(isPrimaryAway ? AWAY_PATIENCE_MS : PATIENCE_MS, askPosition(), () => {
+      isPrimaryAway = true;
+    });
+  };
+
+  /** After a promotion there may be two that take writes: the one of DATABASE_URL counts, while it answers. */
+  const isOfUse = (isReplica: boolean) => isReplica || isPrimaryAway;
+
+  const use = (replica: Replica) => {
+    replica.isUsed = true;
+    replica.unusedSince = undefined;
+    if (replica.isTold) notice(`Replica ${replica.name} is read from again`);
+    replica.isTold = false;
+  };
+
+  const leave = (replica: Replica, because: string) => {
+    replica.isUsed = false;
+    replica.unusedSince ??= performance.now();
+    if (replica.isTold || performance.now() - replica.unusedSince < TOLD_AFTER_MS) return;
+    replica.isTold = true;
+    notice(`Replica ${replica.name} is not read from: ${because}`);
+  };
+
+  const look = (replica: Replica): Promise<void> => {
+    replica.looking ??= lookAt(replica).finally(() => {
+      replica.looking = undefined;
+      replica.lookedAt = performance.now();
+    });
+    return replica.looking;
+  };
+
+  const lookAt = async (replica: Replica): Promise<void> => {
+    try {
+      const [row] = await replica.run('replica', {
+        text: `select position, pg_is_in_recovery() as is_replica, (select count(*) from migration) as migrations
+               from store`,
+      });
+      const told = row as { position: string; is_replica: boolean; migrations: string } | undefined;
+      replica.reached = Number(told?.position ?? 0);
+      if (Number(told?.migrations) !== migrations) leave(replica, 'its schema is another one');
+      else if (!isOfUse(told?.is_replica === true)) leave(replica, 'it is a replica no more');
+      else if (replica.reached < seen) leave(replica, `it is ${seen - replica.reached} changes behind`);
+      else use(replica);
+    } catch (error) {
+      replica.reached = undefined;
+      leave(replica, (error as Error).message);
+    }
+  };
+
+  /** Those to try, each of them the first in its turn. The others are looked at meanwhile; nobody waits for them. */
+  const candidates = (): readonly Replica[] => {
+    const now = performance.now();
+    for (const replica of replicas) {
+      if (!replica.isUsed && now - replica.lookedAt >= LOOK_EVERY_MS) void look(replica);
+    }
+    const used = replicas.filter(({ isUsed }) => isUsed);
+    const first = turn++ % Math.max(1, used.length);
+    return [...used.slice(first), ...used.slice(0, first)];
+  };
+
+  const onPrimary: RunStatement = async (label, statement) => {
+    const answer = unstamped(await primary(label, stamped(statement)), statement);
+    saw(answer.position);
+    return answer.rows;
+  };
+
+  const anywhere: RunStatement = async (label, statement) => {
+    await learnPosition();
+    for (const replica of candidates()) {
+      // Others may have seen more by the time of the answer; this client has not.
+      const needed = seen;
+      try {
+        const answer = unstamped(await replica.run(label, stamped(statement)), statement);
+        replica.reached = answer.position;
+        if (answer.position >= needed && isOfUse(answer.isReplica)) {
+          saw(answer.position);
+          return answer.rows;
+        }
+        leave(replica, `it is ${needed - answer.position} changes behind`);
+      } catch (error) {
+        if ((error as { code?: unknown }).code === STATEMENT_STOPPED) throw error;
+        leave(replica, (error as Error).message);
+      }
+    }
+    return onPrimary(label, statement);
+  };
+
+  for (const replica of replicas) void look(replica);
+  return {
+    anywhere,
+    onPrimary,
+    async figures() {
+      await learnPosition();
+      await Promise.all(replicas.map((replica) => within(PATIENCE_MS, look(replica))));
+      return replicas.map(({ name, reached, isUsed }) => ({
+        replica: name,
+        lag: reached === undefined ? null : Math.max(0, seen - reached),
+        isUsed,
+      }));
+    },
+  };
+}
+
+/** The same statement with the store's position at which it is answered; rows come also where it has none. */
+function stamped(statement: Statement): Statement {
+  const text = `select s.position as stamp_position, pg_is_in_recovery() as stamp_is_replica, a.*
+    from store s left join (select true as stamp_is_row, answer.* from (${statement.text}) answer) a on true`;
+  return { ...statement, text };
+}
+
+const STAMP_COLUMNS = 3;
+
+function unstamped(
+  rows: readonly Row[],
+  { rowMode }: Statement,
+): { readonly position: number; readonly isReplica: boolean; readonly rows: Row[] } {
+  const [first] = rows;
+  if (first === undefined) throw new Error('The store has no row that says its position');
+  if (rowMode === 'array') {
+    const [position, isReplica, isRow] = first as unknown[];
+    const own = isRow === true ? rows.map((row) => (row as unknown[]).slice(STAMP_COLUMNS)) : [];
+    return { position: Number(position), isReplica: isReplica === true, rows: own };
+  }
+  const { stamp_position: position, stamp_is_replica: isReplica, stamp_is_row: isRow } = first as StampedRow;
+  const own = isRow === true ? rows.map((row) => withoutStamp(row as StampedRow)) : [];
+  return { position: Number(position), isReplica, rows: own };
+}
+
+interface StampedRow extends Record<string, unknown> {
+  readonly stamp_position: string;
+  readonly stamp_is_replica: boolean;
+  readonly stamp_is_row: boolean | null;
+}
+
+function withoutStamp({
+  stamp_position: _position,
+  stamp_is_replica: _isReplica,
+  stamp_is_row: _isRow,
+  ...row
+}: StampedRow): Record<string, unknown> {
+  return row;
+}
+
+/** Waits for the work, but not longer; it goes on. */
+async function within(ms: number, work: Promise<void>, otherwise?: () => void): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const patience = new Promise<void>((resolve) => {
+    timer = setTimeout(() => {
+      otherwise?.();
+      resolve();
+    }, ms);
+  });
+  await Promise.race([work, patience]).finally(() => clearTimeout(timer));
+}
