@@ -84,7 +84,7 @@ function sendStream(request: FastifyRequest, reply: FastifyReply, body: Readable
 
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const { status, headers, body, isFault } = errorAnswer(error, request.id);
-  if (isFault) request.log.error({ err: error }, 'request failed');
+  if (isFault) request.log.error({ reqId: request.id, err: error }, 'request failed');
   reply
     .code(status)
     .headers({ 'X-Request-ID': request.id, 'Content-Type': 'application/json; charset=utf-8', ...headers })

@@ -1,5 +1,5 @@
 /** Validators and lifetimes: what a client has already is not sent again. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Coding } from './compression.ts';
 
 /**
@@ -40,7 +40,7 @@ export function cacheControl(freshness: Freshness, now = Date.now()): string {
 
 /** A validator for a body that brings none. */
 export function validatorOf(body: Buffer): string {
-  return createHash('sha1').update(body).digest('base64url');
+  return hash('sha1', body, 'base64url');
 }
 
 /** Strong, so each coding of a body has its own. */

@@ -28,6 +28,13 @@ import { createRateLimiter, defaultRateLimit, type RateLimitOptions } from './ra
 import type { RouteContext, RouteRequest, ServedPath } from './route.ts';
 import { createRoutes } from './routes.ts';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Address of the client. */
+    client: string;
+  }
+}
+
 export interface ServerOptions extends Partial<RateLimitOptions> {
   readonly store: Store;
   readonly version: string;
@@ -37,13 +44,17 @@ export interface ServerOptions extends Partial<RateLimitOptions> {
   readonly gauges?: readonly GaugeSource[];
   /** Bounds of streams and waiting requests, where others than the defaults are wanted. */
   readonly live?: Partial<LiveLimits>;
+  /** How long a client may take to send a request; one that takes longer is cut off. */
+  readonly requestTimeoutMs?: number;
   /** Folder of the built explorer, where it is another than that of this package. */
   readonly explorerFolder?: string;
 }
 
 /** The longest cursor fits, with room for what goes with it: what we issue we also take back. */
 const MAX_URL_LENGTH = MAX_CURSOR_LENGTH + 4_000;
-const REQUEST_TIMEOUT_MS = 30_000;
+const DEFAULT_REQUEST_TIMEOUT_MS = 30_000;
+/** How often in that time somebody looks; Node's own 30 s would double it. */
+const LOOKS_PER_TIMEOUT = 6;
 /** In the log and the metrics, as nginx has it: the client went away before its answer began. */
 const GONE_STATUS = 499;
 /** Asked by the machinery around the service, from addresses that it may share with clients. */
@@ -63,6 +74,7 @@ export function createServer({
   trustProxy = false,
   gauges = [],
   live,
+  requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS,
   explorerFolder = builtExplorer,
 }: ServerOptions): FastifyInstance {
   const headers: Readonly<Record<string, string>> = {
@@ -73,9 +85,11 @@ export function createServer({
   const app = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
+    // A logger for each request costs more than its one line, which names the request itself.
+    childLoggerFactory: (logger) => logger,
     requestIdHeader: false,
     genReqId: () => randomUUID(),
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    requestTimeout: requestTimeoutMs,
     trustProxy:
       typeof trustProxy === 'number'
         ? (_address, hop) => hop < trustProxy
@@ -83,7 +97,11 @@ export function createServer({
           ? false
           : [...trustProxy],
     // Without a Host, Node would answer by itself and not in our shape; the first hook refuses it instead.
-    http: { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false },
+    http: {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      requireHostHeader: false,
+      connectionsCheckingInterval: requestTimeoutMs / LOOKS_PER_TIMEOUT,
+    },
     // Requests on open connections are still answered while the server stops; new connections are refused.
     return503OnClosing: false,
     // HEAD is answered with GET, without the work for a body.
@@ -131,6 +149,7 @@ export function createServer({
 
   const routes: readonly ServedPath[] = [...createRoutes(version), ...explorerPaths(explorerFolder)];
   const known = routes.flatMap((route) => [route.path, ...(route.aliases ?? [])]).map(pathPattern);
+  const isKnown = (url: string) => known.some((pattern) => pattern.test(url));
 
   let hasWarnedOfProxy = false;
   const limitRate = (request: FastifyRequest, reply: FastifyReply) => {
@@ -140,7 +159,7 @@ export function createServer({
         'X-Forwarded-For is ignored: set trustProxy when a proxy stands in front, or clients share one limit.',
       );
     }
-    const verdict = limiter.take(clientAddress(request), request.headers);
+    const verdict = limiter.take(request.client, request.headers);
     if (!verdict) return;
     reply.headers(verdict.headers);
     if (verdict.isAllowed) return;
@@ -152,13 +171,8 @@ export function createServer({
     );
   };
 
-  app.addHook('onRequest', async (request, reply) => {
-    inFlight.add(request);
-    // The hook below hears nothing of a client that did not wait for its answer.
-    reply.raw.once('close', () => {
-      const status = reply.raw.headersSent ? reply.statusCode : GONE_STATUS;
-      if (inFlight.has(request)) tellOf(request, reply, status);
-    });
+  /** What every request must pass before anything is done for it. */
+  const admit = (request: FastifyRequest, reply: FastifyReply) => {
     // Where a chunked body ends is disputed now and then. Nothing here takes one, and nothing behind it is read.
     if (request.headers['transfer-encoding'] !== undefined) reply.header('Connection', 'close');
     reply.headers({ 'X-Request-ID': request.id, ...headers });
@@ -174,20 +188,35 @@ export function createServer({
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     // A preflight costs nothing, and its refusal would look to a page like a broken service.
     if (request.method !== 'OPTIONS' && !unlimitedPaths.has(patternOf(request))) limitRate(request, reply);
-    if (isRead) return;
-    if (!known.some((pattern) => pattern.test(request.url))) throw notFound(request);
-    if (request.method === 'OPTIONS') return reply.code(204).headers(preflightHeaders).send();
+    if (isRead || request.method === 'OPTIONS') return;
+    if (!isKnown(request.url)) throw notFound(request);
     reply.header('Allow', ALLOWED_METHODS);
     throw new ApiError(
       'METHOD_NOT_ALLOWED',
       `${request.method} is not possible here: the service only reads, with GET.`,
     );
+  };
+  app.decorateRequest('client', '');
+  // With callbacks: promises that are kept at once are most of what a hook costs.
+  app.addHook('onRequest', (request, reply, done) => {
+    inFlight.add(request);
+    request.client = clientAddress(request);
+    reply.raw.once('close', () => tellOf(request, reply));
+    try {
+      admit(request, reply);
+      if (request.method !== 'OPTIONS') return done();
+      if (!isKnown(request.url)) throw notFound(request);
+      reply.code(204).headers(preflightHeaders).send();
+    } catch (error) {
+      done(error as Error);
+    }
   });
   app.addHook('onError', async (_request, _reply, error) => {
     if ((error as unknown) instanceof DatabaseBusyError) metrics.observeRefusal('overload');
   });
-  app.addHook('onResponse', async (request, reply) => tellOf(request, reply, reply.statusCode));
-  const tellOf = (request: FastifyRequest, reply: FastifyReply, status: number) => {
+  /** Also of a client that did not wait for its answer. */
+  const tellOf = (request: FastifyRequest, reply: FastifyReply) => {
+    const status = reply.raw.headersSent ? reply.statusCode : GONE_STATUS;
     inFlight.delete(request);
     metrics.observeRequest({
       route: routeLabel(request),
@@ -195,13 +224,14 @@ export function createServer({
       status,
       seconds: answerMilliseconds(request, reply) / 1000,
     });
-    request.log.info(
+    log.info(
       {
+        reqId: request.id,
         method: request.method,
         url: request.url,
         status,
         ms: Math.round(reply.elapsedTime * 10) / 10,
-        client: clientAddress(request),
+        client: request.client,
       },
       'request',
     );
@@ -225,7 +255,7 @@ export function createServer({
             url: request.url,
             query: request.query as RawParameters,
             headers: request.headers,
-            client: clientAddress(request),
+            client: request.client,
             // Made when asked for: most answers are there before anybody could lose patience.
             get signal() {
               return endings.signalFor(reply);

@@ -7,7 +7,7 @@ import { wantsColour } from './terminal-text.ts';
 
 export function createLog(level: LogLevel, stream: TerminalStream, environment: NodeJS.ProcessEnv): Logger {
   const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
-  if (!stream.isTTY) return pino(options, { write: (line: string) => void stream.write(line) });
+  if (!stream.isTTY) return pino(options, { write: inBatches(stream) });
   const readable = pretty({
     colorize: wantsColour(stream, environment),
     translateTime: 'SYS:HH:MM:ss',
@@ -17,4 +17,19 @@ export function createLog(level: LogLevel, stream: TerminalStream, environment: 
     destination: 2,
   });
   return pino(options, readable);
+}
+
+/** The lines of one turn of the event loop go out together: a line each would be a system call each. */
+function inBatches(stream: TerminalStream): (line: string) => void {
+  let waiting = '';
+  const flush = () => {
+    if (waiting !== '') stream.write(waiting);
+    waiting = '';
+  };
+  // However the process ends, but for a kill: what was said is written.
+  process.on('exit', flush);
+  return (line) => {
+    if (waiting === '') setImmediate(flush);
+    waiting += line;
+  };
 }

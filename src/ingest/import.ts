@@ -14,6 +14,8 @@ import { decompressed, type Line, readLines } from './lines.ts';
 export const MAX_LINE_BYTES = 16 * 1024 * 1024;
 const BATCH_RECORDS = 2_000;
 const BATCH_BYTES = 16 * 1024 * 1024;
+/** One that the database works on, and one that is made ready meanwhile and waits for its turn to write. */
+const BATCHES_BEING_WRITTEN = 2;
 /** Enough to see what a source has more than a record; one with a new name on each line must not fill the memory. */
 const MAX_IGNORED = 100;
 
@@ -59,7 +61,7 @@ export async function importRecords(options: ImportOptions): Promise<ImportRepor
   const ignored = new Map<string, number>();
   let batch: Message[] = [];
   let batchBytes = 0;
-  let writing: Promise<void> = Promise.resolve();
+  const writing: Promise<void>[] = [];
 
   const write = async (messages: readonly Message[]) => {
     const report: ApplyReport = await store.apply(messages.map((message) => ({ kind: 'Snapshot', message })));
@@ -68,40 +70,53 @@ export async function importRecords(options: ImportOptions): Promise<ImportRepor
     counts.unchanged += messages.length - report.created - report.updated;
     progress?.(counts);
   };
-  /** Parsing goes on while the batch before is being written; never more than two are held. */
+  /** Reading goes on while batches are being written; with the one that is read, never more than three are held. */
   const flush = async () => {
-    await writing;
-    const messages = batch;
+    if (writing.length === BATCHES_BEING_WRITTEN) {
+      await writing[0];
+      writing.shift();
+    }
+    const written = write(batch);
+    // Awaited later; until then a failure must not count as unhandled.
+    written.catch(() => undefined);
+    writing.push(written);
     batch = [];
     batchBytes = 0;
-    writing = messages.length > 0 ? write(messages) : Promise.resolve();
-    // Awaited at the next flush; until then a failure must not count as unhandled.
-    writing.catch(() => undefined);
+  };
+  const take = async (line: Line) => {
+    counts.read++;
+    const outcome = readRecord(line);
+    if ('problems' in outcome) {
+      counts.rejected++;
+      await reject(outcome);
+      return;
+    }
+    for (const path of outcome.ignored) {
+      if (ignored.has(path) || ignored.size < MAX_IGNORED) ignored.set(path, (ignored.get(path) ?? 0) + 1);
+    }
+    batch.push(outcome.message);
+    batchBytes += outcome.bytes;
+    if (batch.length >= BATCH_RECORDS || batchBytes >= BATCH_BYTES) await flush();
   };
 
   try {
-    for await (const line of readLines(decompressed(input), MAX_LINE_BYTES)) {
-      if (signal?.aborted) break;
-      counts.read++;
-      const outcome = readRecord(line);
-      if ('problems' in outcome) {
-        counts.rejected++;
-        await reject(outcome);
-        continue;
+    reading: for await (const lines of readLines(decompressed(input), MAX_LINE_BYTES)) {
+      for (const line of lines) {
+        if (signal?.aborted) break reading;
+        await take(line);
       }
-      for (const path of outcome.ignored) {
-        if (ignored.has(path) || ignored.size < MAX_IGNORED) ignored.set(path, (ignored.get(path) ?? 0) + 1);
-      }
-      batch.push(outcome.message);
-      batchBytes += outcome.bytes;
-      if (batch.length >= BATCH_RECORDS || batchBytes >= BATCH_BYTES) await flush();
     }
   } catch (error) {
     // An interrupted input breaks off anywhere, in the middle of gzip too; that is no damage.
     if (!signal?.aborted) throw error;
   } finally {
-    await flush();
-    await writing;
+    try {
+      if (batch.length > 0) await flush();
+    } finally {
+      // Where one has failed, the other comes to its end too before anybody closes the store.
+      await Promise.allSettled(writing);
+    }
+    await Promise.all(writing);
   }
   return { ...counts, ignored, interrupted: signal?.aborted ?? false };
 }

@@ -16,24 +16,29 @@ const CARRIAGE_RETURN = 0x0d;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /**
- * Every line with its number, counted from 1. Lines of nothing but white space are left out; a byte order mark
- * and carriage returns before the newline do not count.
+ * Every line with its number, counted from 1, in lists of those that end in one chunk of the stream. Lines of nothing
+ * but white space are left out; a byte order mark and carriage returns before the newline do not count.
  */
-export async function* readLines(stream: AsyncIterable<Buffer>, maxLineBytes: number): AsyncGenerator<Line> {
+export async function* readLines(
+  stream: AsyncIterable<Buffer>,
+  maxLineBytes: number,
+): AsyncGenerator<readonly Line[]> {
   const pending = new PendingLine(maxLineBytes);
   let number = 0;
   for await (const chunk of stream) {
+    const lines: Line[] = [];
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
       pending.add(chunk.subarray(start, end));
       const line = pending.take(++number);
-      if (line) yield line;
+      if (line) lines.push(line);
       start = end + 1;
     }
     pending.add(chunk.subarray(start));
+    yield lines;
   }
   const last = pending.take(++number);
-  if (last) yield last;
+  if (last) yield [last];
 }
 
 /** The line that is being put together from chunks. Past the limit only its length is kept. */

@@ -20,6 +20,7 @@ import {
   Refused,
   range,
   startFaultyNode,
+  type TinyBlock,
   TOPIC,
   transactionOf,
   whenAsked,
@@ -230,7 +231,7 @@ describe('failures of the transport', () => {
     ]);
   });
 
-  test('a contract that keeps the node busy beyond all patience refuses; the others are answered', async () => {
+  test('a contract that keeps the node busy beyond all patience, again and again, refuses; the others are answered', async () => {
     const node = await startFaultyNode();
     const hostile = `0x${'99'.repeat(20)}` as Hex;
     node.methods.eth_call = ([call]) => `0x${(call as { to: string }).to.slice(2)}`;
@@ -238,11 +239,32 @@ describe('failures of the transport', () => {
       calls.some(({ params }) => (params[0] as { to?: string } | undefined)?.to === hostile)
         ? 'hang'
         : undefined;
-    const chain = openChain([node], {}, { timing: briefly });
+    const chain = openChain([node], {}, { timing: { ...briefly, answerMs: 1_000 } });
     const others = [1, 2, 3].map((digit) => `0x${`0${digit}`.repeat(20)}` as Hex);
     const asked = [...others, hostile].map((to) => ({ to, data: '0x01' as const }));
+    // At first it may be the node that is slow.
+    for (let time = 1; time <= 2; time++) {
+      await expect(chain.run((rpc) => rpc.calls(asked))).rejects.toThrow('no answer within 1 s');
+    }
     expect(await chain.run((rpc) => rpc.calls(asked))).toEqual([...others, undefined]);
-    expect(chain.health()[0]).toMatchObject({ healthy: true, failures: 0 });
+    // From now on it is not asked any more.
+    const known = node.requests.length;
+    expect(await chain.run((rpc) => rpc.calls(asked.slice(-1)))).toEqual([undefined]);
+    const later = node.requests.slice(known).flatMap(({ calls }) => calls);
+    expect(later.map(({ method }) => method)).not.toContain('eth_call');
+  });
+
+  test('a node that has fallen back behind what it showed is not believed that there is no contract', async () => {
+    const [fallen, good] = [await startFaultyNode(), await startFaultyNode()];
+    const chain = openChain([fallen, good], {}, { timing: briefly });
+    const height = await chain.run(async (rpc) => (await rpc.head()).number);
+    good.methods.eth_call = () => '0x01';
+    fallen.methods.eth_call = () => '0x';
+    const asked = [{ to: `0x${'01'.repeat(20)}` as Hex, data: '0x01' as const }];
+    expect(await chain.run((rpc) => rpc.calls(asked))).toEqual([undefined]);
+    (fallen.chain.blocks as TinyBlock[]).pop();
+    expect(await chain.run((rpc) => rpc.calls(asked))).toEqual(['0x01']);
+    expect(chain.health()[0]?.problem).toContain(`its state is of block ${height - 1}`);
   });
 
   test('while one is silent, work on another goes on without waiting for it', async () => {
@@ -892,7 +914,8 @@ describe('batches', () => {
     };
     const calls = Array.from({ length: 5 }, () => ({ to: CONTRACT, data: '0x' as Hex }));
     expect(await chain.run((rpc) => rpc.calls(calls))).toEqual(calls.map(() => undefined));
-    expect(node.requests.map(({ batch }) => batch)).toEqual([2, 5]);
+    // Once more, together with the height at which they refuse.
+    expect(node.requests.map(({ batch }) => batch)).toEqual([2, 5, 6]);
   });
 
   test('answers beyond the size of a batch are asked for alone (geth)', async () => {

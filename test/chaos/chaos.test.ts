@@ -24,7 +24,8 @@ const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
 
 /** Seeds that once failed, and what was wrong. They always run. */
 const regressions: Readonly<Record<'worlds' | 'indexers' | 'databases', readonly string[]>> = {
-  worlds: [],
+  // A router that a node did not tell in time, or had not reached, was taken for none.
+  worlds: ['44'],
   indexers: [],
   databases: [],
 };

@@ -77,10 +77,19 @@ async function recordProblems(store: Store, { truth, records }: Expectation): Pr
     const [is, shouldBe] = [JSON.stringify(toldPart(JSON.parse(record) as Message)), JSON.stringify(told)];
     if (is !== shouldBe) problems.push(`${id} is told as ${is} and is ${shouldBe}`);
     else if (records && records.get(id) !== record)
-      problems.push(`${id} is ${record} and should be ${records.get(id)}`);
+      problems.push(`${id} is other than it should be: ${differences(record, records.get(id) ?? '{}')}`);
   }
   for (const [id, record] of stored) if (!truth.has(id)) problems.push(`${id} was never sent: ${record}`);
   return problems;
+}
+
+function differences(record: string, expected: string): string {
+  const [is, shouldBe] = [record, expected].map((json) => JSON.parse(json) as Record<string, unknown>);
+  return Object.keys({ ...is, ...shouldBe })
+    .map((key) => [key, JSON.stringify(is?.[key]), JSON.stringify(shouldBe?.[key])] as const)
+    .filter(([, one, other]) => one !== other)
+    .map(([key, one, other]) => `${key} is ${one} and should be ${other}`)
+    .join('; ');
 }
 
 async function historyProblems(client: pg.ClientBase): Promise<readonly string[]> {

@@ -5,6 +5,7 @@
  * fails to answer is thrown as a NodeFault. Nothing that is thrown or returned shows more of its URL than the host.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import { concealing } from '../../../domain/url-parts.ts';
 import { inParallel } from '../../work.ts';
 import { NodeFault } from '../chain.ts';
 import { createPost, type ExchangeTiming, type HttpAnswer, Unanswered } from './exchange.ts';
@@ -95,7 +96,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   const { url, name, signal, random, timing } = options;
   const post = createPost(url, timing, options);
   const bucket = createTokenBucket(options.requestsPerSecond, () => performance.now());
-  const secrets = secretsOf(url);
+  const conceal = concealing(url);
   // A batch larger than a second's worth would break the rate all by itself.
   let batchSize = Math.max(1, Math.min(options.batchSize, Math.floor(options.requestsPerSecond)));
   let requests = 0;
@@ -103,8 +104,9 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
 
   /** Words of the node, harmless and short. */
   const shown = (text: string): string => {
-    const told = secrets.reduce((shownSoFar, secret) => shownSoFar.replaceAll(secret, '…'), text);
-    const line = told.replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ').trim();
+    const line = conceal(text)
+      .replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
+      .trim();
     return line.length <= MAX_SHOWN ? line : `${line.slice(0, MAX_SHOWN - 1)}…`;
   };
   const shownRefusal = (refusal: Refusal): Refusal => ({ ...refusal, message: shown(refusal.message) });
@@ -340,11 +342,4 @@ function isSuccess(status: number): boolean {
 
 function methodsOf(items: readonly RpcCall[]): string {
   return [...new Set(items.map(({ method }) => method))].join(', ');
-}
-
-/** What a node might repeat of a URL: keys stand in its path, in its query or before the host. */
-function secretsOf({ username, password, pathname, searchParams }: URL): readonly string[] {
-  return [username, password, ...pathname.split('/'), ...searchParams.values()].filter(
-    (part) => part.length >= 6,
-  );
 }

@@ -43,6 +43,8 @@ const MAX_AHEAD_MS = 3_600_000;
 /** A node of another network stays one until somebody mends the configuration. */
 const WRONG_NETWORK_REST_MS = 300_000;
 const RECEIPTS_AT_ONCE = 4;
+const TIMES_TOO_HEAVY = 3;
+const MAX_HEAVY_CALLS = 10_000;
 
 export function createNode(
   endpoint: Endpoint,
@@ -80,12 +82,30 @@ export function createNode(
     return answer;
   };
 
+  const callAnswer = (answer: RpcAnswer | undefined): CallAnswer => {
+    const method = 'eth_call';
+    if (answer !== undefined && 'refusal' in answer && answer.refusal.kind === 'reverted') return undefined;
+    const result = resultOf(answer, method);
+    const data = believed(method, () => bytesOf(result, undefined, 'bytes'));
+    return data === '0x' ? undefined : data;
+  };
+
+  /** The newest block that it has told of. */
+  let shown = 0;
+  const refuseEarlierState = (answer: RpcAnswer | undefined): void => {
+    const method = 'eth_getBlockByNumber';
+    const { number } = believed(method, () => parseBlock(resultOf(answer, method)));
+    if (number < shown)
+      throw fault('eth_call', `its state is of block ${number}, and it had shown block ${shown}`);
+  };
+
   const headOf = (value: unknown): Block => {
     const head = believed('eth_getBlockByNumber', () => parseBlock(value));
     if (head.timestamp * 1000 > now() + MAX_AHEAD_MS) {
       const time = new Date(Math.min(head.timestamp * 1000, 8.64e15)).toISOString();
       throw fault('eth_getBlockByNumber', `block ${head.number} is of ${time}, which is in the future`);
     }
+    shown = head.number;
     heard(head);
     return head;
   };
@@ -173,18 +193,46 @@ export function createNode(
     return believed(method, () => parseLogs(result));
   };
 
-  /** A contract that keeps a living node busy beyond all patience, or answers without end, refuses to answer. */
+  /** How often calls, each alone, were too much for the node while it was alive. */
+  const heavy = new Map<string, number>();
+  const isRefusing = (call: RpcCall) => heavy.get(JSON.stringify(call)) === TIMES_TOO_HEAVY;
+
+  /**
+   * A contract that keeps a living node busy beyond all patience, or answers without end, refuses to answer; but only
+   * after it has done so a few times in a row, as the node may have been slow for reasons of its own.
+   */
   const askContracts = async (calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]> => {
+    const willing = calls.filter((call) => !isRefusing(call));
+    const answers = await askWilling(willing);
+    const message = 'it was too much for the node';
+    let next = 0;
+    return calls.map((call) => {
+      const answer = willing[next] === call ? answers[next++] : undefined;
+      return answer ?? { refusal: { kind: 'reverted', code: undefined, message } };
+    });
+  };
+
+  const askWilling = async (calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]> => {
+    if (calls.length === 0) return [];
+    const [only] = calls;
+    const key = calls.length === 1 ? JSON.stringify(only) : undefined;
     try {
-      return await endpoint.ask(calls);
+      const answers = await endpoint.ask(calls);
+      if (key !== undefined) heavy.delete(key);
+      return answers;
     } catch (error) {
       if (!(error instanceof AnswerTooHeavy)) throw error;
-      if (calls.length === 1) {
-        if (!(await isAlive())) throw error;
-        return [{ refusal: { kind: 'reverted', code: undefined, message: error.message } }];
+      if (key === undefined) {
+        const middle = Math.ceil(calls.length / 2);
+        return [
+          ...(await askContracts(calls.slice(0, middle))),
+          ...(await askContracts(calls.slice(middle))),
+        ];
       }
-      const middle = Math.ceil(calls.length / 2);
-      return [...(await askContracts(calls.slice(0, middle))), ...(await askContracts(calls.slice(middle)))];
+      if (heavy.size >= MAX_HEAVY_CALLS) heavy.clear();
+      if (await isAlive()) heavy.set(key, (heavy.get(key) ?? 0) + 1);
+      if (heavy.get(key) !== TIMES_TOO_HEAVY) throw error;
+      return askContracts(calls);
     }
   };
 
@@ -313,17 +361,19 @@ export function createNode(
     },
 
     async calls(calls) {
-      const method = 'eth_call';
-      const asked = calls.map(({ to, data }): RpcCall => ({ method, params: [{ to, data }, 'latest'] }));
-      const answers = await askContracts(asked);
-      return calls.map((_, index): CallAnswer => {
-        const answer = answers[index];
-        if (answer !== undefined && 'refusal' in answer && answer.refusal.kind === 'reverted')
-          return undefined;
-        const result = resultOf(answer, method);
-        const data = believed(method, () => bytesOf(result, undefined, 'bytes'));
-        return data === '0x' ? undefined : data;
-      });
+      const latest = { method: 'eth_getBlockByNumber', params: ['latest', false] };
+      const asked = calls.map(
+        ({ to, data }): RpcCall => ({ method: 'eth_call', params: [{ to, data }, 'latest'] }),
+      );
+      const answers = (await askContracts(asked)).map(callAnswer);
+      const silent = asked.filter((_, index) => answers[index] === undefined);
+      if (silent.length === 0) return answers;
+      // One that has fallen back behind what it showed before knows nothing of contracts that are there: its silence
+      // counts only together with its height.
+      const [height, ...again] = await askContracts([latest, ...silent]);
+      refuseEarlierState(height);
+      let next = 0;
+      return answers.map((answer) => answer ?? callAnswer(again[next++]));
     },
   };
 }
