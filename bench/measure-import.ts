@@ -5,6 +5,7 @@ import { createReadStream, createWriteStream, openSync, readFileSync } from 'nod
 import { rm } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
+import { type CpuClock, startCpuClock } from './cpu.ts';
 import { createEmpty, dropDatabase, withClient } from './data/database.ts';
 import {
   createRowWriter,
@@ -40,44 +41,46 @@ export async function measureImport(rig: Rig, records: number, rounds: number): 
   await writeFiles(files, records);
   const url = rig.cluster.url(DATABASE);
   let memoryMb: readonly number[] = [];
-  const copy = async (into: string, file: string) =>
-    withClient(url, (client) =>
-      pipeline(
-        createReadStream(file, { highWaterMark: 1 << 20 }),
-        client.query(copyFrom(`copy ${into} from stdin`)),
-      ),
-    );
-  const timed = async (work: () => Promise<void>) => {
+  const copy = async (...tables: readonly { into: string; file: string }[]) =>
+    withClient(url, async (client) => {
+      const clock = database();
+      for (const { into, file } of tables) {
+        await pipeline(
+          createReadStream(file, { highWaterMark: 1 << 20 }),
+          client.query(copyFrom(`copy ${into} from stdin`)),
+        );
+      }
+      return clock.stop();
+    });
+  const messages = { into: `message (${MESSAGE_COLUMNS})`, file: files.message };
+  const tokens = { into: `message_token (${TOKEN_COLUMNS})`, file: files.token };
+  const history = { into: `history (${HISTORY_COLUMNS})`, file: files.history };
+  const timed = async (work: () => Promise<Readonly<Record<string, number>>>) => {
     await createEmpty(rig.cluster, DATABASE);
     const began = performance.now();
-    await work();
+    const used = await work();
     const rate = (records * 1000) / (performance.now() - began);
     const count = await withClient(url, (client) => client.query('select count(*)::int as n from message'));
     if (count.rows[0].n !== records)
       throw new Error(`${count.rows[0].n} messages came in instead of ${records}`);
-    return { rate };
+    return {
+      rate,
+      cpu: Object.fromEntries(Object.entries(used).map(([name, time]) => [name, time / records])),
+    };
   };
+  const database = () => startCpuClock({ database: { family: rig.postmaster } });
   const subjects: Subject[] = [
     {
       name: 'lanescan import',
       turn: () =>
         timed(async () => {
-          memoryMb = await runImport(url, files.records, rig.logFile('import'));
+          const seen = await runImport(url, files.records, rig.logFile('import'), database());
+          memoryMb = seen.memoryMb;
+          return seen.cpu;
         }),
     },
-    {
-      name: 'COPY of the messages',
-      turn: () => timed(() => copy(`message (${MESSAGE_COLUMNS})`, files.message)),
-    },
-    {
-      name: 'COPY of all rows',
-      turn: () =>
-        timed(async () => {
-          await copy(`message (${MESSAGE_COLUMNS})`, files.message);
-          await copy(`message_token (${TOKEN_COLUMNS})`, files.token);
-          await copy(`history (${HISTORY_COLUMNS})`, files.history);
-        }),
-    },
+    { name: 'COPY of the messages', turn: () => timed(() => copy(messages)) },
+    { name: 'COPY of all rows', turn: () => timed(() => copy(messages, tokens, history)) },
   ];
   try {
     const standings = await interleave(subjects, rounds);
@@ -117,18 +120,26 @@ async function writeFiles(
   await write(files.history, ({ history }) => history);
 }
 
-/** Resident megabytes of the process while it worked. */
-async function runImport(url: string, file: string, log: string): Promise<number[]> {
+/** What it took while it worked; of the processor, up to a quarter of a second before it ended. */
+async function runImport(
+  url: string,
+  file: string,
+  log: string,
+  database: CpuClock,
+): Promise<{ memoryMb: number[]; cpu: Readonly<Record<string, number>> }> {
   const output = openSync(log, 'w');
   const child = spawn(process.execPath, [program, 'import', file], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, DATABASE_URL: url },
     stdio: ['ignore', output, output],
   });
+  const importer = startCpuClock({ importer: child.pid ?? 0 });
   const memory: number[] = [];
+  let cpu: Readonly<Record<string, number>> = {};
   const watch = setInterval(() => {
     try {
       const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
       memory.push(Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024));
+      cpu = { ...importer.stop(), ...database.stop() };
     } catch {
       // It has just ended, or this is no Linux.
     }
@@ -137,5 +148,9 @@ async function runImport(url: string, file: string, log: string): Promise<number
   clearInterval(watch);
   if (code !== 0)
     throw new Error(`The import ended with ${code}:\n${readFileSync(log, 'utf8').slice(-2_000)}`);
-  return Array.from({ length: 10 }, (_, tenth) => memory[Math.floor((memory.length * tenth) / 10)] ?? 0);
+  const memoryMb = Array.from(
+    { length: 10 },
+    (_, tenth) => memory[Math.floor((memory.length * tenth) / 10)] ?? 0,
+  );
+  return { memoryMb, cpu };
 }

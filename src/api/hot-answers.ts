@@ -69,7 +69,7 @@ export function createHotAnswers({ version, capacity = DEFAULT_CAPACITY }: HotAn
   return {
     async answer(question, make) {
       if (question.length > MAX_QUESTION_LENGTH) return make();
-      if (!kept.has(question) && !askedOnce.delete(question)) {
+      if (!kept.has(question) && !askedOnce.has(question)) {
         askedOnce.set(question, true);
         if (askedOnce.size > REMEMBERED_QUESTIONS) askedOnce.delete(askedOnce.keys().next().value ?? '');
         return make();
@@ -84,6 +84,7 @@ export function createHotAnswers({ version, capacity = DEFAULT_CAPACITY }: HotAn
         return found.answer;
       }
       const answer = make();
+      askedOnce.delete(question);
       keep(question, { version: current, answer, bytes: 0 });
       return answer;
     },

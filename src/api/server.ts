@@ -111,10 +111,19 @@ export function createServer({
       ignoreDuplicateSlashes: true,
       ignoreTrailingSlash: true,
       maxParamLength: MAX_URL_LENGTH,
-      querystringParser: (text) => [...new URLSearchParams(text)] as unknown as Record<string, unknown>,
+      querystringParser: (text) =>
+        (text === '' ? [] : [...new URLSearchParams(text)]) as unknown as Record<string, unknown>,
     },
-    // These come before any hook, so that the headers of every answer are still missing.
-    frameworkErrors: (error, request, reply) => sendError(error, request, reply.headers(headers)),
+    // A URL that cannot be read comes before any hook: it counts and is told of like the others all the same.
+    frameworkErrors: (error, request, reply) => {
+      begin(request, reply);
+      try {
+        admit(request, reply);
+        sendError(error, request, reply);
+      } catch (refusal) {
+        sendError(refusal, request, reply);
+      }
+    },
     clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, headers, log),
   });
   // Node would answer an expectation other than 100-continue by itself; ignoring it is as good.
@@ -171,6 +180,12 @@ export function createServer({
     );
   };
 
+  const begin = (request: FastifyRequest, reply: FastifyReply) => {
+    inFlight.add(request);
+    request.client = clientAddress(request);
+    reply.raw.once('close', () => tellOf(request, reply));
+  };
+
   /** What every request must pass before anything is done for it. */
   const admit = (request: FastifyRequest, reply: FastifyReply) => {
     // Where a chunked body ends is disputed now and then. Nothing here takes one, and nothing behind it is read.
@@ -199,9 +214,7 @@ export function createServer({
   app.decorateRequest('client', '');
   // With callbacks: promises that are kept at once are most of what a hook costs.
   app.addHook('onRequest', (request, reply, done) => {
-    inFlight.add(request);
-    request.client = clientAddress(request);
-    reply.raw.once('close', () => tellOf(request, reply));
+    begin(request, reply);
     try {
       admit(request, reply);
       if (request.method !== 'OPTIONS') return done();
@@ -249,19 +262,7 @@ export function createServer({
         config: { pattern: route.path },
         handler: async (request, reply) => {
           refuseUnacceptable(request, [route.mediaType, ...(route.otherMediaTypes ?? [])]);
-          const asked: RouteRequest = {
-            method: request.method,
-            path: request.params as Record<string, string>,
-            url: request.url,
-            query: request.query as RawParameters,
-            headers: request.headers,
-            client: request.client,
-            // Made when asked for: most answers are there before anybody could lose patience.
-            get signal() {
-              return endings.signalFor(reply);
-            },
-            hangUp: () => request.raw.socket.destroy(),
-          };
+          const asked = new AskedRequest(request, reply, endings);
           const ifNoneMatch = request.headers['if-none-match'];
           if (route.validate && ifNoneMatch !== undefined) {
             const current = await route.validate(asked, context);
@@ -274,6 +275,35 @@ export function createServer({
     }
   }
   return app;
+}
+
+/** What routes see of a request. A class, as its signal is made when asked for: most answers are there before. */
+class AskedRequest implements RouteRequest {
+  readonly method: string;
+  readonly path: Readonly<Record<string, string>>;
+  readonly url: string;
+  readonly query: RawParameters;
+  readonly headers: FastifyRequest['headers'];
+  readonly client: string;
+  readonly hangUp: () => void;
+  readonly #reply: FastifyReply;
+  readonly #endings: ReturnType<typeof createEndings>;
+
+  constructor(request: FastifyRequest, reply: FastifyReply, endings: ReturnType<typeof createEndings>) {
+    this.method = request.method;
+    this.path = request.params as Record<string, string>;
+    this.url = request.url;
+    this.query = request.query as RawParameters;
+    this.headers = request.headers;
+    this.client = request.client;
+    this.hangUp = () => request.raw.socket.destroy();
+    this.#reply = reply;
+    this.#endings = endings;
+  }
+
+  get signal(): AbortSignal {
+    return this.#endings.signalFor(this.#reply);
+  }
 }
 
 /** The pattern of the route that a request has reached; a few fixed words where it has reached none. */

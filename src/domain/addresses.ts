@@ -140,35 +140,39 @@ function numberBytes(digits: string): BytesHex {
 // A wrong mixed-case checksum is accepted: people paste what old tools printed.
 const evmAddress = /^0[xX](?:0{24})?[0-9a-fA-F]{40}$/;
 
+// Importing asks for the same few contracts again and again, and keccak is most of the cost. Each is found by its
+// two usual spellings, with the checksum and in lower case. Clearing a full cache, rather than evicting, is enough:
+// the busy contracts are back at once.
+const evmSpellings = new Map<string, Spelling>();
+const evmSpellingsLimit = 20_000;
+
 function parseEvmAddress(text: string): Spelling | undefined {
+  const known = evmSpellings.get(text);
+  if (known) return known;
   return evmAddress.test(text) ? checksummed(text.slice(-40).toLowerCase()) : undefined;
 }
 
-// Importing asks for the same few contracts again and again, and keccak is most of the cost. Clearing a full
-// cache, rather than evicting, is enough: the busy contracts are back at once.
-const checksumCache = new Map<BytesHex, Spelling>();
-const checksumCacheLimit = 10_000;
-
 /** The EIP-55 spelling of 40 lower-case digits. */
 function checksummed(digits: BytesHex): Spelling {
-  const known = checksumCache.get(digits);
+  const known = evmSpellings.get(`0x${digits}`);
   if (known) return known;
 
   const characters = new Uint8Array(40);
   for (let i = 0; i < 40; i++) characters[i] = digits.charCodeAt(i);
   const hash = keccak_256(characters);
+  // Both strings are made anew: `digits` may be a slice that holds a whole chunk of an import in memory.
+  let upperAndLower = '';
   for (let i = 0; i < 40; i++) {
     const character = characters[i] ?? 0;
     const nibble = ((hash[i >> 1] ?? 0) >> (i & 1 ? 0 : 4)) & 0xf;
     const isLetter = character >= 0x61;
-    if (isLetter && nibble >= 8) characters[i] = character - 0x20;
+    upperAndLower += String.fromCharCode(isLetter && nibble >= 8 ? character - 0x20 : character);
   }
-  // Both strings are made anew: `digits` may be a slice that holds a whole chunk of an import in memory.
-  const upperAndLower = String.fromCharCode(...characters);
   const spelling = { bytes: upperAndLower.toLowerCase(), text: `0x${upperAndLower}` };
 
-  if (checksumCache.size >= checksumCacheLimit) checksumCache.clear();
-  checksumCache.set(spelling.bytes, spelling);
+  if (evmSpellings.size >= evmSpellingsLimit) evmSpellings.clear();
+  evmSpellings.set(spelling.text, spelling);
+  evmSpellings.set(`0x${spelling.bytes}`, spelling);
   return spelling;
 }
 

@@ -49,12 +49,13 @@ const MAX_ELEMENTS = 1_000;
 /**
  * The members of one JSON object, read one at a time. What fails is reported once and answered with a
  * harmless stand-in, so that the walk goes on and finds the rest; the record is then never used.
+ *
+ * Nearly every value is right: what a member must be is put into words only where one is not.
  */
 class Members {
   readonly path: string;
   readonly report: Report;
   private readonly members: Readonly<Record<string, unknown>>;
-  private readonly known = new Set<string>();
 
   constructor(members: Readonly<Record<string, unknown>>, path: string, report: Report) {
     this.members = members;
@@ -71,24 +72,25 @@ class Members {
   }
 
   has(key: string): boolean {
-    return Object.hasOwn(this.members, key) && this.members[key] !== undefined;
+    return this.raw(key) !== undefined;
   }
 
+  /** No member of a record is called like something that every object inherits. */
   raw(key: string): unknown {
-    this.known.add(key);
-    return Object.hasOwn(this.members, key) ? this.members[key] : undefined;
+    return this.members[key];
   }
 
-  /** The value, or undefined after a report that it is missing. */
-  private required(key: string, what: string): unknown {
-    const value = this.raw(key);
-    if (value === undefined) this.problem(key, `is missing; it must be ${what}`);
-    else if (value === null) this.problem(key, `is null; it must be ${what}`);
-    return value ?? undefined;
+  /** Whether they are these, spelled the same way, and no others. */
+  areExactly(other: object): boolean {
+    const others = Object.keys(other);
+    return (
+      Object.keys(this.members).length === others.length &&
+      others.every((key) => this.members[key] === (other as Readonly<Record<string, unknown>>)[key])
+    );
   }
 
-  private wrong(key: string, value: unknown, what: string): void {
-    this.problem(key, `is ${describe(value)}; it must be ${what}`);
+  private wrong(key: string, what: string): void {
+    this.problem(key, `is ${describe(this.raw(key))}; it must be ${what}`);
   }
 
   /** `null` for a nullable member that is null or absent, otherwise what `read` makes of it. */
@@ -98,99 +100,102 @@ class Members {
   }
 
   text(key: string, what: string, accepts?: (text: string) => boolean, maxLength = MAX_TEXT): string {
-    const value = this.required(key, what);
-    if (value === undefined) return '';
-    if (typeof value !== 'string' || value.length > maxLength || (accepts && !accepts(value))) {
-      this.wrong(key, value, what);
-      return '';
-    }
-    return value;
+    const value = this.raw(key);
+    if (typeof value === 'string' && value.length <= maxLength && (!accepts || accepts(value))) return value;
+    this.wrong(key, what);
+    return '';
   }
 
   /** A decimal string without leading zeros. */
-  decimal(key: string, max: bigint, what: string, min = 0n): string {
-    const accepts = (text: string) => {
-      if (!/^[0-9]{1,100}$/.test(text)) return false;
-      if (text.length <= 15) return Number(text) >= Number(min);
-      const number = BigInt(text);
-      return number >= min && number <= max;
-    };
-    const text = this.text(key, what, accepts);
-    return text.startsWith('0') && text.length > 1 ? text.replace(/^0+(?=.)/, '') : text;
+  decimal(key: string, max: bigint, what: string, min = 0): string {
+    const text = this.raw(key);
+    if (typeof text === 'string' && isDecimal(text, min, max)) {
+      return text.startsWith('0') && text.length > 1 ? text.replace(/^0+(?=.)/, '') : text;
+    }
+    this.wrong(key, what);
+    return '';
   }
 
   integer(key: string, what: string, min = 0): number {
-    const value = this.required(key, what);
-    if (value === undefined) return 0;
-    if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < min) {
-      this.wrong(key, value, what);
-      return 0;
-    }
-    return value === 0 ? 0 : value;
+    const value = this.raw(key);
+    if (Number.isSafeInteger(value) && (value as number) >= min) return value === 0 ? 0 : (value as number);
+    this.wrong(key, what);
+    return 0;
   }
 
   boolean(key: string): boolean {
-    const value = this.required(key, 'true or false');
-    if (value !== undefined && typeof value !== 'boolean') this.wrong(key, value, 'true or false');
+    const value = this.raw(key);
+    if (typeof value !== 'boolean') this.wrong(key, 'true or false');
     return value === true;
   }
 
   enumerated<T extends string>(key: string, values: readonly T[]): T {
-    const what = `one of ${values.join(', ')}`;
-    return this.text(key, what, (text) => (values as readonly string[]).includes(text)) as T;
+    const value = this.raw(key) as T;
+    if (values.includes(value)) return value;
+    this.wrong(key, `one of ${values.join(', ')}`);
+    return '' as T;
   }
 
   time(key: string): string {
-    const text = this.text(key, 'an ISO 8601 date-time with a time zone', (t) => !Number.isNaN(parseTime(t)));
-    return text === '' ? '' : new Date(parseTime(text)).toISOString();
+    const text = this.raw(key);
+    const time = typeof text === 'string' && text.length <= MAX_TEXT ? canonicalTime(text) : undefined;
+    if (time === undefined) this.wrong(key, 'an ISO 8601 date-time with a time zone');
+    return time ?? '';
   }
 
   hex(key: string): string {
-    const what = 'hexadecimal bytes: 0x and an even number of digits';
-    return this.text(key, what, (text) => /^0x([0-9a-fA-F]{2})*$/.test(text), MAX_BLOB).toLowerCase();
+    return this.text(
+      key,
+      'hexadecimal bytes: 0x and an even number of digits',
+      isHex,
+      MAX_BLOB,
+    ).toLowerCase();
   }
 
-  address(key: string, ...families: readonly (ChainFamily | undefined)[]): string {
-    return this.spelled(key, 'address', parseAddress, families);
+  /** An address of a family; of one or the other where two are given. */
+  address(key: string, family: ChainFamily | undefined, other?: ChainFamily): string {
+    return this.spelled(key, 'address', parseAddress, family, other);
   }
 
   transactionHash(key: string, family: ChainFamily | undefined): string {
-    return this.spelled(key, 'transaction hash', parseTransactionHash, [family]);
+    return this.spelled(key, 'transaction hash', parseTransactionHash, family);
   }
 
   private spelled(
     key: string,
     noun: string,
     parse: typeof parseAddress,
-    families: readonly (ChainFamily | undefined)[],
+    family: ChainFamily | undefined,
+    other?: ChainFamily,
   ): string {
-    const known = families.filter((family) => family !== undefined);
-    const what = `${known[0] === 'EVM' || known[0] === 'APTOS' ? 'an' : 'a'} ${[...new Set(known)].join(' or ')} ${noun}`;
-    const value = this.required(key, what);
-    if (value === undefined) return '';
+    const value = this.raw(key);
     if (typeof value === 'string') {
       // Without a family (its own problem, reported where it stands) nothing can be said about spelling.
-      if (known.length === 0) return '';
-      const texts = known.flatMap((family) => parse(value, family)?.text ?? []);
-      // Where several families are possible, what is canonical in one of them is not respelled in another's way.
-      const text = texts.includes(value) ? value : texts[0];
-      if (text !== undefined) return text;
+      if (!family && !other) return '';
+      const text = family && parse(value, family)?.text;
+      if (text === value || !other) {
+        if (text !== undefined) return text;
+      } else {
+        // What is canonical in one of two families is not respelled in the other's way.
+        const otherText = parse(value, other)?.text;
+        const chosen = otherText === value ? otherText : (text ?? otherText);
+        if (chosen !== undefined) return chosen;
+      }
     }
-    this.wrong(key, value, what);
+    const families = [...new Set([family, other])].filter((known) => known !== undefined);
+    const article = families[0] === 'EVM' || families[0] === 'APTOS' ? 'an' : 'a';
+    this.wrong(key, `${article} ${families.join(' or ')} ${noun}`);
     return '';
   }
 
-  object<T>(key: string, read: (members: Members) => T): T | undefined {
-    const value = this.required(key, 'an object');
-    if (value === undefined) return undefined;
-    return readObject(value, this.at(key), this.report, read);
+  object<T extends object>(key: string, read: (members: Members) => T): T | undefined {
+    return readObject(this.raw(key), this.at(key), this.report, read);
   }
 
   array<T>(key: string, read: (element: unknown, path: string) => T | undefined): T[] {
-    const value = this.required(key, 'an array');
-    if (value === undefined) return [];
+    const value = this.raw(key);
     if (!Array.isArray(value)) {
-      this.wrong(key, value, 'an array');
+      this.wrong(key, 'an array');
       return [];
     }
     if (value.length > MAX_ELEMENTS) {
@@ -199,15 +204,10 @@ class Members {
     }
     return value.flatMap((element, index) => read(element, `${this.at(key)}[${index}]`) ?? []);
   }
-
-  reportUnknown(): void {
-    for (const key of Object.keys(this.members)) {
-      if (!this.known.has(key)) this.report.ignored.push(this.at(key).replace(/\[\d+\]/g, '[]'));
-    }
-  }
 }
 
-function readObject<T>(
+/** Members of `value` that what was read of it does not have are reported as left out. */
+function readObject<T extends object>(
   value: unknown,
   path: string,
   report: Report,
@@ -217,10 +217,34 @@ function readObject<T>(
     report.problems.push({ path, problem: `is ${describe(value)}; it must be an object` });
     return undefined;
   }
-  const members = new Members(value as Record<string, unknown>, path, report);
-  const result = read(members);
-  members.reportUnknown();
+  const result = read(new Members(value as Record<string, unknown>, path, report));
+  for (const key of Object.keys(value)) {
+    if (!Object.hasOwn(result, key)) report.ignored.push(`${path}.${key}`.replace(/\[\d+\]/g, '[]'));
+  }
   return result;
+}
+
+const isMessageId = (text: string) => /^0x[0-9a-fA-F]{64}$/.test(text);
+const isHex = (text: string) => text.length % 2 === 0 && /^0x[0-9a-fA-F]*$/.test(text);
+const isVersion = (text: string) => /^\d+(\.\d+)+([-+][\w.+-]+)?$/.test(text);
+const isNotEmpty = (text: string) => text !== '';
+
+function isDecimal(text: string, min: number, max: bigint): boolean {
+  if (!/^[0-9]{1,100}$/.test(text)) return false;
+  if (text.length <= 15) return Number(text) >= min;
+  const number = BigInt(text);
+  return number >= min && number <= max;
+}
+
+/** From 1970 to 9999 as `toISOString` spells it, but for the last days of a month, which not every month has. */
+const plainTime =
+  /^(?:19[7-9]\d|[2-9]\d{3})-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
+
+/** As `toISOString` spells it, which is how most sources do; undefined for what is no time. */
+function canonicalTime(text: string): string | undefined {
+  if (plainTime.test(text)) return text;
+  const time = parseTime(text);
+  return Number.isNaN(time) ? undefined : new Date(time).toISOString();
 }
 
 function readMessage(value: unknown, report: Report): Message | undefined {
@@ -230,9 +254,7 @@ function readMessage(value: unknown, report: Report): Message | undefined {
     const source = sourceNetworkInfo?.chainFamily;
     const dest = destNetworkInfo?.chainFamily;
     const message = {
-      messageId: m
-        .text('messageId', '0x and 64 hexadecimal digits', (text) => /^0x[0-9a-fA-F]{64}$/.test(text))
-        .toLowerCase(),
+      messageId: m.text('messageId', '0x and 64 hexadecimal digits', isMessageId).toLowerCase(),
       origin: m.address('origin', source),
       sender: m.address('sender', source),
       receiver: m.address('receiver', dest),
@@ -262,11 +284,7 @@ function readMessage(value: unknown, report: Report): Message | undefined {
       ),
       extraArgs: m.object('extraArgs', (args) => readExtraArgs(args, dest)),
       readyForManualExecution: m.boolean('readyForManualExecution'),
-      version: m.nullable('version', () =>
-        m.text('version', 'a dotted version such as 1.6.0', (text) =>
-          /^\d+(\.\d+)+([-+][\w.+-]+)?$/.test(text),
-        ),
-      ),
+      version: m.nullable('version', () => m.text('version', 'a dotted version such as 1.6.0', isVersion)),
       finality: m.integer('finality', 'a non-negative integer'),
       verifiers: m.nullable('verifiers', () =>
         m.object('verifiers', (verifiers) => readVerifiers(verifiers, source, dest)),
@@ -281,28 +299,44 @@ function readMessage(value: unknown, report: Report): Message | undefined {
   });
 }
 
+/** Networks in their canonical form, by selector: the same few come with every record, which then share them. */
+const knownNetworks = new Map<unknown, NetworkInfo>();
+const MAX_KNOWN_NETWORKS = 1_000;
+
 function readNetwork(message: Members, key: string): NetworkInfo | undefined {
   return message.object(key, (m) => {
-    const name = m.text('name', 'a non-empty name', (text) => text !== '');
-    const chainSelector = m.decimal('chainSelector', UINT64_MAX, 'an unsigned 64-bit integer as a string');
-    const chainId = m.text('chainId', 'a non-empty string', (text) => text !== '');
-    const chainFamily = m.enumerated('chainFamily', chainFamilies);
-    const known = networkBySelector(chainSelector);
-    if (known && chainFamily && known.family !== chainFamily) {
-      m.problem(
-        'chainFamily',
-        `is ${chainFamily}; selector ${chainSelector} is ${known.name}, an ${known.family} network`,
-      );
+    const known = knownNetworks.get(m.raw('chainSelector'));
+    if (known && m.areExactly(known)) return known;
+    const problems = m.report.problems.length;
+    const network = readNewNetwork(m);
+    if (m.report.problems.length === problems && m.areExactly(network)) {
+      if (knownNetworks.size >= MAX_KNOWN_NETWORKS) knownNetworks.clear();
+      knownNetworks.set(network.chainSelector, network);
     }
-    const displayName = m.nullable('displayName', () => m.text('displayName', 'a string or null'));
-    return {
-      name,
-      chainSelector,
-      chainId,
-      chainFamily: chainFamily || undefined,
-      displayName: displayName ?? known?.displayName ?? null,
-    } as NetworkInfo;
+    return network;
   });
+}
+
+function readNewNetwork(m: Members): NetworkInfo {
+  const name = m.text('name', 'a non-empty name', isNotEmpty);
+  const chainSelector = m.decimal('chainSelector', UINT64_MAX, 'an unsigned 64-bit integer as a string');
+  const chainId = m.text('chainId', 'a non-empty string', isNotEmpty);
+  const chainFamily = m.enumerated('chainFamily', chainFamilies);
+  const known = networkBySelector(chainSelector);
+  if (known && chainFamily && known.family !== chainFamily) {
+    m.problem(
+      'chainFamily',
+      `is ${chainFamily}; selector ${chainSelector} is ${known.name}, an ${known.family} network`,
+    );
+  }
+  const displayName = m.nullable('displayName', () => m.text('displayName', 'a string or null'));
+  return {
+    name,
+    chainSelector,
+    chainId,
+    chainFamily: chainFamily || undefined,
+    displayName: displayName ?? known?.displayName ?? null,
+  } as NetworkInfo;
 }
 
 function readTokenAmount(
@@ -314,7 +348,7 @@ function readTokenAmount(
     sourceTokenAddress: m.address('sourceTokenAddress', source),
     destTokenAddress: m.address('destTokenAddress', dest),
     sourcePoolAddress: m.address('sourcePoolAddress', source),
-    amount: m.decimal('amount', UINT256_MAX, 'a positive integer below 2^256 as a string', 1n),
+    amount: m.decimal('amount', UINT256_MAX, 'a positive integer below 2^256 as a string', 1),
     extraData: m.nullable('extraData', () => m.text('extraData', 'a string', undefined, MAX_BLOB)),
     destGasAmount: m.nullable('destGasAmount', () =>
       m.decimal('destGasAmount', UINT256_MAX, 'an unsigned integer as a string'),

@@ -57,31 +57,33 @@ export interface WireRecord {
   readonly summaryLength: number;
 }
 
+const wireKeys: readonly (keyof Message)[] = [...summaryKeys, ...detailKeys];
+/** Where the details begin. In JSON these characters cannot be part of a text, and no summary has such a key inside. */
+const detailsMark = `,"${detailKeys[0]}":`;
+
 /**
  * The record as it goes over the wire. The summary's fields come first, so that the shorter view is a
  * prefix of the stored text and costs neither a second copy nor a parse.
  */
 export function wireRecord(message: Message): WireRecord {
-  const summary = JSON.stringify(pick(message, summaryKeys));
-  const details = JSON.stringify(pick(message, detailKeys));
-  return {
-    json: `${summary.slice(0, -1)},${details.slice(1)}`,
-    summaryLength: codePointLength(summary) - 1,
-  };
+  const json = JSON.stringify(isInWireOrder(message) ? message : inWireOrder(message));
+  return { json, summaryLength: codePointLength(json.slice(0, json.indexOf(detailsMark))) };
 }
 
-function pick(message: Message, keys: readonly (keyof Message)[]): Partial<Message> {
-  const picked: Record<string, unknown> = {};
-  for (const key of keys) picked[key] = message[key];
-  return picked;
+/** As the parser makes them; those that were folded from facts are put in order first. */
+function isInWireOrder(message: Message): boolean {
+  let place = 0;
+  for (const key in message) if (key !== wireKeys[place++]) return false;
+  return place === wireKeys.length;
+}
+
+function inWireOrder(message: Message): Partial<Message> {
+  const ordered: Record<string, unknown> = {};
+  for (const key of wireKeys) ordered[key] = message[key];
+  return ordered;
 }
 
 /** PostgreSQL counts characters where JavaScript counts UTF-16 units. */
 function codePointLength(text: string): number {
-  let length = text.length;
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i);
-    if (unit >= 0xd800 && unit < 0xdc00) length--;
-  }
-  return length;
+  return text.length - (text.match(/[\ud800-\udbff]/g)?.length ?? 0);
 }

@@ -490,6 +490,21 @@ describe('the canonical spelling', () => {
     for (const path of timeFields) expect(spelledAs(path, given)).toBe(expected);
   });
 
+  it('of a network is judged anew in every record, also where one before had it right', () => {
+    expect(parseMessage(fullRecord()).ok).toBe(true);
+    for (const path of ['$.sourceNetworkInfo.name', '$.sourceNetworkInfo.chainFamily']) {
+      const wrong = withValue(path, path.endsWith('name') ? '' : 'SUI');
+      // The second time it is no better than the first.
+      for (const _ of [1, 2]) expect(problemPaths(wrong)).toContain(path);
+    }
+    const other = parseMessage(withValue('$.sourceNetworkInfo.displayName', 'Another'));
+    expect(other.ok && other.message.sourceNetworkInfo.displayName).toBe('Another');
+    const more = parseMessage(withValue('$.sourceNetworkInfo.colour', 'blue'));
+    expect(more.ok && more.ignored).toEqual(['$.sourceNetworkInfo.colour']);
+    // What was wrong, or said otherwise, is not what the next record gets.
+    expect(parseMessage(fullRecord())).toMatchObject({ ok: true, message: fullRecord(), ignored: [] });
+  });
+
   it('of numbers has no leading zeros', () => {
     for (const path of decimalFields) {
       expect(spelledAs(path, '0042')).toBe('42');
