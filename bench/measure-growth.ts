@@ -44,6 +44,7 @@ export async function measureGrowth(
             count: requestsATurn,
             check: workload.path === 'message' ? 'status' : 'page',
             keepEvery: 0,
+            isRespelled: true,
           });
           if (turn > 0) times.get(size)?.push(report.latency.p50);
         }

@@ -108,6 +108,8 @@ async function measureOne(
           seconds,
           check: 'status',
           keepEvery: 0,
+          // Theirs keep no answers; ours must not profit from its own.
+          isRespelled: name === 'lanescan',
         } as const;
         return (await loadTurn(rig, { server: pid, database: { family: rig.postmaster } }, order)).turn;
       },

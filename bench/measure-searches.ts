@@ -186,7 +186,7 @@ function each(cpu: Readonly<Record<string, number>>, requests: number): Readonly
 }
 
 /** Enough for the compiler of a fresh server to have seen what is hot; by number, because time is worth little on a busy machine. */
-export async function warmUp(rig: Rig, port: number, database: BenchDatabase, count = 8_000): Promise<void> {
+export async function warmUp(rig: Rig, port: number, database: BenchDatabase, count = 24_000): Promise<void> {
   const workloads: readonly Workload[] = [
     { name: 'warm-up, newest', start: 'anywhere' },
     { name: 'warm-up, sender', filters: { sender: 'ordinary' } },

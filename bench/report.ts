@@ -228,6 +228,20 @@ export function judge(findings: Findings): Verdict[] {
   return verdicts;
 }
 
+/** A run of some parts must not replace the results of others. */
+function fileName({
+  isQuick,
+  parts,
+  settings,
+}: {
+  isQuick: boolean;
+  parts: readonly string[];
+  settings: RunSettings;
+}): string {
+  const sizes = settings.sizes.map((size) => (size < 1e6 ? `${size / 1e3}k` : `${size / 1e6}m`));
+  return [isQuick ? 'quick' : 'bench', ...parts, ...sizes].join('-');
+}
+
 export async function writeResults(
   findings: Findings,
   run: {
@@ -262,7 +276,7 @@ export async function writeResults(
     findings,
   };
   if (busyNote(load) !== '') console.log(`\nLoad ${load.toFixed(1)}${busyNote(load)}`);
-  const file = path.join(folder, `${run.isQuick ? 'quick' : 'bench'}.json`);
+  const file = path.join(folder, `${fileName(run)}.json`);
   await writeFile(file, `${JSON.stringify(results, null, 2)}\n`);
   return file;
 }

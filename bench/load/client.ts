@@ -26,6 +26,8 @@ export interface LoadOrder {
   readonly count?: number;
   /** `page`: count rows and check their order. `same`: every answer has the bytes of the first. */
   readonly check: 'page' | 'same' | 'status';
+  /** Spell every URL another way, which means the same: no answer that is kept by its URL can help. */
+  readonly isRespelled?: boolean;
   /** Keep the answer of every so manieth request, for a closer look afterwards; 0: none. */
   readonly keepEvery: number;
 }
@@ -89,9 +91,30 @@ export async function runLoad(order: LoadOrder): Promise<LoadReport> {
   };
 }
 
+let respellings = 0;
+/** As many letters of a query as can be percent-encoded or not. */
+const SPELLED_LETTERS = 12;
+
+/** The n-th of many spellings of a URL: some of its letters percent-encoded, and more ampersands than needed. */
+function respelled(path: string, n: number): string {
+  const start = path.indexOf('?') + 1;
+  if (start === 0) return path;
+  let query = '';
+  let letters = 0;
+  for (let i = start; i < path.length; i++) {
+    const isEncoded =
+      letters < SPELLED_LETTERS &&
+      /[a-z0-9]/i.test(path[i] ?? '') &&
+      path[i - 1] !== '%' &&
+      path[i - 2] !== '%';
+    query += isEncoded && (n >> letters++) % 2 === 1 ? `%${path.charCodeAt(i).toString(16)}` : path[i];
+  }
+  return `${path.slice(0, start)}${'&'.repeat((n >> letters) % 200)}${query}`;
+}
+
 /** One connection until `next` has nothing more. */
 function work(
-  { port, requests }: LoadOrder,
+  { port, requests, isRespelled }: LoadOrder,
   next: () => number | undefined,
   receive: (index: number, body: Buffer) => void,
   latencies: number[],
@@ -112,7 +135,8 @@ function work(
         resolve();
         return;
       }
-      const { path, body } = requests[index] as PlainRequest;
+      const { path: plain, body } = requests[index] as PlainRequest;
+      const path = isRespelled ? respelled(plain, ++respellings) : plain;
       filled = 0;
       bodyEnd = 0;
       sentAt = performance.now();
