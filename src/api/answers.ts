@@ -24,7 +24,9 @@ export async function sendAnswer(
   route: ServedPath,
   { body, headers, status = 200, freshness, validator, compressed }: RouteAnswer,
 ): Promise<FastifyReply> {
-  reply.code(status).headers({ 'Content-Type': `${route.mediaType}; charset=utf-8`, ...headers });
+  // Here and wherever every answer passes, names are in lower case: others would be turned into it each time.
+  reply.code(status).header('content-type', `${route.mediaType}; charset=utf-8`);
+  if (headers) reply.headers(headers);
   if (privatePaths.has(route.path)) {
     for (const name of Object.keys(crossOriginHeaders)) reply.removeHeader(name);
     reply.header('Cross-Origin-Resource-Policy', 'same-origin');
@@ -38,12 +40,9 @@ export async function sendAnswer(
     if (tag !== undefined) return sendNotModified(reply, tag, current);
   }
   const coding = chooseCoding(request.headers['accept-encoding'], bytes.length);
-  reply.headers({
-    ETag: entityTag(current.validator, coding),
-    Vary: 'Accept-Encoding',
-    ...(!reply.hasHeader('Cache-Control') && { 'Cache-Control': cacheControl(current.freshness) }),
-    ...(coding !== undefined && { 'Content-Encoding': coding }),
-  });
+  reply.header('etag', entityTag(current.validator, coding)).header('vary', 'Accept-Encoding');
+  if (!reply.hasHeader('cache-control')) reply.header('cache-control', cacheControl(current.freshness));
+  if (coding !== undefined) reply.header('content-encoding', coding);
   if (request.method === 'HEAD') {
     // The length of a compressed body is known only to who compresses it.
     if (coding === undefined) reply.header('Content-Length', bytes.length);

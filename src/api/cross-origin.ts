@@ -19,19 +19,21 @@ const exposedHeaders = [
   'X-Lanescan-Wait',
 ];
 
+// Names in lower case: others would be turned into it for every answer.
+
 /** On every answer that other origins may read. */
 export const crossOriginHeaders: Readonly<Record<string, string>> = {
-  'Access-Control-Allow-Origin': '*',
-  'Access-Control-Expose-Headers': exposedHeaders.join(', '),
-  'Cross-Origin-Resource-Policy': 'cross-origin',
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': exposedHeaders.join(', '),
+  'cross-origin-resource-policy': 'cross-origin',
 };
 
 /** On every answer; a route that shows a page brings a policy of its own. */
 export const securityHeaders: Readonly<Record<string, string>> = {
-  'X-Content-Type-Options': 'nosniff',
-  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
-  'X-Frame-Options': 'DENY',
-  'Referrer-Policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
 };
 
 /**

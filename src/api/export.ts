@@ -18,12 +18,6 @@ const mediaTypes: Readonly<Record<ExportFormat, MediaType>> = {
   ndjson: 'application/x-ndjson',
 };
 
-/**
- * How long a client may take to read what it was sent. An export holds a connection and keeps the database
- * from tidying up behind it; one that nobody reads is ended.
- */
-const PATIENCE_MS = 60_000;
-
 export const exportRoutes: readonly Route[] = [
   {
     path: '/v2/messages/export',
@@ -50,7 +44,7 @@ export const exportRoutes: readonly Route[] = [
     ],
     success: { description: 'The file.' },
     errors: [400],
-    async handle(request, { store }) {
+    async handle(request, { store, live }) {
       const { filters, values } = parseFilters(request.query, ['format'], checkFormat);
       const format = (values.get('format') ?? 'csv') as ExportFormat;
       const moment = new Date().toISOString().slice(0, 19).replaceAll(':', '-');
@@ -66,7 +60,10 @@ export const exportRoutes: readonly Route[] = [
       const batches = store.exportRecords(filters, AbortSignal.any([signal, stalled.signal]));
       // The first batch comes before the answer begins: until then a failure has an answer of its own.
       const first = await firstOf(batches, signal);
-      const body = Readable.from(texts(first, batches, format, stalled), { objectMode: false });
+      const patienceMs = live.limits.exportStalledMs;
+      const body = Readable.from(texts(first, batches, format, { stalled, patienceMs }), {
+        objectMode: false,
+      });
       return { body, headers };
     },
   },
@@ -101,12 +98,12 @@ async function* texts(
   first: IteratorResult<readonly string[]>,
   batches: Batches,
   format: ExportFormat,
-  stalled: AbortController,
+  { stalled, patienceMs }: { readonly stalled: AbortController; readonly patienceMs: number },
 ): AsyncGenerator<Buffer> {
   try {
     if (exportHead(format) !== '') yield Buffer.from(exportHead(format));
     for (let batch = first; !batch.done; batch = await batches.next()) {
-      const patience = setTimeout(() => stalled.abort(new Error('The client stopped reading.')), PATIENCE_MS);
+      const patience = setTimeout(() => stalled.abort(new Error('The client stopped reading.')), patienceMs);
       try {
         yield Buffer.from(exportLines(batch.value, format));
       } finally {

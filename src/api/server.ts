@@ -80,7 +80,7 @@ export function createServer({
   const headers: Readonly<Record<string, string>> = {
     ...securityHeaders,
     ...crossOriginHeaders,
-    ...(store.simulated && { 'X-Lanescan-Simulated': 'true' }),
+    ...(store.simulated && { 'x-lanescan-simulated': 'true' }),
   };
   const app = fastify({
     loggerInstance: log,
@@ -190,7 +190,7 @@ export function createServer({
   const admit = (request: FastifyRequest, reply: FastifyReply) => {
     // Where a chunked body ends is disputed now and then. Nothing here takes one, and nothing behind it is read.
     if (request.headers['transfer-encoding'] !== undefined) reply.header('Connection', 'close');
-    reply.headers({ 'X-Request-ID': request.id, ...headers });
+    reply.header('x-request-id', request.id).headers(headers);
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
       throw new ApiError('BAD_REQUEST', 'The request has no Host header, which HTTP/1.1 asks for.');
     }
