@@ -14,8 +14,9 @@ export const laneOrders = {
 
 export type LaneOrder = keyof typeof laneOrders;
 
-/** The order that a URL asks for. */
-export function laneOrderOf(parameters: Readonly<Record<string, unknown>>): { sort?: LaneOrder } {
+/** The order that a URL asks for. An undefined one is said: left out, the router would keep what the URL has. */
+export function laneOrderOf(parameters: Readonly<Record<string, unknown>>): { sort?: LaneOrder | undefined } {
   const { sort } = parameters;
-  return typeof sort === 'string' && Object.hasOwn(laneOrders, sort) ? { sort: sort as LaneOrder } : {};
+  const isKnown = typeof sort === 'string' && Object.hasOwn(laneOrders, sort);
+  return { sort: isKnown ? (sort as LaneOrder) : undefined };
 }

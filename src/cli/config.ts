@@ -6,6 +6,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
+import type { LiveLimits } from '../api/change-feed.ts';
 import type { TrustProxy } from '../api/client-address.ts';
 import { defaultRateLimit, type RateLimitOptions } from '../api/rate-limit.ts';
 import { OperatorError } from '../domain/errors.ts';
@@ -15,8 +16,10 @@ import type { DatabasePlace } from '../store/store.ts';
 import { parseSubscriptions, type Subscription } from '../webhooks/subscription.ts';
 import {
   apiKeysTake,
+  liveTakes,
   rateLimitTakes,
   readApiKeys,
+  readLive,
   readRateLimit,
   readTrustProxy,
   trustProxyTakes,
@@ -30,8 +33,14 @@ export interface Config extends RateLimitOptions {
   readonly port: number;
   readonly dataFolder: string;
   readonly databaseUrl: string | null;
+  /** Replicas of that database, to read from. */
+  readonly replicaUrls: readonly string[];
   readonly logLevel: LogLevel;
   readonly trustProxy: TrustProxy;
+  /** Caps on what keeps a connection open, as far as others than the defaults are wanted. */
+  readonly live: Partial<LiveLimits>;
+  /** For how long a server that was told to stop still answers, so that who sends it requests can notice. */
+  readonly drainSeconds: number;
   /** As the file has it; `webhooksOf` reads it for the verbs that need it. */
   readonly webhooks: unknown;
   /** As the file has it; `networkSourcesOf` reads it for the verbs that need it. */
@@ -121,6 +130,23 @@ const settings = {
     takes: trustProxyTakes,
     read: readTrustProxy,
   } as Setting<TrustProxy>,
+  live: {
+    key: 'live',
+    variables: [],
+    fallback: {},
+    takes: liveTakes,
+    read: readLive,
+  } as Setting<Partial<LiveLimits>>,
+  drainSeconds: {
+    key: 'drainSeconds',
+    variables: ['LANESCAN_DRAIN_SECONDS'],
+    fallback: 0,
+    takes: 'a number of seconds from 0 to 300',
+    read: (value) => {
+      const seconds = typeof value === 'string' && /^\d+(\.\d+)?$/.test(value) ? Number(value) : value;
+      return typeof seconds === 'number' && seconds >= 0 && seconds <= 300 ? seconds : undefined;
+    },
+  } as Setting<number>,
 } as const;
 
 const CONFIG_VARIABLE = 'LANESCAN_CONFIG';
@@ -167,12 +193,26 @@ export function readConfig(flags: ConfigFlags, environment: NodeJS.ProcessEnv): 
     rateLimit: pick(settings.rateLimit),
     apiKeys: pick(settings.apiKeys),
     trustProxy: pick(settings.trustProxy),
+    live: pick(settings.live),
+    drainSeconds: pick(settings.drainSeconds),
     databaseUrl: environment.DATABASE_URL || null,
+    replicaUrls: readReplicaUrls(environment),
     webhooks: values[WEBHOOKS_KEY],
     networks: values[NETWORKS_KEY],
     file,
     origins,
   };
+}
+
+function readReplicaUrls(environment: NodeJS.ProcessEnv): readonly string[] {
+  const urls = (environment.DATABASE_REPLICA_URL ?? '').split(',').filter((url) => url.trim() !== '');
+  if (urls.length > 0 && !environment.DATABASE_URL) {
+    throw new OperatorError(
+      'DATABASE_REPLICA_URL is set, but DATABASE_URL is not: the embedded database has no replicas.',
+      'Set DATABASE_URL to the primary of those replicas, or unset DATABASE_REPLICA_URL.',
+    );
+  }
+  return urls.map((url) => url.trim());
 }
 
 /** Where the configured data is: the server of DATABASE_URL, otherwise the embedded one. */

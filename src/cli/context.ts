@@ -38,7 +38,7 @@ export function configOf(flags: ConfigFlags, context: CliContext): Config {
 export async function withStore<T>(
   config: Config,
   context: CliContext,
-  options: Pick<StoreOptions, 'content' | 'connections'>,
+  options: Pick<StoreOptions, 'content' | 'access' | 'connections'>,
   use: (store: Store) => Promise<T>,
 ): Promise<T> {
   const store = await openStore({

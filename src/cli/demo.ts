@@ -39,6 +39,7 @@ Examples:
       const store = await openStore({
         place: databasePlace(config),
         content: 'simulated',
+        access: 'write',
         notice: (line) => log.info(line),
         signal: context.signal,
       });

@@ -4,6 +4,7 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { OperatorError } from '../domain/errors.ts';
 import type { Message } from '../domain/message.ts';
+import { decodedOr } from '../domain/url-parts.ts';
 import type { Store } from '../store/store.ts';
 import { type Config, type ConfigFlags, UsageError, webhooksOf } from './config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
@@ -134,14 +135,6 @@ function databaseName(url: string): string {
   const user = username || searchParams.get('user') || '';
   const place = host || searchParams.get('host') || '';
   return printable(`${decodedOr(user)}${user ? '@' : ''}${place}${decodedOr(pathname)}`);
-}
-
-function decodedOr(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 async function diskFinding(dataFolder: string): Promise<Finding> {

@@ -1,5 +1,6 @@
-/** The settings of who may ask how much: rateLimit, apiKeys and trustProxy, as lanescan.yaml writes them. */
+/** The settings of who may ask how much: rateLimit, apiKeys, trustProxy and live, as lanescan.yaml writes them. */
 import { isIP } from 'node:net';
+import type { LiveLimits } from '../api/change-feed.ts';
 import type { TrustProxy } from '../api/client-address.ts';
 import { type Allowance, type ApiKey, defaultRateLimit, type RateLimit } from '../api/rate-limit.ts';
 
@@ -32,6 +33,16 @@ export function readApiKeys(value: unknown): readonly ApiKey[] | undefined {
   }
   const isUnique = (part: 'name' | 'sha256') => new Set(keys.map((key) => key[part])).size === keys.length;
   return isUnique('name') && isUnique('sha256') ? keys : undefined;
+}
+
+const liveCaps = ['streams', 'streamsPerAddress', 'waiters', 'waitersPerAddress'] as const;
+
+export const liveTakes = `a mapping with any of ${liveCaps.join(', ')}, each a whole number from 1 to 1000000`;
+
+export function readLive(value: unknown): Partial<LiveLimits> | undefined {
+  const members = membersOf(value, liveCaps);
+  const isCap = (cap: unknown) => Number.isInteger(cap) && Number(cap) >= 1 && Number(cap) <= 1_000_000;
+  return members && Object.values(members).every(isCap) ? members : undefined;
 }
 
 export const trustProxyTakes =

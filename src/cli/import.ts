@@ -45,7 +45,8 @@ Examples:
     )
     .action(async (files: readonly string[], flags: ImportFlags) => {
       const inputs = files.map((file) => openInput(file, context));
-      await withStore(configOf(flags, context), context, { content: 'real' }, async (store) => {
+      const config = configOf(flags, context);
+      await withStore(config, context, { content: 'real', access: 'write' }, async (store) => {
         const rejectsFiles = new Set<string>();
         for (const input of inputs) {
           if (context.signal.aborted) context.exitCode = INTERRUPTED_STATUS;

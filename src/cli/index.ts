@@ -41,7 +41,7 @@ Examples:
       const sources = wantedSources(config, context, flags.network);
       // Loaded here: no other verb needs it.
       const { startIndexer } = await import('../ingest/evm/indexer.ts');
-      await withStore(config, context, { content: 'real' }, async (store) => {
+      await withStore(config, context, { content: 'real', access: 'write' }, async (store) => {
         const progress = createIndexProgress(context.err, context.now);
         const indexer = startIndexer({
           sources,

@@ -68,7 +68,7 @@ Examples:
         signal: context.signal,
         notice,
       });
-      await withStore(configOf(flags, context), context, {}, async (store) => {
+      await withStore(configOf(flags, context), context, { access: 'write' }, async (store) => {
         const shown = createReporter(source.name, context);
         try {
           const counts = await followSource({

@@ -1,7 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { OperatorError } from '../domain/errors.ts';
+import { ApiError, OperatorError } from '../domain/errors.ts';
 import type { NetworkSource } from '../ingest/evm/source.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { type Courier, startCourier } from '../webhooks/courier.ts';
@@ -15,6 +16,10 @@ import { lanescanVersion } from './version.ts';
 /** How often the log tells how indexing goes. */
 const INDEX_LINE_EVERY_MS = 60_000;
 
+const CLOCK_LOOK_EVERY_MS = 60_000;
+/** Connections that come while the process is busy wait; beyond Node's 511 a crowd would be reset. */
+const WAITING_CONNECTIONS = 4_096;
+
 export function addServe(program: Command, context: CliContext): void {
   withServerOptions(withStoreOptions(program.command('serve')))
     .option('--index', 'also read the lanes of the configured networks, as `lanescan index` does')
@@ -26,7 +31,9 @@ Examples:
   $ lanescan serve                                    on http://127.0.0.1:8080, data in ./data
   $ lanescan serve --host 0.0.0.0 --port 80           for other machines too
   $ lanescan serve --index                            and index the networks of lanescan.yaml meanwhile
-  $ DATABASE_URL=postgresql://… lanescan serve        on a PostgreSQL server of your own`,
+  $ DATABASE_URL=postgresql://… lanescan serve        on a PostgreSQL server of your own
+
+With DATABASE_REPLICA_URL (separated by commas) reads go to replicas of that server which have caught up.`,
     )
     .action(async (flags: ServeFlags) => {
       const config = configOf(flags, context);
@@ -35,7 +42,9 @@ Examples:
       const log = await serverLog(config, context);
       const store = await openStore({
         place: databasePlace(config),
+        replicas: config.replicaUrls,
         ...(flags.index && { content: 'real' }),
+        access: flags.index || webhooks.length > 0 ? 'write' : 'read',
         notice: (line) => log.info(line),
         signal: context.signal,
       });
@@ -111,12 +120,18 @@ export async function serveUntilStopped(serving: Serving): Promise<void> {
     rateLimit: config.rateLimit,
     apiKeys: config.apiKeys,
     trustProxy: config.trustProxy,
+    live: config.live,
   });
   const stopping = new AbortController();
   const signal = AbortSignal.any([context.signal, stopping.signal]);
   // A client would keep the connection of its last answer open, and the server would wait for it to let go.
   app.addHook('onSend', async (_request, reply) => {
     if (signal.aborted) reply.header('Connection', 'close');
+  });
+  app.addHook('onRequest', async (request) => {
+    if (signal.aborted && request.routeOptions.url === '/readyz') {
+      throw new ApiError('SERVICE_UNAVAILABLE', 'This server is stopping. Send requests to another one.');
+    }
   });
   let courier: Courier | undefined;
   let beside: Promise<void> | undefined;
@@ -127,13 +142,17 @@ export async function serveUntilStopped(serving: Serving): Promise<void> {
       subscriptions: webhooks,
       log,
       userAgent: `Lanescan/${lanescanVersion}`,
-      now: context.now,
+      now: webhooks.length > 0 ? await followClock(store, signal) : context.now,
       random: Math.random,
     });
     if (store.simulated) log.warn('The data is SIMULATED: no chain stands behind it.');
     beside = alongside?.(signal);
     await Promise.race([untilAborted(signal), beside ?? untilAborted(signal)]);
     await untilAborted(signal);
+    if (config.drainSeconds > 0) {
+      log.info(`Stopping: not ready any more, but answering for another ${config.drainSeconds} s`);
+      await delay(config.drainSeconds * 1000);
+    }
     log.info('Stopping: answering what is in flight');
   } finally {
     stopping.abort();
@@ -142,11 +161,27 @@ export async function serveUntilStopped(serving: Serving): Promise<void> {
   }
 }
 
+/**
+ * The database's clock, for times that servers leave to each other: theirs may differ by hours, or jump. In between
+ * looks it goes on by the clock of the process that nobody can set.
+ */
+async function followClock(store: Store, signal: AbortSignal): Promise<() => number> {
+  let offset = 0;
+  const look = async () => {
+    offset = (await store.clock()) - performance.now();
+  };
+  await look();
+  const looking = setInterval(() => void look().catch(() => undefined), CLOCK_LOOK_EVERY_MS).unref();
+  signal.addEventListener('abort', () => clearInterval(looking), { once: true });
+  return () => performance.now() + offset;
+}
+
 async function listen(app: FastifyInstance, { host, port }: Config): Promise<void> {
   try {
     await app.listen({
       host,
       port,
+      backlog: WAITING_CONNECTIONS,
       listenTextResolver: (url) =>
         `Lanescan ${lanescanVersion} listens on ${url} (explorer at /, documentation at /docs)`,
     });

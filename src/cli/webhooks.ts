@@ -201,7 +201,8 @@ Examples:
         );
       }
       const subscription = namedWebhook(name, flags, context);
-      await withStore(configOf(flags, context), context, { connections: 1 }, async (store) => {
+      const config = configOf(flags, context);
+      await withStore(config, context, { connections: 1, access: 'write' }, async (store) => {
         const said =
           flags.after === undefined
             ? `${counted(await store.webhooks.replayParked(name, new Date(context.now())), 'parked event')} of ${name} will be delivered again.`

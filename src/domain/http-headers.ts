@@ -1,5 +1,6 @@
 /** Headers that several clients of ours read or write. */
 import { base64 } from '@scure/base';
+import { decodedOr } from './url-parts.ts';
 
 /**
  * Milliseconds that a `Retry-After` asks for, in seconds or as a date; null where it asks for nothing.
@@ -18,12 +19,4 @@ export function authorizationOf({ username, password }: URL): string | null {
   if (username === '' && password === '') return null;
   const credentials = `${decodedOr(username)}:${decodedOr(password)}`;
   return `Basic ${base64.encode(new TextEncoder().encode(credentials))}`;
-}
-
-function decodedOr(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

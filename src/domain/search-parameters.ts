@@ -21,6 +21,9 @@ import {
 } from './query.ts';
 import { parseTime } from './time.ts';
 
+/** Of more than these, nobody reads the rest. */
+const TOLD_PROBLEMS = 20;
+
 /** A value that the parameter does not take; the message says what it does. */
 class Refusal extends Error {}
 
@@ -247,9 +250,11 @@ function singleValues(
 ): Map<string, string> {
   const values = new Map<string, string>();
   for (const [name, value] of raw) {
-    if (!known.includes(name))
-      problems.push({ parameter: shortened(name), problem: unknownProblem(name, known) });
-    else if (values.has(name)) problems.push({ parameter: name, problem: 'is given more than once' });
+    if (!known.includes(name)) {
+      // Finding out what was meant takes time, and a URL has room for thousands.
+      if (problems.length < TOLD_PROBLEMS)
+        problems.push({ parameter: shortened(name), problem: unknownProblem(name, known) });
+    } else if (values.has(name)) problems.push({ parameter: name, problem: 'is given more than once' });
     else values.set(name, value);
   }
   for (const [name, value] of values) {
@@ -270,7 +275,7 @@ function unknownProblem(name: string, known: readonly string[]): string {
 
 function throwProblems(problems: readonly ParameterProblem[]): void {
   if (problems.length === 0) return;
-  const shown = problems.slice(0, 20);
+  const shown = problems.slice(0, TOLD_PROBLEMS);
   throw new ApiError(
     'INVALID_PARAMETERS',
     shown.map(({ parameter, problem }) => `${parameter} ${problem}`).join('; '),

@@ -31,7 +31,8 @@ export function listenForChanges(connection: pg.ClientConfig, onChange: () => vo
       current.on('error', () => undefined);
       current.on('notification', onChange);
       try {
-        await current.connect();
+        // A client that is ended while it connects never tells whether it has.
+        await Promise.race([current.connect(), ended]);
         await current.query(`listen ${CHANGE_CHANNEL}`);
         onChange();
         await ended;

@@ -184,8 +184,8 @@ export function createReplicaSet(options: ReplicaSetOptions): ReplicaSet {
         }
         leave(replica, `it is ${needed - answer.position} changes behind`);
       } catch (error) {
-        if ((error as { code?: unknown }).code === STATEMENT_STOPPED) throw error;
         leave(replica, (error as Error).message);
+        if ((error as { code?: unknown }).code === STATEMENT_STOPPED) throw error;
       }
     }
     return onPrimary(label, statement);

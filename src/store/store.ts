@@ -241,6 +241,8 @@ function createPool(connection: pg.PoolConfig, max: number, options: string): pg
   });
   // A connection that breaks while idle is replaced by the pool; the next query tells whoever asks.
   pool.on('error', () => undefined);
+  // One that breaks while it is handed over, between the pool's ears and ours, would end the process.
+  pool.on('connect', (client) => void client.on('error', () => undefined));
   return pool;
 }
 

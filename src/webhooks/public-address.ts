@@ -76,7 +76,9 @@ export const publicLookup: LookupFunction = (hostname, options, callback) => {
     const [first] = addresses ?? [];
     if (error) callback(error, '', 0);
     else if (refused) callback(new PrivateTargetError(`${hostname} (${refused.address})`), '', 0);
+    // Node takes for granted that there is one, and would end the process.
+    else if (!first) callback(new Error(`${hostname} has no address`), '', 0);
     else if (options.all) callback(null, addresses);
-    else callback(null, first?.address ?? '', first?.family);
+    else callback(null, first.address, first.family);
   });
 };

@@ -4,12 +4,13 @@
  */
 import http, { type ClientRequest, type IncomingMessage } from 'node:http';
 import https from 'node:https';
+import { concealing } from '../domain/url-parts.ts';
 import { isPublicAddress, literalAddress, PrivateTargetError, publicLookup } from './public-address.ts';
 import type { Subscription } from './subscription.ts';
 
 export interface Answer {
   readonly status: number;
-  /** The beginning of the body. */
+  /** The beginning of the body, without what it repeats of the URL. */
   readonly text: string;
   readonly retryAfter: string | undefined;
 }
@@ -40,6 +41,7 @@ export function createSender(
   const transport = url.protocol === 'https:' ? https : http;
   const agent = new transport.Agent({ keepAlive: true, maxSockets: connections });
   const literal = literalAddress(url);
+  const conceal = concealing(url);
 
   const attempt = (headers: Readonly<Record<string, string>>, body: string, signal: AbortSignal) =>
     new Promise<Answer>((resolve, reject) => {
@@ -59,7 +61,7 @@ export function createSender(
         ...(allowPrivate ? {} : { lookup: publicLookup }),
       });
       limitConnecting(request, timings.connectMs);
-      request.on('response', (response) => resolve(readAnswer(response)));
+      request.on('response', (response) => resolve(readAnswer(response, conceal)));
       request.on('error', (error) =>
         reject(isStaleConnection(error, request) ? new StaleConnection() : error),
       );
@@ -106,7 +108,7 @@ function limitConnecting(request: ClientRequest, connectMs: number): void {
 }
 
 /** The status has been said before the body: whatever becomes of that, the attempt has its answer. */
-async function readAnswer(response: IncomingMessage): Promise<Answer> {
+async function readAnswer(response: IncomingMessage, conceal: (text: string) => string): Promise<Answer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
@@ -121,7 +123,7 @@ async function readAnswer(response: IncomingMessage): Promise<Answer> {
   }
   return {
     status: response.statusCode ?? 0,
-    text: Buffer.concat(chunks).subarray(0, MAX_ANSWER_BYTES).toString('utf8'),
+    text: conceal(Buffer.concat(chunks).subarray(0, MAX_ANSWER_BYTES).toString('utf8')),
     retryAfter: response.headers['retry-after'],
   };
 }

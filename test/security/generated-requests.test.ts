@@ -1,0 +1,123 @@
+/**
+ * Bad input over HTTP: requests made from the OpenAPI document by a seed, over real sockets. Whatever is asked, the
+ * answer is a documented one, comes, and shows the right rows.
+ *
+ * A few thousand requests by default, 100,000 with LANESCAN_TEST_SCALE=full; LANESCAN_TEST_SEED chooses others.
+ */
+import { readFileSync } from 'node:fs';
+import pg from 'pg';
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { OpenApiDocument } from '../../src/api/openapi.ts';
+import { dataTables } from '../database.ts';
+import { evmAddress, makeMessage } from '../fixtures.ts';
+import { type RunningServer, startServer } from '../http/running-server.ts';
+import { sampleMessages } from '../http/sample-messages.ts';
+import { createJudge } from './judge.ts';
+import { createRequestGenerator, type GeneratedRequest } from './request-generator.ts';
+import { type Outcome, openLine } from './wire.ts';
+
+const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
+const seed = process.env.LANESCAN_TEST_SEED ?? '1';
+const REQUESTS = isFull ? 100_000 : 3_000;
+/** No more than exports may run at once: what is refused beyond that is another test's. */
+const LINES = 4;
+const ENOUGH_PROBLEMS = 5;
+
+/** Requests that once got a wrong answer. They always run. */
+const regressions: readonly GeneratedRequest[] = [];
+
+/** Many of one sender and one moment, so that pages end in the middle of both. */
+const crowd = Array.from({ length: 60 }, (_, index) =>
+  makeMessage({
+    number: 1000 + index,
+    sendTimestamp: new Date(Date.UTC(2026, 0, 2) + Math.floor(index / 9) * 1000).toISOString(),
+    sender: evmAddress('crowd', index % 3),
+    status: index % 2 === 0 ? 'SUCCESS' : 'FAILED',
+  }),
+);
+const messages = [...sampleMessages, ...crowd];
+const document: OpenApiDocument = JSON.parse(
+  readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'),
+);
+
+let server: RunningServer;
+/** Lines of the log that are not one JSON object each, or tell of a fault of ours. */
+const badLogLines: string[] = [];
+let logLines = 0;
+
+beforeAll(async () => {
+  const write = (line: string) => {
+    logLines++;
+    const isOneLine = line.indexOf('\n') === line.length - 1;
+    const { level } = JSON.parse(line);
+    if ((!isOneLine || level >= 50) && badLogLines.length < 20) badLogLines.push(line.slice(0, 2_000));
+  };
+  server = await startServer(messages, { log: pino({ level: 'info' }, { write }) });
+});
+afterAll(() => server.close());
+
+async function digestOfTables(): Promise<unknown> {
+  const client = new pg.Client({ connectionString: server.store.url });
+  await client.connect();
+  const digests = [];
+  for (const table of await dataTables(client)) {
+    const { rows } = await client.query(
+      `select count(*)::int, md5(string_agg(t::text, '|' order by t::text)) from ${table} t`,
+    );
+    digests.push([table, ...rows]);
+  }
+  await client.end();
+  return digests;
+}
+
+async function sendAll(requests: Iterator<GeneratedRequest>) {
+  const judge = createJudge(document, messages);
+  const counts = new Map<string, number>();
+  const problems: string[] = [];
+  const work = async () => {
+    const line = openLine(server.port);
+    for (let next = requests.next(); !next.done; next = requests.next()) {
+      const request = next.value;
+      const fresh = request.isBroken ? openLine(server.port) : line;
+      const outcome: Outcome = await fresh.send(Buffer.from(request.text, 'latin1'), {
+        hangUp: request.isBroken,
+        isHead: request.text.startsWith('HEAD '),
+      });
+      if (fresh !== line) fresh.close();
+      const what = typeof outcome === 'object' ? String(outcome.status) : outcome;
+      counts.set(what, (counts.get(what) ?? 0) + 1);
+      const problem = judge.problemWith(request, outcome);
+      if (problem !== undefined) problems.push(`${JSON.stringify(request.text.slice(0, 3_000))} ${problem}`);
+      if (problems.length >= ENOUGH_PROBLEMS) break;
+    }
+    line.close();
+  };
+  await Promise.all(Array.from({ length: LINES }, work));
+  return { counts, problems };
+}
+
+test('every generated request gets a documented answer with the right rows, and changes nothing', {
+  timeout: 1_800_000,
+}, async () => {
+  const generator = createRequestGenerator(document, messages, seed);
+  const before = await digestOfTables();
+  const { counts, problems } = await sendAll(
+    (function* () {
+      yield* regressions;
+      for (let number = 0; number < REQUESTS; number++) yield generator.request(number);
+    })(),
+  );
+  expect(problems, `seed ${seed}`).toEqual([]);
+  expect(badLogLines).toEqual([]);
+  expect(await digestOfTables()).toEqual(before);
+
+  const figures = Object.fromEntries([...counts].sort());
+  process.stderr.write(`${REQUESTS} generated requests, seed ${seed}: ${JSON.stringify(figures)}\n`);
+  // Otherwise it would have tried much less than it says.
+  for (const status of ['200', '400', '404', '405', '406', '414']) {
+    expect(counts.get(status) ?? 0, status).toBeGreaterThan(REQUESTS / 1_000);
+  }
+  expect(counts.get('closed without an answer') ?? 0).toBeLessThan(REQUESTS / 100);
+  expect(logLines).toBeGreaterThan(REQUESTS * 0.95);
+});

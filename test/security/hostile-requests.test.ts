@@ -1,0 +1,388 @@
+/** What attackers send to an HTTP service on purpose, and what must not come of it. */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { OpenApiDocument } from '../../src/api/openapi.ts';
+import { createRateLimiter } from '../../src/api/rate-limit.ts';
+import { buildExplorer } from '../browser/chromium.ts';
+import { dataTables } from '../database.ts';
+import { evmAddress, hashOf, makeMessage } from '../fixtures.ts';
+import {
+  type Answer,
+  expectNoInside,
+  type RunningServer,
+  sendBytes,
+  startServer,
+  startServerForTest,
+} from '../http/running-server.ts';
+import { sampleMessages, tokenToEvm } from '../http/sample-messages.ts';
+import { sqlInjections } from './request-generator.ts';
+import { openLine, type WireAnswer } from './wire.ts';
+
+const document: OpenApiDocument = JSON.parse(
+  readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'),
+);
+
+let server: RunningServer;
+let client: pg.Client;
+beforeAll(async () => {
+  buildExplorer();
+  server = await startServer(sampleMessages);
+  client = new pg.Client({ connectionString: server.store.url });
+  await client.connect();
+});
+afterAll(async () => {
+  await client.end();
+  await server.close();
+});
+
+/** What comes true sooner or later, however busy the machine is. */
+const patiently = (look: () => unknown) => vi.waitFor(look, { timeout: 20_000, interval: 50 });
+const logLines = () => server.log.map((line) => JSON.parse(line));
+const faults = () => logLines().filter(({ level }) => level >= 50);
+
+describe('SQL in a parameter', () => {
+  const digestOfTables = async () => {
+    const digests: unknown[] = [];
+    for (const table of await dataTables(client)) {
+      const { rows } = await client.query(
+        `select md5(string_agg(t::text, '|' order by t::text)) from ${table} t`,
+      );
+      digests.push([table, rows]);
+    }
+    return digests;
+  };
+  const statementsSeen = async () =>
+    (await client.query(`select query from pg_stat_activity where datname = current_database()`)).rows.map(
+      ({ query }) => query as string,
+    );
+
+  const parameters = Object.entries(document.paths).flatMap(([path, { get }]) =>
+    (get['x-alias-of'] === undefined ? get.parameters : [])
+      .filter(({ name }) => name !== 'timeoutMs' && name !== 'waitFor')
+      .map((parameter) => ({ path, name: parameter.name, isInPath: parameter.in === 'path' })),
+  );
+
+  test('of every path finds nothing, changes nothing and says nothing of the database', async () => {
+    expect(parameters.length).toBeGreaterThan(50);
+    const before = await digestOfTables();
+    const attacks = parameters
+      .flatMap((parameter) => sqlInjections.map((injection) => ({ ...parameter, injection })))
+      .values();
+    const work = async () => {
+      const line = openLine(server.port);
+      for (const { path, name, isInPath, injection } of attacks) {
+        const value = encodeURIComponent(injection);
+        const target = path.replace('{messageId}', isInPath ? value : tokenToEvm.messageId);
+        const query = isInPath ? '' : `?${name}=${value}`;
+        const answer = await line.send(Buffer.from(`GET ${target}${query} HTTP/1.1\r\nHost: x\r\n\r\n`));
+        // A parameter that takes any text would answer 200; none does.
+        expect({ target, name, injection, answer }).toMatchObject({ answer: { status: 400 } });
+        const text = (answer as WireAnswer).body.toString();
+        expect(text).not.toMatch(/syntax error|relation "|PostgreSQL|unterminated|SQLSTATE|\bpg_\w+ /);
+      }
+      line.close();
+    };
+    await Promise.all(Array.from({ length: 4 }, work));
+    expect(await digestOfTables()).toEqual(before);
+    for (const statement of await statementsSeen()) {
+      for (const injection of sqlInjections.filter(({ length }) => length > 8)) {
+        expect(statement).not.toContain(injection);
+      }
+    }
+    expect(faults()).toEqual([]);
+  });
+});
+
+describe('line ends in what is sent', () => {
+  const injections = [
+    '%0d%0aX-Injected:%20yes',
+    '%0aX-Injected:yes',
+    '%E5%98%8A%E5%98%8DX-Injected:yes',
+    '%0d%0a%0d%0a<html>',
+  ];
+
+  test.each([
+    ...injections.map((text) => `/v2/messages?sender=${text}`),
+    ...injections.map((text) => `/v2/messages?cursor=${text}`),
+    ...injections.map((text) => `/v2/messages?limit=2&view=${text}`),
+    ...injections.map((text) => `/v2/messages?${text}=1`),
+    ...injections.map((text) => `/v2/messages/${text}`),
+    ...injections.map((text) => `/${text}`),
+    '/%zz%0d%0aX-Injected:yes',
+    ...injections.map((text) => `/assets/${text}`),
+    ...injections.map((text) => `/message/${text}`),
+    ...injections.map((text) => `/v2/messages/export?format=${text}`),
+  ])('make no header and no line in the log: %s', async (target) => {
+    const lines = server.log.length;
+    const { headers } = await server.ask(target);
+    expect(Object.keys(headers)).not.toContain('x-injected');
+    await patiently(() => expect(server.log.length).toBe(lines + 1));
+    const line = server.log[lines] ?? '';
+    expect(line.indexOf('\n')).toBe(line.length - 1);
+    expect(JSON.parse(line)).toMatchObject({ msg: 'request', reqId: headers['x-request-id'], url: target });
+  });
+
+  test('in raw headers end the request or stay in their header', async () => {
+    for (const [bytes, status] of [
+      [
+        'GET /healthz HTTP/1.1\r\nHost: x\r\nUser-Agent: a\rX-Injected: yes\r\nConnection: close\r\n\r\n',
+        400,
+      ],
+      ['GET /healthz HTTP/1.1\r\nHost: x\r\nUser-Agent: {"level":60}\r\nConnection: close\r\n\r\n', 200],
+    ] as const) {
+      expect((await sendBytes(server.port, bytes)).status).toBe(status);
+    }
+    for (const line of server.log) expect(JSON.parse(line).level).toBeLessThan(50);
+  });
+});
+
+test.each([
+  '/assets/../index.html',
+  '/assets/../../../package.json',
+  '/assets/..%2f..%2f..%2fpackage.json',
+  '/assets/%2e%2e/%2e%2e/package.json',
+  '/assets/..%5c..%5cpackage.json',
+  '/assets/....//....//package.json',
+  '/assets/%252e%252e%252fpackage.json',
+  '/assets/%c0%ae%c0%ae%2fpackage.json',
+  '/assets/..;/..;/package.json',
+  '/assets//etc/passwd',
+  '/assets/%2fetc%2fpasswd',
+  '/assets/.',
+  '/assets/index.html%00.js',
+  '/assets/constructor',
+  '/assets/__proto__',
+  '/../src/cli/config.ts',
+  '/.env',
+  '/lanescan.yaml',
+  '/v2/../../../etc/passwd',
+])('%s leads to no file', async (target) => {
+  const answer = await server.ask(target);
+  expect([400, 404]).toContain(answer.status);
+  expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
+  expect(answer.text).not.toMatch(/root:|"dependencies"|<!doctype/i);
+});
+
+describe('request smuggling', () => {
+  const hidden = 'GET /hidden HTTP/1.1\r\nHost: x\r\n\r\n';
+  const post = (headers: string, body: string) =>
+    `POST /v2/messages HTTP/1.1\r\nHost: x\r\n${headers}\r\n\r\n${body}`;
+
+  /** Two readers may find the end of these at different places. One answer, the connection closed, nothing behind it read. */
+  test.each([
+    [
+      'a length and chunks',
+      post(`Content-Length: ${5 + hidden.length}\r\nTransfer-Encoding: chunked`, `0\r\n\r\n${hidden}`),
+    ],
+    ['chunks and a length', post(`Transfer-Encoding: chunked\r\nContent-Length: 4`, `0\r\n\r\n${hidden}`)],
+    ['two lengths', post(`Content-Length: 0\r\nContent-Length: ${hidden.length}`, hidden)],
+    ['two lengths in one', post(`Content-Length: 0, ${hidden.length}`, hidden)],
+    ['a negative length', post('Content-Length: -1', hidden)],
+    ['a length with a sign', post('Content-Length: +0', hidden)],
+    ['a length in hexadecimal', post('Content-Length: 0x0', hidden)],
+    ['a length too large for a number', post(`Content-Length: ${'9'.repeat(40)}`, hidden)],
+    ['a space before the colon', post('Content-Length : 0', hidden)],
+    ['a folded header', post('X: y\r\n Transfer-Encoding: chunked', hidden)],
+    ['a header without a name', post(': x', hidden)],
+    ['chunked twice', post('Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked', `0\r\n\r\n${hidden}`)],
+    ['chunked before another coding', post('Transfer-Encoding: chunked, identity', `0\r\n\r\n${hidden}`)],
+    ['a coding that nobody knows', post('Transfer-Encoding: xchunked', `0\r\n\r\n${hidden}`)],
+    ['chunked in quotes', post('Transfer-Encoding: "chunked"', `0\r\n\r\n${hidden}`)],
+    ['a chunk of a wrong length', post('Transfer-Encoding: chunked', `3\r\nabcdef\r\n0\r\n\r\n${hidden}`)],
+    [
+      'a chunk whose length is no number',
+      post('Transfer-Encoding: chunked', `zz\r\nabc\r\n0\r\n\r\n${hidden}`),
+    ],
+    ['a chunk with a bare newline', post('Transfer-Encoding: chunked', `1\na\n0\n\n${hidden}`)],
+    [
+      'a chunk too large for a number',
+      post('Transfer-Encoding: chunked', `${'f'.repeat(20)}\r\nabc\r\n0\r\n\r\n`),
+    ],
+    ['a newline without a carriage return', `GET /healthz HTTP/1.1\nHost: x\n\n${hidden}`],
+    ['a carriage return alone', `GET /healthz HTTP/1.1\r\nHost: x\rX: y\r\n\r\n${hidden}`],
+    ['NUL in a header', `GET /healthz HTTP/1.1\r\nHost: x\r\nX: a\u0000b\r\n\r\n${hidden}`],
+  ])('%s gets one answer, and what follows is not read', async (_what, bytes) => {
+    const before = logLines().filter(({ url }) => url === '/hidden').length;
+    const { text, status } = await sendBytes(server.port, bytes);
+    expect([400, 405]).toContain(status);
+    expect(text).not.toContain('HTTP/1.1');
+    expect(logLines().filter(({ url }) => url === '/hidden')).toHaveLength(before);
+  });
+
+  test('an honest body is not taken for a request', async () => {
+    const honest = post(`Content-Length: ${hidden.length}`, hidden);
+    const { text } = await sendBytes(
+      server.port,
+      `${honest}GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+    );
+    expect(text).toContain('METHOD_NOT_ALLOWED');
+    expect(logLines().filter(({ url }) => url === '/hidden')).toEqual([]);
+  });
+});
+
+describe('headers that a cache does not look at', () => {
+  const poisons: Readonly<Record<string, string>> = {
+    'X-Forwarded-Host': 'evil.example',
+    'X-Forwarded-Proto': 'javascript',
+    'X-Forwarded-Port': '1337',
+    'X-Forwarded-Prefix': '/evil',
+    'X-Forwarded-Server': 'evil.example',
+    'X-Forwarded-For': '6.6.6.6',
+    'X-Host': 'evil.example',
+    'X-Original-URL': '/metrics',
+    'X-Rewrite-URL': '/metrics',
+    'X-HTTP-Method-Override': 'DELETE',
+    'X-Method-Override': 'DELETE',
+    Forwarded: 'host=evil.example;proto=evil',
+    Origin: 'https://evil.example',
+    Referer: 'https://evil.example/',
+    'User-Agent': '<script>',
+    'Accept-Language': 'evil',
+    Cookie: 'evil=1',
+    Range: 'bytes=0-3',
+  };
+  const paths = [
+    '/',
+    '/docs',
+    '/openapi.json',
+    '/v2/messages?limit=2',
+    '/v2/lanes',
+    '/v2/networks',
+    `/v2/messages/${tokenToEvm.messageId}`,
+    `/message/${tokenToEvm.messageId}`,
+    '/nothing',
+  ];
+  /** Everything that may be kept, but what differs with every request. */
+  const lasting = ({ status, headers, text }: Answer) => {
+    const { date: _date, 'x-request-id': id, ...rest } = headers;
+    return { status, rest, text: text.replaceAll(String(id), 'ID') };
+  };
+
+  test.each(paths)('change nothing of %s', async (path) => {
+    const plain = lasting(await server.ask(path));
+    expect(JSON.stringify(plain)).not.toMatch(/evil/);
+    for (const [name, value] of Object.entries(poisons)) {
+      expect({ name, ...lasting(await server.ask(path, { headers: { [name]: value } })) }).toEqual({
+        name,
+        ...plain,
+      });
+    }
+    const otherHost = await server.ask(path, { headers: { Host: 'evil.example' } });
+    expect(lasting(otherHost)).toEqual(plain);
+    const absolute = await server.ask(`http://evil.example${path}`);
+    expect(lasting(absolute).text).not.toMatch(/href="[^"]*evil/);
+    expect(absolute.headers.link ?? '').not.toContain('evil');
+  });
+});
+
+describe('keys that every object has', () => {
+  test('are unknown parameters, and leave objects as they are', async () => {
+    const before = Object.getOwnPropertyNames(Object.prototype);
+    for (const path of Object.keys(document.paths).filter((each) => !each.includes('{'))) {
+      for (const key of [
+        '__proto__',
+        '__proto__[x]',
+        'constructor.prototype.x',
+        'constructor[prototype][x]',
+        'toString',
+      ]) {
+        const { status } = await server.ask(`${path}?${encodeURIComponent(key)}=polluted`);
+        expect({ path, key, status }).toMatchObject({ status: 400 });
+      }
+    }
+    expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(before);
+    expect(({} as { x?: string }).x).toBeUndefined();
+  });
+});
+
+describe('an API key', () => {
+  const sha256 = (key: string) => createHash('sha256').update(key).digest('hex');
+  const limiter = createRateLimiter({
+    rateLimit: false,
+    apiKeys: ['first', 'second', 'third'].map((key) => ({
+      name: key,
+      sha256: sha256(key),
+      perSecond: 1,
+      burst: 1,
+    })),
+  });
+
+  /** By how it is compared, not by the clock: every key of the configuration, as digests of one length, in constant time. */
+  test.each([
+    ['right', 'second'],
+    ['wrong', 'nobody'],
+    ['almost right', 'secone'],
+    ['long', 's'.repeat(512)],
+  ])('that is %s is compared with all of them as digests in constant time', async (_what, key) => {
+    const crypto = await import('node:crypto');
+    const compare = vi.spyOn(crypto.default, 'timingSafeEqual');
+    const { syncBuiltinESMExports } = await import('node:module');
+    syncBuiltinESMExports();
+    try {
+      limiter.take('6.6.6.6', { 'x-api-key': key });
+      expect(compare).toHaveBeenCalledTimes(3);
+      for (const [known, given] of compare.mock.calls) {
+        expect([known.byteLength, given.byteLength]).toEqual([32, 32]);
+        expect(Buffer.from(given as Buffer).toString('hex')).toBe(sha256(key));
+      }
+    } finally {
+      compare.mockRestore();
+      syncBuiltinESMExports();
+    }
+  });
+});
+
+test('URLs that cannot be read count against the limit like any other', async () => {
+  const limited = await startServerForTest([], { rateLimit: { perSecond: 0.01, burst: 3, loopback: true } });
+  const statuses: number[] = [];
+  for (let n = 0; n < 4; n++) statuses.push((await limited.ask('/%zz')).status);
+  expect(statuses).toEqual([400, 400, 400, 429]);
+});
+
+test('clients that do not wait for their answer are no failure of the service, and nothing is kept of them', async () => {
+  const targets = [
+    '/v2/messages/export',
+    '/v2/messages?gone=no',
+    '/v2/messages',
+    `/v2/messages/${hashOf('gone')}?waitFor=SENT&timeoutMs=60000`,
+    '/v2/messages/stream',
+  ];
+  await client.query('begin; lock table message in access exclusive mode');
+  const lines = server.log.length;
+  const sockets = targets.map((target) => {
+    const socket = connect(server.port, '127.0.0.1');
+    socket.on('error', () => undefined).write(`GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    return socket;
+  });
+  const waiting = `select from pg_locks where not granted
+    and database = (select oid from pg_database where datname = current_database())`;
+  try {
+    // Two of them need no table: one is refused, and the stream begins.
+    await patiently(async () => expect((await client.query(waiting)).rowCount).toBeGreaterThanOrEqual(3));
+    for (const socket of sockets) socket.destroy();
+    await patiently(() => expect(logLines().slice(lines)).toHaveLength(targets.length));
+  } finally {
+    await client.query('rollback');
+  }
+  const told = Object.fromEntries(
+    logLines()
+      .slice(lines)
+      .map(({ url, status }) => [url, status]),
+  );
+  expect(targets.map((target) => told[target])).toEqual([499, 400, 499, 499, 200]);
+  await patiently(async () => {
+    const { text } = await server.ask('/metrics');
+    expect(text).toMatch(/^lanescan_http_requests_in_flight 1$/m);
+    expect(text).not.toMatch(/status="500"/);
+  });
+  expect(faults()).toEqual([]);
+});
+
+test('nothing so far was a fault of the service, and no answer showed the inside', async () => {
+  expect(faults()).toEqual([]);
+  expectNoInside(await server.ask(`/v2/messages?sender=${evmAddress('nobody')}`));
+  expect((await server.ask(`/v2/messages/${makeMessage({ number: 1 }).messageId}`)).status).toBe(200);
+});
