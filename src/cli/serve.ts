@@ -125,13 +125,13 @@ export async function serveUntilStopped(serving: Serving): Promise<void> {
   const stopping = new AbortController();
   const signal = AbortSignal.any([context.signal, stopping.signal]);
   // A client would keep the connection of its last answer open, and the server would wait for it to let go.
-  app.addHook('onSend', async (_request, reply) => {
+  app.addHook('onSend', (_request, reply, payload, done) => {
     if (signal.aborted) reply.header('Connection', 'close');
+    done(null, payload);
   });
-  app.addHook('onRequest', async (request) => {
-    if (signal.aborted && request.routeOptions.url === '/readyz') {
-      throw new ApiError('SERVICE_UNAVAILABLE', 'This server is stopping. Send requests to another one.');
-    }
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (!signal.aborted || request.routeOptions.url !== '/readyz') return done();
+    done(new ApiError('SERVICE_UNAVAILABLE', 'This server is stopping. Send requests to another one.'));
   });
   let courier: Courier | undefined;
   let beside: Promise<void> | undefined;
