@@ -187,7 +187,7 @@ function explainBrokenInput(error: unknown, name: string): unknown {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === 'Z_BUF_ERROR' || code === 'Z_DATA_ERROR') {
     return new OperatorError(
-      `${name} is damaged gzip (${message}). Everything before the damage has been imported.`,
+      `${name} is damaged gzip (${message}). What could be unpacked before the damage has been imported.`,
       'Get the file again and import it once more; nothing is doubled.',
       { cause: error },
     );

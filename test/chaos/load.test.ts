@@ -168,7 +168,6 @@ test('of more requests than can be served the excess is turned away, and then it
   expect(crowded.statuses['503']).toBeGreaterThan(0);
   expect(crowded.statuses['200']).toBeGreaterThan(0);
   // Two seconds for a connection, a tenth for the answer, and the rest for a machine that is busy with other tests.
-  expect(crowded.within[1]).toBeLessThanOrEqual(5);
   expect(crowded.within[2]).toBeLessThanOrEqual(15);
   expect(Object.keys(after.statuses)).toEqual(['200']);
   expect(after.within[0]).toBeLessThanOrEqual(1);
