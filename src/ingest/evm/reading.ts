@@ -55,6 +55,12 @@ export interface BlockReader {
 export function createBlockReader(chain: Chain, book: ContractBook, decoder: Decoder): BlockReader {
   const { network } = chain;
 
+  /** Whoever is refused here is refused for good, and all that it says with it: not on the word of one node. */
+  const isKnownElsewhere = async (node: ChainNode, naming: Naming): Promise<boolean> => {
+    const second = await chain.secondOpinion(node, (other) => examine(other, [naming], network));
+    return second?.refused.every(({ isSilent }) => !isSilent) ?? false;
+  };
+
   /** Contracts named by these, and by those in turn, that the book does not have. */
   const adopt = async (
     node: ChainNode,
@@ -66,7 +72,7 @@ export function createBlockReader(chain: Chain, book: ContractBook, decoder: Dec
     if (unknown.length === 0) return { contracts: [], refused: [] };
     const { contracts, refused } = await examine(node, unknown, network);
     const missing = refused.find(({ isSilent }) => isSilent);
-    if (isNew && missing) {
+    if (missing && (isNew || (await isKnownElsewhere(node, missing.naming)))) {
       const { role, address } = missing.naming;
       throw new NodeFault(`${node.name} does not know the ${role} ${address} yet: ${missing.reason}`);
     }

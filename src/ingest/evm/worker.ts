@@ -406,14 +406,16 @@ export class NetworkWorker {
     if (!anchor || !last || last.number <= anchor.number) return;
     const settled = this.#held.filter(({ number }) => number > anchor.number && number <= finalNumber);
     const numbers = new Map(settled.map(({ hash, number }) => [hash, number]));
-    const sent = await this.#ledger.sentIn(this.#network, [...numbers.keys()]);
     await this.#record(
-      () => ({
-        facts: sent.map(({ messageId, blockHash }) =>
+      async () => {
+        // Asked when nothing else is recorded: a message of these blocks that is read late, because its range had
+        // failed, is either among these or final when it is read.
+        const sent = await this.#ledger.sentIn(this.#network, [...numbers.keys()]);
+        const facts = sent.map(({ messageId, blockHash }) =>
           this.#sourceFinalized(`0x${messageId}`, { number: numbers.get(blockHash) ?? 0, hash: blockHash }),
-        ),
-        forgetBelow: last.number,
-      }),
+        );
+        return { facts, forgetBelow: last.number };
+      },
       () => {
         this.#held = this.#held.filter(({ number }) => number >= last.number);
       },
@@ -729,9 +731,12 @@ export class NetworkWorker {
    * Records a step. Steps come one after the other, each made from what the one before has left behind: a contract
    * that one loop has just named cannot slip past the blocks that the other loop is reading.
    */
-  #record(makeStep: () => IndexStep, remember: () => void = () => undefined): Promise<void> {
+  #record(
+    makeStep: () => IndexStep | Promise<IndexStep>,
+    remember: () => void = () => undefined,
+  ): Promise<void> {
     const recorded = this.#recording.then(async () => {
-      const step = makeStep();
+      const step = await makeStep();
       const { holder } = this.#options;
       const { created, updated, removed } = await this.#ledger.record(this.#network, holder, step);
       this.#counts = {

@@ -90,7 +90,7 @@ export function createNode(
     return data === '0x' ? undefined : data;
   };
 
-  /** The newest block that it has told of. */
+  /** The highest block that it has told of, whoever asked: its word is used by several at a time. */
   let shown = 0;
   const refuseEarlierState = (answer: RpcAnswer | undefined): void => {
     const method = 'eth_getBlockByNumber';
@@ -105,7 +105,7 @@ export function createNode(
       const time = new Date(Math.min(head.timestamp * 1000, 8.64e15)).toISOString();
       throw fault('eth_getBlockByNumber', `block ${head.number} is of ${time}, which is in the future`);
     }
-    shown = head.number;
+    shown = Math.max(shown, head.number);
     heard(head);
     return head;
   };
@@ -120,6 +120,7 @@ export function createNode(
       if (result === null) throw fault(method, `it has no block ${number}`);
       const block = believed(method, () => parseBlock(result));
       if (block.number !== number) throw fault(method, `block ${block.number} instead of ${number}`);
+      shown = Math.max(shown, number);
       return block;
     });
   };
