@@ -56,8 +56,10 @@ export async function indexedSoFar(store: Pick<Store, 'networkProgress'>): Promi
   const now = new Date();
   const told = progress.slice(0, NAMED_NETWORKS).map((network) => {
     const name = networkBySelector(network.selector)?.displayName ?? network.selector;
-    if (network.indexedBlock === null) return `${name} (nothing yet)`;
     const health = indexingHealth(network, now);
+    if (network.indexedBlock === null) {
+      return `${name} (nothing yet${health === 'ok' ? '' : `, ${health}`})`;
+    }
     const lag = lagBlocks(network);
     const remarks = [
       ...(lag === null ? [] : [`${lag} behind its head`]),
