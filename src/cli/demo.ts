@@ -1,8 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Logger } from 'pino';
+import type { Fact } from '../domain/facts.ts';
 import { createSimulation, type Simulation } from '../ingest/demo/simulation.ts';
-import { openStore, type Store } from '../store/store.ts';
+import { untilLater } from '../ingest/work.ts';
+import { isDatabaseUnavailable, openStore, type Store } from '../store/store.ts';
 import { type ConfigFlags, databasePlace, webhooksOf } from './config.ts';
 import { type CliContext, configOf, withStoreOptions } from './context.ts';
 import { serverLog, serveUntilStopped, withServerOptions } from './serve.ts';
@@ -58,7 +59,7 @@ Examples:
         log,
         store,
         webhooks,
-        alongside: (signal) => liveTraffic(simulation, store, signal),
+        alongside: (signal) => liveTraffic(simulation, store, log, signal),
       });
     });
 }
@@ -92,9 +93,33 @@ async function makeHistory(
   log.info(`${messages.toLocaleString('en')} simulated messages on ${simulation.networks.length} networks`);
 }
 
-async function liveTraffic(simulation: Simulation, store: Store, signal: AbortSignal): Promise<void> {
+async function liveTraffic(
+  simulation: Simulation,
+  store: Store,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
   while (!signal.aborted) {
-    for (const facts of simulation.factsUntil(new Date())) await store.apply(facts);
-    await delay(STEP_MS, undefined, { signal }).catch(() => undefined);
+    for (const facts of simulation.factsUntil(new Date())) await applyPatiently(store, facts, log, signal);
+    await untilLater(STEP_MS, signal);
+  }
+}
+
+/** A database that is away for a moment ends a demo as little as a server; what happened meanwhile comes later. */
+async function applyPatiently(
+  store: Store,
+  facts: readonly Fact[],
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let isFirst = true; !signal.aborted; isFirst = false) {
+    try {
+      await store.apply(facts);
+      return;
+    } catch (error) {
+      if (!isDatabaseUnavailable(error)) throw error;
+      if (isFirst) log.warn('The database is away; traffic goes on when it is back');
+      await untilLater(STEP_MS, signal);
+    }
   }
 }

@@ -128,8 +128,14 @@ export async function preparePrograms(user: ServerUser, folder: string): Promise
             return words.replace(/^.* \[\d+\] /, '');
           },
           async stop() {
+            // Nothing else may keep this process alive, which would then end before what it has to do afterwards.
+            child.ref();
             child.kill('SIGINT');
-            await Promise.race([ended, delay(10_000, undefined, { ref: false })]);
+            const patience = new AbortController();
+            const tooLong = delay(10_000, undefined, { signal: patience.signal }).catch(() => undefined);
+            await Promise.race([ended, tooLong]);
+            patience.abort();
+            child.unref();
           },
         };
       } finally {

@@ -64,6 +64,25 @@ test('goes on sending, and what it sent moves through the lifecycle', async () =
   }
 });
 
+test('outlives its database, which is started again, and goes on sending', async () => {
+  const [before] = await search('limit=1&view=summary');
+  process.kill(
+    Number(readFileSync(path.join(data, 'postgres/postmaster.pid'), 'utf8').split('\n')[0]),
+    'SIGKILL',
+  );
+  await demo.untilSaid(/runs again/);
+  await expect
+    .poll(
+      async () => {
+        const answer = await fetch(`${url}/v2/messages?limit=1&view=summary`);
+        if (answer.status !== 200) return before?.messageId;
+        return ((await answer.json()) as { data: Listed[] }).data[0]?.messageId;
+      },
+      { timeout: 60_000, interval: 500 },
+    )
+    .not.toBe(before?.messageId);
+});
+
 test('says that it is simulated: in the log, in readiness, on the page, in the terminal', async () => {
   expect(demo.said().stderr).toContain('SIMULATED');
   expect(await (await fetch(`${url}/readyz`)).json()).toMatchObject({ simulated: true });

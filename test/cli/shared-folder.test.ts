@@ -1,7 +1,8 @@
 /** Several Lanescan processes on one embedded database: whoever comes, goes or is killed. */
 import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
 import { makeMessage } from '../fixtures.ts';
 import { buildProgram, freshFolder, runProgram, start } from './program.ts';
@@ -53,6 +54,20 @@ test('import, search and show work while serve runs, and the last to leave stops
   const afterwards = await runProgram(on('show', message.messageId, '--json'), { cwd });
   expect(JSON.parse(afterwards.stdout)).toEqual(message);
   expect(databaseProcesses(data)).toEqual([]);
+});
+
+test('a server that is told to stop while its killed database is being started again stops in good order', async () => {
+  const data = path.join(freshFolder(), 'data');
+  for (const pauseMs of [0, 30, 60, 120, 250]) {
+    const server = start(['serve', '--port', '0', '--data', data]);
+    await server.untilSaid(/listens on/);
+    const [pid] = readFileSync(path.join(data, 'postgres/postmaster.pid'), 'utf8').split('\n');
+    process.kill(Number(pid), 'SIGKILL');
+    await delay(pauseMs);
+    server.child.kill('SIGTERM');
+    const { code, stderr } = await server.outcome;
+    expect({ pauseMs, code }, stderr).toEqual({ pauseMs, code: 0 });
+  }
 });
 
 test('a folder that cannot be used is refused in one line that says what to do', async () => {
