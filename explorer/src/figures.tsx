@@ -1,5 +1,8 @@
 /** A row of numbers that are read at a glance. */
+import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { grouped } from './format.ts';
+import type { Filters } from './search-view.ts';
 
 export function Figures({ children }: { readonly children: ReactNode }) {
   return <dl className="figures">{children}</dl>;
@@ -22,5 +25,31 @@ export function Figure({
       <dd className="figure-value">{value}</dd>
       {about !== undefined && <dd className="figure-about">{about}</dd>}
     </div>
+  );
+}
+
+/** Messages that are ready for manual execution, with the way to them. */
+export function NeedActionFigure({
+  count,
+  within = {},
+}: {
+  readonly count: number;
+  readonly within?: Filters;
+}) {
+  return (
+    <Figure
+      name="Need action"
+      value={grouped(count)}
+      tone={count > 0 ? 'action' : undefined}
+      about={
+        count > 0 ? (
+          <Link to="/" search={{ ...within, readyForManualExecOnly: 'true' }}>
+            Show them
+          </Link>
+        ) : (
+          'nothing to do'
+        )
+      }
+    />
   );
 }

@@ -165,18 +165,17 @@ export function readConfig(flags: ConfigFlags, environment: NodeJS.ProcessEnv): 
   refuseUnknownVariables(environment);
   const { file, values } = readFile(flags.config ?? environment[CONFIG_VARIABLE]);
   const origins: Record<string, string> = {};
+  const given = ({ key, variables }: Setting<unknown>, flag: string | undefined, flagName: string) => {
+    if (flag !== undefined) return { value: flag, where: `--${flagName}` };
+    const variable = variables.find((name) => (environment[name] ?? '') !== '');
+    if (variable !== undefined) return { value: environment[variable], where: variable };
+    return Object.hasOwn(values, key) ? { value: values[key], where: `${key} in ${file}` } : undefined;
+  };
   const pick = <T>(setting: Setting<T>, flag?: string, flagName = ''): T => {
-    const variable = setting.variables.find((name) => (environment[name] ?? '') !== '');
-    const [value, where] =
-      flag !== undefined
-        ? [flag, `--${flagName}`]
-        : variable !== undefined
-          ? [environment[variable], variable]
-          : Object.hasOwn(values, setting.key)
-            ? [values[setting.key], `${setting.key} in ${file}`]
-            : [undefined, ''];
-    origins[setting.key] = where === '' ? 'default' : where;
-    if (where === '') return setting.fallback;
+    const found = given(setting, flag, flagName);
+    origins[setting.key] = found?.where ?? 'default';
+    if (found === undefined) return setting.fallback;
+    const { value, where } = found;
     const read = setting.read(value);
     if (read === undefined) {
       const Refusal = flag === undefined ? OperatorError : UsageError;

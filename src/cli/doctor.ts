@@ -4,14 +4,14 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { OperatorError } from '../domain/errors.ts';
 import type { Message } from '../domain/message.ts';
-import { decodedOr } from '../domain/url-parts.ts';
 import type { Store } from '../store/store.ts';
 import { type Config, type ConfigFlags, UsageError, webhooksOf } from './config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
 import { networkFindings } from './network-findings.ts';
 import { writeOut } from './output.ts';
+import { replicaFindings } from './replica-findings.ts';
 import { withServerOptions } from './serve.ts';
-import { age, type Colour, counted, createPaint, printable } from './terminal-text.ts';
+import { age, type Colour, counted, createPaint, databaseName, printable } from './terminal-text.ts';
 import { lanescanVersion, oldestNode } from './version.ts';
 
 const LITTLE_SPACE_BYTES = 1e9;
@@ -39,9 +39,9 @@ export function addDoctor(program: Command, context: CliContext): void {
     .addHelpText(
       'after',
       `
-Looks at the configuration, Node, the networks to index, the database, the disk and the port, and says what to
-do about what is wrong. Every endpoint of a network is asked who it is, how far back it goes and what it takes.
-It shows no password and no key.
+Looks at the configuration, Node, the networks to index, the database and its replicas, the disk and the port,
+and says what to do about what is wrong. Every endpoint of a network is asked who it is, how far back it goes and
+what it takes; every replica, whose it is and how far behind. It shows no password and no key.
 
 Exit status: 0 all in order, 1 something must be mended.
 
@@ -89,6 +89,7 @@ async function* findings(flags: ConfigFlags, context: CliContext): AsyncGenerato
   yield* networkFindings(config, context);
   if (config.databaseUrl === null) yield await diskFinding(config.dataFolder);
   yield* databaseFindings(config, context);
+  yield* replicaFindings(config, context);
   yield await portFinding(config);
 }
 
@@ -126,15 +127,6 @@ function* webhookFindings(config: Config, { environment }: CliContext): Generato
       remedy: printable(error.remedy),
     };
   }
-}
-
-/** A database URL without its secrets: those may stand before the host, or among the parameters. */
-function databaseName(url: string): string {
-  if (!URL.canParse(url)) return 'at an unreadable URL';
-  const { username, host, pathname, searchParams } = new URL(url);
-  const user = username || searchParams.get('user') || '';
-  const place = host || searchParams.get('host') || '';
-  return printable(`${decodedOr(user)}${user ? '@' : ''}${place}${decodedOr(pathname)}`);
 }
 
 async function diskFinding(dataFolder: string): Promise<Finding> {

@@ -2,6 +2,7 @@
  * Text for a terminal: harmless whatever it holds, measured in cells, short where it must be, coloured where
  * colour is wanted.
  */
+import { decodedOr, hasBareSeparator } from '../domain/url-parts.ts';
 import type { TerminalStream } from './context.ts';
 
 /** What could move the cursor, start an escape sequence, hide text or turn its direction. */
@@ -77,6 +78,16 @@ export function wrapped(text: string, cells: number): string[] {
 export function shortened(text: string, head: number, tail: number): string {
   const start = (text.startsWith('0x') ? 2 : 0) + head;
   return text.length <= start + tail + 1 ? text : `${text.slice(0, start)}…${text.slice(-tail)}`;
+}
+
+/** A database URL without its secrets: those may stand before the host, or among the parameters. */
+export function databaseName(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || hasBareSeparator(url)) return 'at an unreadable URL';
+  const { username, host, pathname, searchParams } = url;
+  const user = username || searchParams.get('user') || '';
+  const place = host || searchParams.get('host') || '';
+  return printable(`${decodedOr(user)}${user ? '@' : ''}${place}${decodedOr(pathname)}`);
 }
 
 /** How long ago, in one unit. */

@@ -9,6 +9,22 @@ export function decodedOr(text: string): string {
   }
 }
 
+/** The URL without a user and a password: fetch refuses those, and whoever is shown it need not know them. */
+export function withoutCredentials(url: URL): URL {
+  const bare = new URL(url);
+  bare.username = '';
+  bare.password = '';
+  return bare;
+}
+
+/**
+ * Whether a password was written into the URL as it is: a `/`, `?` or `#` in it ends the host too early, and what
+ * follows, `@` and all, is then no path or query.
+ */
+export function hasBareSeparator({ pathname, search, hash }: URL): boolean {
+  return pathname.includes('@') || search.split('=', 1)[0]?.includes('@') === true || hash !== '';
+}
+
 /** Shorter parts are words, and hiding them would make every message unreadable. */
 const SHORTEST_SECRET = 6;
 

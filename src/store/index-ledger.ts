@@ -32,7 +32,9 @@ export interface OwedRange extends BlockRange {
 }
 
 export interface FailedRange extends OwedRange {
+  /** How often this very range could not be read; as part of a longer one counts once. */
   readonly failures: number;
+  /** When its blocks could not be read for the first time, be it as part of a longer range. */
   readonly since: Date;
 }
 
@@ -42,7 +44,6 @@ export interface NewFailure extends BlockRange {
   readonly retryIn: number;
   /** When it failed first, for a part of a range that is on the ledger already. */
   readonly since?: Date;
-  readonly failures?: number;
 }
 
 /** A contract that is believed; `body` is for whoever stores it. */
@@ -159,7 +160,7 @@ export interface IndexLedger {
   record(network: string, holder: string, step: IndexStep): Promise<ApplyReport>;
   /** The range to work on next: routers' history first, then the newest. */
   nextOwed(network: string): Promise<OwedRange | undefined>;
-  /** Failed ranges whose time has come, the longest due first. */
+  /** Failed ranges whose time has come: those that failed least, then the longest due. What is hopeless can wait. */
   dueFailures(network: string, limit: number): Promise<readonly FailedRange[]>;
   /** The messages that were sent in these blocks. */
   sentIn(network: string, hashes: readonly string[]): Promise<readonly SentIn[]>;
@@ -218,10 +219,12 @@ export function createIndexLedger(
     state: (network) => withReader((client) => readState(client, storedSelector(network))),
 
     record: (network, holder, step) =>
-      withWriter((client) => {
+      withWriter(async (client) => {
         const orphaned = (step.orphaned ?? []).map((blockHash) => ({ network, blockHash }));
+        // Before anything is taken back. Nobody else tells facts of the network while the lease holds.
+        const bereft = await readBereft(client, network, step.orphaned ?? []);
         return applyFacts(client, step.facts ?? [], orphaned, () =>
-          writeStep(client, storedSelector(network), holder, step),
+          writeStep(client, storedSelector(network), holder, step, bereft),
         );
       }),
 
@@ -239,7 +242,7 @@ export function createIndexLedger(
       withReader(async (client) => {
         const { rows } = await client.query(
           `select ${RANGE}, failures, first_failed_at as since from index_failure where network = $1 and retry_at <= now()
-           order by retry_at, id limit $2`,
+           order by failures, retry_at, id limit $2`,
           [storedSelector(network), limit],
         );
         return rows.map((row) => ({ ...rangeOf(row), failures: row.failures, since: row.since }));
@@ -349,6 +352,7 @@ async function writeStep(
   network: string,
   holder: string,
   step: IndexStep,
+  bereft: readonly Sent[],
 ): Promise<void> {
   // The row lock keeps the lease until the commit: nobody takes the network in the middle of a step.
   const { rowCount } = await client.query(
@@ -371,7 +375,7 @@ async function writeStep(
   await writeContracts(client, network, step.contracts ?? []);
   await writeRanges(client, network, step);
   await writeUnreadable(client, network, step);
-  await writeChores(client, network, step);
+  await writeChores(client, network, step, bereft);
 }
 
 async function writeBlocks(client: ClientBase, network: string, step: IndexStep): Promise<void> {
@@ -453,8 +457,8 @@ async function writeRanges(client: ClientBase, network: string, step: IndexStep)
   for (const range of failed) {
     await client.query(
       `insert into index_failure
-         (network, from_block, to_block, purpose, contracts, reason, retry_at, failures, first_failed_at)
-       values ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7 / 1000.0), $8, coalesce($9, now()))`,
+         (network, from_block, to_block, purpose, contracts, reason, retry_at, first_failed_at)
+       values ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7 / 1000.0), coalesce($8, now()))`,
       [
         network,
         range.from,
@@ -463,7 +467,6 @@ async function writeRanges(client: ClientBase, network: string, step: IndexStep)
         range.contracts,
         range.reason,
         range.retryIn,
-        range.failures ?? 1,
         range.since ?? null,
       ],
     );
@@ -536,21 +539,42 @@ async function writeUnreadable(
   }
 }
 
+/** Messages to the network about which something was told in these blocks, be it in answer to a question of ours. */
+async function readBereft(
+  client: ClientBase,
+  network: string,
+  orphaned: readonly string[],
+): Promise<readonly Sent[]> {
+  if (orphaned.length === 0) return [];
+  const { rows } = await client.query(
+    `select distinct sent.body from fact gone join fact sent on sent.message_id = gone.message_id
+     where gone.network = $1 and gone.block_hash = any($2) and sent.body like '{"kind":"Sent"%'`,
+    [storedSelector(network), orphaned],
+  );
+  return rows
+    .map((row) => JSON.parse(row.body) as Sent)
+    .filter(({ message }) => message.destNetworkInfo.chainSelector === network);
+}
+
 /** Messages of verifier lanes have questions for their destination, which its own worker asks. */
-async function writeChores(client: ClientBase, network: string, step: IndexStep): Promise<void> {
+async function writeChores(
+  client: ClientBase,
+  network: string,
+  step: IndexStep,
+  bereft: readonly Sent[],
+): Promise<void> {
   const { facts = [], choresDone = [], choresPostponed = [] } = step;
-  const sent = facts.filter(
-    (fact): fact is Sent =>
-      fact.kind === 'Sent' && fact.execution !== undefined && 'encodedMessage' in fact.execution,
+  const sent = [...facts.filter((fact) => fact.kind === 'Sent'), ...bereft].filter(
+    ({ execution }) => execution !== undefined && 'encodedMessage' in execution,
   );
   if (sent.length > 0) {
-    // Execution tells the verifications too: nobody needs to ask for those of an executed message.
+    // Nobody needs to ask what is known. Execution tells the verifications too.
     await client.query(
       `insert into index_chore (message_id, network, kind)
        select id, dest, kind from unnest($1::bytea[], $2::bigint[]) as sent (id, dest),
-         unnest(array['policy', 'verification']) as kind
-       where kind = 'policy' or not exists (
-         select from fact where message_id = id and body like '{"kind":"Executed"%')
+         (values ('policy', 'VerifierPolicy'), ('verification', 'Executed')) as question (kind, answer)
+       where not exists (
+         select from fact where message_id = id and body like '{"kind":"' || answer || '"%')
        on conflict do nothing`,
       [
         sent.map(({ message }) => Buffer.from(message.messageId.slice(2), 'hex')),

@@ -9,6 +9,7 @@ import { OperatorError } from '../domain/errors.ts';
 import type { Fact } from '../domain/facts.ts';
 import { statusRank } from '../domain/lifecycle.ts';
 import type { PageKey, SearchQuery } from '../domain/query.ts';
+import { hasBareSeparator } from '../domain/url-parts.ts';
 import { type ApplyReport, applyFacts } from './apply.ts';
 import { type ChangeListener, listenForChanges } from './change-listener.ts';
 import { withClient } from './client.ts';
@@ -217,7 +218,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     return await createStore(pools, connection, { content, access, notice }, close);
   } catch (error) {
     await close();
-    throw 'url' in place ? explainConnectionFailure(error, place.url) : error;
+    throw 'url' in place ? explainConnectionFailure(error, place.url, 'DATABASE_URL') : error;
   }
 }
 
@@ -259,8 +260,8 @@ async function createStore(
     await refuseUnreadableTables(client);
     if (access === 'write' && (await isReadOnly(client))) {
       throw new OperatorError(
-        'The database role may only read, which is enough for answering but not for indexing, importing or webhooks.',
-        'Give this process the role that owns the tables, by DATABASE_URL; or let it only answer, without --index and without webhooks in its configuration.',
+        'The database role may only read, which is enough for answering but not for indexing, importing, webhooks or the demo.',
+        'Give this process the role that owns the tables, by DATABASE_URL. What shall only answer is `lanescan serve` without --index and without webhooks in its configuration.',
       );
     }
     return { migrations: report, simulated: await identify(client, content), serverVersion: version };
@@ -525,7 +526,7 @@ async function identify(client: pg.ClientBase, content: 'real' | 'simulated' | '
   return simulated;
 }
 
-function connectionOf(url: string, variable: string): pg.ClientConfig {
+export function connectionOf(url: string, variable: string): pg.ClientConfig {
   if (
     !URL.canParse(url) ||
     !/^postgres(ql)?:$/.test(new URL(url).protocol) ||
@@ -543,18 +544,14 @@ function connectionOf(url: string, variable: string): pg.ClientConfig {
   return { connectionString: withoutOptions.href, options };
 }
 
-/** A `/`, `?` or `#` in a password ends the host too early: what follows, `@` and all, is then no path or query. */
-function hasBareSeparator({ pathname, search, hash }: URL): boolean {
-  return pathname.includes('@') || search.split('=', 1)[0]?.includes('@') === true || hash !== '';
-}
-
-function explainConnectionFailure(error: unknown, url: string): unknown {
+export function explainConnectionFailure(error: unknown, url: string, variable: string): unknown {
   if (error instanceof OperatorError) return error;
   const { host, pathname } = new URL(url);
-  const { message } = error as Error;
+  // Of several addresses that were tried, each has its error; together they have no message.
+  const { message, code } = error as Error & { code?: string };
   return new OperatorError(
-    `Cannot use the database ${pathname.slice(1)} at ${host || 'the local socket'}: ${message || String(error)}`,
-    'Check DATABASE_URL, that the server runs and lets this user in, and that the database exists.',
+    `Cannot use the database ${pathname.slice(1)} at ${host || 'the local socket'}: ${message || code || String(error)}`,
+    `Check ${variable}, that the server runs and lets this user in, and that the database exists.`,
     { cause: error },
   );
 }

@@ -5,13 +5,11 @@
  * or 404 from a receiver is most often a deployment that went wrong, and mended within hours. The one exception is
  * 410 Gone, by which Standard Webhooks lets a receiver say that it does not want to hear any more.
  */
+import { growingPause, type PauseBounds } from '../domain/growing-pause.ts';
 import { retryAfterOf } from '../domain/http-headers.ts';
 import type { Answer } from './sender.ts';
 
-export interface RetryTimings {
-  /** The pause after the first failure; each further one doubles it. */
-  readonly firstPauseMs: number;
-  readonly longestPauseMs: number;
+export interface RetryTimings extends PauseBounds {
   /** From the first attempt to the last one, after which a delivery is parked. */
   readonly retryForMs: number;
 }
@@ -35,7 +33,7 @@ export interface Attempt {
 
 const MAX_ERROR = 300;
 
-/** @param random from 0 to 1: pauses are between half and whole, so that what failed together does not return together */
+/** @param random from 0 to 1 */
 export function judge(
   result: Answer | Error,
   attempt: Attempt,
@@ -47,10 +45,9 @@ export function judge(
   const { number, firstAt, endedAt } = attempt;
   const lastAt = firstAt.getTime() + timings.retryForMs;
   if (failure.status === 410 || endedAt.getTime() >= lastAt) return { kind: 'park', failure };
-  const full = Math.min(timings.firstPauseMs * 2 ** Math.min(number - 1, 40), timings.longestPauseMs);
   const asked = result instanceof Error ? 0 : (retryAfterOf(result.retryAfter, endedAt.getTime()) ?? 0);
   // A receiver that asks for a year shall not have it.
-  const pause = Math.max(full * (0.5 + random / 2), Math.min(asked, timings.longestPauseMs));
+  const pause = Math.max(growingPause(number, timings, random), Math.min(asked, timings.longestPauseMs));
   return {
     kind: 'retry',
     at: new Date(Math.min(endedAt.getTime() + pause, lastAt)),

@@ -124,6 +124,34 @@ describe('the version of a lane', () => {
   });
 });
 
+test('a router is asked for the on-ramps to chains from which it has off-ramps, and for no others', async () => {
+  const [router, other] = [addressOf(1), addressOf(2)];
+  const offRamps = [
+    { sourceChainSelector: 5n, offRamp: addressOf(51) },
+    { sourceChainSelector: 5n, offRamp: addressOf(52) },
+    { sourceChainSelector: 7n, offRamp: addressOf(71) },
+  ];
+  const node = answeringNode({
+    answer: ({ to, data }) => {
+      if (data === abi.getOffRamps.selector)
+        return encodeAbiParameters(abi.getOffRamps.outputs, [to === router ? offRamps : []]);
+      // The lane to 7 is closed.
+      return words(data === abi.callOf(abi.getOnRamp, router, 5n).data ? addressOf(50) : 0n);
+    },
+  });
+  const named = await currentNamings(node, [router, other]);
+  expect(node.batches).toEqual([
+    [router, other].map((address) => abi.callOf(abi.getOffRamps, address)),
+    [5n, 7n].map((selector) => abi.callOf(abi.getOnRamp, router, selector)),
+  ]);
+  expect(named).toEqual([
+    { address: addressOf(51), role: 'offRamp', selector: '5', namedBy: router },
+    { address: addressOf(52), role: 'offRamp', selector: '5', namedBy: router },
+    { address: addressOf(71), role: 'offRamp', selector: '7', namedBy: router },
+    { address: addressOf(50), role: 'onRamp', selector: '5', namedBy: router },
+  ]);
+});
+
 describe('with the real contracts', () => {
   let lab: Lab;
   const chains = new Map<LabNetwork, Chain>();

@@ -518,15 +518,10 @@ describe('a message of 1.2 and 1.5', () => {
 });
 
 describe('a message of 2.0', () => {
-  it('has its verifiers, executor and fees from its receipts', async () => {
-    const log = sent20({ amount: 8n, finality: '0x00000020' });
-    const { message, execution } = await decodeSent(log);
-    const pending = {
-      destAddress: zeroAddresses.EVM,
-      isRequired: true,
-      status: 'PENDING',
-      verification: null,
-    };
+  const transfer = { amount: 8n, finality: '0x00000020' } as const;
+
+  it('has what was sent from its encoding', async () => {
+    const { message } = await decodeSent(sent20(transfer));
     expect(message).toMatchObject({
       sequenceNumber: '5',
       nonce: null,
@@ -537,6 +532,28 @@ describe('a message of 2.0', () => {
       data: '0x1234',
       extraArgs: { gasLimit: '200000', allowOutOfOrderExecution: true },
       finality: 32,
+      tokenAmounts: [
+        {
+          sourceTokenAddress: token,
+          destTokenAddress: destToken,
+          sourcePoolAddress: pool,
+          amount: '8',
+          extraData: '0x12',
+          destGasAmount: '2000',
+        },
+      ],
+    });
+  });
+
+  it('has its verifiers and executor from its receipts', async () => {
+    const { message } = await decodeSent(sent20(transfer));
+    const pending = {
+      destAddress: zeroAddresses.EVM,
+      isRequired: true,
+      status: 'PENDING',
+      verification: null,
+    };
+    expect(message).toMatchObject({
       executor: { address: executor },
       verifiers: {
         optionalThreshold: 0,
@@ -549,17 +566,11 @@ describe('a message of 2.0', () => {
           },
         ],
       },
-      tokenAmounts: [
-        {
-          sourceTokenAddress: token,
-          destTokenAddress: destToken,
-          sourcePoolAddress: pool,
-          amount: '8',
-          extraData: '0x12',
-          destGasAmount: '2000',
-        },
-      ],
     });
+  });
+
+  it('has its fees from its receipts', async () => {
+    const { message } = await decodeSent(sent20(transfer));
     expect(message.fees.fixedFeesDetails).toEqual({
       tokenAddress: feeToken,
       totalAmount: '11111',
@@ -571,8 +582,11 @@ describe('a message of 2.0', () => {
         { contractAddress: getAddress(router), feeType: 'NETWORK', amount: '10000' },
       ],
     });
-    expect(execution).toEqual({
-      encodedMessage: encoded20({ amount: 8n, finality: '0x00000020' }).toLowerCase(),
+  });
+
+  it('has what an execution by hand needs', async () => {
+    expect((await decodeSent(sent20(transfer))).execution).toEqual({
+      encodedMessage: encoded20(transfer).toLowerCase(),
       offramp: getAddress(addressOf(0x0ff)),
     });
   });
@@ -845,68 +859,80 @@ describe('the decoder', () => {
   });
 
   it('survives whatever a contract emits', async () => {
-    const samples = [
-      sent15(contracts.onRamp12, ['0xbeef']),
-      sent15(contracts.onRamp15, ['0xbeef']),
-      sent16({ transfers: [{ destTokenAddress: destToken }] }),
-      sent20({ amount: 8n }),
-      logOf(contracts.offRamp15, abi.executionStateChanged15, [5n, hashOf('x')], [2, '0x']),
-      logOf(contracts.offRamp16, abi.executionStateChanged16, [5n, 5n, hashOf('x')], [zeroHash, 2, '0x', 0n]),
-      logOf(contracts.offRamp20, abi.executionStateChanged20, [5n, 5n, hashOf('x')], [3, '0x9fe2f95a']),
-    ];
-    const hexOf = (constraints: fc.IntArrayConstraints) =>
-      fc.uint8Array(constraints).map((bytes): Hex => `0x${Buffer.from(bytes).toString('hex')}`);
-    const word = hexOf({ minLength: 32, maxLength: 32 });
-    const emitters = fc.constantFrom(...Object.values(contracts).map(({ address }) => address));
-    const anyLog = fc
-      .record({
-        sample: fc.constantFrom(...samples),
-        address: fc.option(emitters, { freq: 4, nil: undefined }),
-        topics: fc.array(word, { maxLength: 4 }),
-        isRetold: fc.boolean(),
-        noise: hexOf({ maxLength: 400 }),
-        /** Where which bytes of the data become which others. */
-        changes: fc.array(
-          fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), hexOf({ minLength: 1, maxLength: 32 })),
-          { maxLength: 4 },
-        ),
-        kept: fc.double({ min: 0, max: 1, noNaN: true }),
-      })
-      .map(({ sample, address, topics, isRetold, noise, changes, kept }): ChainLog => {
-        let digits = sample.data.slice(2);
-        for (const [place, bytes] of changes) {
-          const start = 2 * Math.floor((place * digits.length) / 2);
-          digits = digits.slice(0, start) + bytes.slice(2) + digits.slice(start + bytes.length - 2);
-        }
-        if (changes.length === 4) digits = digits.slice(0, 2 * Math.floor((kept * digits.length) / 2));
-        return {
-          ...sample,
-          address: address ?? sample.address,
-          topics: isRetold ? sample.topics : [sample.topics[0] ?? zeroHash, ...topics],
-          data: changes.length === 0 && !isRetold ? noise : `0x${digits}`,
-        };
-      });
-    const answers = fc.oneof(
-      fc.constant(usualAnswer),
-      hexOf({ maxLength: 200 }).map((answer) => (): CallAnswer => (answer === '0x' ? undefined : answer)),
-    );
     let told = 0;
     await fc.assert(
-      fc.asyncProperty(fc.array(anyLog, { minLength: 1, maxLength: 8 }), answers, async (logs, answer) => {
-        const { facts, unreadable, foreign } = await decode(logs, {
-          answer,
-          to: contracts.offRamp20.address,
-        });
-        told += facts.length;
-        expect(foreign).toBe(0);
-        expect(unreadable.every(({ reason }) => reason.length > 0 && reason.length < 600)).toBe(true);
-        for (const fact of facts) expectStorable(fact);
-      }),
+      fc.asyncProperty(
+        fc.array(anyLog(), { minLength: 1, maxLength: 8 }),
+        anyAnswer(),
+        async (logs, answer) => {
+          const { facts, unreadable, foreign } = await decode(logs, {
+            answer,
+            to: contracts.offRamp20.address,
+          });
+          told += facts.length;
+          expect(foreign).toBe(0);
+          expect(unreadable.every(({ reason }) => reason.length > 0 && reason.length < 600)).toBe(true);
+          for (const fact of facts) expectStorable(fact);
+        },
+      ),
       { numRuns: 3_000 },
     );
     expect(told).toBeGreaterThan(500);
   });
 });
+
+const hexOf = (constraints: fc.IntArrayConstraints) =>
+  fc.uint8Array(constraints).map((bytes): Hex => `0x${Buffer.from(bytes).toString('hex')}`);
+
+/** A log like those we read, with another emitter, other topics, or some of its bytes changed or missing. */
+function anyLog(): fc.Arbitrary<ChainLog> {
+  const samples = [
+    sent15(contracts.onRamp12, ['0xbeef']),
+    sent15(contracts.onRamp15, ['0xbeef']),
+    sent16({ transfers: [{ destTokenAddress: destToken }] }),
+    sent20({ amount: 8n }),
+    logOf(contracts.offRamp15, abi.executionStateChanged15, [5n, hashOf('x')], [2, '0x']),
+    logOf(contracts.offRamp16, abi.executionStateChanged16, [5n, 5n, hashOf('x')], [zeroHash, 2, '0x', 0n]),
+    logOf(contracts.offRamp20, abi.executionStateChanged20, [5n, 5n, hashOf('x')], [3, '0x9fe2f95a']),
+  ];
+  const word = hexOf({ minLength: 32, maxLength: 32 });
+  const emitters = fc.constantFrom(...Object.values(contracts).map(({ address }) => address));
+  return fc
+    .record({
+      sample: fc.constantFrom(...samples),
+      address: fc.option(emitters, { freq: 4, nil: undefined }),
+      topics: fc.array(word, { maxLength: 4 }),
+      isRetold: fc.boolean(),
+      noise: hexOf({ maxLength: 400 }),
+      /** Where which bytes of the data become which others. */
+      changes: fc.array(
+        fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), hexOf({ minLength: 1, maxLength: 32 })),
+        { maxLength: 4 },
+      ),
+      kept: fc.double({ min: 0, max: 1, noNaN: true }),
+    })
+    .map(({ sample, address, topics, isRetold, noise, changes, kept }): ChainLog => {
+      let digits = sample.data.slice(2);
+      for (const [place, bytes] of changes) {
+        const start = 2 * Math.floor((place * digits.length) / 2);
+        digits = digits.slice(0, start) + bytes.slice(2) + digits.slice(start + bytes.length - 2);
+      }
+      if (changes.length === 4) digits = digits.slice(0, 2 * Math.floor((kept * digits.length) / 2));
+      return {
+        ...sample,
+        address: address ?? sample.address,
+        topics: isRetold ? sample.topics : [sample.topics[0] ?? zeroHash, ...topics],
+        data: changes.length === 0 && !isRetold ? noise : `0x${digits}`,
+      };
+    });
+}
+
+function anyAnswer(): fc.Arbitrary<(call: ContractCall) => CallAnswer> {
+  return fc.oneof(
+    fc.constant(usualAnswer),
+    hexOf({ maxLength: 200 }).map((answer) => (): CallAnswer => (answer === '0x' ? undefined : answer)),
+  );
+}
 
 function expectStorable(fact: Fact): void {
   expect(JSON.parse(JSON.stringify(fact))).toEqual(fact);

@@ -1,14 +1,5 @@
-/**
- * What we make of a chain, held against what the official client makes of the same chain: whole records, so that no
- * field can be forgotten.
- *
- * The client leaves out some of a record. That is asked of the contracts, by their own ABIs and by another way than
- * ours: the names of verifiers, the pools of 1.2, what 1.5 keeps encoded. Names of networks for people are our own.
- */
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { decodeAbiParameters, getAddress, parseAbi, parseAbiParameters, zeroAddress } from 'viem';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Executed, Fact, RangeFact, Sent, SentMessage as SentRecord } from '../../src/domain/facts.ts';
 import type { NetworkInfo, TokenAmount, Verifiers } from '../../src/domain/message.ts';
 import { networkBySelector } from '../../src/domain/networks.ts';
@@ -30,6 +21,7 @@ import {
 } from '../lab/lab.ts';
 import { CCIPAPIClient, networkInfo, type SdkRequest } from '../lab/sdk.ts';
 import { silent } from '../lab/sdk-chain.ts';
+import { listenWith } from '../listening.ts';
 import { labSource } from './indexing.ts';
 import { type History, readHistory } from './lab-history.ts';
 
@@ -309,15 +301,11 @@ async function executionsSeenByClient(lane: Lane, { messageId }: SentMessage) {
 
 /** A server that knows nothing but the inputs of one execution. */
 async function serveInputs(body: object): Promise<string> {
-  const server = createServer((_, response) => {
+  const { origin } = await listenWith((_, response) => {
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify(body));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return origin;
 }
 
 const everyLane = (['1.2', '1.5', '1.6', '2.0'] as const).flatMap((version) =>

@@ -142,7 +142,7 @@ describe('a block of history that cannot be read', () => {
     expect(await recordOf(store, bad)).toBeUndefined();
     expect(indexer.notices.join('\n')).toContain('leveldb: corruption on data-block');
 
-    // Each pause is at least three quarters of the one that doubles with every failure.
+    // Each pause is at least half of the one that doubles with every failure.
     await eventually(async () => {
       const [failure] = await select<{ from_block: string; failures: number; waited: number }>(
         store,
@@ -153,7 +153,7 @@ describe('a block of history that cannot be read', () => {
       const place = String(bad.blockNumber);
       expect(failure).toMatchObject({ from_block: place, to_block: place });
       expect(failure?.failures).toBeGreaterThanOrEqual(6);
-      const least = 0.75 * (hurriedPace.soonestRepair ?? 0) * (2 ** (failure?.failures ?? 0) - 1);
+      const least = 0.5 * (hurriedPace.soonestRepair ?? 0) * (2 ** (failure?.failures ?? 0) - 1);
       expect(failure?.waited).toBeGreaterThan(least);
     });
     await expectShown(store, { failedRanges: 2, failedBlocks: 2 });
@@ -178,6 +178,24 @@ describe('a block of history that cannot be read', () => {
     following(store);
     await untilKnown(store, bad);
     await untilProgress(store, { failedRanges: 0 });
+  });
+
+  test('does not move the beginning of history when it is the first word of a router', async () => {
+    const store = await emptyStore();
+    const message = await sendFinal();
+    const length = 40;
+    await lab.a.mine(length);
+    proxy.interfere = (call, truth) => {
+      if (rangeOf(call) && !isHistoryCall(call)) throw new Refused(-32000, 'header not found');
+      return truth;
+    };
+    following(store, { start: null, maxRange: length });
+    await eventually(async () => expect((await progressOf(store))?.startBlock).not.toBeNull());
+    await untilProgress(store, { owedBlocks: 0, problem: null });
+    expect((await progressOf(store))?.failedRanges).toBeGreaterThan(0);
+    proxy.interfere = honest;
+    await untilKnown(store, message);
+    await untilProgress(store, { failedRanges: 0, owedBlocks: 0 });
   });
 
   /** /v2/networks and /metrics, as a server would tell them at this moment. */
@@ -599,4 +617,131 @@ describe('after a long time away', () => {
     });
     return [...new Set(blocks)];
   }
+});
+
+describe('a long stretch of history that cannot be read', () => {
+  const LENGTH = 1_200;
+  /** No pauses worth mentioning, so that hundreds of failures take seconds. */
+  const restless: Partial<IndexerPace> = {
+    latestRetry: 10,
+    endpoints: { ...briefly, firstPauseMs: 1, longestPauseMs: 1 },
+  };
+
+  /** A message with many blocks on either side of it. */
+  async function sendInTheMiddle(): Promise<SentMessage> {
+    await lab.a.rpc('hardhat_mine', [numberToHex(LENGTH / 2), '0x0']);
+    const message = await lane.sendOne();
+    await lab.a.rpc('hardhat_mine', [numberToHex(LENGTH / 2), '0x0']);
+    await lab.a.mine(2 * FINALITY);
+    return message;
+  }
+
+  /** Has no logs up to this block. */
+  function prune(last: number): void {
+    proxy.interfere = (call, truth) => {
+      if ((rangeOf(call)?.from ?? Infinity) <= last) {
+        throw new Refused(-32000, 'history has been pruned for this block');
+      }
+      return truth;
+    };
+  }
+
+  interface FailureRow extends pg.QueryResultRow {
+    readonly from_block: string;
+    readonly to_block: string;
+    readonly failures: number;
+    readonly first_failed_at: Date;
+  }
+
+  const failuresOf = (store: TestStore) =>
+    select<FailureRow>(store, `select * from index_failure where purpose = 'history'`);
+
+  test('because of one block of it is narrowed down to that block soon, and keeps its age', async () => {
+    const store = await emptyStore();
+    const bad = await sendInTheMiddle();
+    spoil(bad);
+    // With pauses that double from step to step it would take minutes.
+    following(store, {}, { soonestRepair: 200, latestRepair: 3_600_000 });
+    await eventually(async () => expect(await failuresOf(store)).toHaveLength(1));
+    const [whole] = await failuresOf(store);
+    const place = String(bad.blockNumber);
+    const since = whole?.first_failed_at;
+    await eventually(async () =>
+      expect(await failuresOf(store)).toMatchObject([
+        { from_block: place, to_block: place, first_failed_at: since },
+      ]),
+    );
+    proxy.interfere = honest;
+    await untilKnown(store, bad);
+    await untilProgress(store, { failedRanges: 0 });
+  });
+
+  test('is not listed block by block, does not hold up the rest, and is read when it can be', {
+    timeout: 120_000,
+  }, async () => {
+    const store = await emptyStore();
+    const old = await sendInTheMiddle();
+    prune((await lab.a.blockNumber()) - FINALITY);
+    following(store, {}, restless);
+    await untilKnown(store, await lane.sendOne());
+    // Ranges that have failed again are not split any more.
+    await eventually(async () => {
+      const again = (await failuresOf(store)).filter(({ failures }) => failures > 1);
+      expect(again.filter(({ from_block: from, to_block: to }) => from !== to).length).toBeGreaterThan(2);
+    });
+    expect((await progressOf(store))?.failedBlocks).toBeGreaterThan(2 * LENGTH);
+    expect((await progressOf(store))?.failedRanges).toBeLessThan(150);
+    await untilKnown(store, await lane.sendOne());
+    proxy.interfere = honest;
+    await untilKnown(store, old);
+    await untilProgress(store, { failedRanges: 0, owedBlocks: 0 });
+  });
+
+  test('is split in spite of that where a node wants shorter ranges', async () => {
+    const store = await emptyStore();
+    const message = await sendFinal();
+    const { selector } = labSource(lab.a).network;
+    const failure = { purpose: 'history', contracts: null, reason: 'it had its reasons' } as const;
+    await store.index.lease(selector, 'somebody', 60);
+    await store.index.record(selector, 'somebody', {
+      failed: [
+        { ...failure, from: message.blockNumber - 23, to: message.blockNumber, retryIn: 0 },
+        ...Array.from({ length: 150 }, (_, block) => ({
+          ...failure,
+          from: block,
+          to: block,
+          retryIn: 3_600_000,
+        })),
+      ],
+    });
+    await store.index.release(selector, 'somebody');
+    proxy.interfere = (call, truth) => {
+      const { from, to } = rangeOf(call) ?? { from: 0, to: 0 };
+      if (to - from >= 10) throw new Refused(-32602, 'eth_getLogs is limited to a 10 block range');
+      return truth;
+    };
+    following(store, { start: { block: (await lab.a.blockNumber()) + 1_000 }, maxRange: 10 });
+    await untilKnown(store, message);
+  });
+
+  test('does not wear out an only endpoint that has the new blocks', async () => {
+    const store = await emptyStore();
+    await sendInTheMiddle();
+    prune((await lab.a.blockNumber()) - FINALITY);
+    let refused = 0;
+    const { interfere } = proxy;
+    proxy.interfere = (call, truth) => {
+      try {
+        return interfere(call, truth);
+      } catch (error) {
+        refused++;
+        throw error;
+      }
+    };
+    following(store, { maxRange: 10 }, { ...restless, latestRetry: 3_600_000 });
+    for (let count = 0; count < 20; count++) await untilKnown(store, await lane.sendOne());
+    // Pauses that double from 10 ms on leave room for no more, for minutes.
+    expect(refused).toBeLessThan(30);
+    expect(refused).toBeGreaterThan(0);
+  });
 });

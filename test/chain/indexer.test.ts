@@ -321,6 +321,21 @@ describe('a reorganisation', () => {
     expect(await recordOf(store, kept)).toMatchObject({ status: 'SOURCE_FINALIZED' });
     expect(notices.join('\n')).toContain('had called final');
   });
+
+  test('below what was final at the destination has the verifiers asked for again', async () => {
+    const store = await emptyStore();
+    const message = await lab.lane('2.0', 'a').sendOne();
+    await lab.a.mine(FINALITY);
+    const fork = await lab.b.fork();
+    await lab.b.mine(2 * FINALITY);
+    await indexOnce(store, lab);
+    const before = await recordOf(store, message);
+    const isNamed = ({ destAddress }: { destAddress: string }) => BigInt(destAddress) !== 0n;
+    expect(before?.verifiers?.items.some(isNamed)).toBe(true);
+    await fork.abandon({ blocks: 3 * FINALITY });
+    await indexOnce(store, lab);
+    expect(await recordOf(store, message)).toEqual(before);
+  });
 });
 
 describe('an impostor', () => {

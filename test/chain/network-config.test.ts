@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { OperatorError } from '../../src/domain/errors.ts';
 import { parseNetworkSources } from '../../src/ingest/evm/source.ts';
+import { refusalOf } from '../refusal.ts';
 
 const environment = { RPC: 'https://rpc.example/hidden-key', KEY: 'hidden-key', EMPTY: ' ', BAD: 'hidden' };
 /** Variables are written %{NAME} here: the linter takes the real spelling for a template that was forgotten. */
@@ -148,15 +148,8 @@ test.each([
   ['a hasty poll', entry('pollSeconds: 0.01'), /pollSeconds .* from 0\.05/],
   ['another way to verify', entry('verify: none'), /verify .* head or all/],
   ['a verifier that is no URL', entry('verifierResults: x'), /verifierResults .* is not a URL/],
-])('%s is told with its place, and without keys', (_what, yaml, expected) => {
-  let error: unknown;
-  try {
-    read(yaml);
-  } catch (thrown) {
-    error = thrown;
-  }
-  expect(error).toBeInstanceOf(OperatorError);
-  const { message, remedy } = error as OperatorError;
+])('%s is told with its place, and without keys', async (_what, yaml, expected) => {
+  const { message, remedy } = await refusalOf(() => read(yaml));
   expect(`${message} ${remedy}`).toMatch(expected);
   expect(`${message} ${remedy}`).not.toMatch(/hidden/);
 });

@@ -1,27 +1,17 @@
 /** The service that tells of verifications before they are on chain: what it says, and everything it may do wrong. */
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import type { RequestListener } from 'node:http';
+import { describe, expect, test } from 'vitest';
 import { createVerifierResults } from '../../src/ingest/evm/verifier-results.ts';
 import { evmAddress, hashOf, sepolia, verifierAddress } from '../fixtures.ts';
+import { listenWith } from '../listening.ts';
 
 const messageId = hashOf('message');
 const alice = verifierAddress(sepolia, 'Alice');
 const bob = verifierAddress(sepolia, 'Bob');
 
-async function serve(listener: RequestListener): Promise<URL> {
-  const server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  return new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-}
-
 const options = { userAgent: 'lanescan/test', signal: new AbortController().signal };
 const answering = (body: unknown, status = 200) =>
-  serve((_, response) => {
+  listenWith((_, response) => {
     response.writeHead(status, { 'Content-Type': 'application/json' });
     response.end(typeof body === 'string' ? body : JSON.stringify(body));
   });
@@ -81,7 +71,7 @@ describe('what is completed', () => {
 
 test('asks below the URL that was given, with its query and its credentials', async () => {
   const asked: unknown[] = [];
-  const url = await serve((request, response) => {
+  const url = await listenWith((request, response) => {
     asked.push([request.method, request.url, request.headers.authorization, request.headers['user-agent']]);
     response.end(JSON.stringify(answer()));
   });
@@ -129,7 +119,7 @@ describe('an answer is refused', () => {
 
   test.each([301, 307, 400, 429, 500, 503])('with status %i, and no redirect is followed', async (status) => {
     let asked = 0;
-    const url = await serve((_, response) => {
+    const url = await listenWith((_, response) => {
       asked++;
       response.writeHead(status, { Location: '/elsewhere' }).end();
     });
@@ -151,7 +141,7 @@ describe('the wait ends', () => {
     ],
   ];
   test.each(slow)('when the service is silent %s', async (_what, listener) => {
-    const url = await serve(listener);
+    const url = await listenWith(listener);
     await expect(
       createVerifierResults(url, { ...options, timeoutMs: 50 }).completed(messageId),
     ).rejects.toThrow('no whole answer within 0.05 s');
@@ -159,7 +149,7 @@ describe('the wait ends', () => {
 
   test('at once when the program stops', async () => {
     const stopping = new AbortController();
-    const url = await serve(() => stopping.abort(new Error('stopping')));
+    const url = await listenWith(() => stopping.abort(new Error('stopping')));
     const results = createVerifierResults(url, { ...options, signal: stopping.signal });
     await expect(results.completed(messageId)).rejects.toThrow('stopping');
     await expect(results.completed(messageId)).rejects.toThrow('stopping');

@@ -9,6 +9,7 @@ import { makeMessage, makeSnapshot } from '../fixtures.ts';
 import {
   type Answer,
   expectError,
+  metricOf,
   type RunningServer,
   type SearchBody,
   serveStore,
@@ -18,6 +19,8 @@ import { freePort } from './deployment.ts';
 import {
   type Address,
   openAddress,
+  pauseReplay,
+  resumeReplay,
   type SystemServer,
   startSystemServer,
   systemPostgres,
@@ -28,12 +31,6 @@ const aSearch = /from message m/;
 /** Different each time, so that it is a replica that answers and not what was kept of the last answer. */
 let asked = 0;
 const freshSearch = () => `/v2/messages?limit=100&sentAfter=${new Date(asked++).toISOString()}`;
-
-async function metricOf(server: RunningServer, name: string): Promise<string | undefined> {
-  const { text } = await server.ask('/metrics');
-  const line = text.split('\n').find((candidate) => candidate.startsWith(`${name} `));
-  return line?.slice(name.length + 1);
-}
 
 function idsOf(answer: Answer): readonly string[] {
   expect({ status: answer.status, text: answer.status === 200 ? '' : answer.text }).toEqual({
@@ -113,25 +110,9 @@ describe.skipIf(systemPostgres === undefined)(
 
     /** Holds back what the replica would show. */
     async function pause(replica: SystemServer): Promise<void> {
-      // Not in the middle of emptying the tables, whose locks it would hold.
-      const [written] = await primary.query('select pg_current_wal_lsn() as lsn');
-      await expect
-        .poll(
-          async () =>
-            (await replica.query('select pg_last_wal_replay_lsn() >= $1::pg_lsn as done', [written?.lsn]))[0]
-              ?.done,
-          { timeout: 20_000 },
-        )
-        .toBe(true);
-      await replica.query('select pg_wal_replay_pause()');
-      await expect
-        .poll(async () => (await replica.query('select pg_get_wal_replay_pause_state() as state'))[0]?.state)
-        .toBe('paused');
-      onTestFinished(() => resume(replica));
+      await pauseReplay(replica, primary);
+      onTestFinished(() => resumeReplay(replica));
     }
-    const resume = async (replica: SystemServer) => {
-      await replica.query('select pg_wal_replay_resume() where pg_is_in_recovery()');
-    };
 
     const searches = () => [primary, ...replicas].map((server) => server.statements(aSearch));
 
@@ -175,7 +156,7 @@ describe.skipIf(systemPostgres === undefined)(
       for (let i = 0; i < 10; i++) expect(idsOf(await server.ask(freshSearch()))).toHaveLength(1);
       expect(replicas[0].statements(aSearch)).toBe(before);
 
-      await resume(replicas[0]);
+      await resumeReplay(replicas[0]);
       await untilUsed(server, '1', '1');
       expect(idsOf(await server.ask(freshSearch()))).toHaveLength(1);
     });
@@ -196,7 +177,7 @@ describe.skipIf(systemPostgres === undefined)(
         const answer = await server.ask(`/v2/messages?limit=7${query}`);
         seen.push(...idsOf(answer));
         cursor = answer.json<SearchBody>().pagination.cursor;
-        if (seen.length === 21) await resume(replicas[1]);
+        if (seen.length === 21) await resumeReplay(replicas[1]);
         await send(makeMessage({ number: 100 + seen.length }));
       } while (cursor !== null);
       const there = new Set(first.map(({ messageId }) => messageId));
@@ -221,7 +202,7 @@ describe.skipIf(systemPostgres === undefined)(
       expect(refused.headers['retry-after']).toMatch(/^[1-9]\d*$/);
 
       // The replicas get the change, and with it the right to answer.
-      for (const replica of replicas) await resume(replica);
+      for (const replica of replicas) await resumeReplay(replica);
       await untilUsed(server, '1', '1');
       expect(idsOf(await server.ask(freshSearch()))).toEqual([message.messageId]);
       expect((await server.ask(`/v2/messages/${message.messageId}`)).status).toBe(200);

@@ -9,6 +9,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
+import { expect } from 'vitest';
 import { chooseServerUser, isRoot } from '../../src/store/embedded-binaries.ts';
 
 const run = promisify(execFile);
@@ -164,6 +165,27 @@ async function startIn(
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** The replica gets what the primary has written until now, and shows nothing more until it is resumed. */
+export async function pauseReplay(replica: SystemServer, primary: SystemServer): Promise<void> {
+  // Not in the middle of emptying the tables, whose locks it would hold.
+  const [written] = await primary.query('select pg_current_wal_lsn() as lsn');
+  const hasReplayed = async () => {
+    const [row] = await replica.query('select pg_last_wal_replay_lsn() >= $1::pg_lsn as done', [
+      written?.lsn,
+    ]);
+    return row?.done;
+  };
+  await expect.poll(hasReplayed, { timeout: 20_000 }).toBe(true);
+  await replica.query('select pg_wal_replay_pause()');
+  const pauseState = async () =>
+    (await replica.query('select pg_get_wal_replay_pause_state() as state'))[0]?.state;
+  await expect.poll(pauseState, { timeout: 20_000 }).toBe('paused');
+}
+
+export async function resumeReplay(replica: SystemServer): Promise<void> {
+  await replica.query('select pg_wal_replay_resume() where pg_is_in_recovery()');
 }
 
 /** An address that stands for whichever server is the primary at the moment, as those who run a service give it one. */

@@ -1,13 +1,12 @@
 /** Where settings come from, and what `lanescan doctor` makes of them. */
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ConfigFlags, readConfig } from '../../src/cli/config.ts';
 import { openStore } from '../../src/store/store.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
+import { listenWith } from '../listening.ts';
 import { buildProgram, freshFolder, lanescan, runProgram } from './program.ts';
 
 function yamlFile(text: string): string {
@@ -66,6 +65,26 @@ describe('configuration', () => {
     expect(code).toBe(1);
   });
 
+  test('every key and variable there is has its place in the table of the README', async () => {
+    const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+    const listOf = async (text: string, env: Record<string, string>) => {
+      const { stderr } = await lanescan(['search', '--config', yamlFile(text)], { env });
+      const [, list = ''] = /(?:The keys are|Those of Lanescan are) (.*)\.$/.exec(stderr.trimEnd()) ?? [];
+      return list.split(', ');
+    };
+    const names = [
+      ...(await listOf('nothingLikeIt: 1', {})),
+      ...(await listOf('', { LANESCAN_NOTHING_AT_ALL_LIKE_IT: '1' })),
+    ];
+    expect(names).toEqual(expect.arrayContaining(['drainSeconds', 'networks', 'LANESCAN_CONFIG', 'PORT']));
+    const rows = readme.split('\n').filter((line) => line.startsWith('|'));
+    for (const name of names)
+      expect(
+        rows.some((row) => row.includes(`\`${name}\``)),
+        name,
+      ).toBe(true);
+  });
+
   test('a file that is named but missing is a mistake', async () => {
     const { code, stderr } = await lanescan(['search', '--config', '/nowhere/lanescan.yaml']);
     expect(stderr).toMatch(/Cannot read the configuration \/nowhere\/lanescan.yaml/);
@@ -102,24 +121,20 @@ describe('doctor', () => {
   });
 
   test('a server: what it holds, and whether the port is free, ours or taken', async () => {
-    const other = createServer((_request, response) => response.end('hello')).listen(0, '127.0.0.1');
-    const ours = createServer((_request, response) => {
+    const other = await listenWith((_request, response) => void response.end('hello'));
+    const ours = await listenWith((_request, response) => {
       response.setHeader('X-Request-ID', 'x').end('{"status":"ok"}');
-    }).listen(0, '127.0.0.1');
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    const portOf = (server: typeof other) => String((server.address() as AddressInfo).port);
+    });
     const env = { DATABASE_URL: database.url };
-    const taken = await lanescan(['doctor', '--port', portOf(other)], { env });
+    const taken = await lanescan(['doctor', '--port', other.port], { env });
     expect(taken.stdout).toMatch(/✓ Database: server PostgreSQL/);
     expect(taken.stdout).toMatch(/✓ Content: 2 real messages, the newest sent \d+ d ago/);
     expect(taken.stdout).toMatch(/✗ Port: 127\.0\.0\.1:\d+ is taken by another program\n {2}→ Stop that one/);
     expect(taken.stdout).toMatch(/1 fault to mend/);
     expect(taken.code).toBe(1);
-    const lanescans = await lanescan(['doctor', '--port', portOf(ours)], { env });
+    const lanescans = await lanescan(['doctor', '--port', ours.port], { env });
     expect(lanescans.stdout).toMatch(/✓ Port: Lanescan already answers on/);
     expect(lanescans.code).toBe(0);
-    other.close();
-    ours.close();
   });
 
   test('webhooks are checked too, and a secret is never shown', async () => {

@@ -1,10 +1,11 @@
 /** /metrics: what it tells, what it never does, and that the dashboard and the alerts ask for nothing else. */
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { parse } from 'yaml';
+import { openStore } from '../../src/store/store.ts';
 import { makeMessage, sepolia } from '../fixtures.ts';
-import { type RunningServer, startServer } from './running-server.ts';
+import { type RunningServer, serveStore, startServer } from './running-server.ts';
 
 const operations = (name: string) =>
   readFileSync(new URL(`../../docs/operations/${name}`, import.meta.url), 'utf8');
@@ -15,6 +16,8 @@ const messages = [1, 2, 3, 5, 6, 8, 9].map((number) =>
 );
 
 let server: RunningServer;
+/** On the same database, which it takes for a replica too. */
+let replicated: RunningServer;
 beforeAll(async () => {
   server = await startServer(messages);
   const client = new pg.Client(server.store.url);
@@ -27,8 +30,18 @@ beforeAll(async () => {
   );
   await client.end();
   await server.store.webhooks.rewind('orders', '0');
+  const { url } = server.store;
+  replicated = await serveStore({ ...(await openStore({ place: { url }, replicas: [url] })), url });
+  // Durations are shown once there is one.
+  await replicated.ask('/v2/messages');
+  // A scrape does not wait for a replica that takes its time to answer.
+  const hasAnswered = async () => expect(await replicated.store.replicas()).toMatchObject([{ lag: 0 }]);
+  await vi.waitFor(hasAnswered, { timeout: 20_000 });
 });
-afterAll(() => server.close());
+afterAll(async () => {
+  await replicated.close();
+  await server.close();
+});
 
 interface Sample {
   readonly name: string;
@@ -90,6 +103,16 @@ describe('a scrape', () => {
       figureOf(samples, 'lanescan_webhook_deliveries', { subscription: 'orders', state: 'parked' }),
     ).toBe(0);
     expect(figureOf(samples, 'process_resident_memory_bytes')).toBeGreaterThan(1e6);
+  });
+
+  test('shows how replicas do, by their place in DATABASE_REPLICA_URL, where there are any', async () => {
+    const samples = await scrape(replicated);
+    const replica = { replica: '1' };
+    // One that takes writes itself is not read from.
+    expect(figureOf(samples, 'lanescan_replica_used', replica)).toBe(0);
+    expect(figureOf(samples, 'lanescan_replica_lag_changes', replica)).toBe(0);
+    const without = (await scrape()).filter(({ name }) => name.startsWith('lanescan_replica'));
+    expect(without).toEqual([]);
   });
 
   test('counts requests by the pattern of their route, method and status, with their durations', async () => {
@@ -209,7 +232,7 @@ describe('what is documented', () => {
     const dashboard = JSON.parse(operations('grafana-dashboard.json')) as {
       panels: { title: string; type: string; targets?: { expr: string }[] }[];
     };
-    const known = new Set((await scrape()).map(({ name }) => name));
+    const known = new Set((await scrape(replicated)).map(({ name }) => name));
     const panels = dashboard.panels.filter(({ type }) => type !== 'row');
     expect(panels.length).toBeGreaterThan(20);
     for (const { title, targets = [] } of panels) {
@@ -230,13 +253,30 @@ describe('what is documented', () => {
     }
   });
 
+  test('every figure of ours is told in the guides', async () => {
+    const guides = operations('../operations.md') + operations('indexing.md');
+    const names = (await scrape(replicated)).map(({ name }) => name.replace(/_(bucket|sum|count)$/, ''));
+    const ours = [...new Set(names)].filter((name) => name.startsWith('lanescan_'));
+    expect(ours.length).toBeGreaterThan(20);
+    // In a list, the second name on may be short of its beginning.
+    const spellings = (name: string) => [
+      `\`${name}\``,
+      ...[...name.matchAll(/_/g)].map(({ index }) => `\`…${name.slice(index)}\``),
+    ];
+    for (const name of ours)
+      expect(
+        spellings(name).some((text) => guides.includes(text)),
+        name,
+      ).toBe(true);
+  });
+
   test('the alerts ask only for series and labels that a scrape has', async () => {
     const { groups } = parse(operations('prometheus-alerts.yaml')) as {
       groups: {
         rules: { alert: string; expr: string; labels: object; annotations: { summary: string } }[];
       }[];
     };
-    const samples = await scrape();
+    const samples = await scrape(replicated);
     const rules = groups.flatMap((group) => group.rules);
     expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
     for (const { alert, expr, annotations, labels } of rules) {

@@ -6,13 +6,7 @@ import { expect, inject, onTestFinished, test } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
 import { createTestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
-import {
-  type Answer,
-  expectError,
-  type RunningServer,
-  type SearchBody,
-  serveStore,
-} from './running-server.ts';
+import { type Answer, expectError, metricOf, type SearchBody, serveStore } from './running-server.ts';
 
 const message = makeMessage();
 
@@ -27,17 +21,10 @@ function expectUnavailable(answer: Answer): void {
   expect(answer.headers['retry-after']).toMatch(/^[1-9]\d*$/);
 }
 
-async function metricOf(server: RunningServer, name: string): Promise<string | undefined> {
-  const { text } = await server.ask('/metrics');
-  return text
-    .split('\n')
-    .find((line) => line.startsWith(`${name} `))
-    ?.slice(name.length + 1);
-}
-
-test('more readers than can wait are refused at once, the others are answered, and then all are again', async () => {
+/** A server with one message, and somebody else in its database who can lock the table. */
+async function serveBlockable(connections: number) {
   const database = await createTestDatabase();
-  const store = await openStore({ place: { url: database.url }, connections: 2 });
+  const store = await openStore({ place: { url: database.url }, connections });
   await store.apply([makeSnapshot(message)]);
   const server = await serveStore({ ...store, url: database.url });
   const blocker = new pg.Client(database.url);
@@ -47,7 +34,11 @@ test('more readers than can wait are refused at once, the others are answered, a
     await server.close();
     await database.drop();
   });
+  return { server, blocker };
+}
 
+test('more readers than can wait are refused at once, the others are answered, and then all are again', async () => {
+  const { server, blocker } = await serveBlockable(2);
   await blocker.query('begin; lock table message in access exclusive mode');
   // Two connections, and a hundred waiting for each of them.
   const asked = Array.from({ length: 280 }, (_, i) => timed(server.ask(`/v2/messages?limit=${i + 1}`)));
@@ -81,16 +72,7 @@ test('more readers than can wait are refused at once, the others are answered, a
 });
 
 test('those who wait for a connection in vain are told after two seconds', async () => {
-  const database = await createTestDatabase();
-  const store = await openStore({ place: { url: database.url }, connections: 1 });
-  const server = await serveStore({ ...store, url: database.url });
-  const blocker = new pg.Client(database.url);
-  await blocker.connect();
-  onTestFinished(async () => {
-    await blocker.end();
-    await server.close();
-    await database.drop();
-  });
+  const { server, blocker } = await serveBlockable(1);
   await blocker.query('begin; lock table message in access exclusive mode');
   const first = server.ask('/v2/messages');
   await delay(100);
@@ -140,11 +122,12 @@ async function startSilenceable() {
   };
 }
 
-test('while the database is known to be silent the answer comes at once, and it comes back by itself', async () => {
+/** A server with one message, whose database may fall silent. */
+async function serveSilenceable(connections: number) {
   const database = await createTestDatabase();
   const way = await startSilenceable();
   const url = `postgresql://lanescan@127.0.0.1:${way.port}${new URL(database.url).pathname}`;
-  const store = await openStore({ place: { url }, connections: 3 });
+  const store = await openStore({ place: { url }, connections });
   await store.apply([makeSnapshot(message)]);
   const server = await serveStore({ ...store, url });
   onTestFinished(async () => {
@@ -152,6 +135,11 @@ test('while the database is known to be silent the answer comes at once, and it 
     await server.close();
     await database.drop();
   });
+  return { way, server };
+}
+
+test('while the database is known to be silent the answer comes at once, and it comes back by itself', async () => {
+  const { way, server } = await serveSilenceable(3);
   expect((await server.ask('/v2/messages')).status).toBe(200);
 
   way.fallSilent();
@@ -188,17 +176,7 @@ test('while the database is known to be silent the answer comes at once, and it 
 
 // What takes long here is the wait for an answer that never comes: longer than the database's own time-out.
 test('a database that falls silent in the middle of a conversation is given up after a while, and found again', async () => {
-  const database = await createTestDatabase();
-  const way = await startSilenceable();
-  const url = `postgresql://lanescan@127.0.0.1:${way.port}${new URL(database.url).pathname}`;
-  const store = await openStore({ place: { url }, connections: 2 });
-  await store.apply([makeSnapshot(message)]);
-  const server = await serveStore({ ...store, url });
-  onTestFinished(async () => {
-    way.close();
-    await server.close();
-    await database.drop();
-  });
+  const { way, server } = await serveSilenceable(2);
   await Promise.all([server.ask('/v2/messages'), server.ask('/v2/messages')]);
 
   way.freeze();

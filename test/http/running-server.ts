@@ -169,6 +169,16 @@ export function expectFreshRequestId(headers: IncomingHttpHeaders): string {
   return id;
 }
 
+/** The value of a sample, by its name and labels as they stand in the metrics; undefined where there is none. */
+export async function metricOf(
+  server: Pick<RunningServer, 'ask'>,
+  sample: string,
+): Promise<string | undefined> {
+  const { text } = await server.ask('/metrics');
+  const line = text.split('\n').find((candidate) => candidate.startsWith(`${sample} `));
+  return line?.slice(sample.length + 1);
+}
+
 /** The answer is an error of the catalogue in its one shape, and shows nothing of the inside. */
 export function expectError(given: Answer, status: number, code: ErrorCode): ErrorBody {
   expect({ status: given.status, text: given.text }).toMatchObject({ status });

@@ -7,7 +7,7 @@ import type { OpenApiDocument } from '../../src/api/openapi.ts';
 import { decodeCursor } from '../../src/domain/cursor.ts';
 import { ApiError, errorCatalogue } from '../../src/domain/errors.ts';
 import { compareNewestFirst, matches, pageKey } from '../../src/domain/matches.ts';
-import type { Message } from '../../src/domain/message.ts';
+import { type Message, summaryKeys } from '../../src/domain/message.ts';
 import type { Filters, SearchQuery } from '../../src/domain/query.ts';
 import { parseFilters, parseSearch, type RawParameters } from '../../src/domain/search-parameters.ts';
 import { readCsv } from '../export/csv.ts';
@@ -21,18 +21,6 @@ const statusesEver = [200, 204, 304, 400, 404, 405, 406, 414, 429];
 /** Names of what is behind the service; a request that says them itself may be quoted. */
 const insides =
   /\n\s+at |node_modules|\.[mc]?[tj]s:\d|syntax error at|relation "|column "|SQLSTATE|fastify|FST_|pg_catalog|ECONN|TypeError|undefined/g;
-
-const summaryFields = [
-  'messageId',
-  'origin',
-  'sender',
-  'receiver',
-  'status',
-  'sourceNetworkInfo',
-  'destNetworkInfo',
-  'sendTransactionHash',
-  'sendTimestamp',
-] as const;
 
 export interface Judge {
   /** What is wrong with the outcome; undefined where nothing is. */
@@ -177,7 +165,7 @@ function isBehind(message: Message, after: { sentAt: number; messageId: string }
 }
 
 function summaryOf(message: Message): Partial<Message> {
-  return Object.fromEntries(summaryFields.map((name) => [name, message[name]]));
+  return Object.fromEntries(summaryKeys.map((name) => [name, message[name]]));
 }
 
 function attempt<T>(work: () => T): T | ApiError {

@@ -40,8 +40,8 @@ async function connect(url: string): Promise<pg.Client> {
   return client;
 }
 
-function urlAs(role: string): string {
-  const url = new URL(database.url);
+function urlAs(role: string, of = database): string {
+  const url = new URL(of.url);
   url.searchParams.set('user', role);
   return url.href;
 }
@@ -148,6 +148,7 @@ describe('a role that was granted reading', () => {
       ['index', ...config],
       ['import', records],
       ['mirror', 'http://127.0.0.1:9', '--once'],
+      ['demo', '--port', '0', '--log-level', 'silent', ...config],
       ['webhooks', 'replay', 'ops', '--parked', ...config],
     ]) {
       const { code, stderr } = await lanescan(args, { env });
@@ -157,6 +158,29 @@ describe('a role that was granted reading', () => {
       });
     }
     expect((await owner.query('select from message')).rowCount).toBe(0);
+  });
+
+  test('cannot run the demo, not even on its own store, which then stays as it was; but it can serve it', async () => {
+    const simulated = await createTestDatabase({ empty: true });
+    closers.push(() => simulated.drop());
+    const store = await openStore({ place: { url: simulated.url }, content: 'simulated' });
+    await store.apply([makeSnapshot(makeMessage())]);
+    await store.grantRead(READER);
+    await store.close();
+
+    const url = urlAs(READER, simulated);
+    const { code, stderr } = await lanescan(['demo', '--port', '0'], { env: { DATABASE_URL: url } });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(
+        /^lanescan: The database role may only read, .*or the demo\. Give this process the role that owns the tables, by DATABASE_URL\. .*\n$/,
+      ),
+    });
+    const server = await serveStore({ ...(await openStore({ place: { url } })), url });
+    closers.unshift(() => server.close());
+    const { headers, json } = await server.ask('/v2/messages');
+    expect(headers['x-lanescan-simulated']).toBe('true');
+    expect(json<SearchBody>().data).toHaveLength(1);
   });
 
   test('cannot pass the right on, and says so', async () => {

@@ -2,10 +2,10 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
 import path from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { listenWith } from '../listening.ts';
 
 const repository = path.resolve(import.meta.dirname, '../..');
 const read = (file: string) => readFileSync(path.join(repository, file), 'utf8');
@@ -103,18 +103,12 @@ describe('docs/dependencies.md', () => {
 describe('npm run audit', () => {
   /** The script against a registry that answers like this. */
   async function auditAgainst(listener: RequestListener) {
-    const registry = createServer(listener);
-    await new Promise<void>((resolve) => registry.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => {
-      registry.closeAllConnections();
-      registry.close();
-    });
-    const { port } = registry.address() as AddressInfo;
+    const registry = await listenWith(listener);
     const child = spawn(process.execPath, ['scripts/audit.mjs'], {
       cwd: repository,
       env: {
         ...process.env,
-        npm_config_registry: `http://127.0.0.1:${port}/`,
+        npm_config_registry: registry.href,
         npm_config_fetch_retries: '0',
       },
     });

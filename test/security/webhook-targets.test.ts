@@ -5,15 +5,16 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import dns from 'node:dns';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer, type RequestListener } from 'node:http';
+import type { RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { syncBuiltinESMExports } from 'node:module';
-import { type AddressInfo, connect, type Server } from 'node:net';
+import { connect } from 'node:net';
 import path from 'node:path';
 import { afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { publicLookup } from '../../src/webhooks/public-address.ts';
 import { createSender } from '../../src/webhooks/sender.ts';
 import { buildProgram, freshFolder, lanescan, runProgram } from '../cli/program.ts';
+import { listening, listenWith } from '../listening.ts';
 import { SECRET, startReceiver, subscriptionTo } from '../webhooks/receiver.ts';
 
 const timings = { connectMs: 2_000, totalMs: 5_000 };
@@ -109,32 +110,22 @@ describe('a name in the hands of somebody else', () => {
   });
 });
 
-async function listening<S extends Server>(server: S): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.close());
-  return (server.address() as AddressInfo).port;
-}
-
 test('an RPC endpoint cannot send the indexer elsewhere: its redirects are not followed', async () => {
   const asked = { node: 0, inner: 0 };
-  const inner = await listening(
-    createServer((_request, response) => {
-      asked.inner++;
-      response.end('{"jsonrpc":"2.0","id":1,"result":"0xaa36a7"}');
-    }),
-  );
+  const inner = await listenWith((_request, response) => {
+    asked.inner++;
+    response.end('{"jsonrpc":"2.0","id":1,"result":"0xaa36a7"}');
+  });
   for (const status of [301, 302, 303, 307, 308]) {
-    const node = await listening(
-      createServer((_request, response) => {
-        asked.node++;
-        response.writeHead(status, { location: `http://127.0.0.1:${inner}/latest/meta-data` }).end();
-      }),
-    );
+    const node = await listenWith((_request, response) => {
+      asked.node++;
+      response.writeHead(status, { location: `${inner.href}latest/meta-data` }).end();
+    });
     const folder = freshFolder();
     const config = path.join(folder, 'lanescan.yaml');
     writeFileSync(
       config,
-      `networks:\n  - network: ethereum-testnet-sepolia\n    rpc: ["http://127.0.0.1:${node}"]\n    routers: ["0x0BF3dE8c5D3e8A2B34D2BEeB17ABfCeBaf363A59"]\n`,
+      `networks:\n  - network: ethereum-testnet-sepolia\n    rpc: ["${node.origin}"]\n    routers: ["0x0BF3dE8c5D3e8A2B34D2BEeB17ABfCeBaf363A59"]\n`,
     );
     const { stdout } = await lanescan(['doctor', '--config', config, '--port', '0'], {
       env: { DATABASE_URL: 'postgresql://127.0.0.1:9/nothing' },

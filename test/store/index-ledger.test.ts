@@ -265,13 +265,20 @@ describe('what is owed', () => {
 describe('a failed range', () => {
   const failure = { ...history(5, 8), reason: 'the node is tired', retryIn: 0 };
 
-  test('comes up when its time has come, the longest due first', async () => {
-    await record({ failed: [{ ...failure, retryIn: 3_600_000 }, failure] });
-    await record({ failed: [{ ...failure, from: 6, retryIn: 0 }] });
-    expect((await ledger.dueFailures(network, 9)).map(({ from }) => from)).toEqual([5, 6]);
+  test('comes up when its time has come: those that failed least first, then the longest due', async () => {
+    await record({
+      failed: [
+        { ...failure, retryIn: 3_600_000 },
+        { ...failure, from: 4 },
+      ],
+    });
+    const [{ id = '' } = {}] = await ledger.dueFailures(network, 1);
+    await record({ postponed: [{ id, reason: 'still tired', retryIn: 0 }], failed: [failure] });
+    await record({ failed: [{ ...failure, from: 6 }] });
+    expect((await ledger.dueFailures(network, 9)).map(({ from }) => from)).toEqual([5, 6, 4]);
     expect(await ledger.dueFailures(network, 1)).toHaveLength(1);
     await client.query(`update index_failure set retry_at = retry_at - interval '1 hour'`);
-    expect(await ledger.dueFailures(network, 9)).toHaveLength(3);
+    expect(await ledger.dueFailures(network, 9)).toHaveLength(4);
   });
 
   test('that fails again waits for its new time, and counts', async () => {
@@ -284,13 +291,12 @@ describe('a failed range', () => {
     expect(await rows('index_failure')).toMatchObject([{ reason: 'still tired' }]);
   });
 
-  test('that is split keeps its age and its count in both parts', async () => {
+  test('that is split keeps its age in all parts, which count anew', async () => {
     await record({ failed: [failure] });
     await client.query(`update index_failure set first_failed_at = first_failed_at - interval '2 hours'`);
-    const [whole] = await ledger.dueFailures(network, 1);
-    if (!whole) throw new Error('it should be due');
-    const { id, since, failures } = whole;
-    const part = { ...failure, since, failures: failures + 1 };
+    const [{ id = '', since = new Date() } = {}] = await ledger.dueFailures(network, 1);
+    await record({ postponed: [{ id, reason: 'still tired', retryIn: 0 }] });
+    const part = { ...failure, since };
     await record({
       recovered: [id],
       failed: [
@@ -299,8 +305,8 @@ describe('a failed range', () => {
       ],
     });
     expect(await ledger.dueFailures(network, 9)).toMatchObject([
-      { from: 5, to: 6, failures: 2, since },
-      { from: 7, to: 8, failures: 2, since },
+      { from: 5, to: 6, failures: 1, since },
+      { from: 7, to: 8, failures: 1, since },
     ]);
     expect(Date.now() - since.getTime()).toBeGreaterThan(7_000_000);
   });
@@ -482,6 +488,35 @@ describe('a question about a message', () => {
     await client.query('update index_chore set attempts = 5');
     await record({ facts: [makeVerifiedSent(1)] });
     expect(await ledger.dueChores(dest, 'policy', 9)).toMatchObject([{ attempts: 5 }]);
+  });
+
+  test('is asked again when the block on which the answer rests is abandoned, and of no other', async () => {
+    const message = makeMessage({ number: 1, version: '2.0.0' });
+    await ledger.lease(dest, 'there', LONG);
+    await record({ facts: [makeVerifiedSent(1), makeVerifiedSent(2), makeSent(makeMessage({ number: 3 }))] });
+    const policy = makePolicy(message, { required: ['Alice'] }, 3200);
+    const executed = makeExecuted(message, true, 3201);
+    const { messageId: id } = message;
+    const answered = { messageId: id.slice(2), kind: 'policy', attempts: 0 } as const;
+    await ledger.record(dest, 'there', {
+      facts: [policy, executed, makeExecuted(makeMessage({ number: 3 }), true, 3201)],
+      choresDone: [answered, { ...answered, messageId: idOf(2) }],
+    });
+    const asked = async () => {
+      const kinds = ['policy', 'verification'] as const;
+      const due = await Promise.all(kinds.map((kind) => ledger.dueChores(dest, kind, 9)));
+      return due.flat().map(({ messageId, kind }) => `${kind} ${messageId}`);
+    };
+    const other = `verification ${idOf(2)}`;
+    expect(await asked()).toEqual([other]);
+    await record({ facts: [makeVerifiedSent(1)] });
+    expect(await asked()).toEqual([other]);
+    await ledger.record(dest, 'there', { orphaned: [policy.seen.blockHash] });
+    expect(await asked()).toEqual([`policy ${answered.messageId}`, other]);
+    await ledger.record(dest, 'there', { orphaned: [executed.seen.blockHash] });
+    expect((await asked()).sort()).toEqual(
+      [`policy ${answered.messageId}`, `verification ${answered.messageId}`, other].sort(),
+    );
   });
 
   test('finds what was told of its sending, as long as that stands', async () => {

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { OperatorError } from '../../src/domain/errors.ts';
 import { parseSearch } from '../../src/domain/search-parameters.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { makeMessage, makeRange, makeRootBlessed, makeSent, makeSnapshot } from '../fixtures.ts';
+import { refusalOf } from '../refusal.ts';
 
 let database: TestDatabase;
 let client: pg.Client;
@@ -34,15 +34,6 @@ async function schema(): Promise<string[]> {
      select indexdef from pg_indexes where schemaname = 'public' order by 1`,
   );
   return rows.map(({ line }) => line);
-}
-
-async function refusal(attempt: Promise<unknown>): Promise<OperatorError> {
-  const error = await attempt.then(
-    () => new Error('It was accepted'),
-    (reason: unknown) => reason,
-  );
-  expect(error).toBeInstanceOf(OperatorError);
-  return error as OperatorError;
 }
 
 describe('migrating', () => {
@@ -90,26 +81,26 @@ describe('migrating', () => {
     await migrate(client);
     expect(await locks()).toBe(0);
     await client.query(`update migration set checksum = 'x'`);
-    await refusal(migrate(client));
+    await refusalOf(() => migrate(client));
     expect(await locks()).toBe(0);
   });
 
   it('refuses a database whose migration was another', async () => {
     await migrate(client);
     await client.query(`update migration set checksum = repeat('0', 64) where number = 1`);
-    const error = await refusal(migrate(client));
+    const error = await refusalOf(() => migrate(client));
     expect(error.message).toContain(`${migrationNames[0]}`);
     expect(error.remedy).not.toBe('');
-    await refusal(openStore({ place: { url: database.url } }));
+    await refusalOf(() => openStore({ place: { url: database.url } }));
   });
 
   it('refuses a database that a newer version has migrated', async () => {
     await migrate(client);
     await client.query(`insert into migration (number, name, checksum) values (9999, '9999-future', 'x')`);
-    const error = await refusal(migrate(client));
+    const error = await refusalOf(() => migrate(client));
     expect(error.message).toContain('9999-future');
     expect(error.remedy).toMatch(/upgrade/i);
-    await refusal(openStore({ place: { url: database.url } }));
+    await refusalOf(() => openStore({ place: { url: database.url } }));
   });
 
   it('says so when the role may not make tables, and leaves nothing behind', async () => {
@@ -118,7 +109,7 @@ describe('migrating', () => {
     try {
       const url = new URL(database.url);
       url.searchParams.set('user', role);
-      const error = await refusal(openStore({ place: { url: url.href } }));
+      const error = await refusalOf(() => openStore({ place: { url: url.href } }));
       expect(error.message).toMatch(/permission denied/);
       expect(error.remedy).toMatch(/role/);
       expect(await schema()).toEqual([]);
@@ -172,7 +163,7 @@ describe('migrating', () => {
   it('takes back all of a migration that fails halfway', async () => {
     await client.query('create table history (something integer)');
     const before = await schema();
-    const error = await refusal(migrate(client));
+    const error = await refusalOf(() => migrate(client));
     expect(error.message).toMatch(/already exists/);
     expect(await schema()).toEqual(before);
     await client.query('drop table history');

@@ -1,8 +1,8 @@
 /** What `webhooks` in lanescan.yaml may hold. */
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { OperatorError } from '../../src/domain/errors.ts';
 import { parseSubscriptions, shownTarget } from '../../src/webhooks/subscription.ts';
+import { refusalOf } from '../refusal.ts';
 import { SECRET } from './receiver.ts';
 
 const environment = {
@@ -109,15 +109,8 @@ test.each([
     `- {${valid}, filters: {sourceChainSelector: 16015286601757825753}}`,
     /filters.sourceChainSelector .* quotes/,
   ],
-])('%s is told with its place, and without secrets', (_what, yaml, expected) => {
-  let error: unknown;
-  try {
-    read(yaml);
-  } catch (thrown) {
-    error = thrown;
-  }
-  expect(error).toBeInstanceOf(OperatorError);
-  const { message, remedy } = error as OperatorError;
+])('%s is told with its place, and without secrets', async (_what, yaml, expected) => {
+  const { message, remedy } = await refusalOf(() => read(yaml));
   expect(`${message} ${remedy}`).toMatch(expected);
   expect(`${message} ${remedy}`).not.toMatch(/hidden|hunter2|YSBrZXkg/);
 });

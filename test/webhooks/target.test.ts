@@ -1,9 +1,10 @@
 /** Where deliveries may go, and how much of an answer is listened to. */
-import { createServer, type RequestListener } from 'node:http';
+import type { RequestListener } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { isPublicAddress, publicLookup } from '../../src/webhooks/public-address.ts';
 import { createSender } from '../../src/webhooks/sender.ts';
+import { listenWith } from '../listening.ts';
 import {
   eventually,
   newMessage,
@@ -86,14 +87,8 @@ describe('a target that is not allowed', () => {
 
 describe('a receiver that misbehaves', () => {
   async function answering(listener: RequestListener) {
-    const server = createServer(listener);
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => {
-      server.close();
-      server.closeAllConnections();
-    });
-    const { port } = server.address() as AddressInfo;
-    const sender = createSender(subscriptionTo(`http://127.0.0.1:${port}/`), timings, 'test', 1);
+    const { href } = await listenWith(listener);
+    const sender = createSender(subscriptionTo(href), timings, 'test', 1);
     onTestFinished(() => sender.close());
     return sender;
   }

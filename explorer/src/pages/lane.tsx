@@ -6,7 +6,7 @@ import { findNetwork } from '../../../src/domain/networks.ts';
 import { lanesQuery, searchQuery } from '../api.ts';
 import { BarChart } from '../charts.tsx';
 import { serverNow } from '../clock.ts';
-import { Figure, Figures } from '../figures.tsx';
+import { Figure, Figures, NeedActionFigure } from '../figures.tsx';
 import { counted, dayName, duration, exactTime, grouped, laneWords, percent } from '../format.ts';
 import { deliveryBars, timeBars } from '../lane-charts.ts';
 import { MessageRow } from '../message-row.tsx';
@@ -94,20 +94,7 @@ function LaneView({ lane, ends }: { readonly lane: Lane; readonly ends: Filters 
           about={overdueWords(lane, ends)}
           tone={overdue ? 'action' : undefined}
         />
-        <Figure
-          name="Need action"
-          value={grouped(readyForManualExecution)}
-          tone={readyForManualExecution > 0 ? 'action' : undefined}
-          about={
-            readyForManualExecution > 0 ? (
-              <Link to="/" search={{ ...ends, readyForManualExecOnly: 'true' }}>
-                Show them
-              </Link>
-            ) : (
-              'nothing to do'
-            )
-          }
-        />
+        <NeedActionFigure count={readyForManualExecution} within={ends} />
       </Figures>
       <LaneCharts ends={ends} lane={lane} />
       <section className="panel">

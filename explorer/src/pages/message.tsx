@@ -39,6 +39,16 @@ export function MessagePage() {
   return <KnownOrNot messageId={messageId.toLowerCase()} />;
 }
 
+function ToNewestMessages() {
+  return (
+    <p>
+      <Link to="/" className="button">
+        Show the newest messages
+      </Link>
+    </p>
+  );
+}
+
 function NoMessageId({ messageId }: { readonly messageId: string }) {
   useTitle('No message id');
   return (
@@ -47,11 +57,7 @@ function NoMessageId({ messageId }: { readonly messageId: string }) {
       <p>
         <code className="wrap">{messageId.slice(0, 200)}</code>
       </p>
-      <p>
-        <Link to="/" className="button">
-          Show the newest messages
-        </Link>
-      </p>
+      <ToNewestMessages />
     </Notice>
   );
 }
@@ -257,11 +263,7 @@ function NotKnown({ messageId }: { readonly messageId: string }) {
         message as soon as it arrives.
       </p>
       <IndexedSoFar />
-      <p>
-        <Link to="/" className="button">
-          Show the newest messages
-        </Link>
-      </p>
+      <ToNewestMessages />
     </Notice>
   );
 }

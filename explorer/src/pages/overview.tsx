@@ -5,7 +5,7 @@ import { useState } from 'react';
 import { statuses } from '../../../src/domain/lifecycle.ts';
 import { statsQuery } from '../api.ts';
 import { type Bar, BarChart, ShareBar } from '../charts.tsx';
-import { Figure, Figures } from '../figures.tsx';
+import { Figure, Figures, NeedActionFigure } from '../figures.tsx';
 import { dayName, grouped, percent } from '../format.ts';
 import { LaneLabel } from '../parts/network.tsx';
 import { Bone, FailureNotice } from '../parts/notices.tsx';
@@ -69,20 +69,7 @@ function Totals({ stats: { totals } }: { readonly stats: Stats }) {
         about={`${grouped(byStatus.SUCCESS)} messages`}
       />
       <Figure name="In flight" value={grouped(inFlight)} about={percent(inFlight, messages)} />
-      <Figure
-        name="Need action"
-        value={grouped(readyForManualExecution)}
-        tone={readyForManualExecution > 0 ? 'action' : undefined}
-        about={
-          readyForManualExecution > 0 ? (
-            <Link to="/" search={{ readyForManualExecOnly: 'true' }}>
-              Show them
-            </Link>
-          ) : (
-            'nothing to do'
-          )
-        }
-      />
+      <NeedActionFigure count={readyForManualExecution} />
     </Figures>
   );
 }

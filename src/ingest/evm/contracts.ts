@@ -7,7 +7,7 @@
  * deployed with, are read once: they never change.
  */
 import { zeroAddress } from 'viem';
-import { type Network, networks } from '../../domain/networks.ts';
+import type { Network } from '../../domain/networks.ts';
 import {
   answerOf,
   armSet,
@@ -158,30 +158,36 @@ function naming(address: Hex, role: ContractRole, namedBy: Hex, selector?: bigin
 }
 
 /**
- * Whom the routers name at present, by their own views: so that the newest blocks can be read before history is. They
- * know their off-ramps by heart, their on-ramps only by the chain that one asks for.
+ * Whom the routers name at present, by their own views: so that the newest blocks can be read before history is.
+ *
+ * They know their off-ramps by heart, their on-ramps only by the chain that one asks for. To ask for every chain there
+ * is would take hundreds of calls, half a minute of what a public endpoint allows; lanes go both ways as a rule, so we
+ * ask for the chains of the off-ramps. An on-ramp without its counterpart is named by the routers' history, which is
+ * read next, and blocks that were read before it was known are read again for it.
  */
 export async function currentNamings(node: ChainNode, routers: readonly Hex[]): Promise<readonly Naming[]> {
-  const selectors = networks.map(({ selector }) => BigInt(selector));
-  const answers = await node.calls(
-    routers.flatMap((router) => [
-      callOf(getOffRamps, router),
-      ...selectors.map((selector) => callOf(getOnRamp, router, selector)),
-    ]),
-  );
-  return routers.flatMap((router, index) => {
-    const first = index * (selectors.length + 1);
-    const [offRamps = []] = answerOf(getOffRamps, answers[first]) ?? [];
-    return [
-      ...offRamps.flatMap(({ offRamp, sourceChainSelector }) =>
-        naming(offRamp, 'offRamp', lowerCase(router), sourceChainSelector),
-      ),
-      ...selectors.flatMap((selector, place) => {
-        const [onRamp = zeroAddress] = answerOf(getOnRamp, answers[first + 1 + place]) ?? [];
-        return naming(onRamp, 'onRamp', lowerCase(router), selector);
-      }),
-    ];
+  const views = await node.calls(routers.map((router) => callOf(getOffRamps, router)));
+  const inward = routers.flatMap((router, index) => {
+    const [offRamps = []] = answerOf(getOffRamps, views[index]) ?? [];
+    return offRamps.map(({ offRamp, sourceChainSelector }) => ({ router, offRamp, sourceChainSelector }));
   });
+  const outward = routers.flatMap((router) => {
+    const own = inward.filter((ramp) => ramp.router === router);
+    const selectors = new Set(own.map(({ sourceChainSelector }) => sourceChainSelector));
+    return [...selectors].map((selector) => ({ router, selector }));
+  });
+  const answers = await node.calls(
+    outward.map(({ router, selector }) => callOf(getOnRamp, router, selector)),
+  );
+  return [
+    ...inward.flatMap(({ router, offRamp, sourceChainSelector }) =>
+      naming(offRamp, 'offRamp', lowerCase(router), sourceChainSelector),
+    ),
+    ...outward.flatMap(({ router, selector }, index) => {
+      const [onRamp = zeroAddress] = answerOf(getOnRamp, answers[index]) ?? [];
+      return naming(onRamp, 'onRamp', lowerCase(router), selector);
+    }),
+  ];
 }
 
 export interface RefusedNaming {

@@ -9,10 +9,11 @@ import type { Network } from '../../domain/networks.ts';
 import { LeaseLost } from '../../store/index-ledger.ts';
 import type { Store } from '../../store/store.ts';
 import { untilLater } from '../work.ts';
+import type { WorkerPace } from './pace.ts';
 import { createChain } from './rpc/chain.ts';
 import type { EndpointTiming } from './rpc/endpoint.ts';
 import type { NetworkSource } from './source.ts';
-import { NetworkWorker, type WorkerPace, type WorkerStatus } from './worker.ts';
+import { NetworkWorker, type WorkerStatus } from './worker.ts';
 
 export interface IndexerOptions {
   readonly sources: readonly NetworkSource[];

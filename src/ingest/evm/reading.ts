@@ -4,7 +4,7 @@
  * Nothing is stored here. What comes back is what one step of a worker records.
  */
 import type { Fact } from '../../domain/facts.ts';
-import type { NamedContract, UnreadLog } from '../../store/index-ledger.ts';
+import type { IndexStep, NamedContract, UnreadLog } from '../../store/index-ledger.ts';
 import { mayHaveLogs } from './bloom.ts';
 import { type Block, type Chain, type ChainLog, type ChainNode, type Hex, NodeFault } from './chain.ts';
 import type { ContractBook } from './contract-book.ts';
@@ -31,6 +31,11 @@ export interface Reading {
   readonly routerBlock: number | undefined;
   /** Contracts that were named but are not what they should be, for people. */
   readonly refused: readonly string[];
+}
+
+/** What of a reading is recorded as it is. */
+export function stepOf({ facts, contracts, unreadable, foreign }: Reading): IndexStep {
+  return { facts, contracts, unreadable, foreign };
 }
 
 export interface ReadRequest {

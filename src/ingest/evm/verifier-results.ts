@@ -6,6 +6,8 @@
  */
 import { parseAddress, zeroAddresses } from '../../domain/addresses.ts';
 import { authorizationOf } from '../../domain/http-headers.ts';
+import { withoutCredentials } from '../../domain/url-parts.ts';
+import { AnswerTooLong, readBody, withDeadline } from '../bounded-exchange.ts';
 
 export interface VerifierResult {
   /** The verifier's address on the source chain or, where that is no EVM chain, on the destination. */
@@ -52,40 +54,28 @@ export function createVerifierResults(base: URL, options: VerifierResultsOptions
   const failure = (problem: string) =>
     new Error(`The verifier results of ${base.host} cannot be used: ${problem}`);
 
-  const ask = async (messageId: string, ending: AbortSignal): Promise<unknown> => {
-    const url = new URL(base);
-    // fetch refuses a URL with credentials.
-    url.username = '';
-    url.password = '';
-    url.hash = '';
-    url.pathname = `${base.pathname.replace(/\/+$/, '')}/v1/verifierresults/${messageId}`;
-    const response = await fetch(url, { redirect: 'manual', headers, signal: ending });
-    if (response.status === 200) return JSON.parse(await readBounded(response));
-    await response.body?.cancel();
-    if (response.status === 404) return undefined;
-    throw new UnusableAnswer(`it answered ${response.status}`);
-  };
+  /** Undefined where the service knows nothing. */
+  const ask = (messageId: string) =>
+    withDeadline(signal, async (deadline): Promise<unknown> => {
+      deadline.restart(timeoutMs, new UnusableAnswer(`no whole answer within ${timeoutMs / 1000} s`));
+      const url = withoutCredentials(base);
+      url.pathname = `${base.pathname.replace(/\/+$/, '')}/v1/verifierresults/${messageId}`;
+      const response = await fetch(url, { redirect: 'manual', headers, signal: deadline.signal });
+      if (response.status === 200)
+        return JSON.parse((await readBody(response, MAX_ANSWER_BYTES)).toString('utf8'));
+      await response.body?.cancel();
+      if (response.status === 404) return undefined;
+      throw new UnusableAnswer(`it answered ${response.status}`);
+    });
 
   return {
     async completed(messageId) {
-      signal.throwIfAborted();
-      const ending = new AbortController();
-      // By hand: signals made with AbortSignal.any pile up behind one that lives long.
-      const stop = () => ending.abort(signal.reason);
-      signal.addEventListener('abort', stop);
-      const timer = setTimeout(
-        () => ending.abort(new UnusableAnswer(`no whole answer within ${timeoutMs / 1000} s`)),
-        timeoutMs,
-      );
       try {
-        const answer = await ask(messageId, ending.signal);
+        const answer = await ask(messageId);
         return answer === undefined ? [] : parseResults(answer, messageId);
       } catch (error) {
         signal.throwIfAborted();
-        throw failure(problemOf(ending.signal.aborted ? ending.signal.reason : error));
-      } finally {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', stop);
+        throw failure(problemOf(error));
       }
     },
   };
@@ -95,23 +85,10 @@ class UnusableAnswer extends Error {}
 
 /** Never the words of fetch: they may hold the URL, which may hold a secret. */
 function problemOf(error: unknown): string {
-  if (error instanceof UnusableAnswer) return error.message;
+  if (error instanceof UnusableAnswer || error instanceof AnswerTooLong) return error.message;
   if (error instanceof SyntaxError) return 'it answered with broken JSON';
   const { cause } = error as Error & { cause?: { code?: string } };
   return `no connection (${cause?.code ?? 'lost'})`;
-}
-
-async function readBounded(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    bytes += chunk.length;
-    // Leaving the loop cancels the rest.
-    if (bytes > MAX_ANSWER_BYTES)
-      throw new UnusableAnswer(`the answer has more than ${MAX_ANSWER_BYTES} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 function parseResults(answer: unknown, messageId: string): readonly VerifierResult[] {

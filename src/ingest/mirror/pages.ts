@@ -1,7 +1,8 @@
 /** A page of the source's list, whichever server it is and however it words its refusals. */
 import { OperatorError } from '../../domain/errors.ts';
 import type { RawParameters } from '../../domain/search-parameters.ts';
-import { AnswerTooLong, type Source, type SourceAnswer, SourceFailure } from './source.ts';
+import { AnswerTooLong } from '../bounded-exchange.ts';
+import { type Source, type SourceAnswer, SourceFailure } from './source.ts';
 
 export type SourcePage = {
   readonly bytes: number;

@@ -7,7 +7,10 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { OperatorError } from '../../domain/errors.ts';
+import { growingPause, type PauseBounds } from '../../domain/growing-pause.ts';
 import { authorizationOf, retryAfterOf } from '../../domain/http-headers.ts';
+import { withoutCredentials } from '../../domain/url-parts.ts';
+import { AnswerTooLong, readBody, withDeadline } from '../bounded-exchange.ts';
 
 export interface SourceOptions {
   readonly url: string;
@@ -20,12 +23,9 @@ export interface SourceOptions {
   readonly timing?: Partial<SourceTiming>;
 }
 
-export interface SourceTiming {
+export interface SourceTiming extends PauseBounds {
   /** For one request, to the last byte of its answer. */
   readonly timeoutMs: number;
-  /** The pause behind the first failure; it doubles with each one after it. */
-  readonly firstPauseMs: number;
-  readonly longestPauseMs: number;
   /** The longest that a `Retry-After` is believed. */
   readonly longestRetryAfterMs: number;
 }
@@ -49,9 +49,6 @@ export interface SourceAnswer {
 /** The source did not answer as it should, however often it was asked. */
 export class SourceFailure extends Error {}
 
-/** The answer is longer than anybody should hold in memory. */
-export class AnswerTooLong extends Error {}
-
 export interface Source {
   /** The URL without credentials, query and trailing slashes: what tells sources apart, and what may be shown. */
   readonly name: string;
@@ -71,8 +68,12 @@ export interface Source {
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 const MAX_REDIRECTS = 5;
 const DEFAULT_ATTEMPTS = 8;
-/** How often one request waits because it was asked to before that counts as an attempt. */
+/** How often one request waits because it was asked to before that counts as a failure. */
 const MAX_OBEYED = 100;
+/** Behind so many failures people are told. */
+const TOLD_FAILURES = 3;
+/** From this on it is worth a word to people that the source asks to wait. */
+const LONG_WAIT_MS = 5_000;
 
 /** What one request comes to. */
 type Exchange =
@@ -86,9 +87,7 @@ export function createSource(options: SourceOptions): Source {
   const timing = { ...usualTiming, ...options.timing };
   const base = baseOf(options.url);
   const authorization = authorizationOf(base);
-  base.username = '';
-  base.password = '';
-  const name = base.href.replace(/\/+$/, '');
+  const name = withoutCredentials(base).href.replace(/\/+$/, '');
   /** When the next request may go out, on the clock of performance.now(). */
   let nextAt = 0;
 
@@ -103,28 +102,12 @@ export function createSource(options: SourceOptions): Source {
     }
   };
 
-  /** Bounds one exchange in time. By hand: signals made with AbortSignal.any pile up behind one that lives long. */
-  const bounded = async <T>(exchange: (signal: AbortSignal) => Promise<T>): Promise<T> => {
-    const ending = new AbortController();
-    const timer = setTimeout(
-      () => ending.abort(new DOMException('Too slow', 'TimeoutError')),
-      timing.timeoutMs,
-    );
-    const stop = () => ending.abort(signal.reason);
-    signal.addEventListener('abort', stop);
-    try {
-      return await exchange(ending.signal);
-    } finally {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', stop);
-    }
-  };
-
   const exchange = (target: URL, etag: string | null) =>
-    bounded(async (ending): Promise<Exchange> => {
+    withDeadline(signal, async (deadline): Promise<Exchange> => {
+      deadline.restart(timing.timeoutMs, new TooSlow(`did not answer within ${timing.timeoutMs / 1000} s`));
       const response = await fetch(target, {
         redirect: 'manual',
-        signal: ending,
+        signal: deadline.signal,
         headers: {
           Accept: 'application/json',
           'User-Agent': userAgent,
@@ -155,39 +138,52 @@ export function createSource(options: SourceOptions): Source {
     }
   };
 
+  /** The answer, or why there is none; throws what no further attempt would change. */
+  const attempt = async (
+    url: URL,
+    etag: string | null,
+  ): Promise<
+    { readonly answer: SourceAnswer } | { readonly problem: string; readonly askedMs: number | null }
+  > => {
+    try {
+      const outcome = await once(url, etag);
+      if ('answer' in outcome) return outcome;
+      const { status, retryAfter } = outcome;
+      const askedMs =
+        retryAfter === null ? null : Math.max(Math.min(retryAfter, timing.longestRetryAfterMs), 1);
+      return { problem: `answered ${status}`, askedMs };
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof OperatorError || error instanceof AnswerTooLong) throw error;
+      return { problem: reasonOf(error), askedMs: null };
+    }
+  };
+
+  /** Whoever else is about to ask waits too. */
+  const obey = (askedMs: number, problem: string) => {
+    nextAt = Math.max(nextAt, performance.now() + askedMs);
+    if (askedMs >= LONG_WAIT_MS)
+      notice?.(`${name} ${problem} and asks to wait ${Math.round(askedMs / 1000)} s`);
+  };
+
   return {
     name,
     async get(path, { query, etag = null, attempts = DEFAULT_ATTEMPTS } = {}) {
       const url = new URL(`${name}${path}`);
       if (query) url.search = query.toString();
-      let problem = '';
       let obeyed = 0;
-      for (let attempt = 1; attempt <= attempts; attempt++) {
+      for (let failures = 0; ; ) {
         signal.throwIfAborted();
-        let wait = pauseOf(attempt, timing);
-        try {
-          const outcome = await once(url, etag);
-          if ('answer' in outcome) return outcome.answer;
-          const { status, retryAfter: asked } = outcome;
-          problem = `answered ${status}`;
-          if (asked !== null) {
-            wait = Math.max(Math.min(asked, timing.longestRetryAfterMs), 1);
-            // Whoever else is about to ask waits too; being asked to wait is no failure of this request.
-            nextAt = Math.max(nextAt, performance.now() + wait);
-            if (++obeyed <= MAX_OBEYED) attempt--;
-            if (wait >= 5_000) notice?.(`${name} asks to wait ${Math.round(wait / 1000)} s (${status})`);
-          }
-        } catch (error) {
-          signal.throwIfAborted();
-          if (error instanceof OperatorError || error instanceof AnswerTooLong) throw error;
-          problem = reasonOf(error, timing.timeoutMs);
-        }
-        if (attempt < attempts) {
-          if (attempt === 3) notice?.(`${name} ${problem}; still trying`);
-          await delay(wait, undefined, { signal });
-        }
+        const outcome = await attempt(url, etag);
+        if ('answer' in outcome) return outcome.answer;
+        const { problem, askedMs } = outcome;
+        if (askedMs !== null) obey(askedMs, problem);
+        // Being asked to wait is no failure of this request.
+        if (askedMs === null || ++obeyed > MAX_OBEYED) failures++;
+        if (failures >= attempts) throw new SourceFailure(`${name}${path} ${problem} (${attempts} attempts)`);
+        if (askedMs === null && failures === TOLD_FAILURES) notice?.(`${name} ${problem}; still trying`);
+        await delay(askedMs ?? growingPause(failures, timing, Math.random()), undefined, { signal });
       }
-      throw new SourceFailure(`${name}${path} ${problem} (${attempts} attempts)`);
     },
   };
 }
@@ -217,11 +213,7 @@ function redirectTarget(location: string, from: URL, name: string): URL {
     target.hostname === from.hostname &&
     (target.host === from.host || isSafer) &&
     (target.protocol === from.protocol || isSafer);
-  if (isSameHost) {
-    target.username = '';
-    target.password = '';
-    return target;
-  }
+  if (isSameHost) return withoutCredentials(target);
   throw new OperatorError(
     `${name} redirects to ${target ? target.origin : 'something that is no URL'}, another host.`,
     'If you trust that one, mirror it directly.',
@@ -233,26 +225,12 @@ function isWorthRetrying(status: number): boolean {
   return status === 408 || status === 425 || status === 429 || status >= 500;
 }
 
-/** Doubled each time, and anywhere in its upper half: many mirrors that were cut off at once come back apart. */
-function pauseOf(attempt: number, { firstPauseMs, longestPauseMs }: SourceTiming): number {
-  return Math.min(firstPauseMs * 2 ** (attempt - 1), longestPauseMs) * (0.5 + Math.random() / 2);
-}
-
 async function readAnswer(response: Response): Promise<SourceAnswer> {
   const { status, headers } = response;
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    bytes += chunk.length;
-    // Leaving the loop cancels the rest.
-    if (bytes > MAX_ANSWER_BYTES)
-      throw new AnswerTooLong(`The answer has more than ${MAX_ANSWER_BYTES} bytes.`);
-    chunks.push(chunk);
-  }
-  const text = Buffer.concat(chunks).toString('utf8');
+  const content = await readBody(response, MAX_ANSWER_BYTES);
   let body: unknown;
   try {
-    body = text === '' ? undefined : JSON.parse(text);
+    body = content.length === 0 ? undefined : JSON.parse(content.toString('utf8'));
   } catch (error) {
     // A page of HTML that tells of a refusal is an answer all the same; half a record is none.
     if (status < 400) throw error;
@@ -260,15 +238,17 @@ async function readAnswer(response: Response): Promise<SourceAnswer> {
   return {
     status,
     body,
-    bytes,
+    bytes: content.length,
     etag: headers.get('etag'),
     isSimulated: headers.get('x-lanescan-simulated') === 'true',
   };
 }
 
-function reasonOf(error: unknown, timeoutMs: number): string {
-  const { name, message, cause } = error as Error & { cause?: { code?: string; message?: string } };
-  if (name === 'TimeoutError') return `did not answer within ${timeoutMs / 1000} s`;
+class TooSlow extends Error {}
+
+function reasonOf(error: unknown): string {
+  const { message, cause } = error as Error & { cause?: { code?: string; message?: string } };
+  if (error instanceof TooSlow) return message;
   if (error instanceof SyntaxError) return 'answered with broken JSON';
   return `could not be read (${cause?.code ?? cause?.message ?? message})`;
 }

@@ -4,8 +4,10 @@
  * An endpoint is well once it has said who it is, and until something fails on it. Then it rests, longer each time, and
  * comes back by saying again who it is. While another one is well, nobody waits for that.
  */
+
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import { growingPause } from '../../../domain/growing-pause.ts';
 import { type Block, type Chain, type ChainNode, NodeFault } from '../chain.ts';
 import type { NetworkSource } from '../source.ts';
 import {
@@ -13,7 +15,6 @@ import {
   type Endpoint,
   EndpointFault,
   type EndpointTiming,
-  pauseMs,
   usualTiming,
 } from './endpoint.ts';
 import { createNode, type RpcNode } from './node.ts';
@@ -109,7 +110,10 @@ export function createChain(source: NetworkSource, options: ChainOptions): Chain
     member.problem = fault.message;
     member.strikes = Math.min(member.strikes + 1, MAX_STRIKES);
     const asked = fault instanceof EndpointFault ? fault.restMs : undefined;
-    const restMs = Math.min(asked ?? pauseMs(member.strikes, timing, random()), timing.longestRetryAfterMs);
+    const restMs = Math.min(
+      asked ?? growingPause(member.strikes, timing, random()),
+      timing.longestRetryAfterMs,
+    );
     member.restsUntil = performance.now() + restMs;
     if (wasWell)
       notice?.(`${source.network.name}: ${fault.message}; set back for ${(restMs / 1000).toFixed(1)} s`);
@@ -223,49 +227,45 @@ export function createChain(source: NetworkSource, options: ChainOptions): Chain
     }
   };
 
+  /** Gives the work to one after the other until it is done, or until nobody is left who was not tried. */
+  const offer = async <T>(
+    work: (node: ChainNode) => Promise<T>,
+    minimumHead: number | undefined,
+    { tried, isNeeded }: { readonly tried: Set<Member>; readonly isNeeded: boolean },
+  ): Promise<{ readonly result: T } | { readonly fault: NodeFault | undefined }> => {
+    let fault: NodeFault | undefined;
+    for (;;) {
+      signal.throwIfAborted();
+      const member = await nextWell(tried, minimumHead, isNeeded);
+      signal.throwIfAborted();
+      if (member === undefined) return { fault };
+      tried.add(member);
+      try {
+        return { result: await attempt(member, work) };
+      } catch (error) {
+        if (!(error instanceof NodeFault)) throw error;
+        fault = error;
+      }
+    }
+  };
+
   return {
     network: source.network,
 
     async run(work, minimumHead) {
-      const tried = new Set<Member>();
-      let last: NodeFault | undefined;
-      let mayWait = true;
-      for (;;) {
-        signal.throwIfAborted();
-        const member = await nextWell(tried, minimumHead, true);
-        signal.throwIfAborted();
-        if (member === undefined) {
-          if (last !== undefined) throw last;
-          if (mayWait && (await waitForOne())) {
-            mayWait = false;
-            continue;
-          }
-          throw new NodeFault(members.map(problemOf).find((problem) => problem !== null) ?? 'no endpoint');
-        }
-        tried.add(member);
-        try {
-          return await attempt(member, work);
-        } catch (error) {
-          if (!(error instanceof NodeFault)) throw error;
-          last = error;
-        }
-      }
+      const asNeeded = { tried: new Set<Member>(), isNeeded: true };
+      let outcome = await offer(work, minimumHead, asNeeded);
+      const foundNobody = 'fault' in outcome && outcome.fault === undefined;
+      if (foundNobody && (await waitForOne())) outcome = await offer(work, minimumHead, asNeeded);
+      if ('result' in outcome) return outcome.result;
+      if (outcome.fault !== undefined) throw outcome.fault;
+      throw new NodeFault(members.map(problemOf).find((problem) => problem !== null) ?? 'no endpoint');
     },
 
     async secondOpinion(first, work, minimumHead) {
       const tried = new Set(members.filter(({ node }) => node === first));
-      for (;;) {
-        signal.throwIfAborted();
-        const member = await nextWell(tried, minimumHead, false);
-        signal.throwIfAborted();
-        if (member === undefined) return undefined;
-        tried.add(member);
-        try {
-          return await attempt(member, work);
-        } catch (error) {
-          if (!(error instanceof NodeFault)) throw error;
-        }
-      }
+      const outcome = await offer(work, minimumHead, { tried, isNeeded: false });
+      return 'result' in outcome ? outcome.result : undefined;
     },
 
     health: () =>

@@ -5,6 +5,7 @@
  * fails to answer is thrown as a NodeFault. Nothing that is thrown or returned shows more of its URL than the host.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import { growingPause, type PauseBounds } from '../../../domain/growing-pause.ts';
 import { concealing } from '../../../domain/url-parts.ts';
 import { inParallel } from '../../work.ts';
 import { NodeFault } from '../chain.ts';
@@ -19,10 +20,7 @@ export interface RpcCall {
 
 export type RpcAnswer = { readonly result: unknown } | { readonly refusal: Refusal };
 
-export interface EndpointTiming extends ExchangeTiming {
-  /** The pause behind the first failure; it doubles with each one after it. */
-  readonly firstPauseMs: number;
-  readonly longestPauseMs: number;
+export interface EndpointTiming extends ExchangeTiming, PauseBounds {
   /** How long one request may wait, all in all, because the node wants us to ask more slowly. */
   readonly patienceMs: number;
   /** The longest rest of all, whatever a `Retry-After` says. */
@@ -84,6 +82,12 @@ const batchRefusingStatuses: ReadonlySet<number> = new Set([400, 405, 406, 413, 
 
 interface Item extends RpcCall {
   readonly place: number;
+}
+
+/** How long, and how often, some calls have waited because the node wants us to ask more slowly. */
+interface Waited {
+  ms: number;
+  times: number;
 }
 
 /** What one request comes to. */
@@ -157,19 +161,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
 
   const readBatch = (answer: HttpAnswer, items: readonly Item[], firstId: number): Outcome => {
     const { status, body } = answer;
-    if (!Array.isArray(body) || body.length !== items.length) {
-      const [error] = (Array.isArray(body) ? body : [body]).map(errorIn);
-      const refusal = error && refusalOf(error, '', true);
-      const outcome = refusal && refusedAsWhole(answer, refusal, items);
-      if (outcome) return outcome;
-      const isMisunderstood =
-        refusal !== undefined && ['batch', 'invalid', 'unsupported'].includes(refusal.kind);
-      if (isMisunderstood || batchRefusingStatuses.has(status))
-        return { kind: 'batch refused', accepts: refusal?.accepts };
-      if (refusal !== undefined) throw fault(items, refusal.message);
-      if (!Array.isArray(body)) return unusable(answer, items);
-      throw fault(items, `${body.length} answers to a batch of ${items.length}`);
-    }
+    if (!Array.isArray(body) || body.length !== items.length) return readNoBatch(answer, items);
     if (status === 429) return tooFast(answer, '');
     const byId = new Map(body.map((entry: { id?: unknown } | null) => [entry?.id, entry]));
     const answers = items.map((item, index): RpcAnswer => {
@@ -184,6 +176,22 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
         return { kind: 'batch refused', accepts: answer.refusal.accepts };
     }
     return { kind: 'answered', answers };
+  };
+
+  /** An answer to a batch that is not one answer a call: most often the batch itself was refused. */
+  const readNoBatch = (answer: HttpAnswer, items: readonly Item[]): Outcome => {
+    const { status, body } = answer;
+    const [error] = (Array.isArray(body) ? body : [body]).map(errorIn);
+    const refusal = error && refusalOf(error, '', true);
+    const outcome = refusal && refusedAsWhole(answer, refusal, items);
+    if (outcome) return outcome;
+    const isMisunderstood =
+      refusal !== undefined && ['batch', 'invalid', 'unsupported'].includes(refusal.kind);
+    if (isMisunderstood || batchRefusingStatuses.has(status))
+      return { kind: 'batch refused', accepts: refusal?.accepts };
+    if (refusal !== undefined) throw fault(items, refusal.message);
+    if (!Array.isArray(body)) return unusable(answer, items);
+    throw fault(items, `${body.length} answers to a batch of ${items.length}`);
   };
 
   /** Where a refusal is about us and not about the question. */
@@ -232,9 +240,9 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   const slowDown = (
     { waitMs, said }: Outcome & { readonly kind: 'too fast' },
     items: readonly Item[],
-    waited: { ms: number; times: number },
+    waited: Waited,
   ) => {
-    const usualMs = pauseMs(++waited.times, timing, random());
+    const usualMs = growingPause(++waited.times, timing, random());
     const askedMs = Math.min(waitMs ?? 0, timing.longestRetryAfterMs);
     const wanted = waitMs === null || waited.times > 1 ? Math.max(usualMs, askedMs) : askedMs;
     waited.ms += wanted;
@@ -248,64 +256,75 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     bucket.pause(wanted);
   };
 
-  const askAll = async (
+  /** Asks until each has its answer. How they are sent next follows from what the node has made of them. */
+  const askAll = async (items: readonly Item[], answers: RpcAnswer[]): Promise<void> => {
+    const waited: Waited = { ms: 0, times: 0 };
+    const parts: (readonly Item[])[] = [items];
+    for (let part = parts.shift(); part !== undefined; part = parts.shift()) {
+      if (part.length > batchSize) parts.unshift(part.slice(0, batchSize), part.slice(batchSize));
+      else parts.unshift(...(await askOnce(part, answers, waited)));
+    }
+  };
+
+  /** One request. What got no answer by it is handed back, in the parts in which to ask for it again. */
+  const askOnce = async (
     items: readonly Item[],
     answers: RpcAnswer[],
-    waited = { ms: 0, times: 0 },
-  ): Promise<void> => {
-    if (items.length > batchSize) {
-      for (let at = 0; at < items.length; ) {
-        const part = items.slice(at, at + batchSize);
-        at += part.length;
-        await askAll(part, answers, waited);
-      }
-      return;
-    }
-    const inHalves = async () => {
-      const half = Math.ceil(items.length / 2);
-      await askAll(items.slice(0, half), answers, waited);
-      await askAll(items.slice(half), answers, waited);
-    };
+    waited: Waited,
+  ): Promise<readonly (readonly Item[])[]> => {
     let outcome: Outcome;
     try {
       outcome = await send(items);
     } catch (error) {
-      if (!(error instanceof Unanswered)) throw error;
-      if (error.why === 'lost') throw fault(items, error.message);
-      if (error.why === 'long' && items.length > 1) return inHalves();
-      throw new AnswerTooHeavy(`${name}: ${methodsOf(items)}: ${error.message}`);
+      return partsAfter(error, items);
     }
     switch (outcome.kind) {
       case 'batch refused': {
         const { accepts } = outcome;
         const isUseful = accepts !== undefined && accepts < items.length;
         batchSize = Math.min(batchSize, isUseful ? accepts : Math.max(1, Math.floor(items.length / 2)));
-        return askAll(items, answers, waited);
+        return [items];
       }
       case 'too fast':
         slowDown(outcome, items, waited);
-        return askAll(items, answers, waited);
-      case 'answered': {
-        const again: Item[] = [];
-        let pace: Refusal | undefined;
-        for (const [index, item] of items.entries()) {
-          const answer = outcome.answers[index];
-          if (answer === undefined) continue;
-          const kind = 'refusal' in answer ? answer.refusal.kind : undefined;
-          if (kind === 'rate' && 'refusal' in answer) pace = answer.refusal;
-          // Some have a limit on a batch's answers together, and refuse those beyond it.
-          if (kind === 'rate' || (kind === 'size' && items.length > 1)) again.push(item);
-          else answers[item.place] = answer;
-        }
-        if (again.length === 0) return;
-        if (pace) {
-          const outcome = { kind: 'too fast', waitMs: pace.waitMs ?? null, said: pace.message } as const;
-          slowDown(outcome, again, waited);
-          return askAll(again, answers, waited);
-        }
-        for (const item of again) await askAll([item], answers, waited);
-      }
+        return [items];
+      case 'answered':
+        return takeIn(outcome.answers, items, answers, waited);
     }
+  };
+
+  const partsAfter = (error: unknown, items: readonly Item[]): readonly (readonly Item[])[] => {
+    if (!(error instanceof Unanswered)) throw error;
+    if (error.why === 'lost') throw fault(items, error.message);
+    if (error.why === 'long' && items.length > 1) {
+      const half = Math.ceil(items.length / 2);
+      return [items.slice(0, half), items.slice(half)];
+    }
+    throw new AnswerTooHeavy(`${name}: ${methodsOf(items)}: ${error.message}`);
+  };
+
+  /** Puts answers in their places, but for refusals that another attempt may overcome. */
+  const takeIn = (
+    given: readonly RpcAnswer[],
+    items: readonly Item[],
+    answers: RpcAnswer[],
+    waited: Waited,
+  ): readonly (readonly Item[])[] => {
+    const again: Item[] = [];
+    let pace: Refusal | undefined;
+    for (const [index, item] of items.entries()) {
+      const answer = given[index];
+      if (answer === undefined) continue;
+      const refusal = 'refusal' in answer ? answer.refusal : undefined;
+      if (refusal?.kind === 'rate') pace = refusal;
+      // Some have a limit on a batch's answers together, and refuse those beyond it.
+      const isHopeful = refusal?.kind === 'rate' || (refusal?.kind === 'size' && items.length > 1);
+      if (isHopeful) again.push(item);
+      else answers[item.place] = answer;
+    }
+    if (!pace) return again.map((item) => [item]);
+    slowDown({ kind: 'too fast', waitMs: pace.waitMs ?? null, said: pace.message }, again, waited);
+    return [again];
   };
 
   return {
@@ -325,15 +344,6 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       return answers;
     },
   };
-}
-
-/** Doubled each time, and anywhere in its upper half, so that what failed together does not return together. */
-export function pauseMs(
-  time: number,
-  { firstPauseMs, longestPauseMs }: Pick<EndpointTiming, 'firstPauseMs' | 'longestPauseMs'>,
-  random: number,
-): number {
-  return Math.min(firstPauseMs * 2 ** Math.max(0, time - 1), longestPauseMs) * (0.5 + random / 2);
 }
 
 function isSuccess(status: number): boolean {

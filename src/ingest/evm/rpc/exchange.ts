@@ -1,5 +1,7 @@
 /** One HTTP request to a node, with a bound on everything that the node decides. Redirects are not followed. */
 import { authorizationOf, retryAfterOf } from '../../../domain/http-headers.ts';
+import { withoutCredentials } from '../../../domain/url-parts.ts';
+import { AnswerTooLong, readBody, withDeadline } from '../../bounded-exchange.ts';
 
 export interface ExchangeTiming {
   /** To the head of the answer, connecting included. */
@@ -39,12 +41,8 @@ export function createPost(
     now,
   }: { readonly userAgent: string; readonly signal: AbortSignal; readonly now: () => number },
 ): Post {
-  const url = new URL(target);
-  const authorization = authorizationOf(url);
-  // fetch refuses a URL with credentials.
-  url.username = '';
-  url.password = '';
-  url.hash = '';
+  const url = withoutCredentials(target);
+  const authorization = authorizationOf(target);
   const headers = {
     'Content-Type': 'application/json',
     Accept: 'application/json',
@@ -52,34 +50,30 @@ export function createPost(
     ...(authorization !== null && { Authorization: authorization }),
   };
 
-  const attempt = async (payload: string): Promise<HttpAnswer> => {
-    signal.throwIfAborted();
-    const ending = new AbortController();
-    // By hand: signals made with AbortSignal.any pile up behind one that lives long.
-    const stop = () => ending.abort(signal.reason);
-    signal.addEventListener('abort', stop);
-    const endAfter = (ms: number, what: string) =>
-      setTimeout(() => ending.abort(new Unanswered('slow', `${what} within ${ms / 1000} s`)), ms);
-    let timer = endAfter(timing.answerMs, 'no answer');
-    try {
+  const exchange = (payload: string) =>
+    withDeadline(signal, async (deadline): Promise<HttpAnswer> => {
+      const endAfter = (ms: number, what: string) =>
+        deadline.restart(ms, new Unanswered('slow', `${what} within ${ms / 1000} s`));
+      endAfter(timing.answerMs, 'no answer');
       const response = await fetch(url, {
         method: 'POST',
         redirect: 'manual',
         headers,
         body: payload,
-        signal: ending.signal,
+        signal: deadline.signal,
       });
-      clearTimeout(timer);
-      timer = endAfter(timing.bodyMs, 'no whole answer');
+      endAfter(timing.bodyMs, 'no whole answer');
       const retryAfterMs = retryAfterOf(response.headers.get('retry-after'), now());
       return { status: response.status, retryAfterMs, body: await readJson(response) };
+    });
+
+  const attempt = async (payload: string): Promise<HttpAnswer> => {
+    try {
+      return await exchange(payload);
     } catch (error) {
       signal.throwIfAborted();
-      if (ending.signal.aborted) throw ending.signal.reason;
+      if (error instanceof AnswerTooLong) throw new Unanswered('long', error.message);
       throw error instanceof Unanswered ? error : new Unanswered('lost', reasonOf(error));
-    } finally {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', stop);
     }
   };
 
@@ -96,17 +90,9 @@ export function createPost(
 }
 
 async function readJson(response: Response): Promise<unknown> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    bytes += chunk.length;
-    // Leaving the loop cancels the rest.
-    if (bytes > MAX_ANSWER_BYTES)
-      throw new Unanswered('long', `an answer of more than ${MAX_ANSWER_BYTES} bytes`);
-    chunks.push(chunk);
-  }
+  const content = await readBody(response, MAX_ANSWER_BYTES);
   try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+    return JSON.parse(content.toString('utf8'));
   } catch {
     return undefined;
   }

@@ -1,0 +1,14 @@
+import { expect } from 'vitest';
+import { OperatorError } from '../src/domain/errors.ts';
+
+/** The error in words for operators that an attempt ends with; fails where it ends well, or in another way. */
+export async function refusalOf(attempt: () => unknown): Promise<OperatorError> {
+  let outcome: unknown = new Error('It was accepted');
+  try {
+    await attempt();
+  } catch (error) {
+    outcome = error;
+  }
+  expect(outcome).toBeInstanceOf(OperatorError);
+  return outcome as OperatorError;
+}
