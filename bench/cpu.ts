@@ -11,11 +11,11 @@ export interface CpuClock {
   stop(): Readonly<Record<string, number>>;
 }
 
-/** Processes by name; of a PostgreSQL server, give the process that started all others as `{ family: pid }`. */
+/** Processes by name; where several do the work, give the one that started the others as `{ family: pid }`. */
 export function startCpuClock(processes: Readonly<Record<string, number | { family: number }>>): CpuClock {
   const read = () =>
     Object.entries(processes).map(([name, who]) => {
-      const pids = typeof who === 'number' ? [who] : childrenOf(who.family);
+      const pids = typeof who === 'number' ? [who] : familyOf(who.family);
       return [name, new Map(pids.map((pid) => [pid, ticksOf(pid)]))] as const;
     });
   const before = new Map(read());
@@ -49,13 +49,14 @@ function ticksOf(pid: number): number {
   return Number(fields[11] ?? 0) + Number(fields[12] ?? 0);
 }
 
-function childrenOf(parent: number): number[] {
+/** A process and its children. */
+export function familyOf(parent: number): number[] {
   try {
-    return readdirSync('/proc')
+    const all = readdirSync('/proc')
       .filter((name) => /^\d+$/.test(name))
-      .map(Number)
-      .filter((pid) => fieldsOf(pid)[1] === String(parent));
+      .map(Number);
+    return [parent, ...all.filter((pid) => fieldsOf(pid)[1] === String(parent))];
   } catch {
-    return [];
+    return [parent];
   }
 }

@@ -39,6 +39,7 @@ const { values } = parseArgs({
     seconds: { type: 'string' },
     rounds: { type: 'string' },
     connections: { type: 'string', default: '32' },
+    processes: { type: 'string', default: String(os.availableParallelism()) },
     'cpu-profile': { type: 'string' },
   },
 });
@@ -61,6 +62,7 @@ const rig = await openRig(
     seconds: Number(values.seconds ?? (isQuick ? 1 : 5)),
     rounds: Number(values.rounds ?? (isQuick ? 2 : 5)),
     connections: Number(values.connections),
+    processes: Number(values.processes),
   },
   clusterOf(embedded),
 );
@@ -105,11 +107,12 @@ async function measure(rig: Rig, isChosen: (workload: Workload) => boolean): Pro
     const database = await rig.database(size);
     findings.sizes.push({ size, ...(await readSizes(database.url)) });
     const profile = values['cpu-profile'];
-    const server = await startLanescan(
-      database.url,
-      rig.logFile('serve'),
-      profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`],
-    );
+    const server = await startLanescan({
+      url: database.url,
+      log: rig.logFile('serve'),
+      processes: rig.settings.processes,
+      ...(profile !== undefined && { nodeArgs: ['--cpu-prof', `--cpu-prof-dir=${profile}`] }),
+    });
     try {
       await warmUp(rig, server.port, database);
       const workloads = [...(isWanted('searches') ? searches : []), ...(isWanted('pages') ? pages : [])];

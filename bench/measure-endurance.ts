@@ -36,7 +36,11 @@ export async function measureEndurance(
     await client.query(`create database ${DATABASE} template ${original.name} strategy file_copy`);
   });
   const url = rig.cluster.url(DATABASE);
-  const server = await startLanescan(url, rig.logFile('endurance'));
+  const server = await startLanescan({
+    url,
+    log: rig.logFile('endurance'),
+    processes: rig.settings.processes,
+  });
   const store = await openStore({ place: { url } });
   try {
     const workloads = readWorkloads<Workload[]>('searches');

@@ -25,7 +25,11 @@ export async function measureGrowth(
   try {
     for (const size of sizes) {
       const database = await rig.database(size);
-      const server = await startLanescan(database.url, rig.logFile(`growth-${size}`));
+      const server = await startLanescan({
+        url: database.url,
+        log: rig.logFile(`growth-${size}`),
+        processes: rig.settings.processes,
+      });
       servers.set(size, server);
       await warmUp(rig, server.port, database);
     }

@@ -64,7 +64,7 @@ export async function measureSearch(
         const turnOf = workload.repeats ? requests : requests.slice(asked, asked + perTurn);
         const report = await loadTurn(
           rig,
-          { server: server.pid, database: { family: rig.postmaster } },
+          { server: { family: server.pid }, database: { family: rig.postmaster } },
           {
             port: server.port,
             requests: turnOf.map(({ path, rows }) => ({ path, ...(rows !== undefined && { rows }) })),
@@ -96,7 +96,7 @@ export async function measureSearch(
       async turn() {
         const report = await loadTurn(
           rig,
-          { server: rig.httpLimit.pid },
+          { server: { family: rig.httpLimit.pid } },
           {
             port: rig.httpLimit.port,
             requests: [{ path: `/fixed?bytes=${answerBytes}` }],

@@ -14,6 +14,8 @@ export interface RunSettings {
   readonly seconds: number;
   readonly rounds: number;
   readonly connections: number;
+  /** How many processes answer, ours and those of the HTTP limit. */
+  readonly processes: number;
 }
 
 export interface Rig {
@@ -34,7 +36,7 @@ export interface Rig {
 export async function openRig(settings: RunSettings, cluster: Cluster): Promise<Rig> {
   const load = startWorker<LoadOrder, LoadReport>('./load/worker.ts');
   const driver = startWorker<DatabaseOrder, DatabaseReport>('./references/database-limit.ts');
-  const httpLimit = startWorker<'listen', number>('./references/http-limit.ts');
+  const httpLimit = startWorker<{ processes: number }, number>('./references/http-limit.ts');
   const databases = new Map<number, Promise<BenchDatabase>>();
   const clients = new Map<string, pg.Client>();
   return {
@@ -42,7 +44,7 @@ export async function openRig(settings: RunSettings, cluster: Cluster): Promise<
     cluster,
     load,
     driver,
-    httpLimit: { port: await httpLimit.run('listen'), pid: httpLimit.pid },
+    httpLimit: { port: await httpLimit.run({ processes: settings.processes }), pid: httpLimit.pid },
     postmaster: Number.parseInt(
       readFileSync(`${cluster.embedded.dataFolder}/postgres/postmaster.pid`, 'utf8'),
       10,

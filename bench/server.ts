@@ -5,13 +5,14 @@ import { openSync, readFileSync } from 'node:fs';
 import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { familyOf } from './cpu.ts';
 
 export const program = fileURLToPath(new URL('../bin/lanescan', import.meta.url));
 
 export interface RunningServer {
   readonly port: number;
   readonly pid: number;
-  /** Resident memory in bytes. */
+  /** Resident memory in bytes, of all of its processes. */
   memory(): number;
   stop(): Promise<void>;
 }
@@ -24,13 +25,22 @@ export interface ServerCommand {
   readonly probe: string;
 }
 
-export function startLanescan(
-  url: string,
-  log: string,
-  nodeArgs: readonly string[] = [],
-): Promise<RunningServer> {
+export interface LanescanOptions {
+  readonly url: string;
+  readonly log: string;
+  /** How many processes answer. */
+  readonly processes: number;
+  readonly nodeArgs?: readonly string[];
+}
+
+export function startLanescan({
+  url,
+  log,
+  processes,
+  nodeArgs = [],
+}: LanescanOptions): Promise<RunningServer> {
   return startServer({
-    args: (port) => [...nodeArgs, program, 'serve', '--port', String(port)],
+    args: (port) => [...nodeArgs, program, 'serve', '--port', String(port), '--processes', String(processes)],
     env: { DATABASE_URL: url },
     log,
     probe: '/readyz',
@@ -59,7 +69,7 @@ export async function startServer({ args, env, log, probe }: ServerCommand): Pro
   return {
     port,
     pid,
-    memory: () => residentBytes(pid),
+    memory: () => familyOf(pid).reduce((sum, member) => sum + residentBytes(member), 0),
     async stop() {
       child.kill('SIGTERM');
       await ended;

@@ -1,5 +1,6 @@
 /**
- * What Prometheus scrapes at /metrics. Every server has its own registry.
+ * What Prometheus scrapes at /metrics. Every server has its own registry; those of processes that share a port are told
+ * as one.
  *
  * Labels come from our code or from the configuration, never from a client: what a client chooses could be anything,
  * and each new value would cost memory for ever.
@@ -13,6 +14,7 @@ import type { Store } from '../store/store.ts';
 import type { WebhookBacklog } from '../store/webhook-deliveries.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import type { Route } from './route.ts';
+import type { Siblings } from './siblings.ts';
 
 /** A figure that is read whenever somebody scrapes; a source that fails is left out of that scrape. */
 export interface GaugeSource {
@@ -20,6 +22,8 @@ export interface GaugeSource {
   readonly name: string;
   readonly help: string;
   readonly labelNames?: readonly string[];
+  /** What becomes of it where several processes share a port; `first`, the default, is for what all of them read alike. */
+  readonly across?: 'first' | 'sum' | 'min' | 'max';
   readonly read: () => Promise<readonly GaugeReading[]> | readonly GaugeReading[];
 }
 
@@ -52,6 +56,7 @@ export interface MetricsOptions {
   /** How many requests are being answered now. */
   readonly inFlight: () => number;
   readonly rateLimitedClients: () => number;
+  readonly siblings?: Siblings | undefined;
 }
 
 /** Scrapes of several servers, and of impatient people, share one look into the database. */
@@ -65,9 +70,11 @@ export function createMetrics({
   version,
   inFlight,
   rateLimitedClients,
+  siblings,
 }: MetricsOptions): Metrics {
   const registry = new Registry();
   const registers = [registry];
+  siblings?.onMetricsAsked(() => registry.getMetricsAsJSON());
   collectDefaultMetrics({ register: registry });
 
   const requests = new Histogram({
@@ -95,11 +102,12 @@ export function createMetrics({
     queries.observe({ query, outcome }, seconds),
   );
 
-  const register = ({ name, help, labelNames = [], read }: GaugeSource) => {
+  const register = ({ name, help, labelNames = [], across = 'first', read }: GaugeSource) => {
     new Gauge({
       name,
       help,
       labelNames,
+      aggregator: across,
       registers,
       async collect() {
         this.reset();
@@ -151,16 +159,19 @@ export function createMetrics({
     {
       name: 'lanescan_http_requests_in_flight',
       help: 'Requests being answered now, streams and waiting ones included.',
+      across: 'sum',
       read: () => [{ value: inFlight() }],
     },
     {
       name: 'lanescan_rate_limited_clients',
       help: 'Clients whose rate is being remembered.',
+      across: 'max',
       read: () => [{ value: rateLimitedClients() }],
     },
     {
       name: 'lanescan_database_up',
       help: 'Whether the database answered this scrape, or one a few seconds ago.',
+      across: 'min',
       read: () =>
         currentFigures().then(
           () => [{ value: 1 }],
@@ -171,6 +182,7 @@ export function createMetrics({
       name: 'lanescan_database_connections',
       help: 'Connections to the database.',
       labelNames: ['pool', 'state'],
+      across: 'sum',
       read: () =>
         store.pools().flatMap(({ pool, total, idle }) => [
           { value: total - idle, labels: { pool, state: 'used' } },
@@ -181,12 +193,14 @@ export function createMetrics({
       name: 'lanescan_database_waiting',
       help: 'Those who wait for a connection.',
       labelNames: ['pool'],
+      across: 'sum',
       read: () => store.pools().map(({ pool, waiting }) => ({ value: waiting, labels: { pool } })),
     },
     {
       name: 'lanescan_replica_lag_changes',
       help: 'Changes that a replica has still to replay, by its place in DATABASE_REPLICA_URL.',
       labelNames: ['replica'],
+      across: 'max',
       read: async () =>
         (await currentReplicas()).flatMap(({ replica, lag }) =>
           lag === null ? [] : [{ value: lag, labels: { replica } }],
@@ -196,6 +210,7 @@ export function createMetrics({
       name: 'lanescan_replica_used',
       help: 'Whether a replica is read from: it answers and has caught up.',
       labelNames: ['replica'],
+      across: 'min',
       read: async () =>
         (await currentReplicas()).map(({ replica, isUsed }) => ({
           value: isUsed ? 1 : 0,
@@ -205,6 +220,7 @@ export function createMetrics({
     {
       name: 'lanescan_feed_followers',
       help: 'Streams and waiting requests that follow the changes.',
+      across: 'sum',
       read: () => [{ value: feed.followers }],
     },
     figure('lanescan_history_position', 'Position of the latest change.', ({ position }) => position),
@@ -316,7 +332,7 @@ export function createMetrics({
     },
     observeRefusal: (reason) => refusals.inc({ reason }),
     registerGauges: (...added) => added.forEach(register),
-    scrape: () => registry.metrics(),
+    scrape: () => (siblings ? siblings.scrape() : registry.metrics()),
     close() {
       stopObserving();
       registry.clear();

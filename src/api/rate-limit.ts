@@ -46,9 +46,14 @@ export interface Verdict {
 export interface RateLimiter {
   /** Takes one token; undefined where no limit holds. */
   take(address: string, headers: IncomingHttpHeaders): Verdict | undefined;
+  /** Takes what was taken elsewhere. A bucket may come to owe some: then nothing is left here for a while. */
+  charge(takings: Takings): void;
   /** How many clients are remembered. */
   readonly clients: number;
 }
+
+/** Tokens by client. */
+export type Takings = readonly (readonly [client: string, tokens: number])[];
 
 /** Beyond so many clients the one that has been quiet for longest is forgotten: its bucket has filled up first. */
 const MAX_CLIENTS = 50_000;
@@ -63,6 +68,7 @@ interface Bucket {
 export function createRateLimiter(
   { rateLimit, apiKeys }: RateLimitOptions,
   now: () => number = () => performance.now(),
+  onTake?: (client: string) => void,
 ): RateLimiter {
   const buckets = new Map<string, Bucket>();
   const keys = apiKeys.map((key) => ({ key, hash: Buffer.from(key.sha256, 'hex') }));
@@ -75,23 +81,32 @@ export function createRateLimiter(
     return keys.filter((candidate) => timingSafeEqual(candidate.hash, hash))[0]?.key;
   };
 
-  const takeFrom = (id: string, policy: Verdict['policy'], { perSecond, burst }: Allowance): Verdict => {
-    const at = now();
+  const tokensOf = (id: string, { perSecond, burst }: Allowance): number => {
     const known = buckets.get(id);
-    const tokens = known ? Math.min(burst, known.tokens + ((at - known.at) / 1000) * perSecond) : burst;
-    const isAllowed = tokens >= 1;
-    const left = isAllowed ? tokens - 1 : tokens;
+    return known ? Math.min(burst, known.tokens + ((now() - known.at) / 1000) * perSecond) : burst;
+  };
+
+  const leave = (id: string, tokens: number) => {
     // Taken out and put back, it becomes the newest: the first of the map is the quietest.
     buckets.delete(id);
-    buckets.set(id, { tokens: left, at });
+    buckets.set(id, { tokens, at: now() });
     if (buckets.size > MAX_CLIENTS) buckets.delete(buckets.keys().next().value as string);
+  };
+
+  const takeFrom = (id: string, policy: Verdict['policy'], allowance: Allowance): Verdict => {
+    const { perSecond, burst } = allowance;
+    const tokens = tokensOf(id, allowance);
+    const isAllowed = tokens >= 1;
+    const left = isAllowed ? tokens - 1 : tokens;
+    leave(id, left);
+    if (isAllowed) onTake?.(id);
     return {
       policy,
       isAllowed,
       retryAfter: isAllowed ? 0 : Math.max(1, Math.ceil((1 - left) / perSecond)),
       headers: {
         'RateLimit-Policy': `"${policy}";q=${burst};w=${Math.ceil(burst / perSecond)}`,
-        RateLimit: `"${policy}";r=${Math.floor(left)};t=${Math.ceil((burst - left) / perSecond)}`,
+        RateLimit: `"${policy}";r=${Math.max(0, Math.floor(left))};t=${Math.ceil((burst - left) / perSecond)}`,
       },
     };
   };
@@ -99,14 +114,25 @@ export function createRateLimiter(
   return {
     take(address, headers) {
       const key = findKey(headers);
-      if (key) return takeFrom(`key ${key.sha256}`, 'key', key);
+      if (key) return takeFrom(keyId(key), 'key', key);
       if (rateLimit === false || (!rateLimit.loopback && isLoopback(address))) return undefined;
       return takeFrom(addressGroup(address), 'address', rateLimit);
+    },
+    charge(takings) {
+      for (const [id, tokens] of takings) {
+        const allowance = apiKeys.find((key) => keyId(key) === id) ?? rateLimit;
+        if (allowance === false) continue;
+        leave(id, Math.max(-allowance.burst, tokensOf(id, allowance) - tokens));
+      }
     },
     get clients() {
       return buckets.size;
     },
   };
+}
+
+function keyId({ sha256 }: ApiKey): string {
+  return `key ${sha256}`;
 }
 
 function presentedKey({ authorization, 'x-api-key': apiKey }: IncomingHttpHeaders): string | undefined {

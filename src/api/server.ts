@@ -27,6 +27,7 @@ import { createMetrics, type GaugeSource } from './metrics.ts';
 import { createRateLimiter, defaultRateLimit, type RateLimitOptions } from './rate-limit.ts';
 import type { RouteContext, RouteRequest, ServedPath } from './route.ts';
 import { createRoutes } from './routes.ts';
+import { createTakingsTeller, type Siblings } from './siblings.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -46,6 +47,8 @@ export interface ServerOptions extends Partial<RateLimitOptions> {
   readonly live?: Partial<LiveLimits>;
   /** How long a client may take to send a request; one that takes longer is cut off. */
   readonly requestTimeoutMs?: number;
+  /** Other processes that answer on the same port. */
+  readonly siblings?: Siblings | undefined;
   /** Folder of the built explorer, where it is another than that of this package. */
   readonly explorerFolder?: string;
 }
@@ -75,6 +78,7 @@ export function createServer({
   gauges = [],
   live,
   requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS,
+  siblings,
   explorerFolder = builtExplorer,
 }: ServerOptions): FastifyInstance {
   const headers: Readonly<Record<string, string>> = {
@@ -137,7 +141,9 @@ export function createServer({
   });
 
   const inFlight = new Set<FastifyRequest>();
-  const limiter = createRateLimiter({ rateLimit, apiKeys });
+  const teller = siblings && createTakingsTeller(siblings);
+  const limiter = createRateLimiter({ rateLimit, apiKeys }, undefined, teller?.count);
+  siblings?.onTakings((takings) => limiter.charge(takings));
   const feed = createChangeFeed(store);
   const metrics = createMetrics({
     store,
@@ -145,6 +151,7 @@ export function createServer({
     version,
     inFlight: () => inFlight.size,
     rateLimitedClients: () => limiter.clients,
+    siblings,
   });
   metrics.registerGauges(...gauges);
   const hotAnswers = createHotAnswers({ version: () => store.version() });
@@ -154,7 +161,10 @@ export function createServer({
     endings.stop();
     await context.feed.close();
   });
-  app.addHook('onClose', async () => metrics.close());
+  app.addHook('onClose', async () => {
+    metrics.close();
+    teller?.stop();
+  });
 
   const routes: readonly ServedPath[] = [...createRoutes(version), ...explorerPaths(explorerFolder)];
   const known = routes.flatMap((route) => [route.path, ...(route.aliases ?? [])]).map(pathPattern);

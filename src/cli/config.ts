@@ -41,6 +41,8 @@ export interface Config extends RateLimitOptions {
   readonly live: Partial<LiveLimits>;
   /** For how long a server that was told to stop still answers, so that who sends it requests can notice. */
   readonly drainSeconds: number;
+  /** How many processes answer requests on the port. */
+  readonly processes: number;
   /** As the file has it; `webhooksOf` reads it for the verbs that need it. */
   readonly webhooks: unknown;
   /** As the file has it; `networkSourcesOf` reads it for the verbs that need it. */
@@ -61,6 +63,7 @@ export interface ConfigFlags {
   readonly host?: string;
   readonly port?: string;
   readonly logLevel?: string;
+  readonly processes?: string;
 }
 
 interface Setting<T> {
@@ -147,6 +150,18 @@ const settings = {
       return typeof seconds === 'number' && seconds >= 0 && seconds <= 300 ? seconds : undefined;
     },
   } as Setting<number>,
+  processes: {
+    key: 'processes',
+    variables: ['LANESCAN_PROCESSES'],
+    fallback: 1,
+    takes: 'a whole number from 1 to 64: how many processes answer, best one for each core',
+    read: (value) => {
+      const count = typeof value === 'string' && /^\d{1,2}$/.test(value) ? Number(value) : value;
+      return typeof count === 'number' && Number.isInteger(count) && count >= 1 && count <= 64
+        ? count
+        : undefined;
+    },
+  } as Setting<number>,
 } as const;
 
 const CONFIG_VARIABLE = 'LANESCAN_CONFIG';
@@ -194,6 +209,7 @@ export function readConfig(flags: ConfigFlags, environment: NodeJS.ProcessEnv): 
     trustProxy: pick(settings.trustProxy),
     live: pick(settings.live),
     drainSeconds: pick(settings.drainSeconds),
+    processes: pick(settings.processes, flags.processes, 'processes'),
     databaseUrl: environment.DATABASE_URL || null,
     replicaUrls: readReplicaUrls(environment),
     webhooks: values[WEBHOOKS_KEY],

@@ -55,7 +55,7 @@ Examples:
       }
       await serveUntilStopped({
         config,
-        context,
+        signal: context.signal,
         log,
         store,
         webhooks,

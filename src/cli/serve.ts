@@ -2,11 +2,19 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
+import type { Siblings } from '../api/siblings.ts';
 import { ApiError, OperatorError } from '../domain/errors.ts';
 import type { NetworkSource } from '../ingest/evm/source.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { type Courier, startCourier } from '../webhooks/courier.ts';
 import type { Subscription } from '../webhooks/subscription.ts';
+import {
+  type Answering,
+  asChild,
+  type Child,
+  listeningText,
+  startAnsweringProcesses,
+} from './answering-processes.ts';
 import { type Config, type ConfigFlags, databasePlace, webhooksOf } from './config.ts';
 import { type CliContext, configOf, withStoreOptions } from './context.ts';
 import { wantedSources } from './index.ts';
@@ -16,6 +24,10 @@ import { lanescanVersion } from './version.ts';
 /** How often the log tells how indexing goes. */
 const INDEX_LINE_EVERY_MS = 60_000;
 
+/** Connections for reads of all processes together, and the fewest that each of them has. */
+const DEFAULT_CONNECTIONS = 10;
+const FEWEST_CONNECTIONS = 3;
+
 const CLOCK_LOOK_EVERY_MS = 60_000;
 /** Connections that come while the process is busy wait; beyond Node's 511 a crowd would be reset. */
 const WAITING_CONNECTIONS = 4_096;
@@ -23,6 +35,7 @@ const WAITING_CONNECTIONS = 4_096;
 export function addServe(program: Command, context: CliContext): void {
   withServerOptions(withStoreOptions(program.command('serve')))
     .option('--index', 'also read the lanes of the configured networks, as `lanescan index` does')
+    .option('--processes <number>', 'how many processes answer, best one for each core (default: 1)')
     .description('answer the API over HTTP')
     .addHelpText(
       'after',
@@ -31,32 +44,63 @@ Examples:
   $ lanescan serve                                    on http://127.0.0.1:8080, data in ./data
   $ lanescan serve --host 0.0.0.0 --port 80           for other machines too
   $ lanescan serve --index                            and index the networks of lanescan.yaml meanwhile
+  $ lanescan serve --processes 4                      with four processes on one port
   $ DATABASE_URL=postgresql://… lanescan serve        on a PostgreSQL server of your own
 
 With DATABASE_REPLICA_URL (separated by commas) reads go to replicas of that server which have caught up.`,
     )
     .action(async (flags: ServeFlags) => {
-      const config = configOf(flags, context);
-      const sources = flags.index ? wantedSources(config, context) : [];
-      const webhooks = webhooksOf(config, context.environment);
-      const log = await serverLog(config, context);
-      const store = await openStore({
-        place: databasePlace(config),
-        replicas: config.replicaUrls,
-        ...(flags.index && { content: 'real' }),
-        access: flags.index || webhooks.length > 0 ? 'write' : 'read',
-        notice: (line) => log.info(line),
-        signal: context.signal,
-      });
-      await serveUntilStopped({
-        config,
-        context,
-        log,
-        store,
-        webhooks,
-        ...(flags.index && { alongside: (signal) => indexAlongside(sources, store, log, signal) }),
-      });
+      const child = asChild();
+      if (child) await answerAsChild(child, flags, context);
+      else await serve(flags, context);
     });
+}
+
+async function serve(flags: ServeFlags, context: CliContext): Promise<void> {
+  const config = configOf(flags, context);
+  const sources = flags.index ? wantedSources(config, context) : [];
+  const webhooks = webhooksOf(config, context.environment);
+  const log = await serverLog(config, context);
+  const store = await openStore({
+    place: databasePlace(config),
+    replicas: config.replicaUrls,
+    ...(flags.index && { content: 'real' }),
+    access: flags.index || webhooks.length > 0 ? 'write' : 'read',
+    notice: (line) => log.info(line),
+    signal: context.signal,
+  });
+  const { processes } = config;
+  await serveUntilStopped({
+    config,
+    log,
+    store,
+    webhooks,
+    signal: context.signal,
+    ...(processes > 1 && { startAnswering: () => startAnsweringProcesses(processes, log) }),
+    ...(flags.index && { alongside: (signal) => indexAlongside(sources, store, log, signal) }),
+  });
+}
+
+/** One of several processes on a port: it only answers. */
+async function answerAsChild(child: Child, flags: ServeFlags, context: CliContext): Promise<void> {
+  try {
+    const config = configOf(flags, context);
+    const log = await serverLog(config, context);
+    const signal = AbortSignal.any([context.signal, child.stopped]);
+    const store = await openStore({
+      place: databasePlace(config),
+      replicas: config.replicaUrls,
+      connections: Math.max(FEWEST_CONNECTIONS, Math.ceil(DEFAULT_CONNECTIONS / config.processes)),
+      notice: (line) => log.info(line),
+      signal,
+    });
+    const { siblings } = child;
+    await serveUntilStopped({ config, log, store, webhooks: [], signal, siblings });
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error;
+    child.tellFailure(error);
+    context.exitCode = 1;
+  }
 }
 
 interface ServeFlags extends ConfigFlags {
@@ -100,17 +144,53 @@ export function withServerOptions(command: Command): Command {
 
 interface Serving {
   readonly config: Config;
-  readonly context: CliContext;
   readonly log: Logger;
   readonly store: Store;
   readonly webhooks: readonly Subscription[];
+  /** Aborted when it is time to stop. */
+  readonly signal: AbortSignal;
+  /** Other processes that answer on the same port. */
+  readonly siblings?: Siblings;
+  /** Begins to answer; in this process, where nothing is said. */
+  readonly startAnswering?: () => Promise<Answering>;
   /** Runs beside the server until the signal; its failure stops the server. */
   readonly alongside?: (signal: AbortSignal) => Promise<void>;
 }
 
 /** Serves until the signal to stop, answers what is in flight, and closes the store. */
 export async function serveUntilStopped(serving: Serving): Promise<void> {
-  const { config, context, log, store, webhooks, alongside } = serving;
+  const { log, store, webhooks, alongside } = serving;
+  const stopping = new AbortController();
+  const signal = AbortSignal.any([serving.signal, stopping.signal]);
+  let answering: Answering | undefined;
+  let courier: Courier | undefined;
+  let beside: Promise<void> | undefined;
+  try {
+    answering = await (serving.startAnswering?.() ?? answerHere(serving, signal));
+    courier = startCourier({
+      store,
+      subscriptions: webhooks,
+      log,
+      userAgent: `Lanescan/${lanescanVersion}`,
+      now: webhooks.length > 0 ? await followClock(store, signal) : Date.now,
+      random: Math.random,
+    });
+    if (store.simulated && !serving.siblings) log.warn('The data is SIMULATED: no chain stands behind it.');
+    beside = alongside?.(signal);
+    await Promise.race([untilAborted(signal), beside ?? untilAborted(signal)]);
+    await untilAborted(signal);
+    await answering.drain();
+  } finally {
+    stopping.abort();
+    await Promise.all([answering?.close(), courier?.stop(), beside?.catch(() => undefined)]);
+    await store.close();
+  }
+}
+
+async function answerHere(
+  { config, log, store, siblings }: Serving,
+  signal: AbortSignal,
+): Promise<Answering> {
   // Loaded here: no other verb needs it, and it takes longer to load than most of them take to run.
   const { createServer } = await import('../api/server.ts');
   const app = createServer({
@@ -121,9 +201,8 @@ export async function serveUntilStopped(serving: Serving): Promise<void> {
     apiKeys: config.apiKeys,
     trustProxy: config.trustProxy,
     live: config.live,
+    siblings,
   });
-  const stopping = new AbortController();
-  const signal = AbortSignal.any([context.signal, stopping.signal]);
   // A client would keep the connection of its last answer open, and the server would wait for it to let go.
   app.addHook('onSend', (_request, reply, payload, done) => {
     if (signal.aborted) reply.header('Connection', 'close');
@@ -133,32 +212,23 @@ export async function serveUntilStopped(serving: Serving): Promise<void> {
     if (!signal.aborted || request.routeOptions.url !== '/readyz') return done();
     done(new ApiError('SERVICE_UNAVAILABLE', 'This server is stopping. Send requests to another one.'));
   });
-  let courier: Courier | undefined;
-  let beside: Promise<void> | undefined;
   try {
-    await listen(app, config);
-    courier = startCourier({
-      store,
-      subscriptions: webhooks,
-      log,
-      userAgent: `Lanescan/${lanescanVersion}`,
-      now: webhooks.length > 0 ? await followClock(store, signal) : context.now,
-      random: Math.random,
-    });
-    if (store.simulated) log.warn('The data is SIMULATED: no chain stands behind it.');
-    beside = alongside?.(signal);
-    await Promise.race([untilAborted(signal), beside ?? untilAborted(signal)]);
-    await untilAborted(signal);
-    if (config.drainSeconds > 0) {
-      log.info(`Stopping: not ready any more, but answering for another ${config.drainSeconds} s`);
-      await delay(config.drainSeconds * 1000);
-    }
-    log.info('Stopping: answering what is in flight');
-  } finally {
-    stopping.abort();
-    await Promise.all([app.close(), courier?.stop(), beside?.catch(() => undefined)]);
-    await store.close();
+    await listen(app, config, siblings !== undefined);
+  } catch (error) {
+    await app.close();
+    throw error;
   }
+  return {
+    async drain() {
+      if (config.drainSeconds > 0) {
+        log.info(`Stopping: not ready any more, but answering for another ${config.drainSeconds} s`);
+        await delay(config.drainSeconds * 1000);
+      }
+      log.info('Stopping: answering what is in flight');
+      await app.close();
+    },
+    close: () => app.close(),
+  };
 }
 
 /**
@@ -176,14 +246,13 @@ async function followClock(store: Store, signal: AbortSignal): Promise<() => num
   return () => performance.now() + offset;
 }
 
-async function listen(app: FastifyInstance, { host, port }: Config): Promise<void> {
+async function listen(app: FastifyInstance, { host, port }: Config, isOneOfSeveral: boolean): Promise<void> {
   try {
     await app.listen({
       host,
       port,
       backlog: WAITING_CONNECTIONS,
-      listenTextResolver: (url) =>
-        `Lanescan ${lanescanVersion} listens on ${url} (explorer at /, documentation at /docs)`,
+      listenTextResolver: (url) => (isOneOfSeveral ? `Process ${process.pid} is ready` : listeningText(url)),
     });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;

@@ -1,18 +1,18 @@
 /**
  * The pagination token: the filters, the view and the last key of a page, versioned and checksummed.
  *
- * Layout before base64url: one version byte, eight bytes of SHA-256 over the payload, the payload (JSON).
- * The checksum finds damage, not malice: a forged cursor can ask for nothing that filters could not.
+ * Layout before base64url: one version byte, four bytes of CRC-32 over the payload, the payload (JSON, all of it ASCII).
+ * The checksum finds damage, not malice: a forged cursor can ask for nothing that filters could not. Every page makes
+ * one, so it has to be cheap.
  */
-import { sha256 } from '@noble/hashes/sha2.js';
 import { base64urlnopad } from '@scure/base';
 import { ApiError } from './errors.ts';
 import { statuses } from './lifecycle.ts';
 import { type Filters, MAX_MESSAGE_IDS, MAX_Q_TERMS, type PageKey, type View } from './query.ts';
 import { LATEST_TIME } from './time.ts';
 
-const VERSION = 1;
-const CHECKSUM_BYTES = 8;
+const VERSION = 2;
+const CHECKSUM_BYTES = 4;
 /** A hundred message ids, ten terms and every other filter fit, each at its longest: we issue nothing longer. */
 export const MAX_CURSOR_LENGTH = 28_000;
 
@@ -97,14 +97,12 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 export function encodeCursor({ filters, view, after }: Cursor): string {
-  const payload = new TextEncoder().encode(
-    JSON.stringify({ f: filters, v: view, k: [after.sentAt, after.messageId] }),
-  );
-  const bytes = new Uint8Array(1 + CHECKSUM_BYTES + payload.length);
-  bytes[0] = VERSION;
-  bytes.set(checksum(payload), 1);
-  bytes.set(payload, 1 + CHECKSUM_BYTES);
-  return base64urlnopad.encode(bytes);
+  const payload = JSON.stringify({ f: filters, v: view, k: [after.sentAt, after.messageId] });
+  const head = String.fromCharCode(VERSION, ...checksum(new TextEncoder().encode(payload)));
+  return btoa(head + payload)
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replace(/=+$/, '');
 }
 
 export function decodeCursor(text: string): Cursor {
@@ -141,8 +139,18 @@ function fromJson(payload: Uint8Array): unknown {
   }
 }
 
-function checksum(payload: Uint8Array): Uint8Array {
-  return sha256(payload).subarray(0, CHECKSUM_BYTES);
+const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte;
+  for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? 0xedb88320 ^ (crc >>> 1) : crc >>> 1;
+  return crc;
+});
+
+/** CRC-32 as zip and PNG have it, most significant byte first. */
+function checksum(payload: Uint8Array): readonly number[] {
+  let crc = 0xffffffff;
+  for (const byte of payload) crc = (crcTable[(crc ^ byte) & 0xff] ?? 0) ^ (crc >>> 8);
+  crc = ~crc;
+  return [(crc >>> 24) & 0xff, (crc >>> 16) & 0xff, (crc >>> 8) & 0xff, crc & 0xff];
 }
 
 function invalid(problem: string): ApiError {

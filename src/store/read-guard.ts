@@ -2,8 +2,6 @@
  * What stands between those who ask and the connections for reads: a bound on how many may wait, and a short answer
  * while the database is known to be silent. Both end by themselves.
  */
-import type pg from 'pg';
-import { withClient } from './client.ts';
 
 /** More wait for the database than it can answer in good time. */
 export class DatabaseBusyError extends Error {}
@@ -22,16 +20,23 @@ export interface ReadGuard {
 
 /** While the database is silent nobody waits longer than this for it. */
 const PATIENCE_MS = 250;
-const PROBE_TIMEOUT_MS = 2_000;
 
-export function createReadGuard(pool: pg.Pool, maxWaiting: number): ReadGuard {
+export interface ReadGuardOptions {
+  /** A question that any database answers at once. */
+  readonly probe: () => Promise<unknown>;
+  /** How many wait now, and how many may. */
+  readonly waiting: () => number;
+  readonly maxWaiting: number;
+}
+
+export function createReadGuard({ probe: ask, waiting, maxWaiting }: ReadGuardOptions): ReadGuard {
   const observers = new Set<ReadObserver>();
   let isSilent = false;
   let probing: Promise<void> | undefined;
 
   /** One for all who ask meanwhile. */
   const probe = (): Promise<void> => {
-    probing ??= ask(pool)
+    probing ??= ask()
       .then(() => {
         isSilent = false;
       })
@@ -42,7 +47,7 @@ export function createReadGuard(pool: pg.Pool, maxWaiting: number): ReadGuard {
   };
 
   const admit = async (): Promise<void> => {
-    if (pool.waitingCount >= maxWaiting) throw new DatabaseBusyError('Too many wait for the database');
+    if (waiting() >= maxWaiting) throw new DatabaseBusyError('Too many wait for the database');
     if (!isSilent) return;
     let timer: NodeJS.Timeout | undefined;
     const patience = new Promise<void>((resolve) => {
@@ -91,9 +96,4 @@ function isSilence(error: unknown): boolean {
 /** Whether the pool gave up waiting for one of its own connections. */
 function isVainWait(error: unknown): boolean {
   return /timeout exceeded when trying to connect/.test((error as Error | undefined)?.message ?? '');
-}
-
-async function ask(pool: pg.Pool): Promise<void> {
-  const statement = { text: 'select 1', query_timeout: PROBE_TIMEOUT_MS };
-  await withClient(pool, (client) => client.query(statement));
 }

@@ -18,6 +18,8 @@ export interface Statement extends pg.QueryConfig {
   readonly rowMode?: 'array';
   /** Milliseconds after which its connection is given up, where others than those of its pool. */
   readonly query_timeout?: number;
+  /** Known to take a moment only, whatever the data is: others may wait behind it. */
+  readonly isShort?: boolean;
 }
 
 export interface ReplicaFigures {

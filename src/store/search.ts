@@ -23,6 +23,26 @@ export function searchSql(query: SearchQuery): Sql {
   return sql`select body from (${matchingSql(query, rows)}) page limit ${rows}`;
 }
 
+/** Filters that, together with any others of these, find a page without looking at much else. */
+const findingFilters: ReadonlySet<string> = new Set<keyof Filters>([
+  'sender',
+  'receiver',
+  'sourceChainSelector',
+  'destChainSelector',
+  'readyForManualExecOnly',
+  'sourceTransactionHash',
+  'destTransactionHash',
+  'messageId',
+  'sentAfter',
+  'sentBefore',
+]);
+const SHORT_PAGE = 100;
+
+/** Whether a page takes a moment only, whatever the data is like. */
+export function isShort({ filters, limit }: SearchQuery): boolean {
+  return limit <= SHORT_PAGE && Object.keys(filters).every((name) => findingFilters.has(name));
+}
+
 /** The statement for everything that matches, newest first. */
 export function exportSql(filters: Filters): Sql {
   return sql`select body from (${matchingSql({ filters, view: 'full', after: null }, null)}) page`;

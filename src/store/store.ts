@@ -12,7 +12,7 @@ import type { PageKey, SearchQuery } from '../domain/query.ts';
 import { hasBareSeparator } from '../domain/url-parts.ts';
 import { type ApplyReport, applyFacts } from './apply.ts';
 import { type ChangeListener, listenForChanges } from './change-listener.ts';
-import { withClient } from './client.ts';
+import { CorkableClient, withClient } from './client.ts';
 import { openEmbedded } from './embedded.ts';
 import { type ExecutionInputs, readExecutionInputs } from './execution-inputs.ts';
 import { createExporter, type ExportRecords } from './export.ts';
@@ -45,8 +45,9 @@ import {
 } from './networks.ts';
 import type { Read } from './read.ts';
 import { createReadGuard, DatabaseAwayError, DatabaseBusyError, type ReadObserver } from './read-guard.ts';
-import { createReplicaSet, type ReplicaFigures, type RunStatement } from './replicas.ts';
-import { searchSettings, searchSql } from './search.ts';
+import { createReadQueue, type ReadQueue } from './read-queue.ts';
+import { createReplicaSet, type ReplicaFigures, type RunStatement, type Statement } from './replicas.ts';
+import { isShort, searchSettings, searchSql } from './search.ts';
 import { createSharedQuestion } from './shared-question.ts';
 import { renderSql } from './sql.ts';
 import { createWebhookDeliveries, type WebhookDeliveries } from './webhook-deliveries.ts';
@@ -166,6 +167,9 @@ const SILENCE_TIMEOUT_MS = READ_TIMEOUT_MS + 2_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 /** The longest wait of a read for a connection, free or new. */
 const READ_WAIT_MS = 2_000;
+/** A wait that is too long if everybody has it. */
+const LATE_MS = 250;
+const probe: Statement = { text: 'select 1', query_timeout: 2_000 };
 /** How many reads may wait for each connection; a burst of short ones is soon served, and long ones end by time. */
 const WAITING_PER_CONNECTION = 100;
 const EXPORTS_AT_ONCE = 4;
@@ -191,7 +195,13 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     : connectionOf((place as { url: string }).url, 'DATABASE_URL');
   const createReaders = (server: pg.ClientConfig, max: number, silenceMs = SILENCE_TIMEOUT_MS) =>
     createPool(
-      { ...server, connectionTimeoutMillis: READ_WAIT_MS, query_timeout: silenceMs },
+      {
+        ...server,
+        // The pool's type knows no client that takes a configuration, though the pool gives it one.
+        Client: CorkableClient as unknown as new () => pg.ClientBase,
+        connectionTimeoutMillis: READ_WAIT_MS,
+        query_timeout: silenceMs,
+      },
       max,
       `-c timezone=UTC -c statement_timeout=${READ_TIMEOUT_MS} ${searchSettings}`,
     );
@@ -268,10 +278,14 @@ async function createStore(
   });
 
   const guarded = (pool: pg.Pool) => {
-    const guard = createReadGuard(pool, pool.options.max * WAITING_PER_CONNECTION);
-    const run: RunStatement = (label, statement) =>
-      guard.run(label, () => withClient(pool, async (client) => (await client.query(statement)).rows));
-    return { guard, run };
+    const queue = createReadQueue(pool, { longestWaitMs: READ_WAIT_MS, lateMs: LATE_MS });
+    const guard = createReadGuard({
+      probe: () => withClient(pool, (client) => client.query(probe)),
+      waiting: () => queue.waiting,
+      maxWaiting: pool.options.max * WAITING_PER_CONNECTION,
+    });
+    const run: RunStatement = (label, statement) => guard.run(label, () => queue.run(statement));
+    return { guard, queue, run };
   };
   const primary = guarded(readers);
   const copies = replicas.map(guarded);
@@ -289,8 +303,8 @@ async function createStore(
   let pinging: Promise<void> | undefined;
 
   const nameOf = createStatementNames();
-  const read = async (label: string, text: string, values: unknown[]): Promise<string[][]> =>
-    (await anywhere(label, { ...nameOf(text), text, values, rowMode: 'array' })) as string[][];
+  const read = async (label: string, text: string, values: unknown[], isShort = true): Promise<string[][]> =>
+    (await anywhere(label, { ...nameOf(text), text, values, rowMode: 'array', isShort })) as string[][];
 
   /** Reads that the metrics show under this label. */
   const readAs =
@@ -307,7 +321,7 @@ async function createStore(
 
     async search(query) {
       const { text, values } = renderSql(searchSql(query));
-      const records = (await read('search', text, values)).map(([record]) => record ?? '');
+      const records = (await read('search', text, values, isShort(query))).map(([record]) => record ?? '');
       if (records.length <= query.limit) return { records, cursor: null };
       records.length = query.limit;
       const after = keyOf(records[query.limit - 1] ?? '');
@@ -351,6 +365,7 @@ async function createStore(
         `select (select count(*) from (select from message limit $1) few)::text,
                 (select reltuples::bigint from pg_class where oid = 'message'::regclass)::text`,
         [COUNTED_MESSAGES + 1],
+        false,
       );
       const [counted, estimated] = (rows[0] ?? []).map(Number);
       const count = counted ?? 0;
@@ -405,15 +420,12 @@ async function createStore(
     networkTraffic: () => readNetworkTraffic(readAs('networkTraffic')),
     networkProgress: () => readNetworkProgress(readAs('networkProgress')),
     figures: () => readFigures(readAs('figures', onPrimary)),
-    pools: () =>
-      [...Object.entries({ readers, writers, exporters }), ...replicas.map(namedReplica)].map(
-        ([pool, { totalCount, idleCount, waitingCount }]) => ({
-          pool,
-          total: totalCount,
-          idle: idleCount,
-          waiting: waitingCount,
-        }),
-      ),
+    pools: () => [
+      figuresOf('readers', readers, primary.queue),
+      figuresOf('writers', writers),
+      figuresOf('exporters', exporters),
+      ...replicas.map((pool, index) => figuresOf(`replica_${index + 1}`, pool, copies[index]?.queue)),
+    ],
     replicas: async () => (await replicaSet?.figures()) ?? [],
     observeReads: (observer) => {
       const endings = [primary, ...copies].map(({ guard }) => guard.observe(observer));
@@ -479,8 +491,9 @@ function createStatementNames(): (text: string) => { name?: string } {
   };
 }
 
-function namedReplica(pool: pg.Pool, index: number): [string, pg.Pool] {
-  return [`replica_${index + 1}`, pool];
+function figuresOf(name: string, pool: pg.Pool, queue?: ReadQueue): PoolFigures {
+  const { totalCount, idleCount, waitingCount } = pool;
+  return { pool: name, total: totalCount, idle: idleCount, waiting: waitingCount + (queue?.waiting ?? 0) };
 }
 
 /** In JSON these characters cannot be part of a text: a quote inside one has a backslash before it. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import { base64urlnopad } from '@scure/base';
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
@@ -64,9 +64,10 @@ function decoded(text: string): Cursor | string {
 }
 
 /** A cursor whose checksum is right, whatever it holds. */
-function forged(payload: string | Uint8Array, version = 1): string {
+function forged(payload: string | Uint8Array, version = 2): string {
   const bytes = Buffer.from(payload);
-  const checksum = createHash('sha256').update(bytes).digest().subarray(0, 8);
+  const checksum = Buffer.alloc(4);
+  checksum.writeUInt32BE(crc32(bytes));
   return base64urlnopad.encode(Buffer.concat([Buffer.from([version]), checksum, bytes]));
 }
 
@@ -133,7 +134,7 @@ describe('a cursor', () => {
   it('of another version is refused, even with a right checksum', () => {
     const payload = JSON.stringify({ f: {}, v: 'full', k: [after.sentAt, after.messageId] });
     expect(decoded(forged(payload))).toEqual({ filters: {}, view: 'full', after });
-    for (const version of [0, 2, 255]) expect(decoded(forged(payload, version))).toBe('INVALID_CURSOR');
+    for (const version of [0, 1, 255]) expect(decoded(forged(payload, version))).toBe('INVALID_CURSOR');
   });
 
   it('that is longer than any of ours is refused without being read', () => {

@@ -70,6 +70,44 @@ describe('a bucket', () => {
     });
   });
 
+  test('also loses what was taken elsewhere, may come to owe some, and tells of what is taken here', () => {
+    let now = 0;
+    const told: string[] = [];
+    const key = { name: 'ours', sha256: hash('secret'), perSecond: 1, burst: 2 };
+    const limiter = createRateLimiter(
+      { rateLimit: { perSecond: 10, burst: 20, loopback: false }, apiKeys: [key] },
+      () => now,
+      (client) => told.push(client),
+    );
+    const take = (count: number) =>
+      Array.from({ length: count }, () => limiter.take('192.0.2.1', {})).filter(
+        (verdict) => verdict?.isAllowed,
+      ).length;
+    expect(take(5)).toBe(5);
+    expect(told).toEqual(Array(5).fill('192.0.2.1'));
+    limiter.charge([['192.0.2.1', 12]]);
+    expect(take(10)).toBe(3);
+    limiter.charge([['192.0.2.1', 10]]);
+    now += 1000;
+    expect(limiter.take('192.0.2.1', {})?.headers.RateLimit).toBe('"address";r=0;t=2');
+    now += 100;
+    expect(take(10)).toBe(1);
+    // However much is taken elsewhere, the debt is that of one burst.
+    limiter.charge([['192.0.2.1', 10_000]]);
+    now += 2_000;
+    expect(take(10)).toBe(0);
+    now += 500;
+    expect(take(10)).toBe(5);
+
+    const mine = { 'x-api-key': 'secret' };
+    expect(limiter.take('192.0.2.2', mine)?.isAllowed).toBe(true);
+    const [client = ''] = told.slice(-1);
+    limiter.charge([[client, 1]]);
+    expect(limiter.take('192.0.2.2', mine)?.isAllowed).toBe(false);
+    limiter.charge([['key of nobody', 1]]);
+    expect(limiter.take('192.0.2.3', {})?.isAllowed).toBe(true);
+  });
+
   test('is remembered for a bounded number of clients', () => {
     const limiter = createRateLimiter({ rateLimit: few, apiKeys: [] });
     const address = (index: number) => `10.${(index >> 16) & 255}.${(index >> 8) & 255}.${index & 255}`;

@@ -1,0 +1,156 @@
+/** `lanescan serve --processes`: several processes on one port, which clients take for one. */
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { Agent, get, type IncomingMessage } from 'node:http';
+import { createServer } from 'node:net';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { buildProgram, freshFolder, type Running, runProgram, start } from './program.ts';
+
+const PROCESSES = 3;
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  await buildProgram();
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+async function serve(config = ''): Promise<{ server: Running; url: string }> {
+  const cwd = freshFolder();
+  writeFileSync(path.join(cwd, 'lanescan.yaml'), config);
+  const args = ['serve', '--port', '0', '--processes', String(PROCESSES)];
+  const server = start(args, { cwd, env: { DATABASE_URL: database.url } });
+  onTestFinished(() => void server.child.kill('SIGKILL'));
+  const [, url = ''] = await server.untilSaid(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
+  return { server, url };
+}
+
+/** On a connection of its own, so that the next process gets it. */
+function ask(url: string): Promise<{ status: number; text: string }> {
+  return new Promise((resolve, reject) => {
+    get(url, { agent: new Agent({ keepAlive: false }) }, async (answer: IncomingMessage) => {
+      let text = '';
+      for await (const chunk of answer.setEncoding('utf8')) text += chunk;
+      resolve({ status: answer.statusCode ?? 0, text });
+    }).on('error', reject);
+  });
+}
+
+function childrenOf({ child }: Running): readonly number[] {
+  try {
+    return execFileSync('pgrep', ['-P', String(child.pid)], { encoding: 'utf8' })
+      .trim()
+      .split('\n')
+      .map(Number);
+  } catch {
+    return [];
+  }
+}
+
+const isAlive = (pid: number) => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+async function answered(url: string): Promise<number> {
+  const { text } = await ask(`${url}/metrics`);
+  const line = /^lanescan_http_request_duration_seconds_count\{route="\/v2\/messages".*\} (\d+)$/m.exec(text);
+  return Number(line?.[1] ?? 0);
+}
+
+test('all of them answer, whoever asks one for metrics learns those of all, and all stop in good order', async () => {
+  const { server, url } = await serve();
+  const children = childrenOf(server);
+  expect(children).toHaveLength(PROCESSES);
+  for (let i = 0; i < 4 * PROCESSES; i++) expect((await ask(`${url}/v2/messages`)).status).toBe(200);
+  // A request is counted when its connection has taken the answer.
+  await expect.poll(() => answered(url)).toBe(4 * PROCESSES);
+  const { text } = await ask(`${url}/metrics`);
+  expect(text).toMatch(/^lanescan_database_up 1$/m);
+  expect(text).toMatch(/^lanescan_build_info\{.*\} 1$/m);
+  // Every process has a connection to the database by now, if every process has answered.
+  const idle = Number(
+    /^lanescan_database_connections\{pool="readers",state="idle"\} (\d+)$/m.exec(text)?.[1] ?? 0,
+  );
+  expect(idle).toBeGreaterThanOrEqual(PROCESSES);
+
+  server.child.kill('SIGTERM');
+  const { code, stderr } = await server.outcome;
+  expect({ code }, stderr).toEqual({ code: 0 });
+  expect(children.filter(isAlive)).toEqual([]);
+  const listening = stderr.split('\n').filter((line) => line.includes('listens on'));
+  expect(listening).toEqual([expect.stringContaining(`${PROCESSES} processes answer`)]);
+});
+
+test('one that is killed is replaced, and the others answer meanwhile', async () => {
+  const { server, url } = await serve();
+  const before = childrenOf(server);
+  const [victim = 0] = before;
+  process.kill(victim, 'SIGKILL');
+  await server.untilSaid(/was ended by SIGKILL; another one is started/);
+  for (let i = 0; i < 2 * PROCESSES; i++) expect((await ask(`${url}/v2/messages`)).status).toBe(200);
+  await expect.poll(() => childrenOf(server).length, { timeout: 30_000 }).toBe(PROCESSES);
+  expect(childrenOf(server)).not.toContain(victim);
+  await expect
+    .poll(() => server.said().stderr.split('is ready').length - 1, { timeout: 30_000 })
+    .toBe(PROCESSES + 1);
+  for (let i = 0; i < 2 * PROCESSES; i++) expect((await ask(`${url}/v2/messages`)).status).toBe(200);
+  server.child.kill('SIGTERM');
+  expect((await server.outcome).code).toBe(0);
+});
+
+test('without the one that started them none goes on', async () => {
+  const { server, url } = await serve();
+  const children = childrenOf(server);
+  server.child.kill('SIGKILL');
+  await expect.poll(() => children.filter(isAlive), { timeout: 30_000 }).toEqual([]);
+  await expect(ask(url)).rejects.toThrow();
+});
+
+test('what a client takes from one it has taken from all', async () => {
+  const burst = 30;
+  const { server, url } = await serve(`rateLimit: { perSecond: 0.01, burst: ${burst}, loopback: true }\n`);
+  let allowed = 0;
+  // One in turn for each process, and time enough for it to tell the others: each alone would allow a whole burst.
+  for (let i = 0; i < 2 * burst; i++) {
+    const { status } = await ask(`${url}/v2/messages`);
+    expect([200, 429]).toContain(status);
+    if (status === 200) allowed++;
+    await delay(120);
+  }
+  // What is taken within a moment on several counts late.
+  expect(allowed).toBeGreaterThanOrEqual(burst);
+  expect(allowed).toBeLessThan(burst + PROCESSES);
+  server.child.kill('SIGTERM');
+  await server.outcome;
+});
+
+test('a port that is taken is told once', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  onTestFinished(() => void other.close());
+  await delay(50);
+  const { port } = other.address() as { port: number };
+  const { code, stdout, stderr } = await runProgram(
+    ['serve', '--port', String(port), '--processes', '2', '--log-level', 'error'],
+    { env: { DATABASE_URL: database.url } },
+  );
+  expect({ code, stdout, stderr }).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `lanescan: Port ${port} on 127.0.0.1 is taken by another program. Stop that one, or choose another port with --port.\n`,
+  });
+});
+
+test.each(['0', '65', '1.5', 'many'])('--processes %s is refused', async (count) => {
+  const { code, stderr } = await runProgram(['serve', '--processes', count]);
+  expect(code).toBe(2);
+  expect(stderr).toContain(`--processes is "${count}". It takes a whole number from 1 to 64`);
+});
