@@ -1,5 +1,6 @@
 /** Processes of the bench's own: each does one job when asked, and answers or says what went wrong. */
 import { type ChildProcess, fork } from 'node:child_process';
+import { openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 interface Reply<T> {
@@ -13,10 +14,11 @@ export interface Worker<Order, Result> {
   stop(): Promise<void>;
 }
 
-/** Starts `file`, which calls `answerOrders`. */
-export function startWorker<Order, Result>(file: string): Worker<Order, Result> {
+/** Starts `file`, which calls `answerOrders`; what it has to say goes to a file, where one is given. */
+export function startWorker<Order, Result>(file: string, log?: string): Worker<Order, Result> {
   const child: ChildProcess = fork(fileURLToPath(new URL(file, import.meta.url)), {
     execArgv: ['--import', 'tsx'],
+    ...(log !== undefined && { stdio: ['ignore', 'inherit', openSync(log, 'w'), 'ipc'] }),
     serialization: 'advanced',
   });
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));

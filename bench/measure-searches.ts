@@ -8,7 +8,7 @@ import { interleave, ratioOf, type Standing, type Subject, type Turn } from './i
 import type { LoadOrder, LoadReport } from './load/client.ts';
 import { hasPgbench, runPgbench } from './references/pgbench.ts';
 import { drawRequests, type Goal, type Workload } from './requests.ts';
-import type { Rig } from './rig.ts';
+import type { Listening, Rig } from './rig.ts';
 import type { RunningServer } from './server.ts';
 
 /** More than any subject answers in all of its turns: a request that was asked before is not drawn again. */
@@ -56,6 +56,25 @@ export async function measureSearch(
   const statements = requests.map(({ search }) => renderSql(searchSql(search)));
   let asked = 0;
 
+  const fixedAnswers = (name: string, { port, pid }: Listening): Subject => ({
+    name,
+    async turn() {
+      const report = await loadTurn(
+        rig,
+        { server: { family: pid } },
+        {
+          port,
+          requests: [{ path: `/fixed?bytes=${answerBytes}` }],
+          from: 0,
+          connections,
+          seconds,
+          check: 'status',
+          keepEvery: 0,
+        },
+      );
+      return report.turn;
+    },
+  });
   const subjects: Subject[] = [
     {
       name: 'lanescan',
@@ -91,25 +110,8 @@ export async function measureSearch(
         return report.turn;
       },
     },
-    {
-      name: 'HTTP limit',
-      async turn() {
-        const report = await loadTurn(
-          rig,
-          { server: { family: rig.httpLimit.pid } },
-          {
-            port: rig.httpLimit.port,
-            requests: [{ path: `/fixed?bytes=${answerBytes}` }],
-            from: 0,
-            connections,
-            seconds,
-            check: 'status',
-            keepEvery: 0,
-          },
-        );
-        return report.turn;
-      },
-    },
+    fixedAnswers('HTTP limit', await rig.serverLimit(database.url)),
+    fixedAnswers('framework alone', rig.httpLimit),
     ...[false, true].map((isPrepared) => ({
       name: isPrepared ? 'database limit, prepared' : 'database limit',
       async turn(round: number) {

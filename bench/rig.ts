@@ -6,6 +6,7 @@ import { startWorker, type Worker } from './child.ts';
 import { type BenchDatabase, type Cluster, openDatabase } from './data/database.ts';
 import type { LoadOrder, LoadReport } from './load/client.ts';
 import type { DatabaseOrder, DatabaseReport } from './references/database-limit.ts';
+import type { HttpLimitOrder } from './references/http-limit.ts';
 
 export interface RunSettings {
   readonly sizes: readonly number[];
@@ -18,12 +19,20 @@ export interface RunSettings {
   readonly processes: number;
 }
 
+export interface Listening {
+  readonly port: number;
+  readonly pid: number;
+}
+
 export interface Rig {
   readonly settings: RunSettings;
   readonly cluster: Cluster;
   readonly load: Worker<LoadOrder, LoadReport>;
   readonly driver: Worker<DatabaseOrder, DatabaseReport>;
-  readonly httpLimit: { readonly port: number; readonly pid: number };
+  /** The framework alone. */
+  readonly httpLimit: Listening;
+  /** The real server with a fixed answer. */
+  serverLimit(databaseUrl: string): Promise<Listening>;
   /** The process that started all others of PostgreSQL. */
   readonly postmaster: number;
   /** A log file of this name. */
@@ -36,7 +45,9 @@ export interface Rig {
 export async function openRig(settings: RunSettings, cluster: Cluster): Promise<Rig> {
   const load = startWorker<LoadOrder, LoadReport>('./load/worker.ts');
   const driver = startWorker<DatabaseOrder, DatabaseReport>('./references/database-limit.ts');
-  const httpLimit = startWorker<{ processes: number }, number>('./references/http-limit.ts');
+  const httpLimit = startWorker<HttpLimitOrder, number>('./references/http-limit.ts');
+  const serverLimits = new Map<string, Promise<Listening>>();
+  const limitWorkers: Worker<HttpLimitOrder, number>[] = [];
   const databases = new Map<number, Promise<BenchDatabase>>();
   const clients = new Map<string, pg.Client>();
   return {
@@ -45,6 +56,19 @@ export async function openRig(settings: RunSettings, cluster: Cluster): Promise<
     load,
     driver,
     httpLimit: { port: await httpLimit.run({ processes: settings.processes }), pid: httpLimit.pid },
+    serverLimit(databaseUrl) {
+      const start = async (): Promise<Listening> => {
+        const worker = startWorker<HttpLimitOrder, number>(
+          './references/http-limit.ts',
+          `${settings.dataFolder}/server-limit.log`,
+        );
+        limitWorkers.push(worker);
+        return { port: await worker.run({ processes: settings.processes, databaseUrl }), pid: worker.pid };
+      };
+      const started = serverLimits.get(databaseUrl) ?? start();
+      serverLimits.set(databaseUrl, started);
+      return started;
+    },
     postmaster: Number.parseInt(
       readFileSync(`${cluster.embedded.dataFolder}/postgres/postmaster.pid`, 'utf8'),
       10,
@@ -64,7 +88,7 @@ export async function openRig(settings: RunSettings, cluster: Cluster): Promise<
       return client;
     },
     async close() {
-      await Promise.all([load.stop(), driver.stop(), httpLimit.stop()]);
+      await Promise.all([load, driver, httpLimit, ...limitWorkers].map((worker) => worker.stop()));
       await Promise.all([...clients.values()].map((client) => client.end()));
     },
   };

@@ -1,19 +1,32 @@
 /**
- * What HTTP gives alone: the framework of the real server, no hooks, no log, and an answer that is there already, in as
- * many processes as the real server has. `GET /fixed?bytes=32000` answers so many bytes.
+ * What HTTP gives alone: an answer that is there already, `GET /fixed?bytes=32000`, in as many processes as the real server
+ * has. By the framework of the real server with nothing else; or, with a database, by the real server itself with all that
+ * it does for every request (headers, limits, metrics, a line in the log), but with nothing to look up.
  */
 import cluster from 'node:cluster';
 import { once } from 'node:events';
-import fastify from 'fastify';
+import fastify, { type FastifyInstance } from 'fastify';
+import { createServer } from '../../src/api/server.ts';
+import { createLog } from '../../src/cli/log.ts';
+import { openStore } from '../../src/store/store.ts';
 import { answerOrders } from '../child.ts';
 
-async function listen(): Promise<number> {
-  const app = fastify({ logger: false });
+export interface HttpLimitOrder {
+  readonly processes: number;
+  /** Of the real server; the framework alone where there is none. */
+  readonly databaseUrl?: string;
+}
+
+const URL_VARIABLE = 'BENCH_DATABASE_URL';
+
+async function listen(databaseUrl: string | undefined): Promise<number> {
+  const app = databaseUrl === undefined ? fastify({ logger: false }) : await realServer(databaseUrl);
   const bodies = new Map<number, Buffer>();
   app.get('/fixed', async (request, reply) => {
-    const bytes = Number((request.query as { bytes?: string }).bytes);
-    const body = bodies.get(bytes) ?? Buffer.alloc(bytes, 'x');
-    bodies.set(bytes, body);
+    const [, bytes] = /bytes=(\d+)/.exec(request.url) ?? [];
+    const size = Number(bytes);
+    const body = bodies.get(size) ?? Buffer.alloc(size, 'x');
+    bodies.set(size, body);
     return reply.header('Content-Type', 'application/json; charset=utf-8').send(body);
   });
   await app.listen({ port: 0, host: '127.0.0.1' });
@@ -21,13 +34,19 @@ async function listen(): Promise<number> {
   return typeof address === 'object' && address ? address.port : 0;
 }
 
-if (cluster.isWorker) await listen();
+async function realServer(url: string): Promise<FastifyInstance> {
+  const store = await openStore({ place: { url } });
+  return createServer({ store, version: 'bench', log: createLog('info', process.stderr, process.env) });
+}
+
+if (cluster.isWorker) await listen(process.env[URL_VARIABLE]);
 else {
-  answerOrders<{ processes: number }, number>(async ({ processes }) => {
-    if (processes === 1) return listen();
+  answerOrders<HttpLimitOrder, number>(async ({ processes, databaseUrl }) => {
+    if (processes === 1) return listen(databaseUrl);
+    const environment = databaseUrl === undefined ? {} : { [URL_VARIABLE]: databaseUrl };
     const ports = await Promise.all(
       Array.from({ length: processes }, async () => {
-        const [{ port }] = await once(cluster.fork(), 'listening');
+        const [{ port }] = await once(cluster.fork(environment), 'listening');
         return port as number;
       }),
     );

@@ -5,7 +5,6 @@
  * The checksum finds damage, not malice: a forged cursor can ask for nothing that filters could not. Every page makes
  * one, so it has to be cheap.
  */
-import { base64urlnopad } from '@scure/base';
 import { ApiError } from './errors.ts';
 import { statuses } from './lifecycle.ts';
 import { type Filters, MAX_MESSAGE_IDS, MAX_Q_TERMS, type PageKey, type View } from './query.ts';
@@ -99,10 +98,12 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 export function encodeCursor({ filters, view, after }: Cursor): string {
   const payload = JSON.stringify({ f: filters, v: view, k: [after.sentAt, after.messageId] });
   const head = String.fromCharCode(VERSION, ...checksum(new TextEncoder().encode(payload)));
-  return btoa(head + payload)
-    .replaceAll('+', '-')
-    .replaceAll('/', '_')
-    .replace(/=+$/, '');
+  return toBase64url(head + payload);
+}
+
+/** The platform's own base64, here and below, is several times as fast as any in JavaScript. */
+function toBase64url(binary: string): string {
+  return btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
 }
 
 export function decodeCursor(text: string): Cursor {
@@ -123,9 +124,14 @@ export function decodeCursor(text: string): Cursor {
   return { filters: value.f, view: value.v, after: { sentAt: value.k[0], messageId: value.k[1] } };
 }
 
+/** Undefined for anything that `toBase64url` would not have written. */
 function fromBase64url(text: string): Uint8Array | undefined {
   try {
-    return base64urlnopad.decode(text);
+    const binary = atob(text.replaceAll('-', '+').replaceAll('_', '/'));
+    if (toBase64url(binary) !== text) return undefined;
+    const bytes = new Uint8Array(binary.length);
+    for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+    return bytes;
   } catch {
     return undefined;
   }

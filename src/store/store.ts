@@ -175,6 +175,8 @@ const WAITING_PER_CONNECTION = 100;
 const EXPORTS_AT_ONCE = 4;
 /** Some 40 kB of the server's memory each, on each connection. */
 const NAMED_STATEMENTS = 200;
+/** Who asks for the version waits so long at most for others to share the look with. */
+const VERSION_EVERY_MS = 2;
 /** For the position of the primary, where replicas are asked for the rest. */
 const WATCH_TIMEOUT_MS = 2_000;
 /** Counting visits every row; beyond so many an estimate has to do. */
@@ -410,7 +412,7 @@ async function createStore(
         if (replicaSet) return undefined;
         throw error;
       }
-    }),
+    }, VERSION_EVERY_MS),
     onChanges: (wake) => listenForChanges(connection, wake),
     lanes: (selection) => readLanes(readAs('lanes'), selection),
     laneIdentity: (lane) => readLaneIdentity(readAs('laneIdentity'), lane),
