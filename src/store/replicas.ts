@@ -37,11 +37,17 @@ export interface ReplicaSet {
   figures(): Promise<readonly ReplicaFigures[]>;
 }
 
+/** SQL of what is the same for a database and its physical replicas, and for nothing else. */
+export const identitySql = `(select s.system_identifier || '/' || d.oid
+  from pg_control_system() s, pg_database d where d.datname = current_database())`;
+
 export interface ReplicaSetOptions {
   readonly primary: RunStatement;
   /** The primary too, by a connection that nothing else keeps busy. */
   readonly watch: RunStatement;
   readonly replicas: readonly RunStatement[];
+  /** What `identitySql` says on the primary. */
+  readonly identity: string;
   /** How many migrations the schema has: a replica that has not replayed them all is not asked. */
   readonly migrations: number;
   readonly notice: (line: string) => void;
@@ -72,7 +78,7 @@ interface Replica {
 }
 
 export function createReplicaSet(options: ReplicaSetOptions): ReplicaSet {
-  const { primary, watch, migrations, notice } = options;
+  const { primary, watch, identity, migrations, notice } = options;
   /** The highest position that this process has seen: what clients may know. */
   let seen = 0;
   let isPrimaryAway = false;
@@ -140,12 +146,15 @@ export function createReplicaSet(options: ReplicaSetOptions): ReplicaSet {
   const lookAt = async (replica: Replica): Promise<void> => {
     try {
       const [row] = await replica.run('replica', {
-        text: `select position, pg_is_in_recovery() as is_replica, (select count(*) from migration) as migrations
-               from store`,
+        text: `select position, pg_is_in_recovery() as is_replica, (select count(*) from migration) as migrations,
+               ${identitySql} as identity from store`,
       });
-      const told = row as { position: string; is_replica: boolean; migrations: string } | undefined;
+      const told = row as
+        | { position: string; is_replica: boolean; migrations: string; identity: string }
+        | undefined;
       replica.reached = Number(told?.position ?? 0);
-      if (Number(told?.migrations) !== migrations) leave(replica, 'its schema is another one');
+      if (told?.identity !== identity) leave(replica, 'it belongs to another database');
+      else if (Number(told?.migrations) !== migrations) leave(replica, 'its schema is another one');
       else if (!isOfUse(told?.is_replica === true)) leave(replica, 'it is a replica no more');
       else if (replica.reached < seen) leave(replica, `it is ${seen - replica.reached} changes behind`);
       else use(replica);

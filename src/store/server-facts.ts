@@ -2,10 +2,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { OperatorError } from '../domain/errors.ts';
+import { identitySql } from './replicas.ts';
 import { connectionOf, explainConnectionFailure } from './store.ts';
 
 export interface ServerFacts {
-  /** The same for a database and its physical replicas, and for nothing else. */
+  /** The same for a database and its physical replicas. */
   readonly identity: string;
   readonly isReplica: boolean;
   /** Somebody has told it to hold back what it gets. */
@@ -62,12 +63,11 @@ export async function readServerFacts(url: string, options: ServerFactsOptions):
 
 async function askFacts(client: pg.ClientBase): Promise<ServerFacts> {
   const { rows: told } = await client.query(
-    `select (select system_identifier from pg_control_system())::text || '/' || d.oid as identity,
+    `select ${identitySql} as identity,
             pg_is_in_recovery() as is_replica,
             case when pg_is_in_recovery() then pg_is_wal_replay_paused() else false end as is_paused,
             exists (select from pg_stat_wal_receiver) as is_receiving,
-            to_regclass('migration') is not null and to_regclass('store') is not null as has_schema
-     from pg_database d where d.datname = current_database()`,
+            to_regclass('migration') is not null and to_regclass('store') is not null as has_schema`,
   );
   const [server] = told;
   const { rows: content } = server.has_schema

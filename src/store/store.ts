@@ -46,7 +46,13 @@ import {
 import type { Read } from './read.ts';
 import { createReadGuard, DatabaseAwayError, DatabaseBusyError, type ReadObserver } from './read-guard.ts';
 import { createReadQueue, type ReadQueue } from './read-queue.ts';
-import { createReplicaSet, type ReplicaFigures, type RunStatement, type Statement } from './replicas.ts';
+import {
+  createReplicaSet,
+  identitySql,
+  type ReplicaFigures,
+  type RunStatement,
+  type Statement,
+} from './replicas.ts';
 import { isShort, searchSettings, searchSql } from './search.ts';
 import { createSharedQuestion } from './shared-question.ts';
 import { renderSql } from './sql.ts';
@@ -265,7 +271,7 @@ async function createStore(
   { content, access, notice }: Required<Pick<StoreOptions, 'content' | 'access' | 'notice'>>,
   close: () => Promise<void>,
 ): Promise<Store> {
-  const { migrations, simulated, serverVersion } = await withClient(writers, async (client) => {
+  const { migrations, simulated, serverVersion, identity } = await withClient(writers, async (client) => {
     const version = (await client.query('show server_version')).rows[0].server_version as string;
     refuseOldServer(version);
     const report = await migrate(client);
@@ -276,7 +282,14 @@ async function createStore(
         'Give this process the role that owns the tables, by DATABASE_URL. What shall only answer is `lanescan serve` without --index and without webhooks in its configuration.',
       );
     }
-    return { migrations: report, simulated: await identify(client, content), serverVersion: version };
+    const { rows } =
+      replicas.length > 0 ? await client.query(`select ${identitySql} as identity`) : { rows: [] };
+    return {
+      migrations: report,
+      simulated: await identify(client, content),
+      serverVersion: version,
+      identity: String(rows[0]?.identity),
+    };
   });
 
   const guarded = (pool: pg.Pool) => {
@@ -298,6 +311,7 @@ async function createStore(
           primary: primary.run,
           watch: guarded(watch).run,
           replicas: copies.map(({ run }) => run),
+          identity,
           migrations: migrations.total,
           notice,
         });
