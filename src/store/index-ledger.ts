@@ -133,6 +133,8 @@ export interface IndexStep {
   /** How many logs of strangers were seen. */
   readonly foreign?: number;
   readonly choresDone?: readonly Chore[];
+  /** Of messages whose sending was taken back; kept where it was told again meanwhile, by its own worker. */
+  readonly choresMoot?: readonly Chore[];
   /** `dueIn` is in milliseconds from now. */
   readonly choresPostponed?: readonly (Chore & { readonly dueIn: number })[];
 }
@@ -563,7 +565,7 @@ async function writeChores(
   step: IndexStep,
   bereft: readonly Sent[],
 ): Promise<void> {
-  const { facts = [], choresDone = [], choresPostponed = [] } = step;
+  const { facts = [], choresDone = [], choresMoot = [], choresPostponed = [] } = step;
   const sent = [...facts.filter((fact) => fact.kind === 'Sent'), ...bereft].filter(
     ({ execution }) => execution !== undefined && 'encodedMessage' in execution,
   );
@@ -589,13 +591,19 @@ async function writeChores(
       [executed.map(({ messageId }) => Buffer.from(messageId.slice(2), 'hex')), network],
     );
   }
-  for (const { messageId, kind } of choresDone) {
-    await client.query('delete from index_chore where message_id = $1 and network = $2 and kind = $3', [
-      Buffer.from(messageId, 'hex'),
-      network,
-      kind,
-    ]);
-  }
+  const endChores = async (chores: readonly Chore[], condition = 'true') => {
+    for (const { messageId, kind } of chores) {
+      await client.query(
+        `delete from index_chore c where message_id = $1 and network = $2 and kind = $3 and ${condition}`,
+        [Buffer.from(messageId, 'hex'), network, kind],
+      );
+    }
+  };
+  await endChores(choresDone);
+  await endChores(
+    choresMoot,
+    `not exists (select from fact where message_id = c.message_id and body like '{"kind":"Sent"%')`,
+  );
   for (const { messageId, kind, dueIn } of choresPostponed) {
     await client.query(
       `update index_chore set attempts = attempts + 1, due_at = now() + make_interval(secs => $4 / 1000.0)

@@ -26,7 +26,10 @@ const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
 const regressions: Readonly<Record<'worlds' | 'indexers' | 'databases', readonly string[]>> = {
   // 44: a router that a node did not tell in time, or had not reached, was taken for none.
   // 12: a ramp that a node did not know was refused for good.
-  worlds: ['12', '44'],
+  // 17, 21, 38, 43: history began too late where the range with the routers' first word could not be read at once.
+  // 61: a question about a message was given up: when its sending was taken back and told again at that moment, or when
+  // its contract had refused for a while.
+  worlds: ['12', '17', '21', '38', '43', '44', '61'],
   indexers: [],
   databases: [],
 };

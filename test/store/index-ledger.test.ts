@@ -473,6 +473,22 @@ describe('a question about a message', () => {
     expect(await ledger.dueChores(dest, 'verification', 9)).toEqual([{ ...verification, attempts: 1 }]);
   });
 
+  test('about a message that was taken back goes away, unless it has been sent again meanwhile', async () => {
+    await record({ facts: [makeVerifiedSent(1)] });
+    await ledger.lease(dest, 'there', LONG);
+    const chores = [
+      ...(await ledger.dueChores(dest, 'policy', 9)),
+      ...(await ledger.dueChores(dest, 'verification', 9)),
+    ];
+    expect(chores).toHaveLength(2);
+    await ledger.record(dest, 'there', { choresMoot: chores });
+    expect(await rows('index_chore')).toHaveLength(2);
+
+    await record({ orphaned: [makeVerifiedSent(1).seen.blockHash] });
+    await ledger.record(dest, 'there', { choresMoot: chores });
+    expect(await rows('index_chore')).toEqual([]);
+  });
+
   test('about its verifications needs no answer any more when it is executed, whichever comes first', async () => {
     const [early, late] = [makeMessage({ number: 1 }), makeMessage({ number: 2 })];
     await ledger.lease(dest, 'there', LONG);

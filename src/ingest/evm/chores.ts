@@ -13,8 +13,8 @@ import { readExecutionThreshold, readVerifierPolicy } from './decode/decoder.ts'
 import type { VerifierResults } from './verifier-results.ts';
 
 const CHORES_AT_ONCE = 50;
-/** A contract that refuses so often has nothing to say. */
-const MAX_REFUSALS = 8;
+/** A contract that refuses is asked less and less often, at last this much more seldom than others: once a day. */
+const REFUSED_PAUSES = 288;
 /** Thresholds are settings of a contract, which change rarely. */
 const THRESHOLD_KEPT = 600_000;
 
@@ -31,7 +31,7 @@ export interface ChoreContext {
   readonly seen: Observation;
 }
 
-type ChoreStep = Pick<IndexStep, 'facts' | 'choresDone' | 'choresPostponed'>;
+type ChoreStep = Pick<IndexStep, 'facts' | 'choresDone' | 'choresMoot' | 'choresPostponed'>;
 
 export interface Chores {
   /** What has come of all that is due; undefined where nothing is. */
@@ -99,6 +99,7 @@ export function createChores(results: VerifierResults | null, pace: ChorePace): 
       const step = {
         facts: steps.flatMap(({ facts = [] }) => facts),
         choresDone: steps.flatMap(({ choresDone = [] }) => choresDone),
+        choresMoot: steps.flatMap(({ choresMoot = [] }) => choresMoot),
         choresPostponed: steps.flatMap(({ choresPostponed = [] }) => choresPostponed),
       };
       const isEmpty = Object.values(step).every((list) => list.length === 0);
@@ -138,7 +139,7 @@ async function askPolicy(
 ): Promise<ChoreStep> {
   const execution = (await store.index.sentFact(chore.messageId))?.execution;
   // Its sending was taken back, or it is a lane without verifiers.
-  if (!execution || !('encodedMessage' in execution)) return { choresDone: [chore] };
+  if (!execution || !('encodedMessage' in execution)) return { choresMoot: [chore] };
   const { offramp, encodedMessage } = execution;
   const isGenuine = book.get(offramp.toLowerCase() as Hex)?.role === 'offRamp';
   const policy = isGenuine
@@ -151,7 +152,7 @@ async function askPolicy(
     const fact: Fact = { kind: 'VerifierPolicy', messageId: `0x${chore.messageId}`, ...policy, seen };
     return { facts: [fact], choresDone: [chore] };
   }
-  return isGenuine && chore.attempts >= MAX_REFUSALS ? { choresDone: [chore] } : postponed(chore, pace);
+  return postponed(chore, pace, isGenuine ? REFUSED_PAUSES : 1);
 }
 
 async function askResults(
@@ -164,7 +165,7 @@ async function askResults(
   const stored = await context.store.findMessage(chore.messageId);
   if (!stored) {
     const isSent = (await context.store.index.sentFact(chore.messageId)) !== undefined;
-    return isSent ? postponed(chore, pace) : { choresDone: [chore] };
+    return isSent ? postponed(chore, pace) : { choresMoot: [chore] };
   }
   const { status, verifiers } = JSON.parse(stored.record) as Message;
   if (statusRank(status) >= statusRank('VERIFIED')) return { choresDone: [chore] };
@@ -188,7 +189,8 @@ async function askResults(
   };
 }
 
-function postponed(chore: Chore, { soonestChore, latestChore }: ChorePace): ChoreStep {
-  const dueIn = Math.min(latestChore, soonestChore * 2 ** Math.min(chore.attempts, 20));
+/** By twice as long as the last time, up to so many of the longest pauses. */
+function postponed(chore: Chore, { soonestChore, latestChore }: ChorePace, longest = 1): ChoreStep {
+  const dueIn = Math.min(longest * latestChore, soonestChore * 2 ** Math.min(chore.attempts, 20));
   return { choresPostponed: [{ ...chore, dueIn }] };
 }
