@@ -34,7 +34,7 @@ type FromChild =
 type FromParent =
   | { readonly kind: 'stop' }
   | { readonly kind: 'metrics?'; readonly question: number }
-  | { readonly kind: 'scraped'; readonly question: number; readonly text: string }
+  | { readonly kind: 'scraped'; readonly question: number; readonly text: string | null }
   | { readonly kind: 'takings'; readonly takings: Takings };
 
 /** A process that is too busy to tell its metrics is left out of a scrape. */
@@ -73,11 +73,18 @@ export async function startAnsweringProcesses(count: number, log: Logger): Promi
       for (const other of answering) if (other !== child) tell(other, said);
     }
     if (said.kind === 'scrape') {
-      const { AggregatorRegistry } = await import('prom-client');
-      const metrics = await Promise.all([...answering].map(metricsOf));
-      const text = await AggregatorRegistry.aggregate(metrics.map((own) => [...own])).metrics();
+      const text = await scrape().catch((error: Error) => {
+        log.error(`The metrics of the processes that answer cannot be put together: ${error.message}`);
+        return null;
+      });
       tell(child, { kind: 'scraped', question: said.question, text });
     }
+  };
+
+  const scrape = async (): Promise<string> => {
+    const { AggregatorRegistry } = await import('prom-client');
+    const metrics = await Promise.all([...answering].map(metricsOf));
+    return AggregatorRegistry.aggregate(metrics.map((own) => [...own])).metrics();
   };
 
   // Answers are large and soon forgotten: with more room for what is young, less of it is moved about.
@@ -134,6 +141,8 @@ export async function startAnsweringProcesses(count: number, log: Logger): Promi
           new Promise<void>((resolve) => {
             child.once('exit', () => resolve());
             tell(child, { kind: 'stop' });
+            // One that is only starting may not listen to us yet.
+            if (!answering.has(child)) child.process.kill('SIGTERM');
           }),
       ),
     );
@@ -171,7 +180,7 @@ export interface Child {
 export function asChild(): Child | undefined {
   if (!cluster.isWorker) return undefined;
   const stopping = new AbortController();
-  const scrapes = new Map<number, (text: string) => void>();
+  const scrapes = new Map<number, (text: string | null) => void>();
   let questions = 0;
   let readMetrics: () => Promise<ProcessMetrics> = async () => [];
   let hearTakings: (takings: Takings) => void = () => undefined;
@@ -182,7 +191,9 @@ export function asChild(): Child | undefined {
     if (said.kind === 'takings') hearTakings(said.takings);
     if (said.kind === 'scraped') scrapes.get(said.question)?.(said.text);
     if (said.kind === 'metrics?') {
-      void readMetrics().then((metrics) => say({ kind: 'metrics', question: said.question, metrics }));
+      void readMetrics()
+        .catch(() => [])
+        .then((metrics) => say({ kind: 'metrics', question: said.question, metrics }));
     }
   });
   // Listening to the parent is no reason to stay.
@@ -192,11 +203,12 @@ export function asChild(): Child | undefined {
     tellFailure: ({ message, remedy }) => say({ kind: 'failed', message, remedy }),
     siblings: {
       scrape: () =>
-        new Promise((resolve) => {
+        new Promise((resolve, reject) => {
           const question = questions++;
           scrapes.set(question, (text) => {
             scrapes.delete(question);
-            resolve(text);
+            if (text === null) reject(new Error('The parent could not put the metrics together'));
+            else resolve(text);
           });
           say({ kind: 'scrape', question });
         }),
