@@ -408,6 +408,56 @@ describe('a node that is behind what was read', () => {
   });
 });
 
+describe('contracts that one node does not know', () => {
+  const nobody = '0x00000000000000000000000000000000000000aa';
+
+  /** The router names, for a lane to nowhere and in one block, whom nobody knows, and then one whom only the proxy does not. */
+  async function nameBoth(unknown: Hex): Promise<void> {
+    const router = lab.a.contract(lab.a.routers['1.6'] as Hex, ccipContract('v1_2_0/router').abi);
+    const onRamps = [
+      { destChainSelector: 97n, onRamp: nobody },
+      { destChainSelector: 98n, onRamp: unknown },
+    ];
+    const { owner } = lab.a.foundation.accounts['1.6'];
+    await router.send('applyRampUpdates', [onRamps, [], []], { from: owner });
+    await lab.a.mine(FINALITY + 1);
+  }
+
+  test('are not refused on its word, each of them, and not while the others are away', async () => {
+    const impostor = await deployImpostor(lab.a);
+    await impostor.imitate(lane.ramps.onRamp);
+    await nameBoth(impostor.address);
+    proxy.interfere = (call, truth) => {
+      const to = call.method === 'eth_call' ? (call.params[0] as { to?: string }).to : undefined;
+      return to?.toLowerCase() === impostor.address.toLowerCase() ? '0x' : truth;
+    };
+    const other = await startNodeProxy(lab.a.url);
+    other.isDown = true;
+    try {
+      const store = await emptyStore();
+      const book = () =>
+        select(store, `select from index_contract where address = '${impostor.address.toLowerCase()}'`);
+      following(store, { rpc: [proxy.url, other.url] });
+      await eventually(async () => expect((await progressOf(store))?.failedRanges).toBeGreaterThan(0));
+      expect(await book()).toEqual([]);
+      other.isDown = false;
+      await untilProgress(store, { failedRanges: 0, owedBlocks: 0, problem: null });
+      expect(await book()).toHaveLength(1);
+    } finally {
+      await other.close();
+    }
+  });
+
+  test('are refused where no other could be asked, and nothing is held up', async () => {
+    const store = await emptyStore();
+    const { notices } = following(store);
+    await untilProgress(store, { failedRanges: 0, owedBlocks: 0, problem: null });
+    const told = notices.filter((line) => line.includes(nobody));
+    expect(told).not.toEqual([]);
+    for (const line of told) expect(line).toMatch(/onRamp .* it has no code.*; it is not believed/);
+  });
+});
+
 describe('a log that cannot be understood', () => {
   test('is kept whole and counted, and stops nothing', async () => {
     const store = await emptyStore();

@@ -14,6 +14,7 @@ import {
   type GenuineContract,
   type Naming,
   namingsOf,
+  type RefusedNaming,
   watchedTopics,
 } from './contracts.ts';
 import type { Decoder } from './decode/decoder.ts';
@@ -60,26 +61,39 @@ export interface BlockReader {
 export function createBlockReader(chain: Chain, book: ContractBook, decoder: Decoder): BlockReader {
   const { network } = chain;
 
-  /** Whoever is refused here is refused for good, and all that it says with it: not on the word of one node. */
-  const isKnownElsewhere = async (node: ChainNode, naming: Naming): Promise<boolean> => {
-    const second = await chain.secondOpinion(node, (other) => examine(other, [naming], network));
-    return second?.refused.every(({ isSilent }) => !isSilent) ?? false;
+  /** One of these that another endpoint knows, or might know when it is back; undefined where all agree on all. */
+  const unconfirmed = async (
+    node: ChainNode,
+    missing: readonly RefusedNaming[],
+  ): Promise<RefusedNaming | undefined> => {
+    if (missing.length === 0 || chain.health().length === 1) return undefined;
+    const namings = missing.map(({ naming }) => naming);
+    const second = await chain.secondOpinion(node, (other) => examine(other, namings, network));
+    const agreed =
+      second?.refused.filter(({ isSilent }) => isSilent).map(({ naming }) => naming.address) ?? [];
+    return missing.find(({ naming }) => !agreed.includes(naming.address));
   };
 
-  /** Contracts named by these, and by those in turn, that the book does not have. */
+  /**
+   * Contracts named by these, and by those in turn, that the book does not have. Whoever is refused in history is refused
+   * for good, and all that it says with it: not on the word of one node. `doubt` says which of those that a node does not
+   * know it may yet come to know.
+   */
   const adopt = async (
     node: ChainNode,
     namings: readonly (Naming & { readonly blockHash: Hex | null })[],
     known: Map<Hex, GenuineContract>,
-    isNew: boolean,
+    doubt: 'all' | 'unconfirmed' | 'none',
   ) => {
     const unknown = namings.filter(({ address }) => !known.has(address));
     if (unknown.length === 0) return { contracts: [], refused: [] };
     const { contracts, refused } = await examine(node, unknown, network);
-    const missing = refused.find(({ isSilent }) => isSilent);
-    if (missing && (isNew || (await isKnownElsewhere(node, missing.naming)))) {
-      const { role, address } = missing.naming;
-      throw new NodeFault(`${node.name} does not know the ${role} ${address} yet: ${missing.reason}`);
+    const missing = refused.filter(({ isSilent }) => isSilent);
+    const doubtful =
+      doubt === 'all' ? missing[0] : doubt === 'unconfirmed' ? await unconfirmed(node, missing) : undefined;
+    if (doubtful) {
+      const { role, address } = doubtful.naming;
+      throw new NodeFault(`${node.name} does not know the ${role} ${address} yet: ${doubtful.reason}`);
     }
     // Contracts that are reached through a named one stand and fall with it.
     const blockHashes = new Map<Hex, Hex | null>();
@@ -131,8 +145,8 @@ export function createBlockReader(chain: Chain, book: ContractBook, decoder: Dec
             blockHash: mayBeAbandoned ? log.blockHash : null,
           }));
         });
-        // Of what was named just now a node may not know yet; of what was named long ago it should.
-        const adopted = await adopt(node, namings, known, mayBeAbandoned);
+        // Of what was named just now a node may not know yet; of what was named long ago it should, if any does.
+        const adopted = await adopt(node, namings, known, mayBeAbandoned ? 'all' : 'unconfirmed');
         refused.push(...adopted.refused);
         if (adopted.contracts.length === 0) break;
         contracts.push(...adopted.contracts);
@@ -159,7 +173,8 @@ export function createBlockReader(chain: Chain, book: ContractBook, decoder: Dec
         node,
         namings.map((naming) => ({ ...naming, blockHash: null })),
         new Map(book.contracts),
-        false,
+        // Whoever is missed here is named again by the routers' history, which is read next.
+        'none',
       );
       const stranger = routers.find((router) => !current.contracts.some(({ address }) => address === router));
       if (stranger) {

@@ -4,7 +4,6 @@
  * An endpoint is well once it has said who it is, and until something fails on it. Then it rests, longer each time, and
  * comes back by saying again who it is. While another one is well, nobody waits for that.
  */
-
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { growingPause } from '../../../domain/growing-pause.ts';
