@@ -82,8 +82,12 @@ function sendStream(request: FastifyRequest, reply: FastifyReply, body: Readable
 }
 
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const { status, headers, body, isFault } = errorAnswer(error, request.id);
-  if (isFault) request.log.error({ reqId: request.id, err: error }, 'request failed');
+  const { status, headers, body, logged } = errorAnswer(error, request.id);
+  if (logged === 'error') request.log.error({ reqId: request.id, err: error }, 'request failed');
+  if (logged === 'reason') {
+    const { message, cause } = error as Error & { readonly cause?: Error };
+    request.log.error({ reqId: request.id, reason: cause?.message ?? message }, 'request failed');
+  }
   reply
     .code(status)
     .headers({ 'X-Request-ID': request.id, 'Content-Type': 'application/json; charset=utf-8', ...headers })

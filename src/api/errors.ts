@@ -7,8 +7,8 @@ export interface ErrorAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** Worth a line in the log beyond the request's own: the fault is ours. */
-  readonly isFault: boolean;
+  /** Worth a line in the log beyond the request's own: whole, where the fault is ours; why, where the database is away. */
+  readonly logged: 'error' | 'reason' | 'nothing';
 }
 
 /** The database did not answer a question that any database answers, whatever its reason (the cause). */
@@ -39,7 +39,7 @@ export function errorAnswer(error: unknown, requestId: string): ErrorAnswer {
         'The database took too long to answer. Narrow the search, or try again shortly.',
         requestId,
       ),
-      isFault: true,
+      logged: 'error',
     };
   }
   if (error instanceof DatabaseSilentError || isDatabaseUnavailable(error)) {
@@ -49,7 +49,7 @@ export function errorAnswer(error: unknown, requestId: string): ErrorAnswer {
         'The database does not answer at the moment. Try again shortly.',
         requestId,
       ),
-      isFault: true,
+      logged: 'reason',
     };
   }
   const { statusCode } = error as { statusCode?: number };
@@ -62,7 +62,7 @@ export function errorAnswer(error: unknown, requestId: string): ErrorAnswer {
       'The service failed to answer. Report the request id to whoever runs it.',
       requestId,
     ),
-    isFault: true,
+    logged: 'error',
   };
 }
 
@@ -81,6 +81,6 @@ function answer(
       ...(status === 503 && { 'Retry-After': RETRY_AFTER_SECONDS }),
     },
     body: JSON.stringify({ error: code, message, requestId, details }),
-    isFault: false,
+    logged: 'nothing',
   };
 }

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import type { Siblings } from '../api/siblings.ts';
 import { ApiError, OperatorError } from '../domain/errors.ts';
 import type { NetworkSource } from '../ingest/evm/source.ts';
-import { openStore, type Store } from '../store/store.ts';
+import { openStore, READ_CONNECTIONS, type Store } from '../store/store.ts';
 import { type Courier, startCourier } from '../webhooks/courier.ts';
 import type { Subscription } from '../webhooks/subscription.ts';
 import {
@@ -24,8 +24,7 @@ import { lanescanVersion } from './version.ts';
 /** How often the log tells how indexing goes. */
 const INDEX_LINE_EVERY_MS = 60_000;
 
-/** Connections for reads of all processes together, and the fewest that each of them has. */
-const DEFAULT_CONNECTIONS = 10;
+/** Several processes share the connections of one, but each has so many. */
 const FEWEST_CONNECTIONS = 3;
 
 const CLOCK_LOOK_EVERY_MS = 60_000;
@@ -90,8 +89,9 @@ async function answerAsChild(child: Child, flags: ServeFlags, context: CliContex
     const store = await openStore({
       place: databasePlace(config),
       replicas: config.replicaUrls,
-      connections: Math.max(FEWEST_CONNECTIONS, Math.ceil(DEFAULT_CONNECTIONS / config.processes)),
-      notice: (line) => log.info(line),
+      // What becomes of an embedded database its parent tells.
+      notice: (line) => (config.databaseUrl === null ? log.debug(line) : log.info(line)),
+      connections: Math.max(FEWEST_CONNECTIONS, Math.ceil(READ_CONNECTIONS / config.processes)),
       signal,
     });
     const { siblings } = child;

@@ -11,8 +11,8 @@
  */
 import type pg from 'pg';
 import { type CorkableClient, endsConnection, withClient } from './client.ts';
+import type { Row, Statement } from './read.ts';
 import { DatabaseBusyError } from './read-guard.ts';
-import type { Row, Statement } from './replicas.ts';
 
 export interface ReadQueue {
   run(statement: Statement): Promise<Row[]>;

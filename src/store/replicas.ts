@@ -6,21 +6,9 @@
  * process has seen before; otherwise the next one is asked, and the primary at last. So no client sees less than it
  * has seen, on whichever server. While the primary is away, what this process has seen has to do.
  */
-import type pg from 'pg';
+import type { Row, RunStatement, Statement } from './read.ts';
+import { identitySql } from './server-facts.ts';
 import { createSharedQuestion } from './shared-question.ts';
-
-export type Row = Record<string, unknown> | unknown[];
-
-/** One statement on one server; throws where it cannot be asked. Labels are for the metrics. */
-export type RunStatement = (label: string, statement: Statement) => Promise<Row[]>;
-
-export interface Statement extends pg.QueryConfig {
-  readonly rowMode?: 'array';
-  /** Milliseconds after which its connection is given up, where others than those of its pool. */
-  readonly query_timeout?: number;
-  /** Known to take a moment only, whatever the data is: others may wait behind it. */
-  readonly isShort?: boolean;
-}
 
 export interface ReplicaFigures {
   /** Its place in DATABASE_REPLICA_URL, from 1. */
@@ -36,10 +24,6 @@ export interface ReplicaSet {
   readonly onPrimary: RunStatement;
   figures(): Promise<readonly ReplicaFigures[]>;
 }
-
-/** SQL of what is the same for a database and its physical replicas, and for nothing else. */
-export const identitySql = `(select s.system_identifier || '/' || d.oid
-  from pg_control_system() s, pg_database d where d.datname = current_database())`;
 
 export interface ReplicaSetOptions {
   readonly primary: RunStatement;

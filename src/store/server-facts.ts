@@ -2,11 +2,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { OperatorError } from '../domain/errors.ts';
-import { identitySql } from './replicas.ts';
-import { connectionOf, explainConnectionFailure } from './store.ts';
+import { connectionOf, explainConnectionFailure } from './connection.ts';
+
+/** SQL of what is the same for a database and its physical replicas, and for nothing else. */
+export const identitySql = `(select s.system_identifier || '/' || d.oid
+  from pg_control_system() s, pg_database d where d.datname = current_database())`;
 
 export interface ServerFacts {
-  /** The same for a database and its physical replicas. */
+  /** What `identitySql` says. */
   readonly identity: string;
   readonly isReplica: boolean;
   /** Somebody has told it to hold back what it gets. */

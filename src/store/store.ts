@@ -9,10 +9,10 @@ import { OperatorError } from '../domain/errors.ts';
 import type { Fact } from '../domain/facts.ts';
 import { statusRank } from '../domain/lifecycle.ts';
 import type { PageKey, SearchQuery } from '../domain/query.ts';
-import { hasBareSeparator } from '../domain/url-parts.ts';
 import { type ApplyReport, applyFacts } from './apply.ts';
 import { type ChangeListener, listenForChanges } from './change-listener.ts';
 import { CorkableClient, withClient } from './client.ts';
+import { connectionOf, explainConnectionFailure } from './connection.ts';
 import { openEmbedded } from './embedded.ts';
 import { type ExecutionInputs, readExecutionInputs } from './execution-inputs.ts';
 import { createExporter, type ExportRecords } from './export.ts';
@@ -43,17 +43,12 @@ import {
   readNetworkProgress,
   readNetworkTraffic,
 } from './networks.ts';
-import type { Read } from './read.ts';
+import type { Read, RunStatement, Statement } from './read.ts';
 import { createReadGuard, DatabaseAwayError, DatabaseBusyError, type ReadObserver } from './read-guard.ts';
 import { createReadQueue, type ReadQueue } from './read-queue.ts';
-import {
-  createReplicaSet,
-  identitySql,
-  type ReplicaFigures,
-  type RunStatement,
-  type Statement,
-} from './replicas.ts';
+import { createReplicaSet, type ReplicaFigures } from './replicas.ts';
 import { isShort, searchSettings, searchSql } from './search.ts';
+import { identitySql } from './server-facts.ts';
 import { createSharedQuestion } from './shared-question.ts';
 import { renderSql } from './sql.ts';
 import { createWebhookDeliveries, type WebhookDeliveries } from './webhook-deliveries.ts';
@@ -166,6 +161,8 @@ export interface Store {
   close(): Promise<void>;
 }
 
+/** Connections for reads of one server. */
+export const READ_CONNECTIONS = 10;
 /** One expensive search must not hold a connection for long. */
 const READ_TIMEOUT_MS = 15_000;
 /** Beyond the server's own time-out: it is silent, and its connection is lost. */
@@ -194,7 +191,13 @@ const COUNTED_MESSAGES = 100_000;
  * @example const store = await openStore({ place: { dataFolder: './data' } });
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
-  const { place, content = 'any', access = 'read', connections = 10, notice = () => undefined } = options;
+  const {
+    place,
+    content = 'any',
+    access = 'read',
+    connections = READ_CONNECTIONS,
+    notice = () => undefined,
+  } = options;
   const embedded =
     'dataFolder' in place ? await openEmbedded({ ...options, dataFolder: place.dataFolder }) : undefined;
   // A Unix socket needs no TLS, whatever PGSSLMODE asks of other servers.
@@ -319,7 +322,12 @@ async function createStore(
   let pinging: Promise<void> | undefined;
 
   const nameOf = createStatementNames();
-  const read = async (label: string, text: string, values: unknown[], isShort = true): Promise<string[][]> =>
+  const read = async (
+    label: string,
+    text: string,
+    values: unknown[],
+    { isShort } = { isShort: true },
+  ): Promise<string[][]> =>
     (await anywhere(label, { ...nameOf(text), text, values, rowMode: 'array', isShort })) as string[][];
 
   /** Reads that the metrics show under this label. */
@@ -337,7 +345,9 @@ async function createStore(
 
     async search(query) {
       const { text, values } = renderSql(searchSql(query));
-      const records = (await read('search', text, values, isShort(query))).map(([record]) => record ?? '');
+      const records = (await read('search', text, values, { isShort: isShort(query) })).map(
+        ([record]) => record ?? '',
+      );
       if (records.length <= query.limit) return { records, cursor: null };
       records.length = query.limit;
       const after = keyOf(records[query.limit - 1] ?? '');
@@ -381,7 +391,7 @@ async function createStore(
         `select (select count(*) from (select from message limit $1) few)::text,
                 (select reltuples::bigint from pg_class where oid = 'message'::regclass)::text`,
         [COUNTED_MESSAGES + 1],
-        false,
+        { isShort: false },
       );
       const [counted, estimated] = (rows[0] ?? []).map(Number);
       const count = counted ?? 0;
@@ -553,36 +563,6 @@ async function identify(client: pg.ClientBase, content: 'real' | 'simulated' | '
     );
   }
   return simulated;
-}
-
-export function connectionOf(url: string, variable: string): pg.ClientConfig {
-  if (
-    !URL.canParse(url) ||
-    !/^postgres(ql)?:$/.test(new URL(url).protocol) ||
-    hasBareSeparator(new URL(url))
-  ) {
-    throw new OperatorError(
-      `${variable} is not a PostgreSQL URL.`,
-      'Write it as postgresql://user:password@host:5432/database, with special characters percent-encoded.',
-    );
-  }
-  // The driver lets `options` in the URL replace ours, which searches and statistics rely on; both shall hold.
-  const withoutOptions = new URL(url);
-  const options = withoutOptions.searchParams.get('options') ?? '';
-  withoutOptions.searchParams.delete('options');
-  return { connectionString: withoutOptions.href, options };
-}
-
-export function explainConnectionFailure(error: unknown, url: string, variable: string): unknown {
-  if (error instanceof OperatorError) return error;
-  const { host, pathname } = new URL(url);
-  // Of several addresses that were tried, each has its error; together they have no message.
-  const { message, code } = error as Error & { code?: string };
-  return new OperatorError(
-    `Cannot use the database ${pathname.slice(1)} at ${host || 'the local socket'}: ${message || code || String(error)}`,
-    `Check ${variable}, that the server runs and lets this user in, and that the database exists.`,
-    { cause: error },
-  );
 }
 
 /** Whether an error means that the database is away or overloaded, rather than that we asked for something wrong. */

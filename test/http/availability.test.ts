@@ -134,7 +134,7 @@ describe('while the database is away', () => {
     const { requestId } = (await server.ask('/v2/messages')).json();
     const lines = server.log.map((line) => JSON.parse(line)).filter(({ reqId }) => reqId === requestId);
     expect(lines.map(({ level }) => level)).toEqual([50, 30]);
-    expect(lines[0].err.message).toMatch(/ECONNREFUSED|terminated/);
+    expect(lines[0].reason).toMatch(/ECONNREFUSED|terminated/);
   });
 
   test('connections that the database ends are replaced', async () => {

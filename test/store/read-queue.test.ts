@@ -2,9 +2,9 @@
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CorkableClient } from '../../src/store/client.ts';
+import type { Statement } from '../../src/store/read.ts';
 import { DatabaseBusyError } from '../../src/store/read-guard.ts';
 import { createReadQueue, type ReadQueue } from '../../src/store/read-queue.ts';
-import type { Statement } from '../../src/store/replicas.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 
 let database: TestDatabase;
