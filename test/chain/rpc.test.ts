@@ -327,6 +327,32 @@ describe('failures of the transport', () => {
     expect(rests.filter((rest) => !Number.isNaN(rest))).toEqual([0, 0.1, 0.2, 0.3, 0.3]);
   });
 
+  test.each(['header not found', 'history has been pruned for this block'])(
+    'rests do not grow beyond a moment where it answers but refuses: %s',
+    async (refusal) => {
+      const node = await startFaultyNode();
+      node.methods.eth_getLogs = () => {
+        throw new Refused(-32000, refusal);
+      };
+      const rests: number[] = [];
+      const chain = openChain(
+        [node],
+        {},
+        {
+          random: () => 1,
+          timing: { ...briefly, firstPauseMs: 100, longestPauseMs: 10_000, patienceMs: 5_000 },
+          notice: (line) => {
+            const [, rest] = /set back for ([\d.]+) s/.exec(line) ?? [];
+            if (rest !== undefined) rests.push(Number(rest));
+          },
+        },
+      );
+      for (let i = 0; i < 4; i++)
+        await failureOf(chain.run((rpc) => rpc.logs({ fromBlock: 1, toBlock: 1, topics: [TOPIC] })));
+      expect(rests).toEqual([0.1, 0.2, 0.2, 0.2]);
+    },
+  );
+
   test('the end of everything ends a request, a wait for the rate and a rest at once', async () => {
     const [silent, slow, resting] = [
       await startFaultyNode(),

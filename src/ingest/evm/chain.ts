@@ -116,6 +116,9 @@ export class NodeFault extends Error {
   override readonly name: string = 'NodeFault';
 }
 
+/** A node that is there and lets us in refuses this question; it may well answer the next one. */
+export class QuestionRefused extends NodeFault {}
+
 /** The node refuses to answer for so many blocks or logs at once; no fault. */
 export class RangeTooLarge extends Error {
   override readonly name = 'RangeTooLarge';

@@ -7,7 +7,7 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { growingPause } from '../../../domain/growing-pause.ts';
-import { type Block, type Chain, type ChainNode, NodeFault } from '../chain.ts';
+import { type Block, type Chain, type ChainNode, NodeFault, QuestionRefused } from '../chain.ts';
 import type { NetworkSource } from '../source.ts';
 import {
   createEndpoint,
@@ -33,6 +33,8 @@ export interface ChainOptions {
 /** How much of one failure a piece of work that succeeds makes up for. */
 const FORGIVEN = 0.25;
 const MAX_STRIKES = 12;
+/** For an endpoint that answers but refuses a question: others come first, and it is soon asked for other things. */
+const MAX_STRIKES_OF_REFUSALS = 2;
 /** How long the next endpoint is not asked because this one may yet answer. */
 const HEAD_START_MS = 2_000;
 
@@ -99,7 +101,7 @@ export function createChain(source: NetworkSource, options: ChainOptions): Chain
     return member;
   });
 
-  const setBack = (member: Member, fault: NodeFault, era: number): void => {
+  const setBack = (member: Member, fault: NodeFault, era: number, maxStrikes = MAX_STRIKES): void => {
     member.failures++;
     // Somebody else has noticed the same before.
     if (member.era !== era) return;
@@ -107,7 +109,7 @@ export function createChain(source: NetworkSource, options: ChainOptions): Chain
     member.era++;
     member.isWell = false;
     member.problem = fault.message;
-    member.strikes = Math.min(member.strikes + 1, MAX_STRIKES);
+    member.strikes = Math.max(member.strikes, Math.min(member.strikes + 1, maxStrikes));
     const asked = fault instanceof EndpointFault ? fault.restMs : undefined;
     const restMs = Math.min(
       asked ?? growingPause(member.strikes, timing, random()),
@@ -221,7 +223,8 @@ export function createChain(source: NetworkSource, options: ChainOptions): Chain
       return result;
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof NodeFault) setBack(member, error, era);
+      if (error instanceof QuestionRefused) setBack(member, error, era, MAX_STRIKES_OF_REFUSALS);
+      else if (error instanceof NodeFault) setBack(member, error, era);
       throw error;
     }
   };

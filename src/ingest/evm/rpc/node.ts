@@ -11,6 +11,7 @@ import {
   type ChainNode,
   type Hex,
   NodeFault,
+  QuestionRefused,
   RangeTooLarge,
 } from '../chain.ts';
 import type { NetworkSource } from '../source.ts';
@@ -68,7 +69,8 @@ export function createNode(
 
   const refused = (method: string, { kind, code, message }: Refusal): NodeFault => {
     const why = kind === 'pruned' ? 'it does not have that part of history: ' : '';
-    return fault(method, `${why}${message}${code === undefined ? '' : ` (${code})`}`);
+    const words = `${name}: ${method}: ${why}${message}${code === undefined ? '' : ` (${code})`}`;
+    return kind === 'denied' ? new NodeFault(words) : new QuestionRefused(words);
   };
 
   const resultOf = (answer: RpcAnswer | undefined, method: string): unknown => {
