@@ -5,6 +5,7 @@
  * with commas between them). A seed decides what endpoints do, how the chains go and what happens to the indexers; how
  * exactly these meet differs from run to run.
  */
+import { writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -60,11 +61,13 @@ afterAll(() => recording?.lab.stop());
 
 const TIMEOUT = 300_000;
 
-/** Some of the problems, and what led to them: all of them would fill the screen many times over. */
-function report({ problems, notices }: Survival): readonly string[] {
+/** Some of the problems, and where all of them are written, at once, with what led to them. */
+function report(seed: string, { problems, notices }: Survival): readonly string[] {
   if (problems.length === 0) return [];
+  const file = path.join(os.tmpdir(), `lanescan-chaos-seed-${seed}-${Date.now()}.log`);
+  writeFileSync(file, [...problems, '', ...notices, ''].join('\n'));
   const shown = problems.slice(0, 5).map((problem) => problem.slice(0, 1_000));
-  return [`${problems.length} problems`, ...shown, ...notices.slice(-20)];
+  return [`${problems.length} problems, all of them in ${file}`, ...shown, ...notices.slice(-20)];
 }
 
 describe('the store is what the chains say in the end', () => {
@@ -78,7 +81,7 @@ describe('the store is what the chains say in the end', () => {
       onTestFinished(() => store.close());
       const connection = { connectionString: store.url };
       const course = inProcess(store, expectation);
-      expectHere(report(await survive({ seed, expectation, store, connection, course }))).toEqual([]);
+      expectHere(report(seed, await survive({ seed, expectation, store, connection, course }))).toEqual([]);
     },
   );
 
@@ -90,7 +93,7 @@ describe('the store is what the chains say in the end', () => {
       onTestFinished(() => store.close());
       const connection = { connectionString: store.url };
       const course = inKilledProcesses(store.url);
-      expectHere(report(await survive({ seed, expectation, store, connection, course }))).toEqual([]);
+      expectHere(report(seed, await survive({ seed, expectation, store, connection, course }))).toEqual([]);
     },
   );
 
@@ -117,7 +120,7 @@ describe('the store is what the chains say in the end', () => {
       await emptyTables(client);
       await client.end();
       const course = withKilledDatabase(store, expectation, dataFolder);
-      expect(report(await survive({ seed, expectation, store, connection, course }))).toEqual([]);
+      expect(report(seed, await survive({ seed, expectation, store, connection, course }))).toEqual([]);
     });
   });
 });
