@@ -187,8 +187,11 @@ function each(cpu: Readonly<Record<string, number>>, requests: number): Readonly
   return Object.fromEntries(Object.entries(cpu).map(([name, time]) => [name, time / requests]));
 }
 
-/** Enough for the compiler of a fresh server to have seen what is hot; by number, because time is worth little on a busy machine. */
-export async function warmUp(rig: Rig, port: number, database: BenchDatabase, count = 24_000): Promise<void> {
+/** Requests until the compiler of a fresh process has seen what is hot; by number, because time is worth little on a busy machine. */
+const WARM_UP_A_PROCESS = 30_000;
+
+export async function warmUp(rig: Rig, port: number, database: BenchDatabase): Promise<void> {
+  const count = WARM_UP_A_PROCESS * rig.settings.processes;
   const workloads: readonly Workload[] = [
     { name: 'warm-up, newest', start: 'anywhere' },
     { name: 'warm-up, sender', filters: { sender: 'ordinary' } },

@@ -28,10 +28,10 @@ export interface ReadQueueOptions {
 }
 
 const MOST_TOGETHER = 8;
-/** What goes together should take no longer than this. */
+/** What goes together should take no longer than this. What takes as long alone goes alone, on all connections. */
 const LONGEST_TOGETHER_MS = 10;
-/** Connections that are enough while all goes well; more would only take turns on the processor. */
-const STEADY_CONNECTIONS = 4;
+/** Of all connections, those that are enough for short statements; more would only take turns on the processor. */
+const STEADY_SHARE = 0.2;
 /** Work that takes longer than this does not count against them. */
 const SLOW_MS = 25;
 const LOOK_EVERY_MS = 25;
@@ -77,7 +77,8 @@ export function createReadQueue(pool: pg.Pool, options: ReadQueueOptions): ReadQ
     const now = performance.now();
     turnAway(now);
     const slow = [...batches].filter(({ startedAt }) => now - startedAt > SLOW_MS).length;
-    const allowed = Math.min(pool.options.max, STEADY_CONNECTIONS + slow);
+    const steady = pool.options.max * Math.max(STEADY_SHARE, usualMs / LONGEST_TOGETHER_MS);
+    const allowed = Math.min(pool.options.max, Math.ceil(steady) + slow);
     while (queue.length > 0 && batches.size < allowed) {
       void send({ reads: take(allowed - batches.size), startedAt: now, answered: 0 });
     }
