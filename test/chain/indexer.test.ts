@@ -1,5 +1,6 @@
 /** What the indexer makes of real chains: every message of the lab, each with the status that it has there. */
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { getCcvsForMessage } from '../../src/ingest/evm/abi.ts';
 import type { Hex } from '../../src/ingest/evm/chain.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openTestStore } from '../database.ts';
@@ -13,6 +14,7 @@ import {
   versions,
 } from '../lab/lab.ts';
 import { labContract } from '../lab/solidity.ts';
+import { Refused } from './faulty-node.ts';
 import {
   allRecords,
   FINALITY,
@@ -23,6 +25,7 @@ import {
   recordOf,
   statusesSeen,
 } from './indexing.ts';
+import { honest, startNodeProxy } from './node-proxy.ts';
 
 let lab: Lab;
 const running: FollowingIndexer[] = [];
@@ -49,12 +52,11 @@ function following(store: Store, ...rest: [options?: Parameters<typeof follow>[2
   return indexer;
 }
 
-async function untilStatus(store: Store, message: SentMessage, status: string | undefined): Promise<void> {
-  await vi.waitFor(async () => expect((await recordOf(store, message))?.status).toBe(status), {
-    timeout: 30_000,
-    interval: 20,
-  });
-}
+const eventually = (expectation: () => Promise<void> | void) =>
+  vi.waitFor(expectation, { timeout: 30_000, interval: 20 });
+
+const untilStatus = (store: Store, message: SentMessage, status: string | undefined): Promise<void> =>
+  eventually(async () => expect((await recordOf(store, message))?.status).toBe(status));
 
 const sourceOf = (lane: Lane): LabNetwork => lab.network(lane.from);
 const destOf = (lane: Lane): LabNetwork => lab.network(lane.to);
@@ -335,6 +337,34 @@ describe('a reorganisation', () => {
     await fork.abandon({ blocks: 3 * FINALITY });
     await indexOnce(store, lab);
     expect(await recordOf(store, message)).toEqual(before);
+  });
+});
+
+describe('an off-ramp that refuses to say which verifiers a message needs', () => {
+  test('is asked again and again, and believed when it answers', async () => {
+    const store = await emptyStore();
+    const message = await lab.lane('2.0', 'a').sendOne();
+    await lab.a.mine(FINALITY);
+    const proxy = await startNodeProxy(lab.b.url);
+    onTestFinished(() => proxy.close());
+    let refusals = 0;
+    proxy.interfere = (call, truth) => {
+      const [asked] = call.params as readonly [{ readonly data?: string }?];
+      if (call.method !== 'eth_call' || !asked?.data?.startsWith(getCcvsForMessage.selector)) return truth;
+      refusals++;
+      throw new Refused(3, 'execution reverted');
+    };
+    following(store, {
+      sources: [labSource(lab.a), labSource(lab.b, { rpc: [proxy.url] })],
+      pace: { soonestChore: 5, latestChore: 5 },
+    });
+    await eventually(() => expect(refusals).toBeGreaterThan(20));
+    const isNamed = ({ destAddress }: { destAddress: string }) => BigInt(destAddress) !== 0n;
+    expect((await recordOf(store, message))?.verifiers?.items.some(isNamed)).toBe(false);
+    proxy.interfere = honest;
+    await eventually(async () =>
+      expect((await recordOf(store, message))?.verifiers?.items.some(isNamed)).toBe(true),
+    );
   });
 });
 
