@@ -120,14 +120,13 @@ function respelled(path: string, n: number): string {
   if (start === 0) return path;
   let query = '';
   let letters = 0;
-  for (let i = start; i < path.length; i++) {
-    const isEncoded =
-      letters < SPELLED_LETTERS &&
-      /[a-z0-9]/i.test(path[i] ?? '') &&
-      path[i - 1] !== '%' &&
-      path[i - 2] !== '%';
-    query += isEncoded && (n >> letters++) % 2 === 1 ? `%${path.charCodeAt(i).toString(16)}` : path[i];
+  let i = start;
+  for (; i < path.length && letters < SPELLED_LETTERS; i++) {
+    const canBeEncoded = /[a-z0-9]/i.test(path[i] ?? '') && path[i - 1] !== '%' && path[i - 2] !== '%';
+    const isEncoded = canBeEncoded && (n >> letters++) % 2 === 1;
+    query += isEncoded ? `%${path.charCodeAt(i).toString(16)}` : path[i];
   }
+  query += path.slice(i);
   return `${path.slice(0, start)}${'&'.repeat((n >> letters) % 200)}${query}`;
 }
 

@@ -149,30 +149,40 @@ test('of more requests than can be served the excess is turned away, and then it
   const client = await slowDatabase();
   onTestFinished(() => client.end());
   const calm = await load(4, 1_000);
-  const before = residentMegabytes();
-  let peak = before;
+  let peak = 0;
   const sampler = setInterval(() => {
     peak = Math.max(peak, residentMegabytes());
   }, 50);
-  const crowded = await load(CROWD, LOAD_MS);
+  // What a crowd takes, whoever has served one keeps: what counts is that the next one takes no more.
+  const peaks: number[] = [residentMegabytes()];
+  const crowds: Load[] = [];
+  for (let crowd = 0; crowd < 3; crowd++) {
+    peak = 0;
+    crowds.push(await load(CROWD, LOAD_MS));
+    peaks.push(peak);
+  }
   clearInterval(sampler);
   const after = await load(4, 1_000);
-  const settled = residentMegabytes();
   process.stderr.write(
-    `load: 4 clients ${inWords(calm)}; ${CROWD} clients ${inWords(crowded)}; 4 clients again ${inWords(after)}; ` +
-      `resident ${Math.round(before)} MB before, peak ${Math.round(peak)}, ${Math.round(settled)} after\n`,
+    `load: 4 clients ${inWords(calm)}; ${crowds.map((crowd) => `${CROWD} clients ${inWords(crowd)}; `).join('')}` +
+      `4 clients again ${inWords(after)}; resident ${peaks.map(Math.round).join(', ')} MB before and at the peak of ` +
+      `each, ${Math.round(residentMegabytes())} after\n`,
   );
   expect(Object.keys(calm.statuses)).toEqual(['200']);
-  for (const outcome of Object.keys(crowded.statuses)) expect(['200', '503', '429']).toContain(outcome);
-  expect(crowded.hasRetryAfter).toBe(true);
-  expect(crowded.statuses['503']).toBeGreaterThan(0);
-  expect(crowded.statuses['200']).toBeGreaterThan(0);
-  // Two seconds for a connection, a tenth for the answer, and the rest for a machine that is busy with other tests.
-  expect(crowded.within[2]).toBeLessThanOrEqual(15);
+  for (const crowd of crowds) {
+    for (const outcome of Object.keys(crowd.statuses)) expect(['200', '503', '429']).toContain(outcome);
+    expect(crowd.hasRetryAfter).toBe(true);
+    expect(crowd.statuses['503']).toBeGreaterThan(0);
+    expect(crowd.statuses['200']).toBeGreaterThan(0);
+    // Two seconds for a connection, a tenth for the answer, and the rest for a machine that is busy with other tests.
+    expect(crowd.within[2]).toBeLessThanOrEqual(15);
+  }
   expect(Object.keys(after.statuses)).toEqual(['200']);
   expect(after.within[0]).toBeLessThanOrEqual(1);
-  expect(settled - before).toBeLessThan(200);
-}, 120_000);
+  const [calmMemory = 0, first = 0, , third = 0] = peaks;
+  expect(first - calmMemory).toBeLessThan(300);
+  expect(third / first).toBeLessThan(1.25);
+}, 240_000);
 
 describe('connections that only stay', () => {
   test(`${IDLE_CONNECTIONS} idle ones cost little and nobody else anything`, {
