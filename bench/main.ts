@@ -16,6 +16,7 @@ import { parseArgs } from 'node:util';
 import { openEmbedded } from '../src/store/embedded.ts';
 import { clusterOf, readSizes, withClient } from './data/database.ts';
 import { measureCombinations } from './measure-combinations.ts';
+import { measureConnections } from './measure-connections.ts';
 import { measureEndurance } from './measure-endurance.ts';
 import { measureGrowth } from './measure-growth.ts';
 import { measureImport } from './measure-import.ts';
@@ -26,7 +27,16 @@ import { readWorkloads, type Workload } from './requests.ts';
 import { openRig, type Rig } from './rig.ts';
 import { startLanescan } from './server.ts';
 
-const parts = ['searches', 'pages', 'peers', 'combinations', 'growth', 'import', 'endurance'] as const;
+const parts = [
+  'searches',
+  'pages',
+  'connections',
+  'combinations',
+  'peers',
+  'growth',
+  'import',
+  'endurance',
+] as const;
 type Part = (typeof parts)[number];
 
 const { values } = parseArgs({
@@ -67,6 +77,8 @@ const rig = await openRig(
   clusterOf(embedded),
 );
 const startedAt = new Date();
+// Of others: later on it is our own.
+const [loadAtStart = 0] = os.loadavg();
 const postgres = await withClient(rig.cluster.url('postgres'), async (client) => {
   const { rows } = await client.query('show server_version');
   return rows[0].server_version as string;
@@ -74,6 +86,7 @@ const postgres = await withClient(rig.cluster.url('postgres'), async (client) =>
 const findings: Findings = {
   sizes: [],
   searches: [],
+  connections: [],
   peers: [],
   combinations: [],
   growth: [],
@@ -91,6 +104,7 @@ try {
 printTable(findings);
 const file = await writeResults(findings, {
   startedAt,
+  loadAtStart,
   settings: rig.settings,
   isQuick,
   parts: wanted,
@@ -103,7 +117,7 @@ async function measure(rig: Rig, isChosen: (workload: Workload) => boolean): Pro
   const searches = readWorkloads<Workload[]>('searches').filter(isChosen);
   const pages = readWorkloads<Workload[]>('pages').filter(isChosen);
 
-  for (const size of isWanted('searches', 'pages', 'peers', 'combinations') ? sizes : []) {
+  for (const size of isWanted('searches', 'pages', 'connections', 'combinations') ? sizes : []) {
     const database = await rig.database(size);
     findings.sizes.push({ size, ...(await readSizes(database.url)) });
     const profile = values['cpu-profile'];
@@ -121,10 +135,9 @@ async function measure(rig: Rig, isChosen: (workload: Workload) => boolean): Pro
         note(`${workload.name}, ${size.toLocaleString('en')} messages`);
         findings.searches.push(await measureSearch(rig, server, database, workload));
       }
-      if (isWanted('peers')) {
-        if (!arePeersInstalled()) throw new Error('The peers are not installed: npm ci --prefix bench/peers');
-        note('peers');
-        findings.peers.push(...(await measurePeers(rig, server, database)));
+      if (isWanted('connections')) {
+        note('connections');
+        findings.connections.push(await measureConnections(rig, server, database));
       }
       if (isWanted('combinations')) {
         note('combinations');
@@ -133,6 +146,11 @@ async function measure(rig: Rig, isChosen: (workload: Workload) => boolean): Pro
     } finally {
       await server.stop();
     }
+  }
+  for (const size of isWanted('peers') ? sizes : []) {
+    if (!arePeersInstalled()) throw new Error('The peers are not installed: npm ci --prefix bench/peers');
+    note('peers');
+    findings.peers.push(...(await measurePeers(rig, await rig.database(size))));
   }
   if (isWanted('growth') && sizes.length > 1) {
     note('growth');

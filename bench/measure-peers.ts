@@ -1,4 +1,4 @@
-/** The same pages from Lanescan, PostGraphile and an ORM-style server on the same database. */
+/** The same pages from Lanescan, PostGraphile and an ORM-style server on the same database, each in one process. */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { encodeCursor } from '../src/domain/cursor.ts';
@@ -9,10 +9,10 @@ import type { BenchDatabase } from './data/database.ts';
 import { lanes, type World } from './data/world.ts';
 import { interleave, ratioOf, type Standing } from './interleave.ts';
 import type { PlainRequest } from './load/client.ts';
-import { loadTurn } from './measure-searches.ts';
+import { loadTurn, warmUp } from './measure-searches.ts';
 import { readWorkloads } from './requests.ts';
 import type { Rig } from './rig.ts';
-import { type RunningServer, startServer } from './server.ts';
+import { type RunningServer, startLanescan, startServer } from './server.ts';
 
 const LIMIT = 20;
 const REQUESTS = 5_000;
@@ -50,11 +50,7 @@ export function arePeersInstalled(): boolean {
   return existsSync(`${folder}node_modules`);
 }
 
-export async function measurePeers(
-  rig: Rig,
-  server: RunningServer,
-  database: BenchDatabase,
-): Promise<PeersResult[]> {
+export async function measurePeers(rig: Rig, database: BenchDatabase): Promise<PeersResult[]> {
   const start = (file: string) =>
     startServer({
       args: (port) => [`${folder}${file}`, String(port)],
@@ -66,7 +62,13 @@ export async function measurePeers(
     PostGraphile: await start('postgraphile-server.mjs'),
     'ORM-style': await start('orm-server.mjs'),
   };
+  const server = await startLanescan({
+    url: database.url,
+    log: rig.logFile('serve-beside-peers'),
+    processes: 1,
+  });
   try {
+    await warmUp(rig, server.port, database, 1);
     const results: PeersResult[] = [];
     for (const workload of readWorkloads<PeerWorkload[]>('peers')) {
       if (workload.toPage * LIMIT > database.size / 2) continue;
@@ -74,7 +76,7 @@ export async function measurePeers(
     }
     return results;
   } finally {
-    await Promise.all(Object.values(peers).map((peer) => peer.stop()));
+    await Promise.all([server, ...Object.values(peers)].map((peer) => peer.stop()));
   }
 }
 
@@ -111,7 +113,7 @@ async function measureOne(
           // Theirs keep no answers; ours must not profit from its own.
           isRespelled: name === 'lanescan',
         } as const;
-        return (await loadTurn(rig, { server: pid, database: { family: rig.postmaster } }, order)).turn;
+        return (await loadTurn(rig, { server: { family: pid }, database: { family: rig.postmaster } }, order)).turn;
       },
     })),
     rounds,

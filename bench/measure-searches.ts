@@ -190,8 +190,13 @@ function each(cpu: Readonly<Record<string, number>>, requests: number): Readonly
 /** Requests until the compiler of a fresh process has seen what is hot; by number, because time is worth little on a busy machine. */
 const WARM_UP_A_PROCESS = 30_000;
 
-export async function warmUp(rig: Rig, port: number, database: BenchDatabase): Promise<void> {
-  const count = WARM_UP_A_PROCESS * rig.settings.processes;
+export async function warmUp(
+  rig: Rig,
+  port: number,
+  database: BenchDatabase,
+  processes = rig.settings.processes,
+): Promise<void> {
+  const count = WARM_UP_A_PROCESS * processes;
   const workloads: readonly Workload[] = [
     { name: 'warm-up, newest', start: 'anywhere' },
     { name: 'warm-up, sender', filters: { sender: 'ordinary' } },

@@ -4,6 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { cpuOf } from './interleave.ts';
 import { type CombinationsResult, ROWS_BOUND } from './measure-combinations.ts';
+import type { ConnectionsResult } from './measure-connections.ts';
 import type { EnduranceResult } from './measure-endurance.ts';
 import type { GrowthResult } from './measure-growth.ts';
 import type { ImportResult } from './measure-import.ts';
@@ -14,6 +15,7 @@ import type { RunSettings } from './rig.ts';
 export interface Findings {
   readonly sizes: { size: number; total: number; parts: Record<string, number> }[];
   readonly searches: SearchResult[];
+  readonly connections: ConnectionsResult[];
   readonly peers: PeersResult[];
   readonly combinations: CombinationsResult[];
   readonly growth: GrowthResult[];
@@ -41,9 +43,9 @@ export interface Verdict {
   readonly isMet: boolean;
 }
 
-/** On one machine more than this many wait for a processor: ratios of one run still mean something, figures do not. */
-function busyNote(load: number): string {
-  return load > 1.5 * os.cpus().length ? ' — BUSY: others used the machine' : '';
+/** Others use the machine: ratios of one run still mean something, figures do not. */
+function isBusy(loadAtStart: number): boolean {
+  return loadAtStart > os.cpus().length / 2;
 }
 
 export function printTable(findings: Findings): void {
@@ -54,6 +56,7 @@ export function printTable(findings: Findings): void {
     );
   }
   printSearches(findings.searches);
+  for (const result of findings.connections) printConnections(result);
   printPeers(findings.peers);
   for (const result of findings.combinations) printCombinations(result);
   printGrowth(findings.growth);
@@ -120,6 +123,16 @@ function printSearches(searches: readonly SearchResult[]): void {
     ];
     console.log(
       `${count(size).padEnd(12)}${workload.padEnd(28)}${cells.map((cell) => cell.padStart(15)).join('')}`,
+    );
+  }
+}
+
+function printConnections({ size, standings }: ConnectionsResult): void {
+  console.log(`\nNewest page over more and more connections, ${count(size)} messages`);
+  for (const { name, rate, p50, p99, cpu } of standings) {
+    console.log(
+      `  ${name.padStart(4)}${count(rate).padStart(8)}/s  p50 ${p50?.toFixed(1).padStart(7)} ms  p99 ` +
+        `${p99?.toFixed(1).padStart(7)} ms  ${count(cpu?.server ?? 0).padStart(6)} µs CPU of the server`,
     );
   }
 }
@@ -248,6 +261,7 @@ export async function writeResults(
   findings: Findings,
   run: {
     startedAt: Date;
+    loadAtStart: number;
     settings: RunSettings;
     isQuick: boolean;
     parts: readonly string[];
@@ -256,7 +270,6 @@ export async function writeResults(
 ): Promise<string> {
   const folder = path.join(import.meta.dirname, 'results');
   await mkdir(folder, { recursive: true });
-  const [load = 0] = os.loadavg();
   const { dataFolder: _, ...settings } = run.settings;
   const results = {
     date: run.startedAt.toISOString(),
@@ -271,13 +284,15 @@ export async function writeResults(
       platform: `${os.platform()} ${os.release()} ${os.arch()}`,
       node: process.version,
       postgres: run.postgres,
-      loadAtEnd: load,
-      isBusy: busyNote(load) !== '',
+      loadAtStart: run.loadAtStart,
+      isBusy: isBusy(run.loadAtStart),
     },
     verdicts: judge(findings),
     findings,
   };
-  if (busyNote(load) !== '') console.log(`\nLoad ${load.toFixed(1)}${busyNote(load)}`);
+  if (isBusy(run.loadAtStart)) {
+    console.log(`\nBUSY: others used the machine (load ${run.loadAtStart.toFixed(1)} at the start)`);
+  }
   const file = path.join(folder, `${fileName(run)}.json`);
   await writeFile(file, `${JSON.stringify(results, null, 2)}\n`);
   return file;
