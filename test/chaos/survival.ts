@@ -9,6 +9,7 @@ import type pg from 'pg';
 import { Derivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type FollowingIndexer, follow } from '../chain/indexing.ts';
+import { until } from '../live/live-server.ts';
 import { chaosPace } from './pace.ts';
 import { openChaoticStage, type Stage } from './stage.ts';
 import { type Expectation, problemsOf } from './verdict.ts';
@@ -103,12 +104,25 @@ export function withKilledDatabase(store: Store, expectation: Expectation, dataF
     const running = await inProcess(store, expectation)(world);
     for (let kills = randomness.integer(1, 3); kills > 0; kills--) {
       await untilAsked(randomness.integer(5, 200));
-      const record = path.join(dataFolder, 'postgres', 'postmaster.pid');
-      const pid = Number(readFileSync(record, 'utf8').split('\n')[0]);
-      process.kill(pid, 'SIGKILL');
+      await killDatabase(dataFolder);
     }
     return running;
   };
+}
+
+/** As soon as it is there: it may still be on its way back from the last time. */
+function killDatabase(dataFolder: string): Promise<void> {
+  const record = path.join(dataFolder, 'postgres', 'postmaster.pid');
+  return until(() => {
+    try {
+      const pid = Number(readFileSync(record, 'utf8').split('\n')[0]);
+      // While it is being written it names nobody, which would mean us.
+      return pid > 0 && process.kill(pid, 'SIGKILL');
+    } catch (error) {
+      if (!['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+      return false;
+    }
+  });
 }
 
 /** Indexers in processes of their own, which are killed; some are put to sleep until another has taken over. */
