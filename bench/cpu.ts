@@ -3,6 +3,8 @@
  * on a busy one it is the figure to trust.
  */
 import { readdirSync, readFileSync } from 'node:fs';
+import os from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
 
 const TICKS_A_SECOND = 100;
 
@@ -59,4 +61,20 @@ export function familyOf(parent: number): number[] {
   } catch {
     return [parent];
   }
+}
+
+/** How much of all processors is in use, from 0 to 1, during a second from now. */
+export async function shareInUse(): Promise<number> {
+  const read = () =>
+    os.cpus().reduce(
+      ({ idle, all }, { times }) => ({
+        idle: idle + times.idle,
+        all: all + Object.values(times).reduce((sum, time) => sum + time, 0),
+      }),
+      { idle: 0, all: 0 },
+    );
+  const before = read();
+  await delay(1_000);
+  const after = read();
+  return 1 - (after.idle - before.idle) / (after.all - before.all);
 }

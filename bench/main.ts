@@ -14,6 +14,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { openEmbedded } from '../src/store/embedded.ts';
+import { shareInUse } from './cpu.ts';
 import { clusterOf, readSizes, withClient } from './data/database.ts';
 import { measureCombinations } from './measure-combinations.ts';
 import { measureConnections } from './measure-connections.ts';
@@ -77,8 +78,7 @@ const rig = await openRig(
   clusterOf(embedded),
 );
 const startedAt = new Date();
-// Of others: later on it is our own.
-const [loadAtStart = 0] = os.loadavg();
+const usedByOthers = await shareInUse();
 const postgres = await withClient(rig.cluster.url('postgres'), async (client) => {
   const { rows } = await client.query('show server_version');
   return rows[0].server_version as string;
@@ -104,7 +104,7 @@ try {
 printTable(findings);
 const file = await writeResults(findings, {
   startedAt,
-  loadAtStart,
+  usedByOthers,
   settings: rig.settings,
   isQuick,
   parts: wanted,

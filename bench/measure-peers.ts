@@ -113,7 +113,8 @@ async function measureOne(
           // Theirs keep no answers; ours must not profit from its own.
           isRespelled: name === 'lanescan',
         } as const;
-        return (await loadTurn(rig, { server: { family: pid }, database: { family: rig.postmaster } }, order)).turn;
+        return (await loadTurn(rig, { server: { family: pid }, database: { family: rig.postmaster } }, order))
+          .turn;
       },
     })),
     rounds,

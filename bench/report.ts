@@ -43,10 +43,8 @@ export interface Verdict {
   readonly isMet: boolean;
 }
 
-/** Others use the machine: ratios of one run still mean something, figures do not. */
-function isBusy(loadAtStart: number): boolean {
-  return loadAtStart > os.cpus().length / 2;
-}
+/** Of the processors before a run: with more than that in the hands of others, ratios still mean something, figures do not. */
+const MOST_FOR_OTHERS = 0.2;
 
 export function printTable(findings: Findings): void {
   for (const { size, total } of findings.sizes) {
@@ -261,7 +259,7 @@ export async function writeResults(
   findings: Findings,
   run: {
     startedAt: Date;
-    loadAtStart: number;
+    usedByOthers: number;
     settings: RunSettings;
     isQuick: boolean;
     parts: readonly string[];
@@ -284,15 +282,14 @@ export async function writeResults(
       platform: `${os.platform()} ${os.release()} ${os.arch()}`,
       node: process.version,
       postgres: run.postgres,
-      loadAtStart: run.loadAtStart,
-      isBusy: isBusy(run.loadAtStart),
+      usedByOthers: run.usedByOthers,
+      isBusy: run.usedByOthers > MOST_FOR_OTHERS,
     },
     verdicts: judge(findings),
     findings,
   };
-  if (isBusy(run.loadAtStart)) {
-    console.log(`\nBUSY: others used the machine (load ${run.loadAtStart.toFixed(1)} at the start)`);
-  }
+  if (results.machine.isBusy)
+    console.log(`\nBUSY: others used ${Math.round(100 * run.usedByOthers)} % of the machine at the start`);
   const file = path.join(folder, `${fileName(run)}.json`);
   await writeFile(file, `${JSON.stringify(results, null, 2)}\n`);
   return file;

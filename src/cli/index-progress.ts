@@ -1,7 +1,7 @@
 /** How indexing goes, for people: a line a network that renews itself on a terminal, log lines elsewhere. */
 import type { NetworkStatus } from '../ingest/evm/indexer.ts';
 import type { TerminalStream } from './context.ts';
-import { age, cellsOf, clipped, counted, fitted, printable } from './terminal-text.ts';
+import { cellsOf, clipped, counted, fitted, howOld, printable } from './terminal-text.ts';
 
 const BAR_WIDTH = 20;
 /** On terminals that are narrower than this, bars are half as long. */
@@ -147,7 +147,7 @@ function partsOf({ worker, isTaken }: NetworkStatus, now: number): readonly stri
     ...(worker.failedRanges > 0 ? [counted(worker.failedRanges, 'failed range')] : []),
     behind > 0
       ? `${counted(behind, 'block')} behind`
-      : `block ${indexedBlock.toLocaleString('en')}, ${age(now - indexedAt)} old`,
+      : `block ${indexedBlock.toLocaleString('en')}, ${howOld(now - indexedAt)}`,
     ...(worker.updated > 0 ? [counted(worker.updated, 'update')] : []),
   ];
 }

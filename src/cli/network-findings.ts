@@ -5,7 +5,7 @@ import type { NetworkSource } from '../ingest/evm/source.ts';
 import { type Config, networkSourcesOf } from './config.ts';
 import type { CliContext } from './context.ts';
 import type { Finding } from './doctor.ts';
-import { age, counted, printable } from './terminal-text.ts';
+import { counted, howOld, printable } from './terminal-text.ts';
 import { lanescanVersion } from './version.ts';
 
 /** Some chains make a block only when there is something to put into it. */
@@ -88,7 +88,7 @@ function* endpointFindings(source: NetworkSource, examination: Examination, now:
   const headAge = now - timestamp * 1000;
   const state = known(stateDepth);
   const capabilities = [
-    `head ${number}, ${age(headAge)} old`,
+    `head ${number}, ${howOld(headAge)}`,
     shown(finalized, (block) => `final up to ${block.number}`),
     shown(logRange, (blocks) => `logs of ${counted(blocks, 'block')} at once`),
     shown(batchSize, (calls) => (calls === 1 ? 'no batches' : `batches of ${calls}`)),
@@ -103,7 +103,7 @@ function* endpointFindings(source: NetworkSource, examination: Examination, now:
   if (headAge > OLD_HEAD_MS) {
     yield {
       verdict: 'worry',
-      what: `${place}: the newest block is ${age(headAge)} old`,
+      what: `${place}: the newest block is ${howOld(headAge)}`,
       remedy: 'The node may have fallen behind; the indexer prefers others while it has.',
     };
   }

@@ -100,6 +100,11 @@ export function age(milliseconds: number): string {
   return `${Math.floor(seconds / 86_400)} d`;
 }
 
+/** The same of something that should have been; where clocks disagree, by how much. */
+export function howOld(milliseconds: number): string {
+  return milliseconds > -1000 ? `${age(milliseconds)} old` : `${age(-milliseconds)} ahead of this clock`;
+}
+
 /** How long something took, in its two largest units: `1 min 0 s`. */
 export function duration(milliseconds: number): string {
   if (milliseconds < 0) return `-${duration(-milliseconds)}`;
