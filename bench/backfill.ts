@@ -19,7 +19,7 @@ import pg from 'pg';
 import { stringify } from 'yaml';
 import type { Fact } from '../src/domain/facts.ts';
 import { findNetwork } from '../src/domain/networks.ts';
-import type { Hex } from '../src/ingest/evm/chain.ts';
+import { type Hex, RangeTooLarge } from '../src/ingest/evm/chain.ts';
 import { ContractBook } from '../src/ingest/evm/contract-book.ts';
 import { createDecoder } from '../src/ingest/evm/decode/decoder.ts';
 import { createBlockReader } from '../src/ingest/evm/reading.ts';
@@ -224,15 +224,21 @@ async function* factsInTurn(
     for (const { fromBlock, toBlock, address } of asked) {
       // Those of single contracts are asked for again with everybody's.
       if (address !== undefined) continue;
-      const { facts } = await chain.run((node) =>
-        reader.read(node, {
-          from: Number(fromBlock),
-          to: Number(toBlock),
-          contracts: null,
-          mayBeAbandoned: false,
-        }),
-      );
-      yield facts.flatMap((fact): readonly Fact[] =>
+      const reading = await chain
+        .run((node) =>
+          reader.read(node, {
+            from: Number(fromBlock),
+            to: Number(toBlock),
+            contracts: null,
+            mayBeAbandoned: false,
+          }),
+        )
+        .catch((error: unknown) => {
+          // It was too large for the program as well, which asked for its parts after it.
+          if (error instanceof RangeTooLarge) return { facts: [] };
+          throw error;
+        });
+      yield reading.facts.flatMap((fact): readonly Fact[] =>
         fact.kind === 'Sent'
           ? [fact, { kind: 'SourceFinalized', messageId: fact.message.messageId, seen: fact.seen }]
           : [fact],
