@@ -2,7 +2,7 @@
 import type { BenchDatabase } from './data/database.ts';
 import { interleave, type Standing } from './interleave.ts';
 import { loadTurn } from './measure-searches.ts';
-import { drawRequests } from './requests.ts';
+import { drawRequests, plainRequest } from './requests.ts';
 import type { Rig } from './rig.ts';
 import type { RunningServer } from './server.ts';
 
@@ -28,7 +28,7 @@ export async function measureConnections(
     { name: 'newest page', start: 'anywhere' },
     database.world,
     perTurn * turns,
-  ).map(({ path, rows }) => ({ path, ...(rows !== undefined && { rows }) }));
+  ).map(plainRequest);
   let turn = 0;
   const standings = await interleave(
     CONNECTIONS.map((connections) => ({

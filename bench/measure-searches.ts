@@ -7,7 +7,7 @@ import type { BenchDatabase } from './data/database.ts';
 import { interleave, ratioOf, type Standing, type Subject, type Turn } from './interleave.ts';
 import type { LoadOrder, LoadReport } from './load/client.ts';
 import { hasPgbench, runPgbench } from './references/pgbench.ts';
-import { drawRequests, type Goal, type Workload } from './requests.ts';
+import { drawRequests, type Goal, plainRequest, type Workload } from './requests.ts';
 import type { Listening, Rig } from './rig.ts';
 import type { RunningServer } from './server.ts';
 
@@ -86,7 +86,7 @@ export async function measureSearch(
           { server: { family: server.pid }, database: { family: rig.postmaster } },
           {
             port: server.port,
-            requests: turnOf.map(({ path, rows }) => ({ path, ...(rows !== undefined && { rows }) })),
+            requests: turnOf.map(plainRequest),
             from: 0,
             connections,
             seconds,

@@ -48,6 +48,11 @@ export interface SearchRequest extends PlainRequest {
   readonly search: SearchQuery;
 }
 
+/** What the load generator needs of it: little goes to the other process. */
+export function plainRequest({ path, rows }: SearchRequest): PlainRequest {
+  return { path, ...(rows !== undefined && { rows }) };
+}
+
 export function readWorkloads<T>(name: string): T {
   return JSON.parse(readFileSync(new URL(`./workloads/${name}.json`, import.meta.url), 'utf8')) as T;
 }

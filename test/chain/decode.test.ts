@@ -1,3 +1,4 @@
+/** Logs into facts: every event of every version, what may be missing from it, and what nobody expected. */
 import fc from 'fast-check';
 import {
   concat,

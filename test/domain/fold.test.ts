@@ -1,3 +1,4 @@
+/** Facts into a message: the laws of the fold, and what each fact does to the record. */
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { zeroAddresses } from '../../src/domain/addresses.ts';

@@ -1,3 +1,4 @@
+/** A record as it comes from outside: what is taken, in which spelling, and what is refused in which words. */
 import fc from 'fast-check';
 import { Compile } from 'typebox/compile';
 import { describe, expect, it, test } from 'vitest';

@@ -1,3 +1,4 @@
+/** What the store makes of facts: records, history and report, in any order, again, taken back, and from several writers. */
 import fc from 'fast-check';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';

@@ -223,8 +223,8 @@ export function createChain(source: NetworkSource, options: ChainOptions): Chain
       return result;
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof QuestionRefused) setBack(member, error, era, MAX_STRIKES_OF_REFUSALS);
-      else if (error instanceof NodeFault) setBack(member, error, era);
+      const maxStrikes = error instanceof QuestionRefused ? MAX_STRIKES_OF_REFUSALS : MAX_STRIKES;
+      if (error instanceof NodeFault) setBack(member, error, era, maxStrikes);
       throw error;
     }
   };

@@ -55,7 +55,7 @@ export function createNode(
   const { name } = endpoint;
   let offersReceipts = true;
 
-  const fault = (method: string, what: string) => new NodeFault(`${name}: ${method}: ${what}`);
+  const fault = (method: string, what: string, Fault = NodeFault) => new Fault(`${name}: ${method}: ${what}`);
 
   /** What `read` makes of it; an answer that has not the shape it should have is the node's fault. */
   const believed = <T>(method: string, read: () => T): T => {
@@ -69,8 +69,8 @@ export function createNode(
 
   const refused = (method: string, { kind, code, message }: Refusal): NodeFault => {
     const why = kind === 'pruned' ? 'it does not have that part of history: ' : '';
-    const words = `${name}: ${method}: ${why}${message}${code === undefined ? '' : ` (${code})`}`;
-    return kind === 'denied' ? new NodeFault(words) : new QuestionRefused(words);
+    const words = `${why}${message}${code === undefined ? '' : ` (${code})`}`;
+    return fault(method, words, kind === 'denied' ? NodeFault : QuestionRefused);
   };
 
   const resultOf = (answer: RpcAnswer | undefined, method: string): unknown => {
