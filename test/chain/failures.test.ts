@@ -590,6 +590,25 @@ describe('a node that leaves out a log', () => {
     }
   });
 
+  test('of a contract that is named in the same blocks is caught too', async () => {
+    const store = await emptyStore();
+    const indexer = following(store);
+    await untilKnown(store, await lane.sendOne());
+    // What happens while it is away is read in one step when it is back.
+    proxy.isDown = true;
+    await lane.replaceRamps();
+    const message = await lane.sendOne();
+    const after = await lane.sendOne();
+    leaveOut(message);
+    proxy.isDown = false;
+    await untilKnown(store, after);
+    await untilProgress(store, { failedRanges: 1, failedBlocks: 1 });
+    expect(indexer.notices.join('\n')).toContain(`left out logs of block ${message.blockNumber}`);
+    proxy.interfere = honest;
+    await untilKnown(store, message);
+    await untilProgress(store, { failedRanges: 0 });
+  });
+
   test('of history is caught with `verify: all`, and not with `verify: head`', async () => {
     const message = await sendFinal();
     leaveOut(message);

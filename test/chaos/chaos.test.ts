@@ -28,6 +28,7 @@ const regressions: Readonly<Record<'worlds' | 'indexers' | 'databases', readonly
   // 44: a router that a node did not tell in time, or had not reached, was taken for none.
   // 12: a ramp that a node did not know was refused for good.
   // 17, 21, 38, 43: history began too late where the range with the routers' first word could not be read at once.
+  // 43, later: what a ramp said in the blocks that named it could be left out unnoticed.
   // 61: a question about a message was given up: when its sending was taken back and told again at that moment, or when
   // its contract had refused for a while.
   // 144: not understood; it came right whenever it was played again.

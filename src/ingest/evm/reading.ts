@@ -125,10 +125,7 @@ export function createBlockReader(chain: Chain, book: ContractBook, decoder: Dec
         ...(only && { addresses: only }),
       });
       const blocks = new Map((headers ?? []).map((header) => [header.hash, header]));
-      if (headers) {
-        refuseOtherBlocks(node, logs, blocks);
-        await refuseMissingLogs(chain, node, logs, headers, only ?? [...book.contracts.keys()]);
-      }
+      if (headers) refuseOtherBlocks(node, logs, blocks);
 
       const known = new Map(book.without(orphaned));
       const contracts: NamedContract[] = [];
@@ -151,6 +148,8 @@ export function createBlockReader(chain: Chain, book: ContractBook, decoder: Dec
         if (adopted.contracts.length === 0) break;
         contracts.push(...adopted.contracts);
       }
+      // Whoever was named just now may have spoken in these blocks too, and nobody will read them again for it.
+      if (headers) await refuseMissingLogs(chain, node, logs, headers, only ?? [...known.keys()]);
 
       const decoded = await decoder.decode(node, logs, known, blocks);
       return {
