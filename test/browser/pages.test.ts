@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createSimulation } from '../../src/ingest/demo/simulation.ts';
 import { openStore } from '../../src/store/store.ts';
 import { createTestDatabase } from '../database.ts';
-import { fuji, sepolia } from '../fixtures.ts';
+import { fuji, sepolia, solanaDevnet } from '../fixtures.ts';
 import { type RunningServer, serveStore, startServerForTest } from '../http/running-server.ts';
 import { eventually, hasChromium, overhang, rowsOf, seriousProblems, useBrowser } from './chromium.ts';
 import { deliveredMessages, recentMessage } from './recent-messages.ts';
@@ -17,6 +17,7 @@ describe.skipIf(!hasChromium)('on the demo’s network', () => {
   let server: RunningServer;
   let failedMessage: string;
   let verifiedMessage: string;
+  let solanaMessage: string;
   beforeAll(async () => {
     const database = await createTestDatabase({ empty: true });
     const store = await openStore({ place: { url: database.url }, content: 'simulated' });
@@ -34,6 +35,7 @@ describe.skipIf(!hasChromium)('on the demo’s network', () => {
       }>().data[0]?.messageId ?? '';
     failedMessage = await idOf('status=FAILED&readyForManualExecOnly=true');
     verifiedMessage = await idOf('status=VERIFIED,VERIFYING');
+    solanaMessage = await idOf(`destChainSelector=${solanaDevnet.chainSelector}`);
   });
   afterAll(() => server.close());
 
@@ -43,6 +45,7 @@ describe.skipIf(!hasChromium)('on the demo’s network', () => {
     [`/?status=FAILED&sourceChainSelector=${sepolia.chainSelector}`, '.rows .row-link'],
     [`/message/${failedMessage}`, '.timeline'],
     [`/message/${verifiedMessage}`, '.verifiers'],
+    [`/message/${solanaMessage}`, '.timeline'],
     ['/lane', '.matrix-cell'],
     [lane, '.chart'],
     ['/network', '.ledger'],
