@@ -14,7 +14,8 @@ export const MESSAGE_COLUMNS =
   'message_id, sent_at, position, source_selector, dest_selector, sequence_number, delivery_ms, finality, ' +
   'summary_length, status, ready, is_snapshot, sender, receiver, origin, onramp, send_transaction, ' +
   'receipt_transaction, digest, record';
-export const TOKEN_COLUMNS = 'message_id, token_index, sent_at, source_token, dest_token, source_pool';
+export const TOKEN_COLUMNS =
+  'message_id, token_index, sent_at, source_selector, dest_selector, source_token, dest_token, source_pool';
 export const HISTORY_COLUMNS =
   'position, message_id, recorded_at, change, status, previous_status, ready, removed_record, occurred_at, network, ' +
   'block_number, transaction_hash';
@@ -90,7 +91,7 @@ export function createRowWriter(world: World): (n: number) => Rows {
       token:
         token === null
           ? ''
-          : `${bytes(envelope.messageId)}\t0\t${sentAt}\t${bytes(token.source)}\t${bytes(token.dest)}\t${bytes(token.pool)}\n`,
+          : `${bytes(envelope.messageId)}\t0\t${sentAt}\t${selectors.source}\t${selectors.dest}\t${bytes(token.source)}\t${bytes(token.dest)}\t${bytes(token.pool)}\n`,
       history: `${position}\t${bytes(envelope.messageId)}\t${RECORDED_AT}\tcreated\t${status}\t\\N\t${
         envelope.isReady ? 't' : 'f'
       }\t\\N\t${causeOf()}\n`,

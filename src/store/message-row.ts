@@ -30,6 +30,8 @@ export interface TokenRow {
   readonly messageId: string;
   readonly tokenIndex: number;
   readonly sentAt: string;
+  readonly sourceSelector: string;
+  readonly destSelector: string;
   readonly sourceToken: string;
   readonly destToken: string;
   readonly sourcePool: string;
@@ -71,6 +73,8 @@ export function tokenRows(message: Message): TokenRow[] {
     messageId: message.messageId.slice(2),
     tokenIndex,
     sentAt: message.sendTimestamp,
+    sourceSelector: storedSelector(message.sourceNetworkInfo.chainSelector),
+    destSelector: storedSelector(message.destNetworkInfo.chainSelector),
     sourceToken: addressColumn(token.sourceTokenAddress, source),
     destToken: addressColumn(token.destTokenAddress, dest),
     sourcePool: addressColumn(token.sourcePoolAddress, source),

@@ -11,7 +11,7 @@
  * - an actor and one network: the lanes of that network one after the other, each by `search_key`.
  *
  * Each of these indexes exists three times: for all messages, for those that failed, and for those that are ready for
- * manual execution.
+ * manual execution. A token, alone or with networks, is found in the same ways in a table of its own.
  */
 import type { BytesHex } from '../domain/addresses.ts';
 import { type Status, statusRank } from '../domain/lifecycle.ts';
@@ -58,39 +58,44 @@ const conditions: { readonly [N in Name]-?: (value: NonNullable<Wanted[N]>) => S
   origin: (address) => sql`(m.origin = ${bytes(address)}::bytea and m.origin <> m.sender)`,
   source: (selector) => sql`m.source_selector = ${storedSelector(selector)}::bigint`,
   dest: (selector) => sql`m.dest_selector = ${storedSelector(selector)}::bigint`,
-  sourceToken: (address) => hasToken(tokenConditions.sourceToken(address)),
-  destToken: (address) => hasToken(tokenConditions.destToken(address)),
-  sourcePool: (address) => hasToken(tokenConditions.sourcePool(address)),
+  sourceToken: (address) => hasToken('sourceToken', address),
+  destToken: (address) => hasToken('destToken', address),
+  sourcePool: (address) => hasToken('sourcePool', address),
   // A constant, one of eight, so that the planner sees which partial indexes hold it.
   status: (status) => fixedSql(`m.status = ${statusRank(status)}`),
   ready: () => sql`m.ready`,
 };
 
-/** On a row of `message_token`. */
-const tokenConditions = {
-  sourceToken: (address: BytesHex) => sql`t.source_token = ${bytes(address)}::bytea`,
-  destToken: (address: BytesHex) => sql`t.dest_token = ${bytes(address)}::bytea`,
-  sourcePool: (address: BytesHex) => sql`t.source_pool = ${bytes(address)}::bytea`,
+/** Of `message_token`. */
+const tokenColumns = {
+  sourceToken: fixedSql('t.source_token'),
+  destToken: fixedSql('t.dest_token'),
+  sourcePool: fixedSql('t.source_pool'),
 };
+type TokenName = keyof typeof tokenColumns;
+const tokenNames = Object.keys(tokenColumns) as TokenName[];
 
-function hasToken(condition: Sql): Sql {
-  return sql`exists (select from message_token t where t.message_id = m.message_id and ${condition})`;
+/** On a row of `message_token`. */
+function isToken(name: TokenName, address: BytesHex): Sql {
+  return sql`${tokenColumns[name]} = ${bytes(address)}::bytea`;
 }
 
-const tokenNames = ['sourceToken', 'destToken', 'sourcePool'] as const;
+function hasToken(name: TokenName, address: BytesHex): Sql {
+  return sql`exists (select from message_token t where t.message_id = m.message_id and ${isToken(name, address)})`;
+}
 
 /** Asked once, before any row: whether it is a token at all. Most addresses that are searched for are none. */
 function tokenGates(wanted: Wanted): Sql[] {
   return tokenNames.flatMap((name) => {
     const address = wanted[name];
     if (address === undefined) return [];
-    return [sql`exists (select from message_token t where ${tokenConditions[name](address)})`];
+    return [sql`exists (select from message_token t where ${isToken(name, address)})`];
   });
 }
 
 /** `isPage`: only the first rows are taken, instead of all. */
 export function scanFor(wanted: Wanted, isPage: boolean): Scan {
-  const { source, dest, status } = wanted;
+  const { status } = wanted;
   const given = (...names: readonly Name[]) => names.filter((name) => wanted[name] !== undefined);
   const foundBy = (...names: readonly Name[]): Scan => ({
     found: conditionsOf(wanted, (name) => names.includes(name)),
@@ -109,35 +114,50 @@ export function scanFor(wanted: Wanted, isPage: boolean): Scan {
   const actors = given('sender', 'receiver');
   const networks = given('source', 'dest');
   if (actors.length === 0) {
-    for (const name of kind.length === 0 ? tokenNames : []) {
-      const address = wanted[name];
-      if (address === undefined) continue;
-      const { [name]: _, ...others } = wanted;
-      return {
-        found: [tokenConditions[name](address)],
-        checked: conditionsOf(others).map(unindexed),
-        isByToken: true,
-      };
-    }
+    const token = kind.length === 0 ? tokenNames.find((name) => wanted[name] !== undefined) : undefined;
+    if (token) return scanForToken(token, wanted, isPage);
     if (status === 'SUCCESS' && networks.length === 0) return foundBy('status');
     return foundBy(...networks, ...kind);
   }
 
-  const foundByKey = (lane?: Lane): Scan => {
-    const rest = foundBy(...kind);
-    return { ...rest, found: [keyCondition(wanted, lane), ...rest.found] };
+  const laneScan = laneScanFor(wanted, isPage);
+  if (!laneScan && actors.length === 1) return foundBy(...actors, ...kind);
+  const { lane, ...lanes } = laneScan ?? {};
+  const rest = foundBy(...kind);
+  return { ...rest, found: [keyCondition(wanted, lane), ...rest.found], ...lanes };
+}
+
+function scanForToken(name: TokenName, wanted: Wanted, isPage: boolean): Scan {
+  const { [name]: address = '', ...others } = wanted;
+  const condition = isToken(name, address);
+  const checked = conditionsOf(others).map(unindexed);
+  const laneScan = laneScanFor(wanted, isPage);
+  if (!laneScan) return { found: [condition], checked, isByToken: true };
+  const { lane, ...lanes } = laneScan;
+  const key = sql`search_key(${tokenColumns[name]}, null, t.source_selector, t.dest_selector)`;
+  return {
+    found: [sql`${key} = search_key(${bytes(address)}::bytea, null, ${joinSql(lane, ', ')})`],
+    checked: [unindexed(condition), ...checked],
+    isByToken: true,
+    ...lanes,
   };
-  if (source !== undefined && dest !== undefined) {
-    return foundByKey([sql`${storedSelector(source)}::bigint`, sql`${storedSelector(dest)}::bigint`]);
-  }
-  // Whoever takes everything may look at all lanes of an actor: that needs no sort.
-  if (networks.length === 1 && isPage) {
-    return { ...foundByKey([sql`l.source_selector`, sql`l.dest_selector`]), lanes: lanesOf(wanted) };
-  }
-  return actors.length === 2 ? foundByKey() : foundBy(...actors, ...kind);
 }
 
 type Lane = readonly [source: Sql, dest: Sql];
+
+/** The lane whose rows an index has side by side: the one that is wanted, or each of those of a network. */
+function laneScanFor(
+  wanted: Wanted,
+  isPage: boolean,
+): { readonly lane: Lane; readonly lanes?: Sql } | undefined {
+  const { source, dest } = wanted;
+  if (source !== undefined && dest !== undefined) {
+    return { lane: [sql`${storedSelector(source)}::bigint`, sql`${storedSelector(dest)}::bigint`] };
+  }
+  // Whoever takes everything may look at all lanes: that needs no sort.
+  if (!isPage || (source === undefined && dest === undefined)) return undefined;
+  return { lane: [sql`l.source_selector`, sql`l.dest_selector`], lanes: lanesOf(wanted) };
+}
 
 /** The hash by which an index finds actors with each other or on a lane; null stands for what is not asked for. */
 function keyCondition({ sender, receiver }: Wanted, lane?: Lane): Sql {

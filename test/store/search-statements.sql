@@ -70,6 +70,12 @@ select body from (select distinct on (t.sent_at, t.message_id) t.sent_at, t.mess
       where t.source_token = $1::bytea
       order by t.sent_at desc, t.message_id desc limit 1001) page limit $2;
 
+-- By source token, to a network.
+select body from (select of_lane.* from (select distinct source_selector, dest_selector from lane_total where dest_selector = $1::bigint) l cross join lateral (select distinct on (t.sent_at, t.message_id) t.sent_at, t.message_id, m.record as body from message_token t join message m on m.message_id = t.message_id
+      where search_key(t.source_token, null, t.source_selector, t.dest_selector) = search_key($2::bytea, null, l.source_selector, l.dest_selector) and coalesce(t.source_token = $3::bytea, false) and coalesce(m.dest_selector = $4::bigint, false)
+      order by t.sent_at desc, t.message_id desc limit $5) of_lane
+      order by of_lane.sent_at desc, of_lane.message_id desc limit 1001) page limit $6;
+
 -- By destination transaction.
 select body from (select m.sent_at, m.message_id, m.record as body from message m
       where m.receipt_transaction = $1::bytea
