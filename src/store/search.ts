@@ -13,9 +13,11 @@ import { fixedSql, joinSql, type Sql, sql } from './sql.ts';
 
 /**
  * Settings of the connections that search. Plans are made once, without looking at values: which index finds what is
- * settled anyway, and planning costs more than most pages. Bitmaps would read all that matches, for the sake of a page.
+ * settled anyway, and planning costs more than most pages. Bitmaps would read all that matches, for the sake of a page;
+ * and to start other processes for it takes longer than to read it.
  */
-export const searchSettings = '-c plan_cache_mode=force_generic_plan -c enable_bitmapscan=off';
+export const searchSettings =
+  '-c plan_cache_mode=force_generic_plan -c enable_bitmapscan=off -c max_parallel_workers_per_gather=0';
 
 /** The statement for one page: rows of a single text column, newest first, one more than the page shows. */
 export function searchSql(query: SearchQuery): Sql {

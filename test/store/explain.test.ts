@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, test } from 'vitest';
 import { parseSearch, type RawParameters } from '../../src/domain/search-parameters.ts';
 import { searchSettings, searchSql } from '../../src/store/search.ts';
 import { renderSql } from '../../src/store/sql.ts';
@@ -219,6 +219,22 @@ describe(`among ${ROWS} messages, a page is read in order from indexes, without 
           `limit ${limit}, ${key ? 'behind a cursor' : 'first page'}:\n${outline(plan)}`,
         ).toEqual([]);
       }
+    }
+  });
+
+  it('by one process, however cheap others seem to be', async () => {
+    await client.query('set parallel_setup_cost = 0; set parallel_tuple_cost = 0');
+    await client.query('set min_parallel_table_scan_size = 0; set min_parallel_index_scan_size = 0');
+    onTestFinished(async () => {
+      await client.query('reset parallel_setup_cost; reset parallel_tuple_cost');
+      await client.query('reset min_parallel_table_scan_size; reset min_parallel_index_scan_size');
+    });
+    for (const name of names) {
+      const plan = await planOf(await single(name));
+      expect(
+        nodesOf(plan).filter((node) => node['Node Type'].startsWith('Gather')),
+        outline(plan),
+      ).toEqual([]);
     }
   });
 
