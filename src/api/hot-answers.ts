@@ -25,68 +25,74 @@ export interface HotAnswersOptions {
 }
 
 const DEFAULT_CAPACITY = 32 * 1024 * 1024;
-/** Questions that were asked once lately. */
+/** Questions that were asked lately. */
 const REMEMBERED_QUESTIONS = 4_096;
 /** A longer question is nobody's favourite, and remembering it is not free. */
 const MAX_QUESTION_LENGTH = 1_000;
 
 interface Kept {
-  readonly version: string;
   readonly answer: Promise<HotAnswer>;
   bytes: number;
 }
 
 export function createHotAnswers({ version, capacity = DEFAULT_CAPACITY }: HotAnswersOptions): HotAnswers {
   /** Both in the order of their latest use, the longest ago first. */
-  const askedOnce = new Map<string, true>();
+  const askedLately = new Set<string>();
   const kept = new Map<string, Kept>();
+  /** Of all that is kept: what was made at another one will never be asked for again. */
+  let keptVersion: string | undefined;
   let bytes = 0;
 
-  const drop = (question: string) => {
-    bytes -= kept.get(question)?.bytes ?? 0;
-    kept.delete(question);
+  const isFirst = (question: string): boolean => {
+    const isKnown = askedLately.delete(question);
+    askedLately.add(question);
+    for (const oldest of askedLately) {
+      if (askedLately.size <= REMEMBERED_QUESTIONS) break;
+      askedLately.delete(oldest);
+    }
+    return !isKnown;
   };
 
-  const keep = (question: string, entry: Kept) => {
-    drop(question);
+  const moveTo = (current: string) => {
+    if (current === keptVersion) return;
+    keptVersion = current;
+    kept.clear();
+    bytes = 0;
+  };
+
+  const keep = (question: string, answer: Promise<HotAnswer>): Promise<HotAnswer> => {
+    const entry: Kept = { answer, bytes: 0 };
     kept.set(question, entry);
-    entry.answer.then(
+    answer.then(
       ({ body }) => {
         if (kept.get(question) !== entry) return;
         entry.bytes = body.length;
         bytes += body.length;
-        for (const oldest of kept.keys()) {
+        for (const [oldest, { bytes: freed }] of kept) {
           if (bytes <= capacity) break;
-          drop(oldest);
+          bytes -= freed;
+          kept.delete(oldest);
         }
       },
       () => {
-        if (kept.get(question) === entry) drop(question);
+        if (kept.get(question) === entry) kept.delete(question);
       },
     );
+    return answer;
   };
 
   return {
     async answer(question, make) {
-      if (question.length > MAX_QUESTION_LENGTH) return make();
-      if (!kept.has(question) && !askedOnce.has(question)) {
-        askedOnce.set(question, true);
-        if (askedOnce.size > REMEMBERED_QUESTIONS) askedOnce.delete(askedOnce.keys().next().value ?? '');
-        return make();
-      }
+      if (question.length > MAX_QUESTION_LENGTH || isFirst(question)) return make();
       // While nobody tells, nothing that is kept can be trusted.
       const current = await version();
       if (current === undefined) return make();
+      moveTo(current);
       const found = kept.get(question);
-      if (found?.version === current) {
-        kept.delete(question);
-        kept.set(question, found);
-        return found.answer;
-      }
-      const answer = make();
-      askedOnce.delete(question);
-      keep(question, { version: current, answer, bytes: 0 });
-      return answer;
+      if (!found) return keep(question, make());
+      kept.delete(question);
+      kept.set(question, found);
+      return found.answer;
     },
   };
 }

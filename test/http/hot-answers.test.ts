@@ -144,3 +144,20 @@ test('an answer that could not be made is not kept, and one whose version nobody
   expect((await ask()).validator).toBe('3');
   expect((await ask()).validator).toBe('3');
 });
+
+test('what was kept at another version is kept no longer, and what was asked lately is kept at once at the next', async () => {
+  const made: string[] = [];
+  let version = '1';
+  const hot = createHotAnswers({ version: async () => version });
+  const ask = (question: string) =>
+    hot.answer(question, async () => {
+      made.push(`${question} at ${version}`);
+      return answerOf(question);
+    });
+  for (const question of ['a', 'a', 'b', 'b']) await ask(question);
+  version = '2';
+  for (const question of ['a', 'a']) await ask(question);
+  version = '1';
+  for (const question of ['a', 'b', 'a', 'b']) await ask(question);
+  expect(made).toEqual(['a at 1', 'a at 1', 'b at 1', 'b at 1', 'a at 2', 'a at 1', 'b at 1']);
+});

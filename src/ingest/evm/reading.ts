@@ -1,5 +1,5 @@
 /**
- * Reading a range of blocks: their logs, whether all are there, whom they name, and what they say.
+ * Reading a range of blocks: their logs, whom they name, whether all are there, and what they say.
  *
  * Nothing is stored here. What comes back is what one step of a worker records.
  */
