@@ -53,6 +53,7 @@ export function arePeersInstalled(): boolean {
 export async function measurePeers(rig: Rig, database: BenchDatabase): Promise<PeersResult[]> {
   const start = (file: string) =>
     startServer({
+      command: process.execPath,
       args: (port) => [`${folder}${file}`, String(port)],
       env: { DATABASE_URL: database.url, NODE_ENV: 'production' },
       log: rig.logFile(file),

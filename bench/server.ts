@@ -18,6 +18,7 @@ export interface RunningServer {
 }
 
 export interface ServerCommand {
+  readonly command: string;
   readonly args: (port: number) => readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly log: string;
@@ -40,17 +41,18 @@ export function startLanescan({
   nodeArgs = [],
 }: LanescanOptions): Promise<RunningServer> {
   return startServer({
-    args: (port) => [...nodeArgs, program, 'serve', '--port', String(port), '--processes', String(processes)],
-    env: { DATABASE_URL: url },
+    command: program,
+    args: (port) => ['serve', '--port', String(port), '--processes', String(processes)],
+    env: { DATABASE_URL: url, NODE_OPTIONS: nodeArgs.join(' ') },
     log,
     probe: '/readyz',
   });
 }
 
-export async function startServer({ args, env, log, probe }: ServerCommand): Promise<RunningServer> {
+export async function startServer({ command, args, env, log, probe }: ServerCommand): Promise<RunningServer> {
   const port = await freePort();
   const output = openSync(log, 'w');
-  const child = spawn(process.execPath, args(port), {
+  const child = spawn(command, args(port), {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
     stdio: ['ignore', output, output],
   });

@@ -87,9 +87,6 @@ export async function startAnsweringProcesses(count: number, log: Logger): Promi
     return AggregatorRegistry.aggregate(metrics.map((own) => [...own])).metrics();
   };
 
-  // Answers are large and soon forgotten: with more room for what is young, less of it is moved about.
-  cluster.setupPrimary({ execArgv: [...process.execArgv, '--max-semi-space-size=64'] });
-
   /** Resolves when the child answers, to where; fails with its own words when it does not come to that. */
   const start = (): Promise<{ readonly url: string; readonly ended: Promise<string> }> =>
     new Promise((resolve, reject) => {

@@ -161,7 +161,7 @@ export function start(args: readonly string[], setting: Setting = {}): Running {
 export function shell(command: string, setting: Setting = {}): Outcome {
   const { status, stdout, stderr } = spawnSync(
     'bash',
-    ['-c', `lanescan() { node ${program} "$@"; }\n${command}`],
+    ['-c', `lanescan() { ${program} "$@"; }\n${command}`],
     {
       cwd: setting.cwd ?? freshFolder(),
       env: environmentOf(setting),
@@ -181,7 +181,7 @@ export function onTerminal(
   command: string,
   setting: Setting = {},
 ): { code: number | null; lines: string[] } {
-  const inside = `stty cols ${columns} rows 50; ${command.replace(/^lanescan/, `exec node ${program}`)}`;
+  const inside = `stty cols ${columns} rows 50; ${command.replace(/^lanescan/, `exec ${program}`)}`;
   const { status, stdout } = spawnSync('script', ['-qec', inside, '/dev/null'], {
     cwd: setting.cwd ?? freshFolder(),
     env: environmentOf(setting),

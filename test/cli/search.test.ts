@@ -1,5 +1,6 @@
 /** `lanescan search`, `show` and the help of every verb, as processes. */
 import { createHash } from 'node:crypto';
+import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
 import { openStore } from '../../src/store/store.ts';
@@ -125,6 +126,14 @@ describe('help and usage', () => {
 
   test('--version prints the version alone', async () => {
     expect(await runProgram(['--version'])).toEqual({ code: 0, stdout: '0.1.0\n', stderr: '' });
+  });
+
+  test('the command is found through a link, as packages make them, and gives Node its settings', () => {
+    const tell = 'data:text/javascript,console.error(process.execArgv.join())';
+    const program = path.resolve('bin/lanescan');
+    expect(
+      shell(`ln -s '${program}' ./linked && NODE_OPTIONS='--import=${tell}' ./linked --version`),
+    ).toEqual({ code: 0, stdout: '0.1.0\n', stderr: '--max-semi-space-size=64\n' });
   });
 
   test.each([
