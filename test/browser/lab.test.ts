@@ -34,10 +34,10 @@ describe.skipIf(!hasChromium)('over real chains', () => {
       await page.getByText('Live', { exact: true }).waitFor();
       const message = await lane.sendOne({ data: '0x48656c6c6f', tokens: [{ amount: 5n }] });
       await page.getByRole('button', { name: '1 new' }).click();
-      await eventually(() => rowsOf(page).first().innerText()).toMatch(/^Sent/);
-      await rowsOf(page)
-        .first()
-        .click({ position: { x: 60, y: 20 } });
+      const first = rowsOf(page).first();
+      await eventually(() => first.locator('.row-link').getAttribute('href')).toContain(message.messageId);
+      await eventually(() => first.innerText()).toMatch(/^Sent/);
+      await first.click({ position: { x: 60, y: 20 } });
       await eventually(() => page.url()).toContain(message.messageId);
       if (version === '1.6') await lane.commit([message]);
       await lane.execute(message, { fail: true });
