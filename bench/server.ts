@@ -40,10 +40,13 @@ export function startLanescan({
   processes,
   nodeArgs = [],
 }: LanescanOptions): Promise<RunningServer> {
+  const serve = (port: number) => ['serve', '--port', String(port), '--processes', String(processes)];
+  // A profile cannot be asked for in NODE_OPTIONS: Node is then started as the program itself starts it.
+  const node = ['--max-semi-space-size=64', ...nodeArgs, program];
   return startServer({
-    command: program,
-    args: (port) => ['serve', '--port', String(port), '--processes', String(processes)],
-    env: { DATABASE_URL: url, NODE_OPTIONS: nodeArgs.join(' ') },
+    command: nodeArgs.length === 0 ? program : process.execPath,
+    args: (port) => (nodeArgs.length === 0 ? serve(port) : [...node, ...serve(port)]),
+    env: { DATABASE_URL: url },
     log,
     probe: '/readyz',
   });
