@@ -2,6 +2,7 @@
 import { ApiError } from '../domain/errors.ts';
 import { type Status, statusRank } from '../domain/lifecycle.ts';
 import type { Message } from '../domain/message.ts';
+import type { SearchQuery } from '../domain/query.ts';
 import {
   filterParameters,
   parseParameters,
@@ -9,8 +10,9 @@ import {
   type RawParameters,
   wholeNumber,
 } from '../domain/search-parameters.ts';
-import type { Page, StoredRecord } from '../store/store.ts';
-import { type Freshness, validatorOf } from './caching.ts';
+import type { PageFrame } from '../store/page.ts';
+import type { StoredRecord } from '../store/store.ts';
+import type { Freshness } from './caching.ts';
 import type { Following } from './change-feed.ts';
 import { indexedSoFar } from './networks.ts';
 import type { Route, RouteContext, RouteParameter, RouteRequest } from './route.ts';
@@ -43,9 +45,8 @@ export const messageRoutes: readonly Route[] = [
     handle: ({ url, query }, { store, hotAnswers }) =>
       hotAnswers.answer(url, async () => {
         const search = parseSearch(query);
-        const page = await store.search(search);
-        const body = Buffer.from(pageBody(page, search.limit));
-        return { body, validator: validatorOf(body), headers: nextPageLink(page, query), compressed: {} };
+        const { json, cursor, digest } = await store.search(search, frameOf(search));
+        return { body: json, validator: digest, headers: nextPageLink(cursor, query), compressed: {} };
       }),
   },
   {
@@ -196,7 +197,7 @@ function freshnessOf({ settledAt }: Pick<StoredRecord, 'settledAt'>): Freshness 
 const MAX_LINK_LENGTH = 2_000;
 
 /** Relative to the URL that was asked for, so that it holds behind any proxy; the cursor carries the filters. */
-function nextPageLink({ cursor }: Page, query: RawParameters): Record<string, string> {
+function nextPageLink(cursor: string | null, query: RawParameters): Record<string, string> {
   if (cursor === null) return {};
   const next = new URLSearchParams({ cursor });
   for (const [name, value] of query) if (name === 'limit' || name === 'view') next.set(name, value);
@@ -204,8 +205,10 @@ function nextPageLink({ cursor }: Page, query: RawParameters): Record<string, st
   return link.length > MAX_LINK_LENGTH ? {} : { Link: link };
 }
 
-/** Stored text goes out as it is: nothing is parsed or serialised again. */
-function pageBody({ records, cursor }: Page, limit: number): string {
-  const pagination = JSON.stringify({ limit, hasNextPage: cursor !== null, cursor });
-  return `{"data":[${records.join(',')}],"pagination":${pagination}}`;
+/** Stored records go out as they are: nothing is parsed or serialised again. */
+function frameOf({ limit }: SearchQuery): PageFrame {
+  return {
+    head: '{"data":[',
+    tail: (cursor) => `],"pagination":${JSON.stringify({ limit, hasNextPage: cursor !== null, cursor })}}`,
+  };
 }

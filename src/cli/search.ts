@@ -8,7 +8,8 @@ import {
   parseSearch,
   type RawParameters,
 } from '../domain/search-parameters.ts';
-import type { Page, Store } from '../store/store.ts';
+import type { Page } from '../store/page.ts';
+import type { Store } from '../store/store.ts';
 import type { ConfigFlags } from './config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
 import { addFilterOptions, asUsage, collecting, type ParameterFlags, rawParameters } from './filter-flags.ts';

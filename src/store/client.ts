@@ -1,6 +1,7 @@
 /** Connections to the database, one by one: lent from a pool, and given up when they are no good any more. */
-import { Socket } from 'node:net';
+import { type OnReadOpts, Socket, type SocketConstructorOpts } from 'node:net';
 import pg from 'pg';
+import { leaveRowsRaw } from './raw-rows.ts';
 
 /** Whether a connection is of no more use after this. */
 export function endsConnection(error: unknown): boolean {
@@ -33,14 +34,26 @@ export async function withClient<T>(pool: pg.Pool, use: (client: pg.PoolClient) 
   }
 }
 
-/** A client that can send several statements at once, each before the one before it is answered. */
-export class CorkableClient extends pg.Client {
+/** All that has come by the time somebody looks: several pages, mostly. */
+const RECEIVED_AT_ONCE_BYTES = 128 * 1024;
+
+/**
+ * A client for reads: it can send several statements at once, each before the one before it is answered, and leaves rows
+ * as they come to those who want them so.
+ */
+export class ReadingClient extends pg.Client {
   readonly #socket: Socket;
 
   constructor(config: pg.ClientConfig) {
-    const socket = new Socket();
-    super({ ...config, stream: () => socket, pipeline: true });
+    let socket = new Socket();
+    const stream = (({ ssl }: pg.ClientConfig) => {
+      // Under TLS what comes is not what was sent, and not for us to read.
+      if (!ssl) socket = socketWithBuffer(RECEIVED_AT_ONCE_BYTES);
+      return socket;
+    }) as () => Socket;
+    super({ ...config, stream, pipeline: true });
     this.#socket = socket;
+    leaveRowsRaw(this);
   }
 
   /** All that `ask` sends at once goes out in one piece (under TLS, which does not ask the socket, in several). */
@@ -52,4 +65,19 @@ export class CorkableClient extends pg.Client {
       this.#socket.uncork();
     }
   }
+}
+
+/**
+ * A socket that receives into the same memory every time, and so tells of data that is there for the moment only. Memory
+ * of their own for all chunks would be more than for anything else in an answer, and collected at a price.
+ */
+function socketWithBuffer(size: number): Socket {
+  const buffer = Buffer.allocUnsafeSlow(size);
+  const onread: OnReadOpts = {
+    buffer,
+    callback: (length) => socket.emit('data', buffer.subarray(0, length)),
+  };
+  // Its type knows it only where a socket is connected at once.
+  const socket = new Socket({ onread } as SocketConstructorOpts);
+  return socket;
 }

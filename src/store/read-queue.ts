@@ -10,12 +10,13 @@
  * as if there were no crowd, and whoever is not served soon is turned away.
  */
 import type pg from 'pg';
-import { type CorkableClient, endsConnection, withClient } from './client.ts';
+import { endsConnection, type ReadingClient, withClient } from './client.ts';
+import { RawQuery } from './raw-rows.ts';
 import type { Row, Statement } from './read.ts';
 import { DatabaseBusyError } from './read-guard.ts';
 
 export interface ReadQueue {
-  run(statement: Statement): Promise<Row[]>;
+  run<T = Row[]>(statement: Statement<T>): Promise<T>;
   /** How many wait for a connection, or behind others on one. */
   readonly waiting: number;
 }
@@ -39,9 +40,9 @@ const LOOK_EVERY_MS = 25;
 const WEIGHT_OF_LATEST = 0.2;
 
 interface Read {
-  readonly statement: Statement;
+  readonly statement: Statement<unknown>;
   readonly askedAt: number;
-  readonly resolve: (rows: Row[]) => void;
+  readonly resolve: (answer: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -135,9 +136,9 @@ export function createReadQueue(pool: pg.Pool, options: ReadQueueOptions): ReadQ
     let fatal: unknown;
     const one = async ({ statement, resolve, reject }: Read) => {
       try {
-        const { rows } = await client.query(statement);
+        const answer = await answerOf(client, statement);
         if (statement.name !== undefined) names.add(statement.name);
-        resolve(rows);
+        resolve(answer);
       } catch (error) {
         if (endsConnection(error)) fatal = error;
         reject(error);
@@ -147,7 +148,7 @@ export function createReadQueue(pool: pg.Pool, options: ReadQueueOptions): ReadQ
     };
     const { reads } = batch;
     if (reads.every(({ statement: { name } }) => name === undefined || names.has(name))) {
-      await (client as unknown as CorkableClient).together(() => Promise.all(reads.map(one)));
+      await (client as unknown as ReadingClient).together(() => Promise.all(reads.map(one)));
     } else {
       // A statement that fails to be prepared would take those behind it along that rely on it.
       for (const read of reads) await one(read);
@@ -156,9 +157,14 @@ export function createReadQueue(pool: pg.Pool, options: ReadQueueOptions): ReadQ
   };
 
   return {
-    run: (statement) =>
-      new Promise((resolve, reject) => {
-        queue.push({ statement, askedAt: performance.now(), resolve, reject });
+    run: <T>(statement: Statement<T>) =>
+      new Promise<T>((resolve, reject) => {
+        queue.push({
+          statement,
+          askedAt: performance.now(),
+          resolve: resolve as (answer: unknown) => void,
+          reject,
+        });
         schedule();
       }),
     get waiting() {
@@ -167,4 +173,14 @@ export function createReadQueue(pool: pg.Pool, options: ReadQueueOptions): ReadQ
       return behind;
     },
   };
+}
+
+function answerOf(client: pg.PoolClient, statement: Statement<unknown>): Promise<unknown> {
+  const { collect } = statement;
+  if (!collect) return client.query(statement).then(({ rows }) => rows);
+  return new Promise((resolve, reject) => {
+    client.query(
+      new RawQuery(statement, collect, (error, answer) => (error ? reject(error) : resolve(answer))),
+    );
+  });
 }

@@ -6,6 +6,7 @@
  * process has seen before; otherwise the next one is asked, and the primary at last. So no client sees less than it
  * has seen, on whichever server. While the primary is away, what this process has seen has to do.
  */
+import { noRows, type RawRows } from './raw-rows.ts';
 import type { Row, RunStatement, Statement } from './read.ts';
 import { identitySql } from './server-facts.ts';
 import { createSharedQuestion } from './shared-question.ts';
@@ -159,25 +160,25 @@ export function createReplicaSet(options: ReplicaSetOptions): ReplicaSet {
     return [...used.slice(first), ...used.slice(0, first)];
   };
 
-  const onPrimary: RunStatement = async (label, statement) => {
-    const answer = unstamped(await primary(label, stamped(statement)), statement);
-    saw(answer.position);
-    return answer.rows;
+  const onPrimary: RunStatement = async <T>(label: string, statement: Statement<T>) => {
+    const { position, answer } = await runStamped(primary, label, statement);
+    saw(position);
+    return answer;
   };
 
-  const anywhere: RunStatement = async (label, statement) => {
+  const anywhere: RunStatement = async <T>(label: string, statement: Statement<T>) => {
     await learnPosition();
     for (const replica of candidates()) {
       // Others may have seen more by the time of the answer; this client has not.
       const needed = seen;
       try {
-        const answer = unstamped(await replica.run(label, stamped(statement)), statement);
-        replica.reached = answer.position;
-        if (answer.position >= needed && isOfUse(answer.isReplica)) {
-          saw(answer.position);
-          return answer.rows;
+        const { position, isReplica, answer } = await runStamped(replica.run, label, statement);
+        replica.reached = position;
+        if (position >= needed && isOfUse(isReplica)) {
+          saw(position);
+          return answer;
         }
-        leave(replica, `it is ${needed - answer.position} changes behind`);
+        leave(replica, `it is ${needed - position} changes behind`);
       } catch (error) {
         leave(replica, (error as Error).message);
         if ((error as { code?: unknown }).code === STATEMENT_STOPPED) throw error;
@@ -202,29 +203,50 @@ export function createReplicaSet(options: ReplicaSetOptions): ReplicaSet {
   };
 }
 
-/** The same statement with the store's position at which it is answered; rows come also where it has none. */
-function stamped(statement: Statement): Statement {
+/** What was answered, and at which position of which kind of server. */
+interface Stamped<T> {
+  readonly position: number;
+  readonly isReplica: boolean;
+  readonly answer: T;
+}
+
+/** Runs the statement and a look at the position in one; a row with the stamp comes also where it has none. */
+async function runStamped<T>(run: RunStatement, label: string, statement: Statement<T>): Promise<Stamped<T>> {
+  const { collect } = statement;
   const text = `select s.position as stamp_position, pg_is_in_recovery() as stamp_is_replica, a.*
     from store s left join (select true as stamp_is_row, answer.* from (${statement.text}) answer) a on true`;
-  return { ...statement, text };
+  if (collect) return run(label, { ...statement, text, collect: (rows) => collectStamped(rows, collect) });
+  const rows = await run(label, { ...(statement as Statement), text });
+  return unstamped(rows, statement.rowMode) as Stamped<T>;
 }
 
 const STAMP_COLUMNS = 3;
 
-function unstamped(
-  rows: readonly Row[],
-  { rowMode }: Statement,
-): { readonly position: number; readonly isReplica: boolean; readonly rows: Row[] } {
+function collectStamped<T>(rows: RawRows, collect: (rows: RawRows) => T): Stamped<T> {
+  if (rows.count === 0) throw missingStamp();
+  const isRow = rows.text(0, 2) === 't';
+  return {
+    position: Number(rows.text(0, 0)),
+    isReplica: rows.text(0, 1) === 't',
+    answer: collect(isRow ? rows.behind(STAMP_COLUMNS) : noRows),
+  };
+}
+
+function unstamped(rows: readonly Row[], rowMode: Statement['rowMode']): Stamped<Row[]> {
   const [first] = rows;
-  if (first === undefined) throw new Error('The store has no row that says its position');
+  if (first === undefined) throw missingStamp();
   if (rowMode === 'array') {
     const [position, isReplica, isRow] = first as unknown[];
-    const own = isRow === true ? rows.map((row) => (row as unknown[]).slice(STAMP_COLUMNS)) : [];
-    return { position: Number(position), isReplica: isReplica === true, rows: own };
+    const answer = isRow === true ? rows.map((row) => (row as unknown[]).slice(STAMP_COLUMNS)) : [];
+    return { position: Number(position), isReplica: isReplica === true, answer };
   }
   const { stamp_position: position, stamp_is_replica: isReplica, stamp_is_row: isRow } = first as StampedRow;
-  const own = isRow === true ? rows.map((row) => withoutStamp(row as StampedRow)) : [];
-  return { position: Number(position), isReplica, rows: own };
+  const answer = isRow === true ? rows.map((row) => withoutStamp(row as StampedRow)) : [];
+  return { position: Number(position), isReplica, answer };
+}
+
+function missingStamp(): Error {
+  return new Error('The store has no row that says its position');
 }
 
 interface StampedRow extends Record<string, unknown> {

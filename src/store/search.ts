@@ -19,10 +19,10 @@ import { fixedSql, joinSql, type Sql, sql } from './sql.ts';
 export const searchSettings =
   '-c plan_cache_mode=force_generic_plan -c enable_bitmapscan=off -c max_parallel_workers_per_gather=0';
 
-/** The statement for one page: rows of a single text column, newest first, one more than the page shows. */
+/** The statement for one page: digests and records (`readPage`), newest first, one more than the page shows. */
 export function searchSql(query: SearchQuery): Sql {
   const rows = query.limit + 1;
-  return sql`select body from (${matchingSql(query, rows)}) page limit ${rows}`;
+  return sql`select digest, body from (${matchingSql(query, rows)}) page limit ${rows}`;
 }
 
 /** Filters that, together with any others of these, find a page without looking at much else. */
@@ -62,9 +62,9 @@ function matchingSql({ filters, view, after }: Omit<SearchQuery, 'limit'>, rows:
     .flatMap((alternative) => unite(certaintiesOf(filters), alternative) ?? [])
     .map((wanted) => pageOf(scanFor(wanted, rows !== null)));
   const [only] = pages;
-  if (!only) return sql`select ${body} as body from message m where false`;
+  if (!only) return sql`select m.digest, ${body} as body from message m where false`;
   if (pages.length === 1) return only;
-  return sql`select distinct on (sent_at, message_id) sent_at, message_id, body
+  return sql`select distinct on (sent_at, message_id) sent_at, message_id, digest, body
     from (${joinSql(
       pages.map((page) => sql`(${page})`),
       ' union all ',
@@ -79,7 +79,7 @@ function matchingSql({ filters, view, after }: Omit<SearchQuery, 'limit'>, rows:
     // A message may have several rows of one token; each would count to the limit.
     const select = isByToken ? sql`select distinct on (t.sent_at, t.message_id)` : sql`select`;
     const where = [...found, ...checked, ...others.map(anyOf), ...timeConditions(key)];
-    const page = sql`${select} ${key}.sent_at, ${key}.message_id, ${body} as body from ${from}
+    const page = sql`${select} ${key}.sent_at, ${key}.message_id, m.digest, ${body} as body from ${from}
       where ${where.length === 0 ? sql`true` : joinSql(where, ' and ')}
       order by ${key}.sent_at desc, ${key}.message_id desc`;
     if (!lanes) return sql`${page} ${limit}`;
@@ -90,10 +90,10 @@ function matchingSql({ filters, view, after }: Omit<SearchQuery, 'limit'>, rows:
   function timeConditions(key: Sql): Sql[] {
     const { sentAfter, sentBefore } = filters;
     const conditions: Sql[] = [];
-    if (sentAfter !== undefined) conditions.push(sql`${key}.sent_at >= ${new Date(sentAfter)}::timestamptz`);
-    if (sentBefore !== undefined) conditions.push(sql`${key}.sent_at < ${new Date(sentBefore)}::timestamptz`);
+    if (sentAfter !== undefined) conditions.push(sql`${key}.sent_at >= ${isoTime(sentAfter)}::timestamptz`);
+    if (sentBefore !== undefined) conditions.push(sql`${key}.sent_at < ${isoTime(sentBefore)}::timestamptz`);
     if (after) {
-      const place = sql`(${new Date(after.sentAt)}::timestamptz, ${Buffer.from(after.messageId, 'hex')}::bytea)`;
+      const place = sql`(${isoTime(after.sentAt)}::timestamptz, ${Buffer.from(after.messageId, 'hex')}::bytea)`;
       conditions.push(sql`(${key}.sent_at, ${key}.message_id) < ${place}`);
     }
     return conditions;
@@ -157,4 +157,8 @@ function only<T>(meanings: readonly T[] | undefined): T | undefined {
 
 function several<T>(meanings: readonly T[] | undefined, as: (meaning: T) => Wanted): (readonly Wanted[])[] {
   return meanings && meanings.length > 1 ? [meanings.map(as)] : [];
+}
+
+function isoTime(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
 }

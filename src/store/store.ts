@@ -4,14 +4,13 @@
  * Reads take a connection from the pool for one statement; writes go through `apply`, one at a time.
  */
 import pg from 'pg';
-import { encodeCursor } from '../domain/cursor.ts';
 import { OperatorError } from '../domain/errors.ts';
 import type { Fact } from '../domain/facts.ts';
 import { statusRank } from '../domain/lifecycle.ts';
-import type { PageKey, SearchQuery } from '../domain/query.ts';
+import type { SearchQuery } from '../domain/query.ts';
 import { type ApplyReport, applyFacts } from './apply.ts';
 import { type ChangeListener, listenForChanges } from './change-listener.ts';
-import { CorkableClient, withClient } from './client.ts';
+import { ReadingClient, withClient } from './client.ts';
 import { connectionOf, explainConnectionFailure } from './connection.ts';
 import { openEmbedded } from './embedded.ts';
 import { type ExecutionInputs, readExecutionInputs } from './execution-inputs.ts';
@@ -43,6 +42,7 @@ import {
   readNetworkProgress,
   readNetworkTraffic,
 } from './networks.ts';
+import { arrayFrame, type Page, type PageFrame, readPage } from './page.ts';
 import type { Read, RunStatement, Statement } from './read.ts';
 import { createReadGuard, DatabaseAwayError, DatabaseBusyError, type ReadObserver } from './read-guard.ts';
 import { createReadQueue, type ReadQueue } from './read-queue.ts';
@@ -69,13 +69,6 @@ export interface StoreOptions {
   readonly signal?: AbortSignal;
 }
 
-/** A page of ready-made JSON records. */
-export interface Page {
-  readonly records: readonly string[];
-  /** The cursor of the next page; null on the last one. */
-  readonly cursor: string | null;
-}
-
 export interface StoredRecord {
   readonly record: string;
   /** Changes exactly when the record does. */
@@ -99,7 +92,7 @@ export interface Store {
   readonly serverVersion: string;
   /** Lets another database role read everything here, now and after later migrations. */
   grantRead(role: string): Promise<void>;
-  search(query: SearchQuery): Promise<Page>;
+  search(query: SearchQuery, frame?: PageFrame): Promise<Page>;
   /** A message by the 64 hexadecimal digits of its id. */
   findMessage(messageId: string): Promise<StoredRecord | undefined>;
   /** The same without the record, which is then not read. */
@@ -209,7 +202,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       {
         ...server,
         // The pool's type knows no client that takes a configuration, though the pool gives it one.
-        Client: CorkableClient as unknown as new () => pg.ClientBase,
+        Client: ReadingClient as unknown as new () => pg.ClientBase,
         connectionTimeoutMillis: READ_WAIT_MS,
         query_timeout: silenceMs,
       },
@@ -343,15 +336,15 @@ async function createStore(
     serverVersion,
     grantRead: (role) => withClient(writers, (client) => grantRead(client, role)),
 
-    async search(query) {
+    search(query, frame = arrayFrame) {
       const { text, values } = renderSql(searchSql(query));
-      const records = (await read('search', text, values, { isShort: isShort(query) })).map(
-        ([record]) => record ?? '',
-      );
-      if (records.length <= query.limit) return { records, cursor: null };
-      records.length = query.limit;
-      const after = keyOf(records[query.limit - 1] ?? '');
-      return { records, cursor: encodeCursor({ filters: query.filters, view: query.view, after }) };
+      return anywhere('search', {
+        ...nameOf(text),
+        text,
+        values,
+        isShort: isShort(query),
+        collect: (rows) => readPage(rows, query, frame),
+      });
     },
 
     async findMessage(messageId) {
@@ -520,16 +513,6 @@ function createStatementNames(): (text: string) => { name?: string } {
 function figuresOf(name: string, pool: pg.Pool, queue?: ReadQueue): PoolFigures {
   const { totalCount, idleCount, waitingCount } = pool;
   return { pool: name, total: totalCount, idle: idleCount, waiting: waitingCount + (queue?.waiting ?? 0) };
-}
-
-/** In JSON these characters cannot be part of a text: a quote inside one has a backslash before it. */
-const keyPattern = /"messageId":"0x([0-9a-f]{64})".*?"sendTimestamp":"([^"]*)"/;
-
-/** The order's key of a stored record; both of its fields stand in either view, and there is no need to parse the rest. */
-function keyOf(record: string): PageKey {
-  const [, messageId, sentAt] = keyPattern.exec(record) ?? [];
-  if (messageId === undefined || sentAt === undefined) throw new Error('A stored record has no key');
-  return { sentAt: Date.parse(sentAt), messageId };
 }
 
 function refuseOldServer(version: string): void {

@@ -1,7 +1,7 @@
 /** Reads that wait for connections: together, alone, in a crowd, and when a connection breaks. */
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { CorkableClient } from '../../src/store/client.ts';
+import { ReadingClient } from '../../src/store/client.ts';
 import type { Statement } from '../../src/store/read.ts';
 import { DatabaseBusyError } from '../../src/store/read-guard.ts';
 import { createReadQueue, type ReadQueue } from '../../src/store/read-queue.ts';
@@ -23,7 +23,7 @@ const patient = { longestWaitMs: 60_000, lateMs: 60_000 };
 function openQueue(max: number, options = patient): ReadQueue {
   pool = new pg.Pool({
     connectionString: database.url,
-    Client: CorkableClient as unknown as new () => pg.ClientBase,
+    Client: ReadingClient as unknown as new () => pg.ClientBase,
     max,
   });
   pool.on('connect', (client) => void client.on('error', () => undefined));

@@ -1,0 +1,206 @@
+/** Rows as bytes: messages cut anywhere, rows gathered from chunks that are overwritten, and the driver's own queries. */
+import { Buffer } from 'node:buffer';
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ReadingClient } from '../../src/store/client.ts';
+import { RawQuery, type RawRows, splitMessages } from '../../src/store/raw-rows.ts';
+import { createTestDatabase, type TestDatabase } from '../database.ts';
+
+function message(code: string, content: Buffer): Buffer {
+  const header = Buffer.alloc(5);
+  header.write(code);
+  header.writeUInt32BE(content.length + 4, 1);
+  return Buffer.concat([header, content]);
+}
+
+function row(...values: readonly (string | null)[]): Buffer {
+  const parts = values.map((value) => {
+    const bytes = Buffer.from(value ?? '');
+    const length = Buffer.alloc(4);
+    length.writeInt32BE(value === null ? -1 : bytes.length);
+    return Buffer.concat([length, bytes]);
+  });
+  const count = Buffer.alloc(2);
+  count.writeInt16BE(values.length);
+  return message('D', Buffer.concat([count, ...parts]));
+}
+
+describe('what a database says', () => {
+  const values = [
+    ['one', null, ''],
+    ['zwölf', '2', 'x'.repeat(300)],
+    ['', '', ''],
+  ];
+  const said = [
+    message('2', Buffer.alloc(0)),
+    ...values.map((list) => row(...list)),
+    message('N', Buffer.from('a notice between rows')),
+    row('after it'),
+    message('C', Buffer.from('SELECT 4\0')),
+    message('Z', Buffer.from('I')),
+    row('of the next answer'),
+  ];
+  const whole = Buffer.concat(said);
+  const expected = [
+    '2',
+    ...values.map((list) => JSON.stringify(list)),
+    'N',
+    '["after it"]',
+    'CZ',
+    '["of the next answer"]',
+  ];
+
+  /** What is told of chunks that end at these places, each of them overwritten when the next one comes. */
+  function told(places: readonly number[]): string[] {
+    const heard: string[] = [];
+    const take = splitMessages(
+      ({ fields }) => heard.push(JSON.stringify(fields)),
+      (messages) => {
+        let codes = '';
+        for (let at = 0; at < messages.length; at += 1 + messages.readUInt32BE(at + 1)) {
+          codes += String.fromCharCode(messages[at] ?? 0);
+        }
+        heard.push(codes);
+      },
+    );
+    const memory = Buffer.alloc(whole.length);
+    let start = 0;
+    for (const end of [...places, whole.length]) {
+      memory.fill('D');
+      whole.copy(memory, 0, start, end);
+      take(memory.subarray(0, end - start));
+      start = end;
+    }
+    // How runs of others are cut is nobody's business.
+    return heard
+      .join('\n')
+      .replaceAll(/(?<=^[A-Z2])\n(?=[A-Z]$)/gm, '')
+      .split('\n');
+  }
+
+  test('is told in its order, wherever it is cut once', () => {
+    for (let place = 0; place <= whole.length; place++) expect(told([place])).toEqual(expected);
+  });
+
+  test('is told in its order in chunks of any length', () => {
+    for (let length = 1; length <= 400; length++) {
+      const places = Array.from({ length: Math.floor(whole.length / length) }, (_, n) => n * length);
+      expect(told(places)).toEqual(expected);
+    }
+  });
+});
+
+describe('over a connection', () => {
+  let database: TestDatabase;
+  let client: ReadingClient;
+
+  beforeEach(async () => {
+    database = await createTestDatabase({ empty: true });
+    client = new ReadingClient({ connectionString: database.url });
+    await client.connect();
+  });
+  afterEach(async () => {
+    await client.end();
+    await database.drop();
+  });
+
+  const ask = <T>(statement: pg.QueryConfig, collect: (rows: RawRows) => T): Promise<T> =>
+    new Promise((resolve, reject) => {
+      client.query(
+        new RawQuery(statement, collect, (error, answer) => (error ? reject(error) : resolve(answer as T))),
+      );
+    });
+  const texts = (rows: RawRows) => Array.from({ length: rows.count }, (_, n) => rows.text(n, 0));
+  const lines = (count: number, length: number) => ({
+    text: `select n || repeat('é', $2::int) from generate_series(1, $1::int) n`,
+    values: [count, length],
+  });
+  const linesMade = (count: number, length: number) =>
+    Array.from({ length: count }, (_, n) => `${n + 1}${'é'.repeat(length)}`);
+
+  test('come as they are, few and many, short and long, named and not', async () => {
+    for (const name of [undefined, 'lines']) {
+      for (const [count, length] of [
+        [0, 0],
+        [1, 0],
+        [21, 800],
+        [3, 400_000],
+        [5_000, 60],
+        [2, 10],
+      ] as const) {
+        const rows = await ask({ ...(name && { name }), ...lines(count, length) }, texts);
+        expect(rows).toEqual(linesMade(count, length));
+      }
+    }
+  });
+
+  test('values, their lengths, nulls, copies, and all of it behind some columns', async () => {
+    const statement = { text: 'select 7, null::text, $1::text, $2::text', values: ['', 'ü'] };
+    const seen = await ask(statement, (rows) => {
+      const copy = Buffer.alloc(6, '.');
+      const end = rows.copy(0, 3, copy, 2);
+      return {
+        count: rows.count,
+        lengths: [0, 1, 2, 3].map((column) => rows.lengthOf(0, column)),
+        texts: [0, 1, 2, 3].map((column) => rows.text(0, column)),
+        copy: copy.toString(),
+        end,
+        behind: [rows.behind(2).text(0, 1), rows.behind(1).behind(2).text(0, 0), rows.behind(3).count],
+      };
+    });
+    expect(seen).toEqual({
+      count: 1,
+      lengths: [1, 0, 0, 2],
+      texts: ['7', '', '', 'ü'],
+      copy: '..ü..',
+      end: 4,
+      behind: ['ü', 'ü', 1],
+    });
+  });
+
+  test('everybody gets their own, of both kinds and together', async () => {
+    const asked = Array.from({ length: 60 }, (_, n) => {
+      const statement = { name: 'both', ...lines(n % 25, 900) };
+      return n % 3 === 0
+        ? client.query({ ...statement, rowMode: 'array' }).then(({ rows }) => rows.flat())
+        : ask(statement, texts);
+    });
+    await client.together(() => Promise.all(asked));
+    for (const [n, rows] of (await Promise.all(asked)).entries())
+      expect(rows).toEqual(linesMade(n % 25, 900));
+  });
+
+  test('one that fails halfway leaves nothing to the next, and neither does one that cannot be made sense of', async () => {
+    const failing = { text: 'select 100 / (5 - n) from generate_series(1, $1::int) n', values: [9] };
+    const outcomes = await Promise.allSettled([
+      ask(failing, texts),
+      ask(lines(2, 3), texts),
+      ask(lines(4, 3), () => {
+        throw new Error('no sense in it');
+      }),
+      ask(lines(1, 3), texts),
+      ask({ text: 'select 1 where $1', values: [false] }, texts),
+    ]);
+    expect(outcomes).toEqual([
+      { status: 'rejected', reason: expect.objectContaining({ message: 'division by zero' }) },
+      { status: 'fulfilled', value: linesMade(2, 3) },
+      { status: 'rejected', reason: new Error('no sense in it') },
+      { status: 'fulfilled', value: linesMade(1, 3) },
+      { status: 'fulfilled', value: [] },
+    ]);
+  });
+
+  test('a database that goes away is told to everybody', async () => {
+    client.on('error', () => undefined);
+    const asked = Promise.allSettled([
+      ask({ text: 'select pg_sleep($1)', values: [30] }, texts),
+      ask(lines(1, 1), texts),
+    ]);
+    const administrator = new pg.Client({ connectionString: database.url });
+    await administrator.connect();
+    const { processID } = client as unknown as { processID: number };
+    await administrator.query('select pg_terminate_backend($1)', [processID]);
+    await administrator.end();
+    for (const outcome of await asked) expect(outcome.status).toBe('rejected');
+  });
+});
