@@ -199,8 +199,11 @@ const MAX_LINK_LENGTH = 2_000;
 /** Relative to the URL that was asked for, so that it holds behind any proxy; the cursor carries the filters. */
 function nextPageLink(cursor: string | null, query: RawParameters): Record<string, string> {
   if (cursor === null) return {};
-  const next = new URLSearchParams({ cursor });
-  for (const [name, value] of query) if (name === 'limit' || name === 'view') next.set(name, value);
+  // A cursor is made of characters that need no encoding.
+  let next = `cursor=${cursor}`;
+  for (const [name, value] of query) {
+    if (name === 'limit' || name === 'view') next += `&${name}=${encodeURIComponent(value)}`;
+  }
   const link = `<?${next}>; rel="next"`;
   return link.length > MAX_LINK_LENGTH ? {} : { Link: link };
 }

@@ -87,11 +87,19 @@ export function readPage(rows: RawRows, { filters, view, limit }: SearchQuery, f
 }
 
 /** In JSON these characters cannot be part of a text: a quote inside one has a backslash before it. */
-const keyPattern = /"messageId":"0x([0-9a-f]{64})".*?"sendTimestamp":"([^"]*)"/;
+const MESSAGE_ID = '"messageId":"0x';
+const SEND_TIMESTAMP = '"sendTimestamp":"';
 
 /** The order's key of a stored record; both of its fields stand in either view, and there is no need to parse the rest. */
 function keyOf(record: string): PageKey {
-  const [, messageId, sentAt] = keyPattern.exec(record) ?? [];
-  if (messageId === undefined || sentAt === undefined) throw new Error('A stored record has no key');
-  return { sentAt: Date.parse(sentAt), messageId };
+  const messageId = textBehind(record, MESSAGE_ID);
+  const sentAt = Date.parse(textBehind(record, SEND_TIMESTAMP));
+  if (!/^[0-9a-f]{64}$/.test(messageId) || Number.isNaN(sentAt))
+    throw new Error('A stored record has no key');
+  return { sentAt, messageId };
+}
+
+function textBehind(record: string, name: string): string {
+  const start = record.indexOf(name);
+  return start === -1 ? '' : record.slice(start + name.length, record.indexOf('"', start + name.length));
 }

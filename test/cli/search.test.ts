@@ -133,7 +133,7 @@ describe('help and usage', () => {
     const program = path.resolve('bin/lanescan');
     expect(
       shell(`ln -s '${program}' ./linked && NODE_OPTIONS='--import=${tell}' ./linked --version`),
-    ).toEqual({ code: 0, stdout: '0.1.0\n', stderr: '--max-semi-space-size=64\n' });
+    ).toEqual({ code: 0, stdout: '0.1.0\n', stderr: '--min-semi-space-size=32,--max-semi-space-size=32\n' });
   });
 
   test.each([
