@@ -42,7 +42,8 @@ export function startLanescan({
 }: LanescanOptions): Promise<RunningServer> {
   const serve = (port: number) => ['serve', '--port', String(port), '--processes', String(processes)];
   // A profile cannot be asked for in NODE_OPTIONS: Node is then started as the program itself starts it.
-  const node = ['--min-semi-space-size=32', '--max-semi-space-size=32', ...nodeArgs, program];
+  const [, ownArgs = ''] = /^.*exec node (.*) "\$0"/m.exec(readFileSync(program, 'utf8')) ?? [];
+  const node = [...ownArgs.split(' '), ...nodeArgs, program];
   return startServer({
     command: nodeArgs.length === 0 ? program : process.execPath,
     args: (port) => (nodeArgs.length === 0 ? serve(port) : [...node, ...serve(port)]),

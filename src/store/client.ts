@@ -45,10 +45,10 @@ export class ReadingClient extends pg.Client {
   readonly #socket: Socket;
 
   constructor(config: pg.ClientConfig) {
-    let socket = new Socket();
+    let socket!: Socket;
     const stream = (({ ssl }: pg.ClientConfig) => {
-      // Under TLS what comes is not what was sent, and not for us to read.
-      if (!ssl) socket = socketWithBuffer(RECEIVED_AT_ONCE_BYTES);
+      // Under TLS what comes has to be deciphered first.
+      socket = ssl ? new Socket() : socketWithBuffer(RECEIVED_AT_ONCE_BYTES);
       return socket;
     }) as () => Socket;
     super({ ...config, stream, pipeline: true });

@@ -58,11 +58,14 @@ export function readPage(rows: RawRows, { filters, view, limit }: SearchQuery, f
   const shown = Math.min(rows.count, limit);
   const cursor =
     rows.count > limit ? encodeCursor({ filters, view, after: keyOf(rows.text(shown - 1, RECORD)) }) : null;
-  const head = Buffer.from(frame.head);
-  const tail = Buffer.from(frame.tail(cursor));
+  const { head } = frame;
+  const tail = frame.tail(cursor);
+  // The records apart, this is what the page is made of.
+  const around = Buffer.from(view + head + tail);
+  const start = Buffer.byteLength(head);
   const lengths: number[] = [];
-  let length = head.length + Math.max(0, shown - 1) + tail.length;
-  let digestsLength = tail.length;
+  let length = start + Math.max(0, shown - 1) + Buffer.byteLength(tail);
+  let digestsLength = around.length;
   for (let row = 0; row < shown; row++) {
     const recordLength = rows.lengthOf(row, RECORD);
     lengths.push(recordLength);
@@ -71,19 +74,18 @@ export function readPage(rows: RawRows, { filters, view, limit }: SearchQuery, f
   }
 
   const json = Buffer.allocUnsafeSlow(length);
-  // What is behind the records changes the page too.
   const digests = Buffer.allocUnsafe(digestsLength);
-  json.set(head);
-  let at = head.length;
+  json.write(head);
+  let at = start;
   let digestsAt = 0;
   for (let row = 0; row < shown; row++) {
     if (row > 0) json[at++] = COMMA;
     at = rows.copy(row, RECORD, json, at);
     digestsAt = rows.copy(row, DIGEST, digests, digestsAt);
   }
-  json.set(tail, at);
-  digests.set(tail, digestsAt);
-  return new Page(json, cursor, hash('sha1', digests, 'base64url'), head.length, lengths);
+  json.write(tail, at);
+  digests.set(around, digestsAt);
+  return new Page(json, cursor, hash('sha1', digests, 'base64url'), start, lengths);
 }
 
 /** In JSON these characters cannot be part of a text: a quote inside one has a backslash before it. */

@@ -142,14 +142,16 @@ class RowMessage {
 
   get fields(): (string | null)[] {
     const { bytes, start } = this;
+    const fields: (string | null)[] = [];
     let at = start + COUNT_BYTES;
-    return Array.from({ length: bytes.readUInt16BE(start) }, () => {
-      const length = bytes.readInt32BE(at);
+    for (let left = bytes.readUInt16BE(start); left > 0; left--) {
+      const isNull = bytes.readInt32BE(at) < 0;
       at += LENGTH_BYTES;
-      if (length < 0) return null;
-      at += length;
-      return bytes.toString('utf8', at - length, at);
-    });
+      const end = at + lengthAt(bytes, at);
+      fields.push(isNull ? null : bytes.toString('utf8', at, end));
+      at = end;
+    }
+    return fields;
   }
 }
 
@@ -290,8 +292,9 @@ export class RawQuery<T> extends pg.Query {
     } catch (error) {
       this.callback(error);
       return;
+    } finally {
+      this.#rows.clear();
     }
-    this.#rows.clear();
     this.callback(null, result);
   }
 }

@@ -417,14 +417,13 @@ async function createStore(
       // Positions begin anew when a simulated store is emptied; the transaction that wrote the row tells them apart.
       const text = 'select position, xmin::text from store';
       try {
-        const [row] = await onPrimary('version', {
+        return await onPrimary('version', {
           name: 'lanescan_version',
           text,
-          rowMode: 'array',
           // Many wait for it, and it is quickly told.
           query_timeout: READ_WAIT_MS,
+          collect: (rows) => `${rows.text(0, 0)},${rows.text(0, 1)}`,
         });
-        return String(row);
       } catch (error) {
         if (replicaSet) return undefined;
         throw error;

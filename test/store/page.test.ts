@@ -64,4 +64,10 @@ test('its digest changes with its records, with what is behind them, and with no
   await store.apply([makeExecuted(first, true)]);
   expect(await digest()).toBe(seen.at(-1));
   expect(new Set([await digest(1), await digest(2), await digest(3), await digest(9)]).size).toBe(4);
+
+  const summary = await store.search(parseSearch([['view', 'summary']]), frame);
+  const otherFrame = await pageOf(20, { ...frame, head: '[' });
+  const plain = await pageOf(20, frame);
+  expect(plain.cursor).toBe(null);
+  expect(new Set([plain, summary, otherFrame].map((page) => page.digest)).size).toBe(3);
 });
