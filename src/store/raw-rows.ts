@@ -253,16 +253,19 @@ export class RawQuery<T> extends pg.Query {
   #rows = noRows;
   #gathered = noRows;
   callback: (error: unknown, result?: T) => void;
+  /** The driver looks for it here. */
+  readonly query_timeout: number | undefined;
   /** The simple protocol would describe the columns. */
   readonly queryMode = 'extended';
 
   constructor(
-    statement: pg.QueryConfig,
+    statement: pg.QueryConfig & { readonly query_timeout?: number | undefined },
     collect: (rows: RawRows) => T,
     callback: (error: unknown, result?: T) => void,
   ) {
     super(statement);
     this.#collect = collect;
+    this.query_timeout = statement.query_timeout;
     this.callback = callback;
   }
 

@@ -190,6 +190,11 @@ describe('over a connection', () => {
     ]);
   });
 
+  test('one that may take a moment only is given up after it', async () => {
+    const statement = { text: 'select pg_sleep($1)', values: [3], query_timeout: 50 };
+    await expect(ask(statement, texts)).rejects.toThrow('Query read timeout');
+  });
+
   test('a database that goes away is told to everybody', async () => {
     client.on('error', () => undefined);
     const asked = Promise.allSettled([
