@@ -14,10 +14,19 @@ export interface Worker<Order, Result> {
   stop(): Promise<void>;
 }
 
-/** Starts `file`, which calls `answerOrders`; what it has to say goes to a file, where one is given. */
-export function startWorker<Order, Result>(file: string, log?: string): Worker<Order, Result> {
+export interface WorkerOptions {
+  readonly nodeArgs?: readonly string[];
+  /** The file for what it has to say. */
+  readonly log?: string;
+}
+
+/** Starts `file`, which calls `answerOrders`. */
+export function startWorker<Order, Result>(
+  file: string,
+  { nodeArgs = [], log }: WorkerOptions = {},
+): Worker<Order, Result> {
   const child: ChildProcess = fork(fileURLToPath(new URL(file, import.meta.url)), {
-    execArgv: ['--import', 'tsx'],
+    execArgv: [...nodeArgs, '--import', 'tsx'],
     ...(log !== undefined && { stdio: ['ignore', 'inherit', openSync(log, 'w'), 'ipc'] }),
     serialization: 'advanced',
   });

@@ -1,5 +1,5 @@
 /** The same pages from Lanescan, PostGraphile and an ORM-style server on the same database, each in one process. */
-import { existsSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { encodeCursor } from '../src/domain/cursor.ts';
 import type { PageKey } from '../src/domain/query.ts';
@@ -46,8 +46,13 @@ interface PageRequest {
 
 const folder = fileURLToPath(new URL('./peers/', import.meta.url));
 
-export function arePeersInstalled(): boolean {
-  return existsSync(`${folder}node_modules`);
+/** They are a package of their own. Returns whether they are there now; why not has been said. */
+export function installPeers(): boolean {
+  const script = fileURLToPath(new URL('../scripts/install-package.mjs', import.meta.url));
+  const { status } = spawnSync(process.execPath, [script, 'bench/peers'], {
+    stdio: ['ignore', process.stderr, process.stderr],
+  });
+  return status === 0;
 }
 
 export async function measurePeers(rig: Rig, database: BenchDatabase): Promise<PeersResult[]> {

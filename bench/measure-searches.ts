@@ -8,7 +8,7 @@ import { interleave, ratioOf, type Standing, type Subject, type Turn } from './i
 import type { LoadOrder, LoadReport } from './load/client.ts';
 import { hasPgbench, runPgbench } from './references/pgbench.ts';
 import { drawRequests, type Goal, plainRequest, type Workload } from './requests.ts';
-import type { Listening, Rig } from './rig.ts';
+import type { Listening, Rig, RunSettings } from './rig.ts';
 import type { RunningServer } from './server.ts';
 
 /** More than any subject answers in all of its turns: a request that was asked before is not drawn again. */
@@ -29,6 +29,11 @@ export interface SearchResult {
   readonly looks: { readonly close: number; readonly oracle: number };
 }
 
+const requestsOfTurn = ({ seconds }: RunSettings) => Math.ceil(DISTINCT_A_SECOND * seconds);
+
+/** How many requests are drawn for a workload: enough for all turns, and for one to get warm. */
+export const requestsOf = (settings: RunSettings) => requestsOfTurn(settings) * (settings.rounds + 1);
+
 export async function measureSearch(
   rig: Rig,
   server: RunningServer,
@@ -37,9 +42,8 @@ export async function measureSearch(
 ): Promise<SearchResult> {
   const { settings } = rig;
   const { seconds, rounds, connections } = settings;
-  const turns = rounds + 1;
-  const perTurn = Math.ceil(DISTINCT_A_SECOND * seconds);
-  const requests = drawRequests(workload, database.world, perTurn * turns);
+  const perTurn = requestsOfTurn(settings);
+  const requests = drawRequests(workload, database.world, requestsOf(settings));
   const [probe] = requests;
   if (!probe) throw new Error(`${workload.name} has no requests`);
   const { bytes: answerBytes } = await rig.load.run({
@@ -68,7 +72,7 @@ export async function measureSearch(
           from: 0,
           connections,
           seconds,
-          check: 'status',
+          check: 'same',
           keepEvery: 0,
         },
       );
@@ -111,7 +115,7 @@ export async function measureSearch(
       },
     },
     fixedAnswers('HTTP limit', await rig.serverLimit(database.url)),
-    fixedAnswers('framework alone', rig.httpLimit),
+    fixedAnswers('framework alone', await rig.httpLimit()),
     ...[false, true].map((isPrepared) => ({
       name: isPrepared ? 'database limit, prepared' : 'database limit',
       async turn(round: number) {
@@ -187,16 +191,13 @@ function each(cpu: Readonly<Record<string, number>>, requests: number): Readonly
   return Object.fromEntries(Object.entries(cpu).map(([name, time]) => [name, time / requests]));
 }
 
-/** Requests until the compiler of a fresh process has seen what is hot; by number, because time is worth little on a busy machine. */
-const WARM_UP_A_PROCESS = 30_000;
-
 export async function warmUp(
   rig: Rig,
   port: number,
   database: BenchDatabase,
   processes = rig.settings.processes,
 ): Promise<void> {
-  const count = WARM_UP_A_PROCESS * processes;
+  const count = rig.settings.warmUp * processes;
   const workloads: readonly Workload[] = [
     { name: 'warm-up, newest', start: 'anywhere' },
     { name: 'warm-up, sender', filters: { sender: 'ordinary' } },

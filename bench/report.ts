@@ -256,6 +256,7 @@ function fileName({
 }
 
 export async function writeResults(
+  folder: string,
   findings: Findings,
   run: {
     startedAt: Date;
@@ -266,7 +267,6 @@ export async function writeResults(
     postgres: string;
   },
 ): Promise<string> {
-  const folder = path.join(import.meta.dirname, 'results');
   await mkdir(folder, { recursive: true });
   const { dataFolder: _, ...settings } = run.settings;
   const results = {

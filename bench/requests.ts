@@ -58,6 +58,7 @@ export function readWorkloads<T>(name: string): T {
 }
 
 const DAY_MS = 86_400_000;
+const DEFAULT_LIMIT = 20;
 
 /** Numbers that look random, the same for the same seed. */
 function createDice(seed: number): () => number {
@@ -123,6 +124,15 @@ export function drawRequests(workload: Workload, world: World, count: number): S
   return requests;
 }
 
+/** Whether so many messages have the pages that so many requests of a workload ask for. */
+export function hasPages(
+  { page = 0, limit = DEFAULT_LIMIT }: Workload,
+  size: number,
+  count: number,
+): boolean {
+  return page === 0 || (page + 1) * limit + count < size;
+}
+
 function requestOf(
   workload: Workload,
   raw: RawParameters,
@@ -130,7 +140,7 @@ function requestOf(
   index: number,
   dice: () => number,
 ): SearchRequest {
-  const { limit = 20, view } = workload;
+  const { limit = DEFAULT_LIMIT, view } = workload;
   if (workload.path === 'message') {
     const { messageId } = world.envelope(Math.floor(dice() * world.size));
     return { path: `/v2/messages/${messageId}`, search: parseSearch([['messageId', messageId]]) };
@@ -163,7 +173,6 @@ function afterOf(workload: Workload, world: World, limit: number, index: number,
   if (workload.page === undefined) return null;
   // Neighbours of that page, each once: the walk goes from the newest to the older.
   const n = world.size - 1 - (workload.page - 1) * limit - index;
-  if (n < limit * 2) throw new Error(`There is no page ${workload.page} among ${world.size} messages`);
   const { sentAtMs, messageId } = world.envelope(n);
   return { sentAt: sentAtMs, messageId: messageId.slice(2) };
 }

@@ -7,6 +7,7 @@ import { type BenchDatabase, type Cluster, openDatabase } from './data/database.
 import type { LoadOrder, LoadReport } from './load/client.ts';
 import type { DatabaseOrder, DatabaseReport } from './references/database-limit.ts';
 import type { HttpLimitOrder } from './references/http-limit.ts';
+import { nodeArgsOfProgram } from './server.ts';
 
 export interface RunSettings {
   readonly sizes: readonly number[];
@@ -17,6 +18,11 @@ export interface RunSettings {
   readonly connections: number;
   /** How many processes answer, ours and those of the HTTP limit. */
   readonly processes: number;
+  /**
+   * Requests to a fresh process before it is measured: its compiler must have seen what is hot. By number, because time
+   * is worth little on a busy machine.
+   */
+  readonly warmUp: number;
 }
 
 export interface Listening {
@@ -30,7 +36,7 @@ export interface Rig {
   readonly load: Worker<LoadOrder, LoadReport>;
   readonly driver: Worker<DatabaseOrder, DatabaseReport>;
   /** The framework alone. */
-  readonly httpLimit: Listening;
+  httpLimit(): Promise<Listening>;
   /** The real server with a fixed answer. */
   serverLimit(databaseUrl: string): Promise<Listening>;
   /** The process that started all others of PostgreSQL. */
@@ -45,9 +51,29 @@ export interface Rig {
 export async function openRig(settings: RunSettings, cluster: Cluster): Promise<Rig> {
   const load = startWorker<LoadOrder, LoadReport>('./load/worker.ts');
   const driver = startWorker<DatabaseOrder, DatabaseReport>('./references/database-limit.ts');
-  const httpLimit = startWorker<HttpLimitOrder, number>('./references/http-limit.ts');
+  const limits: Worker<HttpLimitOrder, number>[] = [];
+  /** As warm as the server that is held against it. */
+  const startLimit = async (databaseUrl?: string): Promise<Listening> => {
+    const worker = startWorker<HttpLimitOrder, number>('./references/http-limit.ts', {
+      nodeArgs: nodeArgsOfProgram,
+      log: `${settings.dataFolder}/http-limit.log`,
+    });
+    limits.push(worker);
+    const { processes, connections, warmUp } = settings;
+    const port = await worker.run({ processes, ...(databaseUrl !== undefined && { databaseUrl }) });
+    await load.run({
+      port,
+      requests: [{ path: '/fixed?bytes=30000' }],
+      from: 0,
+      connections,
+      count: warmUp * processes,
+      check: 'status',
+      keepEvery: 0,
+    });
+    return { port, pid: worker.pid };
+  };
+  let framework: Promise<Listening> | undefined;
   const serverLimits = new Map<string, Promise<Listening>>();
-  const limitWorkers: Worker<HttpLimitOrder, number>[] = [];
   const databases = new Map<number, Promise<BenchDatabase>>();
   const clients = new Map<string, pg.Client>();
   return {
@@ -55,17 +81,12 @@ export async function openRig(settings: RunSettings, cluster: Cluster): Promise<
     cluster,
     load,
     driver,
-    httpLimit: { port: await httpLimit.run({ processes: settings.processes }), pid: httpLimit.pid },
+    httpLimit() {
+      framework ??= startLimit();
+      return framework;
+    },
     serverLimit(databaseUrl) {
-      const start = async (): Promise<Listening> => {
-        const worker = startWorker<HttpLimitOrder, number>(
-          './references/http-limit.ts',
-          `${settings.dataFolder}/server-limit.log`,
-        );
-        limitWorkers.push(worker);
-        return { port: await worker.run({ processes: settings.processes, databaseUrl }), pid: worker.pid };
-      };
-      const started = serverLimits.get(databaseUrl) ?? start();
+      const started = serverLimits.get(databaseUrl) ?? startLimit(databaseUrl);
       serverLimits.set(databaseUrl, started);
       return started;
     },
@@ -88,7 +109,7 @@ export async function openRig(settings: RunSettings, cluster: Cluster): Promise<
       return client;
     },
     async close() {
-      await Promise.all([load, driver, httpLimit, ...limitWorkers].map((worker) => worker.stop()));
+      await Promise.all([load, driver, ...limits].map((worker) => worker.stop()));
       await Promise.all([...clients.values()].map((client) => client.end()));
     },
   };

@@ -9,6 +9,10 @@ import { familyOf } from './cpu.ts';
 
 export const program = fileURLToPath(new URL('../bin/lanescan', import.meta.url));
 
+/** How the program starts Node; whoever is held against it has to be started so too. */
+export const nodeArgsOfProgram: readonly string[] =
+  /^.*exec node (.*) "\$0"/m.exec(readFileSync(program, 'utf8'))?.[1]?.split(' ') ?? [];
+
 export interface RunningServer {
   readonly port: number;
   readonly pid: number;
@@ -41,9 +45,8 @@ export function startLanescan({
   nodeArgs = [],
 }: LanescanOptions): Promise<RunningServer> {
   const serve = (port: number) => ['serve', '--port', String(port), '--processes', String(processes)];
-  // A profile cannot be asked for in NODE_OPTIONS: Node is then started as the program itself starts it.
-  const [, ownArgs = ''] = /^.*exec node (.*) "\$0"/m.exec(readFileSync(program, 'utf8')) ?? [];
-  const node = [...ownArgs.split(' '), ...nodeArgs, program];
+  // A profile cannot be asked for in NODE_OPTIONS.
+  const node = [...nodeArgsOfProgram, ...nodeArgs, program];
   return startServer({
     command: nodeArgs.length === 0 ? program : process.execPath,
     args: (port) => (nodeArgs.length === 0 ? serve(port) : [...node, ...serve(port)]),

@@ -36,7 +36,7 @@ const WAITING_CONNECTIONS = 4_096;
  * of answers count, soon as they are forgotten, and what a server has in use is little: by Node's own measure it would
  * look five times a second, for a quarter of its time. A Node that does not know the setting says so and goes on.
  */
-const HEAP_GROWTH = '--heap-growing-percent=200';
+export const HEAP_GROWTH = '--heap-growing-percent=200';
 
 export function addServe(program: Command, context: CliContext): void {
   withServerOptions(withStoreOptions(program.command('serve')))

@@ -1,0 +1,150 @@
+/** The benchmark does not lie quietly: a wrong answer ends a measurement, whatever is wrong with it. */
+import pg from 'pg';
+import { describe, expect, test } from 'vitest';
+import { checkAnswer, compareWithOracle } from '../../bench/answers.ts';
+import { type LoadOrder, runLoad } from '../../bench/load/client.ts';
+import type { SearchRequest } from '../../bench/requests.ts';
+import { parseSearch } from '../../src/domain/search-parameters.ts';
+import { evmAddress, makeMessage } from '../fixtures.ts';
+import { type SearchBody, startServer } from '../http/running-server.ts';
+import { listenWith } from '../listening.ts';
+
+const sender = evmAddress('sender');
+const messages = Array.from({ length: 6 }, (_, index) =>
+  makeMessage({ number: index, sender: index < 5 ? sender : evmAddress('somebody else') }),
+);
+/** The three newest of five. */
+const request: SearchRequest = {
+  path: `/v2/messages?sender=${sender}&limit=3`,
+  search: parseSearch([
+    ['sender', sender],
+    ['limit', '3'],
+  ]),
+  rows: 3,
+};
+
+async function rightAnswer(): Promise<SearchBody> {
+  const server = await startServer(messages);
+  try {
+    return (await server.ask(request.path)).json<SearchBody>();
+  } finally {
+    await server.close();
+  }
+}
+
+/** Each makes a right page wrong. */
+const spoilers: Readonly<Record<string, (page: SearchBody) => SearchBody>> = {
+  'a row too few': ({ data, pagination }) => ({ data: data.slice(1), pagination }),
+  'a row too many': ({ data, pagination }) => ({
+    data: [...data, makeMessage({ number: 1, sender })],
+    pagination,
+  }),
+  'rows in another order': ({ data, pagination }) => ({ data: data.toReversed(), pagination }),
+  'a row twice': ({ data: [first, second], pagination }) => ({
+    data: [first, first, second].flatMap((row) => row ?? []),
+    pagination,
+  }),
+};
+const spoilersOfMeaning: typeof spoilers = {
+  ...spoilers,
+  "somebody else's row": ({ data, pagination }) => ({
+    data: [messages[5], ...data.slice(1)].flatMap((row) => row ?? []),
+    pagination,
+  }),
+  'another limit': ({ data, pagination }) => ({ data, pagination: { ...pagination, limit: 4 } }),
+  'a next page without a cursor': ({ data, pagination }) => ({
+    data,
+    pagination: { ...pagination, cursor: null },
+  }),
+};
+
+describe('under load', () => {
+  async function load(
+    answer: (n: number) => { status?: number; body: string; length?: number },
+    order: Partial<LoadOrder> = {},
+  ) {
+    let asked = 0;
+    const { port } = await listenWith((_, response) => {
+      const { status = 200, body, length } = answer(++asked);
+      response.writeHead(status, { 'content-length': length ?? Buffer.byteLength(body) });
+      response.end(body);
+    });
+    return runLoad({
+      port: Number(port),
+      requests: [request],
+      from: 0,
+      connections: 2,
+      count: 20,
+      check: 'page',
+      keepEvery: 5,
+      ...order,
+    });
+  }
+
+  test('right answers are counted', async () => {
+    const body = JSON.stringify(await rightAnswer());
+    const { requests, bytes, kept } = await load(() => ({ body }));
+    expect(requests).toBe(20);
+    expect(bytes).toBe(20 * Buffer.byteLength(body));
+    expect(kept).toEqual(Array.from({ length: 4 }, () => ({ index: 0, body })));
+  });
+
+  test.each(Object.keys(spoilers))('%s', async (name) => {
+    const page = await rightAnswer();
+    const wrong = JSON.stringify(spoilers[name]?.(page));
+    await expect(load((n) => ({ body: n === 17 ? wrong : JSON.stringify(page) }))).rejects.toThrow(
+      /\/v2\/messages\?.*(rows instead of 3|out of order)/,
+    );
+  });
+
+  test('a refusal', async () => {
+    const answer = (n: number) => ({ status: n === 17 ? 503 : 200, body: 'come back later' });
+    await expect(load(answer, { check: 'status' })).rejects.toThrow(
+      /answered HTTP\/1.1 503.*come back later/s,
+    );
+  });
+
+  test('an answer that is not whole', async () => {
+    const answer = (n: number) => ({ body: 'whole', ...(n === 17 && { length: 6 }) });
+    await expect(load(answer, { check: 'status' })).rejects.toThrow('hung up');
+  });
+
+  test('a byte that differs where all answers must be the same', async () => {
+    const answer = (n: number) => ({ body: n === 17 ? 'sane' : 'same' });
+    await expect(load(answer, { check: 'same' })).rejects.toThrow('differs');
+    await expect(load(() => ({ body: 'same' }), { check: 'same' })).resolves.toMatchObject({ requests: 20 });
+  });
+});
+
+describe('at a close look', () => {
+  test('a right answer passes', async () => {
+    expect(() => checkAnswer(request, '')).toThrow();
+    checkAnswer(request, JSON.stringify(await rightAnswer()));
+  });
+
+  test.each(Object.keys(spoilersOfMeaning))('%s', async (name) => {
+    const wrong = JSON.stringify(spoilersOfMeaning[name]?.(await rightAnswer()));
+    expect(() => checkAnswer(request, wrong)).toThrow(request.path);
+  });
+
+  test('what looks right alone, and is not what the database has', async () => {
+    const server = await startServer(messages);
+    const client = new pg.Client({ connectionString: server.store.url });
+    await client.connect();
+    try {
+      const { data, pagination } = (await server.ask(request.path)).json<SearchBody>();
+      const look = (page: SearchBody) => compareWithOracle(client, request, JSON.stringify(page));
+      await look({ data, pagination });
+      const older = makeMessage({ number: 1, sender });
+      const skipping = { data: [...data.slice(0, 2), older], pagination };
+      checkAnswer(request, JSON.stringify(skipping));
+      await expect(look(skipping)).rejects.toThrow('plain query');
+      const ending = { data, pagination: { ...pagination, hasNextPage: false, cursor: null } };
+      checkAnswer(request, JSON.stringify(ending));
+      await expect(look(ending)).rejects.toThrow('next page');
+    } finally {
+      await client.end();
+      await server.close();
+    }
+  });
+});
