@@ -1,8 +1,10 @@
 /** Subjects take turns, again and again, so that whatever else the machine does falls on all of them. */
 
 export interface Turn {
-  /** Requests a second. */
+  /** Answers a second. */
   readonly rate: number;
+  /** How many of all requests were refused, from 0 to 1. */
+  readonly refused?: number;
   readonly p50?: number;
   readonly p99?: number;
   /** Microseconds of processor for one request, by process. */
@@ -37,6 +39,7 @@ export async function interleave(
       {
         name,
         rate: median(results.map(({ rate }) => rate)),
+        refused: median(results.map(({ refused = 0 }) => refused)),
         p50: median(results.map(({ p50 = 0 }) => p50)),
         p99: median(results.map(({ p99 = 0 }) => p99)),
         cpu: medianCpu(results),

@@ -62,6 +62,10 @@ const findings: Findings = {
 };
 try {
   await measure(rig);
+} catch (error) {
+  // A run in which something went wrong is no result; what it has found so far may help to see why.
+  printTable(findings);
+  throw error;
 } finally {
   await rig.close();
   await embedded.leave();

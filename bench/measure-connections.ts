@@ -45,6 +45,7 @@ export async function measureConnections(
             connections,
             seconds,
             check: 'page',
+            mayRefuse: true,
             keepEvery: 0,
           },
         );

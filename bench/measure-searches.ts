@@ -177,9 +177,10 @@ export async function loadTurn(
 ): Promise<LoadReport & { readonly turn: Turn }> {
   const clock = startCpuClock({ client: rig.load.pid, ...processes });
   const report = await rig.load.run(order);
-  const { requests, seconds, latency } = report;
+  const { requests, refused, seconds, latency } = report;
   const turn = {
     rate: requests / seconds,
+    refused: refused / (requests + refused),
     p50: latency.p50,
     p99: latency.p99,
     cpu: each(clock.stop(), requests),

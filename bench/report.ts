@@ -127,10 +127,11 @@ function printSearches(searches: readonly SearchResult[]): void {
 
 function printConnections({ size, standings }: ConnectionsResult): void {
   console.log(`\nNewest page over more and more connections, ${count(size)} messages`);
-  for (const { name, rate, p50, p99, cpu } of standings) {
+  for (const { name, rate, refused = 0, p50, p99, cpu } of standings) {
     console.log(
       `  ${name.padStart(4)}${count(rate).padStart(8)}/s  p50 ${p50?.toFixed(1).padStart(7)} ms  p99 ` +
-        `${p99?.toFixed(1).padStart(7)} ms  ${count(cpu?.server ?? 0).padStart(6)} µs CPU of the server`,
+        `${p99?.toFixed(1).padStart(7)} ms  ${count(cpu?.server ?? 0).padStart(6)} µs CPU of the server` +
+        `${refused > 0 ? `  ${(100 * refused).toFixed(1)} % refused` : ''}`,
     );
   }
 }

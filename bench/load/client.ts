@@ -29,12 +29,16 @@ export interface LoadOrder {
   readonly check: 'page' | 'same' | 'status';
   /** Spell every URL another way, which means the same: no answer that is kept by its URL can help. */
   readonly isRespelled?: boolean;
+  /** Whether the server may refuse (503), because it has too much to do; a refused connection comes back when it is told to. */
+  readonly mayRefuse?: boolean;
   /** Keep the answer of every so manieth request, for a closer look afterwards; 0: none. */
   readonly keepEvery: number;
 }
 
 export interface LoadReport {
+  /** How many were answered. */
   readonly requests: number;
+  readonly refused: number;
   readonly seconds: number;
   readonly bytes: number;
   /** Milliseconds. */
@@ -60,6 +64,7 @@ export async function runLoad(order: LoadOrder): Promise<LoadReport> {
   const kept: { index: number; body: string }[] = [];
   let bytes = 0;
   let sent = 0;
+  let refused = 0;
   let first: Buffer | undefined;
   const began = performance.now();
   const deadline = order.seconds === undefined ? Number.POSITIVE_INFINITY : began + order.seconds * 1000;
@@ -95,7 +100,15 @@ export async function runLoad(order: LoadOrder): Promise<LoadReport> {
       kept.push({ index, body: body.toString() });
   };
 
-  await Promise.all(Array.from({ length: order.connections }, () => work(order, next, receive, latencies)));
+  /** How long to stay away; not beyond the end, though. */
+  const refuse = (retryAfterMs: number): number => {
+    refused++;
+    return Math.max(0, Math.min(retryAfterMs, deadline - performance.now()));
+  };
+
+  await Promise.all(
+    Array.from({ length: order.connections }, () => work(order, { next, receive, refuse }, latencies)),
+  );
   const seconds = (performance.now() - began) / 1000;
   checkShelved();
   latencies.sort((a, b) => a - b);
@@ -103,6 +116,7 @@ export async function runLoad(order: LoadOrder): Promise<LoadReport> {
     latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0;
   return {
     requests: latencies.length,
+    refused,
     seconds,
     bytes,
     latency: { p50: at(0.5), p90: at(0.9), p99: at(0.99), max: latencies.at(-1) ?? 0 },
@@ -130,11 +144,16 @@ function respelled(path: string, n: number): string {
   return `${path.slice(0, start)}${'&'.repeat((n >> letters) % 200)}${query}`;
 }
 
+interface Turns {
+  readonly next: () => number | undefined;
+  readonly receive: (index: number, body: Buffer) => void;
+  readonly refuse: (retryAfterMs: number) => number;
+}
+
 /** One connection until `next` has nothing more. */
 function work(
-  { port, requests, isRespelled }: LoadOrder,
-  next: () => number | undefined,
-  receive: (index: number, body: Buffer) => void,
+  { port, requests, isRespelled, mayRefuse = false }: LoadOrder,
+  { next, receive, refuse }: Turns,
   latencies: number[],
 ): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -145,6 +164,8 @@ function work(
     let bodyEnd = 0;
     let index: number | undefined;
     let sentAt = 0;
+    /** Of an answer that is a refusal. */
+    let retryAfterMs: number | undefined;
 
     const ask = () => {
       index = next();
@@ -170,7 +191,10 @@ function work(
       const headers = buffer.toString('latin1', 0, end);
       const length = /\r\ncontent-length: *(\d+)/i.exec(headers)?.[1];
       const where = `${index === undefined ? '' : requests[index]?.path}`;
-      if (headers.slice(9, 12) !== '200')
+      const retryAfter = /\r\nretry-after: *(\d+)/i.exec(headers)?.[1];
+      const isRefusal = mayRefuse && headers.slice(9, 12) === '503' && retryAfter !== undefined;
+      retryAfterMs = isRefusal ? Number(retryAfter) * 1_000 : undefined;
+      if (headers.slice(9, 12) !== '200' && !isRefusal)
         throw new Error(
           `${where} answered ${headers.split('\r\n')[0]}: ${buffer.toString('utf8', end, filled)}`,
         );
@@ -189,6 +213,10 @@ function work(
       if (bodyEnd === 0) readHeaders();
       if (bodyEnd === 0 || filled < bodyEnd) return;
       if (filled > bodyEnd) throw new Error('An answer is longer than it says');
+      if (retryAfterMs !== undefined) {
+        setTimeout(ask, refuse(retryAfterMs));
+        return;
+      }
       latencies.push(performance.now() - sentAt);
       receive(index, buffer.subarray(bodyStart, bodyEnd));
       ask();

@@ -104,6 +104,21 @@ describe('under load', () => {
     );
   });
 
+  test('a refusal counts as none where there may be some, and is not asked again before it is time', async () => {
+    const askedAt: number[] = [];
+    const { port } = await listenWith((_, response) => {
+      askedAt.push(performance.now());
+      if (askedAt.length === 3) response.writeHead(503, { 'retry-after': '1', 'content-length': 0 });
+      response.end(askedAt.length === 3 ? '' : 'fine');
+    });
+    const { requests, refused } = await runLoad({
+      ...{ port: Number(port), requests: [request], from: 0, connections: 1, count: 5 },
+      ...{ check: 'status', keepEvery: 0, mayRefuse: true },
+    });
+    expect({ requests, refused }).toEqual({ requests: 4, refused: 1 });
+    expect((askedAt[3] ?? 0) - (askedAt[2] ?? 0)).toBeGreaterThan(990);
+  });
+
   test('an answer that is not whole', async () => {
     const answer = (n: number) => ({ body: 'whole', ...(n === 17 && { length: 6 }) });
     await expect(load(answer, { check: 'status' })).rejects.toThrow('hung up');
