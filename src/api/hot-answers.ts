@@ -25,7 +25,7 @@ export interface HotAnswersOptions {
 }
 
 const DEFAULT_CAPACITY = 32 * 1024 * 1024;
-/** Questions that were asked lately. */
+/** Questions that were asked lately: so many at least, and twice as many at most. */
 const REMEMBERED_QUESTIONS = 4_096;
 /** A longer question is nobody's favourite, and remembering it is not free. */
 const MAX_QUESTION_LENGTH = 1_000;
@@ -36,20 +36,23 @@ interface Kept {
 }
 
 export function createHotAnswers({ version, capacity = DEFAULT_CAPACITY }: HotAnswersOptions): HotAnswers {
-  /** Both in the order of their latest use, the longest ago first. */
-  const askedLately = new Set<string>();
+  let askedLately = new Set<string>();
+  let askedBefore = new Set<string>();
+  /** In the order of their latest use, the longest ago first. */
   const kept = new Map<string, Kept>();
   /** Of all that is kept: what was made at another one will never be asked for again. */
   let keptVersion: string | undefined;
   let bytes = 0;
 
   const isFirst = (question: string): boolean => {
-    const isKnown = askedLately.delete(question);
-    askedLately.add(question);
-    for (const oldest of askedLately) {
-      if (askedLately.size <= REMEMBERED_QUESTIONS) break;
-      askedLately.delete(oldest);
+    if (askedLately.has(question)) return false;
+    const isKnown = askedBefore.has(question);
+    if (askedLately.size >= REMEMBERED_QUESTIONS) {
+      // All at once: to forget the oldest one by one is to look for it, behind those that are gone.
+      askedBefore = askedLately;
+      askedLately = new Set();
     }
+    askedLately.add(question);
     return !isKnown;
   };
 

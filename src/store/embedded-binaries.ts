@@ -338,7 +338,7 @@ async function serverSettings(socketFolder: string): Promise<Record<string, stri
     // What was acknowledged survives: said here so that no configuration file can take it back.
     fsync: 'on',
     full_page_writes: 'on',
-    shared_buffers: share(1 / 8, 16, 256),
+    shared_buffers: share(1 / 8, 16, 1_024),
     effective_cache_size: share(1 / 2, 64, 16_384),
     maintenance_work_mem: share(1 / 32, 16, 256),
     dynamic_shared_memory_type: smallShm ? 'mmap' : 'posix',

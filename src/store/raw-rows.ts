@@ -253,7 +253,8 @@ export class RawQuery<T> extends pg.Query {
   #rows = noRows;
   #gathered = noRows;
   callback: (error: unknown, result?: T) => void;
-  /** The driver looks for it here. */
+  /** The driver looks for these here. */
+  readonly name: string | undefined;
   readonly query_timeout: number | undefined;
   /** The simple protocol would describe the columns. */
   readonly queryMode = 'extended';
@@ -263,7 +264,9 @@ export class RawQuery<T> extends pg.Query {
     collect: (rows: RawRows) => T,
     callback: (error: unknown, result?: T) => void,
   ) {
-    super(statement);
+    // Not the statement itself: the driver would make a careful copy of it, which costs more than all the rest here.
+    super(statement.text, statement.values);
+    this.name = statement.name;
     this.#collect = collect;
     this.query_timeout = statement.query_timeout;
     this.callback = callback;
