@@ -56,7 +56,7 @@ export async function openRig(settings: RunSettings, cluster: Cluster): Promise<
   const startLimit = async (databaseUrl?: string): Promise<Listening> => {
     const worker = startWorker<HttpLimitOrder, number>('./references/http-limit.ts', {
       nodeArgs: nodeArgsOfProgram,
-      log: `${settings.dataFolder}/http-limit.log`,
+      log: `${settings.dataFolder}/${databaseUrl === undefined ? 'framework' : 'http-limit'}.log`,
     });
     limits.push(worker);
     const { processes, connections, warmUp } = settings;

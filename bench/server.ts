@@ -10,8 +10,13 @@ import { familyOf } from './cpu.ts';
 export const program = fileURLToPath(new URL('../bin/lanescan', import.meta.url));
 
 /** How the program starts Node; whoever is held against it has to be started so too. */
-export const nodeArgsOfProgram: readonly string[] =
-  /^.*exec node (.*) "\$0"/m.exec(readFileSync(program, 'utf8'))?.[1]?.split(' ') ?? [];
+export const nodeArgsOfProgram: readonly string[] = readNodeArgs();
+
+function readNodeArgs(): string[] {
+  const [, args] = /^.*exec node (.*) "\$0"/m.exec(readFileSync(program, 'utf8')) ?? [];
+  if (args === undefined) throw new Error(`${program} does not say how it starts Node`);
+  return args.split(' ');
+}
 
 export interface RunningServer {
   readonly port: number;

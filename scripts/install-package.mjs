@@ -27,7 +27,7 @@ const wanted = createHash('sha256')
 if (installed() === wanted) {
   console.log(`${name}: packages are up to date.`);
 } else {
-  console.log(`${name}: installing packages.`);
+  console.log(`${name}: installing packages, which can take a few minutes.`);
   const failure = install();
   if (failure) {
     console.error(`${name}: installation failed: ${failure}`);
