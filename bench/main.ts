@@ -23,7 +23,7 @@ import { measureImport } from './measure-import.ts';
 import { installPeers, measurePeers } from './measure-peers.ts';
 import { measureSearch, requestsOf, warmUp } from './measure-searches.ts';
 import { type Part, readOptions } from './options.ts';
-import { type Findings, printTable, writeResults } from './report.ts';
+import { type Findings, noteLeftOut, printTable, writeResults } from './report.ts';
 import { hasPages } from './requests.ts';
 import { openRig, type Rig } from './rig.ts';
 import { startLanescan } from './server.ts';
@@ -97,12 +97,11 @@ async function measure(rig: Rig): Promise<void> {
       await warmUp(rig, server.port, database);
       const workloads = [...(isWanted('searches') ? searches : []), ...(isWanted('pages') ? pages : [])];
       for (const workload of workloads) {
-        const messages = `${size.toLocaleString('en')} messages`;
         if (!hasPages(workload, size, requestsOf(rig.settings))) {
-          console.error(`Left out: ${workload.name}, for which ${messages} are too few`);
+          noteLeftOut(workload.name, size);
           continue;
         }
-        note(`${workload.name}, ${messages}`);
+        note(`${workload.name}, ${size.toLocaleString('en')} messages`);
         findings.searches.push(await measureSearch(rig, server, database, workload));
       }
       if (isWanted('connections')) {

@@ -46,7 +46,6 @@ export async function measureConnections(
             seconds,
             check: 'page',
             mayRefuse: true,
-            keepEvery: 0,
           },
         );
         return report.turn;

@@ -56,7 +56,6 @@ export async function measureEndurance(
         count: requestsAMinute,
         // Rows come in while pages are read, and pages of several kinds are mixed: order holds for all of them.
         check: 'page',
-        keepEvery: 0,
       });
     await minute();
     const quiet = await minute();

@@ -47,7 +47,6 @@ export async function measureGrowth(
             connections: 1,
             count: requestsATurn,
             check: workload.path === 'message' ? 'status' : 'page',
-            keepEvery: 0,
             isRespelled: true,
           });
           if (turn > 0) times.get(size)?.push(report.latency.p50);

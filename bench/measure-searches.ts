@@ -53,7 +53,6 @@ export async function measureSearch(
     connections: 1,
     count: 1,
     check: 'status',
-    keepEvery: 0,
   });
   const looks = { close: 0, oracle: 0 };
   const oracle = await rig.client(database.url);
@@ -73,7 +72,6 @@ export async function measureSearch(
           connections,
           seconds,
           check: 'same',
-          keepEvery: 0,
         },
       );
       return report.turn;
@@ -213,6 +211,5 @@ export async function warmUp(
     connections: rig.settings.connections,
     count,
     check: 'page',
-    keepEvery: 0,
   });
 }

@@ -242,6 +242,11 @@ export function judge(findings: Findings): Verdict[] {
   return verdicts;
 }
 
+/** Nothing is left out in silence. */
+export function noteLeftOut(workload: string, size: number): void {
+  console.error(`Left out: ${workload}, for which ${count(size)} messages are too few`);
+}
+
 /** A run of some parts must not replace the results of others. */
 function fileName({
   isQuick,

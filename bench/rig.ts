@@ -68,7 +68,6 @@ export async function openRig(settings: RunSettings, cluster: Cluster): Promise<
       connections,
       count: warmUp * processes,
       check: 'status',
-      keepEvery: 0,
     });
     return { port, pid: worker.pid };
   };

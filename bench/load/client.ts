@@ -31,8 +31,8 @@ export interface LoadOrder {
   readonly isRespelled?: boolean;
   /** Whether the server may refuse (503), because it has too much to do; a refused connection comes back when it is told to. */
   readonly mayRefuse?: boolean;
-  /** Keep the answer of every so manieth request, for a closer look afterwards; 0: none. */
-  readonly keepEvery: number;
+  /** Keep the answer of every so manieth request, for a closer look afterwards; none where nothing is said. */
+  readonly keepEvery?: number;
 }
 
 export interface LoadReport {
@@ -96,7 +96,7 @@ export async function runLoad(order: LoadOrder): Promise<LoadReport> {
       first ??= Buffer.from(body);
       if (!body.equals(first)) throw new Error(`${request.path}: an answer differs from the one before`);
     }
-    if (order.keepEvery > 0 && latencies.length % order.keepEvery === 0)
+    if (order.keepEvery !== undefined && latencies.length % order.keepEvery === 0)
       kept.push({ index, body: body.toString() });
   };
 
