@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
 import os from 'node:os';
@@ -25,12 +25,22 @@ const plainUser = isRoot
     }
   : undefined;
 
+const checkout = fileURLToPath(new URL('../../', import.meta.url));
+/** Where the plain user finds this checkout: in a copy, where it lies in a folder of root alone, such as its home. */
+let readableCheckout = checkout;
+
 const opened: EmbeddedDatabase[] = [];
 const folders: string[] = [];
 const children: ChildProcess[] = [];
 const template = temporaryFolder();
 
 beforeAll(async () => {
+  if (spawnSync('test', ['-r', path.join(checkout, 'package.json')], { ...plainUser }).status !== 0) {
+    readableCheckout = fs.mkdtempSync(path.join(os.tmpdir(), 'embedded-test-checkout-'));
+    for (const part of ['package.json', 'node_modules', 'src', 'test/store'])
+      fs.cpSync(path.join(checkout, part), path.join(readableCheckout, part), { recursive: true });
+    fs.chmodSync(readableCheckout, 0o755);
+  }
   await (await openEmbedded({ dataFolder: path.join(template, 'data') })).leave();
 });
 
@@ -40,7 +50,10 @@ afterEach(async () => {
   await Promise.all(folders.splice(0).map(removeWithServers));
 });
 
-afterAll(() => removeWithServers(template));
+afterAll(async () => {
+  await removeWithServers(template);
+  if (readableCheckout !== checkout) await removeWithServers(readableCheckout);
+});
 
 async function removeWithServers(folder: string): Promise<void> {
   // Not SIGKILL: a killed server leaves its System V shared memory behind.
@@ -117,8 +130,9 @@ interface Member {
 
 /** Another process that opens the folder. */
 function member(dataFolder: string, as?: { uid: number; gid: number }): Member {
-  const script = fileURLToPath(new URL('embedded-member.ts', import.meta.url));
+  const script = path.join('test', 'store', 'embedded-member.ts');
   const child = spawn(process.execPath, ['--import', 'tsx', script, dataFolder], {
+    cwd: as ? readableCheckout : checkout,
     stdio: ['pipe', 'pipe', 'inherit'],
     ...as,
   });
