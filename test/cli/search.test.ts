@@ -249,7 +249,9 @@ describe('search', () => {
     expect(stdout).toContain('\u202e');
   });
 
-  test('--all walks every page once, and what it prints can be imported again', async () => {
+  test('--all walks every page once, and what it prints can be imported again', {
+    tags: 'slow',
+  }, async () => {
     const { stdout, stderr } = shell('lanescan search --all --json --limit 300', inMany());
     const ids = stdout
       .trimEnd()

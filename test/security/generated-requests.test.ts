@@ -1,3 +1,4 @@
+// @module-tag slow: thousands of generated requests
 /**
  * Bad input over HTTP: requests made from the OpenAPI document by a seed, over real sockets. Whatever is asked, the
  * answer is a documented one, comes, and shows the right rows.

@@ -309,7 +309,9 @@ describe('several processes', () => {
     expect(serverPids(folder)).toEqual([]);
   });
 
-  test('a process that arrives while the server stops always gets a working one', async () => {
+  test('a process that arrives while the server stops always gets a working one', {
+    tags: 'slow',
+  }, async () => {
     const folder = usedFolder();
     let current = await open(folder);
     let restarts = 0;

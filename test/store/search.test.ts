@@ -313,7 +313,7 @@ describe('a walk through all pages is exactly the reference’s answer', () => {
     expect(counts.rows).toBeGreaterThan(5_000);
   });
 
-  it('for random combinations of all fourteen filters', { timeout: 120_000 }, async () => {
+  it('for random combinations of all fourteen filters', { tags: 'slow', timeout: 120_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyWalk, { minLength: 10, maxLength: 10 }), async (walks) => {
         await Promise.all(walks.map(check));
