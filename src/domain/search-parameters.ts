@@ -19,13 +19,16 @@ import {
   type SearchQuery,
   type View,
 } from './query.ts';
-import { parseTime } from './time.ts';
+import { parseTimeUp } from './time.ts';
 
 /** Of more than these, nobody reads the rest. */
 const TOLD_PROBLEMS = 20;
 
 /** A value that the parameter does not take; the message says what it does. */
 class Refusal extends Error {}
+
+/** The same for both bounds: a whole millisecond is at or after a finer time exactly if it is at or after the next one. */
+const ROUNDING = 'Messages have times of whole milliseconds; a finer time is rounded up to the next one.';
 
 export interface FilterParameter {
   readonly description: string;
@@ -74,12 +77,12 @@ export const filterParameters = {
     parse: (text) => ({ status: statusList(text) }),
   },
   sentAfter: {
-    description: 'Sent at this time or later (ISO 8601 with a time zone).',
+    description: `Sent at this time or later (ISO 8601 with a time zone). ${ROUNDING}`,
     example: '2026-01-01T00:00:00Z',
     parse: (text) => ({ sentAfter: time(text) }),
   },
   sentBefore: {
-    description: 'Sent before this time (ISO 8601 with a time zone).',
+    description: `Sent before this time (ISO 8601 with a time zone). ${ROUNDING}`,
     example: '2026-02-01T00:00:00Z',
     parse: (text) => ({ sentBefore: time(text) }),
   },
@@ -173,7 +176,10 @@ function filtersOf(values: ReadonlyMap<string, string>, problems: ParameterProbl
     filters.sentBefore !== undefined &&
     filters.sentAfter >= filters.sentBefore
   ) {
-    problems.push({ parameter: 'sentBefore', problem: 'must be later than sentAfter' });
+    problems.push({
+      parameter: 'sentBefore',
+      problem: 'must be later than sentAfter, by a millisecond at least',
+    });
   }
   return filters;
 }
@@ -330,7 +336,7 @@ export function selector(text: string): string {
 }
 
 function time(text: string): number {
-  const parsed = parseTime(text);
+  const parsed = parseTimeUp(text);
   if (Number.isNaN(parsed)) {
     throw new Refusal(
       `takes an ISO 8601 time with a time zone, such as 2026-01-31T12:00:00Z; ${quoted(text)} is none`,
