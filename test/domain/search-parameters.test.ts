@@ -1,22 +1,25 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import { encodeCursor } from '../../src/domain/cursor.ts';
+import { createCursorCodec } from '../../src/domain/cursor.ts';
 import { ApiError } from '../../src/domain/errors.ts';
 import { statuses } from '../../src/domain/lifecycle.ts';
 import { matches } from '../../src/domain/matches.ts';
 import {
   filterNames,
   filterParameters,
-  parseSearch,
+  parseSearch as parse,
   type RawParameters,
   refuseParameters,
   searchParameterNames,
 } from '../../src/domain/search-parameters.ts';
+import { createCursorMac } from '../../src/store/cursor-key.ts';
 import { digits, evmAddress, hashOf, makeMessage, svmAddress, svmSignature } from '../fixtures.ts';
 
+const cursors = createCursorCodec(createCursorMac(Buffer.alloc(32, 'key')));
+const parseSearch = (raw: RawParameters) => parse(raw, cursors);
 const after = { sentAt: Date.UTC(2026, 0, 1), messageId: digits('last') };
 const filters = { sender: [digits('sender').slice(0, 40)], status: ['SENT' as const] };
-const cursor = encodeCursor({ filters, view: 'full', after });
+const cursor = cursors.encode({ filters, view: 'full', after });
 
 function refusal(raw: RawParameters): ApiError {
   try {
@@ -411,7 +414,7 @@ describe('a cursor', () => {
   });
 
   it('keeps the view of its search unless another is asked for', () => {
-    const summary = encodeCursor({ filters, view: 'summary', after });
+    const summary = cursors.encode({ filters, view: 'summary', after });
     expect(parseSearch([['cursor', summary]]).view).toBe('summary');
     expect(
       parseSearch([
