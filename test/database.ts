@@ -126,7 +126,8 @@ export async function dataTables(client: pg.ClientBase): Promise<readonly string
 
 /** Makes a store as good as new, in less time than another database takes. */
 export async function emptyTables(client: pg.ClientBase): Promise<void> {
-  const tables = (await dataTables(client)).filter((table) => table !== 'store');
+  const kept = ['store', 'cursor_key'];
+  const tables = (await dataTables(client)).filter((table) => !kept.includes(table));
   await client.query(`truncate ${tables.join(', ')}; update store set position = 0`);
 }
 
