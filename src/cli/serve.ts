@@ -7,6 +7,7 @@ import type { Siblings } from '../api/siblings.ts';
 import { ApiError, OperatorError } from '../domain/errors.ts';
 import type { NetworkSource } from '../ingest/evm/source.ts';
 import { openStore, READ_CONNECTIONS, type Store } from '../store/store.ts';
+import { SchemaMovedError } from '../store/writer-guard.ts';
 import { type Courier, startCourier } from '../webhooks/courier.ts';
 import type { Subscription } from '../webhooks/subscription.ts';
 import {
@@ -133,7 +134,16 @@ async function indexAlongside(
       log.info(`${status.network.name}: ${wordsOf(status, Date.now())}`);
     }
   }, INDEX_LINE_EVERY_MS);
-  await indexer.ended.finally(() => clearInterval(progress));
+  try {
+    await indexer.ended;
+  } catch (error) {
+    // Reads go on beside a newer schema: this server still answers until it is replaced.
+    if (!(error instanceof SchemaMovedError)) throw error;
+    log.error(`Indexing has ended. ${error.message} ${error.remedy}`);
+    await untilAborted(signal);
+  } finally {
+    clearInterval(progress);
+  }
 }
 
 /** The log of a process that serves, whose library the other verbs need not load. */

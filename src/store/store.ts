@@ -34,7 +34,7 @@ import {
   readTotals,
   type Totals,
 } from './lanes.ts';
-import { grantRead, isReadOnly, type MigrationReport, migrate, refuseUnreadableTables } from './migrate.ts';
+import { databaseSchema, knownSchema, type MigrationReport, migrate } from './migrate.ts';
 import { createMirrorLedger, type MirrorLedger } from './mirror-ledger.ts';
 import {
   type NetworkProgress,
@@ -47,11 +47,14 @@ import type { Read, RunStatement, Statement } from './read.ts';
 import { createReadGuard, DatabaseAwayError, DatabaseBusyError, type ReadObserver } from './read-guard.ts';
 import { createReadQueue, type ReadQueue } from './read-queue.ts';
 import { createReplicaSet, type ReplicaFigures } from './replicas.ts';
+import { grantRead, isReadOnly, refuseUnreadableTables } from './roles.ts';
+import { createSchemaWatch } from './schema-watch.ts';
 import { isShort, searchSettings, searchSql } from './search.ts';
 import { identitySql } from './server-facts.ts';
 import { createSharedQuestion } from './shared-question.ts';
 import { renderSql } from './sql.ts';
 import { createWebhookDeliveries, type WebhookDeliveries } from './webhook-deliveries.ts';
+import { declaredSchema, explainRefusedWriter } from './writer-guard.ts';
 
 /** Where the data is: a database of its own in a folder, or a server by URL. */
 export type DatabasePlace = { readonly dataFolder: string } | { readonly url: string };
@@ -197,6 +200,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const connection = embedded
     ? { ...embedded.connection, ssl: false }
     : connectionOf((place as { url: string }).url, 'DATABASE_URL');
+  const schema = await knownSchema();
   const createReaders = (server: pg.ClientConfig, max: number, silenceMs = SILENCE_TIMEOUT_MS) =>
     createPool(
       {
@@ -212,11 +216,15 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const pools: Pools = {
     readers: createReaders(connection, connections),
     // Writers queue at the store's row anyway: one at work, one ready to follow.
-    writers: createPool(connection, 2, '-c timezone=UTC'),
+    writers: createPool(connection, 2, `-c timezone=UTC ${declaredSchema(schema)}`),
     // An export lasts as long as its reader takes; it must not keep searches waiting.
     exporters: createPool(connection, EXPORTS_AT_ONCE, '-c timezone=UTC'),
     // Deliveries and leases go on while searches or imports have all of their connections.
-    keepers: createPool(connection, 4, `-c timezone=UTC -c statement_timeout=${READ_TIMEOUT_MS}`),
+    keepers: createPool(
+      connection,
+      4,
+      `-c timezone=UTC -c statement_timeout=${READ_TIMEOUT_MS} ${declaredSchema(schema)}`,
+    ),
     replicas: (options.replicas ?? []).map((url) =>
       createReaders(connectionOf(url, 'DATABASE_REPLICA_URL'), connections),
     ),
@@ -229,7 +237,12 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     await embedded?.leave();
   };
   try {
-    return await createStore(pools, connection, { content, access, notice }, close);
+    return await createStore(
+      pools,
+      connection,
+      { content, access, notice, signal: options.signal, schema },
+      close,
+    );
   } catch (error) {
     await close();
     throw 'url' in place ? explainConnectionFailure(error, place.url, 'DATABASE_URL') : error;
@@ -243,6 +256,12 @@ interface Pools {
   readonly keepers: pg.Pool;
   readonly replicas: readonly pg.Pool[];
   readonly watch: pg.Pool;
+}
+
+interface StoreNeeds extends Required<Pick<StoreOptions, 'content' | 'access' | 'notice'>> {
+  readonly signal: AbortSignal | undefined;
+  /** The number of the schema that this program knows. */
+  readonly schema: number;
 }
 
 function createPool(connection: pg.PoolConfig, max: number, options: string): pg.Pool {
@@ -264,13 +283,13 @@ function createPool(connection: pg.PoolConfig, max: number, options: string): pg
 async function createStore(
   { readers, writers, exporters, keepers, replicas, watch }: Pools,
   connection: pg.ClientConfig,
-  { content, access, notice }: Required<Pick<StoreOptions, 'content' | 'access' | 'notice'>>,
+  { content, access, notice, signal, schema }: StoreNeeds,
   close: () => Promise<void>,
 ): Promise<Store> {
   const { migrations, simulated, serverVersion, identity } = await withClient(writers, async (client) => {
     const version = (await client.query('show server_version')).rows[0].server_version as string;
     refuseOldServer(version);
-    const report = await migrate(client);
+    const report = await migrate(client, { notice, signal });
     await refuseUnreadableTables(client);
     if (access === 'write' && (await isReadOnly(client))) {
       throw new OperatorError(
@@ -288,6 +307,21 @@ async function createStore(
     };
   });
 
+  const schemaWatch = createSchemaWatch({
+    known: schema,
+    readSchema: () => withClient(keepers, databaseSchema),
+    notice,
+  });
+  const reading = <T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> =>
+    withClient(readers, use).catch(schemaWatch.explain);
+  const writing =
+    (pool: pg.Pool) =>
+    <T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> =>
+      withClient(pool, use).catch((error) => {
+        throw explainRefusedWriter(error, schema);
+      });
+  const [write, keep] = [writing(writers), writing(keepers)];
+
   const guarded = (pool: pg.Pool) => {
     const queue = createReadQueue(pool, { longestWaitMs: READ_WAIT_MS, lateMs: LATE_MS });
     const guard = createReadGuard({
@@ -295,7 +329,8 @@ async function createStore(
       waiting: () => queue.waiting,
       maxWaiting: pool.options.max * WAITING_PER_CONNECTION,
     });
-    const run: RunStatement = (label, statement) => guard.run(label, () => queue.run(statement));
+    const run: RunStatement = (label, statement) =>
+      guard.run(label, () => queue.run(statement)).catch(schemaWatch.explain);
     return { guard, queue, run };
   };
   const primary = guarded(readers);
@@ -397,16 +432,9 @@ async function createStore(
       await readObjects('select pg_cancel_backend($1)', [processId]);
     }),
 
-    mirror: createMirrorLedger(
-      (use) => withClient(readers, use),
-      (use) => withClient(writers, use),
-    ),
+    mirror: createMirrorLedger(reading, write),
 
-    index: createIndexLedger(
-      (use) => withClient(readers, use),
-      (use) => withClient(writers, use),
-      (use) => withClient(keepers, use),
-    ),
+    index: createIndexLedger(reading, write, keep),
 
     messageHistory: (messageId) => readMessageHistory(readAs('history'), messageId),
     executionInputs: (messageId) => readExecutionInputs(readAs('executionInputs'), messageId),
@@ -452,14 +480,14 @@ async function createStore(
       };
     },
 
-    webhooks: createWebhookDeliveries((use) => withClient(keepers, use)),
+    webhooks: createWebhookDeliveries(keep),
 
-    apply: (facts, orphaned) => withClient(writers, (client) => applyFacts(client, facts, orphaned)),
+    apply: (facts, orphaned) => write((client) => applyFacts(client, facts, orphaned)),
 
     ping() {
       // One for all who ask meanwhile: probes may come as often as they like.
       pinging ??= read('ping', 'select 1', [])
-        .then(() => undefined)
+        .then(schemaWatch.refuseIfMoved)
         .finally(() => {
           pinging = undefined;
         });
@@ -476,7 +504,7 @@ async function createStore(
 
     async reset() {
       if (!simulated) throw new Error('Only a simulated store can be emptied');
-      await withClient(writers, (client) =>
+      await write((client) =>
         // One transaction, and the store's row first, as every writer takes it.
         client.query(
           'update store set position = 0; truncate message, message_token, fact, lane_fact, root_blessing, history, lane_total, day_total, lane_delivery, lane_onramp, lane_run, network_progress, webhook_subscription, webhook_delivery, mirror, mirror_owed, index_network, index_block, index_contract, index_backlog, index_failure, index_unreadable, index_chore',
