@@ -4,13 +4,15 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { OperatorError } from '../domain/errors.ts';
 import type { Message } from '../domain/message.ts';
+import { NotInitialisedError, OlderSchemaError } from '../store/schema-errors.ts';
 import type { Store } from '../store/store.ts';
 import { type Config, type ConfigFlags, UsageError, webhooksOf } from './config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
 import { networkFindings } from './network-findings.ts';
 import { writeOut } from './output.ts';
 import { replicaFindings } from './replica-findings.ts';
-import { withServerOptions } from './serve.ts';
+import { connectionsOf, withServerOptions } from './serve.ts';
+import { settingsFindings } from './server-settings-findings.ts';
 import { age, type Colour, counted, createPaint, databaseName, printable } from './terminal-text.ts';
 import { lanescanVersion, oldestNode } from './version.ts';
 
@@ -42,6 +44,9 @@ export function addDoctor(program: Command, context: CliContext): void {
 Looks at the configuration, Node, the networks to index, the database and its replicas, the disk and the port,
 and says what to do about what is wrong. Every endpoint of a network is asked who it is, how far back it goes and
 what it takes; every replica, whose it is and how far behind. It shows no password and no key.
+
+It changes nothing: an older schema stays as it is, and a database that is not there is not created. An embedded
+database that does not run is started for the check and stopped again.
 
 Exit status: 0 all in order, 1 something must be mended.
 
@@ -161,21 +166,30 @@ async function* databaseFindings(config: Config, context: CliContext): AsyncGene
   try {
     found = await withStore(config, context, { connections: 1 }, async (store) => [
       { verdict: 'fine' as const, what: `Database: ${kind} PostgreSQL ${printable(store.serverVersion)}` },
-      schemaFinding(store),
+      {
+        verdict: 'fine' as const,
+        what: `Schema: up to date, ${counted(store.migrations.total, 'migration')}`,
+      },
+      // The embedded server has settings of our own.
+      ...(kind === 'server' ? settingsFindings(await store.serverSettings(), connectionsOf(config)) : []),
       ...(await contentFindings(store, context.now())),
     ]);
   } catch (error) {
     if (context.signal.aborted) throw error;
-    const remedy = error instanceof OperatorError ? error.remedy : 'Check the database and its log.';
-    const { message } = error as Error;
-    found = [{ verdict: 'fault', what: `Database: ${printable(message)}`, remedy: printable(remedy) }];
+    found = [databaseProblem(error, config)];
   }
   yield* found;
 }
 
-function schemaFinding({ migrations: { applied, total } }: Store): Finding {
-  const now = applied.length === 0 ? '' : ` (${applied.length} applied just now)`;
-  return { verdict: 'fine', what: `Schema: up to date, ${counted(total, 'migration')}${now}` };
+function databaseProblem(error: unknown, { autoMigrate }: Config): Finding {
+  const remedy = error instanceof OperatorError ? error.remedy : 'Check the database and its log.';
+  // What the next start of a server or an import sees to by itself is no fault.
+  const willPass = error instanceof NotInitialisedError || (error instanceof OlderSchemaError && autoMigrate);
+  return {
+    verdict: willPass ? 'worry' : 'fault',
+    what: `Database: ${printable((error as Error).message)}`,
+    remedy: printable(remedy),
+  };
 }
 
 async function contentFindings(store: Store, now: number): Promise<readonly Finding[]> {

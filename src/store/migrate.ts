@@ -11,6 +11,7 @@ import type { ClientBase } from 'pg';
 import { OperatorError } from '../domain/errors.ts';
 import { isLockFailure, type LockOptions, withMigrationLock, withoutWriters } from './migration-lock.ts';
 import { isRefusal, roleName, unreadable } from './roles.ts';
+import { NotInitialisedError, OlderSchemaError } from './schema-errors.ts';
 import { guardWriters } from './writer-guard.ts';
 
 const migrationsFolder = new URL('./migrations/', import.meta.url);
@@ -61,17 +62,9 @@ export async function requireSchema(client: ClientBase): Promise<MigrationReport
   const known = await readMigrations();
   const pending = await pendingMigrations(client, known);
   if (pending.length === known.length) {
-    throw new OperatorError(
-      'The database is empty: Lanescan has not been set up in it yet.',
-      'Run `lanescan migrate` to set it up, or `lanescan import` or `lanescan serve`, which do so too.',
-    );
+    throw new NotInitialisedError('The database is empty: Lanescan has not been set up in it yet.');
   }
-  if (pending.length > 0) {
-    throw new OperatorError(
-      `The database has an older schema: it lacks ${pending.map(({ name }) => name).join(', ')}.`,
-      'Make a backup, then run `lanescan migrate` with the role that owns the tables.',
-    );
-  }
+  if (pending.length > 0) throw new OlderSchemaError(pending.map(({ name }) => name));
   return { applied: [], total: known.length };
 }
 

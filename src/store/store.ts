@@ -13,6 +13,7 @@ import { type ChangeListener, listenForChanges } from './change-listener.ts';
 import { ReadingClient, withClient } from './client.ts';
 import { connectionOf, explainConnectionFailure } from './connection.ts';
 import { openEmbedded } from './embedded.ts';
+import { requireCluster } from './embedded-folder.ts';
 import { type ExecutionInputs, readExecutionInputs } from './execution-inputs.ts';
 import { createExporter, type ExportRecords } from './export.ts';
 import { readFigures, type StoreFigures } from './figures.ts';
@@ -34,7 +35,7 @@ import {
   readTotals,
   type Totals,
 } from './lanes.ts';
-import { databaseSchema, knownSchema, type MigrationReport, migrate } from './migrate.ts';
+import { databaseSchema, knownSchema, type MigrationReport, migrate, requireSchema } from './migrate.ts';
 import { createMirrorLedger, type MirrorLedger } from './mirror-ledger.ts';
 import {
   type NetworkProgress,
@@ -48,9 +49,11 @@ import { createReadGuard, DatabaseAwayError, DatabaseBusyError, type ReadObserve
 import { createReadQueue, type ReadQueue } from './read-queue.ts';
 import { createReplicaSet, type ReplicaFigures } from './replicas.ts';
 import { grantRead, isReadOnly, refuseUnreadableTables } from './roles.ts';
+import { NotInitialisedError } from './schema-errors.ts';
 import { createSchemaWatch } from './schema-watch.ts';
 import { isShort, searchSettings, searchSql } from './search.ts';
 import { identitySql } from './server-facts.ts';
+import { readServerSettings, type ServerSettings } from './server-settings.ts';
 import { createSharedQuestion } from './shared-question.ts';
 import { renderSql } from './sql.ts';
 import { createWebhookDeliveries, type WebhookDeliveries } from './webhook-deliveries.ts';
@@ -67,6 +70,11 @@ export interface StoreOptions {
   readonly content?: 'real' | 'simulated' | 'any';
   /** What the caller is going to do; where the database role may only read, whoever wants to write is refused. */
   readonly access?: 'read' | 'write';
+  /**
+   * What becomes of a database whose schema is older, or that is not there yet: it is brought up to date, or refused
+   * without any change.
+   */
+  readonly schema?: 'migrate' | 'expect';
   readonly connections?: number;
   readonly notice?: (line: string) => void;
   readonly signal?: AbortSignal;
@@ -95,6 +103,8 @@ export interface Store {
   readonly serverVersion: string;
   /** Lets another database role read everything here, now and after later migrations. */
   grantRead(role: string): Promise<void>;
+  /** Settings of the server, as writers get them. */
+  serverSettings(): Promise<ServerSettings>;
   search(query: SearchQuery, frame?: PageFrame): Promise<Page>;
   /** A message by the 64 hexadecimal digits of its id. */
   findMessage(messageId: string): Promise<StoredRecord | undefined>;
@@ -159,6 +169,8 @@ export interface Store {
 
 /** Connections for reads of one server. */
 export const READ_CONNECTIONS = 10;
+/** Connections of a process besides those for reads: for writes, exports, leases and deliveries, and the listener. */
+export const OTHER_CONNECTIONS = 2 + 4 + 4 + 1;
 /** One expensive search must not hold a connection for long. */
 const READ_TIMEOUT_MS = 15_000;
 /** Beyond the server's own time-out: it is silent, and its connection is lost. */
@@ -182,7 +194,7 @@ const WATCH_TIMEOUT_MS = 2_000;
 const COUNTED_MESSAGES = 100_000;
 
 /**
- * Opens the store, migrated to this version's schema.
+ * Opens the store. By default its schema is brought up to date first.
  *
  * @example const store = await openStore({ place: { dataFolder: './data' } });
  */
@@ -191,16 +203,18 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     place,
     content = 'any',
     access = 'read',
+    schema = 'migrate',
     connections = READ_CONNECTIONS,
     notice = () => undefined,
   } = options;
+  if ('dataFolder' in place && schema === 'expect') await requireCluster(place.dataFolder);
   const embedded =
     'dataFolder' in place ? await openEmbedded({ ...options, dataFolder: place.dataFolder }) : undefined;
   // A Unix socket needs no TLS, whatever PGSSLMODE asks of other servers.
   const connection = embedded
     ? { ...embedded.connection, ssl: false }
     : connectionOf((place as { url: string }).url, 'DATABASE_URL');
-  const schema = await knownSchema();
+  const known = await knownSchema();
   const createReaders = (server: pg.ClientConfig, max: number, silenceMs = SILENCE_TIMEOUT_MS) =>
     createPool(
       {
@@ -216,14 +230,14 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const pools: Pools = {
     readers: createReaders(connection, connections),
     // Writers queue at the store's row anyway: one at work, one ready to follow.
-    writers: createPool(connection, 2, `-c timezone=UTC ${declaredSchema(schema)}`),
+    writers: createPool(connection, 2, `-c timezone=UTC ${declaredSchema(known)}`),
     // An export lasts as long as its reader takes; it must not keep searches waiting.
     exporters: createPool(connection, EXPORTS_AT_ONCE, '-c timezone=UTC'),
     // Deliveries and leases go on while searches or imports have all of their connections.
     keepers: createPool(
       connection,
       4,
-      `-c timezone=UTC -c statement_timeout=${READ_TIMEOUT_MS} ${declaredSchema(schema)}`,
+      `-c timezone=UTC -c statement_timeout=${READ_TIMEOUT_MS} ${declaredSchema(known)}`,
     ),
     replicas: (options.replicas ?? []).map((url) =>
       createReaders(connectionOf(url, 'DATABASE_REPLICA_URL'), connections),
@@ -240,7 +254,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     return await createStore(
       pools,
       connection,
-      { content, access, notice, signal: options.signal, schema },
+      { content, access, schema, notice, signal: options.signal, known },
       close,
     );
   } catch (error) {
@@ -258,10 +272,10 @@ interface Pools {
   readonly watch: pg.Pool;
 }
 
-interface StoreNeeds extends Required<Pick<StoreOptions, 'content' | 'access' | 'notice'>> {
+interface StoreNeeds extends Required<Pick<StoreOptions, 'content' | 'access' | 'schema' | 'notice'>> {
   readonly signal: AbortSignal | undefined;
   /** The number of the schema that this program knows. */
-  readonly schema: number;
+  readonly known: number;
 }
 
 function createPool(connection: pg.PoolConfig, max: number, options: string): pg.Pool {
@@ -270,7 +284,8 @@ function createPool(connection: pg.PoolConfig, max: number, options: string): pg
     keepAlive: true,
     ...connection,
     max,
-    options: `${connection.options ?? ''} ${options}`.trim(),
+    // Compiling a plan costs more than any statement of ours: ten times a write of one message.
+    options: `${connection.options ?? ''} -c jit=off ${options}`.trim(),
     application_name: 'lanescan',
   });
   // A connection that breaks while idle is replaced by the pool; the next query tells whoever asks.
@@ -283,13 +298,14 @@ function createPool(connection: pg.PoolConfig, max: number, options: string): pg
 async function createStore(
   { readers, writers, exporters, keepers, replicas, watch }: Pools,
   connection: pg.ClientConfig,
-  { content, access, notice, signal, schema }: StoreNeeds,
+  { content, access, schema, notice, signal, known }: StoreNeeds,
   close: () => Promise<void>,
 ): Promise<Store> {
   const { migrations, simulated, serverVersion, identity } = await withClient(writers, async (client) => {
     const version = (await client.query('show server_version')).rows[0].server_version as string;
     refuseOldServer(version);
-    const report = await migrate(client, { notice, signal });
+    const report =
+      schema === 'migrate' ? await migrate(client, { notice, signal }) : await requireSchema(client);
     await refuseUnreadableTables(client);
     if (access === 'write' && (await isReadOnly(client))) {
       throw new OperatorError(
@@ -301,14 +317,14 @@ async function createStore(
       replicas.length > 0 ? await client.query(`select ${identitySql} as identity`) : { rows: [] };
     return {
       migrations: report,
-      simulated: await identify(client, content),
+      simulated: await identify(client, content, schema),
       serverVersion: version,
       identity: String(rows[0]?.identity),
     };
   });
 
   const schemaWatch = createSchemaWatch({
-    known: schema,
+    known,
     readSchema: () => withClient(keepers, databaseSchema),
     notice,
   });
@@ -318,7 +334,7 @@ async function createStore(
     (pool: pg.Pool) =>
     <T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> =>
       withClient(pool, use).catch((error) => {
-        throw explainRefusedWriter(error, schema);
+        throw explainRefusedWriter(error, known);
       });
   const [write, keep] = [writing(writers), writing(keepers)];
 
@@ -369,6 +385,7 @@ async function createStore(
     simulated,
     migrations,
     serverVersion,
+    serverSettings: () => withClient(writers, readServerSettings),
     grantRead: (role) => withClient(writers, (client) => grantRead(client, role)),
 
     search(query, frame = arrayFrame) {
@@ -551,9 +568,14 @@ function refuseOldServer(version: string): void {
 }
 
 /** Whether the store holds simulated data. Real and simulated records never share a store. */
-async function identify(client: pg.ClientBase, content: 'real' | 'simulated' | 'any'): Promise<boolean> {
+async function identify(
+  client: pg.ClientBase,
+  content: Required<StoreOptions>['content'],
+  schema: Required<StoreOptions>['schema'],
+): Promise<boolean> {
   let { rows } = await client.query('select simulated from store');
   if (rows.length === 0) {
+    if (schema === 'expect') throw new NotInitialisedError('The database has a schema, but no store in it.');
     await client.query('insert into store (simulated) values ($1) on conflict do nothing', [
       content === 'simulated',
     ]);
