@@ -10,6 +10,7 @@ import { type Config, type ConfigFlags, UsageError, webhooksOf } from './config.
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
 import { networkFindings } from './network-findings.ts';
 import { writeOut } from './output.ts';
+import { walkDerivedRows } from './repair.ts';
 import { replicaFindings } from './replica-findings.ts';
 import { connectionsOf, withServerOptions } from './serve.ts';
 import { settingsFindings } from './server-settings-findings.ts';
@@ -35,8 +36,13 @@ const signs: Record<Finding['verdict'], { readonly glyph: string; readonly colou
   fault: { glyph: '✗', colour: 'red' },
 };
 
+interface DoctorFlags extends ConfigFlags {
+  readonly deep?: boolean;
+}
+
 export function addDoctor(program: Command, context: CliContext): void {
   withServerOptions(withStoreOptions(program.command('doctor')))
+    .option('--deep', 'also compare every record with what is derived from it (reads the whole store)')
     .description('check that everything Lanescan needs is in order')
     .addHelpText(
       'after',
@@ -54,7 +60,7 @@ Examples:
   $ lanescan doctor
   $ DATABASE_URL=postgresql://… lanescan doctor --port 80`,
     )
-    .action(async (flags: ConfigFlags) => {
+    .action(async (flags: DoctorFlags) => {
       const paint = createPaint(context.out, context.environment);
       const counts = { fine: 0, worry: 0, fault: 0 };
       for await (const { verdict, what, remedy } of findings(flags, context)) {
@@ -71,7 +77,10 @@ Examples:
 }
 
 /** Everything there is to say, in the order in which one thing depends on another. */
-async function* findings(flags: ConfigFlags, context: CliContext): AsyncGenerator<Finding> {
+async function* findings(
+  { deep = false, ...flags }: DoctorFlags,
+  context: CliContext,
+): AsyncGenerator<Finding> {
   yield nodeFinding();
   let config: Config;
   try {
@@ -93,7 +102,7 @@ async function* findings(flags: ConfigFlags, context: CliContext): AsyncGenerato
   yield* webhookFindings(config, context);
   yield* networkFindings(config, context);
   if (config.databaseUrl === null) yield await diskFinding(config.dataFolder);
-  yield* databaseFindings(config, context);
+  yield* databaseFindings(config, deep, context);
   yield* replicaFindings(config, context);
   yield await portFinding(config);
 }
@@ -160,7 +169,11 @@ function gigabytes(bytes: number): string {
   return `${(bytes / 1e9).toFixed(1)} GB`;
 }
 
-async function* databaseFindings(config: Config, context: CliContext): AsyncGenerator<Finding> {
+async function* databaseFindings(
+  config: Config,
+  deep: boolean,
+  context: CliContext,
+): AsyncGenerator<Finding> {
   const kind = config.databaseUrl === null ? 'embedded' : 'server';
   let found: readonly Finding[];
   try {
@@ -173,6 +186,7 @@ async function* databaseFindings(config: Config, context: CliContext): AsyncGene
       // The embedded server has settings of our own.
       ...(kind === 'server' ? settingsFindings(await store.serverSettings(), connectionsOf(config)) : []),
       ...(await contentFindings(store, context.now())),
+      ...(await derivedFindings(store, deep, context)),
     ]);
   } catch (error) {
     if (context.signal.aborted) throw error;
@@ -214,6 +228,35 @@ async function contentFindings(store: Store, now: number): Promise<readonly Find
       remedy: 'Set the clock of this machine, or check where the records come from.',
     },
   ];
+}
+
+/** Whether what is kept beside the records agrees with them; and how much of it was looked at. */
+async function derivedFindings(
+  store: Store,
+  deep: boolean,
+  context: CliContext,
+): Promise<readonly Finding[]> {
+  const report = deep ? await walkDerivedRows(store, 'compare', context) : await store.derived.sample();
+  if (report === undefined) return [{ verdict: 'worry', what: 'Derived rows: not compared, interrupted' }];
+  const found = report.disagreements.map(
+    ({ what, count, isRepairable }): Finding => ({
+      verdict: isRepairable ? 'fault' : 'worry',
+      what: `Derived rows: ${count.toLocaleString('en')} ${what}${deep ? '' : ' (in a sample)'}`,
+      remedy: isRepairable
+        ? 'Run `lanescan repair`: it makes them anew from the records.'
+        : 'It cannot be repaired; who follows the history passes over it.',
+    }),
+  );
+  const unchecked =
+    report.unchecked.length === 0 ? '' : `; ${report.unchecked.join(', ')} not checked: it took too long`;
+  const looked = `${counted(report.messages, 'message')} compared with ${report.messages === 1 ? 'its' : 'their'} records`;
+  const summary: Finding = deep
+    ? { verdict: 'fine', what: `Derived rows: all ${looked}, statistics and history too` }
+    : {
+        verdict: 'fine',
+        what: `Derived rows: a sample of ${looked}, sums compared${unchecked} (--deep compares everything)`,
+      };
+  return [...found, summary];
 }
 
 async function portFinding({ host, port }: Config): Promise<Finding> {

@@ -12,6 +12,7 @@ import { type ApplyReport, applyFacts } from './apply.ts';
 import { type ChangeListener, listenForChanges } from './change-listener.ts';
 import { ReadingClient, withClient } from './client.ts';
 import { connectionOf, explainConnectionFailure } from './connection.ts';
+import { createDerivedRows, type DerivedRows } from './derived-rows.ts';
 import { openEmbedded } from './embedded.ts';
 import { requireCluster } from './embedded-folder.ts';
 import { type ExecutionInputs, readExecutionInputs } from './execution-inputs.ts';
@@ -155,6 +156,8 @@ export interface Store {
   replicas(): Promise<readonly ReplicaFigures[]>;
   /** Tells of every read from now on; the answer ends it. */
   observeReads(observer: ReadObserver): () => void;
+  /** What is kept beside the records: whether it agrees with them, and how it is made anew. */
+  readonly derived: DerivedRows;
   /** What webhook subscriptions are owed. */
   readonly webhooks: WebhookDeliveries;
   apply(facts: readonly Fact[], orphaned?: readonly OrphanedBlock[]): Promise<ApplyReport>;
@@ -496,6 +499,8 @@ async function createStore(
         for (const end of endings) end();
       };
     },
+
+    derived: createDerivedRows(write),
 
     webhooks: createWebhookDeliveries(keep),
 
