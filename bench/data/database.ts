@@ -12,8 +12,10 @@ import { addFlatHistogram, deliveryBucket, flatHistogram } from '../../src/domai
 import { statusRank } from '../../src/domain/lifecycle.ts';
 import type { Message } from '../../src/domain/message.ts';
 import type { EmbeddedDatabase } from '../../src/store/embedded.ts';
+import { knownSchema } from '../../src/store/migrate.ts';
 import { describeLane } from '../../src/store/statistics.ts';
 import { openStore } from '../../src/store/store.ts';
+import { declaredSchema } from '../../src/store/writer-guard.ts';
 import { createRowWriter, HISTORY_COLUMNS, MESSAGE_COLUMNS, type Rows, TOKEN_COLUMNS } from './records.ts';
 import { createWorld, WORLD_VERSION, type World } from './world.ts';
 
@@ -45,7 +47,10 @@ export function clusterOf(embedded: EmbeddedDatabase): Cluster {
 }
 
 export async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: url, options: '-c timezone=UTC' });
+  const client = new pg.Client({
+    connectionString: url,
+    options: `-c timezone=UTC ${declaredSchema(await knownSchema())}`,
+  });
   await client.connect();
   try {
     return await use(client);

@@ -10,17 +10,20 @@ interface MigrateFlags extends ConfigFlags {
 export function addMigrate(program: Command, context: CliContext): void {
   withStoreOptions(program.command('migrate'))
     .option('--grant-read <role>', 'let this database role read everything, also what later migrations make')
-    .description('bring the database schema up to date (every other verb does so by itself)')
+    .description('bring the database schema up to date, or set up a new one')
     .addHelpText(
       'after',
       `
+serve, index, import, mirror and demo do so by themselves when they start, unless autoMigrate is false. The other verbs
+never do. Older programs may go on meanwhile: what they write is waited for, and afterwards they are refused.
+
 Examples:
   $ lanescan migrate
   $ DATABASE_URL=postgresql://… lanescan migrate      before a rolling upgrade
   $ lanescan migrate --grant-read lanescan_reader     for servers that shall only read`,
     )
     .action(({ grantRead, ...flags }: MigrateFlags) =>
-      withStore(configOf(flags, context), context, {}, async (store) => {
+      withStore(configOf(flags, context), context, { schema: 'migrate' }, async (store) => {
         const { applied, total } = store.migrations;
         for (const name of applied) context.out.write(`applied ${name}\n`);
         context.out.write(
