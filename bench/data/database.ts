@@ -7,6 +7,7 @@ import { statfs } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
+import type { CursorCodec } from '../../src/domain/cursor.ts';
 import { addFlatHistogram, deliveryBucket, flatHistogram } from '../../src/domain/delivery-times.ts';
 import { statusRank } from '../../src/domain/lifecycle.ts';
 import type { Message } from '../../src/domain/message.ts';
@@ -31,6 +32,8 @@ export interface BenchDatabase {
   readonly name: string;
   readonly url: string;
   readonly world: World;
+  /** The codec of its cursors, which are signed with its key. */
+  readonly cursors: CursorCodec;
 }
 
 export function clusterOf(embedded: EmbeddedDatabase): Cluster {
@@ -75,12 +78,11 @@ export async function openDatabase(cluster: Cluster, size: number): Promise<Benc
       client.query(`comment on database ${name} is '${mark}'`),
     );
     console.error(`  made in ${Math.round((performance.now() - began) / 1000)} s`);
-  } else {
-    // A release since may have brought migrations: they are applied as they would be to anybody's data.
-    const store = await openStore({ place: { url } });
-    await store.close();
   }
-  return { size, name, url, world };
+  // A release since may have brought migrations: they are applied as they would be to anybody's data.
+  const store = await openStore({ place: { url } });
+  await store.close();
+  return { size, name, url, world, cursors: store.cursors };
 }
 
 async function refuseWithoutRoom(cluster: Cluster, size: number): Promise<void> {
@@ -294,7 +296,7 @@ async function checkAgainstApply(cluster: Cluster): Promise<void> {
 /** Every row of every table as text, but for the moments at which they were written. */
 async function contents(client: pg.Client): Promise<ReadonlyMap<string, readonly string[]>> {
   const { rows: tables } = await client.query(
-    `select tablename from pg_tables where schemaname = 'public' and tablename <> 'migration' order by 1`,
+    `select tablename from pg_tables where schemaname = 'public' and tablename not in ('migration', 'cursor_key') order by 1`,
   );
   const all = new Map<string, readonly string[]>();
   for (const { tablename } of tables) {

@@ -46,7 +46,7 @@ export const messageRoutes: readonly Route[] = [
     errors: [400],
     handle: ({ url, query }, { store, hotAnswers }) =>
       hotAnswers.answer(url, async () => {
-        const search = parseSearch(query);
+        const search = parseSearch(query, store.cursors);
         const { json, cursor, digest } = await store.search(search, frameOf(search));
         return { body: json, validator: digest, headers: nextPageLink(cursor, query), compressed: {} };
       }),

@@ -2,7 +2,8 @@
  * The configuration, and the one place that reads the environment.
  *
  * Flags win over the environment, the environment over lanescan.yaml, the file over the defaults. A key or a
- * LANESCAN_ variable that nobody knows is a mistake and fails at start. Secrets come from the environment only.
+ * LANESCAN_ variable that nobody knows is a mistake and fails at start; those that Kubernetes makes for a Service named
+ * lanescan are left out. Secrets come from the environment only.
  */
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
@@ -24,6 +25,7 @@ import {
   readTrustProxy,
   trustProxyTakes,
 } from './http-settings.ts';
+import { isKubernetesVariable } from './kubernetes-variables.ts';
 
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
@@ -51,6 +53,8 @@ export interface Config extends RateLimitOptions {
   readonly file: string | null;
   /** Where the value of each key came from: a flag, a variable, the file, or `default`. */
   readonly origins: Readonly<Record<string, string>>;
+  /** What the operator should know of how the configuration was read. */
+  readonly notices: readonly string[];
 }
 
 /** A flag with a value that it does not take: wrong usage, where the same in a file would be a fault to mend. */
@@ -176,7 +180,11 @@ function nonEmptyText(value: unknown): string | undefined {
 /**
  * @example readConfig({ port: '9000' }, process.env)
  */
-export function readConfig(flags: ConfigFlags, environment: NodeJS.ProcessEnv): Config {
+export function readConfig(flags: ConfigFlags, everything: NodeJS.ProcessEnv): Config {
+  const [foreign, own] = partition(Object.entries(everything), ([name, value = '']) =>
+    isKubernetesVariable(name, value),
+  );
+  const environment: NodeJS.ProcessEnv = Object.fromEntries(own);
   refuseUnknownVariables(environment);
   const { file, values } = readFile(flags.config ?? environment[CONFIG_VARIABLE]);
   const origins: Record<string, string> = {};
@@ -216,7 +224,16 @@ export function readConfig(flags: ConfigFlags, environment: NodeJS.ProcessEnv): 
     networks: values[NETWORKS_KEY],
     file,
     origins,
+    notices: foreign.length === 0 ? [] : [ignoredVariables(foreign.map(([name]) => name))],
   };
+}
+
+function partition<T>(items: readonly T[], isFirst: (item: T) => boolean): [T[], T[]] {
+  return [items.filter(isFirst), items.filter((item) => !isFirst(item))];
+}
+
+function ignoredVariables(names: readonly string[]): string {
+  return `Ignored as variables that Kubernetes sets for a Service: ${[...names].sort().join(', ')} (enableServiceLinks: false turns them off)`;
 }
 
 function readReplicaUrls(environment: NodeJS.ProcessEnv): readonly string[] {

@@ -17,7 +17,7 @@ export interface CliContext {
   readonly err: TerminalStream;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Aborted on the first SIGINT or SIGTERM. */
+  /** Aborted when it is time to stop: see stop-signal.ts. */
   readonly signal: AbortSignal;
   /** The exit status when a verb finishes without an error; 0 unless set. */
   exitCode: number;
@@ -41,6 +41,7 @@ export async function withStore<T>(
   options: Pick<StoreOptions, 'content' | 'access' | 'connections'>,
   use: (store: Store) => Promise<T>,
 ): Promise<T> {
+  for (const line of config.notices) context.err.write(`${line}\n`);
   const store = await openStore({
     place: databasePlace(config),
     notice: (line) => context.err.write(`${line}\n`),

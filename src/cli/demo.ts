@@ -37,6 +37,7 @@ Examples:
           ? { ...configured, dataFolder: `${configured.dataFolder}/demo` }
           : configured;
       const log = await serverLog(config, context);
+      for (const line of config.notices) log.info(line);
       const store = await openStore({
         place: databasePlace(config),
         content: 'simulated',

@@ -2,6 +2,7 @@
  * The composition root: one command, one file a verb.
  *
  * Exit status: 0 done, 1 something failed or an audit found holes, 2 wrong usage, 3 not everything could be taken (an import rejected lines, say), 130 interrupted.
+ * SIGINT, SIGTERM and SIGHUP (the terminal was closed) all interrupt: what serves or follows until it is stopped ends with 0, other work with 130.
  */
 import { Command, CommanderError } from 'commander';
 import { ApiError, OperatorError } from '../domain/errors.ts';
@@ -21,6 +22,7 @@ import { isClosedPipe, OutputClosed } from './output.ts';
 import { addSearch } from './search.ts';
 import { addServe } from './serve.ts';
 import { addShow } from './show.ts';
+import { createStopSignal } from './stop-signal.ts';
 import { lanescanVersion } from './version.ts';
 import { addWebhooks } from './webhooks.ts';
 
@@ -28,21 +30,13 @@ const USAGE_STATUS = 2;
 
 /** Runs one command line to its end and returns the exit status. */
 export async function runCommandLine(process: NodeJS.Process): Promise<number> {
-  const stopping = new AbortController();
-  const stop = () => {
-    // The second signal means it: whoever asked does not want to wait any longer.
-    if (stopping.signal.aborted) process.exit(130);
-    stopping.abort();
-  };
-  process.on('SIGINT', stop);
-  process.on('SIGTERM', stop);
   const context: CliContext = {
     environment: process.env,
     input: process.stdin,
     out: process.stdout,
     err: process.stderr,
     now: Date.now,
-    signal: stopping.signal,
+    signal: createStopSignal(process),
     exitCode: 0,
   };
   // Whoever writes much learns of a closed pipe from writeOut and stops; here it only must not end the process

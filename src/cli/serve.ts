@@ -67,6 +67,7 @@ async function serve(flags: ServeFlags, context: CliContext): Promise<void> {
   const sources = flags.index ? wantedSources(config, context) : [];
   const webhooks = webhooksOf(config, context.environment);
   const log = await serverLog(config, context);
+  for (const line of config.notices) log.info(line);
   const store = await openStore({
     place: databasePlace(config),
     replicas: config.replicaUrls,

@@ -124,7 +124,9 @@ export async function preparePrograms(user: ServerUser, folder: string): Promise
             const own = lines.filter((line) => line.includes(`[${child.pid}]`) || !/ \[\d+\] /.test(line));
             const fatal = (line: string) =>
               /FATAL|PANIC/.test(line) && !line.includes('the database system is');
-            const words = own.findLast(fatal) ?? lines.findLast(fatal) ?? own.at(-1) ?? '';
+            // Hints are for somebody with a server at hand; some of them say which files to remove.
+            const last = own.findLast((line) => !line.includes('HINT:'));
+            const words = own.findLast(fatal) ?? lines.findLast(fatal) ?? last ?? '';
             return words.replace(/^.* \[\d+\] /, '');
           },
           async stop() {

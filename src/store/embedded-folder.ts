@@ -34,7 +34,7 @@ export interface Place {
 /** What a running server, or one that crashed, says about itself in postmaster.pid. */
 export interface ServerRecord {
   readonly pid: number;
-  /** Missing while the server has not opened its socket yet. */
+  /** Undefined while the file is incomplete: the server has not opened its socket yet, or is writing right now. */
   readonly socketFolder: string | undefined;
   readonly stopping: boolean;
 }
@@ -92,29 +92,38 @@ export async function socketFolderFor(place: Place, owner: ServerUser): Promise<
   });
   const { uid } = await fs.lstat(folder);
   if (uid === 0 && isRoot()) await fs.lchown(folder, owner.uid, owner.gid);
-  await isPrivate(folder, owner.uid);
+  if (!(await isPrivate(folder, owner.uid))) {
+    throw new OperatorError(
+      `The folder ${folder} for the PostgreSQL socket is not private to user ${owner.uid}: somebody else may have made it.`,
+      'Choose a shorter path with --data: the socket then fits into the data folder. Or find out who made that folder, and why.',
+    );
+  }
   return folder;
 }
 
-/** False when missing. In a folder that others can write to, anybody could pose as the server. */
+/** False also when it is missing. In a folder that others can write to, anybody could pose as the server. */
 export async function isPrivate(folder: string, owner: number): Promise<boolean> {
   const found = await fs.lstat(folder).catch(() => undefined);
-  if (found === undefined) return false;
-  if (found.isDirectory() && found.uid === owner && (found.mode & 0o077) === 0) return true;
-  throw new OperatorError(
-    `The folder ${folder} for the PostgreSQL socket is not private to user ${owner}: somebody else may have made it.`,
-    'Remove it, or choose a shorter path with --data, below which the socket fits.',
-  );
+  return found?.isDirectory() === true && found.uid === owner && (found.mode & 0o077) === 0;
 }
 
-export async function readRecord(place: Place): Promise<ServerRecord | undefined> {
+/** The last line of postmaster.pid, as PostgreSQL writes it; padded to eight characters. */
+const serverStatuses = ['starting', 'ready', 'standby', 'stopping'];
+
+/**
+ * Reads postmaster.pid: process id, data directory, start time, port, socket folder, listen address, shared memory key and
+ * status, a line each. A starting server extends the file in place, step by step, so that a reader may get any prefix of
+ * it. Only lines that end with a newline count, and the socket folder counts only once the status line is there too.
+ */
+export async function readRecord(place: Pick<Place, 'cluster'>): Promise<ServerRecord | undefined> {
   const text = await fs.readFile(path.join(place.cluster, 'postmaster.pid'), 'utf8').catch(() => '');
-  const [pid, , , , socketFolder, , , status] = text.split('\n');
+  const [pid, , , , socketFolder, , , lastLine] = text.split('\n').slice(0, -1);
   if (!Number(pid)) return undefined;
+  const status = serverStatuses.find((known) => known === lastLine?.trim());
   return {
     pid: Number(pid),
-    socketFolder: socketFolder || undefined,
-    stopping: status?.trim() === 'stopping',
+    socketFolder: status === undefined ? undefined : socketFolder || undefined,
+    stopping: status === 'stopping',
   };
 }
 

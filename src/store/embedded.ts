@@ -9,8 +9,9 @@
  * no server starts one, detached; PostgreSQL's own postmaster.pid lets only one win, and the others join
  * it. Who leaves gives up the shared lock and then tries the exclusive one: it is to be had only when no
  * member is left, and it keeps newcomers out while the server stops. A process that dies loses its session
- * and with it the membership, so that there is nothing to clean up; a server without members is simply
- * joined by the next process. A server that dies is started again by the members it had.
+ * and with it the membership, so that there is nothing to clean up; a server without members is joined by the
+ * next process, or stops by itself (embedded-watchdog.ts). A server that dies is started again by the members
+ * it had.
  */
 import * as fs from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -31,10 +32,9 @@ import {
   serverUser,
   socketFolderFor,
 } from './embedded-folder.ts';
+import { membershipKey, startWatchdog, type Watchdog } from './embedded-watchdog.ts';
 
 const database = 'lanescan';
-/** Must never change: processes of different releases share a server. */
-const membershipKey = '5497853135693827';
 /** What PostgreSQL says when its predecessor was killed and processes of that still work. */
 const lingering = /pre-existing shared memory block/;
 /** For how long a server may neither answer nor end. Recovery does not count: it answers. */
@@ -58,6 +58,7 @@ export interface EmbeddedDatabase {
 interface Membership {
   readonly session: pg.Client;
   readonly server: ServerRecord & { socketFolder: string };
+  readonly watchdog: Watchdog;
 }
 
 /** Why there is no membership: nobody listens, or somebody does who cannot admit us now. */
@@ -113,6 +114,7 @@ export async function openEmbedded(options: {
   const hold = (held: Membership) => {
     membership = held;
     held.session.once('end', () => {
+      held.watchdog.letGo();
       membership = undefined;
       if (leaving === undefined) returning = returnTo();
     });
@@ -153,7 +155,7 @@ async function joinOrStart(
       const attempt = await tryToJoin(place);
       if ('session' in attempt) return { membership: attempt, started: own?.pid === attempt.server.pid };
       if (attempt.onItsWay) lastSign = Date.now();
-      if (attempt.listening) waitingFor = attempt.because;
+      if (attempt !== nobodyListens) waitingFor = attempt.because;
       const end = own?.end();
       if (own !== undefined && end !== undefined) {
         const lastWords = await own.lastWords();
@@ -201,11 +203,10 @@ async function tryToJoin(place: Place): Promise<Membership | Refusal> {
   const record = await readRecord(place);
   if (record?.socketFolder === undefined) return nobodyListens;
   const { socketFolder } = record;
-  if (
-    socketFolder !== place.cluster &&
-    !(await isPrivate(socketFolder, (await fs.stat(place.cluster)).uid))
-  ) {
-    return nobodyListens;
+  if (socketFolder !== place.cluster) {
+    const { uid } = await fs.stat(place.cluster);
+    if (!(await isPrivate(socketFolder, uid)))
+      return { ...nobodyListens, because: `its socket folder ${socketFolder} is not private to user ${uid}` };
   }
   const session = new pg.Client({
     host: socketFolder,
@@ -230,11 +231,12 @@ async function tryToJoin(place: Place): Promise<Membership | Refusal> {
       membershipKey,
     ]);
     // A stopping server says so in its record before it ends the session that kept newcomers out. So the
-    // record, read after the lock was granted, tells whether the lock means anything.
+    // record, read after the lock was granted, tells whether the lock means anything; an incomplete one does not.
     const now = await readRecord(place);
-    if (admission.rows[0].admitted && now?.pid === record.pid && !now.stopping) {
+    const isUp = now?.pid === record.pid && now.socketFolder === socketFolder && !now.stopping;
+    if (admission.rows[0].admitted && isUp) {
       await createDatabaseIfMissing(session);
-      return { session, server: { ...now, socketFolder } };
+      return { session, server: { ...now, socketFolder }, watchdog: await startWatchdog(socketFolder) };
     }
     await session.end();
     return { listening: true, because: 'another process stops it', onItsWay: false };
@@ -266,7 +268,8 @@ async function createDatabaseIfMissing(session: pg.Client): Promise<void> {
   });
 }
 
-async function leaveServer(place: Place, { session, server }: Membership): Promise<void> {
+async function leaveServer(place: Place, { session, server, watchdog }: Membership): Promise<void> {
+  watchdog.letGo();
   try {
     await session.query('select pg_advisory_unlock_shared($1)', [membershipKey]);
     const { rows } = await session.query('select pg_try_advisory_lock($1) as last', [membershipKey]);

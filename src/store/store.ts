@@ -4,6 +4,7 @@
  * Reads take a connection from the pool for one statement; writes go through `apply`, one at a time.
  */
 import pg from 'pg';
+import type { CursorCodec } from '../domain/cursor.ts';
 import { OperatorError } from '../domain/errors.ts';
 import type { Fact } from '../domain/facts.ts';
 import { statusRank } from '../domain/lifecycle.ts';
@@ -12,6 +13,7 @@ import { type ApplyReport, applyFacts } from './apply.ts';
 import { type ChangeListener, listenForChanges } from './change-listener.ts';
 import { ReadingClient, withClient } from './client.ts';
 import { connectionOf, explainConnectionFailure } from './connection.ts';
+import { readCursorCodec } from './cursor-key.ts';
 import { openEmbedded } from './embedded.ts';
 import { type ExecutionInputs, readExecutionInputs } from './execution-inputs.ts';
 import { createExporter, type ExportRecords } from './export.ts';
@@ -93,6 +95,8 @@ export interface Store {
   /** Lets another database role read everything here, now and after later migrations. */
   grantRead(role: string): Promise<void>;
   search(query: SearchQuery, frame?: PageFrame): Promise<Page>;
+  /** Encodes and decodes cursors with the key of this database. */
+  readonly cursors: CursorCodec;
   /** A message by the 64 hexadecimal digits of its id. */
   findMessage(messageId: string): Promise<StoredRecord | undefined>;
   /** The same without the record, which is then not read. */
@@ -287,6 +291,7 @@ async function createStore(
       identity: String(rows[0]?.identity),
     };
   });
+  const cursors = await withClient(writers, readCursorCodec);
 
   const guarded = (pool: pg.Pool) => {
     const queue = createReadQueue(pool, { longestWaitMs: READ_WAIT_MS, lateMs: LATE_MS });
@@ -334,6 +339,7 @@ async function createStore(
     simulated,
     migrations,
     serverVersion,
+    cursors,
     grantRead: (role) => withClient(writers, (client) => grantRead(client, role)),
 
     search(query, frame = arrayFrame) {
@@ -343,7 +349,7 @@ async function createStore(
         text,
         values,
         isShort: isShort(query),
-        collect: (rows) => readPage(rows, query, frame),
+        collect: (rows) => readPage(rows, query, frame, cursors),
       });
     },
 

@@ -85,6 +85,61 @@ describe('configuration', () => {
       ).toBe(true);
   });
 
+  /** What Kubernetes sets in a namespace with a Service named so; `lanescan-index` becomes LANESCAN_INDEX. */
+  const serviceVariables = (name: string, host: string, port: number, protocol = 'tcp') => {
+    const url = `${protocol}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+    const ofPort = `${name}_PORT_${port}_${protocol.toUpperCase()}`;
+    return {
+      [`${name}_SERVICE_HOST`]: host,
+      [`${name}_SERVICE_PORT`]: String(port),
+      [`${name}_SERVICE_PORT_HTTP_API`]: String(port),
+      [`${name}_PORT`]: url,
+      [ofPort]: url,
+      [`${ofPort}_PROTO`]: protocol,
+      [`${ofPort}_PORT`]: String(port),
+      [`${ofPort}_ADDR`]: host,
+    };
+  };
+
+  test('variables that Kubernetes sets for Services named lanescan or lanescan-… are left out, and named once', async () => {
+    const env = {
+      ...serviceVariables('LANESCAN', '10.0.0.1', 8080),
+      ...serviceVariables('LANESCAN_INDEX', 'fd00::1', 9090),
+      ...serviceVariables('LANESCAN_PORT_AUTHORITY', '10.0.0.2', 53, 'udp'),
+    };
+    const { port, notices, origins } = readConfig({ config: yamlFile('port: 1111') }, { ...env, PORT: '2' });
+    expect({ port, origin: origins.port }).toEqual({ port: 2, origin: 'PORT' });
+    expect(notices).toHaveLength(1);
+    for (const name of Object.keys(env)) expect(notices[0]).toContain(name);
+    expect(readConfig({ config: yamlFile('') }, { LANESCAN_PORT: '8081' })).toMatchObject({
+      port: 8081,
+      notices: [],
+    });
+    // The whole way: a verb works, and says so in one line.
+    const database = await createTestDatabase();
+    const { code, stderr } = await lanescan(['search'], { env: { ...env, DATABASE_URL: database.url } });
+    await database.drop();
+    expect({ code, lines: stderr.match(/^Ignored as variables that Kubernetes sets .*$/gm)?.length }).toEqual(
+      {
+        code: 0,
+        lines: 1,
+      },
+    );
+  });
+
+  test.each([
+    ['LANESCAN_PROT', '8080'],
+    ['LANESCAN_PROT', 'tcp://10.0.0.1:8080'],
+    ['LANESCAN_PORT', 'tcp://somewhere'],
+    ['LANESCAN_PORT', 'http://10.0.0.1:8080'],
+    ['LANESCAN_SERVICE_HOST', 'localhost'],
+    ['LANESCAN_SERVICE_PORT', 'http'],
+    ['LANESCAN_PORT_8080_TCP_ADDR', '8080'],
+    ['LANESCAN_PORT_8080', '8080'],
+  ])('%s=%s is a mistake still', (name, value) => {
+    expect(() => readConfig({ config: yamlFile('') }, { [name]: value })).toThrow(name);
+  });
+
   test('a file that is named but missing is a mistake', async () => {
     const { code, stderr } = await lanescan(['search', '--config', '/nowhere/lanescan.yaml']);
     expect(stderr).toMatch(/Cannot read the configuration \/nowhere\/lanescan.yaml/);

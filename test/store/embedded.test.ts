@@ -11,6 +11,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { OperatorError } from '../../src/domain/errors.ts';
 import { type EmbeddedDatabase, openEmbedded } from '../../src/store/embedded.ts';
 import { completeInstallation } from '../../src/store/embedded-binaries.ts';
+import { readRecord } from '../../src/store/embedded-folder.ts';
 
 const isRoot = process.geteuid?.() === 0;
 const testAsRoot = test.skipIf(!isRoot);
@@ -309,7 +310,29 @@ describe('several processes', () => {
     expect(serverPids(folder)).toEqual([]);
   });
 
-  test('a process that arrives while the server stops always gets a working one', async () => {
+  test('a server whose members were all killed stops by itself when nobody comes', {
+    tags: 'slow',
+    timeout: 180_000,
+  }, async () => {
+    const folder = usedFolder();
+    const members = [member(folder), member(folder)];
+    for (const each of members) await each.hear();
+    // The one that started it may go: the watchdog stays with the server, and the server with its last member.
+    await members[0]?.tell('leave');
+    expect(await members[1]?.tell('query select 1 as one')).toEqual([{ one: 1 }]);
+    for (const { child } of members) child.kill('SIGKILL');
+    expect(serverPids(folder)).toHaveLength(1);
+    await vi.waitFor(() => expect(serverPids(folder)).toEqual([]), { timeout: 150_000, interval: 500 });
+    // It was stopped, not killed: nothing has to be recovered.
+    expect(fs.readFileSync(path.join(folder, 'postgres.log'), 'utf8')).toContain(
+      'database system is shut down',
+    );
+    expect((await open(folder)).started).toBe(true);
+  });
+
+  test('a process that arrives while the server stops always gets a working one', {
+    tags: 'slow',
+  }, async () => {
     const folder = usedFolder();
     let current = await open(folder);
     let restarts = 0;
@@ -364,7 +387,10 @@ describe('several processes', () => {
       async () =>
         expect(
           first &&
-            (await query(first, `select count(*)::int as members from pg_locks where locktype = 'advisory'`)),
+            (await query(
+              first,
+              `select count(*)::int as members from pg_locks where locktype = 'advisory' and mode = 'ShareLock'`,
+            )),
         ).toEqual([{ members: 2 }]),
       { timeout: 30_000 },
     );
@@ -405,6 +431,66 @@ describe('several processes', () => {
     expect(next.started).toBe(true);
     expect(await query(next, 'select 1 as one')).toEqual([{ one: 1 }]);
     expect(stranger.exitCode).toBe(null);
+  });
+});
+
+describe('postmaster.pid while PostgreSQL writes it', () => {
+  /** The texts that a starting server writes one over the other, as PostgreSQL 18 does. */
+  function steps(cluster: string): string[] {
+    const created = `1234567\n${cluster}\n1763283000\n5432\n`;
+    const listening = `${created}${cluster}\n`;
+    const complete = `${listening}\n  1048577         3\n`;
+    return [
+      ...[`${created}\n`, listening, `${listening}\n`, complete],
+      ...['starting', 'ready   ', 'stopping'].map((status) => `${complete}${status}\n`),
+    ];
+  }
+
+  test.each(['/var/lib/lanescan/data/postgres', '/tmp/postgres', '/a/postgres'])(
+    'cut short anywhere, the record of %s has the true process and socket folder, or none',
+    async (cluster) => {
+      const folder = scratchFolder();
+      const file = path.join(folder, 'postmaster.pid');
+      for (const text of steps(cluster)) {
+        for (let length = 0; length <= text.length; length++) {
+          fs.writeFileSync(file, text.slice(0, length));
+          const record = await readRecord({ cluster: folder });
+          expect([undefined, 1234567], text.slice(0, length)).toContain(record?.pid);
+          expect([undefined, cluster], text.slice(0, length)).toContain(record?.socketFolder);
+          expect(record?.stopping ?? false).toBe(text.endsWith('stopping\n') && length === text.length);
+        }
+      }
+      fs.writeFileSync(file, steps(cluster).at(-2) ?? '');
+      expect(await readRecord({ cluster: folder })).toEqual({
+        pid: 1234567,
+        socketFolder: cluster,
+        stopping: false,
+      });
+    },
+  );
+
+  test('a process that finds it cut short waits for the rest and joins', async () => {
+    const folder = usedFolder();
+    await open(folder);
+    const file = path.join(folder, 'postgres/postmaster.pid');
+    const text = fs.readFileSync(file, 'utf8');
+    const socketLine = text.split('\n').slice(0, 4).join('\n').length + 1;
+    // The pieces of the socket's path that name an existing folder, which is not the server's, and others.
+    for (const length of [1, 4, 5, 8, 9, 10, 20].map((piece) => socketLine + piece)) {
+      fs.writeFileSync(file, text.slice(0, length));
+      const joining = openEmbedded({ dataFolder: folder });
+      const outcome = joining.then(
+        () => 'joined',
+        (error: Error) => error.message,
+      );
+      const early = await Promise.race([outcome, delay(100, 'waits')]);
+      fs.writeFileSync(file, text);
+      expect(early, text.slice(socketLine, length)).toBe('waits');
+      expect(await outcome).toBe('joined');
+      const joined = await joining;
+      expect(joined.started).toBe(false);
+      await joined.leave();
+    }
   });
 });
 
@@ -462,7 +548,9 @@ describe('what cannot work is refused in words', () => {
     folders.push(host);
     await embedded.leave();
     fs.chmodSync(host, 0o777);
-    expect((await refusal(folder)).message).toContain('is not private');
+    const { message, remedy } = await refusal(folder);
+    expect(message).toContain('is not private');
+    expect(remedy).not.toMatch(/remove|delete|empty/i);
     fs.rmdirSync(host);
     fs.symlinkSync(folder, host);
     expect((await refusal(folder)).message).toContain('is not private');
