@@ -1,3 +1,4 @@
+// @module-tag slow: restarts and kills whole servers behind a proxy
 /** Behind nginx and HAProxy with the documented configuration, clients notice neither a restart nor a crash. */
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Store } from '../../src/store/store.ts';
