@@ -1,3 +1,4 @@
+// @module-tag slow: starts two servers and a proxy
 /** What the documented configurations of nginx and HAProxy let through, and what they do not. */
 import { readFileSync } from 'node:fs';
 import { get, type IncomingMessage, type RequestOptions } from 'node:http';

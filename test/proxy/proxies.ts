@@ -87,7 +87,8 @@ export async function startProxy(name: ProxyName, ports: readonly [string, strin
   });
   const url = `http://127.0.0.1:${port}`;
   await until(async () => {
-    if (child.exitCode !== null) throw new Error(`${name} ended, with the configuration ${file}: ${said}`);
+    if (child.exitCode !== null || child.signalCode !== null)
+      throw new Error(`${name} ended, with the configuration ${file}: ${said}`);
     return (await fetch(`${url}/readyz`).catch(() => undefined))?.status === 200;
   }, 60_000);
   return { name, url, port: Number(port) };

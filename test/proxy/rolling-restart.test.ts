@@ -1,3 +1,4 @@
+// @module-tag slow: restarts and kills whole servers behind a proxy
 /** Behind nginx and HAProxy with the documented configuration, clients notice neither a restart nor a crash. */
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Store } from '../../src/store/store.ts';
@@ -13,7 +14,7 @@ import { isInstalled, type ProxyName, startProxy } from './proxies.ts';
 const MESSAGES = 200;
 /** So many searches each process of each server answers before it is stopped, and in the end. */
 const SEARCHES_PER_PROCESS = 100;
-const PATIENCE_MS = 180_000;
+const PATIENCE_MS = 300_000;
 
 beforeAll(() => buildProgram(), 300_000);
 
@@ -160,7 +161,7 @@ describe.each(['nginx', 'haproxy'] as const)('behind %s', (name) => {
   test.skipIf(!isInstalled(name))(
     'two servers are restarted one after the other, and no request fails',
     {
-      timeout: 600_000,
+      timeout: 1_200_000,
     },
     async () => {
       const { servers, expectNoFailure } = await startAll(name, [...shortAnswers, ...longAnswers]);
@@ -176,7 +177,7 @@ describe.each(['nginx', 'haproxy'] as const)('behind %s', (name) => {
   test.skipIf(!isInstalled(name))(
     'a server is killed, and the other one as soon as the first is back, and no request fails',
     {
-      timeout: 600_000,
+      timeout: 1_200_000,
     },
     async () => {
       // An answer that is longer than a socket takes at once can be cut off in its middle; no proxy can hide that.
