@@ -39,7 +39,7 @@ async function listen(databaseUrl: string | undefined): Promise<number> {
 async function realServer(url: string): Promise<FastifyInstance> {
   setFlagsFromString(HEAP_GROWTH);
   const store = await openStore({ place: { url } });
-  return createServer({ store, version: 'bench', log: createLog('info', process.stderr, process.env) });
+  return createServer({ store, version: 'bench', log: createLog('info', process.stderr, process.env, true) });
 }
 
 if (cluster.isWorker) await listen(process.env[URL_VARIABLE]);

@@ -195,6 +195,13 @@ export const networksQuery = (onlyActive: boolean) =>
     refetchInterval: 30_000,
   });
 
+/** Whether indexers and mirrors are alive: asked for on its own, and often, for no change tells of their death. */
+export const freshnessQuery = queryOptions({
+  queryKey: ['networks', 'freshness'],
+  queryFn: ({ signal }) => getJson<NetworkList>('/v2/networks?indexed=true', signal),
+  refetchInterval: 10_000,
+});
+
 export const statsQuery = (windowDays: number) =>
   queryOptions({
     queryKey: ['stats', windowDays],

@@ -30,6 +30,14 @@ export function age(milliseconds: number): string {
   return `${Math.floor(milliseconds / DAY)} d`;
 }
 
+/** How long ago, in the largest unit alone and in whole words: `19 minutes`. */
+export function ageInWords(milliseconds: number): string {
+  if (milliseconds < MINUTE) return counted(Math.max(0, Math.floor(milliseconds / SECOND)), 'second');
+  if (milliseconds < HOUR) return counted(Math.floor(milliseconds / MINUTE), 'minute');
+  if (milliseconds < DAY) return counted(Math.floor(milliseconds / HOUR), 'hour');
+  return counted(Math.floor(milliseconds / DAY), 'day');
+}
+
 /** `2026-11-15 04:26:00 UTC` */
 export function exactTime(iso: string): string {
   return `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;

@@ -108,8 +108,9 @@ export interface Indexing {
   readonly unreadableLogs: number;
   readonly lagBlocks: number | null;
   readonly lagSeconds: number | null;
-  readonly health: 'ok' | 'lagging' | 'stale' | 'failing';
-  readonly updatedAt: string;
+  /** When an indexer was last alive. */
+  readonly lastSeenAt: string;
+  readonly health: 'ok' | 'lagging' | 'stale' | 'failing' | 'stopped';
   readonly problem: string | null;
 }
 
@@ -119,8 +120,16 @@ export interface NetworkEntry extends NetworkInfo {
   readonly indexing: Indexing | null;
 }
 
+export interface MirrorEntry {
+  readonly health: 'ok' | 'behind' | 'stopped';
+  readonly lastSeenAt: string;
+}
+
 export interface NetworkList {
   readonly simulated: boolean;
+  /** When the latest change was recorded. */
+  readonly lastChangeAt: string | null;
+  readonly mirrors: readonly MirrorEntry[];
   readonly data: readonly NetworkEntry[];
 }
 

@@ -10,9 +10,11 @@ import { statuses } from '../domain/lifecycle.ts';
 import { findNetwork } from '../domain/networks.ts';
 import { refuseParameters } from '../domain/search-parameters.ts';
 import type { StoreFigures } from '../store/figures.ts';
+import type { MirrorState } from '../store/mirror-ledger.ts';
 import type { Store } from '../store/store.ts';
 import type { WebhookBacklog } from '../store/webhook-deliveries.ts';
 import type { ChangeFeed } from './change-feed.ts';
+import { lagBlocks, lagSeconds, secondsBetween, seenAgeSeconds } from './indexing-health.ts';
 import type { Route } from './route.ts';
 import type { Siblings } from './siblings.ts';
 
@@ -149,6 +151,25 @@ export function createMetrics({
         return value === null ? [] : [{ value, labels }];
       }),
   });
+  /** By host: a path could hold a key. Of several mirrors of one host, the worst counts. */
+  const mirrorFigure = (
+    name: string,
+    help: string,
+    read: (mirror: MirrorState) => number | null,
+  ): GaugeSource => ({
+    name,
+    help,
+    labelNames: ['source'],
+    read: async () => {
+      const worst = new Map<string, number>();
+      for (const mirror of (await currentFigures()).mirrors) {
+        const { host } = new URL(mirror.source);
+        const value = read(mirror);
+        if (value !== null) worst.set(host, Math.max(worst.get(host) ?? 0, value));
+      }
+      return [...worst].map(([source, value]) => ({ value, labels: { source } }));
+    },
+  });
   const sources: readonly GaugeSource[] = [
     {
       name: 'lanescan_build_info',
@@ -253,12 +274,27 @@ export function createMetrics({
     networkFigure(
       'lanescan_network_lag_blocks',
       'Blocks that a network has and the index has not.',
-      ({ lagBlocks }) => lagBlocks,
+      lagBlocks,
     ),
     networkFigure(
       'lanescan_network_lag_seconds',
-      'Time between the newest block of a network and the newest that is indexed.',
-      ({ lagSeconds }) => lagSeconds,
+      'Age of the newest block of a network that was read; grows while nothing is read.',
+      lagSeconds,
+    ),
+    networkFigure(
+      'lanescan_network_indexed',
+      'Whether an indexer holds the lease on a network; 0: nobody indexes it.',
+      ({ isLeased }) => (isLeased ? 1 : 0),
+    ),
+    networkFigure(
+      'lanescan_network_seen_age_seconds',
+      'Time since an indexer of a network was last alive.',
+      seenAgeSeconds,
+    ),
+    networkFigure(
+      'lanescan_network_progress_age_seconds',
+      'Time since the progress of a network was last recorded.',
+      ({ updatedAt, readAt }) => secondsBetween(updatedAt, readAt),
     ),
     networkFigure(
       'lanescan_network_owed_blocks',
@@ -273,7 +309,8 @@ export function createMetrics({
     networkFigure(
       'lanescan_network_oldest_failure_seconds',
       'For how long the oldest of those ranges has failed; 0 where there is none.',
-      ({ failedSeconds }) => failedSeconds,
+      ({ oldestFailureAt, readAt }) =>
+        oldestFailureAt === null ? 0 : secondsBetween(oldestFailureAt, readAt),
     ),
     networkFigure(
       'lanescan_network_unreadable_logs',
@@ -286,7 +323,17 @@ export function createMetrics({
       ({ foreignLogs }) => foreignLogs,
     ),
     networkFigure('lanescan_network_stopped', 'Whether indexing a network has met a problem.', (network) =>
-      network.isStopped ? 1 : 0,
+      network.problem === null ? 0 : 1,
+    ),
+    mirrorFigure(
+      'lanescan_mirror_seen_age_seconds',
+      'Time since the process of a mirror was last alive, by the host of its source.',
+      ({ seenAt, readAt }) => secondsBetween(seenAt, readAt),
+    ),
+    mirrorFigure(
+      'lanescan_mirror_current_age_seconds',
+      'Time since a mirrored source was last read to its newest message, by its host.',
+      ({ currentAt, readAt }) => (currentAt === null ? null : secondsBetween(currentAt, readAt)),
     ),
   ];
   const webhookFigure = (

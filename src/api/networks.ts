@@ -1,48 +1,29 @@
 /** The networks: all that are known, their traffic, and how far each is indexed. */
 import Type from 'typebox';
+import { type ProblemKind, problemKinds, problemSentences } from '../domain/indexing-problem.ts';
 import { NetworkInfo } from '../domain/message-schema.ts';
 import { networkBySelector, networks } from '../domain/networks.ts';
 import { parseParameters, trueOrFalse } from '../domain/search-parameters.ts';
+import type { MirrorState } from '../store/mirror-ledger.ts';
 import type { NetworkProgress } from '../store/networks.ts';
 import type { Store } from '../store/store.ts';
+import {
+  FAILING_AFTER_SECONDS,
+  type IndexingHealth,
+  indexingHealth,
+  indexingHealths,
+  LAGGING_AFTER_BLOCKS,
+  LAGGING_AFTER_SECONDS,
+  lagBlocks,
+  lagSeconds,
+  type MirrorHealth,
+  mirrorHealth,
+  mirrorHealths,
+  OLD_BLOCK_SECONDS,
+  STALE_AFTER_SECONDS,
+  STOPPED_AFTER_SECONDS,
+} from './indexing-health.ts';
 import type { Route } from './route.ts';
-
-/** Whoever indexes a network tells of it at least this often, even when nothing is new. */
-const STALE_AFTER_SECONDS = 300;
-/** Further behind the head than this is worth a look; finality alone takes some networks a quarter of an hour. */
-const LAGGING_AFTER_SECONDS = 300;
-/** The same in blocks, where no block times are known. */
-const LAGGING_AFTER_BLOCKS = 100;
-/** A range of blocks that could not be read for so long is a problem of its own. */
-const FAILING_AFTER_SECONDS = 3600;
-
-const healths = ['ok', 'lagging', 'stale', 'failing'] as const;
-export type IndexingHealth = (typeof healths)[number];
-
-/**
- * How indexing a network does: `failing` while a problem is told or blocks cannot be read, `stale` when nobody has told anything for long,
- * `lagging` when far behind the head, else `ok`.
- */
-export function indexingHealth(progress: NetworkProgress, now: Date): IndexingHealth {
-  if (progress.problem !== null) return 'failing';
-  const failedFor =
-    progress.oldestFailureAt === null ? 0 : now.getTime() - progress.oldestFailureAt.getTime();
-  if (failedFor > FAILING_AFTER_SECONDS * 1000) return 'failing';
-  if (now.getTime() - progress.updatedAt.getTime() > STALE_AFTER_SECONDS * 1000) return 'stale';
-  const seconds = lagSeconds(progress);
-  const isBehind =
-    seconds === null ? (lagBlocks(progress) ?? 0) > LAGGING_AFTER_BLOCKS : seconds > LAGGING_AFTER_SECONDS;
-  return isBehind ? 'lagging' : 'ok';
-}
-
-function lagBlocks({ headBlock, indexedBlock }: NetworkProgress): number | null {
-  return headBlock === null || indexedBlock === null ? null : Math.max(0, headBlock - indexedBlock);
-}
-
-function lagSeconds({ headAt, indexedAt }: NetworkProgress): number | null {
-  if (headAt === null || indexedAt === null) return null;
-  return Math.max(0, Math.round((headAt.getTime() - indexedAt.getTime()) / 1000));
-}
 
 /** A sentence names no more networks than this. */
 const NAMED_NETWORKS = 8;
@@ -53,10 +34,9 @@ export async function indexedSoFar(store: Pick<Store, 'networkProgress'>): Promi
   if (progress.length === 0) {
     return 'No network is indexed here: records come from imports only, and it was not among them.';
   }
-  const now = new Date();
   const told = progress.slice(0, NAMED_NETWORKS).map((network) => {
     const name = networkBySelector(network.selector)?.displayName ?? network.selector;
-    const health = indexingHealth(network, now);
+    const health = indexingHealth(network);
     if (network.indexedBlock === null) {
       return `${name} (nothing yet${health === 'ok' ? '' : `, ${health}`})`;
     }
@@ -97,20 +77,50 @@ const Indexing = Type.Object(
     unreadableLogs: count('Logs of genuine contracts that could not be understood and are kept.'),
     foreignLogs: count('Logs of contracts that no router named: seen, not believed.'),
     lagBlocks: orNull(count('Blocks between the head and the indexed one.')),
-    lagSeconds: orNull(count('Seconds between the times of those two.')),
+    lagSeconds: orNull(
+      count('Age of the newest block that was read, in seconds: it grows while nothing is read.'),
+    ),
+    isIndexed: Type.Boolean({ description: 'Whether an indexer works on the network now.' }),
+    lastSeenAt: Type.String({ format: 'date-time', description: 'When an indexer was last alive.' }),
     health: Type.Unsafe<IndexingHealth>({
       type: 'string',
-      enum: [...healths],
+      enum: [...indexingHealths],
       description:
-        `\`failing\`: there is a problem, or blocks could not be read for ${FAILING_AFTER_SECONDS} seconds. \`stale\`: nothing was told for ${STALE_AFTER_SECONDS} seconds. ` +
+        `\`stopped\`: no indexer has been alive for ${STOPPED_AFTER_SECONDS} seconds; new messages and status changes are missing. ` +
+        `\`failing\`: there is a problem, or blocks could not be read for ${FAILING_AFTER_SECONDS} seconds. ` +
+        `\`stale\`: an indexer is alive but recorded no progress for ${STALE_AFTER_SECONDS} seconds. ` +
         `\`lagging\`: more than ${LAGGING_AFTER_SECONDS} seconds behind the head (where block times are not ` +
-        `known, ${LAGGING_AFTER_BLOCKS} blocks). \`ok\`: none of these. The first that holds.`,
+        `known, ${LAGGING_AFTER_BLOCKS} blocks), or the newest block is older than ${OLD_BLOCK_SECONDS} seconds. ` +
+        '`ok`: none of these. The first that holds.',
     }),
     updatedAt: Type.String({ format: 'date-time', description: 'When this was told.' }),
-    problem: orNull(Type.String({ description: 'Why indexing does not go on; null while it does.' })),
+    problem: orNull(
+      Type.String({ description: 'Why indexing does not go on, in a sentence; null while it does.' }),
+    ),
+    problemKind: orNull(
+      Type.Unsafe<ProblemKind>({
+        type: 'string',
+        enum: [...problemKinds],
+        description: 'The kind of that problem.',
+      }),
+    ),
   },
   { description: 'How far the network is indexed.' },
 );
+
+const Mirror = Type.Object({
+  health: Type.Unsafe<MirrorHealth>({
+    type: 'string',
+    enum: [...mirrorHealths],
+    description:
+      '`stopped`: the process that follows the server is not alive. `behind`: the server could not be read to its ' +
+      'newest message for some time. `ok`: neither.',
+  }),
+  lastSeenAt: Type.String({ format: 'date-time', description: 'When the process was last alive.' }),
+  currentAt: orNull(
+    Type.String({ format: 'date-time', description: 'When the server was last read to its newest message.' }),
+  ),
+});
 
 export const networkRoutes: readonly Route[] = [
   {
@@ -130,6 +140,12 @@ export const networkRoutes: readonly Route[] = [
         schema: { type: 'boolean', default: false },
         example: true,
       },
+      {
+        name: 'indexed',
+        description: '`true` keeps only networks that are, or were, indexed here; `false` keeps all.',
+        schema: { type: 'boolean', default: false },
+        example: true,
+      },
     ],
     success: {
       description: 'The networks.',
@@ -137,6 +153,13 @@ export const networkRoutes: readonly Route[] = [
         simulated: Type.Boolean({
           description: 'True where the data is the demo’s: no chain stands behind it.',
         }),
+        lastChangeAt: orNull(
+          Type.String({
+            format: 'date-time',
+            description: 'When the latest change of a message was recorded, wherever it came from.',
+          }),
+        ),
+        mirrors: Type.Array(Mirror, { description: 'Other servers that are followed.' }),
         data: Type.Array(
           Type.Object({
             ...NetworkInfo.properties,
@@ -152,8 +175,16 @@ export const networkRoutes: readonly Route[] = [
     },
     errors: [400],
     async handle({ query }, { store }) {
-      const { active = false } = parseParameters(query, { active: trueOrFalse });
-      const [traffic, progress] = await Promise.all([store.networkTraffic(), store.networkProgress()]);
+      const { active = false, indexed = false } = parseParameters(query, {
+        active: trueOrFalse,
+        indexed: trueOrFalse,
+      });
+      const [traffic, progress, mirrors, lastChangeAt] = await Promise.all([
+        store.networkTraffic(),
+        store.networkProgress(),
+        store.mirrors(),
+        store.lastChangeAt(),
+      ]);
       const bySelector = new Map(traffic.map((network) => [network.selector, network]));
       const indexing = new Map(progress.map((network) => [network.selector, network]));
       const infos = new Map(traffic.map(({ selector, info }) => [selector, info]));
@@ -161,16 +192,23 @@ export const networkRoutes: readonly Route[] = [
       for (const { selector, family, ...network } of networks) {
         infos.set(selector, { ...network, chainSelector: selector, chainFamily: family });
       }
-      const now = new Date();
       const data = [...infos.values()]
         .map((info) => {
           const { sent = 0, received = 0 } = bySelector.get(info.chainSelector) ?? {};
           const told = indexing.get(info.chainSelector);
-          return { ...infoOf(info), sent, received, indexing: told ? indexingOf(told, now) : null };
+          return { ...infoOf(info), sent, received, indexing: told ? indexingOf(told) : null };
         })
         .filter(({ sent, received }) => !active || sent + received > 0)
+        .filter(({ indexing }) => !indexed || indexing !== null)
         .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
-      return { body: JSON.stringify({ simulated: store.simulated, data }) };
+      return {
+        body: JSON.stringify({
+          simulated: store.simulated,
+          lastChangeAt: lastChangeAt?.toISOString() ?? null,
+          mirrors: mirrors.map(mirrorOf),
+          data,
+        }),
+      };
     },
   },
 ];
@@ -179,8 +217,17 @@ function infoOf({ name, chainSelector, chainId, chainFamily, displayName }: Netw
   return { name, chainSelector, chainId, chainFamily, displayName };
 }
 
-function indexingOf(progress: NetworkProgress, now: Date): object {
-  const { headBlock, finalizedBlock, indexedBlock, startBlock, updatedAt, problem } = progress;
+/** Without its source: where records come from is the operator's business. */
+function mirrorOf(mirror: MirrorState): object {
+  return {
+    health: mirrorHealth(mirror),
+    lastSeenAt: mirror.seenAt.toISOString(),
+    currentAt: mirror.currentAt?.toISOString() ?? null,
+  };
+}
+
+function indexingOf(progress: NetworkProgress): object {
+  const { headBlock, finalizedBlock, indexedBlock, startBlock, updatedAt, problemKind } = progress;
   const { owedBlocks, failedRanges, failedBlocks, oldestFailureAt, unreadableLogs, foreignLogs } = progress;
   return {
     headBlock,
@@ -194,9 +241,17 @@ function indexingOf(progress: NetworkProgress, now: Date): object {
     unreadableLogs,
     foreignLogs,
     lagBlocks: lagBlocks(progress),
-    lagSeconds: lagSeconds(progress),
-    health: indexingHealth(progress, now),
+    lagSeconds: wholeSeconds(lagSeconds(progress)),
+    isIndexed: progress.isLeased,
+    lastSeenAt: progress.seenAt.toISOString(),
+    health: indexingHealth(progress),
     updatedAt: updatedAt.toISOString(),
-    problem,
+    // The operator's own text may name hosts and ports.
+    problem: problemKind === null ? null : problemSentences[problemKind],
+    problemKind,
   };
+}
+
+function wholeSeconds(seconds: number | null): number | null {
+  return seconds === null ? null : Math.round(seconds);
 }

@@ -1,6 +1,7 @@
 /** What an orchestrator asks: does the process live, and can it answer? */
 import { refuseParameters } from '../domain/search-parameters.ts';
 import { DatabaseSilentError } from './errors.ts';
+import { checkSources } from './indexing-health.ts';
 import type { Route } from './route.ts';
 import { Health, Readiness } from './schema.ts';
 
@@ -25,7 +26,9 @@ export const operationRoutes: readonly Route[] = [
     operationId: 'getReadiness',
     tag: 'Operations',
     summary: 'Can it answer?',
-    description: 'Answers 200 when the database does, otherwise 503.',
+    description:
+      'Answers 200 when the database does, otherwise 503. `checks` tells what does not keep it from answering: ' +
+      'while `indexing` is `stopped`, answers are served but new messages and status changes are missing.',
     success: { description: 'The database answers.', schema: Readiness },
     errors: [],
     async handle({ query }, { store }) {
@@ -33,8 +36,9 @@ export const operationRoutes: readonly Route[] = [
       await store.ping().catch((cause) => {
         throw new DatabaseSilentError('The database does not answer', { cause });
       });
+      const checks = { database: 'ok', ...(await checkSources(store)) };
       return {
-        body: JSON.stringify({ status: 'ready', simulated: store.simulated }),
+        body: JSON.stringify({ status: 'ready', simulated: store.simulated, checks }),
         freshness: 'never',
       };
     },

@@ -15,6 +15,7 @@ import {
 } from '../domain/message-schema.ts';
 import { DEFAULT_LIMIT, MAX_LIMIT } from '../domain/query.ts';
 import { type FilterName, filterNames, filterParameters } from '../domain/search-parameters.ts';
+import { type CheckedState, checkedStates } from './indexing-health.ts';
 import type { RouteParameter } from './route.ts';
 
 /** Schemas that the OpenAPI document names; the order is the order of its pages. */
@@ -86,11 +87,27 @@ export const Health = Type.Object({
   status: Type.Unsafe<string>({ type: 'string', enum: ['ok'] }),
 });
 
+function checkedState(description: string) {
+  return Type.Unsafe<CheckedState>({ type: 'string', enum: [...checkedStates], description });
+}
+
 export const Readiness = Type.Object({
   status: Type.Unsafe<string>({ type: 'string', enum: ['ready'] }),
   simulated: Type.Boolean({
     description: 'True where the data is the demo’s and no chain stands behind it.',
   }),
+  checks: Type.Object(
+    {
+      database: Type.Unsafe<string>({ type: 'string', enum: ['ok'] }),
+      indexing: checkedState('The worst of the indexed networks.'),
+      mirror: checkedState('The worst of the mirrored servers.'),
+    },
+    {
+      description:
+        'What was looked at. `behind`: what is served is older than it should be. `stopped`: the process is not ' +
+        'alive. `unknown`: it could not be read. `not configured`: there is none.',
+    },
+  ),
 });
 
 /** The filters, in the words of the domain. */

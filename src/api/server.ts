@@ -40,6 +40,8 @@ export interface ServerOptions extends Partial<RateLimitOptions> {
   readonly store: Store;
   readonly version: string;
   readonly log: FastifyBaseLogger;
+  /** Whether each request gets a line in the log; warnings and errors are logged in any case. */
+  readonly accessLog?: boolean;
   readonly trustProxy?: TrustProxy;
   /** Figures for /metrics of what runs beside the server. */
   readonly gauges?: readonly GaugeSource[];
@@ -77,6 +79,7 @@ export function createServer({
   store,
   version,
   log,
+  accessLog = true,
   rateLimit = defaultRateLimit,
   apiKeys = [],
   trustProxy = false,
@@ -253,6 +256,7 @@ export function createServer({
       status,
       seconds: answerMilliseconds(request, reply) / 1000,
     });
+    if (!accessLog) return;
     log.info(
       {
         reqId: request.id,

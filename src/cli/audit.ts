@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { dayOf } from '../api/lanes.ts';
-import type { Completeness, LaneStatistics, OnrampStatistics } from '../store/lanes.ts';
+import type { Completeness, LaneEnds, LaneStatistics, OnrampStatistics } from '../store/lanes.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
 import {
   addLaneOptions,
@@ -13,9 +13,11 @@ import {
 } from './lanes.ts';
 import { simulatedNotice } from './message-words.ts';
 import { writeOut } from './output.ts';
+import { stoppedRemarks } from './source-findings.ts';
 import { createPaint, type Paint, printable } from './terminal-text.ts';
 
 const HOLES_STATUS = 1;
+const NOTHING_TO_CHECK_STATUS = 3;
 /** For people; `--json` names more. */
 const SHOWN_RANGES = 20;
 const NAMED_RANGES = 10_000;
@@ -34,7 +36,8 @@ export function addAudit(program: Command, context: CliContext): void {
 An on-ramp numbers its messages one after the other, so that a message nobody has told of leaves a hole. What
 comes before the first number that is here, or after the last, is not judged.
 
-Exit status: 0 nothing is missing, 1 there are holes (or the audit failed), 2 wrong usage.
+Exit status: 0 nothing is missing, 1 there are holes (or the audit failed), 2 wrong usage, 3 there was nothing to
+check: whether anything is missing is not known.
 
 Examples:
   $ lanescan audit
@@ -55,9 +58,12 @@ Examples:
         });
         if (flags.json) await writeObjects(lanes.flatMap(onrampObjects), context);
         else await showLanes(lanes, context);
-        const { words, holes } = verdict(lanes);
-        if (holes > 0) context.exitCode = HOLES_STATUS;
-        await writeRemark(lanes.length === 0 ? noLane(ends) : words, flags, context);
+        const { words, status } = verdict(lanes, ends);
+        if (status !== 0) context.exitCode = status;
+        await writeRemark(words, flags, context);
+        const { sourceChainSelector, destChainSelector } = ends;
+        for (const remark of await stoppedRemarks(store, [sourceChainSelector, destChainSelector]))
+          await writeRemark(remark, flags, context);
       });
     });
 }
@@ -97,8 +103,13 @@ function plain(number: string | number): string {
   return BigInt(number).toLocaleString('en');
 }
 
-function verdict(lanes: readonly LaneStatistics[]): { words: string; holes: number } {
+/** Where there is no on-ramp, nothing was checked: that is neither complete nor incomplete. */
+function verdict(lanes: readonly LaneStatistics[], ends: LaneEnds): { words: string; status: number } {
   const onramps = lanes.flatMap((lane) => lane.onramps);
+  if (onramps.length === 0) {
+    const words = `Nothing to check: whether anything is missing is not known. ${noLane(ends)}`;
+    return { words, status: NOTHING_TO_CHECK_STATUS };
+  }
   const holed = onramps.filter(({ completeness }) => !completeness.isComplete);
   const missing = holed.reduce((sum, { completeness }) => sum + BigInt(completeness.missing), 0n);
   const words =
@@ -106,5 +117,5 @@ function verdict(lanes: readonly LaneStatistics[]): { words: string; holes: numb
       ? `Complete: nothing is missing on ${onramps.length === 1 ? 'this on-ramp' : `any of ${plain(onramps.length)} on-ramps`}.`
       : `NOT complete: ${plain(missing.toString())} missing on ${plain(holed.length)} of ${plain(onramps.length)} ` +
         `${onramps.length === 1 ? 'on-ramp' : 'on-ramps'}.`;
-  return { words, holes: holed.length };
+  return { words, status: holed.length > 0 ? HOLES_STATUS : 0 };
 }

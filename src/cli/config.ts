@@ -38,6 +38,8 @@ export interface Config extends RateLimitOptions {
   /** Replicas of that database, to read from. */
   readonly replicaUrls: readonly string[];
   readonly logLevel: LogLevel;
+  /** Whether the log has a line for each request. */
+  readonly accessLog: boolean;
   readonly trustProxy: TrustProxy;
   /** Caps on what keeps a connection open, as far as others than the defaults are wanted. */
   readonly live: Partial<LiveLimits>;
@@ -117,6 +119,14 @@ const settings = {
     takes: `one of ${logLevels.join(', ')}`,
     read: (value) => logLevels.find((level) => level === value),
   } as Setting<LogLevel>,
+  accessLog: {
+    key: 'accessLog',
+    variables: ['LANESCAN_ACCESS_LOG'],
+    fallback: true,
+    takes: 'true or false: whether the log has a line for each request',
+    read: (value) =>
+      value === true || value === 'true' ? true : value === false || value === 'false' ? false : undefined,
+  } as Setting<boolean>,
   rateLimit: {
     key: 'rateLimit',
     variables: [],
@@ -222,6 +232,7 @@ export function readConfig(flags: ConfigFlags, everything: NodeJS.ProcessEnv): C
     port: pick(settings.port, flags.port, 'port'),
     dataFolder: pick(settings.dataFolder, flags.data, 'data'),
     logLevel: pick(settings.logLevel, flags.logLevel, 'log-level'),
+    accessLog: pick(settings.accessLog),
     rateLimit: pick(settings.rateLimit),
     apiKeys: pick(settings.apiKeys),
     trustProxy: pick(settings.trustProxy),

@@ -23,6 +23,11 @@ export interface CliContext {
   exitCode: number;
 }
 
+/** For verbs that log. */
+export function withLogOption(command: Command): Command {
+  return command.option('--log-level <level>', 'debug, info, warn, error or silent (default: info)');
+}
+
 /** The options that every verb with a store has. */
 export function withStoreOptions(command: Command): Command {
   return command
@@ -43,10 +48,11 @@ export function schemaFor({ autoMigrate }: Config): Required<StoreOptions>['sche
 export async function withStore<T>(
   config: Config,
   context: CliContext,
-  options: Pick<StoreOptions, 'content' | 'access' | 'schema' | 'connections'>,
+  options: Pick<StoreOptions, 'content' | 'access' | 'schema' | 'connections' | 'notice'>,
   use: (store: Store) => Promise<T>,
 ): Promise<T> {
-  for (const line of config.notices) context.err.write(`${line}\n`);
+  // A verb with a log has written these to it.
+  if (!options.notice) for (const line of config.notices) context.err.write(`${line}\n`);
   const store = await openStore({
     place: databasePlace(config),
     notice: (line) => context.err.write(`${line}\n`),

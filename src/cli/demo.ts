@@ -6,7 +6,8 @@ import { untilLater } from '../ingest/work.ts';
 import { isDatabaseUnavailable, openStore, type Store } from '../store/store.ts';
 import { type ConfigFlags, databasePlace, webhooksOf } from './config.ts';
 import { type CliContext, configOf, schemaFor, withStoreOptions } from './context.ts';
-import { serverLog, serveUntilStopped, withServerOptions } from './serve.ts';
+import { serveUntilStopped, withServerOptions } from './serve.ts';
+import { noticeTo, openLog } from './verb-log.ts';
 
 const STEP_MS = 500;
 const BATCH_FACTS = 5_000;
@@ -36,14 +37,13 @@ Examples:
         flags.data === undefined
           ? { ...configured, dataFolder: `${configured.dataFolder}/demo` }
           : configured;
-      const log = await serverLog(config, context);
-      for (const line of config.notices) log.info(line);
+      const log = await openLog(config, context, { isBatched: true });
       const store = await openStore({
         place: databasePlace(config),
         content: 'simulated',
         access: 'write',
         schema: schemaFor(config),
-        notice: (line) => log.info(line),
+        notice: noticeTo(log, 'store'),
         signal: context.signal,
       });
       const startsAt = new Date();

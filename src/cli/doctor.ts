@@ -14,6 +14,7 @@ import { walkDerivedRows } from './repair.ts';
 import { replicaFindings } from './replica-findings.ts';
 import { connectionsOf, withServerOptions } from './serve.ts';
 import { settingsFindings } from './server-settings-findings.ts';
+import { sourceFindings } from './source-findings.ts';
 import { age, type Colour, counted, createPaint, databaseName, printable } from './terminal-text.ts';
 import { lanescanVersion, oldestNode } from './version.ts';
 
@@ -47,9 +48,10 @@ export function addDoctor(program: Command, context: CliContext): void {
     .addHelpText(
       'after',
       `
-Looks at the configuration, Node, the networks to index, the database and its replicas, the disk and the port,
-and says what to do about what is wrong. Every endpoint of a network is asked who it is, how far back it goes and
-what it takes; every replica, whose it is and how far behind. It shows no password and no key.
+Looks at the configuration, Node, the networks to index and whether an indexer is alive, the database and its
+replicas, the disk and the port, and says what to do about what is wrong. Every endpoint of a network is asked who
+it is, how far back it goes and what it takes; every replica, whose it is and how far behind. It shows no password
+and no key.
 
 It changes nothing: an older schema stays as it is, and a database that is not there is not created. An embedded
 database that does not run is started for the check and stopped again.
@@ -187,6 +189,7 @@ async function* databaseFindings(
       ...(kind === 'server' ? settingsFindings(await store.serverSettings(), connectionsOf(config)) : []),
       ...(await contentFindings(store, context.now())),
       ...(await derivedFindings(store, deep, context)),
+      ...(await sourceFindings(store, config, context)),
     ]);
   } catch (error) {
     if (context.signal.aborted) throw error;

@@ -12,12 +12,21 @@ import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { OperatorError } from '../domain/errors.ts';
+import type { Notice } from '../domain/notice.ts';
 import { type ImportReport, importRecords, type RejectedLine } from '../ingest/import.ts';
 import type { Store } from '../store/store.ts';
 import type { ConfigFlags } from './config.ts';
-import { type CliContext, configOf, schemaFor, withStore, withStoreOptions } from './context.ts';
-import { createProgress } from './progress.ts';
+import {
+  type CliContext,
+  configOf,
+  schemaFor,
+  withLogOption,
+  withStore,
+  withStoreOptions,
+} from './context.ts';
+import { besideBar, createProgress } from './progress.ts';
 import { clipped, printable } from './terminal-text.ts';
+import { noticeTo, openLog } from './verb-log.ts';
 
 const REJECTED_STATUS = 3;
 const INTERRUPTED_STATUS = 130;
@@ -27,7 +36,7 @@ interface ImportFlags extends ConfigFlags {
 }
 
 export function addImport(program: Command, context: CliContext): void {
-  withStoreOptions(program.command('import'))
+  withLogOption(withStoreOptions(program.command('import')))
     .argument('<file...>', 'NDJSON files, plain or gzip; - reads standard input')
     .option('--rejects <file>', 'where lines that are no valid record go (default: NAME.rejects.ndjson here)')
     .description('load message records')
@@ -46,18 +55,20 @@ Examples:
     .action(async (files: readonly string[], flags: ImportFlags) => {
       const inputs = files.map((file) => openInput(file, context));
       const config = configOf(flags, context);
-      await withStore(
-        config,
-        context,
-        { content: 'real', access: 'write', schema: schemaFor(config) },
-        async (store) => {
-          const rejectsFiles = new Set<string>();
-          for (const input of inputs) {
-            if (context.signal.aborted) context.exitCode = INTERRUPTED_STATUS;
-            else await importOne(input, store, flags, rejectsFiles, context);
-          }
-        },
-      );
+      const log = await openLog(config, context, { stream: besideBar(context.err) });
+      const access = {
+        content: 'real',
+        access: 'write',
+        schema: schemaFor(config),
+        notice: noticeTo(log, 'store'),
+      } as const;
+      await withStore(config, context, access, async (store) => {
+        const rejectsFiles = new Set<string>();
+        for (const input of inputs) {
+          if (context.signal.aborted) context.exitCode = INTERRUPTED_STATUS;
+          else await importOne(input, store, flags, rejectsFiles, context, noticeTo(log, 'import'));
+        }
+      });
     });
 }
 
@@ -91,10 +102,11 @@ async function importOne(
   flags: ImportFlags,
   rejectsFiles: Set<string>,
   context: CliContext,
+  notice: Notice,
 ): Promise<void> {
   const rejectsFile = flags.rejects ?? `${path.basename(input.name)}.rejects.ndjson`;
   const rejects = createRejects(rejectsFile, input.name, rejectsFiles);
-  const progress = createProgress(context.err, `Importing ${input.name}`, input.size);
+  const progress = createProgress(context.err, `Importing ${input.name}`, input.size, { writeLine: notice });
   const counted = async function* () {
     const stream = input.open();
     // A pipe may be silent for ever; whoever interrupts does not want to wait for its next line.

@@ -1,4 +1,5 @@
 /** How indexing goes, for people: a line a network that renews itself on a terminal, log lines elsewhere. */
+import type { Notice, NoticeLevel } from '../domain/notice.ts';
 import type { NetworkStatus } from '../ingest/evm/indexer.ts';
 import type { TerminalStream } from './context.ts';
 import { cellsOf, clipped, counted, fitted, howOld, printable } from './terminal-text.ts';
@@ -11,10 +12,10 @@ const BAR_EVERY_MS = 200;
 const LINE_EVERY_MS = 10_000;
 
 export interface IndexProgress {
-  /** A line of its own, beside the bars. */
-  readonly notice: (line: string) => void;
-  /** From now on the state of these is shown. */
-  follow(statuses: () => readonly NetworkStatus[]): void;
+  /** Where log lines go: on a terminal they must not run into the bars. */
+  readonly logStream: TerminalStream;
+  /** From now on the state of these is shown; where there is no terminal, as log lines by `notice`. */
+  follow(statuses: () => readonly NetworkStatus[], notice: Notice): void;
   /** Shows the last state, and stops renewing it. */
   end(): void;
 }
@@ -39,10 +40,14 @@ function createBars(stream: TerminalStream, now: () => number): IndexProgress {
     shown = lines.length;
   };
   return {
-    notice(line) {
-      clear();
-      stream.write(`${line}\n`);
-      draw();
+    logStream: {
+      isTTY: true,
+      write(text) {
+        clear();
+        const hasRoom = stream.write(text);
+        draw();
+        return hasRoom;
+      },
     },
     follow(followed) {
       statuses = followed;
@@ -59,18 +64,21 @@ function createBars(stream: TerminalStream, now: () => number): IndexProgress {
 function createLines(stream: TerminalStream, now: () => number): IndexProgress {
   let statuses: () => readonly NetworkStatus[] = () => [];
   let timer: NodeJS.Timeout | undefined;
+  let notice: Notice = () => undefined;
   let said = '';
   const say = () => {
-    const lines = statuses()
-      .map((status) => `${status.network.name}: ${wordsOf(status, now())}\n`)
-      .join('');
-    if (lines !== said) stream.write(lines);
-    said = lines;
+    const lines = statuses().map((status) => ({ status, words: wordsOf(status, now()) }));
+    const all = lines.map(({ words }) => words).join('\n');
+    if (all === said) return;
+    said = all;
+    for (const { status, words } of lines)
+      notice(words, { level: levelOf(status), network: status.network.name });
   };
   return {
-    notice: (line) => void stream.write(`${line}\n`),
-    follow(followed) {
+    logStream: stream,
+    follow(followed, noticed) {
       statuses = followed;
+      notice = noticed;
       timer = setInterval(say, LINE_EVERY_MS);
     },
     end() {
@@ -78,6 +86,11 @@ function createLines(stream: TerminalStream, now: () => number): IndexProgress {
       say();
     },
   };
+}
+
+/** A network that cannot be read is worth a warning each time its state is logged. */
+export function levelOf({ worker }: NetworkStatus): NoticeLevel {
+  return worker?.problem ? 'warn' : 'info';
 }
 
 /** A line a network, in columns, none longer than so many cells. */

@@ -3,9 +3,17 @@ import { OperatorError } from '../domain/errors.ts';
 import type { NetworkStatus } from '../ingest/evm/indexer.ts';
 import type { NetworkSource } from '../ingest/evm/source.ts';
 import { type Config, type ConfigFlags, networkSourcesOf } from './config.ts';
-import { type CliContext, configOf, schemaFor, withStore, withStoreOptions } from './context.ts';
+import {
+  type CliContext,
+  configOf,
+  schemaFor,
+  withLogOption,
+  withStore,
+  withStoreOptions,
+} from './context.ts';
 import { createIndexProgress } from './index-progress.ts';
 import { counted, printable } from './terminal-text.ts';
+import { noticeTo, openLog } from './verb-log.ts';
 import { lanescanVersion } from './version.ts';
 
 const INTERRUPTED_STATUS = 130;
@@ -17,7 +25,7 @@ interface IndexFlags extends ConfigFlags {
 }
 
 export function addIndex(program: Command, context: CliContext): void {
-  withStoreOptions(program.command('index'))
+  withLogOption(withStoreOptions(program.command('index')))
     .option('--once', 'read everything up to the heads of the chains, then end')
     .option('--network <name...>', 'only these of the configured networks')
     .description('read the lanes of the configured networks from their chains, and keep them true')
@@ -41,33 +49,36 @@ Examples:
       const sources = wantedSources(config, context, flags.network);
       // Loaded here: no other verb needs it.
       const { startIndexer } = await import('../ingest/evm/indexer.ts');
-      await withStore(
-        config,
-        context,
-        { content: 'real', access: 'write', schema: schemaFor(config) },
-        async (store) => {
-          const progress = createIndexProgress(context.err, context.now);
-          const indexer = startIndexer({
-            sources,
-            store,
-            signal: context.signal,
-            userAgent: `lanescan/${lanescanVersion}`,
-            notice: (line) => progress.notice(printable(line)),
-            once: flags.once === true,
-          });
-          progress.follow(indexer.statuses);
-          try {
-            await indexer.ended;
-          } finally {
-            progress.end();
-          }
-          const statuses = indexer.statuses();
-          context.out.write(`${describe(statuses)}\n`);
-          const failed = statuses.reduce((sum, { worker }) => sum + (worker?.failedRanges ?? 0), 0);
-          if (context.signal.aborted && flags.once) context.exitCode = INTERRUPTED_STATUS;
-          else if (flags.once && failed > 0) context.exitCode = UNREAD_STATUS;
-        },
-      );
+      const progress = createIndexProgress(context.err, context.now);
+      const log = await openLog(config, context, { stream: progress.logStream });
+      const access = {
+        content: 'real',
+        access: 'write',
+        schema: schemaFor(config),
+        notice: noticeTo(log, 'store'),
+      } as const;
+      await withStore(config, context, access, async (store) => {
+        const notice = noticeTo(log, 'index');
+        const indexer = startIndexer({
+          sources,
+          store,
+          signal: context.signal,
+          userAgent: `lanescan/${lanescanVersion}`,
+          notice,
+          once: flags.once === true,
+        });
+        progress.follow(indexer.statuses, notice);
+        try {
+          await indexer.ended;
+        } finally {
+          progress.end();
+        }
+        const statuses = indexer.statuses();
+        context.out.write(`${describe(statuses)}\n`);
+        const failed = statuses.reduce((sum, { worker }) => sum + (worker?.failedRanges ?? 0), 0);
+        if (context.signal.aborted && flags.once) context.exitCode = INTERRUPTED_STATUS;
+        else if (flags.once && failed > 0) context.exitCode = UNREAD_STATUS;
+      });
     });
 }
 

@@ -1,22 +1,28 @@
 /** Structured logs: JSON lines for machines, readable ones on a terminal. */
 import { type Logger, pino } from 'pino';
-import pretty from 'pino-pretty';
+import { prettyFactory } from 'pino-pretty';
 import type { LogLevel } from './config.ts';
 import type { TerminalStream } from './context.ts';
 import { wantsColour } from './terminal-text.ts';
 
-export function createLog(level: LogLevel, stream: TerminalStream, environment: NodeJS.ProcessEnv): Logger {
+/** @param isBatched lines of one turn of the event loop are written together: for a line a request */
+export function createLog(
+  level: LogLevel,
+  stream: TerminalStream,
+  environment: NodeJS.ProcessEnv,
+  isBatched: boolean,
+): Logger {
   const options = { level, base: null, timestamp: createTimestamp() };
-  if (!stream.isTTY) return pino(options, { write: inBatches(stream) });
-  const readable = pretty({
+  if (!stream.isTTY)
+    return pino(options, { write: isBatched ? inBatches(stream) : (line) => void stream.write(line) });
+  const readable = prettyFactory({
     colorize: wantsColour(stream, environment),
     translateTime: 'SYS:HH:MM:ss',
-    ignore: 'pid,hostname,reqId',
+    ignore: 'pid,hostname,reqId,component,network',
+    messageFormat: ({ network, msg }) => (network === undefined ? `${msg}` : `${network}: ${msg}`),
     singleLine: true,
-    sync: true,
-    destination: 2,
   });
-  return pino(options, readable);
+  return pino(options, { write: (line) => void stream.write(readable(line) ?? '') });
 }
 
 /** Many lines share a millisecond; writing it down is a good part of what a line costs. */

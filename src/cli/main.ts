@@ -1,8 +1,10 @@
 /**
  * The composition root: one command, one file a verb.
  *
- * Exit status: 0 done, 1 something failed or an audit found holes, 2 wrong usage, 3 not everything could be taken (an import rejected lines, say), 130 interrupted.
- * SIGINT, SIGTERM and SIGHUP (the terminal was closed) all interrupt: what serves or follows until it is stopped ends with 0, other work with 130.
+ * Exit status: 0 done, 1 something failed or an audit found holes, 2 wrong usage, 3 not everything could be taken (an
+ * import rejected lines, say) or an audit had nothing to check, 130 interrupted.
+ * SIGINT, SIGTERM and SIGHUP (the terminal was closed) all interrupt: what serves or follows until it is stopped ends with
+ * 0, other work with 130.
  */
 import { Command, CommanderError } from 'commander';
 import { ApiError, OperatorError } from '../domain/errors.ts';

@@ -1,13 +1,22 @@
 import type { Command } from 'commander';
+import type { Notice } from '../domain/notice.ts';
 import { filterNames, parseFilters } from '../domain/search-parameters.ts';
 import { parseTime } from '../domain/time.ts';
 import { followSource, type MirrorCounts, type RejectedRecord } from '../ingest/mirror/mirror.ts';
 import { createSource } from '../ingest/mirror/source.ts';
 import type { ConfigFlags } from './config.ts';
-import { type CliContext, configOf, schemaFor, withStore, withStoreOptions } from './context.ts';
+import {
+  type CliContext,
+  configOf,
+  schemaFor,
+  withLogOption,
+  withStore,
+  withStoreOptions,
+} from './context.ts';
 import { addFilterOptions, asUsage, type ParameterFlags, rawParameters } from './filter-flags.ts';
-import { createProgress } from './progress.ts';
+import { besideBar, createProgress } from './progress.ts';
 import { clipped, counted, printable } from './terminal-text.ts';
+import { noticeTo, openLog } from './verb-log.ts';
 import { lanescanVersion } from './version.ts';
 
 const REJECTED_STATUS = 3;
@@ -38,7 +47,7 @@ export function addMirror(program: Command, context: CliContext): void {
     .option('--rate <number>', `requests a second, at most (default: ${DEFAULT_RATE})`)
     .option('--poll <seconds>', `how often to look for what is new (default: ${DEFAULT_POLL})`);
   addFilterOptions(command);
-  withStoreOptions(command)
+  withLogOption(withStoreOptions(command))
     .addHelpText(
       'after',
       `
@@ -60,7 +69,9 @@ Examples:
       const requestsPerSecond = numberOf(flags.rate, '--rate', rate, command);
       const poll = { fallback: DEFAULT_POLL, max: MAX_POLL, unit: 'seconds' };
       const roundEvery = numberOf(flags.poll, '--poll', poll, command) * 1000;
-      const notice = (line: string) => context.err.write(`${printable(line)}\n`);
+      const config = configOf(flags, context);
+      const log = await openLog(config, context, { stream: besideBar(context.err) });
+      const notice = noticeTo(log, 'mirror');
       const source = createSource({
         url,
         requestsPerSecond,
@@ -68,9 +79,9 @@ Examples:
         signal: context.signal,
         notice,
       });
-      const config = configOf(flags, context);
-      await withStore(config, context, { access: 'write', schema: schemaFor(config) }, async (store) => {
-        const shown = createReporter(source.name, context);
+      const access = { access: 'write', schema: schemaFor(config), notice: noticeTo(log, 'store') } as const;
+      await withStore(config, context, access, async (store) => {
+        const shown = createReporter(source.name, context, notice);
         try {
           const counts = await followSource({
             source,
@@ -117,8 +128,8 @@ function numberOf(
   return command.error(`lanescan: ${flag} takes ${unit}, more than 0 and at most ${max}`);
 }
 
-function createReporter(name: string, { err }: CliContext) {
-  const bar = createProgress(err, `Mirroring ${name}`, null);
+function createReporter(name: string, { err }: CliContext, notice: Notice) {
+  const bar = createProgress(err, `Mirroring ${name}`, null, { writeLine: notice });
   let rejected = 0;
   let bytes = 0;
   let said = '';
@@ -135,10 +146,12 @@ function createReporter(name: string, { err }: CliContext) {
     },
     reject({ messageId, problems }: RejectedRecord) {
       if (++rejected > SHOWN_REJECTS) return;
-      bar.end();
       const reasons = problems.slice(0, 3).map(({ path, problem }) => `${path} ${problem}`);
-      err.write(`rejected ${messageId ?? 'a record'}: ${clipped(printable(reasons.join('; ')), 300)}\n`);
-      if (rejected === SHOWN_REJECTS) err.write('further rejected records are only counted\n');
+      const level = 'warn';
+      notice(`rejected ${messageId ?? 'a record'}: ${clipped(printable(reasons.join('; ')), 300)}`, {
+        level,
+      });
+      if (rejected === SHOWN_REJECTS) notice('further rejected records are only counted', { level });
     },
     end: () => bar.end(),
   };

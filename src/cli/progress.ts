@@ -1,4 +1,4 @@
-/** Progress of long work: a bar on a terminal, a line every few seconds elsewhere. */
+/** Progress of long work: a bar on a terminal, a line every few seconds elsewhere, to the log where there is one. */
 import type { TerminalStream } from './context.ts';
 
 export interface Progress {
@@ -13,12 +13,19 @@ const BAR_WIDTH = 24;
 const BAR_EVERY_MS = 100;
 const LINE_EVERY_MS = 5_000;
 
-/** `total` is null where nobody can know it (a pipe). Amounts are bytes, unless `describeAmount` says otherwise. */
+export interface ProgressOptions {
+  /** Amounts are bytes unless this says otherwise. */
+  readonly describeAmount?: (amount: number) => string;
+  /** Writes a line where there is no terminal. */
+  readonly writeLine?: (line: string) => void;
+}
+
+/** `total` is null where it is not known (a pipe). */
 export function createProgress(
   stream: TerminalStream,
   title: string,
   total: number | null,
-  describeAmount: (amount: number) => string = megabytes,
+  { describeAmount = megabytes, writeLine = (line) => void stream.write(`${line}\n`) }: ProgressOptions = {},
 ): Progress {
   let done = 0;
   let words = '';
@@ -39,7 +46,7 @@ export function createProgress(
       const line = `${title} ${bar}${describe()}`;
       stream.write(`\r\u001b[K${line.slice(0, (stream.columns ?? 80) - 1)}`);
     } else {
-      stream.write(`${title}: ${describe()}\n`);
+      writeLine(`${title}: ${describe()}`);
     }
   };
   const showWhenDue = () => {
@@ -61,6 +68,12 @@ export function createProgress(
       if (stream.isTTY) stream.write('\r\u001b[K');
     },
   };
+}
+
+/** For log lines beside a bar: on a terminal they take the bar's place, and it is drawn anew below them. */
+export function besideBar(stream: TerminalStream): TerminalStream {
+  if (!stream.isTTY) return stream;
+  return { isTTY: true, write: (text) => stream.write(`\r\u001b[K${text}`) };
 }
 
 function megabytes(bytes: number): string {

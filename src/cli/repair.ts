@@ -54,8 +54,8 @@ export async function walkDerivedRows(
 ): Promise<DerivedReport | undefined> {
   const { count } = await store.countMessages();
   const title = work === 'compare' ? 'Comparing' : 'Repairing';
-  const progress = createProgress(err, title, Math.max(count, 1), (messages) => {
-    return `${Math.round(messages).toLocaleString('en')} messages`;
+  const progress = createProgress(err, title, Math.max(count, 1), {
+    describeAmount: (messages) => `${Math.round(messages).toLocaleString('en')} messages`,
   });
   try {
     return await store.derived[work]({ signal, advance: progress.advance, note: progress.note });

@@ -18,9 +18,10 @@ import {
   startAnsweringProcesses,
 } from './answering-processes.ts';
 import { type Config, type ConfigFlags, databasePlace, webhooksOf } from './config.ts';
-import { type CliContext, configOf, schemaFor, withStoreOptions } from './context.ts';
+import { type CliContext, configOf, schemaFor, withLogOption, withStoreOptions } from './context.ts';
 import { wantedSources } from './index.ts';
-import { wordsOf } from './index-progress.ts';
+import { levelOf, wordsOf } from './index-progress.ts';
+import { noticeTo, openLog } from './verb-log.ts';
 import { lanescanVersion } from './version.ts';
 
 /** How often the log tells how indexing goes. */
@@ -79,15 +80,14 @@ async function serve(flags: ServeFlags, context: CliContext): Promise<void> {
   const config = configOf(flags, context);
   const sources = flags.index ? wantedSources(config, context) : [];
   const webhooks = webhooksOf(config, context.environment);
-  const log = await serverLog(config, context);
-  for (const line of config.notices) log.info(line);
+  const log = await openLog(config, context, { isBatched: true });
   const store = await openStore({
     place: databasePlace(config),
     replicas: config.replicaUrls,
     ...(flags.index && { content: 'real' }),
     access: flags.index || webhooks.length > 0 ? 'write' : 'read',
     schema: schemaFor(config),
-    notice: (line) => log.info(line),
+    notice: noticeTo(log, 'store'),
     signal: context.signal,
   });
   const { processes } = config;
@@ -106,7 +106,7 @@ async function serve(flags: ServeFlags, context: CliContext): Promise<void> {
 async function answerAsChild(child: Child, flags: ServeFlags, context: CliContext): Promise<void> {
   try {
     const config = configOf(flags, context);
-    const log = await serverLog(config, context);
+    const log = await openLog(config, context, { isBatched: true });
     const signal = AbortSignal.any([context.signal, child.stopped]);
     const store = await openStore({
       place: databasePlace(config),
@@ -114,7 +114,7 @@ async function answerAsChild(child: Child, flags: ServeFlags, context: CliContex
       // Its parent has seen to it.
       schema: 'expect',
       // What becomes of an embedded database its parent tells.
-      notice: (line) => (config.databaseUrl === null ? log.debug(line) : log.info(line)),
+      notice: config.databaseUrl === null ? (line) => log.debug(line) : noticeTo(log, 'store'),
       connections: readConnectionsOfChild(config.processes),
       signal,
     });
@@ -138,16 +138,17 @@ async function indexAlongside(
   signal: AbortSignal,
 ): Promise<void> {
   const { startIndexer } = await import('../ingest/evm/indexer.ts');
+  const notice = noticeTo(log, 'index');
   const indexer = startIndexer({
     sources,
     store,
     signal,
     userAgent: `lanescan/${lanescanVersion}`,
-    notice: (line) => log.info(line),
+    notice,
   });
   const progress = setInterval(() => {
     for (const status of indexer.statuses()) {
-      log.info(`${status.network.name}: ${wordsOf(status, Date.now())}`);
+      notice(wordsOf(status, Date.now()), { level: levelOf(status), network: status.network.name });
     }
   }, INDEX_LINE_EVERY_MS);
   try {
@@ -162,17 +163,12 @@ async function indexAlongside(
   }
 }
 
-/** The log of a process that serves, whose library the other verbs need not load. */
-export async function serverLog(config: Config, context: CliContext): Promise<Logger> {
-  const { createLog } = await import('./log.ts');
-  return createLog(config.logLevel, context.err, context.environment);
-}
-
 export function withServerOptions(command: Command): Command {
-  return command
-    .option('--host <address>', 'address to listen on (default: 127.0.0.1, this machine only)')
-    .option('--port <number>', 'port to listen on (default: 8080)')
-    .option('--log-level <level>', 'debug, info, warn, error or silent (default: info)');
+  return withLogOption(
+    command
+      .option('--host <address>', 'address to listen on (default: 127.0.0.1, this machine only)')
+      .option('--port <number>', 'port to listen on (default: 8080)'),
+  );
 }
 
 interface Serving {
@@ -204,7 +200,7 @@ export async function serveUntilStopped(serving: Serving): Promise<void> {
     courier = startCourier({
       store,
       subscriptions: webhooks,
-      log,
+      log: log.child({ component: 'webhooks' }),
       userAgent: `Lanescan/${lanescanVersion}`,
       now: webhooks.length > 0 ? await followClock(store, signal) : Date.now,
       random: Math.random,
@@ -230,7 +226,8 @@ async function answerHere(
   const app = createServer({
     store,
     version: lanescanVersion,
-    log,
+    log: log.child({ component: 'http' }),
+    accessLog: config.accessLog,
     rateLimit: config.rateLimit,
     apiKeys: config.apiKeys,
     trustProxy: config.trustProxy,

@@ -17,6 +17,7 @@ import * as fs from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { OperatorError } from '../domain/errors.ts';
+import type { Notice } from '../domain/notice.ts';
 import { majorVersion, port, preparePrograms, type StartedServer, superuser } from './embedded-binaries.ts';
 import {
   createCluster,
@@ -83,7 +84,7 @@ const nobodyListens: Refusal = { listening: false, because: 'it does not answer'
  */
 export async function openEmbedded(options: {
   dataFolder: string;
-  notice?: (line: string) => void;
+  notice?: Notice;
   signal?: AbortSignal;
 }): Promise<EmbeddedDatabase> {
   const { dataFolder, notice = () => {}, signal } = options;
@@ -97,7 +98,7 @@ export async function openEmbedded(options: {
 
   /** A server that was killed is started again, by whoever of its members is first; the others join it. */
   const returnTo = async () => {
-    notice(`PostgreSQL in ${place.shown} is gone; starting it again`);
+    notice(`PostgreSQL in ${place.shown} is gone; starting it again`, { level: 'warn' });
     const stop = AbortSignal.any([departure.signal, ...(signal ? [signal] : [])]);
     for (let pause = firstReturnMilliseconds; !stop.aborted; pause = Math.min(2 * pause, 10_000)) {
       try {
@@ -106,7 +107,7 @@ export async function openEmbedded(options: {
         return;
       } catch (error) {
         if (stop.aborted) return;
-        notice((error as Error).message);
+        notice((error as Error).message, { level: 'error' });
         await delay(pause, undefined, { signal: stop }).catch(() => {});
       }
     }

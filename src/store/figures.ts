@@ -1,7 +1,8 @@
 /** What an operator watches, from the statistics that every write keeps: nothing here counts messages. */
 import { type Status, statuses, statusRank } from '../domain/lifecycle.ts';
 import { emptyCounts, type StatusCounts } from './lanes.ts';
-import { selectorOf } from './message-row.ts';
+import { type MirrorState, readMirrors } from './mirror-ledger.ts';
+import { type NetworkProgress, readNetworkProgress } from './networks.ts';
 import type { Read } from './read.ts';
 
 export interface StoreFigures {
@@ -14,23 +15,8 @@ export interface StoreFigures {
   /** Sequence numbers that are missing between the first and the last of their on-ramps. */
   readonly missingSequenceNumbers: number;
   readonly onrampsWithHoles: number;
-  readonly networks: readonly NetworkFigures[];
-}
-
-/** How far behind an indexed network is. */
-export interface NetworkFigures {
-  readonly selector: string;
-  /** Blocks between what the network has and what is indexed; null where one of them is unknown. */
-  readonly lagBlocks: number | null;
-  readonly lagSeconds: number | null;
-  readonly isStopped: boolean;
-  /** Blocks of history that are still to be read. */
-  readonly owedBlocks: number;
-  readonly failedRanges: number;
-  /** Of the range that has failed for the longest time; 0 where there is none. */
-  readonly failedSeconds: number;
-  readonly unreadableLogs: number;
-  readonly foreignLogs: number;
+  readonly networks: readonly NetworkProgress[];
+  readonly mirrors: readonly MirrorState[];
 }
 
 export async function readFigures(read: Read): Promise<StoreFigures> {
@@ -54,14 +40,8 @@ export async function readFigures(read: Read): Promise<StoreFigures> {
      from onramp`,
     [],
   );
-  const networks = await read(
-    `select selector, head_block - indexed_block as lag_blocks,
-            extract(epoch from head_at - indexed_at)::float8 as lag_seconds, problem is not null as is_stopped,
-            owed_blocks, failed_ranges, unreadable_logs, foreign_logs,
-            coalesce(extract(epoch from now() - oldest_failure_at), 0)::float8 as failed_seconds
-     from network_progress`,
-    [],
-  );
+  const networks = await readNetworkProgress(read);
+  const mirrors = await readMirrors(read);
   const byStatus = emptyCounts();
   let inFlight = 0;
   let readyForManualExecution = 0;
@@ -80,16 +60,7 @@ export async function readFigures(read: Read): Promise<StoreFigures> {
     lanes: (rest?.lanes as number | undefined) ?? 0,
     missingSequenceNumbers: Number(rest?.missing ?? 0),
     onrampsWithHoles: (rest?.holed as number | undefined) ?? 0,
-    networks: networks.map((row) => ({
-      selector: selectorOf(row.selector as string),
-      lagBlocks: row.lag_blocks === null ? null : Math.max(0, Number(row.lag_blocks)),
-      lagSeconds: row.lag_seconds === null ? null : Math.max(0, row.lag_seconds as number),
-      isStopped: row.is_stopped as boolean,
-      owedBlocks: Number(row.owed_blocks),
-      failedRanges: Number(row.failed_ranges),
-      failedSeconds: Math.max(0, row.failed_seconds as number),
-      unreadableLogs: Number(row.unreadable_logs),
-      foreignLogs: Number(row.foreign_logs),
-    })),
+    networks,
+    mirrors,
   };
 }

@@ -59,6 +59,12 @@ export async function readMessageHistory(read: Read, messageId: string): Promise
   return { record, facts: [...own, ...ranges], entries: entries.map(entryOf) };
 }
 
+/** When the latest change was recorded; null where there is none. */
+export async function readLastChangeAt(read: Read): Promise<Date | null> {
+  const [row] = await read('select recorded_at from history order by position desc limit 1', []);
+  return (row?.recorded_at as Date | undefined) ?? null;
+}
+
 /** The changes behind a position, in order, at most `limit`. */
 export async function readChangesAfter(
   read: Read,

@@ -7,6 +7,7 @@
  */
 import type { ClientBase } from 'pg';
 import type { Fact, RangeFact, Sent, SentMessage } from '../domain/facts.ts';
+import type { ProblemKind } from '../domain/indexing-problem.ts';
 import { type ApplyReport, applyFacts } from './apply.ts';
 import { rangesCovering } from './lane-facts.ts';
 import { storedSelector } from './message-row.ts';
@@ -98,6 +99,12 @@ export interface HeadFigures {
   readonly indexedAt: number;
 }
 
+export interface ToldProblem {
+  readonly kind: ProblemKind;
+  /** For the operator: it may name hosts. */
+  readonly text: string;
+}
+
 export interface OwedFigures {
   /** Blocks of history that are still to be read. */
   readonly owedBlocks: number;
@@ -179,7 +186,11 @@ export interface IndexLedger {
   /** Where facts of a network were seen, from the highest block down, below `below`. */
   factBlocks(network: string, below: number, limit: number): Promise<readonly BlockId[]>;
   /** Tells the world how far the network is; what is owed is counted here, and answered. */
-  tellProgress(network: string, figures: HeadFigures | null, problem: string | null): Promise<OwedFigures>;
+  tellProgress(
+    network: string,
+    figures: HeadFigures | null,
+    problem: ToldProblem | null,
+  ): Promise<OwedFigures>;
 }
 
 /** Somebody else works on the network now. */
@@ -206,9 +217,10 @@ export function createIndexLedger(
     lease: (network, holder, seconds) =>
       withKeeper(async (client) => {
         const { rowCount } = await client.query(
-          `insert into index_network (selector, holder, lease_until)
-           values ($1, $2, now() + make_interval(secs => $3))
-           on conflict (selector) do update set holder = excluded.holder, lease_until = excluded.lease_until
+          `insert into index_network (selector, holder, lease_until, seen_at)
+           values ($1, $2, now() + make_interval(secs => $3), now())
+           on conflict (selector) do update
+             set holder = excluded.holder, lease_until = excluded.lease_until, seen_at = excluded.seen_at
              where index_network.holder is null or index_network.holder = excluded.holder
                 or index_network.lease_until < now()`,
           [storedSelector(network), holder, seconds],
@@ -646,14 +658,14 @@ async function writeProgress(
   client: ClientBase,
   network: string,
   figures: HeadFigures | null,
-  problem: string | null,
+  problem: ToldProblem | null,
 ): Promise<OwedFigures> {
   const at = (time: number | undefined) => (time === undefined ? null : new Date(time));
   const { rows } = await client.query(
     `insert into network_progress
-       (selector, head_block, head_at, finalized_block, indexed_block, indexed_at, updated_at, problem,
+       (selector, head_block, head_at, finalized_block, indexed_block, indexed_at, updated_at, problem, problem_kind,
         start_block, owed_blocks, failed_ranges, failed_blocks, oldest_failure_at, unreadable_logs, foreign_logs)
-     select $1, $2, $3, $4, $5, $6, now(), $7, n.start_block, owed.blocks, failed.ranges, failed.blocks,
+     select $1, $2, $3, $4, $5, $6, now(), $7, $8, n.start_block, owed.blocks, failed.ranges, failed.blocks,
             failed.oldest, unreadable.logs, coalesce(n.foreign_logs, 0)
      from (select coalesce(sum(to_block - from_block + 1), 0) as blocks
            from index_backlog where network = $1 and purpose = 'history') owed,
@@ -667,7 +679,8 @@ async function writeProgress(
        finalized_block = coalesce(excluded.finalized_block, network_progress.finalized_block),
        indexed_block = coalesce(excluded.indexed_block, network_progress.indexed_block),
        indexed_at = coalesce(excluded.indexed_at, network_progress.indexed_at),
-       updated_at = excluded.updated_at, problem = excluded.problem, start_block = excluded.start_block,
+       updated_at = excluded.updated_at, problem = excluded.problem,
+       problem_kind = excluded.problem_kind, start_block = excluded.start_block,
        owed_blocks = excluded.owed_blocks, failed_ranges = excluded.failed_ranges,
        failed_blocks = excluded.failed_blocks, oldest_failure_at = excluded.oldest_failure_at,
        unreadable_logs = excluded.unreadable_logs, foreign_logs = excluded.foreign_logs
@@ -679,7 +692,8 @@ async function writeProgress(
       figures?.finalizedBlock ?? null,
       figures?.indexedBlock ?? null,
       at(figures?.indexedAt),
-      problem,
+      problem?.text ?? null,
+      problem?.kind ?? null,
     ],
   );
   return { owedBlocks: Number(rows[0].owed_blocks), failedRanges: Number(rows[0].failed_ranges) };

@@ -1,5 +1,6 @@
 /** How far mirrored servers have been followed, and which of their messages are to be asked for again. */
 import type { ClientBase } from 'pg';
+import type { Read } from './read.ts';
 
 /** Times are milliseconds since 1970. */
 export interface MirrorProgress {
@@ -30,6 +31,29 @@ export interface MirrorUpdate {
   readonly settled?: readonly string[];
 }
 
+/** A mirror that is meant to follow its source, as far as its heartbeats tell. */
+export interface MirrorState {
+  /** The server's URL without credentials, and its filters; for operators only. */
+  readonly source: string;
+  /** When the process was last alive. */
+  readonly seenAt: Date;
+  /** When the source was last read to its newest message; null where it never was. */
+  readonly currentAt: Date | null;
+  /** How often that is meant to happen. */
+  readonly roundSeconds: number;
+  /** The database's time of this reading. */
+  readonly readAt: Date;
+}
+
+export interface MirrorHeartbeat {
+  /** How often the source is meant to be read to its newest message. */
+  readonly roundSeconds?: number;
+  /** The source has just been read to its newest message. */
+  readonly isCurrent?: boolean;
+  /** The process ends on purpose and is not missed: `--once` is done. */
+  readonly isOver?: boolean;
+}
+
 export interface MirrorLedger {
   progress(source: string): Promise<MirrorProgress>;
   /** Messages whose time has come, the longest overdue first. */
@@ -39,6 +63,8 @@ export interface MirrorLedger {
   countOwed(source: string): Promise<number>;
   /** One transaction; call it behind the apply of what it speaks of, and nothing can be lost between the two. */
   record(source: string, update: MirrorUpdate): Promise<void>;
+  /** Says by the database's clock that the process is alive. */
+  beat(source: string, heartbeat?: MirrorHeartbeat): Promise<void>;
 }
 
 type UseClient = <T>(use: (client: ClientBase) => Promise<T>) => Promise<T>;
@@ -104,6 +130,18 @@ export function createMirrorLedger(withReader: UseClient, withWriter: UseClient)
         return Number(rows[0].count);
       }),
 
+    beat: (source, { roundSeconds = 0, isCurrent = false, isOver = false } = {}) =>
+      withWriter(async (client) => {
+        await client.query(
+          `insert into mirror (source, seen_at, current_at, round_seconds)
+           values ($1, case when $3 then null else now() end, case when $2 then now() end, $4)
+           on conflict (source) do update
+             set seen_at = excluded.seen_at, current_at = coalesce(excluded.current_at, mirror.current_at),
+                 round_seconds = excluded.round_seconds`,
+          [source, isCurrent, isOver, roundSeconds],
+        );
+      }),
+
     record: (source, { progress, owed: messages = [], noted = [], settled = [] }) =>
       withWriter(async (client) => {
         await client.query('begin');
@@ -131,6 +169,17 @@ export function createMirrorLedger(withReader: UseClient, withWriter: UseClient)
         }
       }),
   };
+}
+
+/** Mirrors that are meant to follow a source; those that ran with `--once` have no heartbeat. */
+export async function readMirrors(read: Read): Promise<readonly MirrorState[]> {
+  const rows = await read(
+    `select source, seen_at as "seenAt", current_at as "currentAt", round_seconds as "roundSeconds",
+            clock_timestamp() as "readAt"
+     from mirror where seen_at is not null order by source`,
+    [],
+  );
+  return rows as unknown as readonly MirrorState[];
 }
 
 async function writeProgress(

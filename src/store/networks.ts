@@ -1,4 +1,5 @@
 /** Reading what the store knows of networks: their traffic, and how far each is indexed. */
+import { type ProblemKind, problemKindOf } from '../domain/indexing-problem.ts';
 import type { NetworkInfo } from '../domain/message.ts';
 import { selectorOf } from './message-row.ts';
 import type { Read } from './read.ts';
@@ -49,7 +50,16 @@ export interface NetworkProgress {
   readonly indexedAt: Date | null;
   /** When this was told. */
   readonly updatedAt: Date;
+  /** For the operator: it may name hosts. */
   readonly problem: string | null;
+  /** What visitors may know of it; null where there is none. */
+  readonly problemKind: ProblemKind | null;
+  /** Whether an indexer holds the lease. */
+  readonly isLeased: boolean;
+  /** When an indexer was last alive. */
+  readonly seenAt: Date;
+  /** The database's time of this reading: ages are counted up to it. */
+  readonly readAt: Date;
   /** The first block of the history that is wanted. */
   readonly startBlock: number | null;
   /** Blocks below the indexed one that are still to be read. */
@@ -64,11 +74,19 @@ export interface NetworkProgress {
   readonly foreignLogs: number;
 }
 
+/**
+ * Whether an indexer lives, of `network_progress p` and `index_network n`. An indexer of an older version renews its lease
+ * without a heartbeat; then the progress it told last counts.
+ */
+const HEARTBEAT = `coalesce(n.holder is not null and n.lease_until > clock_timestamp(), false) as is_leased,
+            greatest(n.seen_at, p.updated_at) as seen_at, clock_timestamp() as read_at`;
+
 export async function readNetworkProgress(read: Read): Promise<readonly NetworkProgress[]> {
   const rows = await read(
-    `select selector, head_block, head_at, finalized_block, indexed_block, indexed_at, updated_at, problem,
-            start_block, owed_blocks, failed_ranges, failed_blocks, oldest_failure_at, unreadable_logs, foreign_logs
-     from network_progress order by selector`,
+    `select p.selector, head_block, head_at, finalized_block, indexed_block, indexed_at, updated_at, problem,
+            problem_kind, p.start_block, owed_blocks, failed_ranges, failed_blocks, oldest_failure_at,
+            unreadable_logs, p.foreign_logs, ${HEARTBEAT}
+     from network_progress p left join index_network n on n.selector = p.selector order by p.selector`,
     [],
   );
   const block = (value: unknown) => (value === null ? null : Number(value));
@@ -81,6 +99,10 @@ export async function readNetworkProgress(read: Read): Promise<readonly NetworkP
     indexedAt: row.indexed_at as Date | null,
     updatedAt: row.updated_at as Date,
     problem: row.problem as string | null,
+    problemKind: row.problem === null ? null : problemKindOf(row.problem_kind as string | null),
+    isLeased: row.is_leased as boolean,
+    seenAt: row.seen_at as Date,
+    readAt: row.read_at as Date,
     startBlock: block(row.start_block),
     owedBlocks: Number(row.owed_blocks),
     failedRanges: Number(row.failed_ranges),

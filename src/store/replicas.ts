@@ -6,6 +6,7 @@
  * process has seen before; otherwise the next one is asked, and the primary at last. So no client sees less than it
  * has seen, on whichever server. While the primary is away, what this process has seen has to do.
  */
+import type { Notice } from '../domain/notice.ts';
 import { noRows, type RawRows } from './raw-rows.ts';
 import type { Row, RunStatement, Statement } from './read.ts';
 import { identitySql } from './server-facts.ts';
@@ -35,7 +36,7 @@ export interface ReplicaSetOptions {
   readonly identity: string;
   /** How many migrations the schema has: a replica that has not replayed them all is not asked. */
   readonly migrations: number;
-  readonly notice: (line: string) => void;
+  readonly notice: Notice;
 }
 
 /** A primary that does not tell its position within this time counts as away until it does. */
@@ -117,7 +118,7 @@ export function createReplicaSet(options: ReplicaSetOptions): ReplicaSet {
     replica.unusedSince ??= performance.now();
     if (replica.isTold || performance.now() - replica.unusedSince < TOLD_AFTER_MS) return;
     replica.isTold = true;
-    notice(`Replica ${replica.name} is not read from: ${because}`);
+    notice(`Replica ${replica.name} is not read from: ${because}`, { level: 'warn' });
   };
 
   const look = (replica: Replica): Promise<void> => {

@@ -8,6 +8,7 @@ import type { CursorCodec } from '../domain/cursor.ts';
 import { OperatorError } from '../domain/errors.ts';
 import type { Fact } from '../domain/facts.ts';
 import { statusRank } from '../domain/lifecycle.ts';
+import type { Notice } from '../domain/notice.ts';
 import type { SearchQuery } from '../domain/query.ts';
 import { type ApplyReport, applyFacts } from './apply.ts';
 import { type ChangeListener, listenForChanges } from './change-listener.ts';
@@ -20,7 +21,13 @@ import { requireCluster } from './embedded-folder.ts';
 import { type ExecutionInputs, readExecutionInputs } from './execution-inputs.ts';
 import { createExporter, type ExportRecords } from './export.ts';
 import { readFigures, type StoreFigures } from './figures.ts';
-import { type MessageHistory, type RecordedChange, readChangesAfter, readMessageHistory } from './history.ts';
+import {
+  type MessageHistory,
+  type RecordedChange,
+  readChangesAfter,
+  readLastChangeAt,
+  readMessageHistory,
+} from './history.ts';
 import { createIndexLedger, type IndexLedger } from './index-ledger.ts';
 import type { OrphanedBlock } from './lane-facts.ts';
 import {
@@ -39,7 +46,7 @@ import {
   type Totals,
 } from './lanes.ts';
 import { databaseSchema, knownSchema, type MigrationReport, migrate, requireSchema } from './migrate.ts';
-import { createMirrorLedger, type MirrorLedger } from './mirror-ledger.ts';
+import { createMirrorLedger, type MirrorLedger, type MirrorState, readMirrors } from './mirror-ledger.ts';
 import {
   type NetworkProgress,
   type NetworkTraffic,
@@ -79,7 +86,7 @@ export interface StoreOptions {
    */
   readonly schema?: 'migrate' | 'expect';
   readonly connections?: number;
-  readonly notice?: (line: string) => void;
+  readonly notice?: Notice;
   readonly signal?: AbortSignal;
 }
 
@@ -154,6 +161,10 @@ export interface Store {
   networkTraffic(): Promise<readonly NetworkTraffic[]>;
   /** How far networks are indexed; empty where records come from imports only. */
   networkProgress(): Promise<readonly NetworkProgress[]>;
+  /** Mirrors that are meant to follow a source. */
+  mirrors(): Promise<readonly MirrorState[]>;
+  /** When the latest change was recorded; null where there is none. */
+  lastChangeAt(): Promise<Date | null>;
   figures(): Promise<StoreFigures>;
   pools(): readonly PoolFigures[];
   /** How the replicas do, in the order in which they were given. */
@@ -490,7 +501,10 @@ async function createStore(
     totals: (topLanes) => readTotals(readAs('totals'), topLanes),
     days: (first, last) => readDays(readAs('days'), first, last),
     networkTraffic: () => readNetworkTraffic(readAs('networkTraffic')),
-    networkProgress: () => readNetworkProgress(readAs('networkProgress')),
+    // Shared by all who ask meanwhile: every probe of /readyz asks, and nothing limits probes.
+    networkProgress: createSharedQuestion(() => readNetworkProgress(readAs('networkProgress'))),
+    mirrors: createSharedQuestion(() => readMirrors(readAs('mirrors'))),
+    lastChangeAt: () => readLastChangeAt(readAs('lastChange')),
     figures: () => readFigures(readAs('figures', onPrimary)),
     pools: () => [
       figuresOf('readers', readers, primary.queue),

@@ -22,7 +22,7 @@ describe.skipIf(!hasChromium)('while somebody looks', () => {
     const moving = recentMessage(1, 1, { status: 'SENT' });
     await server.store.apply([makeSnapshot(moving)]);
     const { page } = await browser.open(server);
-    await page.getByText('Live', { exact: true }).waitFor();
+    await page.getByText(/^Imported/).waitFor();
     const third = rowsOf(page).nth(2);
     const before = { text: await third.innerText(), box: await third.boundingBox() };
 
@@ -36,13 +36,13 @@ describe.skipIf(!hasChromium)('while somebody looks', () => {
 
     await page.getByRole('button', { name: '2 new' }).click();
     await eventually(() => rowsOf(page).nth(2).innerText()).toMatch(/^Committed/);
-    await page.getByText('Live', { exact: true }).waitFor();
+    await page.getByText(/^Imported/).waitFor();
   });
 
   test('a filtered list is told only of what matches, also when it comes to match', async () => {
     const message = recentMessage(5, 0);
     const { page } = await browser.open(server, '/?status=SUCCESS');
-    await page.getByText('Live', { exact: true }).waitFor();
+    await page.getByText(/^Imported/).waitFor();
     await server.store.apply([makeSnapshot(message), makeSnapshot(recentMessage(6, 0))]);
     await page.waitForTimeout(300);
     expect(await page.locator('.pill').count()).toBe(0);
@@ -62,7 +62,7 @@ describe.skipIf(!hasChromium)('while somebody looks', () => {
     const first = await serveStore({ ...store, close: async () => undefined });
     const { page, forgive } = await browser.open(first);
     forgive(/ERR_|Failed to (load|fetch)/);
-    await page.getByText('Live', { exact: true }).waitFor();
+    await page.getByText(/^Imported/).waitFor();
     // The other pages have come in the background by then.
     await page.waitForTimeout(1_500);
     await first.close();
@@ -80,7 +80,7 @@ describe.skipIf(!hasChromium)('while somebody looks', () => {
     try {
       await page.getByText('The server cannot be reached.').waitFor({ state: 'detached' });
       await eventually(() => page.locator(`.row-link[href$="${missed.messageId}"]`).count()).toBe(1);
-      await page.getByText('Live', { exact: true }).waitFor();
+      await page.getByText(/^Imported/).waitFor();
     } finally {
       await second.close();
       await store.close();

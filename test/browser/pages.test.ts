@@ -209,7 +209,7 @@ describe.skipIf(!hasChromium)('where chains are indexed', () => {
     const [first, second] = [page.locator('tbody tr').nth(0), page.locator('tbody tr').nth(1)];
     await second.waitFor();
     expect(await first.innerText()).toMatch(
-      /Avalanche Fuji[\s\S]*Failing[\s\S]*to block 400 of 1,000[\s\S]*Every endpoint <b>refuses<\/b>\.[\s\S]*20 min ago/,
+      /Avalanche Fuji[\s\S]*Stopped: no indexer is alive[\s\S]*to block 400 of 1,000[\s\S]*There is a problem with an endpoint[\s\S]*20 min ago/,
     );
     expect(await second.innerText()).toMatch(
       /At the head, with gaps behind it\s+to block 990 of 1,000, final to 930\s+12,345 blocks of its history still to be read\s+2 ranges \(300 blocks\) could not be read/,

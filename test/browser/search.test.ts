@@ -244,7 +244,7 @@ describe.skipIf(!hasChromium)('an empty Lanescan', () => {
     const { page } = await browser.open(server);
     await page.getByRole('heading', { name: 'No messages yet' }).waitFor();
     expect(await page.locator('.ways code').allInnerTexts()).toContain('lanescan import records.ndjson.gz');
-    await page.getByText('Live', { exact: true }).waitFor();
+    await page.getByText('Connected: nothing imported yet').waitFor();
     await server.store.apply([makeSnapshot(failed)]);
     await eventually(() => rowsOf(page).count()).toBe(1);
   });

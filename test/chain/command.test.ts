@@ -135,7 +135,9 @@ describe('--once', () => {
       ),
     });
     for (const { name } of lab.networks) {
-      expect(first.stderr).toMatch(new RegExp(`^${name}: 100\\.0% · \\d+ new messages? · block \\d+, `, 'm'));
+      expect(first.stderr).toMatch(
+        new RegExp(`"network":"${name}","msg":"100\\.0% · \\d+ new messages? · block \\d+, `),
+      );
     }
     expect(first.stderr).not.toContain('\u001b');
     const found = await runProgram(['search', '--limit', '1000', '--json', ...places]);
@@ -176,7 +178,7 @@ describe('--once', () => {
     const { code, stdout, stderr } = await indexing.outcome;
     expect(code).toBe(130);
     expect(stdout).toMatch(/^2 networks: \d+ new messages?, \d+ updates?\n$/);
-    expect(stderr).toMatch(new RegExp(`^${lab.a.name}: .*\\d+ blocks? to go`, 'm'));
+    expect(stderr).toMatch(new RegExp(`"network":"${lab.a.name}","msg":".*\\d+ blocks? to go`));
     expect(stderr).not.toMatch(/fault|abort/i);
   });
 
@@ -192,7 +194,9 @@ describe('--once', () => {
     const { code, stdout, stderr } = await index(database, ['--once'], throughProxy());
     expect(code, stderr).toBe(3);
     expect(stdout).toMatch(/^2 networks: .*, \d+ ranges? of blocks could not be read yet\n$/);
-    expect(stderr).toMatch(/^geth-testnet: Blocks \d+ to \d+ cannot be read yet: .*leveldb: corruption/m);
+    expect(stderr).toMatch(
+      /"level":40,.*"network":"geth-testnet","msg":"Blocks \d+ to \d+ cannot be read yet: .*leveldb: corruption/,
+    );
     letGo();
   });
 
@@ -293,14 +297,14 @@ describe('killed with -9', () => {
       timeout: 30_000,
     });
     const second = startIndexing(database);
-    await second.untilSaid(/geth-testnet: another indexer works on it; waiting/);
-    await second.untilSaid(/anvil-devnet: another indexer works on it; waiting/);
+    await second.untilSaid(/"network":"geth-testnet","msg":"another indexer works on it; waiting"/);
+    await second.untilSaid(/"network":"anvil-devnet","msg":"another indexer works on it; waiting"/);
     expect(second.said().stderr).not.toContain('taken over');
 
     first.child.kill('SIGKILL');
     const killedAt = performance.now();
-    await second.untilSaid(/geth-testnet: taken over/);
-    await second.untilSaid(/anvil-devnet: taken over/);
+    await second.untilSaid(/"network":"geth-testnet","msg":"taken over"/);
+    await second.untilSaid(/"network":"anvil-devnet","msg":"taken over"/);
     const seconds = (performance.now() - killedAt) / 1000;
     process.stdout.write(`Taken over ${seconds.toFixed(1)} s after a kill -9.\n`);
     expect(seconds).toBeLessThan(30);
@@ -370,7 +374,7 @@ describe('secrets of an endpoint', () => {
       else proxy.letsIn = () => false;
       const database = await emptyDatabase();
       const indexing = startIndexing(database, [], throughProxy(secretUrl()));
-      await indexing.untilSaid(new RegExp(`${lab.a.name}: ${proxy.url.host}: .*set back`));
+      await indexing.untilSaid(new RegExp(`"network":"${lab.a.name}","msg":"${proxy.url.host}: .*set back`));
       const store = await openStore({ place: { url: database.url } });
       try {
         await vi.waitFor(

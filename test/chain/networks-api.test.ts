@@ -122,7 +122,7 @@ test('while history is being read, and when it has been', async () => {
       owedBlocks: final - 1,
       health: 'ok',
     });
-    expect(figures).toMatchObject({ owed_blocks: final - 1, lag_blocks: 0, lag_seconds: 0 });
+    expect(figures).toMatchObject({ owed_blocks: final - 1, lag_blocks: 0, indexed: 1 });
     expect(notFound).toContain(
       `Geth Testnet to block ${head} (0 behind its head, ${final - 1} blocks of its history still to be read)`,
     );
@@ -142,14 +142,20 @@ test('while history is being read, and when it has been', async () => {
       unreadableLogs: 0,
       foreignLogs: OTHERS_LOGS,
       lagBlocks: 0,
-      lagSeconds: 0,
+      lagSeconds: expect.any(Number),
+      isIndexed: true,
+      lastSeenAt: expect.stringMatching(/^\d{4}-/),
       health: 'ok',
       updatedAt: expect.stringMatching(/^\d{4}-/),
       problem: null,
+      problemKind: null,
     });
     expect(figures).toEqual({
       lag_blocks: 0,
-      lag_seconds: 0,
+      lag_seconds: expect.any(Number),
+      indexed: 1,
+      seen_age_seconds: expect.any(Number),
+      progress_age_seconds: expect.any(Number),
       stopped: 0,
       owed_blocks: 0,
       failed_ranges: 0,
@@ -213,12 +219,16 @@ test('what could not be read, was not understood, and came from strangers', asyn
   });
 });
 
-test('that a node is away, by its host, until it is back', async () => {
+test('that a node is away, without its host, until it is back', async () => {
   startIndexing();
   await untilTold(({ indexing }) => expect(indexing).toMatchObject({ health: 'ok' }));
   proxy.isDown = true;
   await untilTold(({ indexing, figures, notFound }) => {
-    expect(indexing).toMatchObject({ health: 'failing', problem: expect.stringContaining(proxy.url.host) });
+    expect(indexing).toMatchObject({
+      health: 'failing',
+      problemKind: 'unreachable',
+      problem: 'An endpoint of this network cannot be reached.',
+    });
     expect(figures).toMatchObject({ stopped: 1 });
     expect(notFound).toContain('failing');
   });

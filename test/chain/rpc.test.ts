@@ -251,8 +251,8 @@ describe('failures of the transport', () => {
     await first.up();
     await vi.waitFor(async () => expect(await chain.run(nameOf)).toBe(first.host), { timeout: 10_000 });
     expect(notices).toEqual([
-      expect.stringMatching(new RegExp(`^${network.name}: ${first.host}: .*ECONNREFUSED.*; set back for`)),
-      `${network.name}: ${first.host} is back`,
+      expect.stringMatching(new RegExp(`^${first.host}: .*ECONNREFUSED.*; set back for`)),
+      `${first.host} is back`,
     ]);
   });
 

@@ -173,16 +173,29 @@ describe('lanescan audit', () => {
     }
   });
 
-  test('has nothing to say about an empty store, and says that', async () => {
+  test('of an empty store is not known to be complete: it says so, and ends with status 3', async () => {
     const empty = await openTestStore();
     try {
       const { code, stdout, stderr } = await lanescan(['audit'], { env: { DATABASE_URL: empty.url } });
-      expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
-      expect(stderr).toContain('There are no messages yet.');
+      expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
+      expect(stderr).toBe(
+        'Nothing to check: whether anything is missing is not known. ' +
+          'There are no messages yet. Load some with `lanescan import`, or try `lanescan demo`.\n',
+      );
     } finally {
       await empty.close();
     }
   });
+
+  test.each([[['--source', 'polygon-mainnet']], [['--dest', 'polygon-mainnet', '--json']]])(
+    'of lanes that have no message is not known to be complete: %s',
+    async (flags) => {
+      const { code, stdout, stderr } = await run('audit', ...flags);
+      expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
+      expect(stderr).toContain('Nothing to check: whether anything is missing is not known.');
+      expect(stderr).not.toMatch(/nothing is missing|complete:/i);
+    },
+  );
 
   test('explains itself and its exit status', async () => {
     const { code, stdout } = await run('audit', '--help');

@@ -618,6 +618,10 @@ describe('progress', () => {
         indexedAt: new Date(figures.indexedAt),
         updatedAt: expect.any(Date),
         problem: null,
+        problemKind: null,
+        isLeased: true,
+        seenAt: expect.any(Date),
+        readAt: expect.any(Date),
         startBlock: 10,
         owedBlocks: 30,
         failedRanges: 2,
@@ -631,7 +635,7 @@ describe('progress', () => {
 
   test('that nobody knows anew stays as it was, beside the problem', async () => {
     await ledger.tellProgress(network, figures, null);
-    await ledger.tellProgress(network, null, 'no endpoint answers');
+    await ledger.tellProgress(network, null, { kind: 'unreachable', text: 'no endpoint answers' });
     expect(await store.networkProgress()).toMatchObject([
       { headBlock: 120, indexedBlock: 110, problem: 'no endpoint answers' },
     ]);
@@ -640,7 +644,7 @@ describe('progress', () => {
   });
 
   test('of a network on which nobody ever worked has a problem and nothing else', async () => {
-    await ledger.tellProgress(dest, null, 'no endpoint answers');
+    await ledger.tellProgress(dest, null, { kind: 'unreachable', text: 'no endpoint answers' });
     expect(await store.networkProgress()).toMatchObject([
       { selector: dest, headBlock: null, owedBlocks: 0, problem: 'no endpoint answers', startBlock: null },
     ]);

@@ -14,6 +14,7 @@ import {
 } from '../api.ts';
 import { useTimed } from '../clock.ts';
 import { isMessageId, laneWords, shortHash } from '../format.ts';
+import { FreshnessBanner, MessageFreshnessBanner, useIsUnwatched } from '../freshness.tsx';
 import { useLiveChanges } from '../live.ts';
 import { ManualExecution } from '../manual-execution.tsx';
 import { MessageDetails } from '../message-details.tsx';
@@ -105,6 +106,7 @@ function MessageView({ message }: { readonly message: Message }) {
   return (
     <article className="message-page">
       <BackLink />
+      <MessageFreshnessBanner message={message} />
       <header className="message-head">
         <div className="message-state">
           <StatusBadge status={message.status} />
@@ -133,7 +135,8 @@ function MessageView({ message }: { readonly message: Message }) {
 function Outlook({ message, lane }: { readonly message: Message; readonly lane: Lane | undefined }) {
   // Told by the second, so that the words keep up with the clock.
   const elapsedMs = useTimed((now) => Math.floor((now - Date.parse(message.sendTimestamp)) / 1_000) * 1_000);
-  const expected = lane && isUnderWay(message) ? forecast(elapsedMs, lane.delivery) : null;
+  const isUnwatched = useIsUnwatched(message);
+  const expected = lane && isUnderWay(message) && !isUnwatched ? forecast(elapsedMs, lane.delivery) : null;
   const wrong = diagnosis(message, expected?.kind === 'overdue');
   return (
     <>
@@ -258,6 +261,7 @@ function NotKnown({ messageId }: { readonly messageId: string }) {
       <p>
         <code className="wrap">{messageId}</code>
       </p>
+      <FreshnessBanner />
       <p>
         No message with this id is indexed. If it was sent a moment ago, keep this page open: it shows the
         message as soon as it arrives.

@@ -49,7 +49,7 @@ export function NetworksPage() {
                     Indexed
                   </th>
                   <th scope="col">Lag</th>
-                  <th scope="col">Heard</th>
+                  <th scope="col">Last seen</th>
                 </>
               )}
               <th scope="col">Sent</th>
@@ -105,8 +105,8 @@ function Summary({ list: { data, simulated } }: { readonly list: NetworkList }) 
   );
 }
 
-const urgency = { failing: 0, stale: 1, lagging: 2, ok: 3 } as const;
-const rank = ({ indexing }: NetworkEntry) => (indexing ? urgency[indexing.health] : 4);
+const urgency = { stopped: 0, failing: 1, stale: 2, lagging: 3, ok: 4 } as const;
+const rank = ({ indexing }: NetworkEntry) => (indexing ? urgency[indexing.health] : 5);
 
 /** What needs a look comes first, then the busiest. */
 function byUrgency(a: NetworkEntry, b: NetworkEntry): number {
@@ -168,8 +168,8 @@ function IndexingCells({ indexing }: { readonly indexing: Indexing | null }) {
         <IndexingWords indexing={indexing} />
       </td>
       <td data-name="Lag">{lagWords(indexing)}</td>
-      <td data-name="Heard">
-        <Ago at={indexing.updatedAt} suffix=" ago" />
+      <td data-name="Last seen">
+        <Ago at={indexing.lastSeenAt} suffix=" ago" />
       </td>
     </>
   );
@@ -178,8 +178,9 @@ function IndexingCells({ indexing }: { readonly indexing: Indexing | null }) {
 const healthLooks = {
   ok: { word: 'Up to date', tone: 'done', icon: 'tick' },
   lagging: { word: 'Lagging', tone: 'action', icon: 'hand' },
-  stale: { word: 'Not heard of for long: this is old', tone: 'action', icon: 'hand' },
+  stale: { word: 'No progress for long', tone: 'action', icon: 'hand' },
   failing: { word: 'Failing', tone: 'failed', icon: 'hand' },
+  stopped: { word: 'Stopped: no indexer is alive', tone: 'failed', icon: 'hand' },
 } as const;
 
 /** At the head, but not everything behind it was read: "up to date" would be half the truth. */

@@ -82,7 +82,7 @@ export function IndexedSoFar() {
           {network.indexing && (
             <span className="muted">
               {' '}
-              ({network.indexing.health}, told <Ago at={network.indexing.updatedAt} suffix=" ago" />)
+              ({network.indexing.health}, last seen <Ago at={network.indexing.lastSeenAt} suffix=" ago" />)
             </span>
           )}
         </li>

@@ -6,10 +6,12 @@ import type { Message } from '../../../src/domain/message.ts';
 import { ServerRefusal, searchQuery } from '../api.ts';
 import { FilterBar } from '../filter-bar.tsx';
 import { counted } from '../format.ts';
+import { type Freshness, FreshnessBanner, useFreshness } from '../freshness.tsx';
 import { MessageRow, MessageRowSkeleton } from '../message-row.tsx';
 import { useNewMessages } from '../new-messages.ts';
 import { Icon } from '../parts/icons.tsx';
 import { FailureNotice, Notice } from '../parts/notices.tsx';
+import { Ago } from '../parts/time.tsx';
 import { isTyping } from '../search-box.tsx';
 import { hasFilters, PAGE_SIZES, type SearchView, withFilters } from '../search-view.ts';
 import { useTitle } from '../title.ts';
@@ -29,6 +31,7 @@ export function SearchPage() {
   return (
     <div className="search-page">
       <h1 className="for-ears">Cross-chain messages</h1>
+      <FreshnessBanner />
       <FilterBar view={view} onChange={(changes) => show(withFilters(view, changes))} />
       <div className="toolbar">
         <LivePill news={news} isFirstPage={view.cursor === undefined} />
@@ -118,6 +121,7 @@ function LivePill({
   readonly news: ReturnType<typeof useNewMessages>;
   readonly isFirstPage: boolean;
 }) {
+  const freshness = useFreshness();
   if (!isFirstPage) return <p className="live-state">Older messages</p>;
   if (news.count > 0) {
     const words = news.count >= 1000 ? '1,000+ new' : `${news.count} new`;
@@ -133,10 +137,33 @@ function LivePill({
       </>
     );
   }
+  if (news.state !== 'live') {
+    return (
+      <p className="live-state" data-tone="off">
+        {news.state === 'connecting' ? 'Connecting…' : 'Not live'}
+      </p>
+    );
+  }
   return (
-    <p className="live-state" data-live={news.state === 'live'}>
-      {news.state === 'live' ? 'Live' : news.state === 'connecting' ? 'Connecting…' : 'Not live'}
+    <p className="live-state" data-tone={liveTones[freshness.state]}>
+      <LiveWords freshness={freshness} />
     </p>
+  );
+}
+
+const liveTones = { live: 'live', behind: 'late', stopped: 'late', imported: 'off', unknown: 'off' } as const;
+
+/** Connected to the stream is not yet live: somebody has to feed it. */
+function LiveWords({ freshness: { state, lastChangeAt } }: { readonly freshness: Freshness }) {
+  if (state === 'live') return 'Live';
+  if (state === 'stopped') return 'Not live: indexing stopped';
+  if (state === 'behind') return 'Connected: indexing is behind';
+  if (state === 'unknown') return 'Connected';
+  if (lastChangeAt === null) return 'Connected: nothing imported yet';
+  return (
+    <span>
+      Imported <Ago at={lastChangeAt} suffix=" ago" />
+    </span>
   );
 }
 

@@ -161,7 +161,7 @@ export class Backlog {
   async #leaveOut(piece: OwedRange, reason: string): Promise<void> {
     const { progress } = this.#parts;
     const { id, from, to } = piece;
-    progress.notice(`Blocks ${from} to ${to} cannot be read yet: ${reason}`);
+    progress.notice(`Blocks ${from} to ${to} cannot be read yet: ${reason}`, 'warn');
     await progress.record(() => ({ failed: [progress.failureOf(piece, reason)], done: { id, from } }));
   }
 

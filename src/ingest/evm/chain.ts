@@ -4,6 +4,7 @@
  * Work is done node by node: `Chain.run` hands a piece of work to the healthiest endpoint, so that all it reads comes
  * from one view of the chain, and gives the same work to the next endpoint when this one is at fault.
  */
+import type { ProblemKind } from '../../domain/indexing-problem.ts';
 import type { Network } from '../../domain/networks.ts';
 
 /** `0x` and hexadecimal digits, lower case. */
@@ -114,6 +115,11 @@ export interface Chain {
 /** An endpoint gave an answer that is wrong, incomplete or contradicts itself; or none. */
 export class NodeFault extends Error {
   override readonly name: string = 'NodeFault';
+  readonly kind: ProblemKind;
+  constructor(message: string, kind: ProblemKind = 'bad-answer') {
+    super(message);
+    this.kind = kind;
+  }
 }
 
 /** A node that is there and lets us in refuses this question; it may well answer the next one. */

@@ -156,7 +156,8 @@ export class HeadFollower {
     const orphaned = view.orphans.map(({ hash }) => hash);
     if (orphaned.length > 0) progress.notice(`${orphaned.length} blocks above ${base.number} were abandoned`);
     const [skipped] = skip ? headers : [];
-    if (skipped) progress.notice(`Block ${skipped.number} cannot be read yet: ${this.#unread.reason}`);
+    if (skipped)
+      progress.notice(`Block ${skipped.number} cannot be read yet: ${this.#unread.reason}`, 'warn');
     if (headers.length === 0 && orphaned.length === 0 && !isGap) return;
     const [first, last] = [headers[0], headers.at(-1)];
     await progress.record(() => ({
@@ -242,6 +243,7 @@ export class HeadFollower {
     progress.notice(
       `The chain abandoned blocks that it had called final; everything from block ${from} on is read again. ` +
         'Consider a greater depth for `finality`.',
+      'error',
     );
   }
 

@@ -34,11 +34,14 @@ export async function viewHead(node: ChainNode, held: readonly BlockId[]): Promi
   const tip = held.at(-1);
   if (!tip) throw new Error('A view needs blocks to compare with');
   if (head.number < tip.number && isHeld(held, head)) {
-    throw new NodeFault(`${node.name} is ${tip.number - head.number} blocks behind what was read already`);
+    throw new NodeFault(
+      `${node.name} is ${tip.number - head.number} blocks behind what was read already`,
+      'behind',
+    );
   }
 
   const within = held.filter(({ number }) => number <= head.number);
-  if (within.length === 0) throw new NodeFault(`${node.name} is far behind what was read already`);
+  if (within.length === 0) throw new NodeFault(`${node.name} is far behind what was read already`, 'behind');
   // The tip alone at first: as a rule there is no fork.
   let size = 1;
   for (let end = within.length; end > 0; ) {
@@ -54,10 +57,11 @@ export async function viewHead(node: ChainNode, held: readonly BlockId[]): Promi
   }
   // A longer chain has replaced ours; a shorter one is of a node that has yet to hear of ours.
   if (head.number <= tip.number) {
-    throw new NodeFault(`${node.name} is behind what was read already, and on another branch`);
+    throw new NodeFault(`${node.name} is behind what was read already, and on another branch`, 'behind');
   }
   throw new DeepReorganization(
     `${node.name} has another chain than the one that was read, also below the blocks that were final`,
+    'reorganization',
   );
 }
 

@@ -6,6 +6,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Network } from '../../domain/networks.ts';
+import type { Notice } from '../../domain/notice.ts';
 import { LeaseLost } from '../../store/index-ledger.ts';
 import type { Store } from '../../store/store.ts';
 import { SchemaMovedError } from '../../store/writer-guard.ts';
@@ -21,7 +22,7 @@ export interface IndexerOptions {
   readonly store: Pick<Store, 'index' | 'findMessage'>;
   readonly signal: AbortSignal;
   readonly userAgent: string;
-  readonly notice: (line: string) => void;
+  readonly notice: Notice;
   /** Ends when all networks have been read up to their heads, instead of following for ever. */
   readonly once?: boolean;
   readonly pace?: Partial<IndexerPace>;
@@ -114,7 +115,7 @@ type Workers = Map<
 
 async function keepIndexing(source: NetworkSource, options: IndexerOptions, workers: Workers): Promise<void> {
   const { store, signal, notice, pace = {} } = options;
-  const { selector, name } = source.network;
+  const { selector, name: network } = source.network;
   const seconds = pace.lease ?? LEASE_SECONDS;
   const holder = randomUUID();
   let isWaiting = false;
@@ -122,13 +123,13 @@ async function keepIndexing(source: NetworkSource, options: IndexerOptions, work
   while (!signal.aborted) {
     try {
       if (!(await store.index.lease(selector, holder, seconds))) {
-        if (!isWaiting) notice(`${name}: another indexer works on it; waiting`);
+        if (!isWaiting) notice('another indexer works on it; waiting', { network });
         isWaiting = true;
         workers.set(selector, { ...workers.get(selector), state: 'waiting' });
         await untilLater(pace.leaseLook ?? LEASE_LOOK_MS, signal);
         continue;
       }
-      if (isWaiting) notice(`${name}: taken over`);
+      if (isWaiting) notice('taken over', { network });
       isWaiting = false;
       await workWithLease(source, options, holder, seconds, workers);
       isTroubled = false;
@@ -136,11 +137,11 @@ async function keepIndexing(source: NetworkSource, options: IndexerOptions, work
       if (signal.aborted) break;
       if (error instanceof SchemaMovedError) throw error;
       if (error instanceof LeaseLost) {
-        notice(`${name}: ${error.message}`);
+        notice(error.message, { level: 'warn', network });
         continue;
       }
       // The database is away, as a rule. What it has not acknowledged is done again.
-      if (!isTroubled) notice(`${name}: ${(error as Error).message}; trying again`);
+      if (!isTroubled) notice(`${(error as Error).message}; trying again`, { level: 'warn', network });
       isTroubled = true;
       await untilLater(REST_MS, signal);
     }

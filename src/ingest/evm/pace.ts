@@ -11,6 +11,8 @@ export interface WorkerPace {
   readonly latestRepair: number;
   /** How often the world is told of progress. */
   readonly tellEvery: number;
+  /** A problem that lasts this long is reported as an error: the operator has to look. */
+  readonly escalateAfter: number;
   readonly choresEvery: number;
   /** The same for a chore that came to nothing. */
   readonly soonestChore: number;
@@ -23,6 +25,7 @@ export const usualPace: WorkerPace = {
   soonestRepair: 5_000,
   latestRepair: 3_600_000,
   tellEvery: 1_000,
+  escalateAfter: 60_000,
   choresEvery: 2_000,
   soonestChore: 2_000,
   latestChore: 300_000,

@@ -5,7 +5,9 @@
  * made from what the one before has left behind, and what is remembered here is what the store has acknowledged.
  */
 import type { Observation, SourceFinalized } from '../../domain/facts.ts';
+import { operatorProblems, type ProblemKind } from '../../domain/indexing-problem.ts';
 import type { Network } from '../../domain/networks.ts';
+import type { Notice, NoticeLevel } from '../../domain/notice.ts';
 import type {
   BlockId,
   BlockRange,
@@ -17,7 +19,7 @@ import type {
   NewFailure,
   OwedFigures,
 } from '../../store/index-ledger.ts';
-import { type Chain, type Hex, NodeFault } from './chain.ts';
+import { type Chain, type Hex, NodeFault, RangeTooLarge } from './chain.ts';
 import { ContractBook } from './contract-book.ts';
 import { repairIn, type WorkerPace } from './pace.ts';
 import type { BlockReader, Reading } from './reading.ts';
@@ -38,7 +40,7 @@ export interface ProgressOptions {
   readonly ledger: IndexLedger;
   readonly holder: string;
   readonly pace: WorkerPace;
-  readonly notice: (line: string) => void;
+  readonly notice: Notice;
 }
 
 const MAX_REASON = 300;
@@ -60,7 +62,7 @@ export class Progress {
   #era = 0;
   #counts = { created: 0, updated: 0, removed: 0 };
   #owed: OwedFigures = { owedBlocks: 0, failedRanges: 0 };
-  #problem: string | null = null;
+  #problem: Problem | null = null;
   #toldAt = 0;
   #recording: Promise<void> = Promise.resolve();
 
@@ -110,7 +112,7 @@ export class Progress {
   }
 
   get problem(): string | null {
-    return this.#problem;
+    return this.#problem?.text ?? null;
   }
 
   /**
@@ -202,31 +204,44 @@ export class Progress {
     };
   }
 
-  notice(line: string): void {
-    this.#options.notice(`${this.#options.network.name}: ${line}`);
+  notice(line: string, level: NoticeLevel = 'info'): void {
+    this.#options.notice(line, { level, network: this.#options.network.name });
   }
 
   /** Whom a reading does not believe, and what it did not understand. */
   noticeRefused({ refused, unreadable }: Pick<Reading, 'refused'> & Partial<Reading>): void {
-    for (const refusal of refused) this.notice(`${refusal}; it is not believed`);
+    for (const refusal of refused) this.notice(`${refusal}; it is not believed`, 'warn');
     const [unread, ...more] = unreadable ?? [];
     if (!unread) return;
     const { blockNumber, logIndex, reason } = unread;
     const others = more.length > 0 ? ` (and ${more.length} more)` : '';
     this.notice(
       `Log ${logIndex} of block ${blockNumber} cannot be understood and is kept: ${reason}${others}`,
+      'warn',
     );
   }
 
   /** What keeps the network from going on, until `endProblem`. */
   tellProblem(error: unknown): void {
-    const problem = reasonOf(error);
-    // What endpoints did wrong has been told when they were set back.
-    if (this.#problem === null && !(error instanceof NodeFault)) this.notice(problem);
-    this.#problem = problem;
+    const text = reasonOf(error);
+    const kind = kindOf(error);
+    // What endpoints did wrong was reported when they were set back.
+    if (this.#problem === null && !(error instanceof NodeFault))
+      this.notice(text, operatorProblems.has(kind) ? 'error' : 'warn');
+    const { since = performance.now(), isEscalated = false } = this.#problem ?? {};
+    const lasted = performance.now() - since;
+    const escalates = !isEscalated && lasted >= this.#options.pace.escalateAfter;
+    if (escalates)
+      this.notice(
+        `Nothing could be read for ${seconds(lasted)}; still retrying. Last problem: ${text}`,
+        'error',
+      );
+    this.#problem = { text, kind, since, isEscalated: isEscalated || escalates };
   }
 
   endProblem(): void {
+    if (this.#problem?.isEscalated)
+      this.notice(`Reading goes on, after ${seconds(performance.now() - this.#problem.since)}`);
     this.#problem = null;
   }
 
@@ -240,6 +255,25 @@ export class Progress {
     this.#toldAt = Date.now();
     this.#owed = await this.#options.ledger.tellProgress(this.#selector, this.figures, this.#problem);
   }
+}
+
+interface Problem {
+  /** For the operator: it may name hosts. */
+  readonly text: string;
+  readonly kind: ProblemKind;
+  /** On performance.now()'s clock. */
+  readonly since: number;
+  /** Whether it was reported as an error. */
+  readonly isEscalated: boolean;
+}
+
+function kindOf(error: unknown): ProblemKind {
+  if (error instanceof NodeFault) return error.kind;
+  return error instanceof RangeTooLarge ? 'range-refused' : 'internal';
+}
+
+function seconds(milliseconds: number): string {
+  return `${Math.round(milliseconds / 1000)} s`;
 }
 
 /** For people. */

@@ -178,7 +178,10 @@ export function createBlockReader(chain: Chain, book: ContractBook, decoder: Dec
       const stranger = routers.find((router) => !current.contracts.some(({ address }) => address === router));
       if (stranger) {
         const reason = current.refused.find((refusal) => refusal.includes(stranger)) ?? stranger;
-        throw new NodeFault(`${node.name}: ${reason}. Check \`routers\` in the configuration`);
+        throw new NodeFault(
+          `${node.name}: ${reason}. Check \`routers\` in the configuration`,
+          'configuration',
+        );
       }
       return current;
     },

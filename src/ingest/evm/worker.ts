@@ -5,6 +5,7 @@
  * Every step is one transaction of the store, so that the worker can be killed at any moment and goes on where it was.
  */
 import type { Network } from '../../domain/networks.ts';
+import type { Notice } from '../../domain/notice.ts';
 import {
   type BlockRange,
   endsWork,
@@ -32,7 +33,7 @@ export interface WorkerOptions {
   readonly store: Pick<Store, 'index' | 'findMessage'>;
   readonly holder: string;
   readonly signal: AbortSignal;
-  readonly notice: (line: string) => void;
+  readonly notice: Notice;
   readonly userAgent: string;
   readonly pace?: Partial<WorkerPace>;
 }

@@ -12,10 +12,16 @@
 import { OperatorError } from '../../domain/errors.ts';
 import type { Message } from '../../domain/message.ts';
 import { parseMessage, type RecordProblem } from '../../domain/message-parser.ts';
+import type { Notice } from '../../domain/notice.ts';
 import { MAX_MESSAGE_IDS } from '../../domain/query.ts';
 import type { RawParameters } from '../../domain/search-parameters.ts';
 import { parseTime } from '../../domain/time.ts';
-import type { MirrorProgress, MirrorUpdate, OwedMessage } from '../../store/mirror-ledger.ts';
+import type {
+  MirrorHeartbeat,
+  MirrorProgress,
+  MirrorUpdate,
+  OwedMessage,
+} from '../../store/mirror-ledger.ts';
 import type { Store } from '../../store/store.ts';
 import { inParallel, untilLater } from '../work.ts';
 import { readPage, type SourcePage } from './pages.ts';
@@ -35,7 +41,7 @@ export interface MirrorOptions {
   readonly progress?: (counts: Readonly<MirrorCounts>) => void;
   /** Called for each record that cannot be stored, once. */
   readonly reject?: (record: RejectedRecord) => void;
-  readonly notice?: (line: string) => void;
+  readonly notice?: Notice;
   readonly pace?: Partial<MirrorPace>;
 }
 
@@ -74,6 +80,8 @@ export interface MirrorPace {
   readonly latestCheck: number;
   /** Behind a failure of the source that outlasted all attempts. */
   readonly rest: number;
+  /** Between two heartbeats. */
+  readonly beatEvery: number;
 }
 
 const usualPace: MirrorPace = {
@@ -84,6 +92,7 @@ const usualPace: MirrorPace = {
   soonestCheck: 15_000,
   latestCheck: 6 * 3_600_000,
   rest: 30_000,
+  beatEvery: 10_000,
 };
 
 const REQUESTS_AT_ONCE = 4;
@@ -97,11 +106,24 @@ export async function followSource(options: MirrorOptions): Promise<Readonly<Mir
   const mirror = new Mirror(options);
   try {
     await mirror.open();
-    await (options.once ? mirror.catchUp() : mirror.follow());
+    if (options.once) {
+      await mirror.catchUp();
+      await mirror.beat({ isCurrent: true, isOver: true });
+    } else {
+      await followAlive(mirror, options.pace?.beatEvery ?? usualPace.beatEvery);
+    }
   } catch (error) {
     if (!options.signal.aborted) throw error;
   }
   return mirror.counts;
+}
+
+/** Heartbeats go on while the source is slow or away: they tell that the process lives, not that it succeeds. */
+async function followAlive(mirror: Mirror, everyMs: number): Promise<void> {
+  await mirror.beat();
+  // A heartbeat that fails is made up for by the next.
+  const beating = setInterval(() => void mirror.beat().catch(() => undefined), everyMs);
+  await mirror.follow().finally(() => clearInterval(beating));
 }
 
 /** An item of a page, as far as it can be read at all. */
@@ -159,6 +181,11 @@ class Mirror {
     this.counts.isBackfilled = this.progress.completeSince !== null;
   }
 
+  beat(heartbeat: MirrorHeartbeat = {}): Promise<void> {
+    const roundSeconds = this.pace.roundEvery / 1000;
+    return this.options.store.mirror.beat(this.key, { roundSeconds, ...heartbeat });
+  }
+
   async catchUp(): Promise<void> {
     const startedAt = Date.now();
     try {
@@ -190,6 +217,7 @@ class Mirror {
         if (hasBegun && Date.now() >= roundAt) {
           const isSweep = Date.now() >= sweepAt;
           await this.round(isSweep ? this.pace.sweepOverlap : this.pace.overlap);
+          await this.beat({ isCurrent: true });
           roundAt = Date.now() + this.pace.roundEvery;
           if (isSweep) sweepAt = Date.now() + this.pace.sweepEvery;
         }
@@ -199,7 +227,9 @@ class Mirror {
         else if (owed.length === 0) await untilLater(Math.min(roundAt - Date.now(), 1_000), signal);
       } catch (error) {
         if (!(error instanceof SourceFailure)) throw error;
-        notice?.(`${error.message}; trying again in ${Math.round(this.pace.rest / 1000)} s`);
+        notice?.(`${error.message}; trying again in ${Math.round(this.pace.rest / 1000)} s`, {
+          level: 'warn',
+        });
         await untilLater(this.pace.rest, signal);
       }
     }

@@ -9,6 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { OperatorError } from '../../domain/errors.ts';
 import { growingPause, type PauseBounds } from '../../domain/growing-pause.ts';
 import { authorizationOf, retryAfterOf } from '../../domain/http-headers.ts';
+import type { Notice } from '../../domain/notice.ts';
 import { withoutCredentials } from '../../domain/url-parts.ts';
 import { AnswerTooLong, readBody, withDeadline } from '../bounded-exchange.ts';
 
@@ -19,7 +20,7 @@ export interface SourceOptions {
   readonly userAgent: string;
   readonly signal: AbortSignal;
   /** Told when the source makes us wait, in words for people. */
-  readonly notice?: (line: string) => void;
+  readonly notice?: Notice;
   readonly timing?: Partial<SourceTiming>;
 }
 
@@ -163,7 +164,7 @@ export function createSource(options: SourceOptions): Source {
   const obey = (askedMs: number, problem: string) => {
     nextAt = Math.max(nextAt, performance.now() + askedMs);
     if (askedMs >= LONG_WAIT_MS)
-      notice?.(`${name} ${problem} and asks to wait ${Math.round(askedMs / 1000)} s`);
+      notice?.(`${name} ${problem} and asks to wait ${Math.round(askedMs / 1000)} s`, { level: 'warn' });
   };
 
   return {
@@ -181,7 +182,8 @@ export function createSource(options: SourceOptions): Source {
         // Being asked to wait is no failure of this request.
         if (askedMs === null || ++obeyed > MAX_OBEYED) failures++;
         if (failures >= attempts) throw new SourceFailure(`${name}${path} ${problem} (${attempts} attempts)`);
-        if (askedMs === null && failures === TOLD_FAILURES) notice?.(`${name} ${problem}; still trying`);
+        if (askedMs === null && failures === TOLD_FAILURES)
+          notice?.(`${name} ${problem}; still trying`, { level: 'warn' });
         await delay(askedMs ?? growingPause(failures, timing, Math.random()), undefined, { signal });
       }
     },

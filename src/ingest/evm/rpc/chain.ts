@@ -7,6 +7,8 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { growingPause } from '../../../domain/growing-pause.ts';
+import { operatorProblems, type ProblemKind } from '../../../domain/indexing-problem.ts';
+import type { Notice } from '../../../domain/notice.ts';
 import { type Block, type Chain, type ChainNode, NodeFault, QuestionRefused } from '../chain.ts';
 import type { NetworkSource } from '../source.ts';
 import {
@@ -25,8 +27,8 @@ export interface ChainOptions {
   readonly now?: () => number;
   /** From 0 to 1. */
   readonly random?: () => number;
-  /** Told when an endpoint is set back and when it returns, in words for people. */
-  readonly notice?: (line: string) => void;
+  /** Called when an endpoint is set back and when it returns. */
+  readonly notice?: Notice;
   readonly timing?: Partial<EndpointTiming>;
 }
 
@@ -49,6 +51,7 @@ interface Member {
   strikes: number;
   failures: number;
   problem: string | null;
+  problemKind: ProblemKind;
   headBlock: number | null;
   /** When it was last found behind, and what was wanted of it. */
   behind: { readonly at: number; readonly wanted: number } | null;
@@ -60,6 +63,7 @@ interface Member {
 export function createChain(source: NetworkSource, options: ChainOptions): Chain {
   const { userAgent, now = Date.now, random = Math.random, notice } = options;
   const timing = { ...usualTiming, ...options.timing };
+  const network = source.network.name;
   const ending = new AbortController();
   const { signal } = ending;
   // Each request that is under way listens; there may be many.
@@ -93,6 +97,7 @@ export function createChain(source: NetworkSource, options: ChainOptions): Chain
       strikes: 0,
       failures: 0,
       problem: null,
+      problemKind: 'unknown',
       headBlock: null,
       behind: null,
       checkingIn: null,
@@ -109,6 +114,7 @@ export function createChain(source: NetworkSource, options: ChainOptions): Chain
     member.era++;
     member.isWell = false;
     member.problem = fault.message;
+    member.problemKind = fault.kind;
     member.strikes = Math.max(member.strikes, Math.min(member.strikes + 1, maxStrikes));
     const asked = fault instanceof EndpointFault ? fault.restMs : undefined;
     const restMs = Math.min(
@@ -116,8 +122,10 @@ export function createChain(source: NetworkSource, options: ChainOptions): Chain
       timing.longestRetryAfterMs,
     );
     member.restsUntil = performance.now() + restMs;
-    if (wasWell)
-      notice?.(`${source.network.name}: ${fault.message}; set back for ${(restMs / 1000).toFixed(1)} s`);
+    if (wasWell) {
+      const level = operatorProblems.has(fault.kind) ? 'error' : 'warn';
+      notice?.(`${fault.message}; set back for ${(restMs / 1000).toFixed(1)} s`, { level, network });
+    }
   };
 
   /** Resolves to whether it is well. Never rejects, except when everything ends. */
@@ -127,7 +135,7 @@ export function createChain(source: NetworkSource, options: ChainOptions): Chain
       try {
         await member.node.checkIn();
         if (member.era !== era) return false;
-        if (member.problem !== null) notice?.(`${source.network.name}: ${member.endpoint.name} is back`);
+        if (member.problem !== null) notice?.(`${member.endpoint.name} is back`, { network });
         member.isWell = true;
         member.problem = null;
         return true;
@@ -261,7 +269,12 @@ export function createChain(source: NetworkSource, options: ChainOptions): Chain
       if (foundNobody && (await waitForOne())) outcome = await offer(work, minimumHead, asNeeded);
       if ('result' in outcome) return outcome.result;
       if (outcome.fault !== undefined) throw outcome.fault;
-      throw new NodeFault(members.map(problemOf).find((problem) => problem !== null) ?? 'no endpoint');
+      const [troubled] = members.filter((member) => problemOf(member) !== null);
+      if (!troubled) throw new NodeFault('no endpoint', 'unreachable');
+      throw new NodeFault(
+        problemOf(troubled) ?? 'no endpoint',
+        troubled.problem === null ? 'behind' : troubled.problemKind,
+      );
     },
 
     async secondOpinion(first, work, minimumHead) {

@@ -6,6 +6,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { growingPause, type PauseBounds } from '../../../domain/growing-pause.ts';
+import type { ProblemKind } from '../../../domain/indexing-problem.ts';
 import { concealing } from '../../../domain/url-parts.ts';
 import { inParallel } from '../../work.ts';
 import { NodeFault } from '../chain.ts';
@@ -63,14 +64,18 @@ export interface Endpoint {
 /** A fault after which the endpoint is left alone for a certain time. */
 export class EndpointFault extends NodeFault {
   readonly restMs: number | undefined;
-  constructor(message: string, restMs?: number) {
-    super(message);
+  constructor(message: string, kind: ProblemKind, restMs?: number) {
+    super(message, kind);
     this.restMs = restMs;
   }
 }
 
 /** An answer did not come in time, or was too long: it may be the question. */
-export class AnswerTooHeavy extends NodeFault {}
+export class AnswerTooHeavy extends NodeFault {
+  constructor(message: string) {
+    super(message, 'slow');
+  }
+}
 
 /** Requests of one `ask` that are under way at once. */
 const CONCURRENT_REQUESTS = 4;
@@ -114,8 +119,8 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     return line.length <= MAX_SHOWN ? line : `${line.slice(0, MAX_SHOWN - 1)}…`;
   };
   const shownRefusal = (refusal: Refusal): Refusal => ({ ...refusal, message: shown(refusal.message) });
-  const fault = (items: readonly Item[], what: string, restMs?: number) =>
-    new EndpointFault(`${name}: ${methodsOf(items)}: ${shown(what)}`, restMs);
+  const fault = (items: readonly Item[], what: string, kind: ProblemKind = 'bad-answer', restMs?: number) =>
+    new EndpointFault(`${name}: ${methodsOf(items)}: ${shown(what)}`, kind, restMs);
 
   const turn = async (places: number) => {
     const waitMs = bucket.reserve(places);
@@ -189,7 +194,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       refusal !== undefined && ['batch', 'invalid', 'unsupported'].includes(refusal.kind);
     if (isMisunderstood || batchRefusingStatuses.has(status))
       return { kind: 'batch refused', accepts: refusal?.accepts };
-    if (refusal !== undefined) throw fault(items, refusal.message);
+    if (refusal !== undefined) throw fault(items, refusal.message, 'refused');
     if (!Array.isArray(body)) return unusable(answer, items);
     throw fault(items, `${body.length} answers to a batch of ${items.length}`);
   };
@@ -203,7 +208,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     const { status } = answer;
     if (status === 429 || kind === 'rate') return tooFast(answer, message, waitMs);
     if (kind === 'denied' || (kind === 'other' && (status === 401 || status === 403)))
-      throw fault(items, `it does not let us in (${message})`, HOPELESS_REST_MS);
+      throw fault(items, `it does not let us in (${message})`, 'denied', HOPELESS_REST_MS);
     return undefined;
   };
 
@@ -226,14 +231,19 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     if (status === 429) return tooFast(answer, '');
     if (isSuccess(status)) throw fault(items, 'an answer that is no JSON');
     if (status >= 300 && status < 400)
-      throw fault(items, `HTTP ${status}: it redirects; configure the final URL`, HOPELESS_REST_MS);
+      throw fault(
+        items,
+        `HTTP ${status}: it redirects; configure the final URL`,
+        'refused',
+        HOPELESS_REST_MS,
+      );
     if (status === 401 || status === 402 || status === 403)
-      throw fault(items, `HTTP ${status}: it does not let us in; check the key`, HOPELESS_REST_MS);
+      throw fault(items, `HTTP ${status}: it does not let us in; check the key`, 'denied', HOPELESS_REST_MS);
     const isTimeOut = status === 408 || status === 504 || status === 524;
     if (isTimeOut) throw new AnswerTooHeavy(`${name}: ${methodsOf(items)}: HTTP ${status}`);
     const restMs =
       answer.retryAfterMs === null ? undefined : Math.min(answer.retryAfterMs, timing.longestRetryAfterMs);
-    throw fault(items, `HTTP ${status}`, restMs);
+    throw fault(items, `HTTP ${status}`, status >= 500 ? 'unreachable' : 'refused', restMs);
   };
 
   /** Makes everybody who asks this endpoint wait, as long as it wants and somewhat longer each time. */
@@ -250,6 +260,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       throw fault(
         items,
         `it wants fewer requests${said === '' ? '' : ` (${said})`}; lower requestsPerSecond`,
+        'rate-limited',
         wanted,
       );
     }
@@ -295,7 +306,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
 
   const partsAfter = (error: unknown, items: readonly Item[]): readonly (readonly Item[])[] => {
     if (!(error instanceof Unanswered)) throw error;
-    if (error.why === 'lost') throw fault(items, error.message);
+    if (error.why === 'lost') throw fault(items, error.message, 'unreachable');
     if (error.why === 'long' && items.length > 1) {
       const half = Math.ceil(items.length / 2);
       return [items.slice(0, half), items.slice(half)];

@@ -3,6 +3,7 @@
  * the range, contracts and topics asked for, in order, none twice, of one chain.
  */
 
+import type { ProblemKind } from '../../../domain/indexing-problem.ts';
 import { inParallel } from '../../work.ts';
 import {
   type Block,
@@ -25,7 +26,7 @@ import {
   parseTransaction,
 } from './answers.ts';
 import { AnswerTooHeavy, type Endpoint, EndpointFault, type RpcAnswer, type RpcCall } from './endpoint.ts';
-import type { Refusal } from './refusals.ts';
+import type { Refusal, RefusalKind } from './refusals.ts';
 
 export interface RpcNode extends ChainNode {
   /** Whether it is a node of this network at all, and how far it is. */
@@ -44,6 +45,14 @@ const MAX_AHEAD_MS = 3_600_000;
 /** A node of another network stays one until somebody mends the configuration. */
 const WRONG_NETWORK_REST_MS = 300_000;
 const RECEIPTS_AT_ONCE = 4;
+/** What visitors are told of a refusal; `refused` where it is not listed. */
+const problemOfRefusal: Partial<Record<RefusalKind, ProblemKind>> = {
+  range: 'range-refused',
+  rate: 'rate-limited',
+  slow: 'slow',
+  pruned: 'history-missing',
+  denied: 'denied',
+};
 const TIMES_TOO_HEAVY = 3;
 const MAX_HEAVY_CALLS = 10_000;
 
@@ -55,7 +64,8 @@ export function createNode(
   const { name } = endpoint;
   let offersReceipts = true;
 
-  const fault = (method: string, what: string, Fault = NodeFault) => new Fault(`${name}: ${method}: ${what}`);
+  const fault = (method: string, what: string, kind?: ProblemKind, Fault = NodeFault) =>
+    new Fault(`${name}: ${method}: ${what}`, kind);
 
   /** What `read` makes of it; an answer that has not the shape it should have is the node's fault. */
   const believed = <T>(method: string, read: () => T): T => {
@@ -70,7 +80,12 @@ export function createNode(
   const refused = (method: string, { kind, code, message }: Refusal): NodeFault => {
     const why = kind === 'pruned' ? 'it does not have that part of history: ' : '';
     const words = `${why}${message}${code === undefined ? '' : ` (${code})`}`;
-    return fault(method, words, kind === 'denied' ? NodeFault : QuestionRefused);
+    return fault(
+      method,
+      words,
+      problemOfRefusal[kind] ?? 'refused',
+      kind === 'denied' ? NodeFault : QuestionRefused,
+    );
   };
 
   const resultOf = (answer: RpcAnswer | undefined, method: string): unknown => {
@@ -98,7 +113,7 @@ export function createNode(
     const method = 'eth_getBlockByNumber';
     const { number } = believed(method, () => parseBlock(resultOf(answer, method)));
     if (number < shown)
-      throw fault('eth_call', `its state is of block ${number}, and it had shown block ${shown}`);
+      throw fault('eth_call', `its state is of block ${number}, and it had shown block ${shown}`, 'behind');
   };
 
   const headOf = (value: unknown): Block => {
@@ -119,7 +134,7 @@ export function createNode(
     );
     return numbers.map((number, index) => {
       const result = resultOf(answers[index], method);
-      if (result === null) throw fault(method, `it has no block ${number}`);
+      if (result === null) throw fault(method, `it has no block ${number}`, 'behind');
       const block = believed(method, () => parseBlock(result));
       if (block.number !== number) throw fault(method, `block ${block.number} instead of ${number}`);
       shown = Math.max(shown, number);
@@ -139,6 +154,7 @@ export function createNode(
       throw fault(
         method,
         `it knows no ${tag} block; configure a depth in blocks for ${network.name}, such as \`finality: 64\``,
+        'configuration',
       );
     }
     return believed(method, () => parseBlock(resultOf(answer, method)));
@@ -253,6 +269,7 @@ export function createNode(
       if (String(chainId) !== network.chainId) {
         throw new EndpointFault(
           `${name}: it is a node of chain ${chainId}, and ${network.name} is chain ${network.chainId}`,
+          'wrong-chain',
           WRONG_NETWORK_REST_MS,
         );
       }

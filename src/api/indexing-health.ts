@@ -1,0 +1,103 @@
+/**
+ * Health of indexing: is a network read now, how old is what was read, and what is wrong.
+ *
+ * Every age is counted by the database's clock up to the moment of reading, so that it grows while nobody writes: a dead
+ * indexer must not look like one that has nothing new.
+ */
+import type { MirrorState } from '../store/mirror-ledger.ts';
+import type { NetworkProgress } from '../store/networks.ts';
+import type { Store } from '../store/store.ts';
+
+/** Without a lease and a heartbeat for so long, nobody indexes a network; a restart takes less. */
+export const STOPPED_AFTER_SECONDS = 30;
+/** An indexer that holds the lease reports progress at least this often, even when nothing is new. */
+export const STALE_AFTER_SECONDS = 300;
+/** Further behind the head than this is worth a look. */
+export const LAGGING_AFTER_SECONDS = 300;
+/** The same in blocks, where no block times are known. */
+export const LAGGING_AFTER_BLOCKS = 100;
+/** An endpoint may stand still without a word: so old a block is worth a look even where it is the head. */
+export const OLD_BLOCK_SECONDS = 900;
+/** A range of blocks that could not be read for so long is a problem of its own. */
+export const FAILING_AFTER_SECONDS = 3600;
+
+export const indexingHealths = ['ok', 'lagging', 'stale', 'failing', 'stopped'] as const;
+export type IndexingHealth = (typeof indexingHealths)[number];
+
+type Seen = Pick<NetworkProgress, 'seenAt' | 'readAt'>;
+
+/** Of the first that holds, in the order stopped, failing, stale, lagging. */
+export function indexingHealth(progress: NetworkProgress): IndexingHealth {
+  const { readAt, oldestFailureAt, updatedAt, headAt, indexedAt } = progress;
+  if (!progress.isLeased && seenAgeSeconds(progress) > STOPPED_AFTER_SECONDS) return 'stopped';
+  if (progress.problem !== null) return 'failing';
+  if (oldestFailureAt !== null && secondsBetween(oldestFailureAt, readAt) > FAILING_AFTER_SECONDS)
+    return 'failing';
+  if (secondsBetween(updatedAt, readAt) > STALE_AFTER_SECONDS) return 'stale';
+  if (headAt === null || indexedAt === null)
+    return (lagBlocks(progress) ?? 0) > LAGGING_AFTER_BLOCKS ? 'lagging' : 'ok';
+  const isBehind = secondsBetween(indexedAt, headAt) > LAGGING_AFTER_SECONDS;
+  return isBehind || secondsBetween(indexedAt, readAt) > OLD_BLOCK_SECONDS ? 'lagging' : 'ok';
+}
+
+/** Seconds since an indexer was last alive. */
+export function seenAgeSeconds({ seenAt, readAt }: Seen): number {
+  return secondsBetween(seenAt, readAt);
+}
+
+export function lagBlocks({ headBlock, indexedBlock }: NetworkProgress): number | null {
+  return headBlock === null || indexedBlock === null ? null : Math.max(0, headBlock - indexedBlock);
+}
+
+/** Seconds since the time of the newest block that was read; null where none was. */
+export function lagSeconds({ indexedAt, readAt }: NetworkProgress): number | null {
+  return indexedAt === null ? null : secondsBetween(indexedAt, readAt);
+}
+
+export function secondsBetween(from: Date, to: Date): number {
+  return Math.max(0, (to.getTime() - from.getTime()) / 1000);
+}
+
+export const mirrorHealths = ['ok', 'behind', 'stopped'] as const;
+export type MirrorHealth = (typeof mirrorHealths)[number];
+
+/** At least; a source that does not answer is tried for some time before it counts. */
+const MIRROR_BEHIND_AFTER_SECONDS = 300;
+/** Rounds that may be missed. */
+const MIRROR_BEHIND_AFTER_ROUNDS = 3;
+/** A heartbeat comes every few seconds; storing a large page may take longer. */
+const MIRROR_STOPPED_AFTER_SECONDS = 120;
+
+/** Of a mirror that is meant to follow its source; one that ended with `--once` has no heartbeat and no health. */
+export function mirrorHealth({ seenAt, currentAt, roundSeconds, readAt }: MirrorState): MirrorHealth {
+  if (secondsBetween(seenAt, readAt) > MIRROR_STOPPED_AFTER_SECONDS) return 'stopped';
+  const patience = Math.max(MIRROR_BEHIND_AFTER_SECONDS, MIRROR_BEHIND_AFTER_ROUNDS * roundSeconds);
+  const isCurrent = currentAt !== null && secondsBetween(currentAt, readAt) <= patience;
+  return isCurrent ? 'ok' : 'behind';
+}
+
+export const checkedStates = ['ok', 'behind', 'stopped', 'unknown', 'not configured'] as const;
+/** In one word, for /readyz. */
+export type CheckedState = (typeof checkedStates)[number];
+
+/** How indexing and mirroring do, the worst of each; never rejects: what cannot be read is unknown. */
+export async function checkSources(
+  store: Pick<Store, 'networkProgress' | 'mirrors'>,
+): Promise<{ readonly indexing: CheckedState; readonly mirror: CheckedState }> {
+  const worst = <T>(read: Promise<readonly T[]>, stateOf: (item: T) => CheckedState) =>
+    read.then(
+      (items) => {
+        const states = new Set(items.map(stateOf));
+        return (['stopped', 'behind', 'ok'] as const).find((state) => states.has(state)) ?? 'not configured';
+      },
+      () => 'unknown' as const,
+    );
+  const [indexing, mirror] = await Promise.all([
+    worst(store.networkProgress(), (network) => {
+      const health = indexingHealth(network);
+      return health === 'ok' || health === 'stopped' ? health : 'behind';
+    }),
+    worst(store.mirrors(), mirrorHealth),
+  ]);
+  return { indexing, mirror };
+}

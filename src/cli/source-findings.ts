@@ -1,0 +1,121 @@
+/** What `doctor` and `audit` say about whether anybody keeps the records up to date: indexers and mirrors. */
+import { indexingHealth, lagSeconds, mirrorHealth, secondsBetween } from '../api/indexing-health.ts';
+import { networkBySelector } from '../domain/networks.ts';
+import type { MirrorState } from '../store/mirror-ledger.ts';
+import type { NetworkProgress } from '../store/networks.ts';
+import type { Store } from '../store/store.ts';
+import { type Config, networkSourcesOf } from './config.ts';
+import type { CliContext } from './context.ts';
+import type { Finding } from './doctor.ts';
+import { age, printable } from './terminal-text.ts';
+
+type SourceStore = Pick<Store, 'networkProgress' | 'mirrors'>;
+
+const MISSING = 'new messages and status changes are missing';
+
+/** For `doctor`. Says nothing where nothing is indexed or mirrored. */
+export async function sourceFindings(
+  store: SourceStore,
+  config: Config,
+  context: CliContext,
+): Promise<readonly Finding[]> {
+  const configured = configuredSelectors(config, context);
+  const networks = await store.networkProgress();
+  const mirrors = await store.mirrors();
+  return [
+    ...networks.map((network) => networkFinding(network, configured.has(network.selector))),
+    ...mirrors.map(mirrorFinding),
+  ];
+}
+
+/** For `audit`: what it cannot judge because nobody reads it. Only of the networks at these ends, where they are given. */
+export async function stoppedRemarks(
+  store: SourceStore,
+  selectors: readonly (string | undefined)[],
+): Promise<readonly string[]> {
+  const wanted = new Set(selectors.filter((selector) => selector !== undefined));
+  const networks = (await store.networkProgress()).filter(
+    (network) => (wanted.size === 0 || wanted.has(network.selector)) && indexingHealth(network) === 'stopped',
+  );
+  const mirrors = (await store.mirrors()).filter((mirror) => mirrorHealth(mirror) === 'stopped');
+  return [...networks.map(stoppedIndexing), ...mirrors.map(stoppedMirror)].map(
+    (what) => `${what}: what was sent since is not judged.`,
+  );
+}
+
+function configuredSelectors(config: Config, { environment }: CliContext): ReadonlySet<string> {
+  try {
+    return new Set(networkSourcesOf(config, environment).map(({ network }) => network.selector));
+  } catch {
+    // What is wrong with the configuration is a finding of its own.
+    return new Set();
+  }
+}
+
+function networkFinding(network: NetworkProgress, isConfigured: boolean): Finding {
+  const health = indexingHealth(network);
+  const name = nameOf(network);
+  if (health === 'stopped') {
+    return {
+      verdict: isConfigured ? 'fault' : 'worry',
+      what: `${stoppedIndexing(network)}: ${MISSING}`,
+      remedy: 'Start `lanescan index` (or `lanescan serve --index`) again; its log says why it ended.',
+    };
+  }
+  if (health === 'failing') {
+    const problem = network.problem ?? `${network.failedRanges} ranges of blocks could not be read for long`;
+    return {
+      verdict: 'worry',
+      what: `Indexing of ${name} has a problem: ${printable(problem)}`,
+      remedy: 'It is retried. The log of the indexer has the details.',
+    };
+  }
+  if (health === 'stale') {
+    return {
+      verdict: 'worry',
+      what: `Indexing of ${name} is alive but recorded no progress for ${ageBetween(network.updatedAt, network.readAt)}`,
+      remedy: 'Look at the log of the indexer; restart it if it says nothing.',
+    };
+  }
+  const lag = lagSeconds(network);
+  const block = network.indexedBlock === null ? 'no block read yet' : `at block ${network.indexedBlock}`;
+  const old = lag === null ? '' : `, whose age is ${age(lag * 1000)}`;
+  return {
+    verdict: health === 'ok' ? 'fine' : 'worry',
+    what: `Indexing of ${name}: ${health === 'ok' ? '' : 'behind, '}${block}${old}`,
+  };
+}
+
+function mirrorFinding(mirror: MirrorState): Finding {
+  const source = printable(mirror.source);
+  const health = mirrorHealth(mirror);
+  if (health === 'ok') return { verdict: 'fine', what: `Mirror of ${source}: up to date` };
+  if (health === 'stopped') {
+    return {
+      verdict: 'worry',
+      what: `${stoppedMirror(mirror)}: ${MISSING}`,
+      remedy: 'Start `lanescan mirror` again, or run it with --once if it need not follow any more.',
+    };
+  }
+  return {
+    verdict: 'worry',
+    what: `Mirror of ${source} is alive, but the source could not be read to its newest message for some time`,
+    remedy: 'The log of the mirror says why.',
+  };
+}
+
+function stoppedIndexing(network: NetworkProgress): string {
+  return `Indexing of ${nameOf(network)} stopped ${ageBetween(network.seenAt, network.readAt)} ago`;
+}
+
+function stoppedMirror({ source, seenAt, readAt }: MirrorState): string {
+  return `The mirror of ${printable(source)} stopped ${ageBetween(seenAt, readAt)} ago`;
+}
+
+function nameOf({ selector }: NetworkProgress): string {
+  return networkBySelector(selector)?.name ?? selector;
+}
+
+function ageBetween(from: Date, to: Date): string {
+  return age(secondsBetween(from, to) * 1000);
+}

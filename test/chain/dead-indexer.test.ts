@@ -1,0 +1,198 @@
+/** An indexer that was killed: everybody who looks is told, and nobody that all is well. */
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { findNetwork } from '../../src/domain/networks.ts';
+import type { Notice, NoticeDetails } from '../../src/domain/notice.ts';
+import { startIndexer } from '../../src/ingest/evm/indexer.ts';
+import { parseNetworkSources } from '../../src/ingest/evm/source.ts';
+import type { Store } from '../../src/store/store.ts';
+import { buildProgram, freshFolder, lanescan, type Running, start } from '../cli/program.ts';
+import { openTestStore } from '../database.ts';
+import { type RunningServer, serveStore } from '../http/running-server.ts';
+import { hurriedPace } from './indexing.ts';
+
+const NETWORK = 'ethereum-testnet-sepolia';
+const { selector = '' } = findNetwork(NETWORK) ?? {};
+const ROUTER = '0x0BF3dE8c5D3e8A2B34D2BEeB17ABfCeBaf363A59';
+/** Nobody listens there. */
+const AWAY = 'http://127.0.0.1:9/';
+const DEAD_MINUTES = 19;
+
+let store: Store & { readonly url: string };
+let server: RunningServer;
+let config: string;
+let indexer: Running;
+
+beforeAll(async () => {
+  await buildProgram();
+  store = await openTestStore();
+  server = await serveStore(store);
+  config = path.join(freshFolder(), 'lanescan.yaml');
+  writeFileSync(config, `networks: [{ network: ${NETWORK}, rpc: ["${AWAY}"], routers: ["${ROUTER}"] }]\n`);
+  indexer = start(['index', '--config', config], { env: { DATABASE_URL: store.url } });
+});
+afterAll(async () => {
+  indexer.child.kill('SIGKILL');
+  await server.close();
+});
+
+interface Told {
+  readonly ready: { readonly status: number; readonly checks: Readonly<Record<string, string>> };
+  readonly indexing: Readonly<Record<string, unknown>>;
+  readonly figure: (name: string) => number;
+}
+
+async function told(): Promise<Told> {
+  const ready = await server.ask('/readyz');
+  const { data } = (await server.ask('/v2/networks?indexed=true')).json<{
+    data: readonly { name: string; indexing: Told['indexing'] }[];
+  }>();
+  expect(data.map(({ name }) => name)).toEqual([NETWORK]);
+  const { text } = await server.ask('/metrics');
+  return {
+    ready: { status: ready.status, checks: ready.json<{ checks: Record<string, string> }>().checks },
+    indexing: data[0]?.indexing ?? {},
+    figure: (name) =>
+      Number(new RegExp(`^lanescan_network_${name}\\{network="${NETWORK}"\\} (\\S+)$`, 'm').exec(text)?.[1]),
+  };
+}
+
+/** As if so many minutes had passed since the indexer wrote for the last time. */
+async function age(minutes: number): Promise<void> {
+  const client = new pg.Client({ connectionString: store.url });
+  await client.connect();
+  const back = `- interval '${minutes} min'`;
+  await client.query(
+    `update index_network set seen_at = seen_at ${back}, lease_until = lease_until ${back};
+     update network_progress set updated_at = updated_at ${back}, head_at = head_at ${back}, indexed_at = indexed_at ${back}`,
+  );
+  await client.end();
+}
+
+test('while it lives, it is seen; killed, it is missed everywhere', async () => {
+  await vi.waitFor(
+    async () =>
+      expect(await store.networkProgress()).toMatchObject([{ isLeased: true, problemKind: 'unreachable' }]),
+    { timeout: 60_000, interval: 100 },
+  );
+  // Blocks that it read in better times.
+  const now = Date.now();
+  const figures = { headBlock: 1_000, finalizedBlock: 900, indexedBlock: 1_000, headAt: now, indexedAt: now };
+  await store.index.tellProgress(selector, figures, null);
+  await vi.waitFor(async () => {
+    const { ready, indexing, figure } = await told();
+    expect(ready).toEqual({
+      status: 200,
+      checks: { database: 'ok', indexing: 'behind', mirror: 'not configured' },
+    });
+    expect(indexing).toMatchObject({ isIndexed: true, health: 'failing' });
+    expect(figure('indexed')).toBe(1);
+  }, 60_000);
+
+  indexer.child.kill('SIGKILL');
+  await indexer.outcome;
+  await age(DEAD_MINUTES);
+  // A scrape may be answered with what was read a few seconds ago.
+  await vi.waitFor(
+    async () => {
+      const { ready, indexing, figure } = await told();
+      expect(ready).toEqual({
+        status: 200,
+        checks: { database: 'ok', indexing: 'stopped', mirror: 'not configured' },
+      });
+      expect(indexing).toMatchObject({ isIndexed: false, health: 'stopped' });
+      expect(Date.now() - Date.parse(String(indexing.lastSeenAt))).toBeGreaterThan(
+        DEAD_MINUTES * 60_000 - 5_000,
+      );
+      expect(figure('indexed')).toBe(0);
+      for (const name of ['lag_seconds', 'seen_age_seconds', 'progress_age_seconds'])
+        expect(figure(name), name).toBeGreaterThanOrEqual(DEAD_MINUTES * 60);
+    },
+    { timeout: 60_000, interval: 500 },
+  );
+
+  const env = { DATABASE_URL: store.url };
+  const doctor = await lanescan(['doctor', '--port', '0', '--config', config], { env });
+  expect(doctor.code).toBe(1);
+  expect(doctor.stdout).toMatch(
+    new RegExp(
+      `✗ Indexing of ${NETWORK} stopped ${DEAD_MINUTES} min ago: new messages and status changes are missing\n.*lanescan index`,
+    ),
+  );
+  const audit = await lanescan(['audit', '--source', NETWORK], { env });
+  expect(audit.code).toBe(3);
+  expect(audit.stderr).toContain(
+    `Indexing of ${NETWORK} stopped ${DEAD_MINUTES} min ago: what was sent since is not judged.`,
+  );
+  const elsewhere = await lanescan(['audit', '--source', 'polygon-mainnet'], { env });
+  expect(elsewhere.stderr).not.toContain('stopped');
+});
+
+describe('the log', () => {
+  test('of `index` has JSON lines with time, level, component and network, like that of `serve`', async () => {
+    const lines = indexer
+      .said()
+      .stderr.trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>);
+    expect(lines.length).toBeGreaterThan(0);
+    for (const line of lines) {
+      expect(line).toMatchObject({
+        level: expect.any(Number),
+        time: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+        component: expect.stringMatching(/^(index|store)$/),
+        msg: expect.any(String),
+      });
+    }
+    expect(lines).toContainEqual(
+      expect.objectContaining({
+        level: 40,
+        component: 'index',
+        network: NETWORK,
+        msg: expect.stringMatching(/127\.0\.0\.1:9: .*set back/),
+      }),
+    );
+  });
+
+  test('has an outage of all endpoints as a warning at first, and as an error once it lasts', async () => {
+    const notices: (NoticeDetails & { readonly line: string })[] = [];
+    const notice: Notice = (line, details) => notices.push({ line, ...details });
+    const stopping = new AbortController();
+    const sources = parseNetworkSources(
+      [{ network: NETWORK, rpc: [AWAY], routers: [ROUTER] }],
+      'lanescan.yaml',
+      {},
+    );
+    const other = await openTestStore();
+    const running = startIndexer({
+      sources,
+      store: other,
+      signal: stopping.signal,
+      userAgent: 'lanescan-test',
+      notice,
+      pace: { ...hurriedPace, escalateAfter: 200, endpoints: { firstPauseMs: 10, longestPauseMs: 20 } },
+    });
+    try {
+      await vi.waitFor(
+        () =>
+          expect(notices).toContainEqual({
+            level: 'error',
+            network: NETWORK,
+            line: expect.stringMatching(
+              /^Nothing could be read for .*; still retrying\. Last problem: 127\.0\.0\.1:9/,
+            ),
+          }),
+        { timeout: 60_000, interval: 50 },
+      );
+      expect(notices[0]).toMatchObject({ level: 'warn', network: NETWORK });
+      // Once, however long it lasts.
+      expect(notices.filter(({ level }) => level === 'error')).toHaveLength(1);
+    } finally {
+      stopping.abort();
+      await running.ended;
+      await other.close();
+    }
+  });
+});

@@ -1,0 +1,59 @@
+/** The access log can be switched off without losing warnings. */
+import { afterEach, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { buildProgram, lanescan, type Running, start } from './program.ts';
+
+let database: TestDatabase | undefined;
+let server: Running | undefined;
+beforeAll(() => buildProgram());
+afterEach(async () => {
+  server?.child.kill('SIGKILL');
+  await server?.outcome;
+  await database?.drop();
+});
+
+/** The log of a server that answered one request, which it had to warn of. */
+async function logOf(env: Readonly<Record<string, string>>): Promise<readonly Record<string, unknown>[]> {
+  database = await createTestDatabase();
+  server = start(['serve', '--port', '0'], { env: { DATABASE_URL: database.url, ...env } });
+  const [, url = ''] = await server.untilSaid(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
+  await (await fetch(`${url}/v2/messages`, { headers: { 'X-Forwarded-For': '192.0.2.1' } })).text();
+  server.child.kill('SIGTERM');
+  const { code, stderr } = await server.outcome;
+  expect(code).toBe(0);
+  return stderr
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+}
+
+const request = expect.objectContaining({
+  component: 'http',
+  msg: 'request',
+  url: '/v2/messages',
+  status: 200,
+});
+const warning = expect.objectContaining({
+  level: 40,
+  component: 'http',
+  msg: expect.stringContaining('X-Forwarded-For is ignored'),
+});
+
+test('every request has a line, unless somebody says otherwise', async () => {
+  const lines = await logOf({});
+  expect(lines).toContainEqual(request);
+  expect(lines).toContainEqual(warning);
+});
+
+test('without the access log, warnings and what happens to the server are logged all the same', async () => {
+  const lines = await logOf({ LANESCAN_ACCESS_LOG: 'false' });
+  expect(lines).not.toContainEqual(request);
+  expect(lines).toContainEqual(warning);
+  expect(lines).toContainEqual(expect.objectContaining({ msg: expect.stringContaining('listens on') }));
+});
+
+test('it takes true or false', async () => {
+  const { code, stderr } = await lanescan(['search'], { env: { LANESCAN_ACCESS_LOG: 'perhaps' } });
+  expect(code).toBe(1);
+  expect(stderr).toContain('LANESCAN_ACCESS_LOG is "perhaps". It takes true or false');
+});
