@@ -21,8 +21,9 @@ export default defineConfig(({ mode }) => {
   const leftOut = isQuick ? testFiles().filter((file) => slowBecause(file) !== undefined) : [];
   const exclude = [...configDefaults.exclude, ...leftOut];
   const shared = {
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    // Generous, for machines that are slow or busy: they end what hangs, and measure nothing.
+    testTimeout: 180_000,
+    hookTimeout: 300_000,
     ...(isQuick && { tagsFilter: ['not slow'] }),
   };
   return {

@@ -2,7 +2,7 @@
  * One embedded PostgreSQL for the whole test run, started when a test first asks for a database: a run of unit tests
  * starts none. It holds a migrated template, from which each test makes a database of its own in milliseconds.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, statfs } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import os from 'node:os';
@@ -51,8 +51,9 @@ export default async function offerDatabase(project: TestProject): Promise<() =>
 }
 
 async function startDatabase(): Promise<RunningDatabase> {
-  const dataFolder = await mkdtemp(path.join(os.tmpdir(), 'lanescan-test-'));
-  const embedded = await openEmbedded({ dataFolder });
+  const dataFolder = await mkdtemp(path.join(await quickFolder(), 'lanescan-test-'));
+  // On a very busy machine the creation of the cluster can use up the time that a start has; the second start has it.
+  const embedded = await openEmbedded({ dataFolder }).catch(() => openEmbedded({ dataFolder }));
   const stop = async () => {
     await embedded.leave();
     await rm(dataFolder, { recursive: true, force: true });
@@ -68,6 +69,17 @@ async function startDatabase(): Promise<RunningDatabase> {
     throw error;
   }
   return { host, stop };
+}
+
+/**
+ * In memory where there is plenty, for nobody needs these databases after a crash: each one that is dropped makes
+ * PostgreSQL write and sync all of its files. Where TMPDIR is set, there.
+ */
+async function quickFolder(): Promise<string> {
+  const memory = '/dev/shm';
+  const room = await statfs(memory).catch(() => undefined);
+  const hasRoom = room !== undefined && room.bavail * room.bsize >= 4 * 1024 ** 3;
+  return process.env.TMPDIR === undefined && hasRoom ? memory : os.tmpdir();
 }
 
 let foundHost: Promise<string> | undefined;

@@ -91,7 +91,7 @@ export function useBrowser() {
         permissions: ['clipboard-read', 'clipboard-write'],
         ...options,
       });
-      context.setDefaultTimeout(10_000);
+      context.setDefaultTimeout(60_000);
       const page = await context.newPage();
       const complaints: string[] = [];
       page.on('console', (message) => {
@@ -116,7 +116,7 @@ export function useBrowser() {
 }
 
 /** What a page comes to, however busy the machine is. */
-export const eventually = <T>(look: () => T) => expect.poll(look, { timeout: 10_000 });
+export const eventually = <T>(look: () => T) => expect.poll(look, { timeout: 60_000 });
 
 /** Rows of a list of messages. */
 export const rowsOf = (page: Page) => page.locator('.rows .row');

@@ -116,7 +116,7 @@ function holdHistory(pieces: number): { readonly untilHeld: () => Promise<void> 
     isHeld = true;
     return new Promise(() => undefined);
   };
-  return { untilHeld: () => vi.waitFor(() => expect(isHeld).toBe(true), { timeout: 30_000 }) };
+  return { untilHeld: () => vi.waitFor(() => expect(isHeld).toBe(true), { timeout: 120_000 }) };
 }
 
 const letGo = () => {
@@ -224,7 +224,7 @@ test('without --once it follows the chains, and stops at SIGINT with status 0', 
   const store = await openStore({ place: { url: database.url } });
   try {
     await vi.waitFor(async () => expect(await store.findMessage(message.messageId.slice(2))).toBeDefined(), {
-      timeout: 50_000,
+      timeout: 120_000,
       interval: 50,
     });
   } finally {
@@ -294,7 +294,7 @@ describe('killed with -9', () => {
     const first = startIndexing(database);
     await first.untilSaid(/./).catch(() => undefined);
     await vi.waitFor(async () => expect((await recordsIn(database)).size).toBeGreaterThan(0), {
-      timeout: 30_000,
+      timeout: 120_000,
     });
     const second = startIndexing(database);
     await second.untilSaid(/"network":"geth-testnet","msg":"another indexer works on it; waiting"/);
@@ -310,7 +310,7 @@ describe('killed with -9', () => {
     expect(seconds).toBeLessThan(30);
     const message = await lab.lane('1.6', 'b').sendOne();
     await vi.waitFor(async () => expect((await recordsIn(database)).has(message.messageId)).toBe(true), {
-      timeout: 30_000,
+      timeout: 120_000,
       interval: 200,
     });
   });
@@ -329,7 +329,7 @@ test('`serve --index` serves what it indexes, and stops cleanly', async () => {
       const answer = await fetch(`${url}/v2/messages/${message.messageId}`);
       expect(await answer.json()).toMatchObject({ messageId: message.messageId, status: 'SENT' });
     },
-    { timeout: 50_000, interval: 100 },
+    { timeout: 120_000, interval: 100 },
   );
   server.child.kill('SIGTERM');
   const { code, stderr } = await server.outcome;
@@ -383,7 +383,7 @@ describe('secrets of an endpoint', () => {
             expect(problems.join('\n')).toContain(proxy.url.host);
             expect(problems.join('\n')).not.toContain(secret);
           },
-          { timeout: 50_000, interval: 100 },
+          { timeout: 120_000, interval: 100 },
         );
       } finally {
         await store.close();

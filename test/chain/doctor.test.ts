@@ -125,7 +125,7 @@ test('an endpoint that is silent does not hold up the others for long', async ()
   expect(text).toMatch(/✓ geth-testnet at \S+: head 2499/);
   // It was asked once.
   expect(silent.requests).toHaveLength(1);
-}, 30_000);
+});
 
 test('a router must be there, call itself one, and be the same for all endpoints', async () => {
   const [first, second] = [await startNode(), await startNode()];

@@ -81,7 +81,7 @@ async function progressOf(store: Store): Promise<NetworkProgress | undefined> {
 }
 
 const eventually = (expectation: () => Promise<void> | void) =>
-  vi.waitFor(expectation, { timeout: 40_000, interval: 20 });
+  vi.waitFor(expectation, { timeout: 120_000, interval: 20 });
 
 const untilKnown = (store: Store, message: SentMessage) =>
   eventually(async () => expect(await recordOf(store, message)).toBeDefined());

@@ -91,7 +91,7 @@ async function figuresOf(server: RunningServer): Promise<Told['figures']> {
 }
 
 const untilTold = (expectation: (told: Told) => void) =>
-  vi.waitFor(async () => expectation(await told()), { timeout: 40_000, interval: 100 });
+  vi.waitFor(async () => expectation(await told()), { timeout: 120_000, interval: 100 });
 
 test('where nothing is indexed, there is nothing to tell', async () => {
   const { indexing, figures, notFound } = await told();

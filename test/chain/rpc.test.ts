@@ -249,7 +249,7 @@ describe('failures of the transport', () => {
     await first.down();
     expect(await chain.run(nameOf)).toBe(second.host);
     await first.up();
-    await vi.waitFor(async () => expect(await chain.run(nameOf)).toBe(first.host), { timeout: 10_000 });
+    await vi.waitFor(async () => expect(await chain.run(nameOf)).toBe(first.host), { timeout: 120_000 });
     expect(notices).toEqual([
       expect.stringMatching(new RegExp(`^${first.host}: .*ECONNREFUSED.*; set back for`)),
       `${first.host} is back`,
@@ -300,7 +300,7 @@ describe('failures of the transport', () => {
     const chain = openChain([silent, good], {}, { timing: { ...briefly, answerMs: 60_000 } });
     // Were the silent one waited for, this would take a minute a time.
     for (let i = 0; i < 5; i++) expect(await chain.run(nameOf)).toBe(good.host);
-  }, 20_000);
+  });
 
   test('rests grow with every failure, and many failures at once are one', async () => {
     const node = await startFaultyNode();
@@ -383,7 +383,7 @@ describe('failures of the transport', () => {
     stopping.abort(new Error('stop it'));
     for (const failure of await Promise.all(failures)) expect(failure).not.toBeInstanceOf(NodeFault);
     for (const chain of chains) expect((await failureOf(chain.run(nameOf))).message).toBe('stop it');
-  }, 20_000);
+  });
 
   test('a closed chain answers nothing any more', async () => {
     const node = await startFaultyNode();
@@ -432,7 +432,7 @@ describe('choosing an endpoint', () => {
     });
     expect(await chain.run(nameOf, 10)).toBe(stale.host);
     stale.chain.grow(8);
-    await vi.waitFor(async () => expect(await chain.run(nameOf, 25)).toBe(stale.host), { timeout: 10_000 });
+    await vi.waitFor(async () => expect(await chain.run(nameOf, 25)).toBe(stale.host), { timeout: 120_000 });
     expect(chain.health()[0]).toMatchObject({ healthy: true, headBlock: 27 });
   });
 
@@ -504,7 +504,7 @@ describe('choosing an endpoint', () => {
     silent.misbehave = () => 'hang';
     const chain = openChain([first, silent], {}, { timing: { ...briefly, answerMs: 60_000 } });
     expect(await chain.run((rpc) => chain.secondOpinion(rpc, nameOf))).toBeUndefined();
-  }, 20_000);
+  });
 
   test('two endpoints of one host are told apart', async () => {
     const node = await startFaultyNode();

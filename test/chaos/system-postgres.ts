@@ -180,11 +180,11 @@ export async function pauseReplay(replica: SystemServer, primary: SystemServer):
     ]);
     return row?.done;
   };
-  await expect.poll(hasReplayed, { timeout: 20_000 }).toBe(true);
+  await expect.poll(hasReplayed, { timeout: 120_000 }).toBe(true);
   await replica.query('select pg_wal_replay_pause()');
   const pauseState = async () =>
     (await replica.query('select pg_get_wal_replay_pause_state() as state'))[0]?.state;
-  await expect.poll(pauseState, { timeout: 20_000 }).toBe('paused');
+  await expect.poll(pauseState, { timeout: 120_000 }).toBe('paused');
 }
 
 export async function resumeReplay(replica: SystemServer): Promise<void> {

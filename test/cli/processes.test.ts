@@ -1,5 +1,7 @@
+// @module-tag slow: starts many servers of several processes each
 /** `lanescan serve --processes`: several processes on one port, which clients take for one. */
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { Agent, get, type IncomingMessage } from 'node:http';
 import { createServer } from 'node:net';
@@ -97,10 +99,10 @@ test('one that is killed is replaced, and the others answer meanwhile', async ()
   process.kill(victim, 'SIGKILL');
   await server.untilSaid(/was ended by SIGKILL; another one is started/);
   for (let i = 0; i < 2 * PROCESSES; i++) expect((await ask(`${url}/v2/messages`)).status).toBe(200);
-  await expect.poll(() => childrenOf(server).length, { timeout: 30_000 }).toBe(PROCESSES);
+  await expect.poll(() => childrenOf(server).length, { timeout: 120_000 }).toBe(PROCESSES);
   expect(childrenOf(server)).not.toContain(victim);
   await expect
-    .poll(() => server.said().stderr.split('is ready').length - 1, { timeout: 30_000 })
+    .poll(() => server.said().stderr.split('is ready').length - 1, { timeout: 120_000 })
     .toBe(PROCESSES + 1);
   for (let i = 0; i < 2 * PROCESSES; i++) expect((await ask(`${url}/v2/messages`)).status).toBe(200);
   server.child.kill('SIGTERM');
@@ -111,7 +113,7 @@ test('without the one that started them none goes on', async () => {
   const { server, url } = await serve();
   const children = childrenOf(server);
   server.child.kill('SIGKILL');
-  await expect.poll(() => children.filter(isAlive), { timeout: 30_000 }).toEqual([]);
+  await expect.poll(() => children.filter(isAlive), { timeout: 120_000 }).toEqual([]);
   await expect(ask(url)).rejects.toThrow();
 });
 
@@ -126,9 +128,9 @@ test('what a client takes from one it has taken from all', async () => {
     if (status === 200) allowed++;
     await delay(120);
   }
-  // What is taken within a moment on several counts late.
+  // What is taken within a moment on several counts late, and the moment is longer on a busy machine.
   expect(allowed).toBeGreaterThanOrEqual(burst);
-  expect(allowed).toBeLessThan(burst + PROCESSES);
+  expect(allowed).toBeLessThan(1.5 * burst);
   server.child.kill('SIGTERM');
   await server.outcome;
 });
@@ -136,7 +138,7 @@ test('what a client takes from one it has taken from all', async () => {
 test('a port that is taken is told once', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   onTestFinished(() => void other.close());
-  await delay(50);
+  await once(other, 'listening');
   const { port } = other.address() as { port: number };
   const { code, stdout, stderr } = await runProgram(
     ['serve', '--port', String(port), '--processes', '2', '--log-level', 'error'],

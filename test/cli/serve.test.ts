@@ -1,4 +1,5 @@
 /** `lanescan serve` as a process: its log, its end, and a port that is taken. */
+import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
@@ -73,7 +74,7 @@ test('a request that is in flight at SIGTERM is answered before the end', async 
 
 test('a port that is taken is told in one line', async () => {
   const other = createServer().listen(0, '127.0.0.1');
-  await delay(50);
+  await once(other, 'listening');
   const { port } = other.address() as { port: number };
   const { code, stdout, stderr } = await runProgram(['serve', '--port', String(port)], {
     env: { DATABASE_URL: database.url },

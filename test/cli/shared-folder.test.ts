@@ -1,3 +1,4 @@
+// @module-tag slow: starts the program and PostgreSQL many times
 /** Several Lanescan processes on one embedded database: whoever comes, goes or is killed. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';

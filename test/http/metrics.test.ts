@@ -37,7 +37,7 @@ beforeAll(async () => {
   await replicated.ask('/v2/messages');
   // A scrape does not wait for a replica that takes its time to answer.
   const hasAnswered = async () => expect(await replicated.store.replicas()).toMatchObject([{ lag: 0 }]);
-  await vi.waitFor(hasAnswered, { timeout: 20_000 });
+  await vi.waitFor(hasAnswered, { timeout: 120_000 });
 });
 afterAll(async () => {
   await replicated.close();

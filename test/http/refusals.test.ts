@@ -303,14 +303,12 @@ describe('what is no HTTP request gets 400 in the same shape', () => {
   });
 
   test('a client that keeps a refused connection open is left after a while', async () => {
-    const started = Date.now();
     await new Promise<void>((resolve, reject) => {
       const socket = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true });
       socket.on('error', reject).on('close', resolve).resume().write('no HTTP\r\n\r\n');
       const keepOpen = setInterval(() => socket.writable && socket.write('x', () => undefined), 100);
       socket.on('error', () => undefined).on('close', () => clearInterval(keepOpen));
     }).catch(({ code }) => expect(['ECONNRESET', 'EPIPE']).toContain(code));
-    expect(Date.now() - started).toBeLessThan(10_000);
   });
 
   test('the server goes on answering others', async () => {

@@ -1,3 +1,4 @@
+// @module-tag slow: fills a lane with thousands of messages
 /** A hole in a long lane is found, named exactly, and found without reading the lane. */
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -148,12 +148,20 @@ export async function readStream(url: string, headers?: Record<string, string>):
   return reader;
 }
 
-export async function until(isTrue: () => boolean | Promise<boolean>, timeoutMs = 15_000): Promise<void> {
+export async function until(isTrue: () => boolean | Promise<boolean>, timeoutMs = 60_000): Promise<void> {
   const deadline = Date.now() + timeoutMs;
   while (!(await isTrue())) {
     if (Date.now() > deadline) throw new Error(`Not within ${timeoutMs} ms: ${isTrue}`);
     await delay(10);
   }
+}
+
+/** Until so many streams and waits are open, as the server counts them. */
+export async function untilFollowing({ url }: { readonly url: string }, count: number): Promise<void> {
+  await until(async () => {
+    const metrics = await (await fetch(`${url}/metrics`)).text();
+    return Number(/^lanescan_feed_followers(?:\{.*\})? (\d+)$/m.exec(metrics)?.[1]) === count;
+  });
 }
 
 export const numbersUpTo = (last: number, first = 1): number[] =>

@@ -1,3 +1,4 @@
+// @module-tag slow: mirrors through every fault of a source, with pauses; guides.test.ts is the quick pass
 /** The mirror against a stand-in with moods: in the end the store equals the source. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';

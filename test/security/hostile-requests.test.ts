@@ -39,7 +39,7 @@ afterAll(async () => {
 });
 
 /** What comes true sooner or later, however busy the machine is. */
-const patiently = (look: () => unknown) => vi.waitFor(look, { timeout: 20_000, interval: 50 });
+const patiently = (look: () => unknown) => vi.waitFor(look, { timeout: 120_000, interval: 50 });
 const logLines = () => server.log.map((line) => JSON.parse(line));
 const faults = () => logLines().filter(({ level }) => level >= 50);
 

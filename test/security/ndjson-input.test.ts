@@ -1,3 +1,4 @@
+// @module-tag slow: imports files of hundreds of megabytes
 /**
  * NDJSON that is damaged, enormous or made to harm: each bad line is named by its number and costs itself alone, and no
  * input makes the importer grow.

@@ -1,3 +1,4 @@
+// @module-tag slow: starts the program for every verb that there is
 /** A server can work with a database role that may only read, and `migrate` grants what it needs. */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';

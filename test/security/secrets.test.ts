@@ -206,10 +206,10 @@ test('no path, header, log line or table of a server that indexes and delivers s
     await lanescan(['import', path.join(folder, 'records.ndjson')], { env });
     await lanescan(['webhooks', 'replay', 'ops', '--after', '0', '--config', config], { env });
     await expect
-      .poll(async () => (await fetch(`${url}/metrics`)).text(), { timeout: 40_000, interval: 200 })
+      .poll(async () => (await fetch(`${url}/metrics`)).text(), { timeout: 120_000, interval: 200 })
       .toMatch(/lanescan_webhook_deliveries\{[^}]*\} [1-9]/);
     await expect
-      .poll(() => server.said().stderr, { timeout: 40_000, interval: 200 })
+      .poll(() => server.said().stderr, { timeout: 120_000, interval: 200 })
       .toMatch(/HTTP 404|Cannot|401/);
 
     const paths = [

@@ -1,3 +1,4 @@
+// @module-tag slow: starts the program for every kind of certificate
 /**
  * Where the service can be led by those who own a name or a certificate. test/webhooks/target.test.ts has the
  * addresses, spellings and redirects; here are names whose answer changes, and TLS.

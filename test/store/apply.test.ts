@@ -750,7 +750,10 @@ describe('facts in any order, in any batches, from three writers at once', () =>
     if (messages[0]) expect(messages[0].latest).toBe(String(rows.length));
   }
 
-  it('end in exactly the fold of all, and again when blocks are orphaned', { timeout: 120_000 }, async () => {
+  it('end in exactly the fold of all, and again when blocks are orphaned', {
+    tags: 'slow',
+    timeout: 120_000,
+  }, async () => {
     const writers = [
       store,
       await openStore({ place: { url: store.url } }),

@@ -1,3 +1,4 @@
+// @module-tag slow: fills a store and looks at a hundred query plans
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, test } from 'vitest';

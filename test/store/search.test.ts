@@ -299,7 +299,7 @@ describe('a walk through all pages is exactly the reference’s answer', () => {
     expect(found).toBeGreaterThan(0);
   });
 
-  it('for all 64 combinations of the spec’s filters', { timeout: 120_000 }, async () => {
+  it('for all 64 combinations of the spec’s filters', { tags: 'slow', timeout: 120_000 }, async () => {
     const counts = { walks: 0, rows: 0, combinationsThatFind: 0 };
     for (let mask = 0; mask < 64; mask++) {
       const names = specFilters.filter((_, bit) => mask & (1 << bit));

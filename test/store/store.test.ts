@@ -34,7 +34,7 @@ async function connect(url: string): Promise<pg.Client> {
 const everything = parseSearch([]);
 
 describe('real and simulated records', () => {
-  it('never share a store', async () => {
+  it('never share a store', { tags: 'slow' }, async () => {
     const demo = await emptyDatabase();
     expect((await open(demo, { content: 'simulated' })).simulated).toBe(true);
     expect((await open(demo, { content: 'simulated' })).simulated).toBe(true);
@@ -49,7 +49,9 @@ describe('real and simulated records', () => {
     ).toMatch(/real/);
   });
 
-  it('are taken as they are by whoever takes any, and a new store is then a real one', async () => {
+  it('are taken as they are by whoever takes any, and a new store is then a real one', {
+    tags: 'slow',
+  }, async () => {
     const demo = await emptyDatabase();
     await open(demo, { content: 'simulated' });
     expect((await open(demo)).simulated).toBe(true);
@@ -70,7 +72,7 @@ describe('real and simulated records', () => {
     expect(new Set(kinds).size).toBe(1);
   });
 
-  it('can be emptied where simulated only', async () => {
+  it('can be emptied where simulated only', { tags: 'slow' }, async () => {
     const demo = await open(await emptyDatabase(), { content: 'simulated' });
     const message = makeMessage();
     await demo.apply([makeSent(message), makeRange('Committed', message, 1, 1)]);
@@ -85,7 +87,7 @@ describe('real and simulated records', () => {
     expect((await real.search(everything)).records.length).toBe(1);
   });
 
-  it('of a demo may be emptied while others write', async () => {
+  it('of a demo may be emptied while others write', { tags: 'slow' }, async () => {
     const url = await emptyDatabase();
     const [one, other] = [await open(url, { content: 'simulated' }), await open(url)];
     await Promise.all([

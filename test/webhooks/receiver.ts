@@ -155,7 +155,7 @@ export async function runCourier(
   };
   onTestFinished(stop);
   await expect
-    .poll(async () => (await store.webhooks.backlog()).length, { interval: 10, timeout: 20_000 })
+    .poll(async () => (await store.webhooks.backlog()).length, { interval: 10, timeout: 120_000 })
     .toBeGreaterThanOrEqual(subscriptions.length);
   return { stop, log };
 }
@@ -168,7 +168,7 @@ export const statusesOnTheWay = ['SENT', 'COMMITTED', 'BLESSED', 'SUCCESS'] as c
 
 /** Polls with the patience that a busy machine needs. */
 export function eventually<T>(read: () => T, options: { interval?: number } = {}) {
-  return expect.poll(read, { interval: 20, timeout: 20_000, ...options });
+  return expect.poll(read, { interval: 20, timeout: 120_000, ...options });
 }
 
 /** Waits until nothing is owed any more. */

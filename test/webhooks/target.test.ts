@@ -14,7 +14,8 @@ import {
   subscriptionTo,
 } from './receiver.ts';
 
-const timings = { connectMs: 300, totalMs: 500 };
+const patient = { connectMs: 60_000, totalMs: 60_000 };
+const impatient = { connectMs: 300, totalMs: 500 };
 
 describe('addresses', () => {
   test.each([
@@ -86,7 +87,7 @@ describe('a target that is not allowed', () => {
 });
 
 describe('a receiver that misbehaves', () => {
-  async function answering(listener: RequestListener) {
+  async function answering(listener: RequestListener, timings = patient) {
     const { href } = await listenWith(listener);
     const sender = createSender(subscriptionTo(href), timings, 'test', 1);
     onTestFinished(() => sender.close());
@@ -111,7 +112,7 @@ describe('a receiver that misbehaves', () => {
   });
 
   test('that says nothing is left after the time-out', async () => {
-    const sender = await answering(() => undefined);
+    const sender = await answering(() => undefined, impatient);
     await expect(sender.send({}, '{}')).rejects.toThrow('no answer within 0.5 s');
   });
 
@@ -138,7 +139,7 @@ describe('a receiver that misbehaves', () => {
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
-    const sender = createSender(subscriptionTo(`http://127.0.0.1:${port}/`), timings, 'test', 1);
+    const sender = createSender(subscriptionTo(`http://127.0.0.1:${port}/`), patient, 'test', 1);
     onTestFinished(() => {
       sender.close();
       server.close();
