@@ -25,16 +25,22 @@ export const operationRoutes: readonly Route[] = [
     operationId: 'getReadiness',
     tag: 'Operations',
     summary: 'Can it answer?',
-    description: 'Answers 200 when the database does, otherwise 503.',
+    description:
+      'Answers 200 when the database does, otherwise 503. `checks` says what works only in part; that alone is no reason to ' +
+      'send requests elsewhere.',
     success: { description: 'The database answers.', schema: Readiness },
     errors: [],
-    async handle({ query }, { store }) {
+    async handle({ query }, { store, feed }) {
       refuseParameters(query);
       await store.ping().catch((cause) => {
         throw new DatabaseSilentError('The database does not answer', { cause });
       });
       return {
-        body: JSON.stringify({ status: 'ready', simulated: store.simulated }),
+        body: JSON.stringify({
+          status: 'ready',
+          simulated: store.simulated,
+          checks: { changes: feed.status },
+        }),
         freshness: 'never',
       };
     },

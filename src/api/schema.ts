@@ -91,6 +91,24 @@ export const Readiness = Type.Object({
   simulated: Type.Boolean({
     description: 'True where the data is the demo’s and no chain stands behind it.',
   }),
+  checks: Type.Object({
+    changes: Type.Object(
+      {
+        feed: Type.Unsafe<string>({
+          type: 'string',
+          enum: ['idle', 'current', 'behind', 'unknown'],
+          description:
+            'Whether streams and waiting requests have all changes: `behind` for more than 5 s, `unknown` where the database has not said for as long, `idle` while nobody follows.',
+        }),
+        listener: Type.Unsafe<string>({
+          type: 'string',
+          enum: ['idle', 'connected', 'away'],
+          description: 'Whether notifications of changes come; without them the server looks every second.',
+        }),
+      },
+      { description: 'Live push of changes by this process.' },
+    ),
+  }),
 });
 
 /** The filters, in the words of the domain. */

@@ -8,7 +8,7 @@ import { ApiError, OperatorError } from '../domain/errors.ts';
 import { isDatabaseUnavailable } from '../store/store.ts';
 import { addAudit } from './audit.ts';
 import { UsageError } from './config.ts';
-import type { CliContext } from './context.ts';
+import { type CliContext, STOP_LIMIT_MS } from './context.ts';
 import { addDemo } from './demo.ts';
 import { addDoctor } from './doctor.ts';
 import { addExport } from './export.ts';
@@ -33,6 +33,14 @@ export async function runCommandLine(process: NodeJS.Process): Promise<number> {
     // The second signal means it: whoever asked does not want to wait any longer.
     if (stopping.signal.aborted) process.exit(130);
     stopping.abort();
+    // Every wait has a limit of its own; this one holds also for what was forgotten. It keeps no process alive.
+    const limitMs = STOP_LIMIT_MS + (context.drainMs ?? 0);
+    setTimeout(() => {
+      context.err.write(
+        `lanescan: not stopped ${limitMs / 1_000} s after the signal; ended with work left undone\n`,
+      );
+      process.exit(1);
+    }, limitMs).unref();
   };
   process.on('SIGINT', stop);
   process.on('SIGTERM', stop);

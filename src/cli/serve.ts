@@ -6,7 +6,8 @@ import type { Logger } from 'pino';
 import type { Siblings } from '../api/siblings.ts';
 import { ApiError, OperatorError } from '../domain/errors.ts';
 import type { NetworkSource } from '../ingest/evm/source.ts';
-import { openStore, READ_CONNECTIONS, type Store } from '../store/store.ts';
+import { openStore, type Store } from '../store/store.ts';
+import { isDoneWithin } from '../store/time-limit.ts';
 import { type Courier, startCourier } from '../webhooks/courier.ts';
 import type { Subscription } from '../webhooks/subscription.ts';
 import {
@@ -17,7 +18,7 @@ import {
   startAnsweringProcesses,
 } from './answering-processes.ts';
 import { type Config, type ConfigFlags, databasePlace, webhooksOf } from './config.ts';
-import { type CliContext, configOf, withStoreOptions } from './context.ts';
+import { type CliContext, configOf, WORK_LIMIT_MS, withStoreOptions } from './context.ts';
 import { wantedSources } from './index.ts';
 import { wordsOf } from './index-progress.ts';
 import { lanescanVersion } from './version.ts';
@@ -25,8 +26,8 @@ import { lanescanVersion } from './version.ts';
 /** How often the log tells how indexing goes. */
 const INDEX_LINE_EVERY_MS = 60_000;
 
-/** Several processes share the connections of one, but each has so many. */
-const FEWEST_CONNECTIONS = 3;
+/** Like WORK_LIMIT_MS, for processes that have to close a store of their own within it. */
+const CHILDREN_LIMIT_MS = 12_000;
 
 const CLOCK_LOOK_EVERY_MS = 60_000;
 /** Connections that come while the process is busy wait; beyond Node's 511 a crowd would be reset. */
@@ -66,16 +67,18 @@ async function serve(flags: ServeFlags, context: CliContext): Promise<void> {
   const config = configOf(flags, context);
   const sources = flags.index ? wantedSources(config, context) : [];
   const webhooks = webhooksOf(config, context.environment);
+  const { processes } = config;
+  context.drainMs = config.drainSeconds * 1_000;
   const log = await serverLog(config, context);
   const store = await openStore({
     place: databasePlace(config),
     replicas: config.replicaUrls,
+    startsProcesses: processes,
     ...(flags.index && { content: 'real' }),
     access: flags.index || webhooks.length > 0 ? 'write' : 'read',
     notice: (line) => log.info(line),
     signal: context.signal,
   });
-  const { processes } = config;
   await serveUntilStopped({
     config,
     log,
@@ -91,6 +94,7 @@ async function serve(flags: ServeFlags, context: CliContext): Promise<void> {
 async function answerAsChild(child: Child, flags: ServeFlags, context: CliContext): Promise<void> {
   try {
     const config = configOf(flags, context);
+    context.drainMs = config.drainSeconds * 1_000;
     const log = await serverLog(config, context);
     const signal = AbortSignal.any([context.signal, child.stopped]);
     const store = await openStore({
@@ -98,7 +102,7 @@ async function answerAsChild(child: Child, flags: ServeFlags, context: CliContex
       replicas: config.replicaUrls,
       // What becomes of an embedded database its parent tells.
       notice: (line) => (config.databaseUrl === null ? log.debug(line) : log.info(line)),
-      connections: Math.max(FEWEST_CONNECTIONS, Math.ceil(READ_CONNECTIONS / config.processes)),
+      isOneOf: config.processes,
       signal,
     });
     const { siblings } = child;
@@ -187,12 +191,33 @@ export async function serveUntilStopped(serving: Serving): Promise<void> {
     beside = alongside?.(signal);
     await Promise.race([untilAborted(signal), beside ?? untilAborted(signal)]);
     await untilAborted(signal);
-    await answering.drain();
   } finally {
     stopping.abort();
-    await Promise.all([answering?.close(), courier?.stop(), beside?.catch(() => undefined)]);
+    const limitMs = serving.startAnswering ? CHILDREN_LIMIT_MS : WORK_LIMIT_MS;
+    const isEnded = await endWithin(serving.config.drainSeconds * 1_000 + limitMs, log, {
+      requests: serving.signal.aborted ? answering?.drain() : answering?.close(),
+      webhooks: courier?.stop(),
+      'work beside the server': beside,
+    });
+    if (!isEnded) answering?.cut();
     await store.close();
   }
+}
+
+/** Waits for all parts to end; false where that takes too long. Closing the store ends those that wait for the database. */
+async function endWithin(
+  limitMs: number,
+  log: Logger,
+  parts: Readonly<Record<string, Promise<void> | undefined>>,
+): Promise<boolean> {
+  const left = new Set(Object.keys(parts));
+  const ends = Object.entries(parts).map(async ([name, part]) => {
+    await part?.catch(() => undefined);
+    left.delete(name);
+  });
+  if (await isDoneWithin(limitMs, Promise.all(ends))) return true;
+  log.warn(`Stopping: given up after ${limitMs / 1_000} s: ${[...left].join(', ')}`);
+  return false;
 }
 
 async function answerHere(
@@ -236,6 +261,7 @@ async function answerHere(
       await app.close();
     },
     close: () => app.close(),
+    cut: () => app.server.closeAllConnections(),
   };
 }
 

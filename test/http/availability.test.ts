@@ -89,7 +89,11 @@ describe('while the database answers', () => {
     const ready = await server.ask('/readyz');
     expect({ status: ready.status, body: ready.json<unknown>() }).toEqual({
       status: 200,
-      body: { status: 'ready', simulated: false },
+      body: {
+        status: 'ready',
+        simulated: false,
+        checks: { changes: { feed: 'idle', listener: 'idle' } },
+      },
     });
     expectFreshRequestId(health.headers);
     expectFreshRequestId(ready.headers);
