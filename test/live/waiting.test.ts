@@ -1,7 +1,6 @@
 /** `waitFor`: the answer comes when the message has got there, and waiting costs nothing. */
 import { request as httpRequest } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
 import { makeExecuted, makeMessage, makeRange, makeSent, makeSnapshot } from '../fixtures.ts';

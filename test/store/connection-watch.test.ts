@@ -17,6 +17,7 @@ interface Setting {
   readonly notices: readonly string[];
   /** A connection that does not go through the proxy. */
   readonly direct: pg.Client;
+  readonly directUrl: string;
 }
 
 async function openThroughBlackHole(): Promise<Setting> {
@@ -31,7 +32,7 @@ async function openThroughBlackHole(): Promise<Setting> {
     await store.close();
     await direct.end();
   });
-  return { store, way, notices, direct };
+  return { store, way, notices, direct, directUrl: database.url };
 }
 
 const add = (store: Store, number: number) => store.apply([makeSnapshot(makeMessage({ number }))]);
@@ -51,15 +52,19 @@ describe('connections that a firewall forgets', () => {
   });
 
   test('writes: the one under way fails, its lock is released, and the next one works', async () => {
-    const { store, way, direct } = await openThroughBlackHole();
+    const { store, way, direct, directUrl } = await openThroughBlackHole();
     await add(store, 1);
-    await direct.query('begin; select from store for update');
+    // Not the one that looks: within a transaction it would see the same sessions again and again.
+    const locker = new pg.Client(directUrl);
+    await locker.connect();
+    onTestFinished(() => locker.end());
+    await locker.query('begin; select from store for update');
     const blocked = add(store, 2);
     blocked.catch(() => undefined);
     const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
     await until(async () => (await direct.query(waiting)).rowCount === 1);
     way.swallowConnections();
-    await direct.query('commit');
+    await locker.query('commit');
     await expect(blocked).rejects.toMatchObject({ code: '08006' });
     // The lost session had the lock by then, in a transaction that nobody would have ended.
     await until(

@@ -1,9 +1,12 @@
 /** Prepared statements are kept for those filters that were used last, and never more of them than a server should hold. */
 import pg from 'pg';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { filterNames, filterParameters, parseSearch } from '../../src/domain/search-parameters.ts';
 import { ReadingClient } from '../../src/store/client.ts';
 import { createReadQueue } from '../../src/store/read-queue.ts';
 import { createStatementNames, NAMED_STATEMENTS } from '../../src/store/statement-names.ts';
+import { openStore } from '../../src/store/store.ts';
+import { startSystemServer, systemPostgres } from '../chaos/system-postgres.ts';
 import { createTestDatabase } from '../database.ts';
 
 let url: string;
@@ -87,3 +90,23 @@ describe('with more shapes than there are names', () => {
     expect((await prepared()).length).toBeLessThanOrEqual(NAMED_STATEMENTS);
   });
 });
+
+test.skipIf(systemPostgres === undefined)(
+  'a search whose filters come after hundreds of others is prepared (needs PostgreSQL of the operating system)',
+  async () => {
+    const server = await startSystemServer();
+    onTestFinished(() => server.remove());
+    const store = await openStore({ place: { url: server.url }, connections: 1 });
+    onTestFinished(() => store.close());
+    const search = (names: readonly (typeof filterNames)[number][]) =>
+      store.search(parseSearch(names.map((name) => [name, filterParameters[name].example])));
+    const others = filterNames.filter((name) => name !== 'messageId').slice(0, 9);
+    for (let bits = 0; bits < 2 * NAMED_STATEMENTS; bits++) {
+      await search(others.filter((_, index) => bits & (1 << index)));
+    }
+    for (let i = 0; i < 3; i++) await search(['messageId', 'sender', 'receiver']);
+    const late = 'message_id = any';
+    expect(server.statements(new RegExp(`execute <unnamed>: .*${late}`, 's'))).toBe(0);
+    expect(server.statements(new RegExp(`execute lanescan_\\d+: .*${late}`, 's'))).toBe(3);
+  },
+);
