@@ -129,7 +129,10 @@ export function createChangeFeed(store: FeedStore): ChangeFeed {
   const wake = (known?: number) => {
     if (known !== undefined) {
       lookedAt = performance.now();
-      if (position === undefined || known <= position) return;
+      if (position === undefined || known <= position) {
+        owed = undefined;
+        return;
+      }
       if (!owed || owed.position <= position) owed = { position: known, since: lookedAt };
     }
     hasMore = true;

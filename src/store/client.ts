@@ -92,7 +92,8 @@ export class WatchedClient extends pg.Client {
   override end(): Promise<void>;
   override end(callback: (error: Error) => void): void;
   override end(callback?: (error: Error) => void): Promise<void> | undefined {
-    const timer = setTimeout(() => this.socket.destroy(), END_TIMEOUT_MS);
+    // A socket that is still open keeps the process alive by itself.
+    const timer = setTimeout(() => this.socket.destroy(), END_TIMEOUT_MS).unref();
     this.once('end', () => clearTimeout(timer));
     return super.end(callback as (error: Error) => void) as Promise<void> | undefined;
   }

@@ -106,16 +106,22 @@ test(
 );
 
 test(
-  '/readyz says that the feed does not know what it misses while nothing can be asked',
+  '/readyz says when the feed is behind, and when it cannot know whether it is',
   async () => {
     const { way, store, direct } = await openSetting();
     const server = await serve(way);
     const reader = await readStream(`${server.url}/v2/messages/stream`);
+    const feed = async () => (await readiness(server.url)).checks?.changes.feed;
+    // A change that the history does not have: the feed cannot come to it.
+    await direct.query('update store set position = position + 1');
+    await until(async () => (await feed()) === 'behind', PATIENCE_MS);
+    await direct.query('update store set position = position - 1');
+    await until(async () => (await feed()) === 'current', PATIENCE_MS);
     // Looks at the position need the store's table; readiness does not.
     await direct.query('begin; lock table store in access exclusive mode');
-    await until(async () => (await readiness(server.url)).checks?.changes.feed === 'unknown', PATIENCE_MS);
+    await until(async () => (await feed()) === 'unknown', PATIENCE_MS);
     await direct.query('rollback');
-    await until(async () => (await readiness(server.url)).checks?.changes.feed === 'current', PATIENCE_MS);
+    await until(async () => (await feed()) === 'current', PATIENCE_MS);
     await add(store, 1);
     await until(() => reader.hasReached(1), PATIENCE_MS);
   },
