@@ -35,7 +35,15 @@ export interface ChangeFeed {
   followMessage(messageId: string, follower: (change: FeedChange) => void): Promise<Following>;
   /** How many follow now. */
   readonly followers: number;
+  readonly status: FeedStatus;
   close(): Promise<void>;
+}
+
+export interface FeedStatus {
+  /** `idle` while nobody follows; `behind` when the store has had changes for a while that the feed has not. */
+  readonly feed: 'idle' | 'current' | 'behind' | 'unknown';
+  /** Whether notifications of changes come. Without them the feed looks every second. */
+  readonly listener: 'idle' | 'connected' | 'away';
 }
 
 /**
@@ -91,7 +99,9 @@ export class FeedChange {
 const REMEMBERED_MATCHES = 100;
 
 const CHANGES_PER_READ = 500;
-const RETRY_AFTER_MS = 1_000;
+const RETRY_AFTER_MS = 250;
+/** A feed that has been behind the store for so long, or has not learnt the store's position, is not just a moment late. */
+const BEHIND_AFTER_MS = 5_000;
 /** What the feed remembers, so that those who come back soon need no database: changes, and their bytes. */
 const RECENT_CHANGES = 1_000;
 const RECENT_BYTES = 4_000_000;
@@ -111,8 +121,20 @@ export function createChangeFeed(store: FeedStore): ChangeFeed {
   let starting: Promise<void> | undefined;
   let reading: Promise<void> | undefined;
   let hasMore = false;
+  /** When the position of the store was learnt last. */
+  let lookedAt = performance.now();
+  /** A position that the store has had since then, and the feed may not have reached. */
+  let owed: { readonly position: number; readonly since: number } | undefined;
 
-  const wake = () => {
+  const wake = (known?: number) => {
+    if (known !== undefined) {
+      lookedAt = performance.now();
+      if (position === undefined || known <= position) {
+        owed = undefined;
+        return;
+      }
+      if (!owed || owed.position <= position) owed = { position: known, since: lookedAt };
+    }
     hasMore = true;
     reading ??= readOn().finally(() => {
       reading = undefined;
@@ -155,6 +177,7 @@ export function createChangeFeed(store: FeedStore): ChangeFeed {
 
   const start = async () => {
     listener ??= store.onChanges(wake);
+    lookedAt = performance.now();
     const latest = Number(await store.latestPosition());
     if (position !== undefined) return;
     position = latest;
@@ -177,6 +200,16 @@ export function createChangeFeed(store: FeedStore): ChangeFeed {
   return {
     get followers() {
       return followers.size + messageFollowerCount;
+    },
+
+    get status(): FeedStatus {
+      if (listener === undefined || position === undefined) return { feed: 'idle', listener: 'idle' };
+      const longAgo = performance.now() - BEHIND_AFTER_MS;
+      const isBehind = owed !== undefined && owed.position > position && owed.since < longAgo;
+      return {
+        feed: isBehind ? 'behind' : lookedAt < longAgo ? 'unknown' : 'current',
+        listener: listener.isConnected ? 'connected' : 'away',
+      };
     },
 
     position: awake,

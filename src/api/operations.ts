@@ -31,12 +31,12 @@ export const operationRoutes: readonly Route[] = [
       'while `indexing` is `stopped`, answers are served but new messages and status changes are missing.',
     success: { description: 'The database answers.', schema: Readiness },
     errors: [],
-    async handle({ query }, { store }) {
+    async handle({ query }, { store, feed }) {
       refuseParameters(query);
       await store.ping().catch((cause) => {
         throw new DatabaseSilentError('The database does not answer', { cause });
       });
-      const checks = { database: 'ok', ...(await checkSources(store)) };
+      const checks = { database: 'ok', ...(await checkSources(store)), changes: feed.status };
       return {
         body: JSON.stringify({ status: 'ready', simulated: store.simulated, checks }),
         freshness: 'never',

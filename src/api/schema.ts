@@ -101,6 +101,22 @@ export const Readiness = Type.Object({
       database: Type.Unsafe<string>({ type: 'string', enum: ['ok'] }),
       indexing: checkedState('The worst of the indexed networks.'),
       mirror: checkedState('The worst of the mirrored servers.'),
+      changes: Type.Object(
+        {
+          feed: Type.Unsafe<string>({
+            type: 'string',
+            enum: ['idle', 'current', 'behind', 'unknown'],
+            description:
+              'Whether streams and waiting requests have all changes: `behind` for more than 5 s, `unknown` where the database has not said for as long, `idle` while nobody follows.',
+          }),
+          listener: Type.Unsafe<string>({
+            type: 'string',
+            enum: ['idle', 'connected', 'away'],
+            description: 'Whether notifications of changes come; without them the server looks every second.',
+          }),
+        },
+        { description: 'Live push of changes by this process.' },
+      ),
     },
     {
       description:

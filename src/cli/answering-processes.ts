@@ -19,6 +19,8 @@ export interface Answering {
   drain(): Promise<void>;
   /** Ends it, if it has not ended. */
   close(): Promise<void>;
+  /** Cuts off what has not ended in time. */
+  cut(): void;
 }
 
 export function listeningText(url: string): string {
@@ -155,7 +157,13 @@ export async function startAnsweringProcesses(count: number, log: Logger): Promi
     await stop();
     throw error;
   }
-  return { drain: stop, close: stop };
+  const cut = () => {
+    for (const child of children) {
+      log.warn(`Process ${child.process.pid} did not end in time and is killed`);
+      child.process.kill('SIGKILL');
+    }
+  };
+  return { drain: stop, close: stop, cut };
 }
 
 function tell(child: Worker, words: FromParent): void {

@@ -21,12 +21,19 @@ export interface CliContext {
   readonly signal: AbortSignal;
   /** The exit status when a verb finishes without an error; 0 unless set. */
   exitCode: number;
+  /** How long a verb goes on on purpose when it is told to stop (ms). */
+  drainMs?: number;
 }
 
 /** For verbs that log. */
 export function withLogOption(command: Command): Command {
   return command.option('--log-level <level>', 'debug, info, warn, error or silent (default: info)');
 }
+
+/** The process ends so long after the signal to stop, beside `drainMs`, whatever it waits for. */
+export const STOP_LIMIT_MS = 20_000;
+/** How long work in progress may go on after the signal, before the store is closed under it. */
+export const WORK_LIMIT_MS = 5_000;
 
 /** The options that every verb with a store has. */
 export function withStoreOptions(command: Command): Command {
@@ -61,9 +68,30 @@ export async function withStore<T>(
     schema: 'expect',
     ...options,
   });
+  const work = limitWork(store, context.signal);
   try {
     return await use(store);
   } finally {
+    work.end();
     await store.close();
   }
+}
+
+/**
+ * Work is to end by itself when the signal comes. If a database that does not answer keeps it from that, the store is
+ * closed under it.
+ */
+export function limitWork(store: Store, signal: AbortSignal): { end(): void } {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = () => {
+    timer = setTimeout(() => void store.close(), WORK_LIMIT_MS);
+  };
+  if (signal.aborted) limit();
+  signal.addEventListener('abort', limit);
+  return {
+    end() {
+      signal.removeEventListener('abort', limit);
+      clearTimeout(timer);
+    },
+  };
 }

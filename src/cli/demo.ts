@@ -5,7 +5,7 @@ import { createSimulation, type Simulation } from '../ingest/demo/simulation.ts'
 import { untilLater } from '../ingest/work.ts';
 import { isDatabaseUnavailable, openStore, type Store } from '../store/store.ts';
 import { type ConfigFlags, databasePlace, webhooksOf } from './config.ts';
-import { type CliContext, configOf, schemaFor, withStoreOptions } from './context.ts';
+import { type CliContext, configOf, limitWork, schemaFor, withStoreOptions } from './context.ts';
 import { serveUntilStopped, withServerOptions } from './serve.ts';
 import { noticeTo, openLog } from './verb-log.ts';
 
@@ -48,12 +48,16 @@ Examples:
       });
       const startsAt = new Date();
       const simulation = createSimulation({ seed: flags.seed, startsAt });
+      context.drainMs = config.drainSeconds * 1_000;
+      const work = limitWork(store, context.signal);
       try {
         await makeHistory(simulation, startsAt, store, log, context.signal);
         context.signal.throwIfAborted();
       } catch (error) {
         await store.close();
         throw error;
+      } finally {
+        work.end();
       }
       await serveUntilStopped({
         config,

@@ -4,6 +4,7 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { OperatorError } from '../domain/errors.ts';
 import type { Message } from '../domain/message.ts';
+import { connectionsNeeded } from '../store/connection-budget.ts';
 import { NotInitialisedError, OlderSchemaError } from '../store/schema-errors.ts';
 import type { Store } from '../store/store.ts';
 import { type Config, type ConfigFlags, UsageError, webhooksOf } from './config.ts';
@@ -12,7 +13,7 @@ import { networkFindings } from './network-findings.ts';
 import { writeOut } from './output.ts';
 import { walkDerivedRows } from './repair.ts';
 import { replicaFindings } from './replica-findings.ts';
-import { connectionsOf, withServerOptions } from './serve.ts';
+import { withServerOptions } from './serve.ts';
 import { settingsFindings } from './server-settings-findings.ts';
 import { sourceFindings } from './source-findings.ts';
 import { age, type Colour, counted, createPaint, databaseName, printable } from './terminal-text.ts';
@@ -186,7 +187,9 @@ async function* databaseFindings(
         what: `Schema: up to date, ${counted(store.migrations.total, 'migration')}`,
       },
       // The embedded server has settings of our own.
-      ...(kind === 'server' ? settingsFindings(await store.serverSettings(), connectionsOf(config)) : []),
+      ...(kind === 'server'
+        ? settingsFindings(await store.serverSettings(), connectionsNeeded(config.processes))
+        : []),
       ...(await contentFindings(store, context.now())),
       ...(await derivedFindings(store, deep, context)),
       ...(await sourceFindings(store, config, context)),

@@ -11,7 +11,7 @@ import { ApiError, OperatorError } from '../domain/errors.ts';
 import { isDatabaseUnavailable } from '../store/store.ts';
 import { addAudit } from './audit.ts';
 import { UsageError } from './config.ts';
-import type { CliContext } from './context.ts';
+import { type CliContext, STOP_LIMIT_MS } from './context.ts';
 import { addDemo } from './demo.ts';
 import { addDoctor } from './doctor.ts';
 import { addExport } from './export.ts';
@@ -42,6 +42,16 @@ export async function runCommandLine(process: NodeJS.Process): Promise<number> {
     signal: createStopSignal(process),
     exitCode: 0,
   };
+  // Every wait has a limit of its own; this one also holds for a wait that was forgotten. It keeps no process alive.
+  context.signal.addEventListener('abort', () => {
+    const limitMs = STOP_LIMIT_MS + (context.drainMs ?? 0);
+    setTimeout(() => {
+      context.err.write(
+        `lanescan: not stopped ${limitMs / 1_000} s after the signal; ended with work left undone\n`,
+      );
+      process.exit(1);
+    }, limitMs).unref();
+  });
   // Whoever writes much learns of a closed pipe from writeOut and stops; here it only must not end the process
   // before its store is closed.
   for (const stream of [process.stdout, process.stderr]) {

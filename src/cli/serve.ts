@@ -6,7 +6,8 @@ import type { Logger } from 'pino';
 import type { Siblings } from '../api/siblings.ts';
 import { ApiError, OperatorError } from '../domain/errors.ts';
 import type { NetworkSource } from '../ingest/evm/source.ts';
-import { OTHER_CONNECTIONS, openStore, READ_CONNECTIONS, type Store } from '../store/store.ts';
+import { openStore, type Store } from '../store/store.ts';
+import { isDoneWithin } from '../store/time-limit.ts';
 import { SchemaMovedError } from '../store/writer-guard.ts';
 import { type Courier, startCourier } from '../webhooks/courier.ts';
 import type { Subscription } from '../webhooks/subscription.ts';
@@ -18,7 +19,14 @@ import {
   startAnsweringProcesses,
 } from './answering-processes.ts';
 import { type Config, type ConfigFlags, databasePlace, webhooksOf } from './config.ts';
-import { type CliContext, configOf, schemaFor, withLogOption, withStoreOptions } from './context.ts';
+import {
+  type CliContext,
+  configOf,
+  schemaFor,
+  WORK_LIMIT_MS,
+  withLogOption,
+  withStoreOptions,
+} from './context.ts';
 import { wantedSources } from './index.ts';
 import { levelOf, wordsOf } from './index-progress.ts';
 import { noticeTo, openLog } from './verb-log.ts';
@@ -27,20 +35,8 @@ import { lanescanVersion } from './version.ts';
 /** How often the log tells how indexing goes. */
 const INDEX_LINE_EVERY_MS = 60_000;
 
-/** Several processes share the connections of one, but each has so many. */
-const FEWEST_CONNECTIONS = 3;
-
-/** How many connections to the database a server with this configuration may have at once. */
-export function connectionsOf({ processes }: Config): number {
-  const parent = READ_CONNECTIONS + OTHER_CONNECTIONS;
-  return processes === 1
-    ? parent
-    : parent + processes * (readConnectionsOfChild(processes) + OTHER_CONNECTIONS);
-}
-
-function readConnectionsOfChild(processes: number): number {
-  return Math.max(FEWEST_CONNECTIONS, Math.ceil(READ_CONNECTIONS / processes));
-}
+/** Like WORK_LIMIT_MS, for processes that have to close a store of their own within it. */
+const CHILDREN_LIMIT_MS = 12_000;
 
 const CLOCK_LOOK_EVERY_MS = 60_000;
 /** Connections that come while the process is busy wait; beyond Node's 511 a crowd would be reset. */
@@ -80,17 +76,19 @@ async function serve(flags: ServeFlags, context: CliContext): Promise<void> {
   const config = configOf(flags, context);
   const sources = flags.index ? wantedSources(config, context) : [];
   const webhooks = webhooksOf(config, context.environment);
+  const { processes } = config;
+  context.drainMs = config.drainSeconds * 1_000;
   const log = await openLog(config, context, { isBatched: true });
   const store = await openStore({
     place: databasePlace(config),
     replicas: config.replicaUrls,
+    startsProcesses: processes,
     ...(flags.index && { content: 'real' }),
     access: flags.index || webhooks.length > 0 ? 'write' : 'read',
     schema: schemaFor(config),
     notice: noticeTo(log, 'store'),
     signal: context.signal,
   });
-  const { processes } = config;
   await serveUntilStopped({
     config,
     log,
@@ -106,6 +104,7 @@ async function serve(flags: ServeFlags, context: CliContext): Promise<void> {
 async function answerAsChild(child: Child, flags: ServeFlags, context: CliContext): Promise<void> {
   try {
     const config = configOf(flags, context);
+    context.drainMs = config.drainSeconds * 1_000;
     const log = await openLog(config, context, { isBatched: true });
     const signal = AbortSignal.any([context.signal, child.stopped]);
     const store = await openStore({
@@ -115,7 +114,7 @@ async function answerAsChild(child: Child, flags: ServeFlags, context: CliContex
       schema: 'expect',
       // What becomes of an embedded database its parent tells.
       notice: config.databaseUrl === null ? (line) => log.debug(line) : noticeTo(log, 'store'),
-      connections: readConnectionsOfChild(config.processes),
+      isOneOf: config.processes,
       signal,
     });
     const { siblings } = child;
@@ -209,12 +208,33 @@ export async function serveUntilStopped(serving: Serving): Promise<void> {
     beside = alongside?.(signal);
     await Promise.race([untilAborted(signal), beside ?? untilAborted(signal)]);
     await untilAborted(signal);
-    await answering.drain();
   } finally {
     stopping.abort();
-    await Promise.all([answering?.close(), courier?.stop(), beside?.catch(() => undefined)]);
+    const limitMs = serving.startAnswering ? CHILDREN_LIMIT_MS : WORK_LIMIT_MS;
+    const isEnded = await endWithin(serving.config.drainSeconds * 1_000 + limitMs, log, {
+      requests: serving.signal.aborted ? answering?.drain() : answering?.close(),
+      webhooks: courier?.stop(),
+      'work beside the server': beside,
+    });
+    if (!isEnded) answering?.cut();
     await store.close();
   }
+}
+
+/** Waits for all parts to end; false where that takes too long. Closing the store ends those that wait for the database. */
+async function endWithin(
+  limitMs: number,
+  log: Logger,
+  parts: Readonly<Record<string, Promise<void> | undefined>>,
+): Promise<boolean> {
+  const left = new Set(Object.keys(parts));
+  const ends = Object.entries(parts).map(async ([name, part]) => {
+    await part?.catch(() => undefined);
+    left.delete(name);
+  });
+  if (await isDoneWithin(limitMs, Promise.all(ends))) return true;
+  log.warn(`Stopping: given up after ${limitMs / 1_000} s: ${[...left].join(', ')}`);
+  return false;
 }
 
 async function answerHere(
@@ -259,6 +279,7 @@ async function answerHere(
       await app.close();
     },
     close: () => app.close(),
+    cut: () => app.server.closeAllConnections(),
   };
 }
 

@@ -37,11 +37,73 @@ export async function withClient<T>(pool: pg.Pool, use: (client: pg.PoolClient) 
 /** All that has come by the time somebody looks: several pages, mostly. */
 const RECEIVED_AT_ONCE_BYTES = 128 * 1024;
 
+/** A dead peer is noticed by the kernel 10 probes, one a second, after this time without traffic. */
+const KEEPALIVE_AFTER_MS = 10_000;
+const CONNECT_TIMEOUT_MS = 5_000;
+/** How long a server may take to close a connection that we have said goodbye to. */
+const END_TIMEOUT_MS = 2_000;
+
+/**
+ * A client whose every wait for the server has an end: connecting, and closing, by time; statements by what
+ * `connection-watch.ts` sees here, or by the client's `query_timeout`.
+ */
+export class WatchedClient extends pg.Client {
+  #isWaiting = false;
+
+  constructor(config: pg.ClientConfig) {
+    super({
+      keepAlive: true,
+      keepAliveInitialDelayMillis: KEEPALIVE_AFTER_MS,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      ...config,
+    });
+    // Assigned, not overridden: so it keeps the many signatures that the driver gives it.
+    const query = this.query.bind(this) as (...args: unknown[]) => unknown;
+    this.query = ((...args: unknown[]) => {
+      this.#isWaiting = true;
+      return query(...args);
+    }) as pg.Client['query'];
+    this.on('drain', () => {
+      this.#isWaiting = false;
+    });
+  }
+
+  /** Whether a statement was sent that is not answered. */
+  get isWaiting(): boolean {
+    return this.#isWaiting;
+  }
+
+  /** Grows with every byte that comes in, and with every byte that the kernel takes. */
+  get progress(): number {
+    const { bytesRead, bytesWritten, writableLength } = this.socket;
+    return bytesRead + bytesWritten - writableLength;
+  }
+
+  /** Changes when the connection turns to TLS. */
+  get socket(): Socket {
+    return (this as unknown as { connection: { stream: Socket } }).connection.stream;
+  }
+
+  /** The process of the server that works for this connection. */
+  get session(): number {
+    return (this as unknown as { processID: number }).processID;
+  }
+
+  override end(): Promise<void>;
+  override end(callback: (error: Error) => void): void;
+  override end(callback?: (error: Error) => void): Promise<void> | undefined {
+    // A socket that is still open keeps the process alive by itself.
+    const timer = setTimeout(() => this.socket.destroy(), END_TIMEOUT_MS).unref();
+    this.once('end', () => clearTimeout(timer));
+    return super.end(callback as (error: Error) => void) as Promise<void> | undefined;
+  }
+}
+
 /**
  * A client for reads: it can send several statements at once, each before the one before it is answered, and leaves rows
  * as they come to those who want them so.
  */
-export class ReadingClient extends pg.Client {
+export class ReadingClient extends WatchedClient {
   readonly #socket: Socket;
 
   constructor(config: pg.ClientConfig) {
@@ -54,6 +116,18 @@ export class ReadingClient extends pg.Client {
     super({ ...config, stream, pipeline: true });
     this.#socket = socket;
     leaveRowsRaw(this);
+  }
+
+  /**
+   * Makes the server forget a prepared statement. The message waits for no answer: it takes effect before whatever is
+   * sent next, and goes out with it.
+   */
+  closeStatement(name: string): void {
+    const { connection } = this as unknown as {
+      connection: { parsedStatements: Record<string, string>; close(message: object): void };
+    };
+    delete connection.parsedStatements[name];
+    connection.close({ type: 'S', name });
   }
 
   /** All that `ask` sends at once goes out in one piece (under TLS, which does not ask the socket, in several). */

@@ -42,6 +42,7 @@ export interface Programs {
     cluster: string;
     socketFolder: string;
     log: string;
+    maxConnections: number;
     stranger?: number;
   }): Promise<StartedServer>;
 }
@@ -67,7 +68,7 @@ type Launcher = (
  * @example
  * const programs = await preparePrograms(user, '/data');
  * await programs.createCluster('/data/postgres', undefined);
- * const server = await programs.startServer({ cluster: '/data/postgres', socketFolder: '/data', log: '/data/log' });
+ * const server = await programs.startServer({ cluster: '/data/postgres', socketFolder: '/data', log: '/data/log', maxConnections: 200 });
  */
 export async function preparePrograms(user: ServerUser, folder: string): Promise<Programs> {
   const binaries = await findBinaries();
@@ -83,8 +84,8 @@ export async function preparePrograms(user: ServerUser, folder: string): Promise
       await running.finally(() => signal?.removeEventListener('abort', abort));
     },
 
-    async startServer({ cluster, socketFolder, log, stranger }) {
-      const settings = Object.entries(await serverSettings(socketFolder));
+    async startServer({ cluster, socketFolder, log, maxConnections, stranger }) {
+      const settings = Object.entries(await serverSettings(socketFolder, maxConnections));
       const { file, args, options } = launcher(binaries.postgres, [
         ...['-D', cluster],
         ...settings.flatMap(([name, value]) => ['-c', `${name}=${value}`]),
@@ -323,7 +324,7 @@ async function complaint(
   }
 }
 
-async function serverSettings(socketFolder: string): Promise<Record<string, string>> {
+async function serverSettings(socketFolder: string, maxConnections: number): Promise<Record<string, string>> {
   const megabytes = Math.floor(Math.min(os.totalmem(), process.constrainedMemory() || Infinity) / 1024 ** 2);
   const share = (part: number, atLeast: number, atMost: number) =>
     `${Math.max(atLeast, Math.min(atMost, Math.floor(megabytes * part)))}MB`;
@@ -336,7 +337,7 @@ async function serverSettings(socketFolder: string): Promise<Record<string, stri
     port: String(port),
     unix_socket_directories: `"${socketFolder.replaceAll('"', '""')}"`,
     unix_socket_permissions: '0700',
-    max_connections: '200',
+    max_connections: String(maxConnections),
     // What was acknowledged survives: said here so that no configuration file can take it back.
     fsync: 'on',
     full_page_writes: 'on',

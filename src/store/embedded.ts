@@ -15,9 +15,11 @@
  */
 import * as fs from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
+import type { ClientBase } from 'pg';
 import { OperatorError } from '../domain/errors.ts';
 import type { Notice } from '../domain/notice.ts';
+import { WatchedClient } from './client.ts';
+import { EMBEDDED_CONNECTIONS } from './connection-budget.ts';
 import { majorVersion, port, preparePrograms, type StartedServer, superuser } from './embedded-binaries.ts';
 import {
   createCluster,
@@ -34,6 +36,7 @@ import {
   socketFolderFor,
 } from './embedded-folder.ts';
 import { membershipKey, startWatchdog, type Watchdog } from './embedded-watchdog.ts';
+import type { Statement } from './read.ts';
 
 const database = 'lanescan';
 /** What PostgreSQL says when its predecessor was killed and processes of that still work. */
@@ -41,6 +44,11 @@ const lingering = /pre-existing shared memory block/;
 /** For how long a server may neither answer nor end. Recovery does not count: it answers. */
 const patienceMilliseconds = 60_000;
 const stopPatienceMilliseconds = 300_000;
+/** The same where this process was told to stop: PostgreSQL then ends by itself, a little later. */
+const hurriedStopMilliseconds = 5_000;
+/** For one statement on the session of a member. */
+const queryPatienceMilliseconds = 30_000;
+const leavePatienceMilliseconds = 3_000;
 const noticeEveryMilliseconds = 3_000;
 /** Behind an attempt to start a killed server again that failed; each pause is twice the one before. */
 const firstReturnMilliseconds = 250;
@@ -56,8 +64,10 @@ export interface EmbeddedDatabase {
   leave(): Promise<void>;
 }
 
+type StartablePlace = Place & { readonly maxConnections: number };
+
 interface Membership {
-  readonly session: pg.Client;
+  readonly session: WatchedClient;
   readonly server: ServerRecord & { socketFolder: string };
   readonly watchdog: Watchdog;
 }
@@ -84,11 +94,13 @@ const nobodyListens: Refusal = { listening: false, because: 'it does not answer'
  */
 export async function openEmbedded(options: {
   dataFolder: string;
+  /** What a server that is started here is to hold; one that runs already keeps its own number. */
+  maxConnections?: number;
   notice?: Notice;
   signal?: AbortSignal;
 }): Promise<EmbeddedDatabase> {
-  const { dataFolder, notice = () => {}, signal } = options;
-  const place = await openFolder(dataFolder);
+  const { dataFolder, maxConnections = EMBEDDED_CONNECTIONS, notice = () => {}, signal } = options;
+  const place = { ...(await openFolder(dataFolder)), maxConnections };
   await inspectCluster(place);
   const { membership: first, started } = await joinOrStart(place, notice, signal);
   let membership: Membership | undefined;
@@ -132,7 +144,7 @@ export async function openEmbedded(options: {
         await returning;
         // A server that crashed and restarted by itself still wants to be stopped by the last to leave.
         const current = membership ?? (await tryToJoin(place).catch(() => undefined));
-        if (current !== undefined && 'session' in current) await leaveServer(place, current);
+        if (current !== undefined && 'session' in current) await leaveServer(place, current, notice, signal);
       })();
       return leaving;
     },
@@ -140,7 +152,7 @@ export async function openEmbedded(options: {
 }
 
 async function joinOrStart(
-  place: Place,
+  place: StartablePlace,
   notice: (line: string) => void,
   signal: AbortSignal | undefined,
 ): Promise<{ membership: Membership; started: boolean }> {
@@ -186,7 +198,7 @@ async function joinOrStart(
   } catch (error) {
     // Others may have joined the server by now. If nobody can have, it goes as it came.
     const attempt = own === undefined ? undefined : await tryToJoin(place).catch(() => undefined);
-    if (attempt !== undefined && 'session' in attempt) await leaveServer(place, attempt);
+    if (attempt !== undefined && 'session' in attempt) await leaveServer(place, attempt, notice, signal);
     else if (attempt?.onItsWay || attempt?.listening === false) await own?.stop();
     throw signal?.aborted ? signal.reason : error;
   }
@@ -209,13 +221,13 @@ async function tryToJoin(place: Place): Promise<Membership | Refusal> {
     if (!(await isPrivate(socketFolder, uid)))
       return { ...nobodyListens, because: `its socket folder ${socketFolder} is not private to user ${uid}` };
   }
-  const session = new pg.Client({
+  const session = new WatchedClient({
     host: socketFolder,
     port,
     user: superuser,
     database: 'postgres',
     ssl: false,
-    connectionTimeoutMillis: 5_000,
+    query_timeout: queryPatienceMilliseconds,
     application_name: 'lanescan member',
   });
   // Without a listener the end of the server would end this process too.
@@ -260,7 +272,7 @@ async function isSameFolder(one: string, other: string): Promise<boolean> {
   return a !== undefined && b !== undefined && a.dev === b.dev && a.ino === b.ino;
 }
 
-async function createDatabaseIfMissing(session: pg.Client): Promise<void> {
+async function createDatabaseIfMissing(session: ClientBase): Promise<void> {
   const { rowCount } = await session.query('select from pg_database where datname = $1', [database]);
   if (rowCount !== 0) return;
   await session.query(`create database ${database}`).catch((error: Error & { code?: string }) => {
@@ -269,24 +281,43 @@ async function createDatabaseIfMissing(session: pg.Client): Promise<void> {
   });
 }
 
-async function leaveServer(place: Place, { session, server, watchdog }: Membership): Promise<void> {
+async function leaveServer(
+  place: Place,
+  { session, server, watchdog }: Membership,
+  notice: Notice,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   watchdog.letGo();
+  const ask = (text: string) =>
+    session.query({ text, values: [membershipKey], query_timeout: leavePatienceMilliseconds } as Statement);
+  let deadline = Date.now() + stopPatienceMilliseconds;
+  const hurry = () => {
+    deadline = Math.min(deadline, Date.now() + hurriedStopMilliseconds);
+  };
+  if (signal?.aborted) hurry();
+  signal?.addEventListener('abort', hurry);
   try {
-    await session.query('select pg_advisory_unlock_shared($1)', [membershipKey]);
-    const { rows } = await session.query('select pg_try_advisory_lock($1) as last', [membershipKey]);
+    await ask('select pg_advisory_unlock_shared($1)');
+    const { rows } = await ask('select pg_try_advisory_lock($1) as last');
     if (!rows[0].last || !(await isServer(server, place))) return;
     process.kill(server.pid, 'SIGINT');
-    const deadline = Date.now() + stopPatienceMilliseconds;
-    while ((await isServer(server, place)) && Date.now() < deadline) await delay(10);
+    while (await isServer(server, place)) {
+      if (Date.now() > deadline) {
+        notice(`PostgreSQL in ${place.shown} is still stopping; it ends by itself`);
+        return;
+      }
+      await delay(10);
+    }
   } catch {
     // The session ended, and the membership with it.
   } finally {
+    signal?.removeEventListener('abort', hurry);
     await session.end().catch(() => {});
   }
 }
 
 async function startServer(
-  place: Place,
+  place: StartablePlace,
   notice: (line: string) => void,
   signal: AbortSignal | undefined,
 ): Promise<StartedServer> {

@@ -14,6 +14,7 @@ import { endsConnection, type ReadingClient, withClient } from './client.ts';
 import { RawQuery } from './raw-rows.ts';
 import type { Row, Statement } from './read.ts';
 import { DatabaseBusyError } from './read-guard.ts';
+import { PreparedStatements } from './statement-names.ts';
 
 export interface ReadQueue {
   run<T = Row[]>(statement: Statement<T>): Promise<T>;
@@ -56,8 +57,7 @@ interface Batch {
 export function createReadQueue(pool: pg.Pool, options: ReadQueueOptions): ReadQueue {
   const queue: Read[] = [];
   const batches = new Set<Batch>();
-  /** Names of statements that a connection has prepared. */
-  const prepared = new WeakMap<pg.PoolClient, Set<string>>();
+  const prepared = new WeakMap<pg.PoolClient, PreparedStatements>();
   /** Since when everybody has been late. */
   let lateSince: number | undefined;
   let isCrowded = false;
@@ -131,13 +131,17 @@ export function createReadQueue(pool: pg.Pool, options: ReadQueueOptions): ReadQ
   };
 
   const ask = async (client: pg.PoolClient, batch: Batch): Promise<void> => {
-    const names = prepared.get(client) ?? new Set();
-    prepared.set(client, names);
+    const statements = prepared.get(client) ?? new PreparedStatements();
+    prepared.set(client, statements);
+    const reading = client as unknown as ReadingClient;
     let fatal: unknown;
     const one = async ({ statement, resolve, reject }: Read) => {
+      const { name } = statement;
       try {
+        const forgotten = name === undefined ? undefined : statements.use(name);
+        if (forgotten !== undefined) reading.closeStatement(forgotten);
         const answer = await answerOf(client, statement);
-        if (statement.name !== undefined) names.add(statement.name);
+        if (name !== undefined) statements.confirm(name);
         resolve(answer);
       } catch (error) {
         if (endsConnection(error)) fatal = error;
@@ -147,8 +151,8 @@ export function createReadQueue(pool: pg.Pool, options: ReadQueueOptions): ReadQ
       }
     };
     const { reads } = batch;
-    if (reads.every(({ statement: { name } }) => name === undefined || names.has(name))) {
-      await (client as unknown as ReadingClient).together(() => Promise.all(reads.map(one)));
+    if (reads.every(({ statement: { name } }) => name === undefined || statements.has(name))) {
+      await reading.together(() => Promise.all(reads.map(one)));
     } else {
       // A statement that fails to be prepared would take those behind it along that rely on it.
       for (const read of reads) await one(read);

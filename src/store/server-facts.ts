@@ -1,7 +1,8 @@
 /** What one PostgreSQL server says of itself, over a connection of its own: how replicas are told from others. */
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import { OperatorError } from '../domain/errors.ts';
+import { WatchedClient } from './client.ts';
 import { connectionOf, explainConnectionFailure } from './connection.ts';
 
 /** SQL of what is the same for a database and its physical replicas, and for nothing else. */
@@ -39,10 +40,9 @@ const NOT_GRANTED = '42501';
 /** Throws an OperatorError where the server cannot be asked. */
 export async function readServerFacts(url: string, options: ServerFactsOptions): Promise<ServerFacts> {
   const { variable, expectedPosition = 0, signal } = options;
-  const client = new pg.Client({
+  const client = new WatchedClient({
     ...connectionOf(url, variable),
     application_name: 'lanescan',
-    connectionTimeoutMillis: TIMEOUT_MS,
     query_timeout: TIMEOUT_MS,
   });
   // A connection that breaks tells whoever asks next; unheard it would end the process.

@@ -11,9 +11,21 @@ import { statusRank } from '../domain/lifecycle.ts';
 import type { Notice } from '../domain/notice.ts';
 import type { SearchQuery } from '../domain/query.ts';
 import { type ApplyReport, applyFacts } from './apply.ts';
-import { type ChangeListener, listenForChanges } from './change-listener.ts';
-import { ReadingClient, withClient } from './client.ts';
+import {
+  type ChangeListener,
+  createChangeSignal,
+  listenForChanges,
+  type WakeFollower,
+} from './change-listener.ts';
+import { ReadingClient, WatchedClient, withClient } from './client.ts';
 import { connectionOf, explainConnectionFailure } from './connection.ts';
+import {
+  answeringProcess,
+  embeddedConnections,
+  refuseTooManyProcesses,
+  wholeProcess,
+} from './connection-budget.ts';
+import { type ConnectionWatch, createConnectionWatch } from './connection-watch.ts';
 import { readCursorCodec } from './cursor-key.ts';
 import { createDerivedRows, type DerivedRows } from './derived-rows.ts';
 import { openEmbedded } from './embedded.ts';
@@ -66,6 +78,8 @@ import { identitySql } from './server-facts.ts';
 import { readServerSettings, type ServerSettings } from './server-settings.ts';
 import { createSharedQuestion } from './shared-question.ts';
 import { renderSql } from './sql.ts';
+import { createStatementNames } from './statement-names.ts';
+import { isDoneWithin } from './time-limit.ts';
 import { createWebhookDeliveries, type WebhookDeliveries } from './webhook-deliveries.ts';
 import { declaredSchema, explainRefusedWriter } from './writer-guard.ts';
 
@@ -85,7 +99,12 @@ export interface StoreOptions {
    * without any change.
    */
   readonly schema?: 'migrate' | 'expect';
+  /** The most connections for reads, where others than `wholeProcess` says. */
   readonly connections?: number;
+  /** This process is to start so many others that answer; refused where the server has no room for their connections. */
+  readonly startsProcesses?: number;
+  /** This process is one of so many that only answer. */
+  readonly isOneOf?: number;
   readonly notice?: Notice;
   readonly signal?: AbortSignal;
 }
@@ -148,8 +167,8 @@ export interface Store {
    * Undefined while the primary is away and only replicas can be asked.
    */
   version(): Promise<string | undefined>;
-  /** Calls back whenever there may be changes behind the latest position that was read. */
-  onChanges(wake: () => void): ChangeListener;
+  /** Calls back whenever there may be changes, and every second with the position of the store. */
+  onChanges(wake: WakeFollower): ChangeListener;
   lanes(selection: LaneSelection): Promise<LanePage>;
   /** What a lane is; undefined where it has no message. */
   laneIdentity(lane: Required<LaneEnds>): Promise<LaneIdentity | undefined>;
@@ -185,15 +204,17 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** Connections for reads of one server. */
-export const READ_CONNECTIONS = 10;
-/** Connections of a process besides those for reads: for writes, exports, leases and deliveries, and the listener. */
-export const OTHER_CONNECTIONS = 2 + 4 + 4 + 1;
 /** One expensive search must not hold a connection for long. */
 const READ_TIMEOUT_MS = 15_000;
 /** Beyond the server's own time-out: it is silent, and its connection is lost. */
 const SILENCE_TIMEOUT_MS = READ_TIMEOUT_MS + 2_000;
 const CONNECT_TIMEOUT_MS = 5_000;
+/** How long statements may go on when the store is closed. */
+const CLOSE_TIMEOUT_MS = 3_000;
+/** The server ends a session whose client has vanished, and with it the locks, after 25 s without traffic. */
+const SERVER_KEEPALIVE = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3';
+/** And a transaction whose client says nothing for so long, whatever the network says of it. */
+const IDLE_TRANSACTION = '-c idle_in_transaction_session_timeout=60000';
 /** The longest wait of a read for a connection, free or new. */
 const READ_WAIT_MS = 2_000;
 /** A wait that is too long if everybody has it. */
@@ -201,9 +222,6 @@ const LATE_MS = 250;
 const probe: Statement = { text: 'select 1', query_timeout: 2_000 };
 /** How many reads may wait for each connection; a burst of short ones is soon served, and long ones end by time. */
 const WAITING_PER_CONNECTION = 100;
-const EXPORTS_AT_ONCE = 4;
-/** Some 40 kB of the server's memory each, on each connection. */
-const NAMED_STATEMENTS = 200;
 /** Who asks for the version waits so long at most for others to share the look with. */
 const VERSION_EVERY_MS = 2;
 /** For the position of the primary, where replicas are asked for the rest. */
@@ -222,18 +240,40 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     content = 'any',
     access = 'read',
     schema = 'migrate',
-    connections = READ_CONNECTIONS,
+    startsProcesses = 1,
+    isOneOf = 1,
     notice = () => undefined,
+    signal,
   } = options;
   if ('dataFolder' in place && schema === 'expect') await requireCluster(place.dataFolder);
+  const sizes = isOneOf > 1 ? answeringProcess(isOneOf) : wholeProcess;
+  const { connections = sizes.readers } = options;
   const embedded =
-    'dataFolder' in place ? await openEmbedded({ ...options, dataFolder: place.dataFolder }) : undefined;
+    'dataFolder' in place
+      ? await openEmbedded({
+          ...options,
+          dataFolder: place.dataFolder,
+          maxConnections: embeddedConnections(startsProcesses),
+        })
+      : undefined;
   // A Unix socket needs no TLS, whatever PGSSLMODE asks of other servers.
   const connection = embedded
     ? { ...embedded.connection, ssl: false }
     : connectionOf((place as { url: string }).url, 'DATABASE_URL');
   const known = await knownSchema();
-  const createReaders = (server: pg.ClientConfig, max: number, silenceMs = SILENCE_TIMEOUT_MS) =>
+  const watches: ConnectionWatch[] = [];
+  const watchOf = (server: pg.ClientConfig): ConnectionWatch => {
+    const watch = createConnectionWatch(server, notice);
+    watches.push(watch);
+    return watch;
+  };
+  const primaryWatch = watchOf(connection);
+  const createReaders = (
+    server: pg.ClientConfig,
+    watch: ConnectionWatch,
+    max: number,
+    silenceMs = SILENCE_TIMEOUT_MS,
+  ) =>
     createPool(
       {
         ...server,
@@ -242,42 +282,66 @@ export async function openStore(options: StoreOptions): Promise<Store> {
         connectionTimeoutMillis: READ_WAIT_MS,
         query_timeout: silenceMs,
       },
+      watch,
       max,
       `-c timezone=UTC -c statement_timeout=${READ_TIMEOUT_MS} ${searchSettings}`,
     );
   const pools: Pools = {
-    readers: createReaders(connection, connections),
-    // Writers queue at the store's row anyway: one at work, one ready to follow.
-    writers: createPool(connection, 2, `-c timezone=UTC ${declaredSchema(known)}`),
+    readers: createReaders(connection, primaryWatch, connections),
+    writers: createPool(
+      connection,
+      primaryWatch,
+      sizes.writers,
+      `-c timezone=UTC ${IDLE_TRANSACTION} ${declaredSchema(known)}`,
+    ),
     // An export lasts as long as its reader takes; it must not keep searches waiting.
-    exporters: createPool(connection, EXPORTS_AT_ONCE, '-c timezone=UTC'),
+    exporters: createPool(connection, primaryWatch, sizes.exporters, '-c timezone=UTC'),
     // Deliveries and leases go on while searches or imports have all of their connections.
     keepers: createPool(
       connection,
-      4,
-      `-c timezone=UTC -c statement_timeout=${READ_TIMEOUT_MS} ${declaredSchema(known)}`,
+      primaryWatch,
+      sizes.keepers,
+      `-c timezone=UTC -c statement_timeout=${READ_TIMEOUT_MS} ${IDLE_TRANSACTION} ${declaredSchema(known)}`,
     ),
-    replicas: (options.replicas ?? []).map((url) =>
-      createReaders(connectionOf(url, 'DATABASE_REPLICA_URL'), connections),
-    ),
+    replicas: (options.replicas ?? []).map((url) => {
+      const replica = connectionOf(url, 'DATABASE_REPLICA_URL');
+      return createReaders(replica, watchOf(replica), connections);
+    }),
     // Asked only where there are replicas; until then it has no connection.
-    watch: createReaders(connection, 1, WATCH_TIMEOUT_MS),
+    watch: createReaders(connection, primaryWatch, 1, WATCH_TIMEOUT_MS),
   };
   const everyPool = Object.values(pools).flat();
-  const close = async () => {
-    await Promise.all(everyPool.map((pool) => pool.end()));
-    await embedded?.leave();
+  const destroyConnections = () => watches.reduce((count, watch) => count + watch.destroyAll(), 0);
+  let closing: Promise<void> | undefined;
+  const close = () => {
+    closing ??= (async () => {
+      // A statement that waits for a silent server would keep its pool open for ever.
+      if (!(await isDoneWithin(CLOSE_TIMEOUT_MS, Promise.all(everyPool.map((pool) => pool.end()))))) {
+        const count = destroyConnections();
+        notice(
+          `Gave up ${count} database connection(s) that were busy ${CLOSE_TIMEOUT_MS / 1_000} s after the stop`,
+        );
+      }
+      for (const watch of watches) watch.close();
+      await embedded?.leave();
+    })();
+    return closing;
   };
+  // Opening may wait for another process that migrates; whoever stops this one does not want to.
+  const abandon = () => void destroyConnections();
+  signal?.addEventListener('abort', abandon);
   try {
-    return await createStore(
-      pools,
-      connection,
-      { content, access, schema, notice, signal: options.signal, known },
-      close,
-    );
+    const needs = {
+      ...{ content, access, schema, notice, signal, known, startsProcesses },
+      isEmbedded: embedded !== undefined,
+    };
+    return await createStore(pools, connection, needs, close);
   } catch (error) {
     await close();
+    signal?.throwIfAborted();
     throw 'url' in place ? explainConnectionFailure(error, place.url, 'DATABASE_URL') : error;
+  } finally {
+    signal?.removeEventListener('abort', abandon);
   }
 }
 
@@ -290,22 +354,30 @@ interface Pools {
   readonly watch: pg.Pool;
 }
 
-interface StoreNeeds extends Required<Pick<StoreOptions, 'content' | 'access' | 'schema' | 'notice'>> {
+interface StoreNeeds
+  extends Required<Pick<StoreOptions, 'content' | 'access' | 'schema' | 'notice' | 'startsProcesses'>> {
   readonly signal: AbortSignal | undefined;
   /** The number of the schema that this program knows. */
   readonly known: number;
+  readonly isEmbedded: boolean;
 }
 
-function createPool(connection: pg.PoolConfig, max: number, options: string): pg.Pool {
+function createPool(
+  connection: pg.PoolConfig,
+  watch: ConnectionWatch,
+  max: number,
+  options: string,
+): pg.Pool {
   const pool = new pg.Pool({
+    Client: WatchedClient as unknown as new () => pg.ClientBase,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    keepAlive: true,
     ...connection,
     max,
     // Compiling a plan costs more than any statement of ours: ten times a write of one message.
-    options: `${connection.options ?? ''} -c jit=off ${options}`.trim(),
+    options: `${connection.options ?? ''} -c jit=off ${SERVER_KEEPALIVE} ${options}`.trim(),
     application_name: 'lanescan',
   });
+  watch.addPool(pool);
   // A connection that breaks while idle is replaced by the pool; the next query tells whoever asks.
   pool.on('error', () => undefined);
   // One that breaks while it is handed over, between the pool's ears and ours, would end the process.
@@ -316,12 +388,13 @@ function createPool(connection: pg.PoolConfig, max: number, options: string): pg
 async function createStore(
   { readers, writers, exporters, keepers, replicas, watch }: Pools,
   connection: pg.ClientConfig,
-  { content, access, schema, notice, signal, known }: StoreNeeds,
+  { content, access, schema, notice, signal, known, startsProcesses, isEmbedded }: StoreNeeds,
   close: () => Promise<void>,
 ): Promise<Store> {
   const { migrations, simulated, serverVersion, identity } = await withClient(writers, async (client) => {
     const version = (await client.query('show server_version')).rows[0].server_version as string;
     refuseOldServer(version);
+    if (startsProcesses > 1) await refuseTooManyProcesses(client, startsProcesses, isEmbedded);
     const report =
       schema === 'migrate' ? await migrate(client, { notice, signal }) : await requireSchema(client);
     await refuseUnreadableTables(client);
@@ -391,7 +464,7 @@ async function createStore(
     values: unknown[],
     { isShort } = { isShort: true },
   ): Promise<string[][]> =>
-    (await anywhere(label, { ...nameOf(text), text, values, rowMode: 'array', isShort })) as string[][];
+    (await anywhere(label, { name: nameOf(text), text, values, rowMode: 'array', isShort })) as string[][];
 
   /** Reads that the metrics show under this label. */
   const readAs =
@@ -411,7 +484,7 @@ async function createStore(
     search(query, frame = arrayFrame) {
       const { text, values } = renderSql(searchSql(query));
       return anywhere('search', {
-        ...nameOf(text),
+        name: nameOf(text),
         text,
         values,
         isShort: isShort(query),
@@ -494,7 +567,11 @@ async function createStore(
         throw error;
       }
     }, VERSION_EVERY_MS),
-    onChanges: (wake) => listenForChanges(connection, wake),
+    onChanges: createChangeSignal(
+      (onChange) => listenForChanges(connection, onChange),
+      async () =>
+        Number((await readAs('position', onPrimary)('select position from store', []))[0]?.position),
+    ),
     lanes: (selection) => readLanes(readAs('lanes'), selection),
     laneIdentity: (lane) => readLaneIdentity(readAs('laneIdentity'), lane),
     recentDeliveries: (lane, bounds) => readRecentDeliveries(readAs('deliveries'), lane, bounds),
@@ -564,19 +641,6 @@ const SETTLED_AT = `case when status = ${statusRank('SUCCESS')}
 
 function numberOrNull(value: string | null | undefined): number | null {
   return value == null ? null : Number(value);
-}
-
-/**
- * Names for statements, so that a connection parses and plans each of them once. Clients can ask for more different ones
- * than a server should remember: those that come late stay without a name.
- */
-function createStatementNames(): (text: string) => { name?: string } {
-  const names = new Map<string, string>();
-  return (text) => {
-    if (!names.has(text) && names.size < NAMED_STATEMENTS) names.set(text, `lanescan_${names.size}`);
-    const name = names.get(text);
-    return name === undefined ? {} : { name };
-  };
 }
 
 function figuresOf(name: string, pool: pg.Pool, queue?: ReadQueue): PoolFigures {

@@ -75,8 +75,8 @@ export function startCourier(options: CourierOptions): Courier {
   const { store, subscriptions } = options;
   if (subscriptions.length === 0) return { stop: async () => undefined };
   const rounds = subscriptions.map((subscription) => startRound(subscription, options));
-  const listener = store.onChanges(() => {
-    for (const round of rounds) round.wake();
+  const listener = store.onChanges((known) => {
+    for (const round of rounds) round.wake(known);
   });
   return {
     async stop() {
@@ -87,8 +87,8 @@ export function startCourier(options: CourierOptions): Courier {
 }
 
 interface Round {
-  /** The history may have grown. */
-  wake(): void;
+  /** The history may have grown, or has grown to this position. */
+  wake(known?: number): void;
   stop(): Promise<void>;
 }
 
@@ -235,7 +235,8 @@ function startRound(subscription: Subscription, options: CourierOptions): Round 
 
   const running = [keepLease(), work()];
   return {
-    wake() {
+    wake(known) {
+      if (known !== undefined && position !== undefined && known <= Number(position)) return;
       mayHaveGrown = true;
       bell.ring();
     },

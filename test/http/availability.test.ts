@@ -97,7 +97,12 @@ describe('while the database answers', () => {
       body: {
         status: 'ready',
         simulated: false,
-        checks: { database: 'ok', indexing: 'not configured', mirror: 'not configured' },
+        checks: {
+          database: 'ok',
+          indexing: 'not configured',
+          mirror: 'not configured',
+          changes: { feed: 'idle', listener: 'idle' },
+        },
       },
     });
     expectFreshRequestId(health.headers);

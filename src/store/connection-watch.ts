@@ -1,0 +1,180 @@
+/**
+ * Watchdog for database connections that die silently.
+ *
+ * A firewall that forgets a connection, or a cable that is pulled, sends no FIN and no RST: a statement on that connection
+ * would wait until the kernel gives up, a quarter of an hour or more. A limit on the total time of a statement does not
+ * help writers, because a migration or a COPY may rightly take long. So the watchdog looks for progress instead.
+ *
+ * A connection is suspect when a statement waits on it and no byte has moved in either direction for `SILENCE_MS`. The
+ * server is then asked, over a new connection, whether it works on that statement. If it does, the wait goes on. If it does
+ * not, the answer was lost: the connection is destroyed, its session on the server is ended (it may hold the writers' lock),
+ * and so are idle connections from before the silence. If the server cannot be asked, the connection is given up after
+ * `GIVE_UP_MS`.
+ */
+import type pg from 'pg';
+import { WatchedClient } from './client.ts';
+
+const SILENCE_MS = 1_500;
+const LOOK_EVERY_MS = 500;
+const GIVE_UP_MS = 30_000;
+/** For the new connection, and for each question on it. */
+const QUESTION_TIMEOUT_MS = 3_000;
+/** SQLSTATE of a connection failure: callers treat it as one that the server reported. */
+const CONNECTION_FAILURE = '08006';
+
+export interface ConnectionWatch {
+  /** Watches every connection that this pool opens from now on, until it is closed. */
+  addPool(pool: pg.Pool): void;
+  /** Destroys the sockets of all connections that are open; the answer is how many. */
+  destroyAll(): number;
+  close(): void;
+}
+
+interface Observation {
+  progress: number;
+  /** When bytes moved last, as far as the looks can tell. */
+  movedAt: number;
+  /** Since when a statement has waited without progress. */
+  silentSince: number;
+  askAt: number;
+  /** In use by somebody, perhaps in a transaction, though no statement waits. */
+  isLent: boolean;
+}
+
+/** Watches connections to the one server that `connection` leads to. */
+export function createConnectionWatch(
+  connection: pg.ClientConfig,
+  notice: (line: string) => void,
+): ConnectionWatch {
+  const watched = new Map<WatchedClient, Observation>();
+  let isAsking = false;
+
+  const add = (client: WatchedClient) => {
+    const now = performance.now();
+    const { progress } = client;
+    watched.set(client, { progress, movedAt: now, silentSince: now, askAt: now + SILENCE_MS, isLent: true });
+    client.once('end', () => watched.delete(client));
+  };
+
+  const isSilent = (client: WatchedClient, seen: Observation) =>
+    client.isWaiting && client.progress === seen.progress;
+
+  const look = () => {
+    const now = performance.now();
+    const suspects: WatchedClient[] = [];
+    for (const [client, seen] of watched) {
+      const { progress } = client;
+      if (progress !== seen.progress) seen.movedAt = now;
+      if (isSilent(client, seen)) {
+        if (now >= seen.askAt) suspects.push(client);
+        continue;
+      }
+      seen.progress = progress;
+      seen.silentSince = now;
+      seen.askAt = now + SILENCE_MS;
+    }
+    if (suspects.length === 0 || isAsking) return;
+    isAsking = true;
+    void examine(suspects).finally(() => {
+      isAsking = false;
+    });
+  };
+
+  const examine = async (suspects: readonly WatchedClient[]): Promise<void> => {
+    const asking = new WatchedClient({
+      ...connection,
+      application_name: 'lanescan watchdog',
+      connectionTimeoutMillis: QUESTION_TIMEOUT_MS,
+      query_timeout: QUESTION_TIMEOUT_MS,
+    });
+    asking.on('error', () => undefined);
+    try {
+      await asking.connect();
+      const working = await workingSessions(
+        asking,
+        suspects.map(({ session }) => session),
+      );
+      const lost = suspects.filter((client) => {
+        const seen = watched.get(client);
+        // The answer may have come while the server was asked.
+        if (!seen || !isSilent(client, seen)) return false;
+        if (!working.has(client.session)) return true;
+        seen.silentSince = performance.now();
+        seen.askAt = seen.silentSince + SILENCE_MS;
+        return false;
+      });
+      if (lost.length > 0) {
+        giveUp(lost, 'the server has no answer on its way');
+        await endSessions(
+          asking,
+          lost.map(({ session }) => session),
+        );
+      }
+    } catch {
+      const now = performance.now();
+      const late = suspects.filter((client) => {
+        const seen = watched.get(client);
+        return seen && isSilent(client, seen) && now - seen.silentSince >= GIVE_UP_MS;
+      });
+      if (late.length > 0)
+        giveUp(late, `no answer for ${GIVE_UP_MS / 1_000} s, and the server is out of reach`);
+    } finally {
+      await asking.end().catch(() => undefined);
+    }
+  };
+
+  const giveUp = (lost: readonly WatchedClient[], because: string) => {
+    const since = Math.min(...lost.map((client) => watched.get(client)?.silentSince ?? 0));
+    const idle = [...watched].filter(
+      // Bytes that moved just before the silence began may have been seen by the look after it.
+      ([client, seen]) => !client.isWaiting && !seen.isLent && seen.movedAt < since + 2 * LOOK_EVERY_MS,
+    );
+    const error = Object.assign(new Error(`The database connection is lost: ${because}`), {
+      code: CONNECTION_FAILURE,
+    });
+    const all = [...lost, ...idle.map(([client]) => client)];
+    for (const client of all) client.socket.destroy(error);
+    notice(`Replacing ${all.length} database connection(s) that died without being closed: ${because}`);
+  };
+
+  const looking = setInterval(look, LOOK_EVERY_MS).unref();
+  return {
+    addPool(pool) {
+      const observe = (client: pg.PoolClient) => watched.get(client as unknown as WatchedClient);
+      const lend = (client: pg.PoolClient, isLent: boolean) => {
+        const seen = observe(client);
+        if (seen) seen.isLent = isLent;
+      };
+      pool.on('connect', (client) => add(client as unknown as WatchedClient));
+      pool.on('acquire', (client) => lend(client, true));
+      pool.on('release', (_error, client) => lend(client, false));
+    },
+    destroyAll() {
+      const open = [...watched.keys()];
+      for (const client of open) client.socket.destroy();
+      return open.length;
+    },
+    close: () => clearInterval(looking),
+  };
+}
+
+/**
+ * Which of these sessions the server works on. A session that waits for its client does not: whatever the client sent is
+ * lost. Where the server does not say what a session does, it counts as working.
+ */
+async function workingSessions(client: pg.ClientBase, sessions: readonly number[]): Promise<Set<number>> {
+  const { rows } = await client.query(
+    `select pid from pg_stat_activity where pid = any($1)
+     and (coalesce(state, 'disabled') = 'disabled' or state = 'active' and wait_event_type is distinct from 'Client')`,
+    [sessions],
+  );
+  return new Set(rows.map(({ pid }) => pid));
+}
+
+async function endSessions(client: pg.ClientBase, sessions: readonly number[]): Promise<void> {
+  await client.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity where pid = any($1) and application_name = 'lanescan'
+     and usename = current_user and datname = current_database()`,
+    [sessions],
+  );
+}

@@ -1,0 +1,62 @@
+/**
+ * A TCP proxy before a database that can lose connections as firewalls do: packets vanish in both directions, and neither
+ * end gets a FIN or RST.
+ */
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
+
+export interface BlackHole {
+  readonly url: string;
+  /** Existing connections stay open and pass nothing any more; new ones work. */
+  swallowConnections(): void;
+  /** New ones are taken too, and get no answer. */
+  swallowEverything(): void;
+  /** New connections work again; those that were swallowed stay dead. */
+  recover(): void;
+  /** How many connections are open that still pass something. */
+  readonly open: number;
+}
+
+/** Closed with the test. `url` is that of a database on a Unix socket. */
+export async function openBlackHole(url: string): Promise<BlackHole> {
+  const { pathname, searchParams } = new URL(url);
+  const sockets = new Set<Socket>();
+  const passing = new Set<readonly [Socket, Socket]>();
+  let takesEverything = false;
+  const keep = (socket: Socket) => sockets.add(socket.on('error', () => undefined));
+  const proxy = createServer({ allowHalfOpen: true }, (client) => {
+    keep(client);
+    if (takesEverything) return void client.resume();
+    const database = connect({ path: `${searchParams.get('host')}/.s.PGSQL.5432`, allowHalfOpen: true });
+    keep(database);
+    const pair = [client, database] as const;
+    passing.add(pair);
+    for (const [one, other] of [pair, [database, client] as const]) {
+      one.on('data', (chunk) => passing.has(pair) && other.write(chunk));
+      one.on('end', () => passing.has(pair) && other.end());
+      one.on('close', () => {
+        if (passing.delete(pair)) other.destroy();
+      });
+    }
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    proxy.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  const { port } = proxy.address() as AddressInfo;
+  return {
+    url: `postgresql://${searchParams.get('user')}@127.0.0.1:${port}${pathname}`,
+    swallowConnections: () => passing.clear(),
+    swallowEverything() {
+      passing.clear();
+      takesEverything = true;
+    },
+    recover() {
+      takesEverything = false;
+    },
+    get open() {
+      return passing.size;
+    },
+  };
+}
