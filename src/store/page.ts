@@ -56,8 +56,8 @@ const COMMA = ','.charCodeAt(0);
 /** The page that the rows of `searchSql` make. */
 export function readPage(rows: RawRows, { filters, view, limit }: SearchQuery, frame: PageFrame): Page {
   const shown = Math.min(rows.count, limit);
-  const cursor =
-    rows.count > limit ? encodeCursor({ filters, view, after: keyOf(rows.text(shown - 1, RECORD)) }) : null;
+  const hasMore = rows.isCut || rows.count > limit;
+  const cursor = hasMore ? encodeCursor({ filters, view, after: keyOf(rows.text(shown - 1, RECORD)) }) : null;
   const { head } = frame;
   const tail = frame.tail(cursor);
   // The records apart, this is what the page is made of.

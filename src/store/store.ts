@@ -47,7 +47,7 @@ import type { Read, RunStatement, Statement } from './read.ts';
 import { createReadGuard, DatabaseAwayError, DatabaseBusyError, type ReadObserver } from './read-guard.ts';
 import { createReadQueue, type ReadQueue } from './read-queue.ts';
 import { createReplicaSet, type ReplicaFigures } from './replicas.ts';
-import { isShort, searchSettings, searchSql } from './search.ts';
+import { isShort, pageBound, searchSettings, searchSql } from './search.ts';
 import { identitySql } from './server-facts.ts';
 import { createSharedQuestion } from './shared-question.ts';
 import { renderSql } from './sql.ts';
@@ -343,6 +343,7 @@ async function createStore(
         text,
         values,
         isShort: isShort(query),
+        bound: pageBound(query),
         collect: (rows) => readPage(rows, query, frame),
       });
     },
