@@ -20,19 +20,18 @@ import { type MessageHistory, type RecordedChange, readChangesAfter, readMessage
 import { createIndexLedger, type IndexLedger } from './index-ledger.ts';
 import type { OrphanedBlock } from './lane-facts.ts';
 import {
-  type DayCounts,
   type DeliveryBounds,
   type DeliverySelection,
   type LaneEnds,
   type LaneIdentity,
   type LanePage,
   type LaneSelection,
-  readDays,
   readLaneIdentity,
   readLanes,
   readRecentDeliveries,
-  readTotals,
-  type Totals,
+  readStats,
+  type Stats,
+  type StatsSelection,
 } from './lanes.ts';
 import { grantRead, isReadOnly, type MigrationReport, migrate, refuseUnreadableTables } from './migrate.ts';
 import { createMirrorLedger, type MirrorLedger } from './mirror-ledger.ts';
@@ -129,10 +128,8 @@ export interface Store {
   /** What a lane is; undefined where it has no message. */
   laneIdentity(lane: Required<LaneEnds>): Promise<LaneIdentity | undefined>;
   recentDeliveries(lane: DeliverySelection, bounds: DeliveryBounds): Promise<readonly number[]>;
-  /** Of all messages, and of the lanes with the most. */
-  totals(topLanes: number): Promise<Totals>;
-  /** Messages by the UTC day they were sent, `2026-01-31`, both ends included. */
-  days(first: string, last: string): Promise<readonly DayCounts[]>;
+  /** Counts of all messages, of the lanes with the most, and by the day they were sent, from one snapshot. */
+  stats(selection: StatsSelection): Promise<Stats>;
   networkTraffic(): Promise<readonly NetworkTraffic[]>;
   /** How far networks are indexed; empty where records come from imports only. */
   networkProgress(): Promise<readonly NetworkProgress[]>;
@@ -434,8 +431,7 @@ async function createStore(
     lanes: (selection) => readLanes(readAs('lanes'), selection),
     laneIdentity: (lane) => readLaneIdentity(readAs('laneIdentity'), lane),
     recentDeliveries: (lane, bounds) => readRecentDeliveries(readAs('deliveries'), lane, bounds),
-    totals: (topLanes) => readTotals(readAs('totals'), topLanes),
-    days: (first, last) => readDays(readAs('days'), first, last),
+    stats: (selection) => readStats(readAs('stats'), selection),
     networkTraffic: () => readNetworkTraffic(readAs('networkTraffic')),
     networkProgress: () => readNetworkProgress(readAs('networkProgress')),
     figures: () => readFigures(readAs('figures', onPrimary)),
