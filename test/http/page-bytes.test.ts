@@ -28,7 +28,7 @@ const newestFirst = [...messages].sort(compareNewestFirst).map(({ messageId }) =
 let server: RunningServer;
 beforeAll(async () => {
   server = await startServer(messages);
-}, 120_000);
+}, 300_000);
 afterAll(() => server.close());
 
 interface Walked {
@@ -61,7 +61,7 @@ describe('a search over long records', () => {
       );
       expect(ids).toEqual(newestFirst);
       expect(pages).toBeGreaterThanOrEqual(4);
-    }, 120_000);
+    }, 300_000);
   }
 
   test('names the limit that was asked for', async () => {
@@ -82,7 +82,7 @@ describe('a search over long records', () => {
       (cursor) => `/v2/messages?cursor=${cursor}&limit=1000`,
     );
     expect(ids).toEqual(newestFirst);
-  }, 120_000);
+  }, 300_000);
 
   test('has the same tag for the same page, and a 304 for who has it', async () => {
     const [one, other] = [
@@ -101,7 +101,7 @@ describe('a search over long records', () => {
     const ids: string[] = [];
     for await (const { messageId } of api.searchAllMessages({}, { limit: 1000 })) ids.push(messageId);
     expect(ids).toEqual(newestFirst);
-  }, 120_000);
+  }, 300_000);
 
   test('leaves its connection good for others, also after a failure in the middle of a page', async () => {
     const store = await openStore({ place: { url: server.store.url }, connections: 1 });
@@ -155,4 +155,4 @@ test('a record longer than a page is a page of its own', async () => {
   } finally {
     await few.close();
   }
-}, 120_000);
+}, 300_000);
