@@ -13,6 +13,7 @@ import type { StoreFigures } from '../store/figures.ts';
 import type { Store } from '../store/store.ts';
 import type { WebhookBacklog } from '../store/webhook-deliveries.ts';
 import type { ChangeFeed } from './change-feed.ts';
+import { type CutReason, cutReasons } from './connections.ts';
 import type { Route } from './route.ts';
 import type { Siblings } from './siblings.ts';
 
@@ -42,7 +43,9 @@ export interface ObservedRequest {
 
 export interface Metrics {
   observeRequest(request: ObservedRequest): void;
-  observeRefusal(reason: 'rate_limit' | 'overload'): void;
+  observeRefusal(reason: 'rate_limit' | 'overload' | 'connections'): void;
+  /** An answer that was not sent whole, and because of whom. */
+  observeCut(reason: CutReason | 'client'): void;
   registerGauges(...sources: readonly GaugeSource[]): void;
   /** All of them in Prometheus' text format. */
   scrape(): Promise<string>;
@@ -56,6 +59,10 @@ export interface MetricsOptions {
   /** How many requests are being answered now. */
   readonly inFlight: () => number;
   readonly rateLimitedClients: () => number;
+  /** How many connections are open. */
+  readonly connections: () => number;
+  /** Bytes of answers that wait for clients to read them. */
+  readonly waitingBytes: () => number;
   readonly siblings?: Siblings | undefined;
 }
 
@@ -70,6 +77,8 @@ export function createMetrics({
   version,
   inFlight,
   rateLimitedClients,
+  connections,
+  waitingBytes,
   siblings,
 }: MetricsOptions): Metrics {
   const registry = new Registry();
@@ -86,11 +95,18 @@ export function createMetrics({
   });
   const refusals = new Counter({
     name: 'lanescan_http_refusals_total',
-    help: 'Requests refused because of a rate limit (429) or of overload (503).',
+    help: 'Requests refused because of a rate limit (429) or of overload (503), and connections beyond their limit.',
     labelNames: ['reason'],
     registers,
   });
-  for (const reason of ['rate_limit', 'overload']) refusals.inc({ reason }, 0);
+  for (const reason of ['rate_limit', 'overload', 'connections']) refusals.inc({ reason }, 0);
+  const cuts = new Counter({
+    name: 'lanescan_http_answers_cut_total',
+    help: 'Answers that were not sent whole, by whose doing: the client left, or the server cut it off.',
+    labelNames: ['reason'],
+    registers,
+  });
+  for (const reason of ['client', ...cutReasons]) cuts.inc({ reason }, 0);
   const queries = new Histogram({
     name: 'lanescan_database_query_duration_seconds',
     help: 'Time of a read, with its wait for a connection.',
@@ -161,6 +177,18 @@ export function createMetrics({
       help: 'Requests being answered now, streams and waiting ones included.',
       across: 'sum',
       read: () => [{ value: inFlight() }],
+    },
+    {
+      name: 'lanescan_http_connections',
+      help: 'Open connections of clients.',
+      across: 'sum',
+      read: () => [{ value: connections() }],
+    },
+    {
+      name: 'lanescan_http_waiting_bytes',
+      help: 'Bytes of answers that wait for clients to read them.',
+      across: 'sum',
+      read: () => [{ value: waitingBytes() }],
     },
     {
       name: 'lanescan_rate_limited_clients',
@@ -331,6 +359,7 @@ export function createMetrics({
       requests.observe({ route, method: known, status: String(status) }, seconds);
     },
     observeRefusal: (reason) => refusals.inc({ reason }),
+    observeCut: (reason) => cuts.inc({ reason }),
     registerGauges: (...added) => added.forEach(register),
     scrape: () => (siblings ? siblings.scrape() : registry.metrics()),
     close() {
