@@ -5,6 +5,7 @@ import { cacheControl, entityTag, tagInHand, validatorOf } from './caching.ts';
 import { chooseCoding, compress, gzipStream, takesGzipStream } from './compression.ts';
 import { crossOriginHeaders } from './cross-origin.ts';
 import { errorAnswer } from './errors.ts';
+import { type Hold, SLICE_BYTES, slicesOf } from './outgoing.ts';
 import type { AnswerValidator, RouteAnswer, ServedPath } from './route.ts';
 
 /** For those who run the service: pages of other origins may not read it. */
@@ -18,12 +19,60 @@ export function answerMilliseconds(request: FastifyRequest, reply: FastifyReply)
   return streamStarts.get(request) ?? reply.elapsedTime;
 }
 
+/** Counts the memory of a long body until the request has ended; throws where there is no room for it. */
+export type HoldBody = (request: FastifyRequest, bytes: number) => Pick<Hold, 'resize'>;
+
 export async function sendAnswer(
   request: FastifyRequest,
   reply: FastifyReply,
   route: ServedPath,
-  { body, headers, status = 200, freshness, validator, compressed }: RouteAnswer,
+  answer: RouteAnswer,
+  holdBody: HoldBody,
 ): Promise<FastifyReply> {
+  const { body, headers, status = 200, freshness = 'moving', compressed } = answer;
+  // What the OpenAPI document says of this path rests on it.
+  if (body instanceof Readable !== (route.isStreamed === true)) {
+    throw new Error(`${route.path} does not answer as it declares: isStreamed`);
+  }
+  if (body instanceof Readable) {
+    setHeaders(reply, route, status, headers);
+    return sendStream(request, reply, body);
+  }
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  const validator = answer.validator ?? validatorOf(bytes);
+  const tag = status === 200 ? tagInHand(request.headers['if-none-match'], validator) : undefined;
+  const hasBody = tag === undefined && request.method !== 'HEAD';
+  // Without a socket it waits behind other answers of its connection. Before any header: it may be refused.
+  const isLong = bytes.length > SLICE_BYTES || reply.raw.socket === null;
+  const hold = hasBody && isLong ? holdBody(request, bytes.length) : undefined;
+
+  setHeaders(reply, route, status, headers);
+  if (tag !== undefined) return sendNotModified(reply, tag, { validator, freshness });
+  const coding = chooseCoding(request.headers['accept-encoding'], bytes.length);
+  reply.header('etag', entityTag(validator, coding)).header('vary', 'Accept-Encoding');
+  if (!reply.hasHeader('cache-control')) reply.header('cache-control', cacheControl(freshness));
+  if (coding !== undefined) reply.header('content-encoding', coding);
+  if (!hasBody) {
+    // The length of a compressed body is known only to who compresses it.
+    if (coding === undefined) reply.header('Content-Length', bytes.length);
+    return reply.send();
+  }
+  if (coding === undefined) return sendBytes(reply, bytes);
+  let coded = compressed?.[coding];
+  if (!coded) {
+    coded = await compress(bytes, coding);
+    answer.onCompressed?.(coding, coded);
+  }
+  hold?.resize(coded.length);
+  return sendBytes(reply, coded);
+}
+
+function setHeaders(
+  reply: FastifyReply,
+  route: ServedPath,
+  status: number,
+  headers: RouteAnswer['headers'],
+): void {
   // Here and wherever every answer passes, names are in lower case: others would be turned into it each time.
   reply.code(status).header('content-type', `${route.mediaType}; charset=utf-8`);
   if (headers) reply.headers(headers);
@@ -31,27 +80,12 @@ export async function sendAnswer(
     for (const name of Object.keys(crossOriginHeaders)) reply.removeHeader(name);
     reply.header('Cross-Origin-Resource-Policy', 'same-origin');
   }
-  if (body instanceof Readable) return sendStream(request, reply, body);
+}
 
-  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-  const current = { validator: validator ?? validatorOf(bytes), freshness: freshness ?? 'moving' } as const;
-  if (status === 200) {
-    const tag = tagInHand(request.headers['if-none-match'], current.validator);
-    if (tag !== undefined) return sendNotModified(reply, tag, current);
-  }
-  const coding = chooseCoding(request.headers['accept-encoding'], bytes.length);
-  reply.header('etag', entityTag(current.validator, coding)).header('vary', 'Accept-Encoding');
-  if (!reply.hasHeader('cache-control')) reply.header('cache-control', cacheControl(current.freshness));
-  if (coding !== undefined) reply.header('content-encoding', coding);
-  if (request.method === 'HEAD') {
-    // The length of a compressed body is known only to who compresses it.
-    if (coding === undefined) reply.header('Content-Length', bytes.length);
-    return reply.send();
-  }
-  if (coding === undefined) return reply.send(bytes);
-  const coded = compressed?.[coding] ?? (await compress(bytes, coding));
-  if (compressed) compressed[coding] = coded;
-  return reply.send(coded);
+/** A long body goes out slice by slice: how much of it the client has accepted is then known. */
+function sendBytes(reply: FastifyReply, bytes: Buffer): FastifyReply {
+  if (bytes.length <= SLICE_BYTES) return reply.send(bytes);
+  return reply.header('content-length', bytes.length).send(slicesOf(bytes));
 }
 
 export function sendNotModified(

@@ -13,6 +13,7 @@ import type { Filters, View } from '../domain/query.ts';
 import type { ChangeListener } from '../store/change-listener.ts';
 import { messageAtChange, type RecordedChange } from '../store/history.ts';
 import type { Store } from '../store/store.ts';
+import { addressGroup } from './client-address.ts';
 
 /** Is given changes in order, none twice. Must not throw. */
 export type Follower = (changes: readonly FeedChange[]) => void;
@@ -313,7 +314,7 @@ export const defaultLiveLimits: LiveLimits = {
   exportStalledMs: 60_000,
 };
 
-/** Places for those who stay: so many for one address, and so many in all. */
+/** Places for those who stay: so many for one address (IPv6: a /64, as for the rate limit), and so many in all. */
 export interface Seats {
   readonly taken: number;
   /** Throws TOO_MANY_CONNECTIONS where none is free. The function gives the place back, once. */
@@ -321,14 +322,15 @@ export interface Seats {
 }
 
 export function createSeats(what: string, inAll: number, perAddress: number): Seats {
-  const byAddress = new Map<string, number>();
+  const byGroup = new Map<string, number>();
   let taken = 0;
   return {
     get taken() {
       return taken;
     },
     take(address) {
-      const own = byAddress.get(address) ?? 0;
+      const group = addressGroup(address);
+      const own = byGroup.get(group) ?? 0;
       if (own >= perAddress) {
         throw new ApiError(
           'TOO_MANY_CONNECTIONS',
@@ -341,16 +343,16 @@ export function createSeats(what: string, inAll: number, perAddress: number): Se
           `All ${inAll} ${what} that this server can hold are taken. Try again later, or at another server.`,
         );
       }
-      byAddress.set(address, own + 1);
+      byGroup.set(group, own + 1);
       taken++;
       let isTaken = true;
       return () => {
         if (!isTaken) return;
         isTaken = false;
         taken--;
-        const left = (byAddress.get(address) ?? 1) - 1;
-        if (left === 0) byAddress.delete(address);
-        else byAddress.set(address, left);
+        const left = (byGroup.get(group) ?? 1) - 1;
+        if (left === 0) byGroup.delete(group);
+        else byGroup.set(group, left);
       };
     },
   };

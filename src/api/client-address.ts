@@ -1,5 +1,5 @@
 /** Who asks: the address of a client, and the part of it that one client holds. */
-import { isIP } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 
 /**
@@ -14,7 +14,12 @@ const LOCAL = '127.0.0.1';
 /** In the one spelling of its family; what a trusted proxy says and is no address does not count. */
 export function clientAddress(request: FastifyRequest): string {
   const claimed = plainAddress(request.ip ?? '');
-  return claimed ?? plainAddress(request.raw.socket.remoteAddress ?? '') ?? LOCAL;
+  return claimed ?? socketAddress(request.raw.socket);
+}
+
+/** Of whoever is at the other end of a connection, a proxy included. */
+export function socketAddress({ remoteAddress = '' }: Pick<Socket, 'remoteAddress'>): string {
+  return plainAddress(remoteAddress) ?? LOCAL;
 }
 
 function plainAddress(text: string): string | undefined {

@@ -7,17 +7,27 @@ import type { FastifyReply } from 'fastify';
 export function createEndings() {
   const unfinished = new Set<AbortController>();
   let isStopping = false;
+
+  const closing = (reply: FastifyReply, onClose?: () => void): AbortController => {
+    const ending = new AbortController();
+    reply.raw.once('close', () => {
+      onClose?.();
+      ending.abort();
+    });
+    if (reply.raw.destroyed) ending.abort();
+    return ending;
+  };
+
   return {
+    /** Aborted when the connection closes or the server stops. */
     signalFor(reply: FastifyReply): AbortSignal {
-      const ending = new AbortController();
+      const ending = closing(reply, () => unfinished.delete(ending));
       unfinished.add(ending);
-      reply.raw.once('close', () => {
-        unfinished.delete(ending);
-        ending.abort();
-      });
-      if (isStopping || reply.raw.destroyed) ending.abort();
+      if (isStopping) ending.abort();
       return ending.signal;
     },
+    /** Aborted when the connection closes; a server that stops gives the answer time to finish. */
+    goneSignalFor: (reply: FastifyReply): AbortSignal => closing(reply).signal,
     stop(): void {
       isStopping = true;
       for (const ending of unfinished) ending.abort();

@@ -23,6 +23,7 @@ export const exportRoutes: readonly Route[] = [
     path: '/v2/messages/export',
     aliases: ['/messages/export'],
     mediaType: 'text/csv',
+    isStreamed: true,
     otherMediaTypes: ['application/x-ndjson'],
     operationId: 'exportMessages',
     tag: 'Messages',
@@ -42,7 +43,7 @@ export const exportRoutes: readonly Route[] = [
       },
       ...filterQueryParameters,
     ],
-    success: { description: 'The file.' },
+    success: { description: 'The file.', headers: ['Content-Disposition'] },
     errors: [400],
     async handle(request, { store, live }) {
       const { filters, values } = parseFilters(request.query, ['format'], checkFormat);
@@ -56,10 +57,10 @@ export const exportRoutes: readonly Route[] = [
       if (request.method === 'HEAD') return { body: Readable.from([]), headers };
 
       const stalled = new AbortController();
-      const { signal } = request;
-      const batches = store.exportRecords(filters, AbortSignal.any([signal, stalled.signal]));
+      const { gone } = request;
+      const batches = store.exportRecords(filters, AbortSignal.any([gone, stalled.signal]));
       // The first batch comes before the answer begins: until then a failure has an answer of its own.
-      const first = await firstOf(batches, signal);
+      const first = await firstOf(batches, gone);
       const patienceMs = live.limits.exportStalledMs;
       const body = Readable.from(texts(first, batches, format, { stalled, patienceMs }), {
         objectMode: false,
@@ -78,12 +79,12 @@ function checkFormat(values: ReadonlyMap<string, string>) {
 
 type Batches = AsyncGenerator<readonly string[]>;
 
-async function firstOf(batches: Batches, signal: AbortSignal): Promise<IteratorResult<readonly string[]>> {
+async function firstOf(batches: Batches, gone: AbortSignal): Promise<IteratorResult<readonly string[]>> {
   try {
     return await batches.next();
   } catch (error) {
     // Nobody's fault, and as a failure of ours it would call the operator at night.
-    if (signal.aborted) throw new ApiError('SERVICE_UNAVAILABLE', 'The service stops. Try again shortly.');
+    if (gone.aborted) throw new ApiError('SERVICE_UNAVAILABLE', 'The connection was closed.');
     if (!(error instanceof ExportsBusyError)) throw error;
     throw new ApiError(
       'SERVICE_UNAVAILABLE',

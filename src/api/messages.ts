@@ -48,7 +48,7 @@ export const messageRoutes: readonly Route[] = [
       hotAnswers.answer(url, async () => {
         const search = parseSearch(query, store.cursors);
         const { json, cursor, digest } = await store.search(search, frameOf(search));
-        return { body: json, validator: digest, headers: nextPageLink(cursor, query), compressed: {} };
+        return { body: json, validator: digest, headers: nextPageLink(cursor, query) };
       }),
   },
   {
@@ -77,7 +77,7 @@ export const messageRoutes: readonly Route[] = [
         schema: { type: 'integer', minimum: 1, maximum: MAX_WAIT_MS, default: DEFAULT_WAIT_MS },
       },
     ],
-    success: { description: 'The message.', schema: named('Message') },
+    success: { description: 'The message.', schema: named('Message'), headers: ['X-Lanescan-Wait'] },
     errors: [400, 404, 429],
     async validate({ path: { messageId = '' }, query }, { store }) {
       const digits = digitsOf(messageId);

@@ -14,6 +14,7 @@ import type { MirrorState } from '../store/mirror-ledger.ts';
 import type { Store } from '../store/store.ts';
 import type { WebhookBacklog } from '../store/webhook-deliveries.ts';
 import type { ChangeFeed } from './change-feed.ts';
+import { type CutReason, cutReasons } from './connections.ts';
 import { lagBlocks, lagSeconds, secondsBetween, seenAgeSeconds } from './indexing-health.ts';
 import type { Route } from './route.ts';
 import type { Siblings } from './siblings.ts';
@@ -44,7 +45,9 @@ export interface ObservedRequest {
 
 export interface Metrics {
   observeRequest(request: ObservedRequest): void;
-  observeRefusal(reason: 'rate_limit' | 'overload'): void;
+  observeRefusal(reason: 'rate_limit' | 'overload' | 'connections'): void;
+  /** An answer that was not sent whole, and because of whom. */
+  observeCut(reason: CutReason | 'client'): void;
   registerGauges(...sources: readonly GaugeSource[]): void;
   /** All of them in Prometheus' text format. */
   scrape(): Promise<string>;
@@ -58,6 +61,10 @@ export interface MetricsOptions {
   /** How many requests are being answered now. */
   readonly inFlight: () => number;
   readonly rateLimitedClients: () => number;
+  /** How many connections are open. */
+  readonly connections: () => number;
+  /** Bytes of answers that wait for clients to read them. */
+  readonly waitingBytes: () => number;
   readonly siblings?: Siblings | undefined;
 }
 
@@ -72,6 +79,8 @@ export function createMetrics({
   version,
   inFlight,
   rateLimitedClients,
+  connections,
+  waitingBytes,
   siblings,
 }: MetricsOptions): Metrics {
   const registry = new Registry();
@@ -88,11 +97,18 @@ export function createMetrics({
   });
   const refusals = new Counter({
     name: 'lanescan_http_refusals_total',
-    help: 'Requests refused because of a rate limit (429) or of overload (503).',
+    help: 'Requests refused because of a rate limit (429) or of overload (503), and connections beyond their limit.',
     labelNames: ['reason'],
     registers,
   });
-  for (const reason of ['rate_limit', 'overload']) refusals.inc({ reason }, 0);
+  for (const reason of ['rate_limit', 'overload', 'connections']) refusals.inc({ reason }, 0);
+  const cuts = new Counter({
+    name: 'lanescan_http_answers_cut_total',
+    help: 'Answers that were not sent whole, by whose doing: the client left, or the server cut it off.',
+    labelNames: ['reason'],
+    registers,
+  });
+  for (const reason of ['client', ...cutReasons]) cuts.inc({ reason }, 0);
   const queries = new Histogram({
     name: 'lanescan_database_query_duration_seconds',
     help: 'Time of a read, with its wait for a connection.',
@@ -182,6 +198,18 @@ export function createMetrics({
       help: 'Requests being answered now, streams and waiting ones included.',
       across: 'sum',
       read: () => [{ value: inFlight() }],
+    },
+    {
+      name: 'lanescan_http_connections',
+      help: 'Open connections of clients.',
+      across: 'sum',
+      read: () => [{ value: connections() }],
+    },
+    {
+      name: 'lanescan_http_waiting_bytes',
+      help: 'Bytes of answers that wait for clients to read them.',
+      across: 'sum',
+      read: () => [{ value: waitingBytes() }],
     },
     {
       name: 'lanescan_rate_limited_clients',
@@ -378,6 +406,7 @@ export function createMetrics({
       requests.observe({ route, method: known, status: String(status) }, seconds);
     },
     observeRefusal: (reason) => refusals.inc({ reason }),
+    observeCut: (reason) => cuts.inc({ reason }),
     registerGauges: (...added) => added.forEach(register),
     scrape: () => (siblings ? siblings.scrape() : registry.metrics()),
     close() {

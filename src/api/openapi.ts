@@ -1,50 +1,13 @@
 /** The OpenAPI 3.1 document, made from the routes. */
 import { errorCatalogue } from '../domain/errors.ts';
 import { exampleMessage } from './example-message.ts';
+import { type HeaderName, headerFields } from './header-fields.ts';
 import type { Route, RouteParameter } from './route.ts';
 import { namedSchemas, schemaDescriptions } from './schema.ts';
 
 /** What any request can meet, whichever path it asks for. */
 const statusesOfEveryRoute = [400, 405, 406, 414, 429, 500, 503];
 
-const headers = {
-  'X-Request-ID': {
-    description: 'Fresh for every request; also in the log line of the request.',
-    required: true,
-    schema: { type: 'string', format: 'uuid' },
-  },
-  'X-Lanescan-Simulated': {
-    description: 'Only where the data is the demo’s: no chain stands behind it.',
-    schema: { type: 'string', enum: ['true'] },
-  },
-  Allow: { description: 'The methods of this path.', schema: { type: 'string' } },
-  'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } },
-  Link: {
-    description:
-      'Where there is a next page: its URL, relative to this one, as `rel="next"`. Left out where it would be very ' +
-      'long; the cursor in the body never is.',
-    schema: { type: 'string' },
-  },
-  ETag: {
-    description: 'Send it back as `If-None-Match`: while nothing has changed the answer is an empty 304.',
-    schema: { type: 'string' },
-  },
-  'Cache-Control': {
-    description: 'How long the answer may be kept: longer the longer a message has been delivered.',
-    schema: { type: 'string' },
-  },
-  'RateLimit-Policy': {
-    description: 'The limit that holds for this client: `q` requests at once, restored within `w` seconds.',
-    schema: { type: 'string' },
-  },
-  RateLimit: {
-    description: 'What is left of it: `r` requests at once, all of them again in `t` seconds.',
-    schema: { type: 'string' },
-  },
-};
-type HeaderName = keyof typeof headers;
-/** Bodies that begin before they are whole have no validator. */
-const streamedTypes: readonly string[] = ['text/event-stream', 'text/csv', 'application/x-ndjson'];
 const headersOfEveryAnswer: readonly HeaderName[] = [
   'X-Request-ID',
   'X-Lanescan-Simulated',
@@ -53,7 +16,6 @@ const headersOfEveryAnswer: readonly HeaderName[] = [
   'RateLimit',
 ];
 const headersOfStatus: Readonly<Record<number, readonly HeaderName[]>> = {
-  200: ['ETag'],
   304: ['ETag'],
   405: ['Allow'],
   429: ['Retry-After'],
@@ -147,7 +109,7 @@ export function openApiDocument(routes: readonly Route[], version: string): Open
     components: {
       schemas: { ...schemas, Message: { ...schemas.Message, examples: [exampleMessage] } },
       responses: errorResponses(),
-      headers,
+      headers: headerFields,
     },
   };
 }
@@ -156,7 +118,10 @@ function operationOf(route: Route, operationId: string): Operation {
   const responses: Record<string, Response | Reference> = {
     200: {
       description: route.success.description,
-      headers: headersOf(200, route.success.headers),
+      headers: headersOf(200, [
+        ...(route.isStreamed ? [] : ['ETag' as const]),
+        ...(route.success.headers ?? []),
+      ]),
       content: Object.fromEntries(
         [route.mediaType, ...(route.otherMediaTypes ?? [])].map((mediaType) => [
           mediaType,
@@ -165,10 +130,10 @@ function operationOf(route: Route, operationId: string): Operation {
       ),
     },
   };
-  if (!streamedTypes.includes(route.mediaType)) {
+  if (!route.isStreamed) {
     responses[304] = {
       description: 'What the client has, by its `If-None-Match`, is still right.',
-      headers: headersOf(304),
+      headers: headersOf(304, route.success.headers),
       content: {},
     };
   }
@@ -213,7 +178,7 @@ function errorResponses(): Record<string, Response> {
   );
 }
 
-function headersOf(status: number, own: readonly string[] = []): Record<string, Reference> {
+function headersOf(status: number, own: readonly HeaderName[] = []): Record<string, Reference> {
   const names = [...headersOfEveryAnswer, ...(headersOfStatus[status] ?? []), ...own];
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }

@@ -13,6 +13,7 @@ import type { Store } from '../store/store.ts';
 import type { Freshness } from './caching.ts';
 import type { ChangeFeed, Live } from './change-feed.ts';
 import type { Coding } from './compression.ts';
+import type { HeaderName } from './header-fields.ts';
 import type { HotAnswers } from './hot-answers.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -37,6 +38,8 @@ export interface RouteRequest {
   readonly client: string;
   /** Aborted when the client goes away or the server stops: for answers that take their time. */
   readonly signal: AbortSignal;
+  /** Aborted when the client goes away only: for answers that a server that stops gives time to finish. */
+  readonly gone: AbortSignal;
   /** Cuts the connection: for a client that does not take its answer. */
   readonly hangUp: () => void;
 }
@@ -59,8 +62,10 @@ export interface RouteAnswer {
   readonly freshness?: Freshness;
   /** Changes exactly when the body does; made from the body where nothing is said. */
   readonly validator?: string;
-  /** The body in codings that were made before; for an answer that is sent again, those made now are added. */
-  readonly compressed?: Partial<Record<Coding, Buffer>>;
+  /** The body in codings that were made before. */
+  readonly compressed?: Readonly<Partial<Record<Coding, Buffer>>>;
+  /** Is given a coding that was made now, to be kept for when the answer is sent again. */
+  readonly onCompressed?: (coding: Coding, coded: Buffer) => void;
 }
 
 /** What can be said of an answer before it is made. */
@@ -83,6 +88,8 @@ export interface ServedPath {
   /** Other paths with the same meaning, for clients whose base URL carries no version. */
   readonly aliases?: readonly string[];
   readonly mediaType: MediaType;
+  /** Whether bodies begin before they are whole: they have no validator, and no length. */
+  readonly isStreamed?: boolean;
   /** Others in which it answers when a parameter asks for them. */
   readonly otherMediaTypes?: readonly MediaType[];
   /**
@@ -104,8 +111,8 @@ export interface Route extends ServedPath {
   readonly success: {
     readonly description: string;
     readonly schema?: TSchema;
-    /** Header fields of this answer that not every answer has, as the OpenAPI document names them. */
-    readonly headers?: readonly string[];
+    /** Header fields of this answer that not every answer has. */
+    readonly headers?: readonly HeaderName[];
   };
   /** The statuses of the catalogue that this route can answer besides those of every route. */
   readonly errors: readonly number[];

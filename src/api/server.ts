@@ -14,16 +14,23 @@ import { ApiError } from '../domain/errors.ts';
 import type { RawParameters } from '../domain/search-parameters.ts';
 import { DatabaseBusyError } from '../store/read-guard.ts';
 import type { Store } from '../store/store.ts';
-import { answerMilliseconds, sendAnswer, sendError, sendNotModified } from './answers.ts';
+import { answerMilliseconds, type HoldBody, sendAnswer, sendError, sendNotModified } from './answers.ts';
 import { answerBrokenRequest, answerOnSocket, MAX_HEADER_BYTES } from './broken-requests.ts';
 import { tagInHand } from './caching.ts';
 import { createChangeFeed, createLive, type LiveLimits } from './change-feed.ts';
-import { clientAddress, type TrustProxy } from './client-address.ts';
+import { addressGroup, clientAddress, isLoopback, socketAddress, type TrustProxy } from './client-address.ts';
+import {
+  type Connection,
+  type ConnectionLimits,
+  createConnections,
+  defaultConnectionLimits,
+} from './connections.ts';
 import { ALLOWED_METHODS, crossOriginHeaders, preflightHeaders, securityHeaders } from './cross-origin.ts';
 import { createEndings } from './endings.ts';
 import { builtExplorer, explorerPaths } from './explorer.ts';
 import { createHotAnswers } from './hot-answers.ts';
 import { createMetrics, type GaugeSource } from './metrics.ts';
+import { createOutgoing, defaultOutgoingLimits, type Hold, type OutgoingLimits } from './outgoing.ts';
 import { createRateLimiter, defaultRateLimit, type RateLimitOptions } from './rate-limit.ts';
 import type { RouteContext, RouteRequest, ServedPath } from './route.ts';
 import { createRoutes } from './routes.ts';
@@ -33,6 +40,9 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Address of the client. */
     client: string;
+    peer: Connection;
+    /** What is counted of the body of its answer; none where that is short. */
+    hold: Hold | undefined;
   }
 }
 
@@ -47,6 +57,10 @@ export interface ServerOptions extends Partial<RateLimitOptions> {
   readonly gauges?: readonly GaugeSource[];
   /** Bounds of streams and waiting requests, where others than the defaults are wanted. */
   readonly live?: Partial<LiveLimits>;
+  /** Bounds of connections, where others than the defaults are wanted. */
+  readonly connections?: Partial<ConnectionLimits>;
+  /** Bounds of bytes that wait to be sent, where others than the defaults are wanted. */
+  readonly outgoing?: Partial<OutgoingLimits>;
   /** How long a client may take to send a request; one that takes longer is cut off. */
   readonly requestTimeoutMs?: number;
   /** Other processes that answer on the same port. */
@@ -85,6 +99,8 @@ export function createServer({
   trustProxy = false,
   gauges = [],
   live,
+  connections: connectionLimits,
+  outgoing: outgoingLimits,
   requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS,
   siblings,
   explorerFolder = builtExplorer,
@@ -150,6 +166,17 @@ export function createServer({
   });
 
   const inFlight = new Set<FastifyRequest>();
+  /** The client whose connections and bytes are counted; undefined for this machine, where it has no rate limit either. */
+  const limitedClient = (address: string): string | undefined =>
+    isLoopback(address) && (rateLimit === false || !rateLimit.loopback) ? undefined : addressGroup(address);
+  const atMost = { ...defaultConnectionLimits, ...connectionLimits };
+  const connections = createConnections(app.server, {
+    limits: atMost,
+    // The connections of a proxy are those of many clients.
+    clientOf: (socket) => (trustProxy === false ? limitedClient(socketAddress(socket)) : undefined),
+    onRefused: () => metrics.observeRefusal('connections'),
+  });
+  const outgoing = createOutgoing(connections, { ...defaultOutgoingLimits, ...outgoingLimits });
   const teller = siblings && createTakingsTeller(siblings);
   const limiter = createRateLimiter({ rateLimit, apiKeys }, undefined, teller?.count);
   siblings?.onTakings((takings) => limiter.charge(takings));
@@ -160,17 +187,32 @@ export function createServer({
     version,
     inFlight: () => inFlight.size,
     rateLimitedClients: () => limiter.clients,
+    connections: () => connections.open.size,
+    waitingBytes: () => outgoing.bytes,
     siblings,
   });
   metrics.registerGauges(...gauges);
   const hotAnswers = createHotAnswers({ version: () => store.version() });
   const context: RouteContext = { store, feed, live: createLive(live), metrics, hotAnswers };
   const endings = createEndings();
+  let finishing: NodeJS.Timeout | undefined;
   app.addHook('preClose', async () => {
+    finishing = setTimeout(() => {
+      const unfinished = [...connections.open.values()].filter(({ answers }) => answers.size > 0);
+      if (unfinished.length > 0) {
+        log.warn(
+          `Stopping: ${unfinished.length} connections had not taken their answers after ${atMost.finishMs / 1000} s ` +
+            'and are cut off. Their request lines have "aborted".',
+        );
+      }
+      for (const connection of connections.open.values()) connection.cut('stopping');
+    }, atMost.finishMs);
     endings.stop();
     await context.feed.close();
   });
   app.addHook('onClose', async () => {
+    clearTimeout(finishing);
+    outgoing.close();
     metrics.close();
     teller?.stop();
   });
@@ -202,7 +244,24 @@ export function createServer({
   const begin = (request: FastifyRequest, reply: FastifyReply) => {
     inFlight.add(request);
     request.client = clientAddress(request);
-    reply.raw.once('close', () => tellOf(request, reply));
+    const connection = connections.of(request.raw.socket);
+    request.peer = connection;
+    const sentBefore = connection.sentBytes;
+    const end = () => {
+      if (!inFlight.delete(request)) return;
+      request.hold?.release();
+      tellOf(request, reply, connection.sentBytes - sentBefore);
+      connections.settle(connection, end);
+    };
+    connection.begin(end);
+    reply.raw.once('close', end);
+  };
+
+  /** Until the request ends, whether it is answered or not; one that has ended by now is answered into the void. */
+  const holdBody: HoldBody = (request, bytes) => {
+    if (!inFlight.has(request)) return { resize: () => undefined };
+    request.hold = outgoing.hold(request.peer, limitedClient(request.client), bytes);
+    return request.hold;
   };
 
   /** What every request must pass before anything is done for it. */
@@ -212,6 +271,13 @@ export function createServer({
     reply.header('x-request-id', request.id).headers(headers);
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
       throw new ApiError('BAD_REQUEST', 'The request has no Host header, which HTTP/1.1 asks for.');
+    }
+    if (request.peer.answers.size > atMost.pipelined) {
+      request.peer.cut('pipelining');
+      throw new ApiError(
+        'TOO_MANY_CONNECTIONS',
+        `A connection may have ${atMost.pipelined} requests at once. Wait for their answers.`,
+      );
     }
     if (request.url.length > MAX_URL_LENGTH) {
       throw new ApiError(
@@ -231,6 +297,8 @@ export function createServer({
     );
   };
   app.decorateRequest('client', '');
+  app.decorateRequest('peer');
+  app.decorateRequest('hold');
   // With callbacks: promises that are kept at once are most of what a hook costs.
   app.addHook('onRequest', (request, reply, done) => {
     begin(request, reply);
@@ -247,9 +315,13 @@ export function createServer({
     if ((error as unknown) instanceof DatabaseBusyError) metrics.observeRefusal('overload');
   });
   /** Also of a client that did not wait for its answer. */
-  const tellOf = (request: FastifyRequest, reply: FastifyReply) => {
-    const status = reply.raw.headersSent ? reply.statusCode : GONE_STATUS;
-    inFlight.delete(request);
+  const tellOf = (request: FastifyRequest, reply: FastifyReply, sentBytes: number) => {
+    const { headersSent, writableFinished } = reply.raw;
+    const status = headersSent ? reply.statusCode : GONE_STATUS;
+    // A stream of events has no end of its own.
+    const isCut = headersSent && !writableFinished && !isEventStream(reply);
+    const aborted = request.peer.cutReason ?? 'client';
+    if (isCut) metrics.observeCut(aborted);
     metrics.observeRequest({
       route: routeLabel(request),
       method: request.method,
@@ -265,6 +337,8 @@ export function createServer({
         status,
         ms: Math.round(reply.elapsedTime * 10) / 10,
         client: request.client,
+        // Not sent whole: because of whom, and how many bytes of it the operating system took.
+        ...(isCut && { aborted, sentBytes }),
       },
       'request',
     );
@@ -289,7 +363,7 @@ export function createServer({
             const tag = current && tagInHand(ifNoneMatch, current.validator);
             if (current && tag !== undefined) return sendNotModified(reply, tag, current);
           }
-          return sendAnswer(request, reply, route, await route.handle(asked, context));
+          return sendAnswer(request, reply, route, await route.handle(asked, context), holdBody);
         },
       });
     }
@@ -324,6 +398,14 @@ class AskedRequest implements RouteRequest {
   get signal(): AbortSignal {
     return this.#endings.signalFor(this.#reply);
   }
+
+  get gone(): AbortSignal {
+    return this.#endings.goneSignalFor(this.#reply);
+  }
+}
+
+function isEventStream(reply: FastifyReply): boolean {
+  return String(reply.getHeader('content-type')).startsWith('text/event-stream');
 }
 
 /** The pattern of the route that a request has reached; a few fixed words where it has reached none. */

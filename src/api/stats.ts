@@ -54,7 +54,7 @@ export const statsRoutes: readonly Route[] = [
         ),
         position: Type.String({
           pattern: '^[0-9]+$',
-          description: 'Position of the latest change: the same position, the same numbers.',
+          description: 'Position of the latest change that is counted: the same position, the same numbers.',
         }),
       }),
     },
@@ -65,12 +65,11 @@ export const statsRoutes: readonly Route[] = [
       });
       const now = new Date();
       const first = windowStart(now, windowDays);
-      // The position first: what is counted after it may be newer, never older.
-      const position = await store.latestPosition();
-      const [{ all, topLanes }, days] = await Promise.all([
-        store.totals(TOP_LANES),
-        store.days(first, dayOf(now)),
-      ]);
+      const { position, all, topLanes, days } = await store.stats({
+        topLanes: TOP_LANES,
+        firstDay: first,
+        lastDay: dayOf(now),
+      });
       return {
         body: JSON.stringify({
           simulated: store.simulated,

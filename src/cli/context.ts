@@ -31,7 +31,7 @@ export function withLogOption(command: Command): Command {
 }
 
 /** The process ends so long after the signal to stop, beside `drainMs`, whatever it waits for. */
-export const STOP_LIMIT_MS = 20_000;
+export const STOP_LIMIT_MS = 25_000;
 /** How long work in progress may go on after the signal, before the store is closed under it. */
 export const WORK_LIMIT_MS = 5_000;
 

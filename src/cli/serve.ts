@@ -19,14 +19,7 @@ import {
   startAnsweringProcesses,
 } from './answering-processes.ts';
 import { type Config, type ConfigFlags, databasePlace, webhooksOf } from './config.ts';
-import {
-  type CliContext,
-  configOf,
-  schemaFor,
-  WORK_LIMIT_MS,
-  withLogOption,
-  withStoreOptions,
-} from './context.ts';
+import { type CliContext, configOf, schemaFor, withLogOption, withStoreOptions } from './context.ts';
 import { wantedSources } from './index.ts';
 import { levelOf, wordsOf } from './index-progress.ts';
 import { noticeTo, openLog } from './verb-log.ts';
@@ -35,8 +28,10 @@ import { lanescanVersion } from './version.ts';
 /** How often the log tells how indexing goes. */
 const INDEX_LINE_EVERY_MS = 60_000;
 
-/** Like WORK_LIMIT_MS, for processes that have to close a store of their own within it. */
-const CHILDREN_LIMIT_MS = 12_000;
+/** How long a server may take to stop after its drain time: the HTTP server gives answers that are being sent 10 s. */
+const SERVER_LIMIT_MS = 11_000;
+/** The same for child processes, which close a store of their own within it. */
+const CHILDREN_LIMIT_MS = 15_000;
 
 const CLOCK_LOOK_EVERY_MS = 60_000;
 /** Connections that come while the process is busy wait; beyond Node's 511 a crowd would be reset. */
@@ -210,7 +205,7 @@ export async function serveUntilStopped(serving: Serving): Promise<void> {
     await untilAborted(signal);
   } finally {
     stopping.abort();
-    const limitMs = serving.startAnswering ? CHILDREN_LIMIT_MS : WORK_LIMIT_MS;
+    const limitMs = serving.startAnswering ? CHILDREN_LIMIT_MS : SERVER_LIMIT_MS;
     const isEnded = await endWithin(serving.config.drainSeconds * 1_000 + limitMs, log, {
       requests: serving.signal.aborted ? answering?.drain() : answering?.close(),
       webhooks: courier?.stop(),

@@ -66,8 +66,8 @@ export const errorCatalogue = {
   TOO_MANY_CONNECTIONS: {
     status: 429,
     meaning:
-      'So many streams or waiting requests are open, from this address or in all, that another has no place. ' +
-      'Try again after `Retry-After`.',
+      'So many streams or waiting requests are open, from this address or in all, that another has no place; or so ' +
+      'many bytes of answers to this address have not been read. Try again after `Retry-After`.',
   },
   INTERNAL_SERVER_ERROR: {
     status: 500,

@@ -155,6 +155,11 @@ async function readLaneCounts(read: Read, ends: LaneEnds): Promise<readonly Lane
        and messages > 0`,
     endValues(ends),
   );
+  return laneCountsOf(rows);
+}
+
+/** Those with the most messages first. */
+function laneCountsOf(rows: readonly Row[]): readonly LaneCounts[] {
   const lanes = [...groupByLane(rows)].map(([key, group]) => ({
     key,
     source: group[0]?.source_selector as string,
@@ -311,29 +316,67 @@ export interface LaneVolume extends LaneIdentity {
   readonly counts: MessageCounts;
 }
 
-export interface Totals {
+export interface Stats {
+  /** Position of the latest change that is counted: everything here is of one snapshot. */
+  readonly position: string;
   readonly all: MessageCounts;
   /** The lanes with the most messages. */
   readonly topLanes: readonly LaneVolume[];
+  /** One entry a day that has messages, oldest first. */
+  readonly days: readonly DayCounts[];
 }
 
-export async function readTotals(read: Read, topLanes: number): Promise<Totals> {
-  const lanes = await readLaneCounts(read, {});
-  const top = lanes.slice(0, topLanes);
-  const rows = await read(
-    `select distinct on (source_selector, dest_selector) source_selector, dest_selector, description
-     from ${LANES} join lane_onramp on source_selector = source and dest_selector = dest
-     order by source_selector, dest_selector, last_sent_at desc, onramp`,
-    [top.map(({ source }) => source), top.map(({ dest }) => dest)],
+export interface StatsSelection {
+  readonly topLanes: number;
+  /** UTC days, `2026-01-31`, both ends included. */
+  readonly firstDay: string;
+  readonly lastDay: string;
+}
+
+/** In one statement, so that the position and all counts are of one snapshot, on whichever server. */
+export async function readStats(read: Read, { topLanes, firstDay, lastDay }: StatsSelection): Promise<Stats> {
+  const [row] = await read(
+    // More lanes than are wanted, where several have as many messages as the last of them.
+    `with lane as (
+       select source_selector, dest_selector, sum(messages) as messages from lane_total where messages > 0
+       group by 1, 2 order by 3 desc fetch first ($1::int) rows with ties)
+     select (select position from store)::text as position,
+       (select json_agg(json_build_object('source_selector', source_selector::text,
+          'dest_selector', dest_selector::text, 'status', status, 'ready', ready, 'messages', messages))
+        from lane_total where messages > 0) as lanes,
+       (select json_agg(d) from (
+          select distinct on (source_selector, dest_selector)
+            source_selector::text, dest_selector::text, description
+          from lane join lane_onramp using (source_selector, dest_selector)
+          order by source_selector, dest_selector, last_sent_at desc, onramp) d) as described,
+       (select json_agg(d) from (
+          select to_char(day, 'YYYY-MM-DD') as day, status, sum(messages) as messages from day_total
+          where day between $2::date and $3::date group by 1, 2 having sum(messages) > 0 order by 1) d) as days`,
+    [topLanes, firstDay, lastDay],
   );
-  const described = new Map(rows.map((row) => [keyOf(row), identityOf(descriptionOf(row))]));
+  const rowsOf = (name: string) => (row?.[name] ?? []) as Row[];
+  const lanes = laneCountsOf(rowsOf('lanes'));
+  const described = new Map(
+    rowsOf('described').map((lane) => [keyOf(lane), identityOf(descriptionOf(lane))]),
+  );
   return {
+    position: String(row?.position ?? 0),
     all: lanes.map(({ counts }) => counts).reduce(addCounts, countsOf([])),
-    topLanes: top.flatMap(({ key, counts }) => {
+    topLanes: lanes.slice(0, topLanes).flatMap(({ key, counts }) => {
       const identity = described.get(key);
       return identity ? [{ ...identity, counts }] : [];
     }),
+    days: daysOf(rowsOf('days')),
   };
+}
+
+function daysOf(rows: readonly Row[]): readonly DayCounts[] {
+  const days = new Map<string, Row[]>();
+  for (const row of rows) days.set(row.day as string, [...(days.get(row.day as string) ?? []), row]);
+  return [...days].map(([day, group]) => {
+    const { messages, byStatus } = countsOf(group);
+    return { day, messages, byStatus };
+  });
 }
 
 function addCounts(one: MessageCounts, other: MessageCounts): MessageCounts {
@@ -352,21 +395,6 @@ export interface DayCounts {
   readonly day: string;
   readonly messages: number;
   readonly byStatus: StatusCounts;
-}
-
-/** Messages by the day they were sent, both ends included: one entry a day that has any, oldest first. */
-export async function readDays(read: Read, first: string, last: string): Promise<readonly DayCounts[]> {
-  const rows = await read(
-    `select to_char(day, 'YYYY-MM-DD') as day, status, sum(messages)::bigint as messages from day_total
-     where day between $1::date and $2::date group by 1, 2 having sum(messages) > 0 order by 1`,
-    [first, last],
-  );
-  const days = new Map<string, Row[]>();
-  for (const row of rows) days.set(row.day as string, [...(days.get(row.day as string) ?? []), row]);
-  return [...days].map(([day, group]) => {
-    const { messages, byStatus } = countsOf(group);
-    return { day, messages, byStatus };
-  });
 }
 
 export interface DeliverySelection {

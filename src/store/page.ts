@@ -61,8 +61,10 @@ export function readPage(
   cursors: CursorCodec,
 ): Page {
   const shown = Math.min(rows.count, limit);
-  const cursor =
-    rows.count > limit ? cursors.encode({ filters, view, after: keyOf(rows.text(shown - 1, RECORD)) }) : null;
+  const hasMore = rows.isCut || rows.count > limit;
+  const cursor = hasMore
+    ? cursors.encode({ filters, view, after: keyOf(rows.text(shown - 1, RECORD)) })
+    : null;
   const { head } = frame;
   const tail = frame.tail(cursor);
   // The records apart, this is what the page is made of.

@@ -22,10 +22,28 @@ const USUAL_BYTES = 256 * 1024;
 
 interface DriverConnection extends EventEmitter {
   attachListeners(stream: EventEmitter): void;
+  execute(portal: { readonly portal: string; readonly rows: number }): void;
+  flush(): void;
+  sync(): void;
 }
 
 interface DriverQuery {
   prepare(connection: DriverConnection): void;
+  handleError(error: unknown, connection: DriverConnection): void;
+}
+
+const driverQuery = pg.Query.prototype as unknown as DriverQuery;
+
+/** How many bytes of rows a query takes. */
+export interface RowBound {
+  /** A row that would exceed this, and all rows after it, are dropped (`isCut`). The first row never is. */
+  readonly maxBytes: number;
+  /**
+   * Rows to fetch first. The next fetch asks for as many rows of the same average size as still fit, so that the
+   * database does not send much that is dropped. Nothing else may be sent over the connection meanwhile. Without it,
+   * all rows are fetched at once: one round trip.
+   */
+  readonly firstRows?: number;
 }
 
 /** Rows in the memory of a connection: what shall outlast the moment has to be copied. */
@@ -38,6 +56,12 @@ export class RawRows {
   #chunk = this.#kept;
   #chunkEnd = 0;
   #hiddenColumns = 0;
+  #isCut = false;
+
+  /** Whether there were more rows than the bound of the query allows. */
+  get isCut(): boolean {
+    return this.#isCut;
+  }
 
   get count(): number {
     return this.#starts.length;
@@ -71,6 +95,7 @@ export class RawRows {
     rows.#kept = this.#kept;
     rows.#chunk = this.#chunk;
     rows.#hiddenColumns = this.#hiddenColumns + columns;
+    rows.#isCut = this.#isCut;
     return rows;
   }
 
@@ -102,7 +127,13 @@ export class RawRows {
     this.#keptBytes = needed;
   }
 
+  /** Notes that rows were dropped from here on. */
+  cut(): void {
+    this.#isCut = true;
+  }
+
   clear(): void {
+    this.#isCut = false;
     this.#starts.length = 0;
     this.#keptRows = 0;
     this.#keptBytes = 0;
@@ -249,9 +280,13 @@ export const noRows = new RawRows();
 /** A statement whose rows are handed to `collect` as they came, all at once. */
 export class RawQuery<T> extends pg.Query {
   readonly #collect: (rows: RawRows) => T;
+  readonly #maxBytes: number;
+  /** Rows of the first fetch; 0 where all rows are fetched at once. */
+  readonly #firstRows: number;
   /** Those of the connection, from the first row on. */
   #rows = noRows;
   #gathered = noRows;
+  #bytes = 0;
   callback: (error: unknown, result?: T) => void;
   /** The driver looks for these here. */
   readonly name: string | undefined;
@@ -260,7 +295,10 @@ export class RawQuery<T> extends pg.Query {
   readonly queryMode = 'extended';
 
   constructor(
-    statement: pg.QueryConfig & { readonly query_timeout?: number | undefined },
+    statement: pg.QueryConfig & {
+      readonly query_timeout?: number | undefined;
+      readonly bound?: RowBound | undefined;
+    },
     collect: (rows: RawRows) => T,
     callback: (error: unknown, result?: T) => void,
   ) {
@@ -268,6 +306,8 @@ export class RawQuery<T> extends pg.Query {
     super(statement.text, statement.values);
     this.name = statement.name;
     this.#collect = collect;
+    this.#maxBytes = statement.bound?.maxBytes ?? Number.POSITIVE_INFINITY;
+    this.#firstRows = statement.bound?.firstRows ?? 0;
     this.query_timeout = statement.query_timeout;
     this.callback = callback;
   }
@@ -275,7 +315,7 @@ export class RawQuery<T> extends pg.Query {
   protected prepare(connection: DriverConnection): void {
     const { rows, undescribed } = gathering.get(connection) as Gathering;
     this.#gathered = rows;
-    (pg.Query.prototype as unknown as DriverQuery).prepare.call(this, undescribed);
+    driverQuery.prepare.call(this, undescribed);
   }
 
   protected handleDataRow(row: RowMessage): void {
@@ -284,11 +324,44 @@ export class RawQuery<T> extends pg.Query {
       this.#gathered.clear();
       this.#rows = this.#gathered;
     }
+    const bytes = row.end - row.start;
+    if (this.#bytes > 0 && this.#bytes + bytes > this.#maxBytes) this.#rows.cut();
+    if (this.#rows.isCut) return;
+    this.#bytes += bytes;
     this.#rows.add(row);
   }
 
-  protected handleCommandComplete(): void {
+  /** The driver's last step of `prepare`. It refuses its own `rows` option on a connection that pipelines. */
+  protected _getRows(connection: DriverConnection): void {
+    this.#fetch(connection, this.#firstRows);
+    if (this.#firstRows === 0) connection.sync();
+  }
+
+  #fetch(connection: DriverConnection, rows: number): void {
+    connection.execute({ portal: '', rows });
+    if (rows > 0) connection.flush();
+  }
+
+  /** The rows of a fetch have come, and there may be more. */
+  protected handlePortalSuspended(connection: DriverConnection): void {
+    if (this.#rows.isCut) {
+      connection.sync();
+      return;
+    }
+    const fitting = Math.ceil(((this.#maxBytes - this.#bytes) * this.#rows.count) / this.#bytes);
+    // One at least: it tells whether there is more than fits.
+    this.#fetch(connection, Math.max(1, fitting));
+  }
+
+  protected handleCommandComplete(_message: unknown, connection: DriverConnection): void {
     // How many rows there were is known.
+    if (this.#firstRows > 0) connection.sync();
+  }
+
+  protected handleError(error: unknown, connection: DriverConnection): void {
+    // Until Sync the database ignores everything that follows an error.
+    if (this.#firstRows > 0) connection.sync();
+    driverQuery.handleError.call(this, error, connection);
   }
 
   protected handleReadyForQuery(): void {

@@ -1,6 +1,6 @@
 /** What is read from the database: a statement, and its rows. */
 import type pg from 'pg';
-import type { RawRows } from './raw-rows.ts';
+import type { RawRows, RowBound } from './raw-rows.ts';
 
 export type Row = Record<string, unknown> | unknown[];
 
@@ -9,6 +9,8 @@ export interface Statement<T = Row[]> extends pg.QueryConfig {
   readonly rowMode?: 'array';
   /** Makes the answer from rows as they came; they are gone when it returns. */
   readonly collect?: (rows: RawRows) => T;
+  /** With `collect`: how many bytes of rows are taken; all of them where nothing is said. */
+  readonly bound?: RowBound;
   /** Milliseconds after which its connection is given up, where others than those of its pool. */
   readonly query_timeout?: number;
   /** Known to take a moment only, whatever the data is: others may wait behind it. */

@@ -8,6 +8,7 @@
  * on each scan.
  */
 import { type Filters, MAX_LIMIT, type QTerm, type SearchQuery } from '../domain/query.ts';
+import type { RowBound } from './raw-rows.ts';
 import { anyOf, type Scan, scanFor, unite, type Wanted } from './scan.ts';
 import { fixedSql, joinSql, type Sql, sql } from './sql.ts';
 
@@ -43,6 +44,17 @@ const SHORT_PAGE = 100;
 /** Whether a page takes a moment only, whatever the data is like. */
 export function isShort({ filters, limit }: SearchQuery): boolean {
   return limit <= SHORT_PAGE && Object.keys(filters).every((name) => findingFilters.has(name));
+}
+
+/**
+ * The most bytes of records on a page, unless the first record alone is longer. A page that would be longer ends early,
+ * with a cursor: a walk through the pages misses nothing.
+ */
+export const MAX_PAGE_BYTES = 8 * 1024 * 1024;
+
+/** Short pages come in one round trip; longer ones in two or three, so that the database stops where the page does. */
+export function pageBound({ limit }: SearchQuery): RowBound {
+  return { maxBytes: MAX_PAGE_BYTES, ...(limit > SHORT_PAGE && { firstRows: SHORT_PAGE }) };
 }
 
 /** The statement for everything that matches, newest first. */

@@ -43,19 +43,18 @@ import {
 import { createIndexLedger, type IndexLedger } from './index-ledger.ts';
 import type { OrphanedBlock } from './lane-facts.ts';
 import {
-  type DayCounts,
   type DeliveryBounds,
   type DeliverySelection,
   type LaneEnds,
   type LaneIdentity,
   type LanePage,
   type LaneSelection,
-  readDays,
   readLaneIdentity,
   readLanes,
   readRecentDeliveries,
-  readTotals,
-  type Totals,
+  readStats,
+  type Stats,
+  type StatsSelection,
 } from './lanes.ts';
 import { databaseSchema, knownSchema, type MigrationReport, migrate, requireSchema } from './migrate.ts';
 import { createMirrorLedger, type MirrorLedger, type MirrorState, readMirrors } from './mirror-ledger.ts';
@@ -73,7 +72,7 @@ import { createReplicaSet, type ReplicaFigures } from './replicas.ts';
 import { grantRead, isReadOnly, refuseUnreadableTables } from './roles.ts';
 import { NotInitialisedError } from './schema-errors.ts';
 import { createSchemaWatch } from './schema-watch.ts';
-import { isShort, searchSettings, searchSql } from './search.ts';
+import { isShort, pageBound, searchSettings, searchSql } from './search.ts';
 import { identitySql } from './server-facts.ts';
 import { readServerSettings, type ServerSettings } from './server-settings.ts';
 import { createSharedQuestion } from './shared-question.ts';
@@ -173,10 +172,8 @@ export interface Store {
   /** What a lane is; undefined where it has no message. */
   laneIdentity(lane: Required<LaneEnds>): Promise<LaneIdentity | undefined>;
   recentDeliveries(lane: DeliverySelection, bounds: DeliveryBounds): Promise<readonly number[]>;
-  /** Of all messages, and of the lanes with the most. */
-  totals(topLanes: number): Promise<Totals>;
-  /** Messages by the UTC day they were sent, `2026-01-31`, both ends included. */
-  days(first: string, last: string): Promise<readonly DayCounts[]>;
+  /** Counts of all messages, of the lanes with the most, and by the day they were sent, from one snapshot. */
+  stats(selection: StatsSelection): Promise<Stats>;
   networkTraffic(): Promise<readonly NetworkTraffic[]>;
   /** How far networks are indexed; empty where records come from imports only. */
   networkProgress(): Promise<readonly NetworkProgress[]>;
@@ -488,6 +485,7 @@ async function createStore(
         text,
         values,
         isShort: isShort(query),
+        bound: pageBound(query),
         collect: (rows) => readPage(rows, query, frame, cursors),
       });
     },
@@ -575,8 +573,7 @@ async function createStore(
     lanes: (selection) => readLanes(readAs('lanes'), selection),
     laneIdentity: (lane) => readLaneIdentity(readAs('laneIdentity'), lane),
     recentDeliveries: (lane, bounds) => readRecentDeliveries(readAs('deliveries'), lane, bounds),
-    totals: (topLanes) => readTotals(readAs('totals'), topLanes),
-    days: (first, last) => readDays(readAs('days'), first, last),
+    stats: (selection) => readStats(readAs('stats'), selection),
     networkTraffic: () => readNetworkTraffic(readAs('networkTraffic')),
     // Shared by all who ask meanwhile: every probe of /readyz asks, and nothing limits probes.
     networkProgress: createSharedQuestion(() => readNetworkProgress(readAs('networkProgress'))),

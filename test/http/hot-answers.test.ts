@@ -1,5 +1,9 @@
 /** Answers that are kept: what is asked again costs the database next to nothing, and is never older than a write. */
-import { expect, onTestFinished, test } from 'vitest';
+import { randomBytes } from 'node:crypto';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { type Coding, compress } from '../../src/api/compression.ts';
 import { createHotAnswers, type HotAnswer } from '../../src/api/hot-answers.ts';
 import { openStore } from '../../src/store/store.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
@@ -112,11 +116,12 @@ const answerOf = (text: string, bytes = 10): HotAnswer => ({
 
 test('what is kept stays within its bounds, and what was not asked for longest goes first', async () => {
   const made: string[] = [];
-  const hot = createHotAnswers({ version: async () => '1', capacity: 25 });
+  // Room for two bodies, and for what goes with them.
+  const hot = createHotAnswers({ version: async () => '1', capacity: 250_000 });
   const ask = (question: string) =>
     hot.answer(question, async () => {
       made.push(question);
-      return answerOf(question);
+      return answerOf(question, 100_000);
     });
   for (const question of ['a', 'a', 'b', 'b']) await ask(question);
   await ask('a');
@@ -124,6 +129,53 @@ test('what is kept stays within its bounds, and what was not asked for longest g
   made.length = 0;
   for (const question of ['a', 'c', 'b']) await ask(question);
   expect(made).toEqual(['b']);
+});
+
+describe('what is counted', () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const memory = () => {
+    for (let i = 0; i < 3; i++) collectGarbage();
+    const { heapUsed, external } = process.memoryUsage();
+    return heapUsed + external;
+  };
+  /** As a request does that takes the answer in this coding. */
+  const take = async (answer: HotAnswer, coding: Coding) => {
+    if (!answer.compressed?.[coding]) answer.onCompressed?.(coding, await compress(answer.body, coding));
+  };
+  const capacity = 32 * 1024 * 1024;
+
+  for (const [what, count, bytes, codings] of [
+    ['many small answers', 20_000, 120, []],
+    ['many small answers in all codings', 8_000, 1_100, ['br', 'gzip']],
+    ['pages in all codings', 2_000, 40_000, ['br', 'gzip']],
+  ] as const) {
+    test(`is what the memory holds, and stays below the capacity: ${what}`, async () => {
+      const hot = createHotAnswers({ version: async () => '1', capacity });
+      const before = memory();
+      for (let number = 0; number < count; number++) {
+        // Long URLs, each a text of its own.
+        const question = `/v2/messages?q=${randomBytes(100).toString('hex')}`;
+        for (let times = 0; times < 2; times++) {
+          const answer = await hot.answer(question, async () => {
+            const body = Buffer.allocUnsafeSlow(bytes);
+            body.write(
+              randomBytes(bytes / 4)
+                .toString('hex')
+                .repeat(2),
+            );
+            return { body, validator: String(number), headers: { Link: `<?cursor=${number}>; rel="next"` } };
+          });
+          for (const coding of codings) await take(answer, coding);
+        }
+      }
+      const grown = memory() - before;
+      process.stderr.write(`cache: ${what}: counted ${hot.bytes}, grown ${grown}\n`);
+      expect(hot.bytes).toBeLessThanOrEqual(capacity + 2.1 * 1024 * 1024);
+      expect(hot.bytes).toBeGreaterThan(grown / 2);
+      expect(grown).toBeLessThan(2 * capacity);
+    }, 300_000);
+  }
 });
 
 test('an answer that could not be made is not kept, and one whose version nobody tells is made anew', async () => {

@@ -1,14 +1,15 @@
 /** openapi.json: what the routes say, what is served, and well-formed. */
 import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { exampleMessage } from '../../src/api/example-message.ts';
 import { openApiDocument } from '../../src/api/openapi.ts';
 import { createRoutes } from '../../src/api/routes.ts';
 import { errorCatalogue } from '../../src/domain/errors.ts';
 import { parseMessage } from '../../src/domain/message-parser.ts';
 import { searchParameterNames } from '../../src/domain/search-parameters.ts';
-import { type RunningServer, startServer, TEST_VERSION } from './running-server.ts';
+import { fuji, sepolia } from '../fixtures.ts';
+import { type RunningServer, startServer, startSimulatedServer, TEST_VERSION } from './running-server.ts';
 import { sampleMessages, tokenToEvm } from './sample-messages.ts';
 
 const readRoot = (name: string) => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8');
@@ -181,6 +182,64 @@ describe('openapi.json', () => {
       }
     }
   });
+});
+
+describe('header fields', () => {
+  /** Of every HTTP answer, or the same on all of ours: security, origins, compression and the connection. */
+  const general = new Set([
+    ...['date', 'connection', 'keep-alive', 'transfer-encoding', 'content-length', 'content-type'],
+    ...['content-encoding', 'vary', 'x-content-type-options', 'content-security-policy', 'x-frame-options'],
+    ...['referrer-policy', 'access-control-allow-origin', 'access-control-expose-headers'],
+    ...['cross-origin-resource-policy', 'cross-origin-opener-policy'],
+  ]);
+  /** What makes a route show fields that not every answer of it has. */
+  const occasions: Readonly<Record<string, readonly string[]>> = {
+    '/v2/messages': ['?limit=1'],
+    '/v2/messages/{messageId}': [
+      '?waitFor=SENT,SOURCE_FINALIZED,COMMITTED,BLESSED,VERIFYING,VERIFIED,SUCCESS,FAILED',
+    ],
+    '/v2/lanes/latency': [
+      `?sourceChainSelector=${sepolia.chainSelector}&destChainSelector=${fuji.chainSelector}`,
+    ],
+  };
+  const namesOf = (response: { headers: object }) =>
+    Object.keys(response.headers).map((name) => name.toLowerCase());
+
+  test('are those that real answers have, on every path and for every status that is met', async () => {
+    // Simulated, and with a limit: some fields are there only then.
+    const own = await startSimulatedServer(sampleMessages, {
+      rateLimit: { perSecond: 1_000, burst: 1_000, loopback: true },
+    });
+    onTestFinished(() => own.close());
+    const met = new Map<string, Set<string>>();
+    const note = (key: string, headers: object) => {
+      const seen = met.get(key) ?? new Set();
+      met.set(key, seen);
+      for (const name of Object.keys(headers)) if (!general.has(name)) seen.add(name);
+    };
+    for (const [path, { responses, 'x-alias-of': aliasOf }] of operations) {
+      const url = path.replace('{messageId}', tokenToEvm.messageId);
+      const method = path.endsWith('/stream') ? 'HEAD' : 'GET';
+      const urls = [url, ...(occasions[aliasOf ?? path] ?? []).map((query) => `${url}${query}`)];
+      for (const asked of [...urls, `${url}?nonsense=1`]) {
+        const { status, headers } = await own.ask(asked, { method });
+        note(`${path} ${status}`, headers);
+        if (status !== 200 || headers.etag === undefined) continue;
+        const again = await own.ask(asked, { headers: { 'If-None-Match': String(headers.etag) } });
+        note(`${path} ${again.status}`, again.headers);
+      }
+      const refused = await own.ask(url, { method: 'POST' });
+      note(`${path} ${refused.status}`, refused.headers);
+      expect(met.has(`${path} 200`), path).toBe(true);
+      for (const [key, seen] of met) {
+        if (!key.startsWith(`${path} `)) continue;
+        const given = responses[key.slice(path.length + 1)];
+        expect(given, key).toBeDefined();
+        const documented = namesOf(given.$ref ? resolve(given.$ref) : given);
+        expect({ key, fields: [...seen].sort() }).toEqual({ key, fields: documented.sort() });
+      }
+    }
+  }, 120_000);
 });
 
 /** The same schema with its references pointing into the document that ajv knows. */

@@ -63,7 +63,10 @@ export async function startServer(
 }
 
 /** The same over a store that was made for simulated data: the template of the others is a real one. */
-export async function startSimulatedServer(messages: readonly Message[]): Promise<RunningServer> {
+export async function startSimulatedServer(
+  messages: readonly Message[],
+  options: Partial<ServerOptions> = {},
+): Promise<RunningServer> {
   const database = await createTestDatabase({ empty: true });
   const store = await openStore({ place: { url: database.url }, content: 'simulated' });
   await store.apply(messages.map(makeSnapshot));
@@ -71,7 +74,7 @@ export async function startSimulatedServer(messages: readonly Message[]): Promis
     await store.close();
     await database.drop();
   };
-  return serveStore({ ...store, url: database.url, close });
+  return serveStore({ ...store, url: database.url, close }, options);
 }
 
 export async function serveStore(

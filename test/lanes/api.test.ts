@@ -14,6 +14,7 @@ import {
   fuji,
   hashOf,
   makeMessage,
+  makeSnapshot,
   makeToken,
   sepolia,
   solanaDevnet,
@@ -505,6 +506,28 @@ describe('GET /v2/stats', () => {
     );
     expect((await ask('', many)).topLanes).toHaveLength(10);
   });
+
+  test('has a position and numbers of one moment, whatever is written meanwhile', async () => {
+    const own = await startServerForTest();
+    let isOver = false;
+    const asked = Array.from({ length: 4 }, async () => {
+      let answers = 0;
+      while (!isOver) {
+        const { position, totals, days } = await ask('', own);
+        // Every change here is a new message of today.
+        expect(totals.messages).toBe(Number(position));
+        expect(days.at(-1)?.messages).toBe(Number(position));
+        answers++;
+      }
+      return answers;
+    });
+    const sendTimestamp = `${new Date().toISOString().slice(0, 10)}T00:00:00.000Z`;
+    for (let number = 1; number <= 60; number++) {
+      await own.store.apply([makeSnapshot(makeMessage({ number, sendTimestamp }))]);
+    }
+    isOver = true;
+    expect(Math.min(...(await Promise.all(asked)))).toBeGreaterThan(0);
+  }, 300_000);
 });
 
 test('networks and totals of a demo say that they are simulated', async () => {

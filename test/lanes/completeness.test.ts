@@ -3,7 +3,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { LanePage } from '../../src/store/lanes.ts';
-import { readDays, readLanes, readTotals } from '../../src/store/lanes.ts';
+import { readLanes, readStats } from '../../src/store/lanes.ts';
 import { readNetworkTraffic } from '../../src/store/networks.ts';
 import type { Read } from '../../src/store/read.ts';
 import { lanescan } from '../cli/program.ts';
@@ -173,8 +173,7 @@ describe(`a lane of ${LANE.toLocaleString('en')} messages`, () => {
     expect(scans).toEqual(['message_in_flight']);
 
     scans.length = 0;
-    await readTotals(explained, 10);
-    await readDays(explained, '2020-01-01', '2030-01-01');
+    await readStats(explained, { topLanes: 10, firstDay: '2020-01-01', lastDay: '2030-01-01' });
     await readNetworkTraffic(explained);
     expect(scans).toEqual([]);
   });

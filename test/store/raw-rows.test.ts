@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ReadingClient } from '../../src/store/client.ts';
-import { RawQuery, type RawRows, splitMessages } from '../../src/store/raw-rows.ts';
+import { RawQuery, type RawRows, type RowBound, splitMessages } from '../../src/store/raw-rows.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 
 function message(code: string, content: Buffer): Buffer {
@@ -104,7 +104,10 @@ describe('over a connection', () => {
     await database.drop();
   });
 
-  const ask = <T>(statement: pg.QueryConfig, collect: (rows: RawRows) => T): Promise<T> =>
+  const ask = <T>(
+    statement: pg.QueryConfig & { bound?: RowBound },
+    collect: (rows: RawRows) => T,
+  ): Promise<T> =>
     new Promise((resolve, reject) => {
       client.query(
         new RawQuery(statement, collect, (error, answer) => (error ? reject(error) : resolve(answer as T))),
@@ -132,6 +135,32 @@ describe('over a connection', () => {
         expect(rows).toEqual(linesMade(count, length));
       }
     }
+  });
+
+  test('are cut at their bound, in one fetch or in several, and the next query gets its own', async () => {
+    for (const firstRows of [undefined, 1, 7, 1_000]) {
+      for (const [count, maxBytes, taken] of [
+        [500, 10_000, 48],
+        [500, 1, 1],
+        [48, 10_000, 48],
+        [500, 1_000_000, 500],
+      ] as const) {
+        const bound = { maxBytes, ...(firstRows && { firstRows }) };
+        // 208 bytes a row, at most: the value, its length, and the number of columns.
+        const text = `select lpad(n::text, 202, '.') from generate_series(1, ${count}) n`;
+        const seen = await ask({ text, bound }, (rows) => ({ count: rows.count, isCut: rows.isCut }));
+        expect(seen).toEqual({ count: taken, isCut: taken < count });
+        expect(await ask(lines(2, 10), texts)).toEqual(linesMade(2, 10));
+      }
+    }
+  });
+
+  test('one that fails in a later fetch is told, and the connection goes on', async () => {
+    const text = 'select 1 / (n - 50) from generate_series(1, 100) n';
+    await expect(ask({ text, bound: { maxBytes: 10_000, firstRows: 10 } }, texts)).rejects.toThrow(
+      'division',
+    );
+    expect(await ask(lines(3, 1), texts)).toEqual(linesMade(3, 1));
   });
 
   test('values, their lengths, nulls, copies, and all of it behind some columns', async () => {
