@@ -17,7 +17,7 @@ import * as fs from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { OperatorError } from '../domain/errors.ts';
-import { majorVersion, port, preparePrograms, type StartedServer, superuser } from './embedded-binaries.ts';
+import { port, preparePrograms, type StartedServer, superuser } from './embedded-binaries.ts';
 import {
   createCluster,
   inOperatorWords,
@@ -34,7 +34,8 @@ import {
 } from './embedded-folder.ts';
 import { membershipKey, startWatchdog, type Watchdog } from './embedded-watchdog.ts';
 
-const database = 'lanescan';
+/** The one database of an embedded server. */
+export const database = 'lanescan';
 /** What PostgreSQL says when its predecessor was killed and processes of that still work. */
 const lingering = /pre-existing shared memory block/;
 /** For how long a server may neither answer nor end. Recovery does not count: it answers. */
@@ -55,7 +56,7 @@ export interface EmbeddedDatabase {
   leave(): Promise<void>;
 }
 
-interface Membership {
+export interface Membership {
   readonly session: pg.Client;
   readonly server: ServerRecord & { socketFolder: string };
   readonly watchdog: Watchdog;
@@ -138,7 +139,8 @@ export async function openEmbedded(options: {
   };
 }
 
-async function joinOrStart(
+/** Joins the server of this place, and starts it before where there is none. */
+export async function joinOrStart(
   place: Place,
   notice: (line: string) => void,
   signal: AbortSignal | undefined,
@@ -239,7 +241,7 @@ async function tryToJoin(place: Place): Promise<Membership | Refusal> {
       return { session, server: { ...now, socketFolder }, watchdog: await startWatchdog(socketFolder) };
     }
     await session.end();
-    return { listening: true, because: 'another process stops it', onItsWay: false };
+    return { listening: true, because: 'another process stops or upgrades it', onItsWay: false };
   } catch (error) {
     session.end().catch(() => {});
     const { code, message } = error as Error & { code?: string };
@@ -268,12 +270,21 @@ async function createDatabaseIfMissing(session: pg.Client): Promise<void> {
   });
 }
 
-async function leaveServer(place: Place, { session, server, watchdog }: Membership): Promise<void> {
+/**
+ * Makes a member the only one: nobody else is one, or can become one, until it leaves. False where there are others; then
+ * it is no member any more either, and has only to leave.
+ */
+export async function becomeOnlyMember({ session }: Pick<Membership, 'session'>): Promise<boolean> {
+  await session.query('select pg_advisory_unlock_shared($1)', [membershipKey]);
+  const { rows } = await session.query('select pg_try_advisory_lock($1) as only', [membershipKey]);
+  return rows[0].only;
+}
+
+/** Gives up a membership, and stops the server where it was the last. Never fails. */
+export async function leaveServer(place: Place, { session, server, watchdog }: Membership): Promise<void> {
   watchdog.letGo();
   try {
-    await session.query('select pg_advisory_unlock_shared($1)', [membershipKey]);
-    const { rows } = await session.query('select pg_try_advisory_lock($1) as last', [membershipKey]);
-    if (!rows[0].last || !(await isServer(server, place))) return;
+    if (!(await becomeOnlyMember({ session })) || !(await isServer(server, place))) return;
     process.kill(server.pid, 'SIGINT');
     const deadline = Date.now() + stopPatienceMilliseconds;
     while ((await isServer(server, place)) && Date.now() < deadline) await delay(10);
@@ -290,14 +301,12 @@ async function startServer(
   signal: AbortSignal | undefined,
 ): Promise<StartedServer> {
   const first = (await inspectCluster(place)) === undefined;
-  notice(
-    `Starting PostgreSQL ${majorVersion} in ${place.shown}${first ? ' (first start: creating it)' : ''}`,
-  );
+  notice(`Starting PostgreSQL ${place.major} in ${place.shown}${first ? ' (first start: creating it)' : ''}`);
   try {
     if (first) await createCluster(place, signal);
     await removeDrafts(place);
     const owner = await serverUser(place);
-    const programs = await preparePrograms(owner, place.folder);
+    const programs = await preparePrograms(owner, place.folder, place.binaries);
     const socketFolder = await socketFolderFor(place, owner);
     const crashed = await readRecord(place);
     const stranger =

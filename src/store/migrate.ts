@@ -31,9 +31,11 @@ export interface MigrationReport {
 /**
  * Brings the schema up to date. Throws an OperatorError when the database is newer or was tampered with, or when the
  * schema is older and this role may not change it.
+ *
+ * @param upTo the number of the last migration to apply, for a copy of a database that has no later one
  */
-export async function migrate(client: ClientBase): Promise<MigrationReport> {
-  const known = await readMigrations();
+export async function migrate(client: ClientBase, upTo = Number.POSITIVE_INFINITY): Promise<MigrationReport> {
+  const known = (await readMigrations()).filter(({ number }) => number <= upTo);
   await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);
   try {
     const done = await appliedMigrations(client);
@@ -44,6 +46,13 @@ export async function migrate(client: ClientBase): Promise<MigrationReport> {
   } finally {
     await client.query('select pg_advisory_unlock($1)', [MIGRATION_LOCK]);
   }
+}
+
+/** The number of the latest migration of a schema, 0 where there is none. Throws an OperatorError like `migrate`. */
+export async function schemaNumber(client: ClientBase): Promise<number> {
+  const done = await appliedMigrations(client);
+  verify(await readMigrations(), done);
+  return Math.max(0, ...done.keys());
 }
 
 async function readMigrations(): Promise<readonly Migration[]> {
