@@ -379,6 +379,13 @@ describe('files of a PostgreSQL whose programs are not there', () => {
     expect(listing(folder)).toEqual(['postgres', 'postgres/PG_VERSION', 'postgres/base']);
   });
 
+  test('--from-binaries beside DATABASE_URL is wrong usage', async () => {
+    const env = { DATABASE_URL: 'postgresql:///lanescan' };
+    const { code, stderr } = await runProgram(['migrate', '--from-binaries', '.'], { env });
+    expect(code).toBe(2);
+    expect(stderr).toContain('--from-binaries is for the embedded database, and DATABASE_URL names another.');
+  });
+
   test('a newer one is refused by every verb, and nothing is changed', async () => {
     const folder = filesOf('99');
     const before = listing(folder);
