@@ -1,15 +1,61 @@
-import { defineConfig } from 'vitest/config';
+import os from 'node:os';
+import { configDefaults, defineConfig } from 'vitest/config';
 import { ClosingLineReporter } from './test/closing-line.ts';
+import { SlowestTestsReporter } from './test/slowest-tests.ts';
+import { slowBecause, testFiles } from './test/tiers.ts';
 
-export default defineConfig({
-  test: {
-    include: ['test/**/*.test.ts'],
-    exclude: ['test/lab/node_modules/**'],
-    globalSetup: ['test/database.ts'],
-    reporters: ['default', new ClosingLineReporter()],
+/** Tests that start chain nodes, browsers or many processes: one such file keeps about two cores busy. */
+const heavy = [
+  'test/browser/**/*.test.ts',
+  'test/chaos/**/*.test.ts',
+  'test/chain/{command,contracts,differential,failures,indexer,lab,manual-execution,networks-api}.test.ts',
+  'test/security/explorer-injection.test.ts',
+];
+
+const cores = os.availableParallelism();
+
+/** `vitest --mode quick` leaves out the slow tests; without it, all tests run. See test/tiers.ts. */
+export default defineConfig(({ mode }) => {
+  const isQuick = mode === 'quick';
+  // Vitest would load a file only to skip every test in it, which takes a second or two per file.
+  const leftOut = isQuick ? testFiles().filter((file) => slowBecause(file) !== undefined) : [];
+  const exclude = [...configDefaults.exclude, ...leftOut];
+  const shared = {
     testTimeout: 60_000,
     hookTimeout: 120_000,
-    // Two cores, one shared PostgreSQL: more workers only wait for each other.
-    maxWorkers: 2,
-  },
+    ...(isQuick && { tagsFilter: ['not slow'] }),
+  };
+  return {
+    test: {
+      tags: [{ name: 'slow', description: 'Left out by `npm test`, run by `npm run test:all`.' }],
+      globalSetup: ['test/database.ts'],
+      reporters: [
+        'default',
+        new SlowestTestsReporter(),
+        new ClosingLineReporter({ isQuick, slowFiles: leftOut.length }),
+      ],
+      projects: [
+        {
+          test: {
+            ...shared,
+            name: 'light',
+            include: ['test/**/*.test.ts'],
+            exclude: [...exclude, ...heavy],
+            maxWorkers: cores,
+            sequence: { groupOrder: 1 },
+          },
+        },
+        {
+          test: {
+            ...shared,
+            name: 'heavy',
+            include: heavy,
+            exclude,
+            maxWorkers: Math.max(1, Math.floor(cores / 2)),
+            sequence: { groupOrder: 2 },
+          },
+        },
+      ],
+    },
+  };
 });

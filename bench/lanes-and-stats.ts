@@ -16,7 +16,9 @@ import { createServer } from '../src/api/server.ts';
 import { addFlatHistogram, deliveryBucket, flatHistogram } from '../src/domain/delivery-times.ts';
 import { networks } from '../src/domain/networks.ts';
 import { openEmbedded } from '../src/store/embedded.ts';
+import { knownSchema } from '../src/store/migrate.ts';
 import { openStore } from '../src/store/store.ts';
+import { declaredSchema } from '../src/store/writer-guard.ts';
 
 const SIZES = [10_000, 1_000_000] as const;
 const LANES = 30;
@@ -202,7 +204,11 @@ function print(table: readonly Measured[]): void {
 }
 
 async function withClient(database: string, use: (client: pg.Client) => Promise<unknown>): Promise<void> {
-  const client = new pg.Client({ ...embedded.connection, database });
+  const client = new pg.Client({
+    ...embedded.connection,
+    database,
+    options: declaredSchema(await knownSchema()),
+  });
   await client.connect();
   try {
     await use(client);

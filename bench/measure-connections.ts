@@ -24,11 +24,9 @@ export async function measureConnections(
   const { seconds, rounds } = rig.settings;
   const perTurn = Math.ceil(DISTINCT_A_SECOND * seconds);
   const turns = CONNECTIONS.length * (rounds + 1);
-  const requests = drawRequests(
-    { name: 'newest page', start: 'anywhere' },
-    database.world,
-    perTurn * turns,
-  ).map(plainRequest);
+  const requests = drawRequests({ name: 'newest page', start: 'anywhere' }, database, perTurn * turns).map(
+    plainRequest,
+  );
   let turn = 0;
   const standings = await interleave(
     CONNECTIONS.map((connections) => ({

@@ -45,7 +45,7 @@ export async function measureEndurance(
   try {
     const workloads = readWorkloads<Workload[]>('searches');
     const requests = workloads
-      .flatMap((workload) => drawRequests(workload, original.world, 200))
+      .flatMap((workload) => drawRequests(workload, original, 200))
       .map(({ path }, index, all) => ({ path: all[(index * 7_919) % all.length]?.path ?? path }));
     const minute = async () =>
       rig.load.run({

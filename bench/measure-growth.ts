@@ -39,10 +39,10 @@ export async function measureGrowth(
       // The first turn warms the pages that the others read.
       for (let turn = 0; turn <= TURNS; turn++) {
         for (const [size, { port }] of servers) {
-          const { world } = await rig.database(size);
+          const database = await rig.database(size);
           const report = await rig.load.run({
             port,
-            requests: drawRequests(workload, world, requestsATurn).map(({ path }) => ({ path })),
+            requests: drawRequests(workload, database, requestsATurn).map(({ path }) => ({ path })),
             from: 0,
             connections: 1,
             count: requestsATurn,

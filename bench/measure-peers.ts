@@ -1,7 +1,7 @@
 /** The same pages from Lanescan, PostGraphile and an ORM-style server on the same database, each in one process. */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { encodeCursor } from '../src/domain/cursor.ts';
+import type { CursorCodec } from '../src/domain/cursor.ts';
 import type { PageKey } from '../src/domain/query.ts';
 import { parseSearch } from '../src/domain/search-parameters.ts';
 import { storedSelector } from '../src/store/message-row.ts';
@@ -99,7 +99,7 @@ async function measureOne(
 ): Promise<PeersResult> {
   const pages = drawPages(workload, database.world);
   const contestants = [
-    { name: 'lanescan', server, requests: pages.map(ourRequest) },
+    { name: 'lanescan', server, requests: pages.map((page) => ourRequest(page, database.cursors)) },
     ...workload.peers.map((name) => ({
       name,
       server: peers[name],
@@ -210,11 +210,11 @@ function keysOf(workload: PeerWorkload, world: World): readonly ((offset: number
   return found.map((list) => (offset) => keyAt(list[offset] ?? 0));
 }
 
-function ourRequest({ filters, after }: PageRequest): PlainRequest {
+function ourRequest({ filters, after }: PageRequest, cursors: CursorCodec): PlainRequest {
   if (after === null)
     return { path: `/v2/messages?${new URLSearchParams({ ...filters, limit: String(LIMIT) })}` };
   const search = parseSearch(Object.entries(filters));
-  const cursor = encodeCursor({ filters: search.filters, view: 'full', after });
+  const cursor = cursors.encode({ filters: search.filters, view: 'full', after });
   return { path: `/v2/messages?${new URLSearchParams({ cursor, limit: String(LIMIT) })}` };
 }
 

@@ -43,7 +43,7 @@ export async function measureSearch(
   const { settings } = rig;
   const { seconds, rounds, connections } = settings;
   const perTurn = requestsOfTurn(settings);
-  const requests = drawRequests(workload, database.world, requestsOf(settings));
+  const requests = drawRequests(workload, database, requestsOf(settings));
   const [probe] = requests;
   if (!probe) throw new Error(`${workload.name} has no requests`);
   const { bytes: answerBytes } = await rig.load.run({
@@ -202,7 +202,7 @@ export async function warmUp(
     { name: 'warm-up, sender', filters: { sender: 'ordinary' } },
   ];
   const requests = workloads.flatMap((workload) =>
-    drawRequests(workload, database.world, count / workloads.length),
+    drawRequests(workload, database, count / workloads.length),
   );
   await rig.load.run({
     port,

@@ -1,8 +1,8 @@
 /** From workloads, which are data, to requests with parameters drawn from the world: the same ones every time. */
 import { readFileSync } from 'node:fs';
-import { encodeCursor } from '../src/domain/cursor.ts';
 import type { SearchQuery, View } from '../src/domain/query.ts';
 import { parseSearch, type RawParameters } from '../src/domain/search-parameters.ts';
+import type { BenchDatabase } from './data/database.ts';
 import {
   BUSY_SENDERS,
   END_MS,
@@ -114,12 +114,12 @@ function draw(
 }
 
 /** `count` requests of a workload; a workload that repeats has one. */
-export function drawRequests(workload: Workload, world: World, count: number): SearchRequest[] {
+export function drawRequests(workload: Workload, database: BenchDatabase, count: number): SearchRequest[] {
   const dice = createDice(hashOf(workload.name));
   const requests: SearchRequest[] = [];
   for (let index = 0; index < (workload.repeats ? 1 : count); index++) {
-    const raw = draw(workload.filters ?? {}, world, dice);
-    requests.push(requestOf(workload, raw, world, index, dice));
+    const raw = draw(workload.filters ?? {}, database.world, dice);
+    requests.push(requestOf(workload, raw, database, index, dice));
   }
   return requests;
 }
@@ -136,7 +136,7 @@ export function hasPages(
 function requestOf(
   workload: Workload,
   raw: RawParameters,
-  world: World,
+  { world, cursors }: BenchDatabase,
   index: number,
   dice: () => number,
 ): SearchRequest {
@@ -154,11 +154,11 @@ function requestOf(
   const parameters: RawParameters =
     after === null
       ? [...raw, ...shape]
-      : [['cursor', encodeCursor({ filters, view: view ?? 'full', after })], ...shape];
+      : [['cursor', cursors.encode({ filters, view: view ?? 'full', after })], ...shape];
   const rows = workload.rows ?? (Object.keys(workload.filters ?? {}).length === 0 ? limit : undefined);
   return {
     path: `/v2/messages?${new URLSearchParams(parameters.map(([name, value]) => [name, value] as [string, string]))}`,
-    search: parseSearch(parameters),
+    search: parseSearch(parameters, cursors),
     ...(rows !== undefined && { rows }),
   };
 }

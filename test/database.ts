@@ -1,8 +1,10 @@
 /**
- * One embedded PostgreSQL for the whole test run, and in it a migrated template from which each test makes
- * a database of its own in milliseconds.
+ * One embedded PostgreSQL for the whole test run, started when a test first asks for a database: a run of unit tests
+ * starts none. It holds a migrated template, from which each test makes a database of its own in milliseconds.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
@@ -13,13 +15,42 @@ import { openStore, type Store, type StoreOptions } from '../src/store/store.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    databaseHost: string;
+    /** Answers with the folder of PostgreSQL's socket, and starts PostgreSQL before that where it does not run yet. */
+    databaseStarter: string;
   }
 }
 
 const TEMPLATE = 'lanescan_template';
+/** Declared by sessions that may write whatever the schema is. */
+export const ANY_SCHEMA = 1_000_000;
 
-export default async function startDatabase(project: TestProject): Promise<() => Promise<void>> {
+interface RunningDatabase {
+  readonly host: string;
+  stop(): Promise<void>;
+}
+
+/** Runs in Vitest's main process; the tests run in others, and reach it over HTTP. */
+export default async function offerDatabase(project: TestProject): Promise<() => Promise<void>> {
+  let database: Promise<RunningDatabase> | undefined;
+  const starter = createServer((_request, response) => {
+    database ??= startDatabase();
+    database.then(
+      ({ host }) => response.end(host),
+      (error: Error) => response.writeHead(500).end(error.message),
+    );
+  });
+  await new Promise<void>((resolve) => starter.listen(0, '127.0.0.1', resolve));
+  project.provide('databaseStarter', `http://127.0.0.1:${(starter.address() as AddressInfo).port}`);
+  return async () => {
+    starter.closeAllConnections();
+    starter.close();
+    // A start that failed has been reported to the tests that asked for it.
+    const running = await database?.catch(() => undefined);
+    await running?.stop();
+  };
+}
+
+async function startDatabase(): Promise<RunningDatabase> {
   const dataFolder = await mkdtemp(path.join(os.tmpdir(), 'lanescan-test-'));
   const embedded = await openEmbedded({ dataFolder });
   const stop = async () => {
@@ -36,8 +67,20 @@ export default async function startDatabase(project: TestProject): Promise<() =>
     await stop();
     throw error;
   }
-  project.provide('databaseHost', host);
-  return stop;
+  return { host, stop };
+}
+
+let foundHost: Promise<string> | undefined;
+
+/** The folder of PostgreSQL's socket. */
+export function databaseHost(): Promise<string> {
+  foundHost ??= (async () => {
+    const answer = await fetch(inject('databaseStarter'));
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`The PostgreSQL of the tests does not start: ${text}`);
+    return text;
+  })();
+  return foundHost;
 }
 
 function databaseUrl(host: string, database: string): string {
@@ -56,6 +99,8 @@ async function administer(host: string, statement: string): Promise<void> {
 
 export interface TestDatabase {
   readonly url: string;
+  /** The Unix socket on which PostgreSQL listens. */
+  readonly socket: string;
   drop(): Promise<void>;
 }
 
@@ -63,11 +108,14 @@ let databases = 0;
 
 /** A database of its own, migrated (or, on request, empty). */
 export async function createTestDatabase({ empty = false } = {}): Promise<TestDatabase> {
-  const host = inject('databaseHost');
+  const host = await databaseHost();
   const name = `test_${process.pid}_${++databases}`;
   await administer(host, `create database ${name}${empty ? '' : ` template ${TEMPLATE}`}`);
+  // Tests write rows by hand; older programs, which the guard is for, are tested in test/upgrade.
+  await administer(host, `alter database ${name} set lanescan.schema = '${ANY_SCHEMA}'`);
   return {
     url: databaseUrl(host, name),
+    socket: path.join(host, '.s.PGSQL.5432'),
     drop: () => administer(host, `drop database if exists ${name} with (force)`),
   };
 }
@@ -82,7 +130,8 @@ export async function dataTables(client: pg.ClientBase): Promise<readonly string
 
 /** Makes a store as good as new, in less time than another database takes. */
 export async function emptyTables(client: pg.ClientBase): Promise<void> {
-  const tables = (await dataTables(client)).filter((table) => table !== 'store');
+  const kept = ['store', 'cursor_key'];
+  const tables = (await dataTables(client)).filter((table) => !kept.includes(table));
   await client.query(`truncate ${tables.join(', ')}; update store set position = 0`);
 }
 

@@ -7,12 +7,15 @@ import { statfs } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
+import type { CursorCodec } from '../../src/domain/cursor.ts';
 import { addFlatHistogram, deliveryBucket, flatHistogram } from '../../src/domain/delivery-times.ts';
 import { statusRank } from '../../src/domain/lifecycle.ts';
 import type { Message } from '../../src/domain/message.ts';
 import type { EmbeddedDatabase } from '../../src/store/embedded.ts';
+import { knownSchema } from '../../src/store/migrate.ts';
 import { describeLane } from '../../src/store/statistics.ts';
 import { openStore } from '../../src/store/store.ts';
+import { declaredSchema } from '../../src/store/writer-guard.ts';
 import { createRowWriter, HISTORY_COLUMNS, MESSAGE_COLUMNS, type Rows, TOKEN_COLUMNS } from './records.ts';
 import { createWorld, WORLD_VERSION, type World } from './world.ts';
 
@@ -31,6 +34,8 @@ export interface BenchDatabase {
   readonly name: string;
   readonly url: string;
   readonly world: World;
+  /** The codec of its cursors, which are signed with its key. */
+  readonly cursors: CursorCodec;
 }
 
 export function clusterOf(embedded: EmbeddedDatabase): Cluster {
@@ -42,7 +47,10 @@ export function clusterOf(embedded: EmbeddedDatabase): Cluster {
 }
 
 export async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: url, options: '-c timezone=UTC' });
+  const client = new pg.Client({
+    connectionString: url,
+    options: `-c timezone=UTC ${declaredSchema(await knownSchema())}`,
+  });
   await client.connect();
   try {
     return await use(client);
@@ -75,12 +83,11 @@ export async function openDatabase(cluster: Cluster, size: number): Promise<Benc
       client.query(`comment on database ${name} is '${mark}'`),
     );
     console.error(`  made in ${Math.round((performance.now() - began) / 1000)} s`);
-  } else {
-    // A release since may have brought migrations: they are applied as they would be to anybody's data.
-    const store = await openStore({ place: { url } });
-    await store.close();
   }
-  return { size, name, url, world };
+  // A release since may have brought migrations: they are applied as they would be to anybody's data.
+  const store = await openStore({ place: { url } });
+  await store.close();
+  return { size, name, url, world, cursors: store.cursors };
 }
 
 async function refuseWithoutRoom(cluster: Cluster, size: number): Promise<void> {
@@ -294,7 +301,7 @@ async function checkAgainstApply(cluster: Cluster): Promise<void> {
 /** Every row of every table as text, but for the moments at which they were written. */
 async function contents(client: pg.Client): Promise<ReadonlyMap<string, readonly string[]>> {
   const { rows: tables } = await client.query(
-    `select tablename from pg_tables where schemaname = 'public' and tablename <> 'migration' order by 1`,
+    `select tablename from pg_tables where schemaname = 'public' and tablename not in ('migration', 'cursor_key') order by 1`,
   );
   const all = new Map<string, readonly string[]>();
   for (const { tablename } of tables) {

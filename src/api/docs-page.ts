@@ -132,8 +132,9 @@ ${codeBlock(
 <p>Send the cursor back, alone. It carries the filters and the view of its search: a filter beside it is refused with
 <code>INVALID_PARAMETER_COMBINATION</code>. Only <code>limit</code> and <code>view</code> may go with it.</p>
 ${command(`curl '${BASE_URL}/v2/messages?cursor=AXrU3k…&limit=2'`)}
-<p>A walk through the pages shows every message that was there at its start exactly once, whatever arrives meanwhile.
-All of them, in a shell with <code>jq</code>:</p>
+<p>A walk through the pages shows every message that matches from its start to its end exactly once, whatever arrives
+meanwhile. One exception: a message whose send time changes during the walk (a chain reorganisation puts it into another
+block) may be shown twice or not at all. All messages, in a shell with <code>jq</code>:</p>
 ${codeBlock(
   'A walk through all pages',
   html`query='status=FAILED&limit=1000'

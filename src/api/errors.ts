@@ -2,6 +2,7 @@
 import { ApiError, type ErrorCode, errorCatalogue, type ParameterProblem } from '../domain/errors.ts';
 import { DatabaseBusyError } from '../store/read-guard.ts';
 import { isDatabaseUnavailable } from '../store/store.ts';
+import { SchemaMovedError } from '../store/writer-guard.ts';
 
 export interface ErrorAnswer {
   readonly status: number;
@@ -29,6 +30,14 @@ export function errorAnswer(error: unknown, requestId: string): ErrorAnswer {
     return answer(
       'SERVICE_UNAVAILABLE',
       'More requests are waiting than the database can answer in good time. Try again shortly.',
+      requestId,
+    );
+  }
+  if ((error instanceof DatabaseSilentError ? error.cause : error) instanceof SchemaMovedError) {
+    // The log has said so once, in full.
+    return answer(
+      'SERVICE_UNAVAILABLE',
+      'The database was upgraded to a newer release. This server has to be started again with that release.',
       requestId,
     );
   }

@@ -38,13 +38,15 @@ export const messageRoutes: readonly Route[] = [
     description:
       'Messages that match every given filter, newest first (by send time, then by message id). A request uses ' +
       'either a cursor or filters, never both; `limit` and `view` go with either. A walk through the pages ' +
-      'shows every message that was there at its start exactly once, whatever arrives meanwhile.',
+      'shows every message that matches from its start to its end exactly once, whatever arrives meanwhile. ' +
+      'One exception: a message whose send time changes during the walk (a chain reorganisation puts it into ' +
+      'another block) may be shown twice or not at all; the change stream reports every such change.',
     queryParameters: searchQueryParameters,
     success: { description: 'A page of messages.', schema: SearchResult, headers: ['Link'] },
     errors: [400],
     handle: ({ url, query }, { store, hotAnswers }) =>
       hotAnswers.answer(url, async () => {
-        const search = parseSearch(query);
+        const search = parseSearch(query, store.cursors);
         const { json, cursor, digest } = await store.search(search, frameOf(search));
         return { body: json, validator: digest, headers: nextPageLink(cursor, query), compressed: {} };
       }),

@@ -107,7 +107,8 @@ export const searchQueryParameters: readonly RouteParameter[] = [
   {
     name: 'cursor',
     description:
-      '`pagination.cursor` of the page before. It carries the filters: sent together with any filter it is refused.',
+      '`pagination.cursor` of the page before. It carries the filters: sent together with any filter it is refused. ' +
+      'It is signed, and valid on every server with the same database.',
     schema: { type: 'string' },
   },
   {

@@ -58,6 +58,11 @@ const MAX_URL_LENGTH = MAX_CURSOR_LENGTH + 4_000;
 const DEFAULT_REQUEST_TIMEOUT_MS = 30_000;
 /** How often in that time somebody looks; Node's own 30 s would double it. */
 const LOOKS_PER_TIMEOUT = 6;
+/**
+ * How long an idle connection stays open. A proxy must close first (60 s in docs/operations/nginx.conf): otherwise it sends
+ * a request into a connection that is being closed.
+ */
+const KEEP_ALIVE_MS = 72_000;
 /** In the log and the metrics, as nginx has it: the client went away before its answer began. */
 const GONE_STATUS = 499;
 /** Asked by the machinery around the service, from addresses that it may share with clients. */
@@ -94,6 +99,7 @@ export function createServer({
     requestIdHeader: false,
     genReqId: () => randomUUID(),
     requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: KEEP_ALIVE_MS,
     trustProxy:
       typeof trustProxy === 'number'
         ? (_address, hop) => hop < trustProxy

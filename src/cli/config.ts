@@ -43,6 +43,8 @@ export interface Config extends RateLimitOptions {
   readonly live: Partial<LiveLimits>;
   /** For how long a server that was told to stop still answers, so that who sends it requests can notice. */
   readonly drainSeconds: number;
+  /** Whether verbs other than `migrate` may bring the schema up to date. */
+  readonly autoMigrate: boolean;
   /** How many processes answer requests on the port. */
   readonly processes: number;
   /** As the file has it; `webhooksOf` reads it for the verbs that need it. */
@@ -154,6 +156,14 @@ const settings = {
       return typeof seconds === 'number' && seconds >= 0 && seconds <= 300 ? seconds : undefined;
     },
   } as Setting<number>,
+  autoMigrate: {
+    key: 'autoMigrate',
+    variables: ['LANESCAN_AUTO_MIGRATE'],
+    fallback: true,
+    takes: 'true, or false: then only `lanescan migrate` changes the schema',
+    read: (value) =>
+      value === true || value === 'true' ? true : value === false || value === 'false' ? false : undefined,
+  } as Setting<boolean>,
   processes: {
     key: 'processes',
     variables: ['LANESCAN_PROCESSES'],
@@ -217,6 +227,7 @@ export function readConfig(flags: ConfigFlags, everything: NodeJS.ProcessEnv): C
     trustProxy: pick(settings.trustProxy),
     live: pick(settings.live),
     drainSeconds: pick(settings.drainSeconds),
+    autoMigrate: pick(settings.autoMigrate),
     processes: pick(settings.processes, flags.processes, 'processes'),
     databaseUrl: environment.DATABASE_URL || null,
     replicaUrls: readReplicaUrls(environment),

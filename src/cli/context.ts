@@ -34,11 +34,16 @@ export function configOf(flags: ConfigFlags, context: CliContext): Config {
   return readConfig(flags, context.environment);
 }
 
+/** For verbs that may bring the schema up to date. */
+export function schemaFor({ autoMigrate }: Config): Required<StoreOptions>['schema'] {
+  return autoMigrate ? 'migrate' : 'expect';
+}
+
 /** Opens the configured store, uses it, and closes it whatever happens. */
 export async function withStore<T>(
   config: Config,
   context: CliContext,
-  options: Pick<StoreOptions, 'content' | 'access' | 'connections'>,
+  options: Pick<StoreOptions, 'content' | 'access' | 'schema' | 'connections'>,
   use: (store: Store) => Promise<T>,
 ): Promise<T> {
   for (const line of config.notices) context.err.write(`${line}\n`);
@@ -46,6 +51,8 @@ export async function withStore<T>(
     place: databasePlace(config),
     notice: (line) => context.err.write(`${line}\n`),
     signal: context.signal,
+    // A verb that only looks changes nothing.
+    schema: 'expect',
     ...options,
   });
   try {

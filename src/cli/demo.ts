@@ -5,7 +5,7 @@ import { createSimulation, type Simulation } from '../ingest/demo/simulation.ts'
 import { untilLater } from '../ingest/work.ts';
 import { isDatabaseUnavailable, openStore, type Store } from '../store/store.ts';
 import { type ConfigFlags, databasePlace, webhooksOf } from './config.ts';
-import { type CliContext, configOf, withStoreOptions } from './context.ts';
+import { type CliContext, configOf, schemaFor, withStoreOptions } from './context.ts';
 import { serverLog, serveUntilStopped, withServerOptions } from './serve.ts';
 
 const STEP_MS = 500;
@@ -42,6 +42,7 @@ Examples:
         place: databasePlace(config),
         content: 'simulated',
         access: 'write',
+        schema: schemaFor(config),
         notice: (line) => log.info(line),
         signal: context.signal,
       });

@@ -4,13 +4,16 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { OperatorError } from '../domain/errors.ts';
 import type { Message } from '../domain/message.ts';
+import { NotInitialisedError, OlderSchemaError } from '../store/schema-errors.ts';
 import type { Store } from '../store/store.ts';
 import { type Config, type ConfigFlags, UsageError, webhooksOf } from './config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
 import { networkFindings } from './network-findings.ts';
 import { writeOut } from './output.ts';
+import { walkDerivedRows } from './repair.ts';
 import { replicaFindings } from './replica-findings.ts';
-import { withServerOptions } from './serve.ts';
+import { connectionsOf, withServerOptions } from './serve.ts';
+import { settingsFindings } from './server-settings-findings.ts';
 import { age, type Colour, counted, createPaint, databaseName, printable } from './terminal-text.ts';
 import { lanescanVersion, oldestNode } from './version.ts';
 
@@ -33,8 +36,13 @@ const signs: Record<Finding['verdict'], { readonly glyph: string; readonly colou
   fault: { glyph: '✗', colour: 'red' },
 };
 
+interface DoctorFlags extends ConfigFlags {
+  readonly deep?: boolean;
+}
+
 export function addDoctor(program: Command, context: CliContext): void {
   withServerOptions(withStoreOptions(program.command('doctor')))
+    .option('--deep', 'also compare every record with what is derived from it (reads the whole store)')
     .description('check that everything Lanescan needs is in order')
     .addHelpText(
       'after',
@@ -43,13 +51,16 @@ Looks at the configuration, Node, the networks to index, the database and its re
 and says what to do about what is wrong. Every endpoint of a network is asked who it is, how far back it goes and
 what it takes; every replica, whose it is and how far behind. It shows no password and no key.
 
+It changes nothing: an older schema stays as it is, and a database that is not there is not created. An embedded
+database that does not run is started for the check and stopped again.
+
 Exit status: 0 all in order, 1 something must be mended.
 
 Examples:
   $ lanescan doctor
   $ DATABASE_URL=postgresql://… lanescan doctor --port 80`,
     )
-    .action(async (flags: ConfigFlags) => {
+    .action(async (flags: DoctorFlags) => {
       const paint = createPaint(context.out, context.environment);
       const counts = { fine: 0, worry: 0, fault: 0 };
       for await (const { verdict, what, remedy } of findings(flags, context)) {
@@ -66,7 +77,10 @@ Examples:
 }
 
 /** Everything there is to say, in the order in which one thing depends on another. */
-async function* findings(flags: ConfigFlags, context: CliContext): AsyncGenerator<Finding> {
+async function* findings(
+  { deep = false, ...flags }: DoctorFlags,
+  context: CliContext,
+): AsyncGenerator<Finding> {
   yield nodeFinding();
   let config: Config;
   try {
@@ -88,7 +102,7 @@ async function* findings(flags: ConfigFlags, context: CliContext): AsyncGenerato
   yield* webhookFindings(config, context);
   yield* networkFindings(config, context);
   if (config.databaseUrl === null) yield await diskFinding(config.dataFolder);
-  yield* databaseFindings(config, context);
+  yield* databaseFindings(config, deep, context);
   yield* replicaFindings(config, context);
   yield await portFinding(config);
 }
@@ -155,27 +169,41 @@ function gigabytes(bytes: number): string {
   return `${(bytes / 1e9).toFixed(1)} GB`;
 }
 
-async function* databaseFindings(config: Config, context: CliContext): AsyncGenerator<Finding> {
+async function* databaseFindings(
+  config: Config,
+  deep: boolean,
+  context: CliContext,
+): AsyncGenerator<Finding> {
   const kind = config.databaseUrl === null ? 'embedded' : 'server';
   let found: readonly Finding[];
   try {
     found = await withStore(config, context, { connections: 1 }, async (store) => [
       { verdict: 'fine' as const, what: `Database: ${kind} PostgreSQL ${printable(store.serverVersion)}` },
-      schemaFinding(store),
+      {
+        verdict: 'fine' as const,
+        what: `Schema: up to date, ${counted(store.migrations.total, 'migration')}`,
+      },
+      // The embedded server has settings of our own.
+      ...(kind === 'server' ? settingsFindings(await store.serverSettings(), connectionsOf(config)) : []),
       ...(await contentFindings(store, context.now())),
+      ...(await derivedFindings(store, deep, context)),
     ]);
   } catch (error) {
     if (context.signal.aborted) throw error;
-    const remedy = error instanceof OperatorError ? error.remedy : 'Check the database and its log.';
-    const { message } = error as Error;
-    found = [{ verdict: 'fault', what: `Database: ${printable(message)}`, remedy: printable(remedy) }];
+    found = [databaseProblem(error, config)];
   }
   yield* found;
 }
 
-function schemaFinding({ migrations: { applied, total } }: Store): Finding {
-  const now = applied.length === 0 ? '' : ` (${applied.length} applied just now)`;
-  return { verdict: 'fine', what: `Schema: up to date, ${counted(total, 'migration')}${now}` };
+function databaseProblem(error: unknown, { autoMigrate }: Config): Finding {
+  const remedy = error instanceof OperatorError ? error.remedy : 'Check the database and its log.';
+  // What the next start of a server or an import sees to by itself is no fault.
+  const willPass = error instanceof NotInitialisedError || (error instanceof OlderSchemaError && autoMigrate);
+  return {
+    verdict: willPass ? 'worry' : 'fault',
+    what: `Database: ${printable((error as Error).message)}`,
+    remedy: printable(remedy),
+  };
 }
 
 async function contentFindings(store: Store, now: number): Promise<readonly Finding[]> {
@@ -200,6 +228,35 @@ async function contentFindings(store: Store, now: number): Promise<readonly Find
       remedy: 'Set the clock of this machine, or check where the records come from.',
     },
   ];
+}
+
+/** Whether what is kept beside the records agrees with them; and how much of it was looked at. */
+async function derivedFindings(
+  store: Store,
+  deep: boolean,
+  context: CliContext,
+): Promise<readonly Finding[]> {
+  const report = deep ? await walkDerivedRows(store, 'compare', context) : await store.derived.sample();
+  if (report === undefined) return [{ verdict: 'worry', what: 'Derived rows: not compared, interrupted' }];
+  const found = report.disagreements.map(
+    ({ what, count, isRepairable }): Finding => ({
+      verdict: isRepairable ? 'fault' : 'worry',
+      what: `Derived rows: ${count.toLocaleString('en')} ${what}${deep ? '' : ' (in a sample)'}`,
+      remedy: isRepairable
+        ? 'Run `lanescan repair`: it makes them anew from the records.'
+        : 'It cannot be repaired; who follows the history passes over it.',
+    }),
+  );
+  const unchecked =
+    report.unchecked.length === 0 ? '' : `; ${report.unchecked.join(', ')} not checked: it took too long`;
+  const looked = `${counted(report.messages, 'message')} compared with ${report.messages === 1 ? 'its' : 'their'} records`;
+  const summary: Finding = deep
+    ? { verdict: 'fine', what: `Derived rows: all ${looked}, statistics and history too` }
+    : {
+        verdict: 'fine',
+        what: `Derived rows: a sample of ${looked}, sums compared${unchecked} (--deep compares everything)`,
+      };
+  return [...found, summary];
 }
 
 async function portFinding({ host, port }: Config): Promise<Finding> {

@@ -15,7 +15,7 @@ import { OperatorError } from '../domain/errors.ts';
 import { type ImportReport, importRecords, type RejectedLine } from '../ingest/import.ts';
 import type { Store } from '../store/store.ts';
 import type { ConfigFlags } from './config.ts';
-import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
+import { type CliContext, configOf, schemaFor, withStore, withStoreOptions } from './context.ts';
 import { createProgress } from './progress.ts';
 import { clipped, printable } from './terminal-text.ts';
 
@@ -46,13 +46,18 @@ Examples:
     .action(async (files: readonly string[], flags: ImportFlags) => {
       const inputs = files.map((file) => openInput(file, context));
       const config = configOf(flags, context);
-      await withStore(config, context, { content: 'real', access: 'write' }, async (store) => {
-        const rejectsFiles = new Set<string>();
-        for (const input of inputs) {
-          if (context.signal.aborted) context.exitCode = INTERRUPTED_STATUS;
-          else await importOne(input, store, flags, rejectsFiles, context);
-        }
-      });
+      await withStore(
+        config,
+        context,
+        { content: 'real', access: 'write', schema: schemaFor(config) },
+        async (store) => {
+          const rejectsFiles = new Set<string>();
+          for (const input of inputs) {
+            if (context.signal.aborted) context.exitCode = INTERRUPTED_STATUS;
+            else await importOne(input, store, flags, rejectsFiles, context);
+          }
+        },
+      );
     });
 }
 

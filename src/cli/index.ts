@@ -3,7 +3,7 @@ import { OperatorError } from '../domain/errors.ts';
 import type { NetworkStatus } from '../ingest/evm/indexer.ts';
 import type { NetworkSource } from '../ingest/evm/source.ts';
 import { type Config, type ConfigFlags, networkSourcesOf } from './config.ts';
-import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
+import { type CliContext, configOf, schemaFor, withStore, withStoreOptions } from './context.ts';
 import { createIndexProgress } from './index-progress.ts';
 import { counted, printable } from './terminal-text.ts';
 import { lanescanVersion } from './version.ts';
@@ -41,28 +41,33 @@ Examples:
       const sources = wantedSources(config, context, flags.network);
       // Loaded here: no other verb needs it.
       const { startIndexer } = await import('../ingest/evm/indexer.ts');
-      await withStore(config, context, { content: 'real', access: 'write' }, async (store) => {
-        const progress = createIndexProgress(context.err, context.now);
-        const indexer = startIndexer({
-          sources,
-          store,
-          signal: context.signal,
-          userAgent: `lanescan/${lanescanVersion}`,
-          notice: (line) => progress.notice(printable(line)),
-          once: flags.once === true,
-        });
-        progress.follow(indexer.statuses);
-        try {
-          await indexer.ended;
-        } finally {
-          progress.end();
-        }
-        const statuses = indexer.statuses();
-        context.out.write(`${describe(statuses)}\n`);
-        const failed = statuses.reduce((sum, { worker }) => sum + (worker?.failedRanges ?? 0), 0);
-        if (context.signal.aborted && flags.once) context.exitCode = INTERRUPTED_STATUS;
-        else if (flags.once && failed > 0) context.exitCode = UNREAD_STATUS;
-      });
+      await withStore(
+        config,
+        context,
+        { content: 'real', access: 'write', schema: schemaFor(config) },
+        async (store) => {
+          const progress = createIndexProgress(context.err, context.now);
+          const indexer = startIndexer({
+            sources,
+            store,
+            signal: context.signal,
+            userAgent: `lanescan/${lanescanVersion}`,
+            notice: (line) => progress.notice(printable(line)),
+            once: flags.once === true,
+          });
+          progress.follow(indexer.statuses);
+          try {
+            await indexer.ended;
+          } finally {
+            progress.end();
+          }
+          const statuses = indexer.statuses();
+          context.out.write(`${describe(statuses)}\n`);
+          const failed = statuses.reduce((sum, { worker }) => sum + (worker?.failedRanges ?? 0), 0);
+          if (context.signal.aborted && flags.once) context.exitCode = INTERRUPTED_STATUS;
+          else if (flags.once && failed > 0) context.exitCode = UNREAD_STATUS;
+        },
+      );
     });
 }
 

@@ -19,6 +19,7 @@ import { addLanes } from './lanes.ts';
 import { addMigrate } from './migrate.ts';
 import { addMirror } from './mirror.ts';
 import { isClosedPipe, OutputClosed } from './output.ts';
+import { addRepair } from './repair.ts';
 import { addSearch } from './search.ts';
 import { addServe } from './serve.ts';
 import { addShow } from './show.ts';
@@ -90,6 +91,7 @@ Settings come from flags, then the environment (DATABASE_URL, PORT, LANESCAN_…
   addLanes(program, context);
   addAudit(program, context);
   addMigrate(program, context);
+  addRepair(program, context);
   addDoctor(program, context);
   addWebhooks(program, context);
   addDemo(program, context);

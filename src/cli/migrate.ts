@@ -16,10 +16,13 @@ export function addMigrate(program: Command, context: CliContext): void {
       '--from-binaries <folder>',
       'where the programs of the PostgreSQL are that wrote the embedded database',
     )
-    .description('bring the database schema up to date (every other verb does so by itself)')
+    .description('bring the database schema up to date, or set up a new one')
     .addHelpText(
       'after',
       `
+serve, index, import, mirror and demo do so by themselves when they start, unless autoMigrate is false. The other verbs
+never do. Older programs may go on meanwhile: what they write is waited for, and afterwards they are refused.
+
 Examples:
   $ lanescan migrate
   $ DATABASE_URL=postgresql://… lanescan migrate      before a rolling upgrade
@@ -32,7 +35,7 @@ beside it. --from-binaries is needed only where the older programs are not where
     .action(async ({ grantRead, fromBinaries, ...flags }: MigrateFlags) => {
       const config = configOf(flags, context);
       await upgradeDatabaseFiles(config, fromBinaries, context);
-      await withStore(config, context, {}, async (store) => {
+      await withStore(config, context, { schema: 'migrate' }, async (store) => {
         const { applied, total } = store.migrations;
         for (const name of applied) context.out.write(`applied ${name}\n`);
         context.out.write(

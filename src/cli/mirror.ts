@@ -4,7 +4,7 @@ import { parseTime } from '../domain/time.ts';
 import { followSource, type MirrorCounts, type RejectedRecord } from '../ingest/mirror/mirror.ts';
 import { createSource } from '../ingest/mirror/source.ts';
 import type { ConfigFlags } from './config.ts';
-import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
+import { type CliContext, configOf, schemaFor, withStore, withStoreOptions } from './context.ts';
 import { addFilterOptions, asUsage, type ParameterFlags, rawParameters } from './filter-flags.ts';
 import { createProgress } from './progress.ts';
 import { clipped, counted, printable } from './terminal-text.ts';
@@ -68,7 +68,8 @@ Examples:
         signal: context.signal,
         notice,
       });
-      await withStore(configOf(flags, context), context, { access: 'write' }, async (store) => {
+      const config = configOf(flags, context);
+      await withStore(config, context, { access: 'write', schema: schemaFor(config) }, async (store) => {
         const shown = createReporter(source.name, context);
         try {
           const counts = await followSource({

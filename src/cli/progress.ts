@@ -13,8 +13,13 @@ const BAR_WIDTH = 24;
 const BAR_EVERY_MS = 100;
 const LINE_EVERY_MS = 5_000;
 
-/** `total` is null where nobody can know it (a pipe). Sizes are bytes. */
-export function createProgress(stream: TerminalStream, title: string, total: number | null): Progress {
+/** `total` is null where nobody can know it (a pipe). Amounts are bytes, unless `describeAmount` says otherwise. */
+export function createProgress(
+  stream: TerminalStream,
+  title: string,
+  total: number | null,
+  describeAmount: (amount: number) => string = megabytes,
+): Progress {
   let done = 0;
   let words = '';
   let shownAt = performance.now();
@@ -22,8 +27,9 @@ export function createProgress(stream: TerminalStream, title: string, total: num
 
   const describe = () => {
     const seconds = (performance.now() - startedAt) / 1000;
-    const amount = total === null ? megabytes(done) : `${Math.floor((done / Math.max(total, 1)) * 100)}%`;
-    const speed = `${megabytes(done / Math.max(seconds, 0.001))}/s`;
+    const amount =
+      total === null ? describeAmount(done) : `${Math.floor((done / Math.max(total, 1)) * 100)}%`;
+    const speed = `${describeAmount(done / Math.max(seconds, 0.001))}/s`;
     return [amount, words, speed].filter((part) => part !== '').join(' · ');
   };
   const show = () => {

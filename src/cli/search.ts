@@ -1,13 +1,9 @@
 import type { Command } from 'commander';
+import type { CursorCodec } from '../domain/cursor.ts';
 import type { Message } from '../domain/message.ts';
 import { findNetwork } from '../domain/networks.ts';
 import { DEFAULT_LIMIT, MAX_LIMIT, type SearchQuery } from '../domain/query.ts';
-import {
-  type FilterName,
-  filterNames,
-  parseSearch,
-  type RawParameters,
-} from '../domain/search-parameters.ts';
+import { type FilterName, filterNames, parseSearch } from '../domain/search-parameters.ts';
 import type { Page } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
 import type { ConfigFlags } from './config.ts';
@@ -45,8 +41,10 @@ Examples:
   $ lanescan search --sent-after 2026-01-01T00:00:00Z --all --json | gzip > january.ndjson.gz`,
     )
     .action(async (flags: SearchFlags) => {
-      const query = parseFlags(flags, command);
+      // Wrong flags are told before the store is opened; a cursor can only be read with the store's key.
+      const early = flags.cursor === undefined ? parseFlags(flags, command) : undefined;
       await withStore(configOf(flags, context), context, { connections: 1 }, async (store) => {
+        const query = early ?? parseFlags(flags, command, store.cursors);
         if (store.simulated) context.err.write(`${simulatedNotice}\n`);
         const show = flags.json ? showRecords(context) : showTable(context, flags.all === true);
         let shown = 0;
@@ -63,10 +61,10 @@ Examples:
 }
 
 /** The query that the flags ask for. What the API would refuse is wrong usage, told in terms of the flags. */
-function parseFlags(flags: SearchFlags, command: Command): SearchQuery {
+function parseFlags(flags: SearchFlags, command: Command, cursors?: CursorCodec): SearchQuery {
   const raw = rawParameters(flags, [...filterNames, 'limit', 'cursor'], command);
   if (flags.all && flags.limit === undefined) raw.push(['limit', String(MAX_LIMIT)]);
-  return asUsage(() => parseSearch(raw), command);
+  return asUsage(() => parseSearch(raw, cursors), command);
 }
 
 async function* pages(store: Store, first: SearchQuery, isWalk: boolean): AsyncGenerator<Page> {
@@ -74,10 +72,7 @@ async function* pages(store: Store, first: SearchQuery, isWalk: boolean): AsyncG
     const page = await store.search(query);
     yield page;
     if (!isWalk || page.cursor === null) return;
-    query = parseSearch([
-      ['cursor', page.cursor],
-      ['limit', String(first.limit)],
-    ] satisfies RawParameters);
+    query = { ...query, after: store.cursors.decode(page.cursor).after };
   }
 }
 

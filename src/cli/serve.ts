@@ -6,7 +6,8 @@ import type { Logger } from 'pino';
 import type { Siblings } from '../api/siblings.ts';
 import { ApiError, OperatorError } from '../domain/errors.ts';
 import type { NetworkSource } from '../ingest/evm/source.ts';
-import { openStore, READ_CONNECTIONS, type Store } from '../store/store.ts';
+import { OTHER_CONNECTIONS, openStore, READ_CONNECTIONS, type Store } from '../store/store.ts';
+import { SchemaMovedError } from '../store/writer-guard.ts';
 import { type Courier, startCourier } from '../webhooks/courier.ts';
 import type { Subscription } from '../webhooks/subscription.ts';
 import {
@@ -17,7 +18,7 @@ import {
   startAnsweringProcesses,
 } from './answering-processes.ts';
 import { type Config, type ConfigFlags, databasePlace, webhooksOf } from './config.ts';
-import { type CliContext, configOf, withStoreOptions } from './context.ts';
+import { type CliContext, configOf, schemaFor, withStoreOptions } from './context.ts';
 import { wantedSources } from './index.ts';
 import { wordsOf } from './index-progress.ts';
 import { lanescanVersion } from './version.ts';
@@ -27,6 +28,18 @@ const INDEX_LINE_EVERY_MS = 60_000;
 
 /** Several processes share the connections of one, but each has so many. */
 const FEWEST_CONNECTIONS = 3;
+
+/** How many connections to the database a server with this configuration may have at once. */
+export function connectionsOf({ processes }: Config): number {
+  const parent = READ_CONNECTIONS + OTHER_CONNECTIONS;
+  return processes === 1
+    ? parent
+    : parent + processes * (readConnectionsOfChild(processes) + OTHER_CONNECTIONS);
+}
+
+function readConnectionsOfChild(processes: number): number {
+  return Math.max(FEWEST_CONNECTIONS, Math.ceil(READ_CONNECTIONS / processes));
+}
 
 const CLOCK_LOOK_EVERY_MS = 60_000;
 /** Connections that come while the process is busy wait; beyond Node's 511 a crowd would be reset. */
@@ -73,6 +86,7 @@ async function serve(flags: ServeFlags, context: CliContext): Promise<void> {
     replicas: config.replicaUrls,
     ...(flags.index && { content: 'real' }),
     access: flags.index || webhooks.length > 0 ? 'write' : 'read',
+    schema: schemaFor(config),
     notice: (line) => log.info(line),
     signal: context.signal,
   });
@@ -97,9 +111,11 @@ async function answerAsChild(child: Child, flags: ServeFlags, context: CliContex
     const store = await openStore({
       place: databasePlace(config),
       replicas: config.replicaUrls,
+      // Its parent has seen to it.
+      schema: 'expect',
       // What becomes of an embedded database its parent tells.
       notice: (line) => (config.databaseUrl === null ? log.debug(line) : log.info(line)),
-      connections: Math.max(FEWEST_CONNECTIONS, Math.ceil(READ_CONNECTIONS / config.processes)),
+      connections: readConnectionsOfChild(config.processes),
       signal,
     });
     const { siblings } = child;
@@ -134,7 +150,16 @@ async function indexAlongside(
       log.info(`${status.network.name}: ${wordsOf(status, Date.now())}`);
     }
   }, INDEX_LINE_EVERY_MS);
-  await indexer.ended.finally(() => clearInterval(progress));
+  try {
+    await indexer.ended;
+  } catch (error) {
+    // Reads go on beside a newer schema: this server still answers until it is replaced.
+    if (!(error instanceof SchemaMovedError)) throw error;
+    log.error(`Indexing has ended. ${error.message} ${error.remedy}`);
+    await untilAborted(signal);
+  } finally {
+    clearInterval(progress);
+  }
 }
 
 /** The log of a process that serves, whose library the other verbs need not load. */

@@ -22,6 +22,17 @@ export interface Spelling {
 /** The longest spelling there is, a Canton party, has 255 characters. */
 const longestInput = 300;
 
+// Bounds of what a text can mean, over all families. Tests search for texts that exceed them.
+
+/** Texts that several families take as an address are 0x and hexadecimal digits, and mean the same bytes in each. */
+export const MAX_ADDRESS_MEANINGS = 1;
+/** 61 to 64 digits `1`, filled up to 64 characters, are a TON hash in hexadecimal and an SVM signature in base58. */
+export const MAX_HASH_MEANINGS = 2;
+/** A Move path behind the shortest address: `0x0::…`, whose address gets 63 digits more. */
+export const MAX_ADDRESS_BYTES = longestInput + 63;
+/** An SVM signature. */
+export const MAX_HASH_BYTES = 64;
+
 /**
  * An address of a known family, or undefined when `text` cannot be one.
  *

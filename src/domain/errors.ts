@@ -22,7 +22,8 @@ export const errorCatalogue = {
   },
   INVALID_CURSOR: {
     status: 400,
-    meaning: 'The cursor is damaged, truncated, or was not issued by this version of the service.',
+    meaning:
+      'The cursor was changed or damaged, or was issued by another version of the service or with another database.',
   },
   INVALID_MESSAGE_ID: {
     status: 400,

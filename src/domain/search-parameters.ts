@@ -5,8 +5,9 @@
  * the unknown-parameter hint know of it.
  */
 import { addressBytes, type BytesHex, transactionHashBytes } from './addresses.ts';
-import { decodeCursor } from './cursor.ts';
+import type { CursorCodec } from './cursor.ts';
 import { ApiError, type ParameterProblem } from './errors.ts';
+import { isMeaningful, isSelector, isTimeRange } from './filter-bounds.ts';
 import { type Status, statuses } from './lifecycle.ts';
 import { nearestName } from './nearest-name.ts';
 import {
@@ -19,13 +20,16 @@ import {
   type SearchQuery,
   type View,
 } from './query.ts';
-import { parseTime } from './time.ts';
+import { parseTimeUp } from './time.ts';
 
 /** Of more than these, nobody reads the rest. */
 const TOLD_PROBLEMS = 20;
 
 /** A value that the parameter does not take; the message says what it does. */
 class Refusal extends Error {}
+
+/** The same for both bounds: a whole millisecond is at or after a finer time exactly if it is at or after the next one. */
+const ROUNDING = 'Messages have times of whole milliseconds; a finer time is rounded up to the next one.';
 
 export interface FilterParameter {
   readonly description: string;
@@ -74,12 +78,12 @@ export const filterParameters = {
     parse: (text) => ({ status: statusList(text) }),
   },
   sentAfter: {
-    description: 'Sent at this time or later (ISO 8601 with a time zone).',
+    description: `Sent at this time or later (ISO 8601 with a time zone). ${ROUNDING}`,
     example: '2026-01-01T00:00:00Z',
     parse: (text) => ({ sentAfter: time(text) }),
   },
   sentBefore: {
-    description: 'Sent before this time (ISO 8601 with a time zone).',
+    description: `Sent before this time (ISO 8601 with a time zone). ${ROUNDING}`,
     example: '2026-02-01T00:00:00Z',
     parse: (text) => ({ sentBefore: time(text) }),
   },
@@ -119,11 +123,19 @@ export const searchParameterNames = [...filterNames, 'cursor', 'limit', 'view'] 
 /** Parameters as they came, in order and with repetitions. */
 export type RawParameters = readonly (readonly [name: string, value: string])[];
 
+/** For searches that have no further pages. */
+const noCursors: Pick<CursorCodec, 'decode'> = {
+  decode: () => {
+    const problem = 'is not taken here';
+    throw new ApiError('INVALID_CURSOR', `cursor ${problem}`, [{ parameter: 'cursor', problem }]);
+  },
+};
+
 /**
  * The query that the parameters of a search ask for. Throws an ApiError that names every parameter that
- * is wrong and says what it takes.
+ * is wrong and says what it takes. A cursor is read by `cursors`, which is the store's; without it none is taken.
  */
-export function parseSearch(raw: RawParameters): SearchQuery {
+export function parseSearch(raw: RawParameters, cursors = noCursors): SearchQuery {
   const cursorText = raw.find(([name]) => name === 'cursor')?.[1];
   if (cursorText !== undefined) refuseFiltersBesideCursor(raw);
 
@@ -135,7 +147,7 @@ export function parseSearch(raw: RawParameters): SearchQuery {
   throwProblems(problems);
 
   if (cursorText === undefined) return { filters, view: view ?? 'full', limit, after: null };
-  const cursor = decodeCursor(cursorText);
+  const cursor = cursors.decode(cursorText);
   return { filters: cursor.filters, view: view ?? cursor.view, limit, after: cursor.after };
 }
 
@@ -168,12 +180,11 @@ function filtersOf(values: ReadonlyMap<string, string>, problems: ParameterProbl
       problems.push({ parameter: name, problem: error.message });
     }
   }
-  if (
-    filters.sentAfter !== undefined &&
-    filters.sentBefore !== undefined &&
-    filters.sentAfter >= filters.sentBefore
-  ) {
-    problems.push({ parameter: 'sentBefore', problem: 'must be later than sentAfter' });
+  if (!isTimeRange(filters)) {
+    problems.push({
+      parameter: 'sentBefore',
+      problem: 'must be later than sentAfter, by a millisecond at least',
+    });
   }
   return filters;
 }
@@ -321,16 +332,13 @@ function transactionHash(text: string): readonly BytesHex[] {
 
 /** A chain selector without leading zeros. */
 export function selector(text: string): string {
-  if (!/^[0-9]{1,20}$/.test(text) || BigInt(text) >= 2n ** 64n) {
-    throw new Refusal(
-      `takes a chain selector, an unsigned 64-bit integer in decimal; ${quoted(text)} is none`,
-    );
-  }
-  return BigInt(text).toString();
+  const canonical = /^[0-9]{1,20}$/.test(text) ? BigInt(text).toString() : text;
+  if (isSelector(canonical)) return canonical;
+  throw new Refusal(`takes a chain selector, an unsigned 64-bit integer in decimal; ${quoted(text)} is none`);
 }
 
 function time(text: string): number {
-  const parsed = parseTime(text);
+  const parsed = parseTimeUp(text);
   if (Number.isNaN(parsed)) {
     throw new Refusal(
       `takes an ISO 8601 time with a time zone, such as 2026-01-31T12:00:00Z; ${quoted(text)} is none`,
@@ -373,12 +381,11 @@ function terms(text: string): readonly QTerm[] {
     const addresses = addressBytes(term);
     const hashes = transactionHashBytes(term);
     const messageId = /^0[xX][0-9a-fA-F]{64}$/.test(term) ? term.slice(2).toLowerCase() : null;
-    if (addresses.length === 0 && hashes.length === 0) {
-      throw new Refusal(
-        `takes addresses, transaction hashes and message ids, separated by commas; ${quoted(term)} is none`,
-      );
-    }
-    return { addresses, hashes, messageId };
+    const meaning: QTerm = { addresses, hashes, messageId };
+    if (isMeaningful(meaning)) return meaning;
+    throw new Refusal(
+      `takes addresses, transaction hashes and message ids, separated by commas; ${quoted(term)} is none`,
+    );
   });
 }
 

@@ -4,9 +4,21 @@ export const LATEST_TIME = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 /**
  * Milliseconds since 1970 of an ISO 8601 date-time that names its time zone, or NaN. Dates that a calendar
  * does not have (31 February) are NaN too, where JavaScript's own parser would carry them over, and so are
- * times before 1970 or after 9999 in UTC.
+ * times before 1970 or after 9999 in UTC. Digits beyond milliseconds are dropped.
  */
 export function parseTime(text: string): number {
+  return parse(text, Math.floor);
+}
+
+/**
+ * The same, but digits beyond milliseconds round up to the next one. For bounds of a search: of whole milliseconds t,
+ * `t >= x` and `t < x` hold exactly where they hold for x rounded up.
+ */
+export function parseTimeUp(text: string): number {
+  return parse(text, Math.ceil);
+}
+
+function parse(text: string, round: (milliseconds: number) => number): number {
   const match =
     /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:[Zz]|([+-])(\d\d):?(\d\d))$/.exec(
       text,
@@ -32,11 +44,12 @@ export function parseTime(text: string): number {
     Number(hour),
     Number(minute),
     Number(second),
-    Number(fraction.padEnd(3, '0').slice(0, 3)),
   );
   const inCalendar = new Date(local).toISOString().startsWith(`${year}-${month}-${day}T${hour}:${minute}`);
   if (!inCalendar || Number(zoneHour) > 14 || Number(zoneMinute) > 59) return Number.NaN;
   const offset = (Number(zoneHour) * 60 + Number(zoneMinute)) * 60_000;
-  const time = local - (sign === '-' ? -offset : offset);
+  // From digits to a whole number of nanoseconds first: a fraction of a second has no exact number.
+  const milliseconds = round(Number(fraction.padEnd(9, '0')) / 1e6);
+  const time = local + milliseconds - (sign === '-' ? -offset : offset);
   return time >= 0 && time <= LATEST_TIME ? time : Number.NaN;
 }

@@ -6,7 +6,14 @@ import { statusRank } from '../domain/lifecycle.ts';
 import { type Message, wireRecord } from '../domain/message.ts';
 import { type CopyColumns, type CopyValue, copyRows } from './copy.ts';
 import { factsOf, type Knowledge, readRecords, type StoredMessage } from './knowledge.ts';
-import { type MessageRow, messageIdArray, messageRow, storedSelector, tokenRows } from './message-row.ts';
+import {
+  type MessageRow,
+  messageIdArray,
+  messageRow,
+  storedSelector,
+  type TokenRow,
+  tokenRows,
+} from './message-row.ts';
 import { type Tally, updateStatistics } from './statistics.ts';
 
 /** Tells listeners, when the transaction commits, how far the history now reaches. */
@@ -67,28 +74,17 @@ export async function writeChanges(
   }
   const recordedAt = new Date().toISOString();
   const messageValues: CopyValue[][] = [];
-  const tokenValues: CopyValue[][] = [];
+  const tokens: TokenRow[] = [];
   const historyValues: CopyValue[][] = [];
   changed.forEach((change, index) => {
     const changePosition = position + BigInt(index) + 1n;
     historyValues.push(historyRow(change, changePosition, recordedAt, removedRecords));
     if (!change.message || !change.row) return;
     messageValues.push(messageColumns(change.row, changePosition, change.isSnapshot));
-    for (const token of tokenRows(change.message)) {
-      tokenValues.push([
-        token.messageId,
-        token.tokenIndex,
-        token.sentAt,
-        token.sourceSelector,
-        token.destSelector,
-        token.sourceToken,
-        token.destToken,
-        token.sourcePool,
-      ]);
-    }
+    tokens.push(...tokenRows(change.message));
   });
   await copyRows(client, 'message', MESSAGE_COLUMNS, messageValues);
-  await copyRows(client, 'message_token', TOKEN_COLUMNS, tokenValues);
+  await writeTokens(client, tokens);
   await copyRows(client, 'history', HISTORY_COLUMNS, historyValues);
   await updateStatistics(
     client,
@@ -107,6 +103,20 @@ export async function writeChanges(
   if (hasOutgrownStatistics(position, newPosition)) {
     await client.query('analyze message, message_token, lane_fact');
   }
+}
+
+export async function writeTokens(client: ClientBase, tokens: readonly TokenRow[]): Promise<void> {
+  const values = tokens.map((token): CopyValue[] => [
+    token.messageId,
+    token.tokenIndex,
+    token.sentAt,
+    token.sourceSelector,
+    token.destSelector,
+    token.sourceToken,
+    token.destToken,
+    token.sourcePool,
+  ]);
+  await copyRows(client, 'message_token', TOKEN_COLUMNS, values);
 }
 
 function tallyOf(row: MessageRow): Tally {

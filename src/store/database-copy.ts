@@ -6,7 +6,7 @@ import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Client } from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
-import { migrate, schemaNumber } from './migrate.ts';
+import { migrate, verifiedSchema } from './migrate.ts';
 
 const NOTICE_EVERY_MS = 3_000;
 
@@ -31,9 +31,9 @@ export async function copyDatabase(
 ): Promise<CopyReport> {
   const { notice, signal } = options;
   await source.query('begin isolation level repeatable read read only');
-  const schema = await schemaNumber(source);
+  const schema = await verifiedSchema(source);
   // The same schema as the original has, so that a later migration finds what it expects.
-  if (schema > 0) await migrate(target, schema);
+  if (schema > 0) await migrate(target, { upTo: schema, notice, signal });
   const [ours, theirs] = await Promise.all([relationsOf(target, 'r'), relationsOf(source, 'r')]);
   const foreign = theirs.filter((table) => !ours.includes(table));
   if (foreign.length > 0)

@@ -18,6 +18,7 @@ import {
   preparePrograms,
   type ServerUser,
 } from './embedded-binaries.ts';
+import { NotInitialisedError } from './schema-errors.ts';
 
 const run = promisify(execFile);
 
@@ -178,6 +179,17 @@ export async function openFolder(dataFolder: string): Promise<Place> {
   } catch (error) {
     throw inOperatorWords(error, { shown: dataFolder });
   }
+}
+
+/** Throws a NotInitialisedError where the folder has no database files. Creates nothing. */
+export async function requireCluster(dataFolder: string): Promise<void> {
+  const files = await fs
+    .readdir(path.join(path.resolve(dataFolder), 'postgres'))
+    .catch((error: NodeJS.ErrnoException) => {
+      // Whatever else is wrong with the folder is said by those who open it.
+      return error.code === 'ENOENT' ? [] : undefined;
+    });
+  if (files?.length === 0) throw new NotInitialisedError(`There is no database in ${dataFolder} yet.`);
 }
 
 /** The owner of the database files, undefined when there are none. Throws when they are not for us. */

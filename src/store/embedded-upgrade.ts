@@ -29,7 +29,9 @@ import {
   renameDurably,
   upgradedCluster,
 } from './embedded-folder.ts';
+import { knownSchema } from './migrate.ts';
 import { findOlderPostgres } from './older-postgres.ts';
+import { declaredSchema } from './writer-guard.ts';
 
 /** Beyond the size of the database: what an empty one takes, its log, and room to go on afterwards. */
 const SPARE_BYTES = 300e6;
@@ -103,8 +105,9 @@ async function copyBeside(
   await requireSpace(old, Number(rows[0].bytes) * 1.1 + SPARE_BYTES);
   try {
     const { membership: target } = await joinOrStart(fresh, notice, signal);
-    const reader = clientOf(source);
-    const writer = clientOf(target);
+    const schema = await knownSchema();
+    const reader = clientOf(source, schema);
+    const writer = clientOf(target, schema);
     try {
       await Promise.all([reader.connect(), writer.connect()]);
       return await copyDatabase(reader, writer, { notice, signal });
@@ -125,7 +128,7 @@ async function copyBeside(
   }
 }
 
-function clientOf({ server }: Membership): pg.Client {
+function clientOf({ server }: Membership, schema: number): pg.Client {
   const client = new pg.Client({
     host: server.socketFolder,
     port,
@@ -133,7 +136,7 @@ function clientOf({ server }: Membership): pg.Client {
     database,
     ssl: false,
     application_name: 'lanescan upgrade',
-    options: '-c timezone=UTC -c statement_timeout=0',
+    options: `-c timezone=UTC -c statement_timeout=0 ${declaredSchema(schema)}`,
   });
   // Whoever waits for an answer gets the error too.
   client.on('error', () => {});

@@ -10,6 +10,7 @@ import type { Fact, RangeFact, Sent, SentMessage } from '../domain/facts.ts';
 import { type ApplyReport, applyFacts } from './apply.ts';
 import { rangesCovering } from './lane-facts.ts';
 import { storedSelector } from './message-row.ts';
+import { SchemaMovedError } from './writer-guard.ts';
 
 export interface BlockId {
   readonly number: number;
@@ -184,6 +185,11 @@ export interface IndexLedger {
 /** Somebody else works on the network now. */
 export class LeaseLost extends Error {
   override readonly name = 'LeaseLost';
+}
+
+/** Whether trying again is in vain: the network is somebody else's, or the schema is newer than this program. */
+export function endsWork(error: unknown): boolean {
+  return error instanceof LeaseLost || error instanceof SchemaMovedError;
 }
 
 type UseClient = <T>(use: (client: ClientBase) => Promise<T>) => Promise<T>;

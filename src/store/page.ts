@@ -1,6 +1,6 @@
 /** Pages: stored records as they are, in JSON that is ready to go out. */
 import { hash } from 'node:crypto';
-import { encodeCursor } from '../domain/cursor.ts';
+import type { CursorCodec } from '../domain/cursor.ts';
 import type { PageKey, SearchQuery } from '../domain/query.ts';
 import type { RawRows } from './raw-rows.ts';
 
@@ -54,10 +54,15 @@ const RECORD = 1;
 const COMMA = ','.charCodeAt(0);
 
 /** The page that the rows of `searchSql` make. */
-export function readPage(rows: RawRows, { filters, view, limit }: SearchQuery, frame: PageFrame): Page {
+export function readPage(
+  rows: RawRows,
+  { filters, view, limit }: SearchQuery,
+  frame: PageFrame,
+  cursors: CursorCodec,
+): Page {
   const shown = Math.min(rows.count, limit);
   const cursor =
-    rows.count > limit ? encodeCursor({ filters, view, after: keyOf(rows.text(shown - 1, RECORD)) }) : null;
+    rows.count > limit ? cursors.encode({ filters, view, after: keyOf(rows.text(shown - 1, RECORD)) }) : null;
   const { head } = frame;
   const tail = frame.tail(cursor);
   // The records apart, this is what the page is made of.

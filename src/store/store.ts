@@ -4,6 +4,7 @@
  * Reads take a connection from the pool for one statement; writes go through `apply`, one at a time.
  */
 import pg from 'pg';
+import type { CursorCodec } from '../domain/cursor.ts';
 import { OperatorError } from '../domain/errors.ts';
 import type { Fact } from '../domain/facts.ts';
 import { statusRank } from '../domain/lifecycle.ts';
@@ -12,7 +13,10 @@ import { type ApplyReport, applyFacts } from './apply.ts';
 import { type ChangeListener, listenForChanges } from './change-listener.ts';
 import { ReadingClient, withClient } from './client.ts';
 import { connectionOf, explainConnectionFailure } from './connection.ts';
+import { readCursorCodec } from './cursor-key.ts';
+import { createDerivedRows, type DerivedRows } from './derived-rows.ts';
 import { openEmbedded } from './embedded.ts';
+import { requireCluster } from './embedded-folder.ts';
 import { type ExecutionInputs, readExecutionInputs } from './execution-inputs.ts';
 import { createExporter, type ExportRecords } from './export.ts';
 import { readFigures, type StoreFigures } from './figures.ts';
@@ -34,7 +38,7 @@ import {
   readTotals,
   type Totals,
 } from './lanes.ts';
-import { grantRead, isReadOnly, type MigrationReport, migrate, refuseUnreadableTables } from './migrate.ts';
+import { databaseSchema, knownSchema, type MigrationReport, migrate, requireSchema } from './migrate.ts';
 import { createMirrorLedger, type MirrorLedger } from './mirror-ledger.ts';
 import {
   type NetworkProgress,
@@ -47,11 +51,16 @@ import type { Read, RunStatement, Statement } from './read.ts';
 import { createReadGuard, DatabaseAwayError, DatabaseBusyError, type ReadObserver } from './read-guard.ts';
 import { createReadQueue, type ReadQueue } from './read-queue.ts';
 import { createReplicaSet, type ReplicaFigures } from './replicas.ts';
+import { grantRead, isReadOnly, refuseUnreadableTables } from './roles.ts';
+import { NotInitialisedError } from './schema-errors.ts';
+import { createSchemaWatch } from './schema-watch.ts';
 import { isShort, searchSettings, searchSql } from './search.ts';
 import { identitySql } from './server-facts.ts';
+import { readServerSettings, type ServerSettings } from './server-settings.ts';
 import { createSharedQuestion } from './shared-question.ts';
 import { renderSql } from './sql.ts';
 import { createWebhookDeliveries, type WebhookDeliveries } from './webhook-deliveries.ts';
+import { declaredSchema, explainRefusedWriter } from './writer-guard.ts';
 
 /** Where the data is: a database of its own in a folder, or a server by URL. */
 export type DatabasePlace = { readonly dataFolder: string } | { readonly url: string };
@@ -64,6 +73,11 @@ export interface StoreOptions {
   readonly content?: 'real' | 'simulated' | 'any';
   /** What the caller is going to do; where the database role may only read, whoever wants to write is refused. */
   readonly access?: 'read' | 'write';
+  /**
+   * What becomes of a database whose schema is older, or that is not there yet: it is brought up to date, or refused
+   * without any change.
+   */
+  readonly schema?: 'migrate' | 'expect';
   readonly connections?: number;
   readonly notice?: (line: string) => void;
   readonly signal?: AbortSignal;
@@ -92,7 +106,11 @@ export interface Store {
   readonly serverVersion: string;
   /** Lets another database role read everything here, now and after later migrations. */
   grantRead(role: string): Promise<void>;
+  /** Settings of the server, as writers get them. */
+  serverSettings(): Promise<ServerSettings>;
   search(query: SearchQuery, frame?: PageFrame): Promise<Page>;
+  /** Encodes and decodes cursors with the key of this database. */
+  readonly cursors: CursorCodec;
   /** A message by the 64 hexadecimal digits of its id. */
   findMessage(messageId: string): Promise<StoredRecord | undefined>;
   /** The same without the record, which is then not read. */
@@ -142,6 +160,8 @@ export interface Store {
   replicas(): Promise<readonly ReplicaFigures[]>;
   /** Tells of every read from now on; the answer ends it. */
   observeReads(observer: ReadObserver): () => void;
+  /** What is kept beside the records: whether it agrees with them, and how it is made anew. */
+  readonly derived: DerivedRows;
   /** What webhook subscriptions are owed. */
   readonly webhooks: WebhookDeliveries;
   apply(facts: readonly Fact[], orphaned?: readonly OrphanedBlock[]): Promise<ApplyReport>;
@@ -156,6 +176,8 @@ export interface Store {
 
 /** Connections for reads of one server. */
 export const READ_CONNECTIONS = 10;
+/** Connections of a process besides those for reads: for writes, exports, leases and deliveries, and the listener. */
+export const OTHER_CONNECTIONS = 2 + 4 + 4 + 1;
 /** One expensive search must not hold a connection for long. */
 const READ_TIMEOUT_MS = 15_000;
 /** Beyond the server's own time-out: it is silent, and its connection is lost. */
@@ -179,7 +201,7 @@ const WATCH_TIMEOUT_MS = 2_000;
 const COUNTED_MESSAGES = 100_000;
 
 /**
- * Opens the store, migrated to this version's schema.
+ * Opens the store. By default its schema is brought up to date first.
  *
  * @example const store = await openStore({ place: { dataFolder: './data' } });
  */
@@ -188,15 +210,18 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     place,
     content = 'any',
     access = 'read',
+    schema = 'migrate',
     connections = READ_CONNECTIONS,
     notice = () => undefined,
   } = options;
+  if ('dataFolder' in place && schema === 'expect') await requireCluster(place.dataFolder);
   const embedded =
     'dataFolder' in place ? await openEmbedded({ ...options, dataFolder: place.dataFolder }) : undefined;
   // A Unix socket needs no TLS, whatever PGSSLMODE asks of other servers.
   const connection = embedded
     ? { ...embedded.connection, ssl: false }
     : connectionOf((place as { url: string }).url, 'DATABASE_URL');
+  const known = await knownSchema();
   const createReaders = (server: pg.ClientConfig, max: number, silenceMs = SILENCE_TIMEOUT_MS) =>
     createPool(
       {
@@ -212,11 +237,15 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const pools: Pools = {
     readers: createReaders(connection, connections),
     // Writers queue at the store's row anyway: one at work, one ready to follow.
-    writers: createPool(connection, 2, '-c timezone=UTC'),
+    writers: createPool(connection, 2, `-c timezone=UTC ${declaredSchema(known)}`),
     // An export lasts as long as its reader takes; it must not keep searches waiting.
     exporters: createPool(connection, EXPORTS_AT_ONCE, '-c timezone=UTC'),
     // Deliveries and leases go on while searches or imports have all of their connections.
-    keepers: createPool(connection, 4, `-c timezone=UTC -c statement_timeout=${READ_TIMEOUT_MS}`),
+    keepers: createPool(
+      connection,
+      4,
+      `-c timezone=UTC -c statement_timeout=${READ_TIMEOUT_MS} ${declaredSchema(known)}`,
+    ),
     replicas: (options.replicas ?? []).map((url) =>
       createReaders(connectionOf(url, 'DATABASE_REPLICA_URL'), connections),
     ),
@@ -229,7 +258,12 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     await embedded?.leave();
   };
   try {
-    return await createStore(pools, connection, { content, access, notice }, close);
+    return await createStore(
+      pools,
+      connection,
+      { content, access, schema, notice, signal: options.signal, known },
+      close,
+    );
   } catch (error) {
     await close();
     throw 'url' in place ? explainConnectionFailure(error, place.url, 'DATABASE_URL') : error;
@@ -245,13 +279,20 @@ interface Pools {
   readonly watch: pg.Pool;
 }
 
+interface StoreNeeds extends Required<Pick<StoreOptions, 'content' | 'access' | 'schema' | 'notice'>> {
+  readonly signal: AbortSignal | undefined;
+  /** The number of the schema that this program knows. */
+  readonly known: number;
+}
+
 function createPool(connection: pg.PoolConfig, max: number, options: string): pg.Pool {
   const pool = new pg.Pool({
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
     ...connection,
     max,
-    options: `${connection.options ?? ''} ${options}`.trim(),
+    // Compiling a plan costs more than any statement of ours: ten times a write of one message.
+    options: `${connection.options ?? ''} -c jit=off ${options}`.trim(),
     application_name: 'lanescan',
   });
   // A connection that breaks while idle is replaced by the pool; the next query tells whoever asks.
@@ -264,13 +305,14 @@ function createPool(connection: pg.PoolConfig, max: number, options: string): pg
 async function createStore(
   { readers, writers, exporters, keepers, replicas, watch }: Pools,
   connection: pg.ClientConfig,
-  { content, access, notice }: Required<Pick<StoreOptions, 'content' | 'access' | 'notice'>>,
+  { content, access, schema, notice, signal, known }: StoreNeeds,
   close: () => Promise<void>,
 ): Promise<Store> {
   const { migrations, simulated, serverVersion, identity } = await withClient(writers, async (client) => {
     const version = (await client.query('show server_version')).rows[0].server_version as string;
     refuseOldServer(version);
-    const report = await migrate(client);
+    const report =
+      schema === 'migrate' ? await migrate(client, { notice, signal }) : await requireSchema(client);
     await refuseUnreadableTables(client);
     if (access === 'write' && (await isReadOnly(client))) {
       throw new OperatorError(
@@ -282,11 +324,27 @@ async function createStore(
       replicas.length > 0 ? await client.query(`select ${identitySql} as identity`) : { rows: [] };
     return {
       migrations: report,
-      simulated: await identify(client, content),
+      simulated: await identify(client, content, schema),
       serverVersion: version,
       identity: String(rows[0]?.identity),
     };
   });
+  const cursors = await withClient(writers, readCursorCodec);
+
+  const schemaWatch = createSchemaWatch({
+    known,
+    readSchema: () => withClient(keepers, databaseSchema),
+    notice,
+  });
+  const reading = <T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> =>
+    withClient(readers, use).catch(schemaWatch.explain);
+  const writing =
+    (pool: pg.Pool) =>
+    <T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> =>
+      withClient(pool, use).catch((error) => {
+        throw explainRefusedWriter(error, known);
+      });
+  const [write, keep] = [writing(writers), writing(keepers)];
 
   const guarded = (pool: pg.Pool) => {
     const queue = createReadQueue(pool, { longestWaitMs: READ_WAIT_MS, lateMs: LATE_MS });
@@ -295,7 +353,8 @@ async function createStore(
       waiting: () => queue.waiting,
       maxWaiting: pool.options.max * WAITING_PER_CONNECTION,
     });
-    const run: RunStatement = (label, statement) => guard.run(label, () => queue.run(statement));
+    const run: RunStatement = (label, statement) =>
+      guard.run(label, () => queue.run(statement)).catch(schemaWatch.explain);
     return { guard, queue, run };
   };
   const primary = guarded(readers);
@@ -334,6 +393,8 @@ async function createStore(
     simulated,
     migrations,
     serverVersion,
+    cursors,
+    serverSettings: () => withClient(writers, readServerSettings),
     grantRead: (role) => withClient(writers, (client) => grantRead(client, role)),
 
     search(query, frame = arrayFrame) {
@@ -343,7 +404,7 @@ async function createStore(
         text,
         values,
         isShort: isShort(query),
-        collect: (rows) => readPage(rows, query, frame),
+        collect: (rows) => readPage(rows, query, frame, cursors),
       });
     },
 
@@ -397,16 +458,9 @@ async function createStore(
       await readObjects('select pg_cancel_backend($1)', [processId]);
     }),
 
-    mirror: createMirrorLedger(
-      (use) => withClient(readers, use),
-      (use) => withClient(writers, use),
-    ),
+    mirror: createMirrorLedger(reading, write),
 
-    index: createIndexLedger(
-      (use) => withClient(readers, use),
-      (use) => withClient(writers, use),
-      (use) => withClient(keepers, use),
-    ),
+    index: createIndexLedger(reading, write, keep),
 
     messageHistory: (messageId) => readMessageHistory(readAs('history'), messageId),
     executionInputs: (messageId) => readExecutionInputs(readAs('executionInputs'), messageId),
@@ -452,14 +506,16 @@ async function createStore(
       };
     },
 
-    webhooks: createWebhookDeliveries((use) => withClient(keepers, use)),
+    derived: createDerivedRows(write),
 
-    apply: (facts, orphaned) => withClient(writers, (client) => applyFacts(client, facts, orphaned)),
+    webhooks: createWebhookDeliveries(keep),
+
+    apply: (facts, orphaned) => write((client) => applyFacts(client, facts, orphaned)),
 
     ping() {
       // One for all who ask meanwhile: probes may come as often as they like.
       pinging ??= read('ping', 'select 1', [])
-        .then(() => undefined)
+        .then(schemaWatch.refuseIfMoved)
         .finally(() => {
           pinging = undefined;
         });
@@ -476,7 +532,7 @@ async function createStore(
 
     async reset() {
       if (!simulated) throw new Error('Only a simulated store can be emptied');
-      await withClient(writers, (client) =>
+      await write((client) =>
         // One transaction, and the store's row first, as every writer takes it.
         client.query(
           'update store set position = 0; truncate message, message_token, fact, lane_fact, root_blessing, history, lane_total, day_total, lane_delivery, lane_onramp, lane_run, network_progress, webhook_subscription, webhook_delivery, mirror, mirror_owed, index_network, index_block, index_contract, index_backlog, index_failure, index_unreadable, index_chore',
@@ -523,9 +579,14 @@ function refuseOldServer(version: string): void {
 }
 
 /** Whether the store holds simulated data. Real and simulated records never share a store. */
-async function identify(client: pg.ClientBase, content: 'real' | 'simulated' | 'any'): Promise<boolean> {
+async function identify(
+  client: pg.ClientBase,
+  content: Required<StoreOptions>['content'],
+  schema: Required<StoreOptions>['schema'],
+): Promise<boolean> {
   let { rows } = await client.query('select simulated from store');
   if (rows.length === 0) {
+    if (schema === 'expect') throw new NotInitialisedError('The database has a schema, but no store in it.');
     await client.query('insert into store (simulated) values ($1) on conflict do nothing', [
       content === 'simulated',
     ]);

@@ -1,3 +1,4 @@
+// @module-tag slow: runs the benchmark against servers that answer wrongly
 /** The benchmark does not lie quietly: a wrong answer ends a measurement, whatever is wrong with it. */
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';

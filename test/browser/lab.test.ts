@@ -1,3 +1,4 @@
+// @module-tag slow: a browser and two chain nodes at once; indexer.test.ts and search.test.ts are the quick passes of each
 /** The explorer over real chains: contracts in the lab, the indexer reading them, and somebody who looks. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type FollowingIndexer, follow } from '../chain/indexing.ts';

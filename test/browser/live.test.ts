@@ -1,3 +1,4 @@
+// @module-tag slow: a browser; search.test.ts is the quick pass
 /** What happens while somebody looks: new messages, and a server that goes away and comes back. */
 
 import { pino } from 'pino';

@@ -1,3 +1,4 @@
+// @module-tag slow: a browser; search.test.ts is the quick pass
 /** One message: its way, its outlook, what to do, and everything in it, whatever others have put there. */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

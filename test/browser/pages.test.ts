@@ -1,3 +1,4 @@
+// @module-tag slow: every page in a browser, in every width and theme; search.test.ts is the quick pass
 /** Every page on the demo's network: what it shows, on every width, in both themes, for everybody, and fast. */
 import pg from 'pg';
 import type { Page } from 'playwright-core';

@@ -1,3 +1,4 @@
+// @module-tag slow: starts chain nodes and the program many times; indexer.test.ts is the quick pass
 /** `lanescan index` as a process: what it says, how it ends, and what is there when it was killed. */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';

@@ -1,3 +1,4 @@
+// @module-tag slow: starts chain nodes; indexer.test.ts is the quick pass
 import { encodeAbiParameters, pad, parseAbiParameters, toHex } from 'viem';
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { findNetwork } from '../../src/domain/networks.ts';

@@ -1,3 +1,4 @@
+// @module-tag slow: starts chain nodes and compares every message with the official client
 import { decodeAbiParameters, getAddress, parseAbi, parseAbiParameters, zeroAddress } from 'viem';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Executed, Fact, RangeFact, Sent, SentMessage as SentRecord } from '../../src/domain/facts.ts';

@@ -1,3 +1,4 @@
+// @module-tag slow: starts the program many times, and waits for endpoints that are silent
 /** What `lanescan doctor` finds out about the networks to index, from nodes of every kind. */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';

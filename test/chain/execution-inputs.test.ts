@@ -355,7 +355,9 @@ test('a snapshot with text that a database cannot take as JSON does not stand in
   expect((await fromSdk(message)).message?.messageId).toBe(message.messageId);
 });
 
-test('the largest batch there is, of the longest messages, is served whole and read by the client', async () => {
+test('the largest batch there is, of the longest messages, is served whole and read by the client', {
+  tags: 'slow',
+}, async () => {
   const data = `0x${'5a'.repeat(30_000)}`;
   const messages = Array.from({ length: 256 }, (_, index) => messageOf(index + 1, { data }));
   const commit = committed(messages);

@@ -1,3 +1,4 @@
+// @module-tag slow: starts chain nodes, and waits for many repairs
 /** What goes wrong with nodes, and that nothing is lost by it: one lab, and a proxy in front of its node that misbehaves. */
 import pg from 'pg';
 import { type Hex, numberToHex } from 'viem';

@@ -115,6 +115,7 @@ describe('a message', () => {
 
   test.each(['1.2', '1.5', '1.6'] as const)(
     'of %s is open to everybody once the threshold has passed',
+    { tags: 'slow' },
     async (version) => {
       const store = await emptyStore();
       const lane = await freshLane(version, 'b');
@@ -145,7 +146,7 @@ describe('a message', () => {
   );
 });
 
-describe('history', () => {
+describe('history', { tags: 'slow' }, () => {
   test('read in afterwards gives the same records as watching', async () => {
     const watched = await emptyStore();
     const { stop } = following(watched);
@@ -275,6 +276,7 @@ describe('a reorganisation', () => {
 
   test.each(['1.5', '1.6'] as const)(
     'takes back commits, blessings and executions of %s',
+    { tags: 'slow' },
     async (version) => {
       const store = await emptyStore();
       following(store);
@@ -293,7 +295,7 @@ describe('a reorganisation', () => {
     },
   );
 
-  test('while nobody was looking is noticed at the next start', async () => {
+  test('while nobody was looking is noticed at the next start', { tags: 'slow' }, async () => {
     const store = await emptyStore();
     const lane = lab.lane('2.0', 'a');
     const kept = await lane.sendOne();
@@ -307,7 +309,7 @@ describe('a reorganisation', () => {
     expect(await recordOf(store, kept)).toBeDefined();
   });
 
-  test('below what was final is repaired all the same', async () => {
+  test('below what was final is repaired all the same', { tags: 'slow' }, async () => {
     const store = await emptyStore();
     const lane = lab.lane('1.6', 'a');
     const kept = await lane.sendOne();
@@ -324,7 +326,9 @@ describe('a reorganisation', () => {
     expect(notices.join('\n')).toContain('had called final');
   });
 
-  test('below what was final at the destination has the verifiers asked for again', async () => {
+  test('below what was final at the destination has the verifiers asked for again', {
+    tags: 'slow',
+  }, async () => {
     const store = await emptyStore();
     const message = await lab.lane('2.0', 'a').sendOne();
     await lab.a.mine(FINALITY);
@@ -340,7 +344,7 @@ describe('a reorganisation', () => {
   });
 });
 
-describe('an off-ramp that refuses to say which verifiers a message needs', () => {
+describe('an off-ramp that refuses to say which verifiers a message needs', { tags: 'slow' }, () => {
   test('is asked again and again, and believed when it answers', async () => {
     const store = await emptyStore();
     const message = await lab.lane('2.0', 'a').sendOne();
@@ -368,7 +372,7 @@ describe('an off-ramp that refuses to say which verifiers a message needs', () =
   });
 });
 
-describe('an impostor', () => {
+describe('an impostor', { tags: 'slow' }, () => {
   test('that copies every event changes nothing, and is counted', async () => {
     const store = await emptyStore();
     for (const { version, from } of lab.lanes) {
@@ -419,7 +423,7 @@ describe('an impostor', () => {
   }
 });
 
-describe('one that is dead', () => {
+describe('one that is dead', { tags: 'slow' }, () => {
   const nobody = new URL('http://127.0.0.1:9');
 
   test('endpoint of two does not matter', async () => {
@@ -450,7 +454,7 @@ describe('one that is dead', () => {
   });
 });
 
-describe('of two indexers', () => {
+describe('of two indexers', { tags: 'slow' }, () => {
   test('one works on a network, and the other takes over when it is gone', async () => {
     const store = await emptyStore();
     const pace = { lease: 2, leaseLook: 50 };

@@ -1,3 +1,4 @@
+// @module-tag slow: tests the lab itself, on chain nodes
 /** The lab itself: what it does on its chains is what the official client sees there. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,3 +1,4 @@
+// @module-tag slow: starts chain nodes and the official client for every version
 /** Execution by hand through us: the official client takes its inputs from the service and executes on real off-ramps. */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// @module-tag slow: starts chain nodes; indexer.test.ts is the quick pass
 /** What the service tells of indexing while it goes on: /v2/networks, the words of a 404, and /metrics. */
 import type { Hex } from 'viem';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';

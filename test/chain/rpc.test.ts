@@ -256,7 +256,9 @@ describe('failures of the transport', () => {
     ]);
   });
 
-  test('a contract that keeps the node busy beyond all patience, again and again, refuses; the others are answered', async () => {
+  test('a contract that keeps the node busy beyond all patience, again and again, refuses; the others are answered', {
+    tags: 'slow',
+  }, async () => {
     const node = await startFaultyNode();
     const hostile = `0x${'99'.repeat(20)}` as Hex;
     node.methods.eth_call = ([call]) => `0x${(call as { to: string }).to.slice(2)}`;

@@ -1,3 +1,4 @@
+// @module-tag slow: dozens of seeds on recorded chains; kill.test.ts is the quick pass
 /**
  * Whatever goes wrong between the chains and the store: in the end the store is what the chains say.
  *

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { listenForChanges } from '../../src/store/change-listener.ts';
 import { openStore } from '../../src/store/store.ts';
 import { createTestDatabase } from '../database.ts';
@@ -116,7 +116,9 @@ describe.skipIf(systemPostgres === undefined)('a server (needs PostgreSQL of the
     },
   );
 
-  test('that fails over to its replica: the address leads to another one, and that is all', async () => {
+  test('that fails over to its replica: the address leads to another one, and that is all', {
+    tags: 'slow',
+  }, async () => {
     const primary = await startPrimary();
     const address = await openAddress(primary);
     onTestFinished(() => address.close());
@@ -140,7 +142,7 @@ describe.skipIf(systemPostgres === undefined)('a server (needs PostgreSQL of the
     expect(watching.slowest).toBeLessThan(HANGS_MS);
   });
 
-  test('whose connections somebody else has taken', async () => {
+  test('whose connections somebody else has taken', { tags: 'slow' }, async () => {
     const primary = await startPrimary({ max_connections: 24, superuser_reserved_connections: 0 });
     const server = await startOn(primary.url);
     // What the service has is its own; what it would open beyond is not to be had.
@@ -185,7 +187,7 @@ test('a database whose last word comes with its first ends no process', async ()
   terminated.writeInt32BE(words.length + 4, 1);
   let isDying = false;
   const proxy = createServer((client) => {
-    const server = connect(`${inject('databaseHost')}/.s.PGSQL.5432`);
+    const server = connect(database.socket);
     for (const socket of [client, server]) socket.on('error', () => undefined);
     client.pipe(server);
     server.on('data', (chunk: Buffer) => {

@@ -1,3 +1,4 @@
+// @module-tag slow: more requests than the server can answer; kill.test.ts is the quick pass
 /**
  * More than the machine can serve, and clients that mean no good: the excess is turned away, the others are served, the
  * memory stays what it was, and afterwards all is calm.

@@ -1,3 +1,4 @@
+// @module-tag slow: upgrades, backups and rolling restarts of whole deployments
 /** What those who run the service do with it: upgrade, back up, restore, restart without anybody noticing, run out of disk. */
 import { execFile, execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

@@ -1,3 +1,4 @@
+// @module-tag slow: stops and recovers databases many times
 /**
  * The end of PostgreSQL's log is gone, as a loss of power leaves it: what was on disk before is there, the history has no
  * gap, the statistics are right, and importing again brings the rest.

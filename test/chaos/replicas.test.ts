@@ -1,3 +1,4 @@
+// @module-tag slow: starts a PostgreSQL primary and its replicas
 /** Reads from replicas: nobody sees less than was seen before, whatever lags, goes away or takes over. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';

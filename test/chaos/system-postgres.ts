@@ -11,6 +11,7 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import { expect } from 'vitest';
 import { chooseServerUser, isRoot } from '../../src/store/embedded-binaries.ts';
+import { ANY_SCHEMA } from '../database.ts';
 
 const run = promisify(execFile);
 const DATABASE = 'lanescan';
@@ -57,6 +58,8 @@ export async function startSystemServer(
   const client = new pg.Client({ host: place.folder, port: PORT, user: USER, database: 'postgres' });
   await client.connect();
   await client.query(`create database ${DATABASE}`);
+  // Tests write rows by hand.
+  await client.query(`alter database ${DATABASE} set lanescan.schema = '${ANY_SCHEMA}'`);
   await client.end();
   return server;
 }

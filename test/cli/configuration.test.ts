@@ -159,9 +159,10 @@ describe('doctor', () => {
   });
   afterAll(() => database.drop());
 
-  test('all in order: the embedded database in a new folder, settings from ./lanescan.yaml', async () => {
+  test('all in order: the embedded database in a folder, settings from ./lanescan.yaml', async () => {
     const cwd = freshFolder();
     writeFileSync(path.join(cwd, 'lanescan.yaml'), 'port: 0\n');
+    expect((await runProgram(['migrate'], { cwd })).code).toBe(0);
     const { code, stdout } = await runProgram(['doctor'], { cwd });
     expect(stdout).toMatch(/^✓ Lanescan \d+\.\d+\.\d+ on Node \d+/);
     expect(stdout).toContain(
@@ -169,7 +170,7 @@ describe('doctor', () => {
     );
     expect(stdout).toMatch(/Disk of \.\/data: [\d.]+ GB free/);
     expect(stdout).toMatch(/✓ Database: embedded PostgreSQL 18/);
-    expect(stdout).toMatch(/✓ Schema: up to date, \d+ migrations? \(\d+ applied just now\)/);
+    expect(stdout).toMatch(/✓ Schema: up to date, \d+ migrations?\n/);
     expect(stdout).toContain('✓ Content: 0 real messages');
     expect(stdout).toMatch(/All in order/);
     expect(code).toBe(0);

@@ -246,7 +246,10 @@ function recordLine(number: number, data = '0x'): string {
 }
 
 describe('interruptions', () => {
-  test('killed at random moments and interrupted, an import run again ends as if nothing had happened', async () => {
+  test('killed at random moments and interrupted, an import run again ends as if nothing had happened', {
+    tags: 'slow',
+    timeout: 300_000,
+  }, async () => {
     const RECORDS = 50_000;
     const records = file('many.ndjson', Array.from({ length: RECORDS }, (_, i) => recordLine(i)).join(''));
     const undisturbed = await createTestDatabase();
@@ -271,7 +274,7 @@ describe('interruptions', () => {
     expect(await digestOf(client)).toEqual(await digestOf(other));
     await other.end();
     await undisturbed.drop();
-  }, 120_000);
+  });
 
   test('Ctrl-C ends an import from a pipe that says nothing', async () => {
     const running = start(['import', '-'], { env: env(), input: null });
@@ -285,7 +288,7 @@ describe('interruptions', () => {
     expect(code).toBe(130);
   });
 
-  test('300,000 lines through a pipe stay below 400 MB', async () => {
+  test('300,000 lines through a pipe stay below 400 MB', { tags: 'slow' }, async () => {
     const running = start(['import', '-'], { env: env(), input: null });
     const { stdin, pid } = running.child;
     let peak = 0;

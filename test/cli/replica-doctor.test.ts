@@ -155,7 +155,7 @@ describe.skipIf(systemPostgres === undefined)('replicas (needs PostgreSQL of the
     expect(lines).toEqual([
       expect.stringMatching(/^! .*: 2 changes behind, and its replay is paused → Resume it/),
     ]);
-    expect(stdout).toContain('All in order, 1 warning');
+    expect(stdout).toMatch(/All in order, \d warnings?\n/);
     expect(code).toBe(0);
   });
 

@@ -1,20 +1,25 @@
+import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import { encodeCursor } from '../../src/domain/cursor.ts';
+import { createCursorCodec } from '../../src/domain/cursor.ts';
 import { ApiError } from '../../src/domain/errors.ts';
 import { statuses } from '../../src/domain/lifecycle.ts';
+import { matches } from '../../src/domain/matches.ts';
 import {
   filterNames,
   filterParameters,
-  parseSearch,
+  parseSearch as parse,
   type RawParameters,
   refuseParameters,
   searchParameterNames,
 } from '../../src/domain/search-parameters.ts';
-import { digits, evmAddress, hashOf, svmAddress, svmSignature } from '../fixtures.ts';
+import { createCursorMac } from '../../src/store/cursor-key.ts';
+import { digits, evmAddress, hashOf, makeMessage, svmAddress, svmSignature } from '../fixtures.ts';
 
+const cursors = createCursorCodec(createCursorMac(Buffer.alloc(32, 'key')));
+const parseSearch = (raw: RawParameters) => parse(raw, cursors);
 const after = { sentAt: Date.UTC(2026, 0, 1), messageId: digits('last') };
 const filters = { sender: [digits('sender').slice(0, 40)], status: ['SENT' as const] };
-const cursor = encodeCursor({ filters, view: 'full', after });
+const cursor = cursors.encode({ filters, view: 'full', after });
 
 function refusal(raw: RawParameters): ApiError {
   try {
@@ -268,6 +273,63 @@ describe('sentAfter and sentBefore', () => {
   });
 });
 
+describe('times with finer digits than milliseconds', () => {
+  const base = Date.UTC(2026, 0, 1);
+  const nanoseconds = (text: string) => BigInt(text.padEnd(9, '0'));
+
+  test.each<[string, number]>([
+    ['000', 0],
+    ['0000', 0],
+    ['000000000', 0],
+    ['000000001', 1],
+    ['0001', 1],
+    ['001', 1],
+    ['0010', 1],
+    ['001000001', 2],
+    ['0019', 2],
+    ['123456', 124],
+    ['289', 289],
+    ['999', 999],
+    ['9990', 999],
+    ['999000001', 1000],
+    ['999999999', 1000],
+  ])('.%s s is rounded up to %i ms', (fraction, milliseconds) => {
+    for (const name of ['sentAfter', 'sentBefore'] as const)
+      expect(parseSearch([[name, `2026-01-01T00:00:00.${fraction}Z`]]).filters).toEqual({
+        [name]: base + milliseconds,
+      });
+  });
+
+  it('find exactly the messages that they say', () => {
+    const fractions = fc.oneof(
+      fc.integer({ min: 0, max: 4_000_000 }).map((n) => String(n).padStart(9, '0')),
+      fc.integer({ min: 0, max: 4_000 }).map((n) => String(n).padStart(6, '0')),
+      fc.integer({ min: 0, max: 4 }).map((n) => String(n).padStart(3, '0')),
+    );
+    fc.assert(
+      fc.property(fractions, fc.integer({ min: 0, max: 5 }), (fraction, sentMs) => {
+        const message = makeMessage({ sendTimestamp: new Date(base + sentMs).toISOString() });
+        const time = `2026-01-01T00:00:00.${fraction}Z`;
+        const isAfter = BigInt(sentMs) * 1_000_000n >= nanoseconds(fraction);
+        expect(matches(parseSearch([['sentAfter', time]]).filters, message)).toBe(isAfter);
+        expect(matches(parseSearch([['sentBefore', time]]).filters, message)).toBe(!isAfter);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('are refused within one millisecond, in words that say why, and beyond the year 9999', () => {
+    const { details } = refusal([
+      ['sentAfter', '2026-01-01T00:00:00.0001Z'],
+      ['sentBefore', '2026-01-01T00:00:00.0009Z'],
+    ]);
+    expect(details).toEqual([
+      { parameter: 'sentBefore', problem: 'must be later than sentAfter, by a millisecond at least' },
+    ]);
+    expect(wrongParameters([['sentBefore', '9999-12-31T23:59:59.9991Z']])).toEqual(['sentBefore']);
+  });
+});
+
 describe('an unknown parameter', () => {
   test.each([
     ['Sender', 'sender'],
@@ -352,7 +414,7 @@ describe('a cursor', () => {
   });
 
   it('keeps the view of its search unless another is asked for', () => {
-    const summary = encodeCursor({ filters, view: 'summary', after });
+    const summary = cursors.encode({ filters, view: 'summary', after });
     expect(parseSearch([['cursor', summary]]).view).toBe('summary');
     expect(
       parseSearch([

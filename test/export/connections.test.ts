@@ -167,6 +167,7 @@ describe('memory', () => {
 
   test.runIf(process.platform === 'linux')(
     `${ROWS.toLocaleString('en')} rows go to slow readers in constant memory, and equal a page walk`,
+    { tags: 'slow', timeout: LONG_MS },
     async () => {
       await buildProgram();
       const serve = start(['serve', '--port', '0'], { env: { DATABASE_URL: server.store.url } });
@@ -217,6 +218,5 @@ describe('memory', () => {
         await serve.outcome;
       }
     },
-    LONG_MS,
   );
 });

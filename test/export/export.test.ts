@@ -73,7 +73,9 @@ const possible = {
   q: fc.constantFrom(evmAddress('sender'), evmAddress('crowd', 1), evmAddress('receiver')),
 };
 
-test('an export has the rows of a page walk, row for row, whatever the filters', async () => {
+test('an export has the rows of a page walk, row for row, whatever the filters', {
+  tags: 'slow',
+}, async () => {
   let rows = 0;
   const names = Object.keys(possible) as (keyof typeof possible)[];
   const anyFilters = fc

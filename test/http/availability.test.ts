@@ -3,9 +3,9 @@
 import type { AddressInfo } from 'node:net';
 import { connect, createServer as createProxy, type Server, type Socket } from 'node:net';
 import pg from 'pg';
-import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
-import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { createTestDatabase, databaseHost, type TestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
 import {
   type Answer,
@@ -24,11 +24,16 @@ const databasePaths = ['/readyz', '/v2/messages', '/messages?limit=5', `/v2/mess
 class Cable {
   private readonly sockets = new Set<Socket>();
   private server: Server | undefined;
+  private readonly databaseSocket: string;
   port = 0;
+
+  constructor(databaseSocket: string) {
+    this.databaseSocket = databaseSocket;
+  }
 
   async plugIn(): Promise<void> {
     const server = createProxy((client) => {
-      const database = connect(`${inject('databaseHost')}/.s.PGSQL.5432`);
+      const database = connect(this.databaseSocket);
       for (const socket of [client, database]) {
         this.sockets.add(socket);
         socket.on('close', () => this.sockets.delete(socket)).on('error', () => undefined);
@@ -49,7 +54,7 @@ class Cable {
 
 async function startOnCable(): Promise<{ server: RunningServer; cable: Cable; database: TestDatabase }> {
   const database = await createTestDatabase();
-  const cable = new Cable();
+  const cable = new Cable(database.socket);
   await cable.plugIn();
   const name = new URL(database.url).pathname;
   const url = `postgresql://lanescan@127.0.0.1:${cable.port}${name}`;
@@ -72,7 +77,7 @@ function expectUnavailable(answer: Answer): void {
 }
 
 async function administer(statement: string): Promise<void> {
-  const client = new pg.Client({ host: inject('databaseHost'), user: 'lanescan', database: 'postgres' });
+  const client = new pg.Client({ host: await databaseHost(), user: 'lanescan', database: 'postgres' });
   await client.connect();
   await client.query(statement);
   await client.end();

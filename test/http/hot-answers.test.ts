@@ -48,7 +48,9 @@ test('a crowd shares one look and one search', async () => {
   expect(reads.version).toBeLessThan(60);
 });
 
-test('the next answer after an acknowledged write has it, whoever wrote and however many ask', async () => {
+test('the next answer after an acknowledged write has it, whoever wrote and however many ask', {
+  tags: 'slow',
+}, async () => {
   const server = await startServerForTest();
   const elsewhere = await openStore({ place: { url: server.store.url } });
   onTestFinished(() => elsewhere.close());

@@ -2,7 +2,7 @@
 import { type AddressInfo, connect, createServer as createProxy, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { expect, inject, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
 import { createTestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
@@ -85,13 +85,13 @@ test('those who wait for a connection in vain are told after two seconds', async
 });
 
 /** A way to the database on which it may fall silent: connections are taken, and nothing is answered. */
-async function startSilenceable() {
+async function startSilenceable(databaseSocket: string) {
   const sockets = new Set<Socket>();
   let isSilent = false;
   const proxy = createProxy((client) => {
     sockets.add(client.on('error', () => undefined).on('close', () => sockets.delete(client)));
     if (isSilent) return;
-    const database = connect(`${inject('databaseHost')}/.s.PGSQL.5432`);
+    const database = connect(databaseSocket);
     sockets.add(database.on('error', () => undefined).on('close', () => sockets.delete(database)));
     client.pipe(database).pipe(client);
   });
@@ -125,7 +125,7 @@ async function startSilenceable() {
 /** A server with one message, whose database may fall silent. */
 async function serveSilenceable(connections: number) {
   const database = await createTestDatabase();
-  const way = await startSilenceable();
+  const way = await startSilenceable(database.socket);
   const url = `postgresql://lanescan@127.0.0.1:${way.port}${new URL(database.url).pathname}`;
   const store = await openStore({ place: { url }, connections });
   await store.apply([makeSnapshot(message)]);

@@ -198,6 +198,20 @@ describe('over HTTP', () => {
 });
 
 describe('behind a proxy', () => {
+  test('two servers on one database do not share counts: a client gets the limit of each', async () => {
+    const servers = [
+      await serve({ rateLimit: few, trustProxy: 1 }),
+      await serve({ rateLimit: few, trustProxy: 1 }),
+    ];
+    const client = from('192.0.2.77');
+    for (const server of servers) {
+      for (let request = 0; request < few.burst; request++) {
+        expect((await server.ask('/v2/messages', client)).status).toBe(200);
+      }
+    }
+    for (const server of servers) expectLimited(await server.ask('/v2/messages', client));
+  });
+
   const left = async (server: RunningServer, forwarded: string) =>
     /r=(\d+)/.exec(String((await server.ask('/nothing', from(forwarded))).headers.ratelimit))?.[1];
 

@@ -158,6 +158,9 @@ const filterCases: readonly FilterCase[] = [
   { filters: [['sentAfter', tokenToEvm.sendTimestamp]], count: 7 },
   { filters: [['sentAfter', '2026-01-01T01:00:30+01:00']], count: 7 },
   { filters: [['sentBefore', tokenToEvm.sendTimestamp]], count: 24 },
+  // A microsecond later it is before the bound.
+  { filters: [['sentBefore', tokenToEvm.sendTimestamp.replace('Z', '001Z')]], count: 25 },
+  { filters: [['sentAfter', tokenToEvm.sendTimestamp.replace('Z', '001Z')]], count: 6 },
   { filters: [['sentBefore', '2020-01-01T00:00:00Z']], count: 0 },
   { filters: [['address', batch[0]?.sender ?? '']], count: 3 },
   { filters: [['address', tokenToEvm.origin]], count: 30 },

@@ -86,31 +86,30 @@ const anyBatch = fc.record({
   ),
 });
 
-test(
-  'after any facts in any batches, with reorgs, removals and doubled numbers, statistics equal a recount',
-  async () => {
-    let removed = 0;
-    let updated = 0;
-    await fc.assert(
-      fc.asyncProperty(fc.array(anyBatch, { minLength: 2, maxLength: 8 }), async (batches) => {
-        await emptyTables(client);
-        for (const { facts, orphaned } of batches) {
-          const report = await store.apply(facts, orphaned);
-          removed += report.removed;
-          updated += report.updated;
-          expect(await keptStatistics(client)).toEqual(await recount(client));
-        }
-      }),
-      { numRuns: isFull ? 1_000 : 40 },
-    );
-    // Or else the property has proved little.
-    expect({ removed, updated }).toEqual({
-      removed: expect.toSatisfy((n) => n >= 20),
-      updated: expect.toSatisfy((n) => n >= 20),
-    });
-  },
-  isFull ? 600_000 : 60_000,
-);
+test('after any facts in any batches, with reorgs, removals and doubled numbers, statistics equal a recount', {
+  tags: 'slow',
+  timeout: isFull ? 600_000 : 300_000,
+}, async () => {
+  let removed = 0;
+  let updated = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(anyBatch, { minLength: 2, maxLength: 8 }), async (batches) => {
+      await emptyTables(client);
+      for (const { facts, orphaned } of batches) {
+        const report = await store.apply(facts, orphaned);
+        removed += report.removed;
+        updated += report.updated;
+        expect(await keptStatistics(client)).toEqual(await recount(client));
+      }
+    }),
+    { numRuns: isFull ? 1_000 : 40 },
+  );
+  // Or else the property has proved little.
+  expect({ removed, updated }).toEqual({
+    removed: expect.toSatisfy((n) => n >= 20),
+    updated: expect.toSatisfy((n) => n >= 20),
+  });
+});
 
 describe('runs of sequence numbers', () => {
   const numbered = (number: number, sequenceNumber = number) =>

@@ -1,3 +1,4 @@
+// @module-tag slow: hundreds of readers at once
 /**
  * Many readers and waiters on two servers over one database, all of them cut off again and again, while several
  * write: each sees every change once.

@@ -155,7 +155,9 @@ describe('filters', () => {
     `sentAfter=2026-01-01T00:00:02Z`,
   ];
 
-  test('let through exactly the changes after which matches() held, for random changes', async () => {
+  test('let through exactly the changes after which matches() held, for random changes', {
+    tags: 'slow',
+  }, async () => {
     const [server] = await startServers({});
     const facts = fc.array(
       fc.oneof(

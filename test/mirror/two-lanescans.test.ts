@@ -1,3 +1,4 @@
+// @module-tag slow: starts and kills the program many times
 /** One Lanescan follows another: killed at any moment, it ends with the same store. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';

@@ -1,3 +1,4 @@
+// @module-tag slow: every page in a browser, with every hostile text
 /**
  * Markup in everything that the explorer and the documentation show: what chains and records say, and what stands in the
  * URL. test/browser/message.test.ts looks closely at one message; here every text, page and parameter is tried.

@@ -4,7 +4,7 @@
  */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { OpenApiDocument } from '../../src/api/openapi.ts';
-import { decodeCursor } from '../../src/domain/cursor.ts';
+import type { CursorCodec } from '../../src/domain/cursor.ts';
 import { ApiError, errorCatalogue } from '../../src/domain/errors.ts';
 import { compareNewestFirst, matches, pageKey } from '../../src/domain/matches.ts';
 import { type Message, summaryKeys } from '../../src/domain/message.ts';
@@ -27,7 +27,11 @@ export interface Judge {
   problemWith(request: GeneratedRequest, outcome: Outcome): string | undefined;
 }
 
-export function createJudge(document: OpenApiDocument, messages: readonly Message[]): Judge {
+export function createJudge(
+  document: OpenApiDocument,
+  messages: readonly Message[],
+  cursors: CursorCodec,
+): Judge {
   const newestFirst = [...messages].sort(compareNewestFirst);
   const requestIds = new Set<string>();
   const schemas = schemasOf(document);
@@ -45,7 +49,7 @@ export function createJudge(document: OpenApiDocument, messages: readonly Messag
   };
 
   const searchProblem = (parameters: RawParameters, answer: WireAnswer): string | undefined => {
-    const asked = attempt(() => parseSearch(parameters));
+    const asked = attempt(() => parseSearch(parameters, cursors));
     if (asked instanceof ApiError) return `is 200 and should be refused: ${asked.message}`;
     const { data, pagination } = JSON.parse(answer.body.toString()) as SearchBody;
     const { rows, isLast } = search(asked);
@@ -56,7 +60,7 @@ export function createJudge(document: OpenApiDocument, messages: readonly Messag
       return 'has a wrong pagination';
     if ((pagination.cursor === null) !== isLast) return 'has a cursor behind the end, or none before it';
     if (pagination.cursor === null) return undefined;
-    const next = decodeCursor(pagination.cursor);
+    const next = cursors.decode(pagination.cursor);
     const last = rows.at(-1);
     return JSON.stringify(next.filters) === JSON.stringify(asked.filters) &&
       JSON.stringify(next.after) === JSON.stringify(last && pageKey(last as Message))

@@ -14,7 +14,7 @@ import { createRateLimiter } from '../../src/api/rate-limit.ts';
 import { printable, printableJson, wrapped } from '../../src/cli/terminal-text.ts';
 import { addressBytes, transactionHashBytes } from '../../src/domain/addresses.ts';
 import { csvLine } from '../../src/domain/csv.ts';
-import { decodeCursor } from '../../src/domain/cursor.ts';
+import { createCursorCodec } from '../../src/domain/cursor.ts';
 import { retryAfterOf } from '../../src/domain/http-headers.ts';
 import { parseMessage } from '../../src/domain/message-parser.ts';
 import { nearestName } from '../../src/domain/nearest-name.ts';
@@ -22,6 +22,7 @@ import { parseSearch, searchParameterNames } from '../../src/domain/search-param
 import { parseTime } from '../../src/domain/time.ts';
 import { concealing } from '../../src/domain/url-parts.ts';
 import { refusalOf } from '../../src/ingest/evm/rpc/refusals.ts';
+import { createCursorMac } from '../../src/store/cursor-key.ts';
 import { courierTimings } from '../../src/webhooks/courier.ts';
 import { judge } from '../../src/webhooks/retry.ts';
 import { evmAddress, fuji, makeMessage, makeToken, sepolia } from '../fixtures.ts';
@@ -89,6 +90,7 @@ function expectNotSquare(what: string, work: (length: number) => unknown): void 
   expect({ what, ratios }).toEqual({ what, ratios: 'those of a line' });
 }
 
+const cursors = createCursorCodec(createCursorMac(Buffer.alloc(32)));
 const limiter = createRateLimiter({
   rateLimit: false,
   apiKeys: [{ name: 'a', sha256: '0'.repeat(64), perSecond: 1, burst: 1 }],
@@ -101,11 +103,11 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   ...Object.fromEntries(
     searchParameterNames.map((name) => [
       `the parameter ${name}`,
-      (text: string) => parseSearch([[name, text]]),
+      (text: string) => parseSearch([[name, text]], cursors),
     ]),
   ),
   'the name of a parameter': (text) => parseSearch([[text, 'x']]),
-  'a cursor': decodeCursor,
+  'a cursor': cursors.decode,
   'an address': addressBytes,
   'a transaction hash': transactionHashBytes,
   'a time': parseTime,

@@ -4,12 +4,13 @@
  */
 import { createHash } from 'node:crypto';
 import type { JsonSchema, OpenApiDocument, Operation } from '../../src/api/openapi.ts';
-import { encodeCursor } from '../../src/domain/cursor.ts';
+import type { Cursor, CursorCodec } from '../../src/domain/cursor.ts';
 import { statuses } from '../../src/domain/lifecycle.ts';
 import { pageKey } from '../../src/domain/matches.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { filterNames, filterParameters, parseSearch } from '../../src/domain/search-parameters.ts';
 import { Randomness } from '../../src/ingest/demo/randomness.ts';
+import { heavyTerms, withMac, withPublicChecksum } from './forged-cursor.ts';
 
 export interface GeneratedRequest {
   /** The bytes, one character each. */
@@ -252,10 +253,12 @@ function valuesOf(messages: readonly Message[]): Readonly<Record<string, readonl
   };
 }
 
-/** @param seed any text */
+/** @param cursors those of the server that is asked: the generator also makes cursors with a right MAC
+ *  @param seed any text */
 export function createRequestGenerator(
   document: OpenApiDocument,
   messages: readonly Message[],
+  cursors: CursorCodec,
   seed: string,
 ): RequestGenerator {
   const operations = Object.entries(document.paths).map(([path, { get }]) => ({ path, operation: get }));
@@ -362,29 +365,36 @@ export function createRequestGenerator(
           ]),
     ).filters;
     const after = pageKey(random.pick(messages));
-    const cursor = encodeCursor({ filters, view: random.pick(['full', 'summary']), after });
+    const cursor = cursors.encode({ filters, view: random.pick(['full', 'summary']), after });
     const choice = random.fraction();
-    if (choice < 0.5) return cursor;
-    if (choice < 0.7) return mutated(random, cursor);
-    const other = encodeCursor({ filters: {}, view: 'full', after: pageKey(random.pick(messages)) });
-    if (choice < 0.8) {
+    if (choice < 0.4) return cursor;
+    if (choice < 0.5) return mutated(random, cursor);
+    if (choice < 0.6) return withFlippedBits(random, cursor);
+    const other = cursors.encode({ filters: {}, view: 'full', after: pageKey(random.pick(messages)) });
+    if (choice < 0.7) {
       const at = random.integer(0, cursor.length);
       return cursor.slice(0, at) + other.slice(random.chance(0.5) ? at : random.integer(0, other.length));
     }
-    return forged(random, after);
+    return forged(random, after, cursors);
   };
 
   return { request };
 }
 
-/** A cursor whose checksum is right and whose contents are not, or hardly. */
-function forged(random: Randomness, after: { sentAt: number; messageId: string }): string {
+/** A cursor whose contents are not those of a request, or hardly, in each of the ways in which one could be made. */
+function forged(
+  random: Randomness,
+  after: { sentAt: number; messageId: string },
+  cursors: CursorCodec,
+): string {
   const name = random.pick(filterNames);
   const example: string = filterParameters[name].example;
   const payload: unknown = random.pick<unknown>([
     { f: { [name]: random.pick<unknown>([example, [example], [], null, 1e308, -1, {}, [[]], [''], ["'"]]) } },
     { f: { __proto__x: 1 } },
     { f: { sender: Array(7).fill('00') } },
+    { f: { q: heavyTerms(random.pick([1, 2, 10, 11]), random.pick([1, 2, 6])) } },
+    { f: { q: [...heavyTerms(1, 1), { addresses: [], hashes: [], messageId: null }] } },
     { f: { sender: ['0'.repeat(802)] } },
     { f: [] },
     { f: {}, x: 1 },
@@ -405,9 +415,30 @@ function forged(random: Randomness, after: { sentAt: number; messageId: string }
   const text = random.chance(0.05)
     ? `${'['.repeat(5000)}${']'.repeat(5000)}`
     : JSON.stringify(whole).replace('"__proto__x"', '"__proto__"');
-  const bytes = Buffer.from(text);
-  const checksum = createHash('sha256').update(bytes).digest().subarray(0, 8);
-  return Buffer.concat([Buffer.from([1]), checksum, bytes]).toString('base64url');
+  switch (random.integer(0, 2)) {
+    case 0:
+      return withPublicChecksum(text);
+    case 1:
+      return withMac(Buffer.from(Array.from({ length: 16 }, () => random.integer(0, 255))), text);
+    default:
+      return signed(whole, cursors);
+  }
+}
+
+/** A cursor with a right MAC: encoding does not look at what it encodes. */
+function signed(payload: unknown, cursors: CursorCodec): string {
+  const { f, v, k } = Object(payload) as { f: Cursor['filters']; v: Cursor['view']; k?: [number, string] };
+  const [sentAt = 0, messageId = ''] = k ?? [];
+  return cursors.encode({ filters: f, view: v, after: { sentAt, messageId } });
+}
+
+function withFlippedBits(random: Randomness, cursor: string): string {
+  const bytes = Buffer.from(cursor, 'base64url');
+  for (let flips = random.pick([1, 1, 2, 8]); flips > 0; flips--) {
+    const at = random.integer(0, bytes.length - 1);
+    bytes[at] = (bytes.at(at) ?? 0) ^ (1 << random.integer(0, 7));
+  }
+  return bytes.toString('base64url');
 }
 
 function mutated(random: Randomness, text: string): string {

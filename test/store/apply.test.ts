@@ -611,7 +611,7 @@ describe('records', () => {
     }
   });
 
-  it('survive whatever text fast-check thinks of', async () => {
+  it('survive whatever text fast-check thinks of', { tags: 'slow' }, async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.string({ unit: 'binary', minLength: 1 }), { minLength: 1 }),

@@ -13,9 +13,10 @@ import { joinOrStart, leaveServer, openEmbedded } from '../../src/store/embedded
 import type { Binaries } from '../../src/store/embedded-binaries.ts';
 import { openFolder, type Place } from '../../src/store/embedded-folder.ts';
 import { upgradeEmbedded } from '../../src/store/embedded-upgrade.ts';
-import { migrate } from '../../src/store/migrate.ts';
+import { knownSchema, migrate } from '../../src/store/migrate.ts';
 import { findOlderPostgres } from '../../src/store/older-postgres.ts';
 import { openStore } from '../../src/store/store.ts';
+import { declaredSchema } from '../../src/store/writer-guard.ts';
 import { buildProgram, freshFolder, runProgram, start } from '../cli/program.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
 
@@ -86,6 +87,7 @@ async function withOlderServer<T>(folder: string, use: (client: pg.Client) => Pr
     host: membership.server.socketFolder,
     user: 'lanescan',
     database: 'lanescan',
+    options: declaredSchema(await knownSchema()),
   });
   await client.connect();
   try {
@@ -147,7 +149,7 @@ async function olderData(messages = 60): Promise<{ folder: string; content: Cont
 
 async function withUpgraded<T>(folder: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
   const embedded = await openEmbedded({ dataFolder: folder });
-  const client = new pg.Client(embedded.connection);
+  const client = new pg.Client({ ...embedded.connection, options: declaredSchema(await knownSchema()) });
   await client.connect();
   try {
     return await use(client);
@@ -212,10 +214,12 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
     expect(await withOlderServer(restored, contentOf)).toEqual(content);
   });
 
-  test('with a schema of an earlier release are copied as they are, then migrated', async () => {
+  test('with a schema of an earlier release are copied as they are, then migrated', {
+    tags: 'slow',
+  }, async () => {
     const folder = newDataFolder();
     const before = await withOlderServer(folder, async (client) => {
-      await migrate(client, 3);
+      await migrate(client, { upTo: 3 });
       await client.query('insert into store (simulated) values (true)');
       await client.query('create table diary as select 1 as day');
       return contentOf(client);
@@ -238,7 +242,9 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
     await store.close();
   });
 
-  test('survive kill -9 of the upgrade at any step, and the next upgrade finishes', async () => {
+  test('survive kill -9 of the upgrade at any step, and the next upgrade finishes', {
+    tags: 'slow',
+  }, async () => {
     const { folder, content } = await olderData(3_000);
     const steps = [
       /Starting PostgreSQL 18/,
@@ -268,7 +274,9 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
     expect(fs.readdirSync(folder).filter((name) => !known.test(name))).toEqual([]);
   });
 
-  test('killed between its last renames, an upgrade is finished by whoever opens the folder', async () => {
+  test('killed between its last renames, an upgrade is finished by whoever opens the folder', {
+    tags: 'slow',
+  }, async () => {
     const { folder, content } = await olderData(5);
     await upgradeEmbedded({ dataFolder: folder, fromBinaries: flags[1], notice: () => {} });
     const cluster = path.join(folder, 'postgres');
@@ -292,7 +300,7 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
     expect(await withOlderServer(folder, contentOf)).toEqual(content);
   });
 
-  test('upgraded by two processes at once are upgraded once', async () => {
+  test('upgraded by two processes at once are upgraded once', { tags: 'slow' }, async () => {
     const { folder, content } = await olderData(5);
     const outcomes = await Promise.all([1, 2].map(() => runProgram(['migrate', ...flags, '--data', folder])));
     const upgraded = outcomes.filter(({ stdout }) => stdout.includes('Upgraded from'));
@@ -303,7 +311,10 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
     expect(fs.readdirSync(folder).filter((name) => name.startsWith('postgres.pg'))).toHaveLength(1);
   });
 
-  test('are not copied where the disk has too little room', async ({ skip, onTestFinished }) => {
+  test('are not copied where the disk has too little room', { tags: 'slow' }, async ({
+    skip,
+    onTestFinished,
+  }) => {
     const { folder, content } = await olderData(5);
     const small = newDataFolder();
     fs.mkdirSync(small);

@@ -310,7 +310,10 @@ describe('several processes', () => {
     expect(serverPids(folder)).toEqual([]);
   });
 
-  test('a server whose members were all killed stops by itself when nobody comes', async () => {
+  test('a server whose members were all killed stops by itself when nobody comes', {
+    tags: 'slow',
+    timeout: 180_000,
+  }, async () => {
     const folder = usedFolder();
     const members = [member(folder), member(folder)];
     for (const each of members) await each.hear();
@@ -325,9 +328,11 @@ describe('several processes', () => {
       'database system is shut down',
     );
     expect((await open(folder)).started).toBe(true);
-  }, 180_000);
+  });
 
-  test('a process that arrives while the server stops always gets a working one', async () => {
+  test('a process that arrives while the server stops always gets a working one', {
+    tags: 'slow',
+  }, async () => {
     const folder = usedFolder();
     let current = await open(folder);
     let restarts = 0;

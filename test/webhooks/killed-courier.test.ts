@@ -1,3 +1,4 @@
+// @module-tag slow: kills the program many times
 /** `kill -9` of the server that delivers: another takes over, and nothing is lost. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

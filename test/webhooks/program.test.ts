@@ -171,7 +171,7 @@ describe('the program', () => {
     expect((await store.webhooks.backlog())[0]?.isServed).toBe(false);
   });
 
-  test('every command of docs/api/webhooks.md works as it stands', async () => {
+  test('every command of docs/api/webhooks.md works as it stands', { tags: 'slow' }, async () => {
     await buildProgram();
     await store.apply([newMessage(1, { status: 'FAILED' }), newMessage(2)]);
     const guide = readFileSync('docs/api/webhooks.md', 'utf8').replaceAll('9000', String(receiver.port));

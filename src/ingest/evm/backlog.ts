@@ -7,9 +7,9 @@
 import type { Fact } from '../../domain/facts.ts';
 import {
   type BlockRange,
+  endsWork,
   type FailedRange,
   type IndexStep,
-  LeaseLost,
   type OwedRange,
 } from '../../store/index-ledger.ts';
 import { untilLater } from '../work.ts';
@@ -72,7 +72,7 @@ export class Backlog {
     return this.#isSearchingRouters;
   }
 
-  /** Until the signal; throws a LeaseLost when the network is somebody else's. */
+  /** Until the signal; throws what ends the work: a lost lease, or a newer schema. */
   async run(signal: AbortSignal): Promise<void> {
     const { ledger, progress, pace } = this.#parts;
     let attempts = 0;
@@ -94,7 +94,7 @@ export class Backlog {
         const piece = { ...owed, from: Math.max(owed.from, owed.to - this.#rangeLength() + 1) };
         const { mark } = progress.book;
         const reading = await this.#readPiece(piece).catch((error: unknown) => {
-          if (error instanceof LeaseLost || signal.aborted) throw error;
+          if (endsWork(error) || signal.aborted) throw error;
           if (this.#shorten(error, piece)) return undefined;
           failures++;
           if (++attempts < ATTEMPTS || !this.#isAlive()) throw error;
@@ -110,7 +110,7 @@ export class Backlog {
         await progress.tellWhenDue();
       } catch (error) {
         if (signal.aborted) return;
-        if (error instanceof LeaseLost) throw error;
+        if (endsWork(error)) throw error;
         progress.tellProblem(error);
         await untilLater(retryIn(failures + 1, pace), signal);
       }
@@ -252,7 +252,7 @@ export class Backlog {
         progress.notice(`Blocks ${from} to ${to} have been read at last`);
         this.#vain = { repairs: 0, restUntil: 0 };
       } catch (error) {
-        if (error instanceof LeaseLost || signal.aborted) throw error;
+        if (endsWork(error) || signal.aborted) throw error;
         // Nobody could be asked: that says nothing of these blocks.
         if (!this.#isAlive()) throw error;
         await this.#failAgain(failure, error);

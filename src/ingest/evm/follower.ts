@@ -4,7 +4,7 @@
  * What cannot be read is left to the ledger of failures, one block at a time, and a long absence to the backlog: nothing
  * holds up the head. Between two looks it does the chores, which rest on the newest final block.
  */
-import { LeaseLost } from '../../store/index-ledger.ts';
+import { endsWork } from '../../store/index-ledger.ts';
 import type { Store } from '../../store/store.ts';
 import { untilLater } from '../work.ts';
 import { type Block, NodeFault, RangeTooLarge } from './chain.ts';
@@ -63,7 +63,7 @@ export class HeadFollower {
     return this.#askedAt;
   }
 
-  /** Until the signal; throws a LeaseLost when the network is somebody else's. */
+  /** Until the signal; throws what ends the work: a lost lease, or a newer schema. */
   async run(signal: AbortSignal): Promise<void> {
     const { source, progress, pace } = this.#parts;
     let failures = 0;
@@ -79,7 +79,7 @@ export class HeadFollower {
         if (!hasMore) await untilLater(source.pollEvery, signal);
       } catch (error) {
         if (signal.aborted) return;
-        if (error instanceof LeaseLost) throw error;
+        if (endsWork(error)) throw error;
         if (error instanceof RangeTooLarge) {
           this.#newBlocks = Math.max(1, Math.min(error.acceptedBlocks ?? Infinity, this.#newBlocks >> 1));
           if (this.#newBlocks > 1) continue;

@@ -8,6 +8,7 @@ import { randomUUID } from 'node:crypto';
 import type { Network } from '../../domain/networks.ts';
 import { LeaseLost } from '../../store/index-ledger.ts';
 import type { Store } from '../../store/store.ts';
+import { SchemaMovedError } from '../../store/writer-guard.ts';
 import { untilLater } from '../work.ts';
 import type { WorkerPace } from './pace.ts';
 import { createChain } from './rpc/chain.ts';
@@ -60,7 +61,15 @@ export function startIndexer(options: IndexerOptions): Indexer {
   const finished = new AbortController();
   const signal = AbortSignal.any([options.signal, finished.signal]);
   const workers: Workers = new Map();
-  const loops = options.sources.map((source) => keepIndexing(source, { ...options, signal }, workers));
+  const loops = options.sources.map(async (source) => {
+    try {
+      await keepIndexing(source, { ...options, signal }, workers);
+    } catch (error) {
+      // What ends one network for good (a newer schema) ends them all.
+      finished.abort();
+      throw error;
+    }
+  });
   const statuses = () =>
     options.sources.map(({ network }) => {
       const { worker, state } = workers.get(network.selector) ?? {};
@@ -73,7 +82,10 @@ export function startIndexer(options: IndexerOptions): Indexer {
       if (isFinished(statuses())) finished.abort();
     }
   };
-  const ended = Promise.all([...loops, ...(options.once ? [watch()] : [])]).then(() => undefined);
+  const all = [...loops, ...(options.once ? [watch()] : [])];
+  const ended = Promise.all(all)
+    .then(() => undefined)
+    .finally(() => Promise.allSettled(all));
   return { statuses, ended };
 }
 
@@ -122,6 +134,7 @@ async function keepIndexing(source: NetworkSource, options: IndexerOptions, work
       isTroubled = false;
     } catch (error) {
       if (signal.aborted) break;
+      if (error instanceof SchemaMovedError) throw error;
       if (error instanceof LeaseLost) {
         notice(`${name}: ${error.message}`);
         continue;

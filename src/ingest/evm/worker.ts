@@ -7,10 +7,10 @@
 import type { Network } from '../../domain/networks.ts';
 import {
   type BlockRange,
+  endsWork,
   type HeadFigures,
   type IndexLedger,
   type IndexState,
-  LeaseLost,
 } from '../../store/index-ledger.ts';
 import type { Store } from '../../store/store.ts';
 import { untilLater } from '../work.ts';
@@ -191,7 +191,7 @@ export class NetworkWorker {
         this.#progress.endProblem();
         return;
       } catch (error) {
-        if (signal.aborted || error instanceof LeaseLost) throw error;
+        if (signal.aborted || endsWork(error)) throw error;
         this.#progress.tellProblem(error);
         await this.#progress.tell().catch(() => undefined);
         await untilLater(retryIn(failures, this.#pace), signal);

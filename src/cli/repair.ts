@@ -1,0 +1,78 @@
+import type { Command } from 'commander';
+import type { DerivedReport } from '../store/derived-rows.ts';
+import type { Store } from '../store/store.ts';
+import type { ConfigFlags } from './config.ts';
+import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
+import { createProgress } from './progress.ts';
+
+const INTERRUPTED_STATUS = 130;
+const UNREPAIRED_STATUS = 1;
+
+interface RepairFlags extends ConfigFlags {
+  readonly dryRun?: boolean;
+}
+
+export function addRepair(program: Command, context: CliContext): void {
+  withStoreOptions(program.command('repair'))
+    .option('--dry-run', 'only compare, as `lanescan doctor --deep` does')
+    .description('make derived rows anew where they disagree with the records')
+    .addHelpText(
+      'after',
+      `
+Compares every record with what is derived from it (columns, tokens, totals, days, delivery times, runs of sequence
+numbers, positions in the history), and writes what is wrong anew. It reads all messages; servers go on answering, and
+writers wait for moments at a time, for as long as a count of all messages takes at most. It can be interrupted and run
+again at any time.
+
+Exit status: 0 everything agrees now, 1 something cannot be repaired (or, with --dry-run, disagrees), 130 interrupted.
+
+Examples:
+  $ lanescan repair --dry-run
+  $ lanescan repair`,
+    )
+    .action(async ({ dryRun = false, ...flags }: RepairFlags) => {
+      const access = dryRun ? 'read' : 'write';
+      await withStore(configOf(flags, context), context, { access, connections: 1 }, async (store) => {
+        const report = await walkDerivedRows(store, dryRun ? 'compare' : 'repair', context);
+        if (report === undefined) {
+          context.err.write('Interrupted. What was repaired stays; run it again to go on.\n');
+          context.exitCode = INTERRUPTED_STATUS;
+          return;
+        }
+        context.out.write(summary(report, dryRun));
+        if (report.disagreements.some(({ isRepairable }) => dryRun || !isRepairable))
+          context.exitCode = UNREPAIRED_STATUS;
+      });
+    });
+}
+
+/** All messages, with progress on standard error; undefined where it was interrupted. */
+export async function walkDerivedRows(
+  store: Store,
+  work: 'compare' | 'repair',
+  { err, signal }: CliContext,
+): Promise<DerivedReport | undefined> {
+  const { count } = await store.countMessages();
+  const title = work === 'compare' ? 'Comparing' : 'Repairing';
+  const progress = createProgress(err, title, Math.max(count, 1), (messages) => {
+    return `${Math.round(messages).toLocaleString('en')} messages`;
+  });
+  try {
+    return await store.derived[work]({ signal, advance: progress.advance, note: progress.note });
+  } catch (error) {
+    if (signal.aborted) return undefined;
+    throw error;
+  } finally {
+    progress.end();
+  }
+}
+
+function summary({ messages, disagreements }: DerivedReport, dryRun: boolean): string {
+  const number = (value: number) => value.toLocaleString('en');
+  const lines = disagreements.map(({ what, count, isRepairable }) => {
+    const verdict = isRepairable ? (dryRun ? 'can be repaired' : 'repaired') : 'cannot be repaired';
+    return `${verdict}: ${number(count)} ${what}\n`;
+  });
+  const compared = `Compared ${number(messages)} messages with what is derived from them`;
+  return lines.length === 0 ? `${compared}: everything agrees.\n` : `${compared}.\n${lines.join('')}`;
+}

@@ -1,0 +1,53 @@
+/** Positions in the history: 1 to that of the store, each once, and every message at its latest. */
+import type { ClientBase } from 'pg';
+
+export interface HistoryFaults {
+  /** Messages whose position is not that of their latest change. */
+  readonly messages: number;
+  /** The position of the store is not the highest one. */
+  readonly store: number;
+  /** Positions that no change has, or several have. */
+  readonly gaps: number;
+}
+
+const LATEST = '(select max(h.position) from history h where h.message_id = m.message_id)';
+
+export async function compareHistory(client: ClientBase): Promise<HistoryFaults> {
+  const { rows: messages } = await client.query(
+    `select count(*) from message m where position is distinct from ${LATEST}`,
+  );
+  const { rows: positions } = await client.query(
+    `select s.position as stored, h.* from store s, (
+       select coalesce(max(position), 0) as highest, count(*) as changes, count(distinct position) as different
+       from history) h`,
+  );
+  const [{ stored, highest, changes, different }] = positions;
+  const most = Math.max(Number(stored), Number(highest));
+  return {
+    messages: Number(messages[0].count),
+    store: stored === highest ? 0 : 1,
+    gaps: most - Number(different) + Number(changes) - Number(different),
+  };
+}
+
+/**
+ * Gives messages the position of their latest change, or writes down a change for those that have none, and sets the
+ * position of the store. A change that nothing but the history knew of is lost: its position stays a gap, which
+ * readers pass over. In the transaction of the caller, which has the writer's lock.
+ */
+export async function repairHistory(client: ClientBase): Promise<number> {
+  const { rowCount: missing } = await client.query(
+    `insert into history (position, message_id, recorded_at, change, status, ready)
+     select m.position, m.message_id, now(), 'created', m.status, m.ready from message m
+     where not exists (select from history h where h.message_id = m.message_id)
+       and not exists (select from history h where h.position = m.position)`,
+  );
+  const { rowCount: moved } = await client.query(
+    `update message m set position = ${LATEST} where position <> ${LATEST}`,
+  );
+  const { rowCount: store } = await client.query(
+    `update store set position = highest from (select coalesce(max(position), 0) as highest from history) h
+     where position <> highest`,
+  );
+  return (missing ?? 0) + (moved ?? 0) + (store ?? 0);
+}

@@ -1,0 +1,88 @@
+/** Database roles: what the present one may do, and how another one is let in to read. */
+import type { ClientBase } from 'pg';
+import { OperatorError } from '../domain/errors.ts';
+
+/** Whether this role may only read: by what it was granted, or because the server takes no writes (a replica). */
+export async function isReadOnly(client: ClientBase): Promise<boolean> {
+  const { rows } = await client.query(
+    `select current_setting('transaction_read_only') = 'on' or not has_table_privilege('store', 'update') as answer`,
+  );
+  return rows[0].answer;
+}
+
+/** Throws an OperatorError that names the tables which this role may not read, if there are any. */
+export async function refuseUnreadableTables(client: ClientBase): Promise<void> {
+  const { rows } = await client.query(
+    `${OUR_TABLES} and not has_table_privilege(c.oid, 'select') order by c.oid`,
+  );
+  if (rows.length > 0) throw await unreadable(client, rows.map(({ name }) => name).join(', '));
+}
+
+/**
+ * Lets a role read everything, and what later migrations by the present role will make; nothing else.
+ * Throws an OperatorError when there is no such role or it is not ours to grant; then nothing is granted.
+ */
+export async function grantRead(client: ClientBase, role: string): Promise<void> {
+  const { rows: known } = await client.query('select from pg_roles where rolname = $1', [role]);
+  if (known.length === 0) {
+    throw new OperatorError(
+      `There is no database role ${client.escapeIdentifier(role)} to grant reading to.`,
+      `Make it first, with a password of its own: create role ${client.escapeIdentifier(role)} login password '…'`,
+    );
+  }
+  const { rows: tables } = await client.query(`${OUR_TABLES} order by c.oid`);
+  const { rows: places } = await client.query(
+    `select current_database() as database, relnamespace::regnamespace::text as schema,
+            has_database_privilege($1, current_database(), 'connect') as may_connect,
+            has_schema_privilege($1, relnamespace, 'usage') as may_use
+     from pg_class where oid = 'migration'::regclass`,
+    [role],
+  );
+  const { database, schema, may_connect: mayConnect, may_use: mayUse } = places[0];
+  const grantee = client.escapeIdentifier(role);
+  await client.query('begin');
+  try {
+    // Often everybody has these two, and whoever owns the tables need not own the database.
+    if (!mayConnect)
+      await client.query(`grant connect on database ${client.escapeIdentifier(database)} to ${grantee}`);
+    if (!mayUse) await client.query(`grant usage on schema ${schema} to ${grantee}`);
+    await client.query(`grant select on ${tables.map(({ name }) => name).join(', ')} to ${grantee}`);
+    await client.query(`alter default privileges in schema ${schema} grant select on tables to ${grantee}`);
+    // Where some privileges are held but none may be passed on, PostgreSQL only warns.
+    const { rows: left } = await client.query(
+      `${OUR_TABLES} and not has_table_privilege($1, c.oid, 'select')`,
+      [role],
+    );
+    if (left.length > 0) throw new Error(`permission denied for table ${left[0].name}`);
+    await client.query('commit');
+  } catch (error) {
+    await client.query('rollback');
+    throw new OperatorError(
+      `The role ${await roleName(client)} may not let ${grantee} read: ${(error as Error).message}.`,
+      'Nothing was granted. Run this with the role that owns the tables.',
+      { cause: error },
+    );
+  }
+}
+
+/** The schema may hold tables of others too; ours have the owner of the list of migrations. Names come quoted. */
+const OUR_TABLES = `select c.oid::regclass::text as name from pg_class c, pg_class m
+  where m.oid = 'migration'::regclass and c.relkind in ('r', 'p')
+    and (c.relnamespace, c.relowner) = (m.relnamespace, m.relowner)`;
+
+export async function unreadable(client: ClientBase, tables: string): Promise<OperatorError> {
+  const role = await roleName(client);
+  return new OperatorError(
+    `The role ${role} may not read ${tables}.`,
+    `Run \`lanescan migrate --grant-read ${role}\` with the role that owns the tables.`,
+  );
+}
+
+export async function roleName(client: ClientBase): Promise<string> {
+  return (await client.query('select current_user as name')).rows[0].name;
+}
+
+/** 42501: not granted; 25006: the server, or this role's sessions, take no writes. */
+export function isRefusal(error: unknown): boolean {
+  return ['42501', '25006'].includes(String((error as { code?: unknown }).code));
+}

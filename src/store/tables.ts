@@ -1,0 +1,43 @@
+/** The tables of the schema, besides `migration`. The database may hold tables of others, also of the same role. */
+import type { ClientBase } from 'pg';
+
+/**
+ * In the order in which locks are taken: the store first, as writers do, then the tables that a transaction of the
+ * mirror ledger writes in its order.
+ */
+export const tables = [
+  'store',
+  'message',
+  'message_token',
+  'fact',
+  'lane_fact',
+  'root_blessing',
+  'history',
+  'lane_total',
+  'day_total',
+  'lane_delivery',
+  'lane_onramp',
+  'lane_run',
+  'network_progress',
+  'webhook_subscription',
+  'webhook_delivery',
+  'mirror',
+  'mirror_owed',
+  'index_network',
+  'index_block',
+  'index_contract',
+  'index_backlog',
+  'index_failure',
+  'index_unreadable',
+  'index_chore',
+] as const;
+
+/** Those that the database has, in the same order; an older schema has fewer. */
+export async function existingTables(client: ClientBase): Promise<readonly string[]> {
+  const { rows } = await client.query(
+    `select name from unnest($1::text[]) with ordinality as wanted (name, place)
+     where to_regclass(name) is not null order by place`,
+    [tables],
+  );
+  return rows.map(({ name }) => name);
+}

@@ -1,0 +1,52 @@
+/**
+ * The guard against older writers: a statement trigger on every table, which refuses sessions that do not declare the
+ * schema of the database, or a later one. It costs a few microseconds a statement and no round trip.
+ */
+import type { ClientBase } from 'pg';
+import { OperatorError } from '../domain/errors.ts';
+import { existingTables } from './tables.ts';
+
+/** The migration that brings the trigger's function. */
+const GUARDED_SINCE = 8;
+/** SQLSTATE of the trigger's refusal, raised in migration 0008. */
+const REFUSED_WRITER = '57L01';
+/** SQLSTATEs of a table, column or function that is not there. */
+const MISSING_PARTS: readonly unknown[] = ['42P01', '42703', '42883'];
+
+/** Thrown where the database has a newer schema than this program knows, and what was asked for needs the older one. */
+export class SchemaMovedError extends OperatorError {
+  constructor(schema: number, known: number, options?: ErrorOptions) {
+    super(
+      `The database was upgraded by a newer Lanescan (schema ${schema}; this program knows ${known}). Nothing was written.`,
+      'Upgrade this program, then start it again.',
+      options,
+    );
+  }
+}
+
+/** Options of a connection: the schema that its writes are made for. */
+export function declaredSchema(schema: number): string {
+  return `-c lanescan.schema=${schema}`;
+}
+
+/** Puts the guard on every table, for a schema of this number; inside the transaction of the migration. */
+export async function guardWriters(client: ClientBase, schema: number): Promise<void> {
+  if (schema < GUARDED_SINCE) return;
+  for (const table of await existingTables(client)) {
+    await client.query(
+      `create or replace trigger refuse_older_writer before insert or update or delete on ${table}
+       for each statement execute function refuse_older_writer('${schema}')`,
+    );
+  }
+}
+
+/** What a refusal of the guard means in this program, which knows schema `known`; other errors as they are. */
+export function explainRefusedWriter(error: unknown, known: number): unknown {
+  const { code, detail } = (error ?? {}) as { code?: unknown; detail?: unknown };
+  return code === REFUSED_WRITER ? new SchemaMovedError(Number(detail), known, { cause: error }) : error;
+}
+
+/** Whether a statement failed because the schema does not have what it names. */
+export function isMissingPart(error: unknown): boolean {
+  return MISSING_PARTS.includes((error as { code?: unknown } | undefined)?.code);
+}

@@ -1,0 +1,134 @@
+/** The real nginx and HAProxy, started with the configuration files of docs/operations. */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { onTestFinished } from 'vitest';
+import { freePort } from '../chaos/deployment.ts';
+import { until } from '../live/live-server.ts';
+
+const documented = path.resolve(import.meta.dirname, '../../docs/operations');
+
+export type ProxyName = 'nginx' | 'haproxy';
+
+export interface RunningProxy {
+  readonly name: ProxyName;
+  readonly url: string;
+  readonly port: number;
+}
+
+/** The path of an installed program; installs its Debian package first where this process may. */
+function findProgram(program: string, debianPackage: string): string | undefined {
+  const place = `/usr/sbin/${program}`;
+  const find = () => (existsSync(place) ? place : undefined);
+  const found = find();
+  if (found !== undefined) return found;
+  const canInstall = process.getuid?.() === 0 && existsSync('/usr/bin/apt-get');
+  if (canInstall) {
+    const apt = (...args: readonly string[]) =>
+      spawnSync('apt-get', ['-o', 'DPkg::Lock::Timeout=300', ...args], { stdio: 'ignore', timeout: 300_000 });
+    apt('update');
+    apt('install', '-y', '--no-install-recommends', debianPackage);
+  }
+  const installed = find();
+  if (installed === undefined) {
+    const reason = canInstall
+      ? `apt-get could not install ${debianPackage}`
+      : 'only root can install it, with apt-get';
+    process.stderr.write(
+      `\nNO ${program.toUpperCase()}: its tests in test/proxy are skipped (${reason}). Install it to run them.\n\n`,
+    );
+  }
+  return installed;
+}
+
+const programs = {
+  nginx: findProgram('nginx', 'nginx-light'),
+  haproxy: findProgram('haproxy', 'haproxy'),
+} as const;
+
+export const isInstalled = (name: ProxyName) => programs[name] !== undefined;
+
+/** A documented file with its site-specific values replaced. Every value must be there: the file may have changed. */
+function configurationWith(
+  file: string,
+  replacements: readonly (readonly [from: string, to: string])[],
+): string {
+  let text = readFileSync(path.join(documented, file), 'utf8');
+  for (const [from, to] of replacements) {
+    if (!text.includes(from))
+      throw new Error(`docs/operations/${file} does not contain ${JSON.stringify(from)}`);
+    text = text.replaceAll(from, to);
+  }
+  return text;
+}
+
+/** Starts the proxy in front of servers on these ports, for one test. */
+export async function startProxy(name: ProxyName, ports: readonly [string, string]): Promise<RunningProxy> {
+  const port = await freePort();
+  const folder = mkdtempSync(path.join(os.tmpdir(), `lanescan-${name}-`));
+  const servers = ports.map(
+    (serverPort, index) => [`10.0.0.1${index + 1}:8080`, `127.0.0.1:${serverPort}`] as const,
+  );
+  const { file, args } = name === 'nginx' ? nginxIn(folder, port, servers) : haproxyIn(folder, port, servers);
+  const child = spawn(programs[name] ?? name, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  let said = '';
+  for (const output of [child.stdout, child.stderr]) {
+    output.setEncoding('utf8').on('data', (text: string) => {
+      said += text;
+    });
+  }
+  const ended = once(child, 'close');
+  onTestFinished(async () => {
+    child.kill('SIGTERM');
+    await ended;
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const url = `http://127.0.0.1:${port}`;
+  await until(async () => {
+    if (child.exitCode !== null || child.signalCode !== null)
+      throw new Error(`${name} ended, with the configuration ${file}: ${said}`);
+    return (await fetch(`${url}/readyz`).catch(() => undefined))?.status === 200;
+  }, 60_000);
+  return { name, url, port: Number(port) };
+}
+
+type Replacements = readonly (readonly [string, string])[];
+
+function nginxIn(folder: string, port: string, servers: Replacements) {
+  const file = path.join(folder, 'nginx.conf');
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+    (kind) => `${kind}_temp_path ${folder}/${kind};`,
+  );
+  writeFileSync(
+    file,
+    configurationWith('nginx.conf', [
+      ...servers,
+      ['listen 80;', `listen 127.0.0.1:${port};`],
+      ['user www-data;', ''],
+      ['/var/log/nginx/error.log', 'stderr'],
+      ['/var/log/nginx/access.log', `${folder}/access.log`],
+      // Folders that nginx creates at its start, in places where only root may.
+      ['http {', `http {\n${temporary.join('\n')}`],
+    ]),
+  );
+  const global = `daemon off; pid ${folder}/nginx.pid;${process.getuid?.() === 0 ? ' user root;' : ''}`;
+  return { file, args: ['-c', file, '-e', 'stderr', '-g', global] };
+}
+
+function haproxyIn(folder: string, port: string, servers: Replacements) {
+  const file = path.join(folder, 'haproxy.cfg');
+  writeFileSync(
+    file,
+    configurationWith('haproxy.cfg', [
+      ...servers,
+      ['bind :80\n', `bind 127.0.0.1:${port}\n`],
+      ['log /dev/log local0', 'log stdout format raw local0'],
+      // A container may be allowed fewer file descriptors than a server of one's own.
+      ['maxconn 20000', 'maxconn 1000'],
+      ['    user haproxy\n    group haproxy\n    chroot /var/lib/haproxy\n', ''],
+    ]),
+  );
+  return { file, args: ['-db', '-f', file] };
+}

@@ -1,0 +1,47 @@
+/** A server that keeps running while a newer release upgrades the database. */
+import pg from 'pg';
+import { expect, test } from 'vitest';
+import { knownSchema } from '../../src/store/migrate.ts';
+import { openStore } from '../../src/store/store.ts';
+import { guardWriters } from '../../src/store/writer-guard.ts';
+import { createTestDatabase } from '../database.ts';
+import { makeMessage, makeSnapshot } from '../fixtures.ts';
+import { expectError, type SearchBody, serveStore } from '../http/running-server.ts';
+
+test('answers while its tables have their form, then 503 in words, and is not ready any more', async () => {
+  const database = await createTestDatabase();
+  const notices: string[] = [];
+  const store = await openStore({ place: { url: database.url }, notice: (line) => notices.push(line) });
+  await store.apply([makeSnapshot(makeMessage())]);
+  const server = await serveStore({ ...store, url: database.url });
+  const admin = new pg.Client({ connectionString: database.url });
+  await admin.connect();
+  try {
+    const next = (await knownSchema()) + 1;
+    await admin.query(
+      `insert into migration (number, name, checksum) values (${next}, '${next}-future', 'x')`,
+    );
+    await guardWriters(admin, next);
+    const before = await server.ask('/v2/messages');
+    expect(before.json<SearchBody>().data).toHaveLength(1);
+    expect((await server.ask('/readyz')).status).toBe(200);
+
+    await admin.query(
+      'alter table message rename column record to body; update store set position = position',
+    );
+    for (const path of ['/v2/messages?limit=7', `/v2/messages/${makeMessage().messageId}`, '/readyz']) {
+      const body = expectError(await server.ask(path), 503, 'SERVICE_UNAVAILABLE');
+      expect(body.message).toMatch(
+        /^The database was upgraded to a newer release\. This server has to be started/,
+      );
+    }
+    expect(
+      notices.filter((line) => line.includes(`(schema ${next}; this program knows ${next - 1})`)),
+    ).toHaveLength(1);
+    expect(server.log.join('\n')).not.toMatch(/ at .*\.ts:\d+/);
+  } finally {
+    await admin.end();
+    await server.close();
+    await database.drop();
+  }
+}, 60_000);
