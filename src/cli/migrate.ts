@@ -1,15 +1,21 @@
 import type { Command } from 'commander';
-import type { ConfigFlags } from './config.ts';
+import { upgradeEmbedded } from '../store/embedded-upgrade.ts';
+import { type Config, type ConfigFlags, UsageError } from './config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
 import { printable } from './terminal-text.ts';
 
 interface MigrateFlags extends ConfigFlags {
   readonly grantRead?: string;
+  readonly fromBinaries?: string;
 }
 
 export function addMigrate(program: Command, context: CliContext): void {
   withStoreOptions(program.command('migrate'))
     .option('--grant-read <role>', 'let this database role read everything, also what later migrations make')
+    .option(
+      '--from-binaries <folder>',
+      'where the programs of the PostgreSQL are that wrote the embedded database',
+    )
     .description('bring the database schema up to date, or set up a new one')
     .addHelpText(
       'after',
@@ -20,10 +26,16 @@ never do. Older programs may go on meanwhile: what they write is waited for, and
 Examples:
   $ lanescan migrate
   $ DATABASE_URL=postgresql://… lanescan migrate      before a rolling upgrade
-  $ lanescan migrate --grant-read lanescan_reader     for servers that shall only read`,
+  $ lanescan migrate --grant-read lanescan_reader     for servers that shall only read
+  $ lanescan migrate --from-binaries ./postgres-17    an embedded database of PostgreSQL 17
+
+An embedded database of an older PostgreSQL is copied into new files, compared, and put in its place; the old files stay
+beside it. --from-binaries is needed only where the older programs are not where the system puts them.`,
     )
-    .action(({ grantRead, ...flags }: MigrateFlags) =>
-      withStore(configOf(flags, context), context, { schema: 'migrate' }, async (store) => {
+    .action(async ({ grantRead, fromBinaries, ...flags }: MigrateFlags) => {
+      const config = configOf(flags, context);
+      await upgradeDatabaseFiles(config, fromBinaries, context);
+      await withStore(config, context, { schema: 'migrate' }, async (store) => {
         const { applied, total } = store.migrations;
         for (const name of applied) context.out.write(`applied ${name}\n`);
         context.out.write(
@@ -32,6 +44,32 @@ Examples:
         if (grantRead === undefined) return;
         await store.grantRead(grantRead);
         context.out.write(`The role ${printable(grantRead)} may read everything here.\n`);
-      }),
+      });
+    });
+}
+
+async function upgradeDatabaseFiles(
+  { databaseUrl, dataFolder }: Config,
+  fromBinaries: string | undefined,
+  { err, out, signal }: CliContext,
+): Promise<void> {
+  if (databaseUrl !== null) {
+    if (fromBinaries === undefined) return;
+    throw new UsageError(
+      '--from-binaries is for the embedded database, and DATABASE_URL names another.',
+      'Leave one of them out.',
     );
+  }
+  const report = await upgradeEmbedded({
+    dataFolder,
+    fromBinaries,
+    notice: (line) => err.write(`${line}\n`),
+    signal,
+  });
+  if (report === undefined) return;
+  const { from, to, tables, rows, kept } = report;
+  out.write(
+    `Upgraded from PostgreSQL ${from} to ${to}: ${tables} tables with ${rows.toLocaleString('en')} rows, compared.\n` +
+      `The old files are kept in ${printable(kept)}; Lanescan does not use them any more.\n`,
+  );
 }

@@ -47,7 +47,8 @@ export interface Programs {
   }): Promise<StartedServer>;
 }
 
-interface Binaries {
+/** Paths of programs of one major version. */
+export interface Binaries {
   readonly initdb: string;
   readonly postgres: string;
 }
@@ -63,15 +64,15 @@ type Launcher = (
 };
 
 /**
- * The programs, ready to work in `folder` as `user`.
+ * The programs, ready to work in `folder` as `user`: the bundled ones unless others are given.
  *
  * @example
  * const programs = await preparePrograms(user, '/data');
  * await programs.createCluster('/data/postgres', undefined);
  * const server = await programs.startServer({ cluster: '/data/postgres', socketFolder: '/data', log: '/data/log', maxConnections: 200 });
  */
-export async function preparePrograms(user: ServerUser, folder: string): Promise<Programs> {
-  const binaries = await findBinaries();
+export async function preparePrograms(user: ServerUser, folder: string, given?: Binaries): Promise<Programs> {
+  const binaries = given ?? (await findBinaries());
   const launcher = await findLauncher(binaries, user, folder);
   return {
     async createCluster(cluster, signal) {

@@ -3,12 +3,14 @@
  */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import type { Stats } from 'node:fs';
 import * as fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { OperatorError } from '../domain/errors.ts';
 import {
+  type Binaries,
   chooseServerUser,
   isRoot,
   majorVersion,
@@ -30,6 +32,12 @@ export interface Place {
   /** What PostgreSQL calls its data directory. */
   readonly cluster: string;
   readonly log: string;
+  /** The major version of PostgreSQL that works here. */
+  readonly major: string;
+  /** The programs of that version; undefined for the bundled ones. */
+  readonly binaries?: Binaries;
+  /** Whom new database files shall belong to; undefined: chosen by who owns the folder. */
+  readonly owner?: ServerUser;
 }
 
 /** What a running server, or one that crashed, says about itself in postmaster.pid. */
@@ -45,17 +53,22 @@ export async function createCluster(place: Place, signal: AbortSignal | undefine
   const draft = await fs.mkdtemp(path.join(place.folder, draftPrefix));
   try {
     const owner = await serverUser(place);
-    const programs = await preparePrograms(owner, place.folder);
+    const programs = await preparePrograms(owner, place.folder, place.binaries);
     if (isRoot()) await fs.chown(draft, owner.uid, owner.gid);
     await programs.createCluster(draft, signal);
-    await fs.rename(draft, place.cluster);
-    const folder = await fs.open(place.folder, 'r');
-    await folder.sync().finally(() => folder.close());
+    await renameDurably(draft, place.cluster);
   } catch (error) {
     await removeDraft(draft);
     const madeByAnother = (await inspectCluster(place)) !== undefined;
     if (!madeByAnother) throw error;
   }
+}
+
+/** When it returns, the new name survives a loss of power. */
+export async function renameDurably(from: string, to: string): Promise<void> {
+  await fs.rename(from, to);
+  const folder = await fs.open(path.dirname(to), 'r');
+  await folder.sync().finally(() => folder.close());
 }
 
 /**
@@ -76,7 +89,8 @@ async function removeDraft(draft: string): Promise<void> {
 }
 
 export async function serverUser(place: Place): Promise<ServerUser> {
-  return chooseServerUser(place.shown, (await fs.stat(place.folder)).uid, await inspectCluster(place));
+  const owner = (await inspectCluster(place)) ?? place.owner;
+  return chooseServerUser(place.shown, (await fs.stat(place.folder)).uid, owner);
 }
 
 /** Socket addresses are short, file paths are not. */
@@ -155,7 +169,13 @@ export async function openFolder(dataFolder: string): Promise<Place> {
     await fs.mkdir(absolute, { recursive: true });
     const folder = await fs.realpath(absolute);
     const cluster = path.join(folder, 'postgres');
-    return { shown: dataFolder, folder, cluster, log: path.join(folder, 'postgres.log') };
+    return {
+      shown: dataFolder,
+      folder,
+      cluster,
+      log: path.join(folder, 'postgres.log'),
+      major: majorVersion,
+    };
   } catch (error) {
     throw inOperatorWords(error, { shown: dataFolder });
   }
@@ -174,27 +194,58 @@ export async function requireCluster(dataFolder: string): Promise<void> {
 
 /** The owner of the database files, undefined when there are none. Throws when they are not for us. */
 export async function inspectCluster(place: Place): Promise<ServerUser | undefined> {
-  const found = await fs.stat(place.cluster).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw inOperatorWords(error, place);
-  });
+  const found = await describeCluster(place);
+  if (found === undefined || found.version === place.major) return found;
+  const isOlder = Number(found.version) < Number(place.major);
+  throw new OperatorError(
+    `The database files in ${place.shown} are of PostgreSQL ${found.version}; this Lanescan brings ${place.major}.`,
+    isOlder
+      ? `Run \`lanescan migrate\` on this folder: it copies everything into files of PostgreSQL ${place.major} and keeps the old ones.`
+      : 'Use the release of Lanescan that made them, or a later one. Nothing was changed.',
+  );
+}
+
+/** Owner and major version of the database files; undefined when there are none. */
+export async function describeCluster(
+  place: Place,
+): Promise<(ServerUser & { readonly version: string }) | undefined> {
+  const found = await clusterStats(place);
   if (found === undefined) return undefined;
+  const { uid, gid } = found;
   try {
     if ((await fs.readdir(place.cluster)).length === 0) return undefined;
     const version = (await fs.readFile(path.join(place.cluster, 'PG_VERSION'), 'utf8')).trim();
-    if (version === majorVersion) return { uid: found.uid, gid: found.gid };
-    throw new OperatorError(
-      `The database files in ${place.shown} are of PostgreSQL ${version}; this Lanescan brings ${majorVersion}.`,
-      `Choose another folder with --data, or move the database with the pg_dump of PostgreSQL ${version}.`,
-    );
+    return { uid, gid, version };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EACCES') await chooseServerUser(place.shown, found.uid, found);
+    if (code === 'EACCES') await chooseServerUser(place.shown, uid, { uid, gid });
     if (code !== 'ENOENT' && code !== 'ENOTDIR') throw inOperatorWords(error, place);
     throw new OperatorError(
       `${path.join(place.shown, 'postgres')} exists, but is no PostgreSQL database.`,
       'Move it away, or choose another folder with --data.',
     );
   }
+}
+
+/** Where an upgrade has the complete new database files until the old ones have made room for them. */
+export function upgradedCluster({ cluster }: Pick<Place, 'cluster'>): string {
+  return `${cluster}.upgraded`;
+}
+
+async function clusterStats(place: Place): Promise<Stats | undefined> {
+  const stats = () =>
+    fs.stat(place.cluster).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw inOperatorWords(error, place);
+      return undefined;
+    });
+  const found = await stats();
+  if (found !== undefined) return found;
+  // An upgrade was killed between its last two steps, or another process is at the last one right now.
+  await renameDurably(upgradedCluster(place), place.cluster).catch((error: NodeJS.ErrnoException) => {
+    const nothingToDo = ['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(error.code ?? '');
+    if (!nothingToDo) throw inOperatorWords(error, place);
+  });
+  return stats();
 }
 
 /** A failure of the file system or of initdb as somebody can act on it. */

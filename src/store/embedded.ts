@@ -20,7 +20,7 @@ import { OperatorError } from '../domain/errors.ts';
 import type { Notice } from '../domain/notice.ts';
 import { WatchedClient } from './client.ts';
 import { EMBEDDED_CONNECTIONS } from './connection-budget.ts';
-import { majorVersion, port, preparePrograms, type StartedServer, superuser } from './embedded-binaries.ts';
+import { port, preparePrograms, type StartedServer, superuser } from './embedded-binaries.ts';
 import {
   createCluster,
   inOperatorWords,
@@ -38,7 +38,8 @@ import {
 import { membershipKey, startWatchdog, type Watchdog } from './embedded-watchdog.ts';
 import type { Statement } from './read.ts';
 
-const database = 'lanescan';
+/** The one database of an embedded server. */
+export const database = 'lanescan';
 /** What PostgreSQL says when its predecessor was killed and processes of that still work. */
 const lingering = /pre-existing shared memory block/;
 /** For how long a server may neither answer nor end. Recovery does not count: it answers. */
@@ -64,9 +65,10 @@ export interface EmbeddedDatabase {
   leave(): Promise<void>;
 }
 
-type StartablePlace = Place & { readonly maxConnections: number };
+/** A place, and what a server that is started there is to hold. */
+type StartablePlace = Place & { readonly maxConnections?: number };
 
-interface Membership {
+export interface Membership {
   readonly session: WatchedClient;
   readonly server: ServerRecord & { socketFolder: string };
   readonly watchdog: Watchdog;
@@ -151,7 +153,8 @@ export async function openEmbedded(options: {
   };
 }
 
-async function joinOrStart(
+/** Joins the server of this place, and starts it before where there is none. */
+export async function joinOrStart(
   place: StartablePlace,
   notice: (line: string) => void,
   signal: AbortSignal | undefined,
@@ -252,7 +255,7 @@ async function tryToJoin(place: Place): Promise<Membership | Refusal> {
       return { session, server: { ...now, socketFolder }, watchdog: await startWatchdog(socketFolder) };
     }
     await session.end();
-    return { listening: true, because: 'another process stops it', onItsWay: false };
+    return { listening: true, because: 'another process stops or upgrades it', onItsWay: false };
   } catch (error) {
     session.end().catch(() => {});
     const { code, message } = error as Error & { code?: string };
@@ -281,15 +284,26 @@ async function createDatabaseIfMissing(session: ClientBase): Promise<void> {
   });
 }
 
-async function leaveServer(
-  place: Place,
-  { session, server, watchdog }: Membership,
-  notice: Notice,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  watchdog.letGo();
+/**
+ * Makes a member the only one: nobody else is one, or can become one, until it leaves. False where there are others; then
+ * it is no member any more either, and has only to leave.
+ */
+export async function becomeOnlyMember({ session }: Pick<Membership, 'session'>): Promise<boolean> {
   const ask = (text: string) =>
     session.query({ text, values: [membershipKey], query_timeout: leavePatienceMilliseconds } as Statement);
+  await ask('select pg_advisory_unlock_shared($1)');
+  const { rows } = await ask('select pg_try_advisory_lock($1) as only');
+  return rows[0].only;
+}
+
+/** Gives up a membership, and stops the server where it was the last. Never fails. */
+export async function leaveServer(
+  place: Place,
+  { session, server, watchdog }: Membership,
+  notice: Notice = () => undefined,
+  signal?: AbortSignal,
+): Promise<void> {
+  watchdog.letGo();
   let deadline = Date.now() + stopPatienceMilliseconds;
   const hurry = () => {
     deadline = Math.min(deadline, Date.now() + hurriedStopMilliseconds);
@@ -297,9 +311,7 @@ async function leaveServer(
   if (signal?.aborted) hurry();
   signal?.addEventListener('abort', hurry);
   try {
-    await ask('select pg_advisory_unlock_shared($1)');
-    const { rows } = await ask('select pg_try_advisory_lock($1) as last');
-    if (!rows[0].last || !(await isServer(server, place))) return;
+    if (!(await becomeOnlyMember({ session })) || !(await isServer(server, place))) return;
     process.kill(server.pid, 'SIGINT');
     while (await isServer(server, place)) {
       if (Date.now() > deadline) {
@@ -322,19 +334,18 @@ async function startServer(
   signal: AbortSignal | undefined,
 ): Promise<StartedServer> {
   const first = (await inspectCluster(place)) === undefined;
-  notice(
-    `Starting PostgreSQL ${majorVersion} in ${place.shown}${first ? ' (first start: creating it)' : ''}`,
-  );
+  notice(`Starting PostgreSQL ${place.major} in ${place.shown}${first ? ' (first start: creating it)' : ''}`);
   try {
     if (first) await createCluster(place, signal);
     await removeDrafts(place);
     const owner = await serverUser(place);
-    const programs = await preparePrograms(owner, place.folder);
+    const programs = await preparePrograms(owner, place.folder, place.binaries);
     const socketFolder = await socketFolderFor(place, owner);
     const crashed = await readRecord(place);
     const stranger =
       crashed === undefined || (await isServer(crashed, place)) ? {} : { stranger: crashed.pid };
-    return await programs.startServer({ ...place, socketFolder, ...stranger });
+    const { maxConnections = EMBEDDED_CONNECTIONS } = place;
+    return await programs.startServer({ ...place, maxConnections, socketFolder, ...stranger });
   } catch (error) {
     throw inOperatorWords(error, place);
   }

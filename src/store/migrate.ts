@@ -32,6 +32,11 @@ export interface MigrationReport {
   readonly total: number;
 }
 
+export interface MigrateOptions extends LockOptions {
+  /** The last migration to apply, for a copy of a database that has no later one. */
+  readonly upTo?: number;
+}
+
 /** The number of the latest migration that this program has. */
 export async function knownSchema(): Promise<number> {
   return Math.max(...(await readMigrations()).map(({ number }) => number));
@@ -41,8 +46,11 @@ export async function knownSchema(): Promise<number> {
  * Brings the schema up to date. Throws an OperatorError when the database is newer or was tampered with, when the
  * schema is older and this role may not change it, or when others keep it locked.
  */
-export async function migrate(client: ClientBase, options: LockOptions = {}): Promise<MigrationReport> {
-  const known = await readMigrations();
+export async function migrate(
+  client: ClientBase,
+  { upTo = Number.POSITIVE_INFINITY, ...options }: MigrateOptions = {},
+): Promise<MigrationReport> {
+  const known = (await readMigrations()).filter(({ number }) => number <= upTo);
   return withMigrationLock(client, options, async () => {
     const pending = await pendingMigrations(client, known);
     if (pending.length > 0) {
@@ -71,6 +79,12 @@ export async function requireSchema(client: ClientBase): Promise<MigrationReport
 /** The number of the latest migration that the database has; 0 where it has none. */
 export async function databaseSchema(client: ClientBase): Promise<number> {
   return Math.max(0, ...(await appliedMigrations(client)).keys());
+}
+
+/** The same, where every migration that the database has is one that this program knows; otherwise throws. */
+export async function verifiedSchema(client: ClientBase): Promise<number> {
+  await pendingMigrations(client, await readMigrations());
+  return databaseSchema(client);
 }
 
 async function pendingMigrations(

@@ -127,7 +127,9 @@ async function untilWritten({ stdout, stderr }: ChildProcess, pattern: RegExp): 
   await expect.poll(() => written, { timeout: 30_000 }).toMatch(pattern);
 }
 
-test('started by npm it ends with npm; started by another process it outlives that', async () => {
+test('started by npm it ends with npm; started by another process it outlives that', {
+  tags: 'slow',
+}, async () => {
   const [withNpm, alone] = [freshData(), freshData()];
   const npm = await underShell(withNpm, { npm_lifecycle_event: 'start' });
   const shell = await underShell(alone, {});
@@ -140,7 +142,9 @@ test('started by npm it ends with npm; started by another process it outlives th
   await expect.poll(() => processesOf(alone), { timeout: 60_000 }).toEqual(none);
 });
 
-test('with several processes, kill -9 of the one that was started leaves no other and, soon, no PostgreSQL', async () => {
+test('with several processes, kill -9 of the one that was started leaves no other and, soon, no PostgreSQL', {
+  tags: 'slow',
+}, async () => {
   const data = freshData();
   const server: Running = start(['serve', '--port', '0', '--processes', '2', '--data', data]);
   await server.untilSaid(/listens on/);
