@@ -11,8 +11,9 @@ export class SlowestTestsReporter implements Reporter {
         name: `${module.relativeModuleId}: ${test.fullName}`,
       })),
     );
-    if (tests.length <= SHOWN) return;
-    const slowest = tests.sort((one, other) => other.milliseconds - one.milliseconds).slice(0, SHOWN);
+    const run = tests.filter(({ milliseconds }) => milliseconds > 0);
+    if (run.length <= SHOWN) return;
+    const slowest = run.sort((one, other) => other.milliseconds - one.milliseconds).slice(0, SHOWN);
     process.stdout.write(`\nThe slowest ${SHOWN} tests:\n`);
     for (const { milliseconds, name } of slowest) {
       process.stdout.write(`${(milliseconds / 1000).toFixed(1).padStart(7)} s  ${name}\n`);

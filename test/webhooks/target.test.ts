@@ -117,11 +117,15 @@ describe('a receiver that misbehaves', () => {
   });
 
   test('that accepts and then drips has accepted', async () => {
-    const sender = await answering((_request, response) => {
-      response.writeHead(202);
-      const timer = setInterval(() => response.write('.'), 50);
-      response.on('close', () => clearInterval(timer));
-    });
+    const sender = await answering(
+      (_request, response) => {
+        response.writeHead(202);
+        const timer = setInterval(() => response.write('.'), 50);
+        response.on('close', () => clearInterval(timer));
+        // It is listened to until the time-out.
+      },
+      { connectMs: 60_000, totalMs: 5_000 },
+    );
     expect(await sender.send({}, '{}')).toMatchObject({ status: 202 });
   });
 
