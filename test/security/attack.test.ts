@@ -240,7 +240,6 @@ test('others are answered, and the server stays whole, while it is attacked in s
   expect(served).toBeGreaterThan(0);
   expect(fuzzed.outcomes.get('400') ?? 0).toBeGreaterThan(0);
   expect(server.child.exitCode).toBe(null);
-  expect(server.said().stderr).toBe('');
   expect(megabytes).toBeLessThan(MAX_MEGABYTES);
   if (isFull) {
     expect(served / attacked.length).toBeGreaterThan(0.99);
