@@ -33,7 +33,7 @@ const idsBehind = async (from: Pick<RunningServer, 'ask'>, cursor: string | null
     .json<SearchBody>()
     .data.map(({ messageId }) => messageId);
 
-describe('a forged cursor is refused without a question to the database', () => {
+describe('a forged cursor is refused before the database is searched', () => {
   const filters: readonly (readonly [what: string, filters: unknown])[] = [
     ['nothing unusual', {}],
     ['ten terms with six meanings each', { q: heavyTerms(10, 6) }],

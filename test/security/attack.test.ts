@@ -1,0 +1,253 @@
+/**
+ * Several attacks at once on the built program: forged cursors, clients that ask for large pages and do not read them, and
+ * generated requests with every kind of nonsense. Meanwhile others search as usual.
+ *
+ * A few seconds by default, a minute with LANESCAN_TEST_SCALE=full. Latencies are printed; only the long form holds them
+ * against a limit, because they depend on what else the machine does.
+ */
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { OpenApiDocument } from '../../src/api/openapi.ts';
+import type { Message } from '../../src/domain/message.ts';
+import type { Store } from '../../src/store/store.ts';
+import { freePort } from '../chaos/deployment.ts';
+import { buildProgram, type Running, start } from '../cli/program.ts';
+import { openTestStore } from '../database.ts';
+import { makeManyMessages } from '../export/many-messages.ts';
+import { digits, evmAddress, makeMessage, makeSnapshot } from '../fixtures.ts';
+import type { SearchBody } from '../http/running-server.ts';
+import { sampleMessages } from '../http/sample-messages.ts';
+import { until } from '../live/live-server.ts';
+import { heavyTerms, withMac, withPublicChecksum } from './forged-cursor.ts';
+import { createRequestGenerator } from './request-generator.ts';
+import { type Outcome, openLine } from './wire.ts';
+
+const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
+const seed = process.env.LANESCAN_TEST_SEED ?? '1';
+const QUIET_MS = isFull ? 20_000 : 2_000;
+const ATTACK_MS = isFull ? 60_000 : 5_000;
+/** Resident memory of the server, at any moment. */
+const MAX_MEGABYTES = 600;
+/** The 99th percentile under attack, in multiples of the one before it. */
+const MAX_SLOWDOWN = 5;
+
+const ORDINARY_MESSAGES = 20_000;
+/** Older than the others, with a payload of 30 kB: a page of 1,000 has 61 MB. */
+const LARGE_MESSAGES = isFull ? 1_000 : 250;
+const PAYLOAD_BYTES = 30_000;
+const FORGERS = 12;
+/** In the short form fewer than the server has connections to the database. */
+const SLOW_READERS = isFull ? 30 : 4;
+const FUZZERS = 2;
+const OTHER_CLIENTS = 4;
+
+let store: Store & { readonly url: string };
+let server: Running;
+let port: number;
+const large: Message[] = Array.from({ length: LARGE_MESSAGES }, (_, index) =>
+  makeMessage({
+    number: 100_000 + index,
+    sendTimestamp: new Date(Date.UTC(2024, 0, 1) + index * 1_000).toISOString(),
+    data: `0x${randomBytes(PAYLOAD_BYTES).toString('hex')}`,
+  }),
+);
+
+beforeAll(async () => {
+  await buildProgram();
+  store = await openTestStore();
+  await makeManyMessages(store, ORDINARY_MESSAGES);
+  for (let from = 0; from < large.length; from += 50)
+    await store.apply(large.slice(from, from + 50).map(makeSnapshot));
+  port = Number(await freePort());
+  server = start(['serve', '--port', String(port), '--log-level', 'error'], {
+    env: { DATABASE_URL: store.url },
+  });
+  const isReady = () =>
+    fetch(`http://127.0.0.1:${port}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  await until(isReady, 120_000);
+}, 600_000);
+afterAll(async () => {
+  server?.child.kill('SIGTERM');
+  await server?.outcome;
+  await store?.close();
+});
+
+const residentMegabytes = () =>
+  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.child.pid}/status`, 'utf8'))?.[1]) / 1000;
+const bytesOf = (path: string) =>
+  Buffer.from(`GET ${path} HTTP/1.1\r\nHost: lanescan.example\r\n\r\n`, 'latin1');
+
+/** What a group of clients was answered. */
+interface Tally {
+  readonly outcomes: Map<string, number>;
+  /** Answers that nobody should get. */
+  readonly problems: string[];
+}
+
+const createTally = (): Tally => ({ outcomes: new Map(), problems: [] });
+
+function count({ outcomes, problems }: Tally, what: string, outcome: Outcome): void {
+  const name = typeof outcome === 'object' ? String(outcome.status) : outcome;
+  outcomes.set(name, (outcomes.get(name) ?? 0) + 1);
+  const isDeliberate =
+    typeof outcome === 'object' && outcome.status === 503 && outcome.headers['retry-after'] !== undefined;
+  if (typeof outcome === 'object' ? outcome.status >= 500 && !isDeliberate : outcome === 'no answer in time')
+    problems.push(`${what.slice(0, 300)}: ${typeof outcome === 'object' ? outcome.body : outcome}`);
+}
+
+type IsOver = () => boolean;
+
+/** Cursors as anybody can make them, with far more alternatives than a request can have. */
+async function forge(tally: Tally, isOver: IsOver): Promise<void> {
+  const payload = JSON.stringify({
+    f: { q: heavyTerms(10, 6) },
+    v: 'full',
+    k: [Date.UTC(2027, 0, 1), digits('last')],
+  });
+  const line = openLine(port);
+  while (!isOver()) {
+    for (const cursor of [withPublicChecksum(payload), withMac(randomBytes(16), payload)]) {
+      const outcome = await line.send(bytesOf(`/v2/messages?cursor=${cursor}`));
+      count(tally, 'a forged cursor', outcome);
+      await delay(25);
+    }
+  }
+  line.close();
+}
+
+/** Asks for a large page and does not read it; asks again where it is cut off. */
+async function readSlowly(index: number, isOver: IsOver): Promise<void> {
+  while (!isOver()) {
+    const before = new Date(Date.UTC(2024, 6, 1) + index).toISOString();
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+    socket.pause();
+    socket.write(bytesOf(`/v2/messages?limit=1000&sentBefore=${before}`));
+    while (!isOver() && !socket.closed) await delay(50);
+    socket.destroy();
+  }
+}
+
+/** Generated requests; exports apart, whose answers this process would have to hold. */
+async function fuzz(worker: number, tally: Tally, isOver: IsOver): Promise<void> {
+  const document: OpenApiDocument = JSON.parse(
+    readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'),
+  );
+  const generator = createRequestGenerator(document, sampleMessages, store.cursors, seed);
+  const line = openLine(port);
+  for (let number = worker; !isOver(); number += FUZZERS) {
+    const { text, isBroken } = generator.request(number);
+    if (text.includes('export')) continue;
+    const own = isBroken ? openLine(port) : line;
+    const outcome = await own.send(Buffer.from(text, 'latin1'), {
+      hangUp: isBroken,
+      isHead: text.startsWith('HEAD '),
+    });
+    if (own !== line) own.close();
+    count(tally, text, outcome);
+    await delay(5);
+  }
+  line.close();
+}
+
+/** Searches as people make them; the answer has the duration of each, in milliseconds. */
+async function searchAsUsual(client: number, tally: Tally, isOver: IsOver): Promise<readonly number[]> {
+  const durations: number[] = [];
+  const line = openLine(port);
+  const ask = async (path: string): Promise<SearchBody | undefined> => {
+    const startedAt = performance.now();
+    const outcome = await line.send(bytesOf(path));
+    durations.push(performance.now() - startedAt);
+    count(tally, path, outcome);
+    if (typeof outcome === 'string') tally.problems.push(`${path}: ${outcome}`);
+    await delay(20);
+    return typeof outcome === 'object' && outcome.status === 200
+      ? (JSON.parse(outcome.body.toString()) as SearchBody)
+      : undefined;
+  };
+  for (let round = 0; !isOver(); round++) {
+    // Another moment each time, so that nothing is answered from memory.
+    const since = new Date(Date.UTC(2025, 0, 1) + (round * OTHER_CLIENTS + client) * 1_000).toISOString();
+    const page = await ask(`/v2/messages?limit=20&sentAfter=${since}`);
+    if (page?.pagination.cursor) await ask(`/v2/messages?limit=20&cursor=${page.pagination.cursor}`);
+    await ask(`/v2/messages?status=SENT&sentAfter=${since}`);
+    await ask(`/v2/messages?q=${evmAddress('nobody', round, client)}`);
+  }
+  line.close();
+  return durations;
+}
+
+async function searchTogether(tally: Tally, durationMs: number): Promise<readonly number[]> {
+  const endAt = performance.now() + durationMs;
+  const isOver = () => performance.now() > endAt;
+  const all = await Promise.all(
+    Array.from({ length: OTHER_CLIENTS }, (_, client) => searchAsUsual(client, tally, isOver)),
+  );
+  return all.flat().sort((a, b) => a - b);
+}
+
+const quantile = (sorted: readonly number[], part: number) =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
+
+test('others are answered, and the server stays whole, while it is attacked in several ways', {
+  timeout: 900_000,
+}, async () => {
+  const undisturbed = createTally();
+  const others = createTally();
+  const forged = createTally();
+  const fuzzed = createTally();
+  // The first round warms the server up.
+  await searchTogether(undisturbed, QUIET_MS / 2);
+  const quiet = await searchTogether(undisturbed, QUIET_MS);
+
+  let isAttackOver = false;
+  const isOver = () => isAttackOver;
+  let megabytes = 0;
+  const watch = setInterval(() => {
+    megabytes = Math.max(megabytes, residentMegabytes());
+  }, 50);
+  const searches = searchTogether(others, ATTACK_MS).finally(() => {
+    isAttackOver = true;
+  });
+  const [attacked] = await Promise.all([
+    searches,
+    ...Array.from({ length: FORGERS }, () => forge(forged, isOver)),
+    ...Array.from({ length: SLOW_READERS }, (_, index) => readSlowly(index, isOver)),
+    ...Array.from({ length: FUZZERS }, (_, worker) => fuzz(worker, fuzzed, isOver)),
+  ]).finally(() => clearInterval(watch));
+
+  const slowdown = quantile(attacked, 0.99) / quantile(quiet, 0.99);
+  const shown = ({ outcomes }: Tally) => JSON.stringify(Object.fromEntries([...outcomes].sort()));
+  const times = (list: readonly number[]) =>
+    `p50 ${quantile(list, 0.5).toFixed(1)} ms, p99 ${quantile(list, 0.99).toFixed(1)} ms of ${list.length}`;
+  process.stderr.write(
+    `attacked for ${ATTACK_MS / 1000} s, seed ${seed}: quiet ${times(quiet)}; attacked ${times(attacked)}; ` +
+      `p99 ratio ${slowdown.toFixed(1)}; memory at most ${Math.round(megabytes)} MB\n` +
+      `  others ${shown(others)}, forged ${shown(forged)}, fuzzed ${shown(fuzzed)}\n`,
+  );
+
+  expect([...undisturbed.problems, ...others.problems]).toEqual([]);
+  expect(forged.problems).toEqual([]);
+  expect(fuzzed.problems, `seed ${seed}`).toEqual([]);
+  // Refused in any case: with 400, or with a deliberate 503 where the database is busy with the others.
+  expect([...forged.outcomes.keys()].filter((status) => status !== '503')).toEqual(['400']);
+  const served = others.outcomes.get('200') ?? 0;
+  expect(served).toBeGreaterThan(0);
+  expect(fuzzed.outcomes.get('400') ?? 0).toBeGreaterThan(0);
+  expect(server.child.exitCode).toBe(null);
+  expect(megabytes).toBeLessThan(MAX_MEGABYTES);
+  if (isFull) {
+    expect(served / attacked.length).toBeGreaterThan(0.99);
+    expect(slowdown).toBeLessThan(MAX_SLOWDOWN);
+  }
+
+  // Afterwards all is as before.
+  const after = createTally();
+  await searchTogether(after, 500);
+  expect([...after.outcomes.keys()]).toEqual(['200']);
+});
