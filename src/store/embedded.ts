@@ -188,6 +188,8 @@ export async function joinOrStart(
       }
       if (!attempt.listening && own === undefined && !(await isServer(await readRecord(place), place))) {
         own = await startServer(place, announce, signal);
+        // Creating the files of a new database takes its time, which the start must not lose.
+        lastSign = Date.now();
         announce = () => {};
       }
       if (Date.now() - lastSign > patienceMilliseconds) throw startFailure(place, waitingFor);
