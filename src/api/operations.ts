@@ -8,6 +8,7 @@ export const operationRoutes: readonly Route[] = [
   {
     path: '/healthz',
     mediaType: 'application/json',
+    isUnlimited: true,
     operationId: 'getHealth',
     tag: 'Operations',
     summary: 'Is the process alive?',
@@ -22,6 +23,7 @@ export const operationRoutes: readonly Route[] = [
   {
     path: '/readyz',
     mediaType: 'application/json',
+    isUnlimited: true,
     operationId: 'getReadiness',
     tag: 'Operations',
     summary: 'Can it answer?',
