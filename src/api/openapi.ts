@@ -115,6 +115,10 @@ export function openApiDocument(routes: readonly Route[], version: string): Open
 }
 
 function operationOf(route: Route, operationId: string): Operation {
+  const headersOf = (status: number, own: readonly HeaderName[] = []) => {
+    const names = [...headersOfEveryAnswer, ...(headersOfStatus[status] ?? []), ...own];
+    return references(route.isUnlimited ? names.filter((name) => !name.startsWith('RateLimit')) : names);
+  };
   const responses: Record<string, Response | Reference> = {
     200: {
       description: route.success.description,
@@ -171,15 +175,14 @@ function errorResponses(): Record<string, Response> {
       errorName(status),
       {
         description: errorsOf(status),
-        headers: headersOf(status),
+        headers: references([...headersOfEveryAnswer, ...(headersOfStatus[status] ?? [])]),
         content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
       },
     ]),
   );
 }
 
-function headersOf(status: number, own: readonly HeaderName[] = []): Record<string, Reference> {
-  const names = [...headersOfEveryAnswer, ...(headersOfStatus[status] ?? []), ...own];
+function references(names: readonly HeaderName[]): Record<string, Reference> {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 

@@ -9,6 +9,7 @@ export const operationRoutes: readonly Route[] = [
   {
     path: '/healthz',
     mediaType: 'application/json',
+    isUnlimited: true,
     operationId: 'getHealth',
     tag: 'Operations',
     summary: 'Is the process alive?',
@@ -23,6 +24,7 @@ export const operationRoutes: readonly Route[] = [
   {
     path: '/readyz',
     mediaType: 'application/json',
+    isUnlimited: true,
     operationId: 'getReadiness',
     tag: 'Operations',
     summary: 'Can it answer?',

@@ -90,6 +90,8 @@ export interface ServedPath {
   readonly mediaType: MediaType;
   /** Whether bodies begin before they are whole: they have no validator, and no length. */
   readonly isStreamed?: boolean;
+  /** Has no rate limit: asked by the machinery around the service, from addresses that it may share with clients. */
+  readonly isUnlimited?: boolean;
   /** Others in which it answers when a parameter asks for them. */
   readonly otherMediaTypes?: readonly MediaType[];
   /**

@@ -81,8 +81,6 @@ const LOOKS_PER_TIMEOUT = 6;
 const KEEP_ALIVE_MS = 72_000;
 /** In the log and the metrics, as nginx has it: the client went away before its answer began. */
 const GONE_STATUS = 499;
-/** Asked by the machinery around the service, from addresses that it may share with clients. */
-const unlimitedPaths = new Set(['/healthz', '/readyz']);
 
 /**
  * A server that is ready to listen.
@@ -218,6 +216,7 @@ export function createServer({
   });
 
   const routes: readonly ServedPath[] = [...createRoutes(version), ...explorerPaths(explorerFolder)];
+  const unlimitedPaths = new Set(routes.filter(({ isUnlimited }) => isUnlimited).map(({ path }) => path));
   const known = routes.flatMap((route) => [route.path, ...(route.aliases ?? [])]).map(pathPattern);
   const isKnown = (url: string) => known.some((pattern) => pattern.test(url));
 
