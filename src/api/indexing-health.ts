@@ -4,6 +4,7 @@
  * Every age is counted by the database's clock up to the moment of reading, so that it grows while nobody writes: a dead
  * indexer must not look like one that has nothing new.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { MirrorState } from '../store/mirror-ledger.ts';
 import type { NetworkProgress } from '../store/networks.ts';
 import type { Store } from '../store/store.ts';
@@ -80,12 +81,18 @@ export const checkedStates = ['ok', 'behind', 'stopped', 'unknown', 'not configu
 /** In one word, for /readyz. */
 export type CheckedState = (typeof checkedStates)[number];
 
-/** How indexing and mirroring do, the worst of each; never rejects: what cannot be read is unknown. */
+/** A probe waits no longer than this for what does not decide whether the server can answer. */
+const CHECK_PATIENCE_MS = 1_000;
+
+/** How indexing and mirroring do, the worst of each; never rejects: what cannot be read in time is unknown. */
 export async function checkSources(
   store: Pick<Store, 'networkProgress' | 'mirrors'>,
 ): Promise<{ readonly indexing: CheckedState; readonly mirror: CheckedState }> {
+  const outOfPatience = delay(CHECK_PATIENCE_MS, undefined, { ref: false }).then(() => {
+    throw new Error('It takes too long');
+  });
   const worst = <T>(read: Promise<readonly T[]>, stateOf: (item: T) => CheckedState) =>
-    read.then(
+    Promise.race([read, outOfPatience]).then(
       (items) => {
         const states = new Set(items.map(stateOf));
         return (['stopped', 'behind', 'ok'] as const).find((state) => states.has(state)) ?? 'not configured';

@@ -574,11 +574,11 @@ async function createStore(
     laneIdentity: (lane) => readLaneIdentity(readAs('laneIdentity'), lane),
     recentDeliveries: (lane, bounds) => readRecentDeliveries(readAs('deliveries'), lane, bounds),
     stats: (selection) => readStats(readAs('stats'), selection),
-    networkTraffic: () => readNetworkTraffic(readAs('networkTraffic')),
-    // Shared by all who ask meanwhile: every probe of /readyz asks, and nothing limits probes.
+    // These are shared by all who ask meanwhile: every tab of the explorer and every probe of /readyz asks again and again.
+    networkTraffic: createSharedQuestion(() => readNetworkTraffic(readAs('networkTraffic'))),
     networkProgress: createSharedQuestion(() => readNetworkProgress(readAs('networkProgress'))),
     mirrors: createSharedQuestion(() => readMirrors(readAs('mirrors'))),
-    lastChangeAt: () => readLastChangeAt(readAs('lastChange')),
+    lastChangeAt: createSharedQuestion(() => readLastChangeAt(readAs('lastChange'))),
     figures: () => readFigures(readAs('figures', onPrimary)),
     pools: () => [
       figuresOf('readers', readers, primary.queue),

@@ -1,11 +1,14 @@
 /** Whether somebody keeps the records up to date, as people see it: the word Live, and the banner. */
 import pg from 'pg';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { NetworkInfo } from '../../src/domain/message.ts';
 import { fuji, sepolia, solanaDevnet } from '../fixtures.ts';
 import { type RunningServer, startServerForTest } from '../http/running-server.ts';
 import { hasChromium, overhang, seriousProblems, useBrowser } from './chromium.ts';
 import { deliveredMessages, recentMessage } from './recent-messages.ts';
+
+// Longer than any wait in it, however busy the machine is.
+vi.setConfig({ testTimeout: 300_000 });
 
 const PATIENCE_MS = 60_000;
 const onItsWay = recentMessage(1, 3, { status: 'SENT' });

@@ -13,6 +13,9 @@ import { openTestStore } from '../database.ts';
 import { type RunningServer, serveStore } from '../http/running-server.ts';
 import { hurriedPace } from './indexing.ts';
 
+// Longer than any wait in it, however busy the machine is.
+vi.setConfig({ testTimeout: 300_000 });
+
 const NETWORK = 'ethereum-testnet-sepolia';
 const { selector = '' } = findNetwork(NETWORK) ?? {};
 const ROUTER = '0x0BF3dE8c5D3e8A2B34D2BEeB17ABfCeBaf363A59';
