@@ -210,6 +210,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     connections = READ_CONNECTIONS,
     notice = () => undefined,
   } = options;
+  const known = await knownSchema();
   if ('dataFolder' in place && schema === 'expect') await requireCluster(place.dataFolder);
   const embedded =
     'dataFolder' in place ? await openEmbedded({ ...options, dataFolder: place.dataFolder }) : undefined;
@@ -217,7 +218,6 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const connection = embedded
     ? { ...embedded.connection, ssl: false }
     : connectionOf((place as { url: string }).url, 'DATABASE_URL');
-  const known = await knownSchema();
   const createReaders = (server: pg.ClientConfig, max: number, silenceMs = SILENCE_TIMEOUT_MS) =>
     createPool(
       {
@@ -262,7 +262,9 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     );
   } catch (error) {
     await close();
-    throw 'url' in place ? explainConnectionFailure(error, place.url, 'DATABASE_URL') : error;
+    throw 'url' in place && !options.signal?.aborted
+      ? explainConnectionFailure(error, place.url, 'DATABASE_URL')
+      : error;
   }
 }
 
