@@ -118,13 +118,18 @@ export interface TestDatabase {
 
 let databases = 0;
 
-/** A database of its own, migrated (or, on request, empty). */
-export async function createTestDatabase({ empty = false } = {}): Promise<TestDatabase> {
+/**
+ * A database of its own, migrated (or, on request, empty). Its sessions may write whatever the schema is, unless only
+ * those shall that declare it by themselves.
+ */
+export async function createTestDatabase({
+  empty = false,
+  declaresSchema = true,
+} = {}): Promise<TestDatabase> {
   const host = await databaseHost();
   const name = `test_${process.pid}_${++databases}`;
   await administer(host, `create database ${name}${empty ? '' : ` template ${TEMPLATE}`}`);
-  // Tests write rows by hand; older programs, which the guard is for, are tested in test/upgrade.
-  await administer(host, `alter database ${name} set lanescan.schema = '${ANY_SCHEMA}'`);
+  if (declaresSchema) await administer(host, `alter database ${name} set lanescan.schema = '${ANY_SCHEMA}'`);
   return {
     url: databaseUrl(host, name),
     socket: path.join(host, '.s.PGSQL.5432'),

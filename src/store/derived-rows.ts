@@ -74,7 +74,7 @@ async function compare(
   client: ClientBase,
   { signal, advance, note }: DerivedOptions,
 ): Promise<DerivedReport> {
-  await client.query('begin isolation level repeatable read read only');
+  await client.query('begin isolation level repeatable read read only; set local statement_timeout = 0');
   try {
     const tally = createTally();
     note?.('messages and tokens');
@@ -149,7 +149,7 @@ async function repair(client: ClientBase, { signal, advance, note }: DerivedOpti
 
 /** A transaction under the writer's lock. Servers that keep answers learn from the row of the store that it happened. */
 async function asWriter(client: ClientBase, work: () => Promise<void>): Promise<void> {
-  await client.query('begin; select from store for update');
+  await client.query('begin; set local statement_timeout = 0; select from store for update');
   try {
     await work();
     await client.query('update store set position = position');

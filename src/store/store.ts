@@ -242,6 +242,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     notice = () => undefined,
     signal,
   } = options;
+  const known = await knownSchema();
   if ('dataFolder' in place && schema === 'expect') await requireCluster(place.dataFolder);
   const sizes = isOneOf > 1 ? answeringProcess(isOneOf) : wholeProcess;
   const { connections = sizes.readers } = options;
@@ -257,7 +258,6 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const connection = embedded
     ? { ...embedded.connection, ssl: false }
     : connectionOf((place as { url: string }).url, 'DATABASE_URL');
-  const known = await knownSchema();
   const watches: ConnectionWatch[] = [];
   const watchOf = (server: pg.ClientConfig): ConnectionWatch => {
     const watch = createConnectionWatch(server, notice);

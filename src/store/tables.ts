@@ -30,6 +30,7 @@ export const tables = [
   'index_failure',
   'index_unreadable',
   'index_chore',
+  'cursor_key',
 ] as const;
 
 /** Those that the database has, in the same order; an older schema has fewer. */

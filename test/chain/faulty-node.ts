@@ -73,7 +73,7 @@ function makeLog(blockNumber: number, blockHash: Hex, logIndex: number, topic: H
   };
 }
 
-function bloomOf(logs: readonly ChainLog[]): Hex {
+export function bloomOf(logs: readonly ChainLog[]): Hex {
   const bloom = new Uint8Array(256);
   for (const entry of logs.flatMap(({ address, topics }) => [address, ...topics])) {
     const hash = Buffer.from(keccak256(entry).slice(2), 'hex');
