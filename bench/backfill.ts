@@ -19,12 +19,14 @@ import pg from 'pg';
 import { stringify } from 'yaml';
 import type { Fact } from '../src/domain/facts.ts';
 import { findNetwork } from '../src/domain/networks.ts';
-import { type Hex, RangeTooLarge } from '../src/ingest/evm/chain.ts';
-import { ContractBook } from '../src/ingest/evm/contract-book.ts';
+import { ContractBook } from '../src/ingest/chain/contract-book.ts';
+import { RangeTooLarge } from '../src/ingest/chain/faults.ts';
+import type { Hex } from '../src/ingest/evm/chain.ts';
 import { createDecoder } from '../src/ingest/evm/decode/decoder.ts';
-import { createBlockReader } from '../src/ingest/evm/reading.ts';
-import { createChain } from '../src/ingest/evm/rpc/chain.ts';
-import { type NetworkSource, parseNetworkSources } from '../src/ingest/evm/source.ts';
+import { createChain } from '../src/ingest/evm/endpoints.ts';
+import { createBlockReader, type EvmContractBook } from '../src/ingest/evm/reading.ts';
+import type { EvmSource } from '../src/ingest/evm/settings.ts';
+import { parseNetworkSources } from '../src/ingest/families.ts';
 import { openEmbedded } from '../src/store/embedded.ts';
 import { openStore } from '../src/store/store.ts';
 import { type LogFilter, type ReplayNode, startReplayNode } from '../test/chain/replay-node.ts';
@@ -189,7 +191,7 @@ async function apply(
   const store = await openStore({ place: { url: await createDatabase('bench_apply') } });
   let appliedMs = 0;
   try {
-    const sources = parseNetworkSources(configurationOf(networks), 'the bench', {});
+    const sources = parseNetworkSources(configurationOf(networks), 'the bench', {}) as readonly EvmSource[];
     const readers = sources.map((source, at) => factsInTurn(source, filters[at] ?? []));
     // In turns, as the program reads both networks at once.
     for (let left = readers; left.length > 0; ) {
@@ -210,13 +212,13 @@ async function apply(
 }
 
 async function* factsInTurn(
-  source: NetworkSource,
+  source: EvmSource,
   asked: readonly LogFilter[],
 ): AsyncGenerator<readonly Fact[], void> {
   const network = findNetwork(source.network.name);
   if (!network) return;
   const chain = createChain(source, { userAgent: 'bench' });
-  const book = new ContractBook();
+  const book: EvmContractBook = new ContractBook();
   const reader = createBlockReader(chain, book, createDecoder(network));
   try {
     const { contracts } = await chain.run((node) => reader.readCurrent(node, source.routers));

@@ -12,7 +12,8 @@ import type { TrustProxy } from '../api/client-address.ts';
 import { defaultRateLimit, type RateLimitOptions } from '../api/rate-limit.ts';
 import { OperatorError } from '../domain/errors.ts';
 import { nearestName } from '../domain/nearest-name.ts';
-import { type NetworkSource, parseNetworkSources } from '../ingest/evm/source.ts';
+import type { NetworkSource } from '../ingest/chain/family.ts';
+import { parseNetworkSources } from '../ingest/families.ts';
 import type { DatabasePlace } from '../store/store.ts';
 import { parseSubscriptions, type Subscription } from '../webhooks/subscription.ts';
 import {

@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import { OperatorError } from '../domain/errors.ts';
-import type { NetworkStatus } from '../ingest/evm/indexer.ts';
-import type { NetworkSource } from '../ingest/evm/source.ts';
+import type { NetworkSource } from '../ingest/chain/family.ts';
+import type { NetworkStatus } from '../ingest/chain/indexer.ts';
+import { connectNetwork } from '../ingest/families.ts';
 import { type Config, type ConfigFlags, networkSourcesOf } from './config.ts';
 import {
   type CliContext,
@@ -48,7 +49,7 @@ Examples:
       const config = configOf(flags, context);
       const sources = wantedSources(config, context, flags.network);
       // Loaded here: no other verb needs it.
-      const { startIndexer } = await import('../ingest/evm/indexer.ts');
+      const { startIndexer } = await import('../ingest/chain/indexer.ts');
       const progress = createIndexProgress(context.err, context.now);
       const log = await openLog(config, context, { stream: progress.logStream });
       const access = {
@@ -61,6 +62,7 @@ Examples:
         const notice = noticeTo(log, 'index');
         const indexer = startIndexer({
           sources,
+          connect: connectNetwork,
           store,
           signal: context.signal,
           userAgent: `lanescan/${lanescanVersion}`,

@@ -5,7 +5,8 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Siblings } from '../api/siblings.ts';
 import { ApiError, OperatorError } from '../domain/errors.ts';
-import type { NetworkSource } from '../ingest/evm/source.ts';
+import type { NetworkSource } from '../ingest/chain/family.ts';
+import { connectNetwork } from '../ingest/families.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { isDoneWithin } from '../store/time-limit.ts';
 import { SchemaMovedError } from '../store/writer-guard.ts';
@@ -131,10 +132,11 @@ async function indexAlongside(
   log: Logger,
   signal: AbortSignal,
 ): Promise<void> {
-  const { startIndexer } = await import('../ingest/evm/indexer.ts');
+  const { startIndexer } = await import('../ingest/chain/indexer.ts');
   const notice = noticeTo(log, 'index');
   const indexer = startIndexer({
     sources,
+    connect: connectNetwork,
     store,
     signal,
     userAgent: `lanescan/${lanescanVersion}`,

@@ -12,7 +12,7 @@ import {
   namingsOf,
   watchedTopics,
 } from '../../src/ingest/evm/contracts.ts';
-import { createChain } from '../../src/ingest/evm/rpc/chain.ts';
+import { createChain } from '../../src/ingest/evm/endpoints.ts';
 import { type Lab, type LabNetwork, startLab } from '../lab/lab.ts';
 import { answeringNode } from './answering-node.ts';
 import { labSource } from './indexing.ts';

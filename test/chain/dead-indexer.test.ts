@@ -5,13 +5,13 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { findNetwork } from '../../src/domain/networks.ts';
 import type { Notice, NoticeDetails } from '../../src/domain/notice.ts';
-import { startIndexer } from '../../src/ingest/evm/indexer.ts';
-import { parseNetworkSources } from '../../src/ingest/evm/source.ts';
+import { startIndexer } from '../../src/ingest/chain/indexer.ts';
+import { connectNetwork, parseNetworkSources } from '../../src/ingest/families.ts';
 import type { Store } from '../../src/store/store.ts';
 import { buildProgram, freshFolder, lanescan, type Running, start } from '../cli/program.ts';
 import { openTestStore } from '../database.ts';
 import { type RunningServer, serveStore } from '../http/running-server.ts';
-import { hurriedPace } from './indexing.ts';
+import { hurriedTiming } from './indexing.ts';
 
 // Longer than any wait in it, however busy the machine is.
 vi.setConfig({ testTimeout: 300_000 });
@@ -171,11 +171,12 @@ describe('the log', () => {
     const other = await openTestStore();
     const running = startIndexer({
       sources,
+      connect: connectNetwork,
       store: other,
       signal: stopping.signal,
       userAgent: 'lanescan-test',
       notice,
-      pace: { ...hurriedPace, escalateAfter: 200, endpoints: { firstPauseMs: 10, longestPauseMs: 20 } },
+      timing: { ...hurriedTiming, escalateAfterMs: 200, endpoints: { firstPauseMs: 10, longestPauseMs: 20 } },
     });
     try {
       await vi.waitFor(

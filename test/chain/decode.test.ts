@@ -19,15 +19,9 @@ import { addressFromBytes, zeroAddresses } from '../../src/domain/addresses.ts';
 import { type Fact, isRangeFact, type RangeFact, type Sent } from '../../src/domain/facts.ts';
 import { parseMessage } from '../../src/domain/message-parser.ts';
 import { findNetwork, type Network } from '../../src/domain/networks.ts';
+import { NodeFault } from '../../src/ingest/chain/faults.ts';
 import * as abi from '../../src/ingest/evm/abi.ts';
-import {
-  type Block,
-  type CallAnswer,
-  type ChainLog,
-  type ContractCall,
-  type Hex,
-  NodeFault,
-} from '../../src/ingest/evm/chain.ts';
+import type { Block, CallAnswer, ChainLog, ContractCall, Hex } from '../../src/ingest/evm/chain.ts';
 import type { GenuineContract } from '../../src/ingest/evm/contracts.ts';
 import { createDecoder, type Decoded } from '../../src/ingest/evm/decode/decoder.ts';
 import { extraArgsTags } from '../../src/ingest/evm/decode/extra-args.ts';

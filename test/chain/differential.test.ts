@@ -11,7 +11,7 @@ import {
   readExecutionThreshold,
   readVerifierPolicy,
 } from '../../src/ingest/evm/decode/decoder.ts';
-import { createChain } from '../../src/ingest/evm/rpc/chain.ts';
+import { createChain } from '../../src/ingest/evm/endpoints.ts';
 import {
   type Execution,
   type Lab,

@@ -3,8 +3,8 @@
 import pg from 'pg';
 import { type Hex, numberToHex } from 'viem';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { IndexerPace } from '../../src/ingest/evm/indexer.ts';
-import type { NetworkSource } from '../../src/ingest/evm/source.ts';
+import type { IndexerTiming } from '../../src/ingest/chain/indexer.ts';
+import type { EvmSource } from '../../src/ingest/evm/settings.ts';
 import type { NetworkProgress } from '../../src/store/networks.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openTestStore } from '../database.ts';
@@ -17,7 +17,7 @@ import {
   FINALITY,
   type FollowingIndexer,
   follow,
-  hurriedPace,
+  hurriedTiming,
   indexOnce,
   labSource,
   recordOf,
@@ -56,24 +56,24 @@ async function emptyStore(): Promise<TestStore> {
 }
 
 /** The network whose node misbehaves; the other one is of no concern here. */
-function source(overrides: Partial<NetworkSource> = {}): readonly NetworkSource[] {
+function source(overrides: Partial<EvmSource> = {}): readonly EvmSource[] {
   return [labSource(lab.a, { rpc: [proxy.url], start: { block: 0 }, verify: 'head', ...overrides })];
 }
 
-const pace: Partial<IndexerPace> = { ...hurriedPace, endpoints: briefly };
+const timing: Partial<IndexerTiming> = { ...hurriedTiming, endpoints: briefly };
 
 function following(
   store: Store,
-  overrides: Partial<NetworkSource> = {},
-  ownPace: Partial<IndexerPace> = {},
+  overrides: Partial<EvmSource> = {},
+  ownTiming: Partial<IndexerTiming> = {},
 ): FollowingIndexer {
-  const indexer = follow(store, lab, { sources: source(overrides), pace: { ...pace, ...ownPace } });
+  const indexer = follow(store, lab, { sources: source(overrides), timing: { ...timing, ...ownTiming } });
   running.push(indexer);
   return indexer;
 }
 
-const once = (store: Store, overrides: Partial<NetworkSource> = {}, signal?: AbortSignal) =>
-  indexOnce(store, lab, { sources: source(overrides), pace, ...(signal && { signal }) });
+const once = (store: Store, overrides: Partial<EvmSource> = {}, signal?: AbortSignal) =>
+  indexOnce(store, lab, { sources: source(overrides), timing, ...(signal && { signal }) });
 
 async function progressOf(store: Store): Promise<NetworkProgress | undefined> {
   const [progress] = await store.networkProgress();
@@ -134,7 +134,7 @@ describe('a block of history that cannot be read', () => {
     const bad = await sendFinal();
     const after = await sendFinal();
     spoil(bad);
-    const indexer = following(store, { maxRange: 16 }, { latestRepair: 3_600_000 });
+    const indexer = following(store, { maxRange: 16 }, { repairMaxMs: 3_600_000 });
     await Promise.all([untilKnown(store, before), untilKnown(store, after)]);
     const atHead = await lane.sendOne();
     await untilKnown(store, atHead);
@@ -154,7 +154,7 @@ describe('a block of history that cannot be read', () => {
       const place = String(bad.blockNumber);
       expect(failure).toMatchObject({ from_block: place, to_block: place });
       expect(failure?.failures).toBeGreaterThanOrEqual(6);
-      const least = 0.5 * (hurriedPace.soonestRepair ?? 0) * (2 ** (failure?.failures ?? 0) - 1);
+      const least = 0.5 * (hurriedTiming.repairMinMs ?? 0) * (2 ** (failure?.failures ?? 0) - 1);
       expect(failure?.waited).toBeGreaterThan(least);
     });
     await expectShown(store, { failedRanges: 2, failedBlocks: 2 });
@@ -278,7 +278,7 @@ describe('a node that is away', () => {
     const store = await emptyStore();
     const bad = await sendFinal();
     spoil(bad);
-    following(store, { maxRange: 16 }, { latestRepair: hurriedPace.soonestRepair ?? 0 });
+    following(store, { maxRange: 16 }, { repairMaxMs: hurriedTiming.repairMinMs ?? 0 });
     await untilProgress(store, { failedRanges: 2, failedBlocks: 2, owedBlocks: 0 });
     proxy.isDown = true;
     await untilProblem(store);
@@ -692,8 +692,8 @@ describe('after a long time away', () => {
 describe('a long stretch of history that cannot be read', () => {
   const LENGTH = 1_200;
   /** No pauses worth mentioning, so that hundreds of failures take seconds. */
-  const restless: Partial<IndexerPace> = {
-    latestRetry: 10,
+  const restless: Partial<IndexerTiming> = {
+    retryMaxMs: 10,
     endpoints: { ...briefly, firstPauseMs: 1, longestPauseMs: 1 },
   };
 
@@ -731,7 +731,7 @@ describe('a long stretch of history that cannot be read', () => {
     const bad = await sendInTheMiddle();
     spoil(bad);
     // With pauses that double from step to step it would take minutes.
-    following(store, {}, { soonestRepair: 200, latestRepair: 3_600_000 });
+    following(store, {}, { repairMinMs: 200, repairMaxMs: 3_600_000 });
     await eventually(async () => expect(await failuresOf(store)).toHaveLength(1));
     const [whole] = await failuresOf(store);
     const place = String(bad.blockNumber);
@@ -808,7 +808,7 @@ describe('a long stretch of history that cannot be read', () => {
         throw error;
       }
     };
-    following(store, { maxRange: 10 }, { ...restless, latestRetry: 3_600_000 });
+    following(store, { maxRange: 10 }, { ...restless, retryMaxMs: 3_600_000 });
     for (let count = 0; count < 20; count++) await untilKnown(store, await lane.sendOne());
     // Pauses that double from 10 ms on leave room for no more, for minutes.
     expect(refused).toBeLessThan(30);

@@ -4,9 +4,10 @@ import type { AddressInfo } from 'node:net';
 import { keccak256, stringToHex } from 'viem';
 import { expect, onTestFinished } from 'vitest';
 import { findNetwork, type Network } from '../../src/domain/networks.ts';
+import type { EndpointPoolOptions } from '../../src/ingest/chain/json-rpc/endpoint-pool.ts';
 import type { Block, Chain, ChainLog, ChainNode, Hex, Transaction } from '../../src/ingest/evm/chain.ts';
-import { type ChainOptions, createChain } from '../../src/ingest/evm/rpc/chain.ts';
-import type { NetworkSource } from '../../src/ingest/evm/source.ts';
+import { createChain } from '../../src/ingest/evm/endpoints.ts';
+import type { EvmSource } from '../../src/ingest/evm/settings.ts';
 
 export interface TinyBlock extends Block {
   readonly logs: readonly ChainLog[];
@@ -309,10 +310,7 @@ export function quantity(number: number): Hex {
 
 export const network = findNetwork('1337') as Network;
 
-export function makeSource(
-  nodes: readonly FaultyNode[],
-  overrides: Partial<NetworkSource> = {},
-): NetworkSource {
+export function makeSource(nodes: readonly FaultyNode[], overrides: Partial<EvmSource> = {}): EvmSource {
   return {
     network,
     rpc: nodes.map(({ url }) => url),
@@ -344,8 +342,8 @@ export const hastily = { ...briefly, answerMs: 700, bodyMs: 700 };
 
 export function openChain(
   nodes: readonly FaultyNode[],
-  overrides: Partial<NetworkSource> = {},
-  options: Partial<ChainOptions> = {},
+  overrides: Partial<EvmSource> = {},
+  options: Partial<EndpointPoolOptions> = {},
 ): Chain {
   const chain = createChain(makeSource(nodes, overrides), {
     userAgent: 'lanescan/test',

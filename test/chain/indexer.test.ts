@@ -344,7 +344,7 @@ describe('an off-ramp that refuses to say which verifiers a message needs', { ta
     };
     following(store, {
       sources: [labSource(lab.a), labSource(lab.b, { rpc: [proxy.url] })],
-      pace: { soonestChore: 5, latestChore: 5 },
+      timing: { choreMinMs: 5, choreMaxMs: 5 },
     });
     await eventually(() => expect(refusals).toBeGreaterThan(20));
     const isNamed = ({ destAddress }: { destAddress: string }) => BigInt(destAddress) !== 0n;
@@ -441,12 +441,12 @@ describe('one that is dead', { tags: 'slow' }, () => {
 describe('of two indexers', { tags: 'slow' }, () => {
   test('one works on a network, and the other takes over when it is gone', async () => {
     const store = await emptyStore();
-    const pace = { lease: 2, leaseLook: 50 };
-    const first = following(store, { pace });
+    const timing = { leaseSeconds: 2, leasePollMs: 50 };
+    const first = following(store, { timing });
     const lane = lab.lane('1.6', 'a');
     const one = await lane.sendOne();
     await untilStatus(store, one, 'SENT');
-    const second = following(store, { pace });
+    const second = following(store, { timing });
     await vi.waitFor(() => expect(second.notices).toHaveLength(2), { timeout: 120_000 });
     expect(second.notices.join('\n')).toContain('another indexer works on it');
     expect(second.indexer.statuses().map(({ isOurs }) => isOurs)).toEqual([false, false]);

@@ -1,9 +1,10 @@
 /** Indexing the lab: sources for its networks, and an indexer that runs until all is read. */
 import type { Message } from '../../src/domain/message.ts';
 import { findNetwork } from '../../src/domain/networks.ts';
+import { type Indexer, type IndexerTiming, startIndexer } from '../../src/ingest/chain/indexer.ts';
 import type { Hex } from '../../src/ingest/evm/chain.ts';
-import { type Indexer, type IndexerPace, startIndexer } from '../../src/ingest/evm/indexer.ts';
-import type { NetworkSource } from '../../src/ingest/evm/source.ts';
+import type { EvmSource } from '../../src/ingest/evm/settings.ts';
+import { connectNetwork } from '../../src/ingest/families.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Lab, LabNetwork } from '../lab/lab.ts';
 
@@ -11,7 +12,7 @@ import type { Lab, LabNetwork } from '../lab/lab.ts';
 export const FINALITY = 5;
 
 /** A network of the lab as the configuration would declare it. */
-export function labSource(network: LabNetwork, overrides: Partial<NetworkSource> = {}): NetworkSource {
+export function labSource(network: LabNetwork, overrides: Partial<EvmSource> = {}): EvmSource {
   const known = findNetwork(network.name);
   if (!known) throw new Error(`${network.name} is not in the table of networks`);
   return {
@@ -30,32 +31,33 @@ export function labSource(network: LabNetwork, overrides: Partial<NetworkSource>
   };
 }
 
-export const hurriedPace: Partial<IndexerPace> = {
-  soonestRetry: 10,
-  latestRetry: 500,
-  soonestRepair: 50,
-  latestRepair: 500,
-  tellEvery: 50,
-  choresEvery: 0,
+export const hurriedTiming: Partial<IndexerTiming> = {
+  retryMinMs: 10,
+  retryMaxMs: 500,
+  repairMinMs: 50,
+  repairMaxMs: 500,
+  publishEveryMs: 50,
+  choresEveryMs: 0,
 };
 
 export interface IndexOptions {
-  readonly sources?: readonly NetworkSource[];
+  readonly sources?: readonly EvmSource[];
   readonly signal?: AbortSignal;
   readonly notice?: (line: string) => void;
-  readonly pace?: Partial<IndexerPace>;
+  readonly timing?: Partial<IndexerTiming>;
 }
 
 /** Reads everything there is up to the heads of the chains, then ends. */
 export async function indexOnce(store: Store, lab: Lab, options: IndexOptions = {}): Promise<void> {
   const { ended } = startIndexer({
     sources: options.sources ?? lab.networks.map((network) => labSource(network)),
+    connect: connectNetwork,
     store,
     signal: options.signal ?? new AbortController().signal,
     userAgent: 'lanescan-test',
     notice: options.notice ?? (() => undefined),
     once: true,
-    pace: { ...hurriedPace, ...options.pace },
+    timing: { ...hurriedTiming, ...options.timing },
   });
   await ended;
 }
@@ -72,11 +74,12 @@ export function follow(store: Store, lab: Lab, options: IndexOptions = {}): Foll
   const notices: string[] = [];
   const indexer = startIndexer({
     sources: options.sources ?? lab.networks.map((network) => labSource(network)),
+    connect: connectNetwork,
     store,
     signal: stopping.signal,
     userAgent: 'lanescan-test',
     notice: (line) => notices.push(line),
-    pace: { ...hurriedPace, ...options.pace },
+    timing: { ...hurriedTiming, ...options.timing },
   });
   return {
     indexer,

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { encodeFunctionData, toEventSelector, toFunctionSelector } from 'viem';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
-import { parseNetworkSources } from '../../src/ingest/evm/source.ts';
+import { parseNetworkSources } from '../../src/ingest/families.ts';
 import { labConfiguration } from '../lab/config.ts';
 import { drive } from '../lab/driver.ts';
 import { deployImpostor } from '../lab/impostor.ts';

@@ -3,13 +3,18 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { parseNetworkSources } from '../../src/ingest/evm/source.ts';
+import type { EvmSource } from '../../src/ingest/evm/settings.ts';
+import { parseNetworkSources } from '../../src/ingest/families.ts';
 import { refusalOf } from '../refusal.ts';
 
 const environment = { RPC: 'https://rpc.example/hidden-key', KEY: 'hidden-key', EMPTY: ' ', BAD: 'hidden' };
 /** Variables are written %{NAME} here: the linter takes the real spelling for a template that was forgotten. */
 const read = (yaml: string) =>
-  parseNetworkSources(parse(yaml.replaceAll('%{', '${')), 'lanescan.yaml', environment);
+  parseNetworkSources(
+    parse(yaml.replaceAll('%{', '${')),
+    'lanescan.yaml',
+    environment,
+  ) as readonly EvmSource[];
 
 const ROUTER = '0x0BF3dE8c5D3e8A2B34D2BEeB17ABfCeBaf363A59';
 const entry = (more: string, network = 'ethereum-testnet-sepolia') =>
@@ -160,7 +165,7 @@ test('the example is read as it stands, with a variable for the endpoint of each
   const variables = Object.fromEntries(names.map((name) => [name, `https://rpc.example/${name}`]));
   const { networks, ...others } = parse(text) as { networks: unknown };
   expect(others).toEqual({});
-  const sources = parseNetworkSources(networks, 'lanescan.example.yaml', variables);
+  const sources = parseNetworkSources(networks, 'lanescan.example.yaml', variables) as readonly EvmSource[];
   expect(sources.map(({ network }) => network.name)).toEqual(
     expect.arrayContaining(['ethereum-testnet-sepolia', 'avalanche-testnet-fuji', 'ethereum-mainnet']),
   );

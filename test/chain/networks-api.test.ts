@@ -2,7 +2,7 @@
 /** What the service tells of indexing while it goes on: /v2/networks, the words of a 404, and /metrics. */
 import type { Hex } from 'viem';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import type { IndexerPace } from '../../src/ingest/evm/indexer.ts';
+import type { IndexerTiming } from '../../src/ingest/chain/indexer.ts';
 import { openTestStore } from '../database.ts';
 import { hashOf } from '../fixtures.ts';
 import { type RunningServer, serveStore } from '../http/running-server.ts';
@@ -10,7 +10,7 @@ import { deployImpostor } from '../lab/impostor.ts';
 import { type Lab, type Lane, startLab } from '../lab/lab.ts';
 import { ccipContract } from '../lab/solidity.ts';
 import { briefly, Refused } from './faulty-node.ts';
-import { FINALITY, type FollowingIndexer, follow, hurriedPace, labSource } from './indexing.ts';
+import { FINALITY, type FollowingIndexer, follow, hurriedTiming, labSource } from './indexing.ts';
 import { honest, isHistoryCall, type NodeProxy, rangeOf, startNodeProxy } from './node-proxy.ts';
 
 /** The RMN proxy tells which RMN it has; nobody on a lane of 1.6 leads to it, so that it is a stranger. */
@@ -44,11 +44,11 @@ afterAll(async () => {
   await lab?.stop();
 });
 
-const pace: Partial<IndexerPace> = { ...hurriedPace, endpoints: briefly };
+const timing: Partial<IndexerTiming> = { ...hurriedTiming, endpoints: briefly };
 
 function startIndexing(): void {
   const source = labSource(lab.a, { rpc: [proxy.url], start: { block: 2 }, verify: 'head' });
-  indexer = follow(store, lab, { sources: [source], pace });
+  indexer = follow(store, lab, { sources: [source], timing });
 }
 
 interface Told {

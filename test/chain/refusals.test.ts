@@ -1,6 +1,7 @@
 /** What nodes and providers say when they refuse, word for word, and what we make of it. */
 import { describe, expect, test } from 'vitest';
-import { type Hex, NodeFault, RangeTooLarge } from '../../src/ingest/evm/chain.ts';
+import { NodeFault, RangeTooLarge } from '../../src/ingest/chain/faults.ts';
+import type { Hex } from '../../src/ingest/evm/chain.ts';
 import {
   briefly,
   CONTRACT,

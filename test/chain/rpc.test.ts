@@ -1,9 +1,10 @@
 /** Talking to nodes that fail, lie and refuse, over real sockets. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { type ChainNode, type Hex, NodeFault, RangeTooLarge } from '../../src/ingest/evm/chain.ts';
-import { createChain } from '../../src/ingest/evm/rpc/chain.ts';
-import { createTokenBucket } from '../../src/ingest/evm/rpc/token-bucket.ts';
+import { NodeFault, RangeTooLarge } from '../../src/ingest/chain/faults.ts';
+import { createTokenBucket } from '../../src/ingest/chain/json-rpc/token-bucket.ts';
+import type { ChainNode, Hex } from '../../src/ingest/evm/chain.ts';
+import { createChain } from '../../src/ingest/evm/endpoints.ts';
 import {
   briefly,
   CONTRACT,

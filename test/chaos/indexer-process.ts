@@ -4,10 +4,10 @@
  */
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { startIndexer } from '../../src/ingest/evm/indexer.ts';
-import { parseNetworkSources } from '../../src/ingest/evm/source.ts';
+import { startIndexer } from '../../src/ingest/chain/indexer.ts';
+import { connectNetwork, parseNetworkSources } from '../../src/ingest/families.ts';
 import { openStore } from '../../src/store/store.ts';
-import { chaosPace } from './pace.ts';
+import { chaosTiming } from './timing.ts';
 
 const [, , database = '', networks = '[]'] = process.argv;
 const input = createInterface({ input: process.stdin });
@@ -16,9 +16,10 @@ await once(input, 'line');
 const store = await openStore({ place: { url: database } });
 startIndexer({
   sources: parseNetworkSources(JSON.parse(networks), 'the arguments', {}),
+  connect: connectNetwork,
   store,
   signal: new AbortController().signal,
   userAgent: 'lanescan-test',
   notice: (line) => process.stdout.write(`${line}\n`),
-  pace: chaosPace,
+  timing: chaosTiming,
 });

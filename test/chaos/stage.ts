@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Derivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
-import type { NetworkSource } from '../../src/ingest/evm/source.ts';
+import type { EvmSource } from '../../src/ingest/evm/settings.ts';
 import { labSource } from '../chain/indexing.ts';
 import {
   type Misbehaviour,
@@ -18,7 +18,7 @@ import type { RecordedNetwork, Recording } from './scenario.ts';
 import { chooseTimeline } from './timeline.ts';
 
 export interface Stage {
-  readonly sources: readonly NetworkSource[];
+  readonly sources: readonly EvmSource[];
   /** HTTP requests so far, at all endpoints. */
   readonly requests: number;
   /** Time goes by from here on. Resolves when the chains are at their ends and what is wrong has come right. */
@@ -133,7 +133,7 @@ async function openStage(plans: readonly NetworkPlan[], derivation: Derivation):
 }
 
 interface StagedNetwork {
-  readonly source: NetworkSource;
+  readonly source: EvmSource;
   readonly requests: number;
   play(randomness: Randomness): Promise<void>;
   close(): Promise<void>;

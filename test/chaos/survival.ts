@@ -10,8 +10,8 @@ import { Derivation, type Randomness } from '../../src/ingest/demo/randomness.ts
 import type { Store } from '../../src/store/store.ts';
 import { type FollowingIndexer, follow } from '../chain/indexing.ts';
 import { until } from '../live/live-server.ts';
-import { chaosPace } from './pace.ts';
 import { openChaoticStage, type Stage } from './stage.ts';
+import { chaosTiming } from './timing.ts';
 import { type Expectation, problemsOf } from './verdict.ts';
 
 export interface Survival {
@@ -76,7 +76,7 @@ export async function survive(options: SurvivalOptions): Promise<Survival> {
 export function inProcess(store: Store, { recording: { lab } }: Expectation): Course {
   return async ({ stage, randomness, untilAsked, notices }) => {
     const running: FollowingIndexer[] = [];
-    const start = () => running.push(follow(store, lab, { sources: stage.sources, pace: chaosPace }));
+    const start = () => running.push(follow(store, lab, { sources: stage.sources, timing: chaosTiming }));
     const stopFirst = async () => {
       const first = running.shift();
       await first?.stop();

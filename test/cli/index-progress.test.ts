@@ -22,7 +22,7 @@ const progressAt = (indexedAt: number) =>
         failedRanges: 0,
         problem: null,
         isUpToDate: false,
-        askedAt: 0,
+        choresBegunAt: 0,
       },
     },
     now,

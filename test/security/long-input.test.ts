@@ -21,7 +21,7 @@ import { nearestName } from '../../src/domain/nearest-name.ts';
 import { parseSearch, searchParameterNames } from '../../src/domain/search-parameters.ts';
 import { parseTime } from '../../src/domain/time.ts';
 import { concealing } from '../../src/domain/url-parts.ts';
-import { refusalOf } from '../../src/ingest/evm/rpc/refusals.ts';
+import { classifyEvmRefusal } from '../../src/ingest/evm/refusals.ts';
 import { createCursorMac } from '../../src/store/cursor-key.ts';
 import { courierTimings } from '../../src/webhooks/courier.ts';
 import { judge } from '../../src/webhooks/retry.ts';
@@ -118,7 +118,7 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'Retry-After': (text) => retryAfterOf(text, 0),
   'what a receiver of webhooks answers': (text) =>
     judge({ status: 500, text, retryAfter: text }, attempt, courierTimings, 1),
-  'what a node answers': (text) => refusalOf({ code: -32000, message: text }, 'eth_getLogs', true),
+  'what a node answers': (text) => classifyEvmRefusal({ code: -32000, message: text }, 'eth_getLogs', true),
   'what repeats a URL': concealing(new URL('https://x.example/secret/path?key=secret')),
   'a line of a terminal': printable,
   'a record on a terminal': (text) => printableJson(JSON.stringify({ text })),

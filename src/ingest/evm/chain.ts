@@ -1,11 +1,6 @@
-/**
- * What the indexer asks of a chain, and the ways in which a node can fail to answer.
- *
- * Work is done node by node: `Chain.run` hands a piece of work to the healthiest endpoint, so that all it reads comes
- * from one view of the chain, and gives the same work to the next endpoint when this one is at fault.
- */
-import type { ProblemKind } from '../../domain/indexing-problem.ts';
+/** What the EVM indexer asks of a node, and the shapes of the answers. */
 import type { Network } from '../../domain/networks.ts';
+import type { EndpointPool } from '../chain/json-rpc/endpoint-pool.ts';
 
 /** `0x` and hexadecimal digits, lower case. */
 export type Hex = `0x${string}`;
@@ -81,57 +76,7 @@ export interface ChainNode {
   calls(calls: readonly ContractCall[]): Promise<readonly CallAnswer[]>;
 }
 
-export interface EndpointHealth {
-  readonly name: string;
-  readonly healthy: boolean;
-  /** Why it is not, for people. */
-  readonly problem: string | null;
-  readonly headBlock: number | null;
-  readonly requests: number;
-  readonly failures: number;
-}
-
-export interface Chain {
+/** A network through the pool of its endpoints. */
+export interface Chain extends EndpointPool<ChainNode> {
   readonly network: Network;
-  /**
-   * Runs `work` on an endpoint whose head is at `minimumHead` or above. Where it throws a NodeFault, or the endpoint
-   * fails, the endpoint is set back and the next one gets the same work; the last error is thrown when none is left.
-   */
-  run<T>(work: (node: ChainNode) => Promise<T>, minimumHead?: number): Promise<T>;
-  /**
-   * Another healthy endpoint whose head is at `minimumHead` or above, where there is one: for a second opinion within
-   * a piece of work.
-   */
-  secondOpinion<T>(
-    first: ChainNode,
-    work: (node: ChainNode) => Promise<T>,
-    minimumHead?: number,
-  ): Promise<T | undefined>;
-  health(): readonly EndpointHealth[];
-  /** Ends what is under way; nothing can be asked afterwards. */
-  close(): void;
-}
-
-/** An endpoint gave an answer that is wrong, incomplete or contradicts itself; or none. */
-export class NodeFault extends Error {
-  override readonly name: string = 'NodeFault';
-  readonly kind: ProblemKind;
-  constructor(message: string, kind: ProblemKind = 'bad-answer') {
-    super(message);
-    this.kind = kind;
-  }
-}
-
-/** A node that is there and lets us in refuses this question; it may well answer the next one. */
-export class QuestionRefused extends NodeFault {}
-
-/** The node refuses to answer for so many blocks or logs at once; no fault. */
-export class RangeTooLarge extends Error {
-  override readonly name = 'RangeTooLarge';
-  /** How many blocks it would take, where it says so. */
-  readonly acceptedBlocks: number | undefined;
-  constructor(message: string, acceptedBlocks?: number) {
-    super(message);
-    this.acceptedBlocks = acceptedBlocks;
-  }
 }

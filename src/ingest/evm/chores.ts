@@ -1,12 +1,15 @@
 /**
- * What no event tells and somebody has to ask or reckon: which verifiers a message needs, which have verified it, and
- * when execution becomes open to everybody.
+ * Chores of an EVM network: what no event tells and has to be asked or computed. Which verifiers a message needs, which
+ * have verified it, and when manual execution opens to everybody.
  */
 import type { Fact, Observation, RangeFact } from '../../domain/facts.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
 import type { Message } from '../../domain/message.ts';
 import type { AwaitingExecution, Chore, IndexStep } from '../../store/index-ledger.ts';
 import type { Store } from '../../store/store.ts';
+import type { Chores } from '../chain/family.ts';
+import type { Progress } from '../chain/progress.ts';
+import type { WorkerTiming } from '../chain/timing.ts';
 import type { Chain, Hex } from './chain.ts';
 import type { GenuineContract } from './contracts.ts';
 import { readExecutionThreshold, readVerifierPolicy } from './decode/decoder.ts';
@@ -18,7 +21,7 @@ const REFUSED_PAUSES = 288;
 /** Thresholds are settings of a contract, which change rarely. */
 const THRESHOLD_KEPT = 600_000;
 
-export interface ChoreContext {
+interface ChoreContext {
   readonly network: string;
   readonly chain: Chain;
   readonly store: Pick<Store, 'index' | 'findMessage'>;
@@ -33,20 +36,29 @@ export interface ChoreContext {
 
 type ChoreStep = Pick<IndexStep, 'facts' | 'choresDone' | 'choresMoot' | 'choresPostponed'>;
 
-export interface Chores {
-  /** What has come of all that is due; undefined where nothing is. */
-  work(context: ChoreContext): Promise<IndexStep | undefined>;
-  /** Whether the latest work has left something for the next one. */
-  readonly isBehind: boolean;
+/** Backoff of a chore that came to nothing. */
+type ChoreTiming = Pick<WorkerTiming, 'choreMinMs' | 'choreMaxMs'>;
+
+export interface ChoresOptions {
+  /** CCIP's number for the network. */
+  readonly selector: string;
+  readonly chain: Chain;
+  readonly store: ChoreContext['store'];
+  readonly progress: Progress;
+  readonly book: { readonly contracts: ReadonlyMap<Hex, GenuineContract> };
+  readonly results: VerifierResults | null;
+  readonly timing: ChoreTiming;
 }
 
-/** In milliseconds: the first pause behind a chore that came to nothing, and the longest; each doubles the one before. */
-export interface ChorePace {
-  readonly soonestChore: number;
-  readonly latestChore: number;
-}
-
-export function createChores(results: VerifierResults | null, pace: ChorePace): Chores {
+export function createChores({
+  selector,
+  chain,
+  store,
+  progress,
+  book,
+  results,
+  timing,
+}: ChoresOptions): Chores {
   const thresholds = new Map<Hex, { readonly seconds: number | undefined; readonly readAt: number }>();
   let lookedBeyond: string | null = null;
   let isBehind = true;
@@ -83,18 +95,28 @@ export function createChores(results: VerifierResults | null, pace: ChorePace): 
     get isBehind() {
       return isBehind;
     },
-    async work(context) {
-      const { store, network } = context;
-      const policies = await store.index.dueChores(network, 'policy', CHORES_AT_ONCE);
+    async work() {
+      const { final, tip } = progress;
+      if (!final || !tip) return undefined;
+      const context: ChoreContext = {
+        network: selector,
+        chain,
+        store,
+        book: book.contracts,
+        tip: tip.number,
+        headTime: progress.headTime,
+        seen: progress.observedAt(final),
+      };
+      const policies = await store.index.dueChores(selector, 'policy', CHORES_AT_ONCE);
       const verifications = results
-        ? await store.index.dueChores(network, 'verification', CHORES_AT_ONCE)
+        ? await store.index.dueChores(selector, 'verification', CHORES_AT_ONCE)
         : [];
       const steps = [await openExecution(context)];
       isBehind =
         lookedBeyond !== null || [policies, verifications].some(({ length }) => length === CHORES_AT_ONCE);
-      for (const chore of policies) steps.push(await askPolicy(chore, context, pace));
+      for (const chore of policies) steps.push(await askPolicy(chore, context, timing));
       for (const chore of verifications) {
-        if (results) steps.push(await askResults(chore, results, context, pace));
+        if (results) steps.push(await askResults(chore, results, context, timing));
       }
       const step = {
         facts: steps.flatMap(({ facts = [] }) => facts),
@@ -135,7 +157,7 @@ function newest(facts: readonly RangeFact[]): RangeFact | undefined {
 async function askPolicy(
   chore: Chore,
   { chain, store, book, seen, tip }: ChoreContext,
-  pace: ChorePace,
+  timing: ChoreTiming,
 ): Promise<ChoreStep> {
   const execution = (await store.index.sentFact(chore.messageId))?.execution;
   // Its sending was taken back, or it is a lane without verifiers.
@@ -152,20 +174,20 @@ async function askPolicy(
     const fact: Fact = { kind: 'VerifierPolicy', messageId: `0x${chore.messageId}`, ...policy, seen };
     return { facts: [fact], choresDone: [chore] };
   }
-  return postponed(chore, pace, isGenuine ? REFUSED_PAUSES : 1);
+  return postponed(chore, timing, isGenuine ? REFUSED_PAUSES : 1);
 }
 
 async function askResults(
   chore: Chore,
   results: VerifierResults,
   context: ChoreContext,
-  pace: ChorePace,
+  timing: ChoreTiming,
 ): Promise<ChoreStep> {
   const messageId = `0x${chore.messageId}`;
   const stored = await context.store.findMessage(chore.messageId);
   if (!stored) {
     const isSent = (await context.store.index.sentFact(chore.messageId)) !== undefined;
-    return isSent ? postponed(chore, pace) : { choresMoot: [chore] };
+    return isSent ? postponed(chore, timing) : { choresMoot: [chore] };
   }
   const { status, verifiers } = JSON.parse(stored.record) as Message;
   if (statusRank(status) >= statusRank('VERIFIED')) return { choresDone: [chore] };
@@ -185,12 +207,12 @@ async function askResults(
       data,
       seen: { ...context.seen, at: at ?? context.seen.at },
     })),
-    ...postponed(chore, pace),
+    ...postponed(chore, timing),
   };
 }
 
 /** By twice as long as the last time, up to so many of the longest pauses. */
-function postponed(chore: Chore, { soonestChore, latestChore }: ChorePace, longest = 1): ChoreStep {
-  const dueIn = Math.min(longest * latestChore, soonestChore * 2 ** Math.min(chore.attempts, 20));
+function postponed(chore: Chore, { choreMinMs, choreMaxMs }: ChoreTiming, longest = 1): ChoreStep {
+  const dueIn = Math.min(longest * choreMaxMs, choreMinMs * 2 ** Math.min(chore.attempts, 20));
   return { choresPostponed: [{ ...chore, dueIn }] };
 }

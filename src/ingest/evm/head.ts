@@ -5,7 +5,8 @@
  * with them; where it has forked off, those above the fork are orphans, and reading goes on from the fork.
  */
 import type { BlockId } from '../../store/index-ledger.ts';
-import { type Block, type ChainNode, NodeFault } from './chain.ts';
+import { NodeFault } from '../chain/faults.ts';
+import type { Block, ChainNode } from './chain.ts';
 
 export interface HeadView {
   readonly head: Block;

@@ -1,13 +1,15 @@
 /**
- * Reading a range of blocks: their logs, whom they name, whether all are there, and what they say.
+ * Reads a range of blocks: fetches logs, finds the contracts that the router registered in them, checks that the logs
+ * are complete, and decodes them.
  *
- * Nothing is stored here. What comes back is what one step of a worker records.
+ * Nothing is stored here. The result is what one step of a worker records.
  */
-import type { Fact } from '../../domain/facts.ts';
-import type { IndexStep, NamedContract, UnreadLog } from '../../store/index-ledger.ts';
+import type { NamedContract } from '../../store/index-ledger.ts';
+import type { ContractBook } from '../chain/contract-book.ts';
+import type { Reading } from '../chain/family.ts';
+import { NodeFault } from '../chain/faults.ts';
 import { mayHaveLogs } from './bloom.ts';
-import { type Block, type Chain, type ChainLog, type ChainNode, type Hex, NodeFault } from './chain.ts';
-import type { ContractBook } from './contract-book.ts';
+import type { Block, Chain, ChainLog, ChainNode, Hex } from './chain.ts';
 import {
   currentNamings,
   examine,
@@ -19,24 +21,9 @@ import {
 } from './contracts.ts';
 import type { Decoder } from './decode/decoder.ts';
 
-/** What some blocks said. */
-export interface Reading {
-  readonly facts: readonly Fact[];
-  /** Contracts that the logs name and that were not known before. */
-  readonly contracts: readonly NamedContract[];
-  readonly unreadable: readonly UnreadLog[];
-  /** How many logs came from contracts that nobody named. */
-  readonly foreign: number;
+/** What some blocks said, and how many logs it took: the size of the next range follows from that. */
+export interface LogReading extends Reading {
   readonly logs: number;
-  /** The earliest block in which a router spoke. */
-  readonly routerBlock: number | undefined;
-  /** Contracts that were named but are not what they should be, for people. */
-  readonly refused: readonly string[];
-}
-
-/** What of a reading is recorded as it is. */
-export function stepOf({ facts, contracts, unreadable, foreign }: Reading): IndexStep {
-  return { facts, contracts, unreadable, foreign };
 }
 
 export interface ReadRequest {
@@ -53,12 +40,15 @@ export interface ReadRequest {
 }
 
 export interface BlockReader {
-  read(node: ChainNode, request: ReadRequest): Promise<Reading>;
+  read(node: ChainNode, request: ReadRequest): Promise<LogReading>;
   /** The routers themselves, and whom they name at present. */
   readCurrent(node: ChainNode, routers: readonly Hex[]): Promise<Pick<Reading, 'contracts' | 'refused'>>;
 }
 
-export function createBlockReader(chain: Chain, book: ContractBook, decoder: Decoder): BlockReader {
+/** The trusted contracts of an EVM network. */
+export type EvmContractBook = ContractBook<Hex, GenuineContract>;
+
+export function createBlockReader(chain: Chain, book: EvmContractBook, decoder: Decoder): BlockReader {
   const { network } = chain;
 
   /** One of these that another endpoint knows, or might know when it is back; undefined where all agree on all. */

@@ -1,8 +1,19 @@
-/** The first block at or after a time. */
+/** The block where the configured history begins. */
 import type { Block, ChainNode } from './chain.ts';
+import type { EvmSource } from './settings.ts';
 
-/** `time` is in milliseconds since 1970. A time in the future begins above the head. */
-export async function blockAtTime(node: ChainNode, time: number, head: Block): Promise<number> {
+/** Undefined where history begins with the routers' first event. */
+export async function startBlockOf(
+  node: ChainNode,
+  start: EvmSource['start'],
+  head: Block,
+): Promise<number | undefined> {
+  if (start === null) return undefined;
+  return 'block' in start ? start.block : blockAtTime(node, start.time, head);
+}
+
+/** The first block at or after a time (milliseconds since 1970), by bisection. A future time is above the head. */
+async function blockAtTime(node: ChainNode, time: number, head: Block): Promise<number> {
   const seconds = time / 1000;
   if (head.timestamp < seconds) return head.number + 1;
   let low = 0;

@@ -7,6 +7,7 @@
 import type { Fact, VerifierPolicy } from '../../../domain/facts.ts';
 import type { Network } from '../../../domain/networks.ts';
 import { LATEST_TIME } from '../../../domain/time.ts';
+import { NodeFault } from '../../chain/faults.ts';
 import {
   answerOf,
   type ContractEvent,
@@ -26,14 +27,7 @@ import {
   taggedRootBlessed,
   typeAndVersion,
 } from '../abi.ts';
-import {
-  type Block,
-  type ChainLog,
-  type ChainNode,
-  type Hex,
-  NodeFault,
-  type Transaction,
-} from '../chain.ts';
+import type { Block, ChainLog, ChainNode, Hex, Transaction } from '../chain.ts';
 import type {
   CommitStore,
   CommonRamp,

@@ -1,16 +1,16 @@
 /**
- * A network through all of its endpoints: the first that is well gets the work.
+ * The endpoint pool of one network: work goes to the first healthy endpoint, with failover to the next.
  *
- * An endpoint is well once it has said who it is, and until something fails on it. Then it rests, longer each time, and
- * comes back by saying again who it is. While another one is well, nobody waits for that.
+ * An endpoint is healthy once it has identified itself, and until something fails on it. Then it is set back with
+ * exponential backoff and returns by identifying itself again. While another one is healthy, no work waits for that.
+ * A piece of work runs on one endpoint from beginning to end, so that all it reads comes from one view of the chain.
  */
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { growingPause } from '../../../domain/growing-pause.ts';
 import { operatorProblems, type ProblemKind } from '../../../domain/indexing-problem.ts';
 import type { Notice } from '../../../domain/notice.ts';
-import { type Block, type Chain, type ChainNode, NodeFault, QuestionRefused } from '../chain.ts';
-import type { NetworkSource } from '../source.ts';
+import { NodeFault, QuestionRefused } from '../faults.ts';
 import {
   createEndpoint,
   type Endpoint,
@@ -18,9 +18,63 @@ import {
   type EndpointTiming,
   usualTiming,
 } from './endpoint.ts';
-import { createNode, type RpcNode } from './node.ts';
+import type { ClassifyRefusal } from './refusal.ts';
 
-export interface ChainOptions {
+/** What the pool needs of a node, whatever its family. */
+export interface PooledNode {
+  /** Whether it is a node of this network at all. Throws a NodeFault where it is not. */
+  checkIn(): Promise<unknown>;
+  /** Asks for the head, which is reported through `heard`. */
+  head(): Promise<unknown>;
+}
+
+export interface PooledNodeOptions {
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** To be called with the height of every head that the node names. */
+  readonly heard: (headBlock: number) => void;
+}
+
+export interface EndpointHealth {
+  readonly name: string;
+  readonly healthy: boolean;
+  /** Why it is not, for people. */
+  readonly problem: string | null;
+  readonly headBlock: number | null;
+  readonly requests: number;
+  readonly failures: number;
+}
+
+export interface EndpointPool<Node> {
+  /**
+   * Runs `work` on an endpoint whose head is at `minimumHead` or above. Where it throws a NodeFault, or the endpoint
+   * fails, the endpoint is set back and the next one gets the same work; the last error is thrown when none is left.
+   */
+  run<T>(work: (node: Node) => Promise<T>, minimumHead?: number): Promise<T>;
+  /**
+   * Another healthy endpoint whose head is at `minimumHead` or above, where there is one: for a second opinion within
+   * a piece of work.
+   */
+  secondOpinion<T>(
+    first: Node,
+    work: (node: Node) => Promise<T>,
+    minimumHead?: number,
+  ): Promise<T | undefined>;
+  health(): readonly EndpointHealth[];
+  /** Ends what is under way; nothing can be asked afterwards. */
+  close(): void;
+}
+
+export interface EndpointPoolSource {
+  /** For messages. */
+  readonly networkName: string;
+  readonly rpc: readonly URL[];
+  readonly requestsPerSecond: number;
+  readonly batchSize: number;
+  readonly classifyRefusal: ClassifyRefusal;
+}
+
+export interface EndpointPoolOptions {
   readonly userAgent: string;
   readonly signal?: AbortSignal;
   /** Milliseconds since 1970. */
@@ -40,9 +94,9 @@ const MAX_STRIKES_OF_REFUSALS = 2;
 /** How long the next endpoint is not asked because this one may yet answer. */
 const HEAD_START_MS = 2_000;
 
-interface Member {
+interface Member<Node> {
   readonly endpoint: Endpoint;
-  readonly node: RpcNode;
+  readonly node: Node;
   /** It has said who it is, and nothing has failed since. */
   isWell: boolean;
   /** On the clock of performance.now(). */
@@ -60,10 +114,14 @@ interface Member {
   era: number;
 }
 
-export function createChain(source: NetworkSource, options: ChainOptions): Chain {
+export function createEndpointPool<Node extends PooledNode>(
+  source: EndpointPoolSource,
+  createNode: (endpoint: Endpoint, options: PooledNodeOptions) => Node,
+  options: EndpointPoolOptions,
+): EndpointPool<Node> {
+  const { networkName: network } = source;
   const { userAgent, now = Date.now, random = Math.random, notice } = options;
   const timing = { ...usualTiming, ...options.timing };
-  const network = source.network.name;
   const ending = new AbortController();
   const { signal } = ending;
   // Each request that is under way listens; there may be many.
@@ -73,7 +131,7 @@ export function createChain(source: NetworkSource, options: ChainOptions): Chain
   options.signal?.addEventListener('abort', stop);
 
   const names = endpointNames(source.rpc);
-  const members = source.rpc.map((url, index): Member => {
+  const members = source.rpc.map((url, index): Member<Node> => {
     const endpoint = createEndpoint({
       url,
       name: names[index] ?? url.host,
@@ -84,14 +142,15 @@ export function createChain(source: NetworkSource, options: ChainOptions): Chain
       now,
       random,
       timing,
+      classifyRefusal: source.classifyRefusal,
     });
-    const heard = ({ number }: Block) => {
-      member.headBlock = number;
-      if (member.behind !== null && number >= member.behind.wanted) member.behind = null;
+    const heard = (headBlock: number) => {
+      member.headBlock = headBlock;
+      if (member.behind !== null && headBlock >= member.behind.wanted) member.behind = null;
     };
-    const member: Member = {
+    const member: Member<Node> = {
       endpoint,
-      node: createNode(endpoint, source, { now, heard }),
+      node: createNode(endpoint, { now, heard }),
       isWell: false,
       restsUntil: 0,
       strikes: 0,
@@ -106,7 +165,7 @@ export function createChain(source: NetworkSource, options: ChainOptions): Chain
     return member;
   });
 
-  const setBack = (member: Member, fault: NodeFault, era: number, maxStrikes = MAX_STRIKES): void => {
+  const setBack = (member: Member<Node>, fault: NodeFault, era: number, maxStrikes = MAX_STRIKES): void => {
     member.failures++;
     // Somebody else has noticed the same before.
     if (member.era !== era) return;
@@ -129,7 +188,7 @@ export function createChain(source: NetworkSource, options: ChainOptions): Chain
   };
 
   /** Resolves to whether it is well. Never rejects, except when everything ends. */
-  const checkIn = (member: Member): Promise<boolean> => {
+  const checkIn = (member: Member<Node>): Promise<boolean> => {
     const { era } = member;
     const check = async () => {
       try {
@@ -152,12 +211,12 @@ export function createChain(source: NetworkSource, options: ChainOptions): Chain
   };
 
   /** In the background: nobody waits for it, and whoever ends everything hears of it elsewhere. */
-  const startCheckingIn = (member: Member): void => {
+  const startCheckingIn = (member: Member<Node>): void => {
     if (performance.now() >= member.restsUntil) checkIn(member).catch(() => undefined);
   };
 
   /** Whether its head is at `minimumHead` or above, asking anew where the last word was lower. */
-  const isFarEnough = async (member: Member, minimumHead: number | undefined): Promise<boolean> => {
+  const isFarEnough = async (member: Member<Node>, minimumHead: number | undefined): Promise<boolean> => {
     if (minimumHead === undefined || (member.headBlock ?? -1) >= minimumHead) return true;
     const isKnown = member.behind !== null && performance.now() - member.behind.at < timing.firstPauseMs;
     if (!isKnown) {
@@ -175,7 +234,7 @@ export function createChain(source: NetworkSource, options: ChainOptions): Chain
     return false;
   };
 
-  const problemOf = (member: Member): string | null =>
+  const problemOf = (member: Member<Node>): string | null =>
     member.problem ??
     (member.behind === null
       ? null
@@ -187,10 +246,10 @@ export function createChain(source: NetworkSource, options: ChainOptions): Chain
    * @param isNeeded whether one that is slow to say who it is is waited for until its time is out
    */
   const nextWell = async (
-    tried: ReadonlySet<Member>,
+    tried: ReadonlySet<Member<Node>>,
     minimumHead: number | undefined,
     isNeeded: boolean,
-  ): Promise<Member | undefined> => {
+  ): Promise<Member<Node> | undefined> => {
     for (const member of members) {
       if (tried.has(member)) continue;
       if (!member.isWell) startCheckingIn(member);
@@ -223,7 +282,7 @@ export function createChain(source: NetworkSource, options: ChainOptions): Chain
     return true;
   };
 
-  const attempt = async <T>(member: Member, work: (node: ChainNode) => Promise<T>): Promise<T> => {
+  const attempt = async <T>(member: Member<Node>, work: (node: Node) => Promise<T>): Promise<T> => {
     const { era } = member;
     try {
       const result = await work(member.node);
@@ -239,9 +298,9 @@ export function createChain(source: NetworkSource, options: ChainOptions): Chain
 
   /** Gives the work to one after the other until it is done, or until nobody is left who was not tried. */
   const offer = async <T>(
-    work: (node: ChainNode) => Promise<T>,
+    work: (node: Node) => Promise<T>,
     minimumHead: number | undefined,
-    { tried, isNeeded }: { readonly tried: Set<Member>; readonly isNeeded: boolean },
+    { tried, isNeeded }: { readonly tried: Set<Member<Node>>; readonly isNeeded: boolean },
   ): Promise<{ readonly result: T } | { readonly fault: NodeFault | undefined }> => {
     let fault: NodeFault | undefined;
     for (;;) {
@@ -260,10 +319,8 @@ export function createChain(source: NetworkSource, options: ChainOptions): Chain
   };
 
   return {
-    network: source.network,
-
     async run(work, minimumHead) {
-      const asNeeded = { tried: new Set<Member>(), isNeeded: true };
+      const asNeeded = { tried: new Set<Member<Node>>(), isNeeded: true };
       let outcome = await offer(work, minimumHead, asNeeded);
       const foundNobody = 'fault' in outcome && outcome.fault === undefined;
       if (foundNobody && (await waitForOne())) outcome = await offer(work, minimumHead, asNeeded);
@@ -298,7 +355,7 @@ export function createChain(source: NetworkSource, options: ChainOptions): Chain
 
     close() {
       options.signal?.removeEventListener('abort', stop);
-      ending.abort(new Error(`The connections to ${source.network.name} are closed.`));
+      ending.abort(new Error(`The connections to ${network} are closed.`));
     },
   };
 }

@@ -1,5 +1,5 @@
 /** JSON of a node to values that can be believed in shape. Everything that does not fit is the node's fault. */
-import type { Block, ChainLog, Hex, Transaction } from '../chain.ts';
+import type { Block, ChainLog, Hex, Transaction } from './chain.ts';
 
 /** An answer that does not have the shape it should have; whoever asked knows which node gave it. */
 export class Misshapen extends Error {}

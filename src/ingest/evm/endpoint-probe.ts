@@ -1,16 +1,23 @@
-/** What can be found out about one endpoint before it is relied upon: who it is, what it takes, how far back it goes. */
-import { answerOf, callOf, offRampAdded, offRampRemoved, onRampSet, typeAndVersion } from '../abi.ts';
-import { type Block, type Hex, NodeFault, RangeTooLarge } from '../chain.ts';
-import type { NetworkSource } from '../source.ts';
-import { blockAtTime } from '../start-block.ts';
-import { AnswerTooHeavy, createEndpoint, type EndpointOptions, usualTiming } from './endpoint.ts';
+/** Probes one endpoint: whether it is a node of the network, its limits, and how far back it goes. */
+import { NodeFault, RangeTooLarge } from '../chain/faults.ts';
+import {
+  AnswerTooHeavy,
+  createEndpoint,
+  type EndpointOptions,
+  usualTiming,
+} from '../chain/json-rpc/endpoint.ts';
+import { answerOf, callOf, offRampAdded, offRampRemoved, onRampSet, typeAndVersion } from './abi.ts';
+import type { Block, Hex } from './chain.ts';
 import { createNode } from './node.ts';
+import { classifyEvmRefusal } from './refusals.ts';
+import type { EvmSource } from './settings.ts';
+import { startBlockOf } from './start-block.ts';
 
 /** A value, or why there is none, for people. */
 export type Found<T> = { readonly value: T } | { readonly problem: string };
 
 /** What was not reached because the endpoint failed before is left out. */
-export interface Examination {
+export interface EndpointProbe {
   readonly name: string;
   /** It answers, and is a node of this network. */
   readonly head: Found<Block>;
@@ -33,7 +40,7 @@ export interface RouterFound {
   readonly type: string | null;
 }
 
-/** A dead endpoint shall not hold up everybody. */
+/** Short: a dead endpoint must not hold up the others. */
 const timing = {
   ...usualTiming,
   answerMs: 5_000,
@@ -42,12 +49,18 @@ const timing = {
   firstPauseMs: 500,
 };
 
-export async function examineEndpoint(
-  source: NetworkSource,
-  options: Omit<EndpointOptions, 'requestsPerSecond' | 'batchSize' | 'timing'>,
-): Promise<Examination> {
+export async function probeEndpoint(
+  source: EvmSource,
+  options: Omit<EndpointOptions, 'requestsPerSecond' | 'batchSize' | 'timing' | 'classifyRefusal'>,
+): Promise<EndpointProbe> {
   const { requestsPerSecond, batchSize, maxRange, routers, start } = source;
-  const endpoint = createEndpoint({ ...options, requestsPerSecond, batchSize, timing });
+  const endpoint = createEndpoint({
+    ...options,
+    requestsPerSecond,
+    batchSize,
+    timing,
+    classifyRefusal: classifyEvmRefusal,
+  });
   const node = createNode(endpoint, source, { now: options.now, heard: () => undefined });
   let isSilent = false;
 
@@ -95,8 +108,7 @@ export async function examineEndpoint(
   };
 
   const firstLogs = async (): Promise<number> => {
-    const wanted =
-      start === null ? 0 : 'block' in start ? start.block : await blockAtTime(node, start.time, newest);
+    const wanted = (await startBlockOf(node, start, newest)) ?? 0;
     const block = Math.min(wanted, newest.number);
     await node.logs({ fromBlock: block, toBlock: block, topics, addresses: routers });
     return block;

@@ -2,20 +2,18 @@
  * What the indexer asks, put to one endpoint, with every answer held against its question: the blocks asked for, logs of
  * the range, contracts and topics asked for, in order, none twice, of one chain.
  */
-
-import type { ProblemKind } from '../../../domain/indexing-problem.ts';
-import { inParallel } from '../../work.ts';
+import type { ProblemKind } from '../../domain/indexing-problem.ts';
+import { NodeFault, QuestionRefused, RangeTooLarge } from '../chain/faults.ts';
 import {
-  type Block,
-  type CallAnswer,
-  type ChainLog,
-  type ChainNode,
-  type Hex,
-  NodeFault,
-  QuestionRefused,
-  RangeTooLarge,
-} from '../chain.ts';
-import type { NetworkSource } from '../source.ts';
+  AnswerTooHeavy,
+  type Endpoint,
+  EndpointFault,
+  type RpcAnswer,
+  type RpcCall,
+} from '../chain/json-rpc/endpoint.ts';
+import type { PooledNodeOptions } from '../chain/json-rpc/endpoint-pool.ts';
+import type { Refusal, RefusalKind } from '../chain/json-rpc/refusal.ts';
+import { inParallel } from '../work.ts';
 import {
   bytesOf,
   Misshapen,
@@ -25,19 +23,12 @@ import {
   parseReceiptLogs,
   parseTransaction,
 } from './answers.ts';
-import { AnswerTooHeavy, type Endpoint, EndpointFault, type RpcAnswer, type RpcCall } from './endpoint.ts';
-import type { Refusal, RefusalKind } from './refusals.ts';
+import type { Block, CallAnswer, ChainLog, ChainNode, Hex } from './chain.ts';
+import type { EvmSource } from './settings.ts';
 
 export interface RpcNode extends ChainNode {
   /** Whether it is a node of this network at all, and how far it is. */
   checkIn(): Promise<Block>;
-}
-
-export interface NodeOptions {
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
-  /** Told of every head that the node names. */
-  readonly heard: (head: Block) => void;
 }
 
 /** Clocks differ; a chain an hour ahead of ours is none. */
@@ -58,8 +49,8 @@ const MAX_HEAVY_CALLS = 10_000;
 
 export function createNode(
   endpoint: Endpoint,
-  { network, finality }: Pick<NetworkSource, 'network' | 'finality'>,
-  { now, heard }: NodeOptions,
+  { network, finality }: Pick<EvmSource, 'network' | 'finality'>,
+  { now, heard }: PooledNodeOptions,
 ): RpcNode {
   const { name } = endpoint;
   let offersReceipts = true;
@@ -123,7 +114,7 @@ export function createNode(
       throw fault('eth_getBlockByNumber', `block ${head.number} is of ${time}, which is in the future`);
     }
     shown = Math.max(shown, head.number);
-    heard(head);
+    heard(head.number);
     return head;
   };
 

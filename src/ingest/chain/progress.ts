@@ -1,8 +1,8 @@
 /**
- * How far a network is: the blocks that are held, whom we believe, and what the world is told of it.
+ * The progress of one network: the blocks that are held, the trusted contracts, and the figures that others see.
  *
- * The loops of a worker share this and nothing else. `record` is the one way on: steps come one after the other, each
- * made from what the one before has left behind, and what is remembered here is what the store has acknowledged.
+ * The loops of a worker share this and nothing else. `record` is the only way forward: steps are recorded one after the
+ * other, each made from what the one before has left behind. What is kept here is what the store has acknowledged.
  */
 import type { Observation, SourceFinalized } from '../../domain/facts.ts';
 import { operatorProblems, type ProblemKind } from '../../domain/indexing-problem.ts';
@@ -19,31 +19,18 @@ import type {
   NewFailure,
   OwedFigures,
 } from '../../store/index-ledger.ts';
-import { type Chain, type Hex, NodeFault, RangeTooLarge } from './chain.ts';
 import { ContractBook } from './contract-book.ts';
-import { repairIn, type WorkerPace } from './pace.ts';
-import type { BlockReader, Reading } from './reading.ts';
-import type { NetworkSource } from './source.ts';
-
-/** What each loop of a worker works with. */
-export interface LoopParts {
-  readonly source: NetworkSource;
-  readonly chain: Chain;
-  readonly ledger: IndexLedger;
-  readonly reader: BlockReader;
-  readonly progress: Progress;
-  readonly pace: WorkerPace;
-}
+import type { Reading } from './family.ts';
+import { NodeFault, problemKindOf, reasonOf } from './faults.ts';
+import { repairDelay, type WorkerTiming } from './timing.ts';
 
 export interface ProgressOptions {
   readonly network: Network;
   readonly ledger: IndexLedger;
   readonly holder: string;
-  readonly pace: WorkerPace;
+  readonly timing: WorkerTiming;
   readonly notice: Notice;
 }
-
-const MAX_REASON = 300;
 
 export class Progress {
   readonly book = new ContractBook();
@@ -51,8 +38,10 @@ export class Progress {
   figures: HeadFigures | null = null;
   /** Seconds since 1970, of the newest block. */
   headTime = 0;
-  /** Called when something new has come to be owed. */
-  whenOwed: () => void = () => undefined;
+  /** Called when new ranges are owed. */
+  onOwed: () => void = () => undefined;
+  /** Contracts whose events have to be read again too when history is read again for these. Set by the family. */
+  rereadWith: (contracts: readonly string[]) => readonly string[] = (contracts) => contracts;
 
   readonly #options: ProgressOptions;
   readonly #selector: string;
@@ -63,7 +52,7 @@ export class Progress {
   #counts = { created: 0, updated: 0, removed: 0 };
   #owed: OwedFigures = { owedBlocks: 0, failedRanges: 0 };
   #problem: Problem | null = null;
-  #toldAt = 0;
+  #publishedAt = 0;
   #recording: Promise<void> = Promise.resolve();
 
   constructor(options: ProgressOptions) {
@@ -71,12 +60,11 @@ export class Progress {
     this.#selector = options.network.selector;
   }
 
-  /** Goes on from what is stored. */
-  load({ blocks, startBlock, followedFrom, contracts }: IndexState, routers: readonly Hex[]): void {
+  /** Continues from what is stored. The family loads the trusted contracts. */
+  load({ blocks, startBlock, followedFrom }: IndexState): void {
     this.#held = blocks;
     this.#startBlock = startBlock;
     this.#followedFrom = followedFrom;
-    this.book.load(contracts, routers);
   }
 
   /** Blocks that may be abandoned, by height, above the newest that is final. Empty where nothing has been read. */
@@ -92,12 +80,12 @@ export class Progress {
     return this.#held.at(-1);
   }
 
-  /** Ends whenever blocks are abandoned. */
+  /** Changes whenever blocks are abandoned. */
   get era(): number {
     return this.#era;
   }
 
-  /** Where the history that is wanted begins; null while that is being looked for. */
+  /** The first block of the wanted history; null while it is being looked for. */
   get startBlock(): number | null {
     return this.#startBlock;
   }
@@ -106,7 +94,7 @@ export class Progress {
     return this.#counts;
   }
 
-  /** As of when the world was told. */
+  /** As of the latest `publish`. */
   get owed(): OwedFigures {
     return this.#owed;
   }
@@ -116,8 +104,8 @@ export class Progress {
   }
 
   /**
-   * Records a step. It is made when its turn has come: a contract that one loop has just named cannot slip past the
-   * blocks that the other loop is reading.
+   * Records a step. `makeStep` is called when its turn has come: a contract that one loop has just learned of cannot
+   * slip past the blocks that the other loop is reading.
    */
   record(makeStep: () => IndexStep | Promise<IndexStep>): Promise<void> {
     const { ledger, holder } = this.#options;
@@ -135,7 +123,7 @@ export class Progress {
     return recorded;
   }
 
-  /** As the store does. */
+  /** Repeats in memory what the store has done. */
   #remember(step: IndexStep): void {
     const { orphaned = [], blocks = [], forgetBelow = 0, contracts = [], owed = [] } = step;
     this.book.forget(orphaned);
@@ -151,10 +139,10 @@ export class Progress {
       .sort((a, b) => a.number - b.number);
     this.#startBlock = step.startBlock ?? this.#startBlock;
     this.#followedFrom ??= step.followedFrom ?? null;
-    if (owed.length > 0) this.whenOwed();
+    if (owed.length > 0) this.onOwed();
   }
 
-  /** Whatever was read before contracts were named is to be read again for them. */
+  /** What was read before these contracts were known has to be read again for them. */
   owedFor(named: readonly NamedContract[], readTo: number): readonly BlockRange[] {
     const from = this.#startBlock ?? this.#followedFrom;
     return this.#owedAgain(
@@ -164,36 +152,28 @@ export class Progress {
     );
   }
 
-  /** Blocks that were being read while the other loop came to know more contracts are to be read again for those. */
+  /** Blocks that were being read while the other loop learned of more contracts have to be read again for those. */
   owedForOverlap(mark: number, { from, to }: { readonly from: number; readonly to: number }) {
     return this.#owedAgain(this.book.since(mark), from, to);
   }
 
   #owedAgain(contracts: readonly string[], from: number | null, to: number): readonly BlockRange[] {
     if (contracts.length === 0 || from === null || from > to) return [];
-    return [{ from, to, purpose: 'contracts', contracts: this.#withBlessers(contracts) }];
-  }
-
-  /** Blessings name a commit store: those of one that was not known were passed over, and are to be read again too. */
-  #withBlessers(contracts: readonly string[]): readonly string[] {
-    const roleOf = (address: string) => this.book.contracts.get(address as Hex)?.role;
-    if (!contracts.some((address) => roleOf(address) !== 'rmn')) return contracts;
-    const blessers = [...this.book.contracts.values()].filter(({ role }) => role === 'rmn');
-    return [...new Set([...contracts, ...blessers.map(({ address }) => address)])];
+    return [{ from, to, purpose: 'contracts', contracts: this.rereadWith(contracts) }];
   }
 
   /** A range for the ledger of failures. */
   failureOf({ from, to, purpose, contracts }: BlockRange, reason: string): NewFailure {
-    return { from, to, purpose, contracts, reason, retryIn: repairIn(1, this.#options.pace) };
+    return { from, to, purpose, contracts, reason, retryIn: repairDelay(1, this.#options.timing) };
   }
 
-  /** Finality rests on the block of the sending: it stands and falls with it. */
+  /** Finality rests on the block of the send: it is taken back together with it. */
   sourceFinalized(messageId: string, sentIn: BlockId): SourceFinalized {
-    return { kind: 'SourceFinalized', messageId, seen: this.noticed(sentIn) };
+    return { kind: 'SourceFinalized', messageId, seen: this.observedAt(sentIn) };
   }
 
-  /** Something that the chain did not say in a log: it rests on a block, and was noticed at the head's time. */
-  noticed(block: BlockId): Observation {
+  /** An observation that is not an event of the chain: it rests on a block, and was made at the head's time. */
+  observedAt(block: BlockId): Observation {
     return {
       network: this.#selector,
       blockNumber: block.number,
@@ -208,7 +188,7 @@ export class Progress {
     this.#options.notice(line, { level, network: this.#options.network.name });
   }
 
-  /** Whom a reading does not believe, and what it did not understand. */
+  /** Reports contracts that a reading does not trust, and events that it could not decode. */
   noticeRefused({ refused, unreadable }: Pick<Reading, 'refused'> & Partial<Reading>): void {
     for (const refusal of refused) this.notice(`${refusal}; it is not believed`, 'warn');
     const [unread, ...more] = unreadable ?? [];
@@ -221,38 +201,40 @@ export class Progress {
     );
   }
 
-  /** What keeps the network from going on, until `endProblem`. */
-  tellProblem(error: unknown): void {
+  /** Sets what keeps the network from progress, until `clearProblem`. */
+  setProblem(error: unknown): void {
     const text = reasonOf(error);
-    const kind = kindOf(error);
-    // What endpoints did wrong was reported when they were set back.
-    if (this.#problem === null && !(error instanceof NodeFault))
+    const kind = problemKindOf(error);
+    // Faults of endpoints were reported when the endpoints were set back.
+    if (this.#problem === null && !(error instanceof NodeFault)) {
       this.notice(text, operatorProblems.has(kind) ? 'error' : 'warn');
+    }
     const { since = performance.now(), isEscalated = false } = this.#problem ?? {};
-    const lasted = performance.now() - since;
-    const escalates = !isEscalated && lasted >= this.#options.pace.escalateAfter;
-    if (escalates)
-      this.notice(
-        `Nothing could be read for ${seconds(lasted)}; still retrying. Last problem: ${text}`,
-        'error',
-      );
+    const lastedMs = performance.now() - since;
+    const escalates = !isEscalated && lastedMs >= this.#options.timing.escalateAfterMs;
+    if (escalates) {
+      const duration = `${Math.round(lastedMs / 1000)} s`;
+      this.notice(`Nothing could be read for ${duration}; still retrying. Last problem: ${text}`, 'error');
+    }
     this.#problem = { text, kind, since, isEscalated: isEscalated || escalates };
   }
 
-  endProblem(): void {
-    if (this.#problem?.isEscalated)
-      this.notice(`Reading goes on, after ${seconds(performance.now() - this.#problem.since)}`);
+  clearProblem(): void {
+    if (this.#problem?.isEscalated) {
+      const duration = `${Math.round((performance.now() - this.#problem.since) / 1000)} s`;
+      this.notice(`Reading goes on, after ${duration}`);
+    }
     this.#problem = null;
   }
 
-  async tellWhenDue(): Promise<void> {
-    if (Date.now() - this.#toldAt < this.#options.pace.tellEvery) return;
-    await this.tell();
+  async publishWhenDue(): Promise<void> {
+    if (Date.now() - this.#publishedAt < this.#options.timing.publishEveryMs) return;
+    await this.publish();
   }
 
-  /** Tells the world, and learns how much is owed. */
-  async tell(): Promise<void> {
-    this.#toldAt = Date.now();
+  /** Stores the figures for others to see, and learns how much is owed. */
+  async publish(): Promise<void> {
+    this.#publishedAt = Date.now();
     this.#owed = await this.#options.ledger.tellProgress(this.#selector, this.figures, this.#problem);
   }
 }
@@ -267,21 +249,7 @@ interface Problem {
   readonly isEscalated: boolean;
 }
 
-function kindOf(error: unknown): ProblemKind {
-  if (error instanceof NodeFault) return error.kind;
-  return error instanceof RangeTooLarge ? 'range-refused' : 'internal';
-}
-
-function seconds(milliseconds: number): string {
-  return `${Math.round(milliseconds / 1000)} s`;
-}
-
-/** For people. */
-export function reasonOf(error: unknown): string {
-  return String((error as Error | undefined)?.message ?? error).slice(0, MAX_REASON);
-}
-
-/** Blocks of everybody's history, both ends included. */
+/** A range of everybody's history, both ends included. */
 export function historyRange(from: number, to: number): BlockRange {
   return { from, to, purpose: 'history', contracts: null };
 }

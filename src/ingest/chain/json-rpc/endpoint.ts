@@ -9,9 +9,9 @@ import { growingPause, type PauseBounds } from '../../../domain/growing-pause.ts
 import type { ProblemKind } from '../../../domain/indexing-problem.ts';
 import { concealing } from '../../../domain/url-parts.ts';
 import { inParallel } from '../../work.ts';
-import { NodeFault } from '../chain.ts';
+import { NodeFault } from '../faults.ts';
 import { createPost, type ExchangeTiming, type HttpAnswer, Unanswered } from './exchange.ts';
-import { errorIn, type Refusal, refusalOf } from './refusals.ts';
+import { type ClassifyRefusal, errorIn, type Refusal } from './refusal.ts';
 import { createTokenBucket } from './token-bucket.ts';
 
 export interface RpcCall {
@@ -49,6 +49,7 @@ export interface EndpointOptions {
   /** From 0 to 1. */
   readonly random: () => number;
   readonly timing: EndpointTiming;
+  readonly classifyRefusal: ClassifyRefusal;
 }
 
 export interface Endpoint {
@@ -102,7 +103,7 @@ type Outcome =
   | { readonly kind: 'too fast'; readonly waitMs: number | null; readonly said: string };
 
 export function createEndpoint(options: EndpointOptions): Endpoint {
-  const { url, name, signal, random, timing } = options;
+  const { url, name, signal, random, timing, classifyRefusal } = options;
   const post = createPost(url, timing, options);
   const bucket = createTokenBucket(options.requestsPerSecond, () => performance.now());
   const conceal = concealing(url);
@@ -155,7 +156,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     // A refusal of the request as a whole often has no id.
     const { id: given = null } = body as { id?: unknown };
     if (given !== id && given !== null) throw fault(items, 'an answer to another call');
-    const refusal = refusalOf(error, items[0]?.method ?? '');
+    const refusal = classifyRefusal(error, items[0]?.method ?? '');
     return (
       refusedAsWhole(answer, refusal, items) ?? {
         kind: 'answered',
@@ -174,7 +175,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       const entry = byId.get(id);
       const error = errorIn(entry);
       if (error === undefined) return resultOf(entry, id, items);
-      return { refusal: shownRefusal(refusalOf(error, item.method, true)) };
+      return { refusal: shownRefusal(classifyRefusal(error, item.method, true)) };
     });
     for (const answer of answers) {
       if ('refusal' in answer && answer.refusal.kind === 'batch')
@@ -187,7 +188,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   const readNoBatch = (answer: HttpAnswer, items: readonly Item[]): Outcome => {
     const { status, body } = answer;
     const [error] = (Array.isArray(body) ? body : [body]).map(errorIn);
-    const refusal = error && refusalOf(error, '', true);
+    const refusal = error && classifyRefusal(error, '', true);
     const outcome = refusal && refusedAsWhole(answer, refusal, items);
     if (outcome) return outcome;
     const isMisunderstood =

@@ -1,49 +1,10 @@
 /**
- * What a node means when it refuses. The codes of JSON-RPC errors say little, for every provider has its own; their
- * words say more. This is the table of words, read from top to bottom: the first row that fits decides.
+ * The table of refusal wordings of EVM nodes and providers, read from top to bottom: the first row that matches decides.
+ *
+ * The codes of JSON-RPC errors say little, because every provider has its own. Their wordings say more.
  */
 
-export type RefusalKind =
-  /** The contract that was called refused. */
-  | 'reverted'
-  /** Fewer calls in one request. */
-  | 'batch'
-  /** Fewer blocks or logs in one answer. */
-  | 'range'
-  /** The answer would be too large. */
-  | 'size'
-  /** The node gave up computing. */
-  | 'slow'
-  /** More slowly. */
-  | 'rate'
-  /** It has no such method, or not for us. */
-  | 'unsupported'
-  /** It knows no such block. */
-  | 'unknown'
-  /** It no longer has the state or the history. */
-  | 'pruned'
-  /** It does not let us in. */
-  | 'denied'
-  /** It does not understand the question. */
-  | 'invalid'
-  | 'other';
-
-export interface Refusal {
-  readonly kind: RefusalKind;
-  readonly code: number | undefined;
-  /** In the node's words. */
-  readonly message: string;
-  /** How many blocks (`range`) or calls (`batch`) it would take, where it says so. */
-  readonly accepts?: number;
-  /** How long to wait (`rate`), where it says so in words. */
-  readonly waitMs?: number;
-}
-
-/** As it stands in a JSON-RPC answer, or as a proxy in front of the node has written it. */
-export interface RpcError {
-  readonly code: number | undefined;
-  readonly message: string;
-}
+import type { ClassifyRefusal, RefusalKind } from '../chain/json-rpc/refusal.ts';
 
 /** The node writes this text: no more of it is looked at than a sentence or two. */
 const LOOKED_AT = 1_000;
@@ -180,8 +141,8 @@ const table: readonly Row[] = [
   { kind: 'invalid', says: words('invalid (?:argument|params|request)|hex string without 0x') },
 ];
 
-/** @param inBatch whether the call went out together with others */
-export function refusalOf({ code, message }: RpcError, method: string, inBatch = false): Refusal {
+/** Classifies a refusal of an EVM node, or of the provider in front of it, by its code and its wording. */
+export const classifyEvmRefusal: ClassifyRefusal = ({ code, message }, method, inBatch = false) => {
   const text = message.slice(0, LOOKED_AT);
   const kind =
     table.find(
@@ -199,7 +160,7 @@ export function refusalOf({ code, message }: RpcError, method: string, inBatch =
     ...(accepts !== undefined && { accepts }),
     ...(waitMs !== undefined && { waitMs }),
   };
-}
+};
 
 function acceptedBy(kind: RefusalKind, text: string): number | undefined {
   for (const pattern of accepted[kind] ?? []) {
@@ -220,26 +181,4 @@ function numberIn(text: string): number {
 function waitIn(text: string): number | undefined {
   const [, number, unit] = /(?:retry|try again|wait).{0,12}? (\d{1,6}) ?(ms|s)/i.exec(text) ?? [];
   return number === undefined ? undefined : Number(number) * (unit === 'ms' ? 1 : 1000);
-}
-
-/** The error in an answer, in any of the shapes that nodes and the proxies before them give it. */
-export function errorIn(answer: unknown): RpcError | undefined {
-  if (typeof answer !== 'object' || answer === null) return undefined;
-  const { error, code, message } = answer as Record<string, unknown>;
-  if (typeof error === 'string') return { code: undefined, message: error };
-  if (typeof error === 'object' && error !== null) {
-    const inner = error as Record<string, unknown>;
-    const detail = typeof inner.data === 'string' && !inner.data.startsWith('0x') ? `: ${inner.data}` : '';
-    return {
-      code: codeOf(inner.code),
-      message: `${typeof inner.message === 'string' ? inner.message : 'no message'}${detail}`,
-    };
-  }
-  // Without an id it is no answer to a call, but a proxy speaking for itself.
-  if (typeof message === 'string' && !('result' in answer)) return { code: codeOf(code), message };
-  return undefined;
-}
-
-function codeOf(value: unknown): number | undefined {
-  return typeof value === 'number' ? value : undefined;
 }

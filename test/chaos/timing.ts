@@ -1,13 +1,13 @@
-import type { IndexerPace } from '../../src/ingest/evm/indexer.ts';
-import { hurriedPace } from '../chain/indexing.ts';
+import type { IndexerTiming } from '../../src/ingest/chain/indexer.ts';
+import { hurriedTiming } from '../chain/indexing.ts';
 
 /** Short of patience, so that a seed takes seconds. */
-export const chaosPace: Partial<IndexerPace> = {
-  ...hurriedPace,
-  soonestChore: 20,
-  latestChore: 200,
-  lease: 1,
-  leaseLook: 50,
+export const chaosTiming: Partial<IndexerTiming> = {
+  ...hurriedTiming,
+  choreMinMs: 20,
+  choreMaxMs: 200,
+  leaseSeconds: 1,
+  leasePollMs: 50,
   endpoints: {
     // Not shorter: a machine that is busy with other tests needs its time too.
     answerMs: 1_000,

@@ -1,8 +1,8 @@
 /**
- * All networks of the configuration, each worked by one indexer at a time, however many run.
+ * The indexer: one worker for each configured network, under a lease.
  *
- * A lease in the database says who. It is renewed while the worker lives; when that dies, the lease runs out within
- * seconds and whoever waits takes over where it was.
+ * The lease is a row in the database, renewed while the worker lives. When a worker dies, its lease expires within
+ * seconds, and another indexer that waits for it continues. So any number of indexers may run.
  */
 import { randomUUID } from 'node:crypto';
 import type { Network } from '../../domain/networks.ts';
@@ -11,44 +11,47 @@ import { LeaseLost } from '../../store/index-ledger.ts';
 import type { Store } from '../../store/store.ts';
 import { SchemaMovedError } from '../../store/writer-guard.ts';
 import { untilLater } from '../work.ts';
-import type { WorkerPace } from './pace.ts';
-import { createChain } from './rpc/chain.ts';
-import type { EndpointTiming } from './rpc/endpoint.ts';
-import type { NetworkSource } from './source.ts';
+import type { ConnectOptions, NetworkReader, NetworkSource } from './family.ts';
+import type { EndpointTiming } from './json-rpc/endpoint.ts';
+import { Progress } from './progress.ts';
+import { defaultTiming, type WorkerTiming } from './timing.ts';
 import { NetworkWorker, type WorkerStatus } from './worker.ts';
+
+/** Connects to a network with the code of its family. */
+export type ConnectNetwork = (source: NetworkSource, options: ConnectOptions) => Promise<NetworkReader>;
 
 export interface IndexerOptions {
   readonly sources: readonly NetworkSource[];
+  readonly connect: ConnectNetwork;
   readonly store: Pick<Store, 'index' | 'findMessage'>;
   readonly signal: AbortSignal;
   readonly userAgent: string;
   readonly notice: Notice;
   /** Ends when all networks have been read up to their heads, instead of following for ever. */
   readonly once?: boolean;
-  readonly pace?: Partial<IndexerPace>;
+  readonly timing?: Partial<IndexerTiming>;
 }
 
-export interface IndexerPace extends WorkerPace {
-  /** Seconds. */
-  readonly lease: number;
-  /** Milliseconds between two looks at a lease that somebody else has. */
-  readonly leaseLook: number;
+export interface IndexerTiming extends WorkerTiming {
+  readonly leaseSeconds: number;
+  /** Between two looks at a lease that another indexer holds. */
+  readonly leasePollMs: number;
   readonly endpoints: Partial<EndpointTiming>;
 }
 
 const LEASE_SECONDS = 9;
-const LEASE_LOOK_MS = 1_000;
-/** Milliseconds behind a failure that is not the network's: the database is away, say. */
-const REST_MS = 1_000;
-const ONCE_LOOK_MS = 50;
+const LEASE_POLL_MS = 1_000;
+/** Pause after a failure that is not the network's: the database is away, say. */
+const RETRY_MS = 1_000;
+const ONCE_POLL_MS = 50;
 
 export interface NetworkStatus {
   readonly network: Network;
   /** Whether this indexer works on it, and not another one. */
   readonly isOurs: boolean;
-  /** Whether another one has it, as far as we know. */
+  /** Whether another indexer has it, as far as is known. */
   readonly isTaken: boolean;
-  /** The latest word of our own worker, where there was one. */
+  /** The latest status of our own worker, where there was one. */
   readonly worker: WorkerStatus | undefined;
 }
 
@@ -79,7 +82,7 @@ export function startIndexer(options: IndexerOptions): Indexer {
   const watch = async () => {
     const isFinished = createFinish();
     while (!signal.aborted) {
-      await untilLater(ONCE_LOOK_MS, signal);
+      await untilLater(ONCE_POLL_MS, signal);
       if (isFinished(statuses())) finished.abort();
     }
   };
@@ -103,7 +106,8 @@ function createFinish(): (statuses: readonly NetworkStatus[]) => boolean {
     }
     const last = Math.max(...caughtUpAt.values());
     return (
-      caughtUpAt.size === statuses.length && statuses.every(({ worker }) => (worker?.askedAt ?? -1) > last)
+      caughtUpAt.size === statuses.length &&
+      statuses.every(({ worker }) => (worker?.choresBegunAt ?? -1) > last)
     );
   };
 }
@@ -114,9 +118,9 @@ type Workers = Map<
 >;
 
 async function keepIndexing(source: NetworkSource, options: IndexerOptions, workers: Workers): Promise<void> {
-  const { store, signal, notice, pace = {} } = options;
+  const { store, signal, notice, timing = {} } = options;
   const { selector, name: network } = source.network;
-  const seconds = pace.lease ?? LEASE_SECONDS;
+  const seconds = timing.leaseSeconds ?? LEASE_SECONDS;
   const holder = randomUUID();
   let isWaiting = false;
   let isTroubled = false;
@@ -126,7 +130,7 @@ async function keepIndexing(source: NetworkSource, options: IndexerOptions, work
         if (!isWaiting) notice('another indexer works on it; waiting', { network });
         isWaiting = true;
         workers.set(selector, { ...workers.get(selector), state: 'waiting' });
-        await untilLater(pace.leaseLook ?? LEASE_LOOK_MS, signal);
+        await untilLater(timing.leasePollMs ?? LEASE_POLL_MS, signal);
         continue;
       }
       if (isWaiting) notice('taken over', { network });
@@ -143,7 +147,7 @@ async function keepIndexing(source: NetworkSource, options: IndexerOptions, work
       // The database is away, as a rule. What it has not acknowledged is done again.
       if (!isTroubled) notice(`${(error as Error).message}; trying again`, { level: 'warn', network });
       isTroubled = true;
-      await untilLater(REST_MS, signal);
+      await untilLater(RETRY_MS, signal);
     }
   }
 }
@@ -151,29 +155,33 @@ async function keepIndexing(source: NetworkSource, options: IndexerOptions, work
 /** Works while the lease holds; a renewal that comes too late ends the work. */
 async function workWithLease(
   source: NetworkSource,
-  { store, signal, notice, userAgent, pace }: IndexerOptions,
+  { store, connect, signal, notice, userAgent, timing: given = {} }: IndexerOptions,
   holder: string,
   seconds: number,
   workers: Workers,
 ): Promise<void> {
-  const { selector } = source.network;
+  const { network } = source;
+  const { selector } = network;
   const lost = new AbortController();
   const working = AbortSignal.any([signal, lost.signal]);
-  const chain = createChain(source, {
+  const timing = { ...defaultTiming, ...given };
+  const progress = new Progress({ network, ledger: store.index, holder, timing, notice });
+  const reader = await connect(source, {
+    store,
+    progress,
+    timing,
+    ...(given.endpoints && { endpointTiming: given.endpoints }),
     userAgent,
     signal: working,
     notice,
-    ...(pace?.endpoints && { timing: pace.endpoints }),
   });
   const worker = new NetworkWorker({
     source,
-    chain,
-    store,
-    holder,
+    ledger: store.index,
+    reader,
+    progress,
+    timing,
     signal: working,
-    notice,
-    userAgent,
-    ...(pace && { pace }),
   });
   let renewedAt = performance.now();
   const renewal = setInterval(
@@ -192,7 +200,7 @@ async function workWithLease(
   } finally {
     clearInterval(renewal);
     workers.set(selector, { worker, state: 'stopped' });
-    chain.close();
+    reader.close();
     await store.index.release(selector, holder).catch(() => undefined);
   }
 }

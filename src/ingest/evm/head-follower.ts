@@ -1,30 +1,32 @@
 /**
- * The loop over new blocks: takes them as they come, across forks, and tells when they have become final.
+ * Reads new blocks of an EVM chain as they come, across forks, and reports when they have become final.
  *
- * What cannot be read is left to the ledger of failures, one block at a time, and a long absence to the backlog: nothing
- * holds up the head. Between two looks it does the chores, which rest on the newest final block.
+ * A block that cannot be read goes to the ledger of failures on its own, and a long gap goes to the history loop:
+ * nothing holds up the head.
  */
-import { endsWork } from '../../store/index-ledger.ts';
-import type { Store } from '../../store/store.ts';
-import { untilLater } from '../work.ts';
-import { type Block, NodeFault, RangeTooLarge } from './chain.ts';
-import type { Chores } from './chores.ts';
+import type { IndexLedger } from '../../store/index-ledger.ts';
+import { stepOf } from '../chain/family.ts';
+import { RangeTooLarge, reasonOf } from '../chain/faults.ts';
+import { historyRange, type Progress } from '../chain/progress.ts';
+import type { Block, Chain } from './chain.ts';
 import { DeepReorganization, type HeadView, readHeaders, viewHead } from './head.ts';
-import { retryIn } from './pace.ts';
-import { historyRange, type LoopParts, reasonOf } from './progress.ts';
-import { type Reading, stepOf } from './reading.ts';
+import type { BlockReader, LogReading } from './reading.ts';
 
 /** New blocks in one step. */
 const MAX_NEW_BLOCKS = 256;
-/** Further behind the final block than this, the head comes first and the gap goes to the backlog. */
+/** Further behind the final block than this, the head comes first and the gap goes to the history loop. */
 const MAX_GAP = 4 * MAX_NEW_BLOCKS;
 /** How often the next blocks are tried before they are taken one by one, and the one at fault is left out. */
 const ATTEMPTS = 3;
 const FACT_BLOCKS_AT_ONCE = 100;
 
-export interface FollowerParts extends LoopParts {
-  readonly store: Pick<Store, 'index' | 'findMessage'>;
-  readonly chores: Chores;
+export interface HeadFollowerOptions {
+  /** CCIP's number for the network. */
+  readonly selector: string;
+  readonly chain: Chain;
+  readonly ledger: IndexLedger;
+  readonly reader: BlockReader;
+  readonly progress: Progress;
 }
 
 /** What a look at the head has found. */
@@ -33,71 +35,42 @@ interface Found {
   /** New ones, above the view's base. */
   readonly headers: readonly Block[];
   /** What these say; undefined where there are none, or they are left out. */
-  readonly reading: Reading | undefined;
-  /** It is too far away: what is between is left to the backlog. */
+  readonly reading: LogReading | undefined;
+  /** It is too far away: what is between is left to the history loop. */
   readonly isGap: boolean;
 }
 
 export class HeadFollower {
-  readonly #parts: FollowerParts;
-  readonly #selector: string;
+  readonly #options: HeadFollowerOptions;
   #newBlocks = MAX_NEW_BLOCKS;
-  /** How often in a row the next blocks could not be read although the node told of them, and why. */
+  /** How often in a row the next blocks could not be read although the node has shown them, and why. */
   #unread = { times: 0, reason: '' };
-  #isAtHead = false;
-  #choresAt = 0;
-  #askedAt = -1;
 
-  constructor(parts: FollowerParts) {
-    this.#parts = parts;
-    this.#selector = parts.source.network.selector;
+  constructor(options: HeadFollowerOptions) {
+    this.#options = options;
   }
 
-  /** Whether the newest block has been read, as far as is known. */
-  get isAtHead(): boolean {
-    return this.#isAtHead;
-  }
-
-  /** When it was last begun to do all chores that were due, on performance.now()'s clock. */
-  get askedAt(): number {
-    return this.#askedAt;
-  }
-
-  /** Until the signal; throws what ends the work: a lost lease, or a newer schema. */
-  async run(signal: AbortSignal): Promise<void> {
-    const { source, progress, pace } = this.#parts;
-    let failures = 0;
-    while (!signal.aborted) {
-      try {
-        const hasMore = await this.#followOnce(this.#unread.times >= ATTEMPTS);
-        failures = 0;
-        this.#unread = { times: 0, reason: '' };
-        this.#newBlocks = Math.min(MAX_NEW_BLOCKS, this.#newBlocks * 2);
-        await this.#doChores();
-        await progress.tellWhenDue();
-        this.#isAtHead = !hasMore;
-        if (!hasMore) await untilLater(source.pollEvery, signal);
-      } catch (error) {
-        if (signal.aborted) return;
-        if (endsWork(error)) throw error;
-        if (error instanceof RangeTooLarge) {
-          this.#newBlocks = Math.max(1, Math.min(error.acceptedBlocks ?? Infinity, this.#newBlocks >> 1));
-          if (this.#newBlocks > 1) continue;
-        }
-        failures++;
-        this.#isAtHead = false;
-        // One block at a time tells which of them cannot be read.
-        if (this.#unread.times >= ATTEMPTS - 1) this.#newBlocks = 1;
-        progress.tellProblem(error);
-        await progress.tellWhenDue();
-        await untilLater(retryIn(failures, pace), signal);
+  /** Reads what is new; true where there is more. After a few failures the block at fault is left out. */
+  async follow(): Promise<boolean> {
+    try {
+      const hasMore = await this.#followOnce(this.#unread.times >= ATTEMPTS);
+      this.#unread = { times: 0, reason: '' };
+      this.#newBlocks = Math.min(MAX_NEW_BLOCKS, this.#newBlocks * 2);
+      return hasMore;
+    } catch (error) {
+      if (error instanceof RangeTooLarge) {
+        this.#newBlocks = Math.max(1, Math.min(error.acceptedBlocks ?? Infinity, this.#newBlocks >> 1));
+        if (this.#newBlocks > 1) return true;
       }
+      // One block at a time shows which of them cannot be read.
+      if (this.#unread.times >= ATTEMPTS - 1) this.#newBlocks = 1;
+      throw error;
     }
   }
 
   /** Reads what is new; true where there is more. `skip`: the next block is left to the ledger of failures. */
   async #followOnce(skip: boolean): Promise<boolean> {
-    const { progress } = this.#parts;
+    const { progress } = this.#options;
     const mark = progress.book.mark;
     const found = await this.#look(skip);
     const { head, final, base } = found.view;
@@ -117,7 +90,7 @@ export class HeadFollower {
   }
 
   async #look(skip: boolean): Promise<Found> {
-    const { chain, reader, progress } = this.#parts;
+    const { chain, reader, progress } = this.#options;
     let isReading = false;
     try {
       return await chain.run(async (node) => {
@@ -151,7 +124,7 @@ export class HeadFollower {
   }
 
   async #recordFound({ view, headers, reading, isGap }: Found, mark: number, skip: boolean): Promise<void> {
-    const { progress } = this.#parts;
+    const { progress } = this.#options;
     const { final, base } = view;
     const orphaned = view.orphans.map(({ hash }) => hash);
     if (orphaned.length > 0) progress.notice(`${orphaned.length} blocks above ${base.number} were abandoned`);
@@ -180,13 +153,13 @@ export class HeadFollower {
 
   /** In milliseconds, of a tip that did not move: as before, or the head's where it is the head. */
   #timeOf(indexedBlock: number): number {
-    const { figures, headTime } = this.#parts.progress;
+    const { figures, headTime } = this.#options.progress;
     return figures && figures.indexedBlock === indexedBlock ? figures.indexedAt : headTime * 1000;
   }
 
-  /** Tells of messages in blocks that have become final, and forgets those blocks. */
+  /** Reports messages in blocks that have become final, and forgets those blocks. */
   async #finalize(finalNumber: number): Promise<void> {
-    const { ledger, progress } = this.#parts;
+    const { ledger, progress } = this.#options;
     const { held, final: anchor } = progress;
     const last = held.findLast(({ number }) => number <= finalNumber);
     if (!anchor || !last || last.number <= anchor.number) return;
@@ -195,7 +168,7 @@ export class HeadFollower {
     await progress.record(async () => {
       // Asked when nothing else is recorded: a message of these blocks that is read late, because its range had
       // failed, is either among these or final when it is read.
-      const sent = await ledger.sentIn(this.#selector, [...numbers.keys()]);
+      const sent = await ledger.sentIn(this.#options.selector, [...numbers.keys()]);
       const facts = sent.map(({ messageId, blockHash }) =>
         progress.sourceFinalized(`0x${messageId}`, { number: numbers.get(blockHash) ?? 0, hash: blockHash }),
       );
@@ -208,14 +181,14 @@ export class HeadFollower {
    * down, until the node's chain has them all; the head then begins anew at what is final now.
    */
   async #recoverFromDeepReorganization(): Promise<void> {
-    const { chain, ledger, progress } = this.#parts;
+    const { chain, ledger, progress } = this.#options;
     const orphaned = new Set(progress.held.map(({ hash }) => hash));
     const { final, lowest } = await chain.run(async (node) => {
       const newFinal = await node.finalized(await node.head());
       let below = Number.MAX_SAFE_INTEGER;
       let lowestOrphan = newFinal.number;
       for (;;) {
-        const seen = await ledger.factBlocks(this.#selector, below, FACT_BLOCKS_AT_ONCE);
+        const seen = await ledger.factBlocks(this.#options.selector, below, FACT_BLOCKS_AT_ONCE);
         const within = seen.filter(({ number }) => number <= newFinal.number);
         const blocks = await node.blocks(within.map(({ number }) => number));
         const gone = seen.filter(({ number, hash }) => {
@@ -245,34 +218,5 @@ export class HeadFollower {
         'Consider a greater depth for `finality`.',
       'error',
     );
-  }
-
-  /** A question that nobody answers is told of as a problem, and does not hold up new blocks. */
-  async #doChores(): Promise<void> {
-    const { chain, store, chores, progress, pace } = this.#parts;
-    const { final, tip } = progress;
-    if (!final || !tip || Date.now() - this.#choresAt < pace.choresEvery) {
-      progress.endProblem();
-      return;
-    }
-    this.#choresAt = Date.now();
-    const lookedAt = performance.now();
-    try {
-      const step = await chores.work({
-        network: this.#selector,
-        chain,
-        store,
-        book: progress.book.contracts,
-        tip: tip.number,
-        headTime: progress.headTime,
-        seen: progress.noticed(final),
-      });
-      if (step) await progress.record(() => step);
-      if (!chores.isBehind) this.#askedAt = lookedAt;
-      progress.endProblem();
-    } catch (error) {
-      if (!(error instanceof NodeFault)) throw error;
-      progress.tellProblem(error);
-    }
   }
 }

@@ -1,0 +1,71 @@
+/** A JSON-RPC error in an answer, and the kinds of refusal that clients of an endpoint tell apart. */
+
+export type RefusalKind =
+  /** The contract that was called reverted. */
+  | 'reverted'
+  /** Fewer calls in one request. */
+  | 'batch'
+  /** Fewer blocks or results in one answer. */
+  | 'range'
+  /** The answer would be too large. */
+  | 'size'
+  /** The node gave up computing. */
+  | 'slow'
+  /** Rate limit. */
+  | 'rate'
+  /** It has no such method, or not for us. */
+  | 'unsupported'
+  /** It knows no such block. */
+  | 'unknown'
+  /** It no longer has the state or the history. */
+  | 'pruned'
+  /** It denies access. */
+  | 'denied'
+  /** It does not understand the request. */
+  | 'invalid'
+  | 'other';
+
+export interface Refusal {
+  readonly kind: RefusalKind;
+  readonly code: number | undefined;
+  /** In the node's words. */
+  readonly message: string;
+  /** How many blocks (`range`) or calls (`batch`) it would accept, where it says so. */
+  readonly accepts?: number;
+  /** How long to wait (`rate`), where it says so in words. */
+  readonly waitMs?: number;
+}
+
+export interface RpcError {
+  readonly code: number | undefined;
+  readonly message: string;
+}
+
+/**
+ * Tells what kind of refusal an error is. Codes and wordings differ by family and provider.
+ *
+ * @param inBatch whether the call went out together with others
+ */
+export type ClassifyRefusal = (error: RpcError, method: string, inBatch?: boolean) => Refusal;
+
+/** The error in an answer, in any of the shapes that nodes and the proxies in front of them use. */
+export function errorIn(answer: unknown): RpcError | undefined {
+  if (typeof answer !== 'object' || answer === null) return undefined;
+  const { error, code, message } = answer as Record<string, unknown>;
+  if (typeof error === 'string') return { code: undefined, message: error };
+  if (typeof error === 'object' && error !== null) {
+    const inner = error as Record<string, unknown>;
+    const detail = typeof inner.data === 'string' && !inner.data.startsWith('0x') ? `: ${inner.data}` : '';
+    return {
+      code: codeOf(inner.code),
+      message: `${typeof inner.message === 'string' ? inner.message : 'no message'}${detail}`,
+    };
+  }
+  // Without an id it is not an answer to a call: a proxy speaks for itself.
+  if (typeof message === 'string' && !('result' in answer)) return { code: codeOf(code), message };
+  return undefined;
+}
+
+function codeOf(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined;
+}

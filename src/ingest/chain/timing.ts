@@ -1,0 +1,41 @@
+/** Timing of a network's worker: polling intervals, and exponential backoff after failures. */
+import { growingPause } from '../../domain/growing-pause.ts';
+
+export interface WorkerTiming {
+  /** Backoff after a failure: the first pause and the longest. */
+  readonly retryMinMs: number;
+  readonly retryMaxMs: number;
+  /** Backoff of a range on the ledger of failures. */
+  readonly repairMinMs: number;
+  readonly repairMaxMs: number;
+  /** How often progress is published. */
+  readonly publishEveryMs: number;
+  /** A problem that lasts this long is reported as an error: the operator has to look. */
+  readonly escalateAfterMs: number;
+  readonly choresEveryMs: number;
+  /** Backoff of a chore that came to nothing. */
+  readonly choreMinMs: number;
+  readonly choreMaxMs: number;
+}
+
+export const defaultTiming: WorkerTiming = {
+  retryMinMs: 250,
+  retryMaxMs: 30_000,
+  repairMinMs: 5_000,
+  repairMaxMs: 3_600_000,
+  publishEveryMs: 1_000,
+  escalateAfterMs: 60_000,
+  choresEveryMs: 2_000,
+  choreMinMs: 2_000,
+  choreMaxMs: 300_000,
+};
+
+/** The pause before the next attempt at the same work, after so many failures in a row. */
+export function retryDelay(failures: number, { retryMinMs, retryMaxMs }: WorkerTiming): number {
+  return growingPause(failures, { firstPauseMs: retryMinMs, longestPauseMs: retryMaxMs }, Math.random());
+}
+
+/** The same for a range on the ledger of failures. */
+export function repairDelay(failures: number, { repairMinMs, repairMaxMs }: WorkerTiming): number {
+  return growingPause(failures, { firstPauseMs: repairMinMs, longestPauseMs: repairMaxMs }, Math.random());
+}

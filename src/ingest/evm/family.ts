@@ -1,0 +1,68 @@
+/** The EVM family: CCIP 1.2 to 2.0, read from logs over JSON-RPC. */
+import type { ChainFamily, ConnectOptions, NetworkReader } from '../chain/family.ts';
+import { createChores } from './chores.ts';
+import { createDecoder } from './decode/decoder.ts';
+import { createChain } from './endpoints.ts';
+import { examineNetwork } from './examination.ts';
+import { HeadFollower } from './head-follower.ts';
+import { HistoryReader } from './history-reader.ts';
+import { createBlockReader, type EvmContractBook } from './reading.ts';
+import type { EvmSource } from './settings.ts';
+import { startBlockOf } from './start-block.ts';
+import { createVerifierResults } from './verifier-results.ts';
+
+export const evmFamily: ChainFamily<EvmSource> = { connect, examine: examineNetwork };
+
+function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
+  const { store, progress, timing, endpointTiming, userAgent, signal, notice } = options;
+  const { network, routers } = source;
+  const chain = createChain(source, {
+    userAgent,
+    signal,
+    notice,
+    ...(endpointTiming && { timing: endpointTiming }),
+  });
+  const book = progress.book as EvmContractBook;
+  progress.rereadWith = (contracts) => withBlessers(contracts, book);
+  const { selector } = network;
+  const reader = createBlockReader(chain, book, createDecoder(network));
+  const follower = new HeadFollower({ selector, chain, ledger: store.index, reader, progress });
+  const history = new HistoryReader({ source, chain, reader, progress });
+  const results =
+    source.verifierResults && createVerifierResults(source.verifierResults, { userAgent, signal });
+
+  return {
+    load: ({ contracts }) => book.load(contracts, routers),
+
+    begin() {
+      const newRouters = routers.filter((router) => !book.contracts.has(router));
+      return chain.run(async (node) => {
+        const head = await node.head();
+        const final = await node.finalized(head);
+        const start = await startBlockOf(node, source.start, head);
+        const current =
+          newRouters.length > 0 ? await reader.readCurrent(node, newRouters) : { contracts: [], refused: [] };
+        return { final, start, newRouters, ...current };
+      });
+    },
+
+    follow: () => follower.follow(),
+    nextPiece: (owed) => history.nextPiece(owed),
+    readHistory: (range, extent) => history.read(range, extent),
+    chores: createChores({ selector, chain, store, progress, book, results, timing }),
+    health: () => chain.health(),
+    close: () => chain.close(),
+  };
+}
+
+/**
+ * A blessing names a commit store. Blessings of a commit store that was not known were passed over, so that the RMN
+ * contracts have to be read again together with a new contract.
+ */
+function withBlessers(contracts: readonly string[], book: EvmContractBook): readonly string[] {
+  const all = [...book.contracts.values()];
+  const blessers = all.filter(({ role }) => role === 'rmn').map(({ address }) => address as string);
+  return contracts.every((address) => blessers.includes(address))
+    ? contracts
+    : [...new Set([...contracts, ...blessers])];
+}

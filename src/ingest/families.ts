@@ -1,0 +1,51 @@
+/**
+ * The registry of chain families: the one place that knows which families can be indexed.
+ *
+ * Settings are loaded with the configuration; the code that reads chains, and the libraries behind it, only by the
+ * verbs that need it.
+ */
+import type { Variables } from '../domain/declarations.ts';
+import type { ChainFamily, ExamineOptions, NetworkExamination, NetworkSource } from './chain/family.ts';
+import type { ConnectNetwork } from './chain/indexer.ts';
+import { type FamilySettings, type FamilyTable, parseNetworkEntries } from './chain/settings.ts';
+import { evmSettings } from './evm/settings.ts';
+
+interface Family {
+  readonly settings: FamilySettings;
+  /** `settings.parse` has made the sources that this family is given. */
+  load(): Promise<ChainFamily<never>>;
+}
+
+const families = {
+  EVM: { settings: evmSettings, load: async () => (await import('./evm/family.ts')).evmFamily },
+} satisfies Partial<Record<NetworkSource['network']['family'], Family>>;
+
+const settingsTable: FamilyTable = Object.fromEntries(
+  Object.entries(families).map(([name, { settings }]) => [name, settings]),
+);
+
+/** Reads the value of `networks` in lanescan.yaml. */
+export function parseNetworkSources(
+  value: unknown,
+  file: string,
+  variables: Variables,
+): readonly NetworkSource[] {
+  return parseNetworkEntries(value, file, variables, settingsTable);
+}
+
+export const connectNetwork: ConnectNetwork = async (source, options) =>
+  (await familyOf(source)).connect(source, options);
+
+export async function examineNetwork(
+  source: NetworkSource,
+  options: ExamineOptions,
+): Promise<NetworkExamination> {
+  return (await familyOf(source)).examine(source, options);
+}
+
+async function familyOf({ network }: NetworkSource): Promise<ChainFamily<NetworkSource>> {
+  const family = (families as Partial<Record<string, Family>>)[network.family];
+  if (!family) throw new Error(`There is no code to read networks of the family ${network.family}`);
+  // The source was made by this family's settings: both are chosen by `network.family`.
+  return (await family.load()) as unknown as ChainFamily<NetworkSource>;
+}
