@@ -1,3 +1,4 @@
+// @module-tag slow: runs the whole benchmark on small data
 /** The benchmark's command: it measures a small world from beginning to end, and says what it cannot do. */
 import { spawn } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';

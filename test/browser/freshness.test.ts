@@ -1,3 +1,4 @@
+// @module-tag slow: starts a browser of its own
 /** Whether somebody keeps the records up to date, as people see it: the word Live, and the banner. */
 import pg from 'pg';
 import { describe, expect, test, vi } from 'vitest';

@@ -1,3 +1,4 @@
+// @module-tag slow: waits for time limits of silent connections
 /**
  * Packets between the program and its database vanish: no FIN, no RST. What follows the history goes on within seconds, and
  * every verb that runs for long still ends when it is told to.

@@ -1,3 +1,4 @@
+// @module-tag slow: starts and stops an embedded PostgreSQL for each signal
 /** What stops the program, and that the embedded PostgreSQL stops with it. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// @module-tag slow: attacks a server for a while
 /**
  * Several attacks at once on the built program: forged cursors, clients that ask for large pages and do not read them, and
  * generated requests with every kind of nonsense. Meanwhile others search as usual.

@@ -1,3 +1,4 @@
+// @module-tag slow: waits until every configured URL has failed
 /**
  * What the inside looks like stays inside: hosts, ports, paths and keys of everything that is configured, all of it failing,
  * and every path of the HTTP surface searched for them.

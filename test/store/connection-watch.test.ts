@@ -1,3 +1,4 @@
+// @module-tag slow: waits for time limits of silent connections
 /** Database connections that die without a FIN or RST are noticed and replaced; those that only take long are not. */
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -1,3 +1,4 @@
+// @module-tag slow: copies databases between PostgreSQL versions, and kills it on the way
 /**
  * An embedded database that an older PostgreSQL has written, and a Lanescan that brings a newer one. The older programs
  * are those of the system (/usr/lib/postgresql); where it has none, those of test/older-postgres, installed by npm.

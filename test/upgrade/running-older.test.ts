@@ -1,3 +1,4 @@
+// @module-tag slow: builds three earlier releases and runs them beside an upgrade
 /**
  * Upgrades beside running programs of earlier releases: their importer, indexer and server go on while the new
  * `migrate` runs. Nothing is lost, nothing is written by halves, and all of them end, or go on, in words.
