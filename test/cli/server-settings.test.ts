@@ -43,7 +43,7 @@ describe.skipIf(systemPostgres === undefined)('a server of the system', () => {
       const { stdout } = await lanescan(['doctor', '--port', '0'], { env: { DATABASE_URL: server.url } });
       expect(stdout).toMatch(/^! Server settings: statement_timeout is 5000 ms for this role/m);
       expect(stdout).toMatch(/^! Server settings: default_transaction_read_only is on/m);
-      expect(stdout).toMatch(/^! Server settings: at most 12 connections for this role, .* up to 21/m);
+      expect(stdout).toMatch(/^! Server settings: at most 12 connections for this role, .* up to 24/m);
     } finally {
       await server.query('begin read write; alter role lanescan reset all; commit');
       await server.query(

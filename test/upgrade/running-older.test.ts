@@ -267,6 +267,9 @@ async function contentsOf(database: TestDatabase): Promise<Readonly<Record<strin
   const tables: Record<string, string> = {
     message: `select (to_jsonb(t) - 'position')::text as row from message t`,
     history: `select encode(message_id, 'hex') || ' ' || count(*) as row from history where change = 'created' group by message_id`,
+    // When finality was noticed depends on when the chain was looked at; the id of a fact is a hash of its body.
+    fact: `select (to_jsonb(t) - 'fact_id' - 'body')::text ||
+        regexp_replace(body, '("kind":"SourceFinalized".*),"at":"[^"]*"', '\\1') as row from fact t`,
     index_contract: `select network || ' ' || address || ' ' || body as row from index_contract`,
     lane_total: 'select to_jsonb(t)::text as row from lane_total t where messages <> 0',
     day_total: 'select to_jsonb(t)::text as row from day_total t where messages <> 0',
@@ -275,7 +278,7 @@ async function contentsOf(database: TestDatabase): Promise<Readonly<Record<strin
       from lane_delivery, json_array_elements_text(histogram) with ordinality as pair (bucket, ordinal)
       where ordinal % 2 = 1`,
   };
-  for (const table of ['message_token', 'fact', 'lane_fact', 'lane_run', 'lane_onramp'])
+  for (const table of ['message_token', 'lane_fact', 'lane_run', 'lane_onramp'])
     tables[table] = `select to_jsonb(t)::text as row from ${table} t`;
   const contents: Record<string, readonly string[]> = {};
   for (const [table, text] of Object.entries(tables)) {
