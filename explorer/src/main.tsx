@@ -2,15 +2,16 @@ import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import { queryClient } from './api.ts';
-import { loadWhenIdle } from './pages/later.ts';
-import { router } from './router.tsx';
+import { queryClient } from './server/api-client.ts';
+import { loadWhenIdle } from './shell/lazy-pages.ts';
+import { router } from './shell/router.tsx';
+// All styles go into one file, in this order: later rules win over earlier ones.
 import './style/tokens.css';
 import './style/elements.css';
-import './style/shell.css';
-import './style/search.css';
-import './style/message.css';
-import './style/lanes.css';
+import './shell/shell.css';
+import './search/search.css';
+import './message/message.css';
+import './style/statistics.css';
 
 const root = document.getElementById('root');
 if (!root) throw new Error('The page has no place for the app.');

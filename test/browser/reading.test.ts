@@ -1,9 +1,9 @@
 /** What the explorer makes of what people type and of what messages carry, without a browser. */
 import { describe, expect, test } from 'vitest';
-import { printable, shortAmount, withDecimals } from '../../explorer/src/format.ts';
-import { forecast, stepsOf } from '../../explorer/src/outlook.ts';
-import { abiValues, textOf } from '../../explorer/src/payload.ts';
-import { meaningsOf } from '../../explorer/src/recognise.ts';
+import { forecast, stepsOf } from '../../explorer/src/message/outlook.ts';
+import { abiValues, textOf } from '../../explorer/src/message/payload.ts';
+import { printable, shortAmount, withDecimals } from '../../explorer/src/parts/format.ts';
+import { meaningsOf } from '../../explorer/src/search/input-meanings.ts';
 import { evmAddress, fuji, hashOf, makeToken, sepolia, svmAddress, svmSignature } from '../fixtures.ts';
 
 const kinds = (text: string) => meaningsOf(text, []).map(({ kind }) => kind);

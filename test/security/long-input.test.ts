@@ -6,8 +6,8 @@
  * sixteen times; what is done in no time at all is not worth a comparison.
  */
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { abiValues, textOf } from '../../explorer/src/payload.ts';
-import { meaningsOf } from '../../explorer/src/recognise.ts';
+import { abiValues, textOf } from '../../explorer/src/message/payload.ts';
+import { meaningsOf } from '../../explorer/src/search/input-meanings.ts';
 import { tagInHand } from '../../src/api/caching.ts';
 import { chooseCoding } from '../../src/api/compression.ts';
 import { createRateLimiter } from '../../src/api/rate-limit.ts';

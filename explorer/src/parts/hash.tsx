@@ -1,8 +1,8 @@
 /** Ids, hashes and addresses: short where they are compared, whole where they are read, copyable everywhere. */
 import { Link } from '@tanstack/react-router';
-import { shortHash } from '../format.ts';
-import type { Filters } from '../search-view.ts';
+import type { Filters } from '../server/search-view.ts';
 import { CopyButton } from './copy-button.tsx';
+import { shortHash } from './format.ts';
 
 export function ShortHash({ text, what }: { readonly text: string; readonly what: string }) {
   return (

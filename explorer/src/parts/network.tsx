@@ -1,7 +1,7 @@
 /** A network's name with a mark of its own: initials on a hue that follows from the name. */
 import type { CSSProperties } from 'react';
 import type { NetworkInfo } from '../../../src/domain/message.ts';
-import { networkName } from '../format.ts';
+import { networkName } from './format.ts';
 import { Icon } from './icons.tsx';
 
 export function NetworkMark({ name, seed }: { readonly name: string; readonly seed: string }) {

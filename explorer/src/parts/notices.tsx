@@ -1,6 +1,6 @@
 /** What stands where rows or a page would be, when there are none. */
 import type { ReactNode } from 'react';
-import { ServerRefusal, Unreachable } from '../api.ts';
+import { ServerRefusal, Unreachable } from '../server/api-client.ts';
 
 export function Notice({
   title,

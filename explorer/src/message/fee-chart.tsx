@@ -1,0 +1,59 @@
+/** What a fee is made of: one bar, its parts in order of their size, and the same as a list. */
+import type { Fees } from '../../../src/domain/message.ts';
+import { CopyButton } from '../parts/copy-button.tsx';
+import { grouped, percent, shortHash } from '../parts/format.ts';
+
+type FeeItem = NonNullable<Fees['fixedFeesDetails']['items']>[number];
+
+const names: Record<FeeItem['feeType'], string> = {
+  VERIFIER: 'Verifier',
+  EXECUTOR: 'Executor',
+  TOKEN_POOL: 'Token pool',
+  NETWORK: 'Network',
+};
+
+export function FeeChart({ items, total }: { readonly items: readonly FeeItem[]; readonly total: string }) {
+  const sorted = [...items].sort((a, b) => (BigInt(b.amount) > BigInt(a.amount) ? 1 : -1));
+  const whole = items.reduce((sum, { amount }) => sum + BigInt(amount), 0n);
+  // Thousandths are finer than a pixel, and numbers of any size become ordinary ones.
+  const share = (amount: string) => (whole === 0n ? 0 : Number((BigInt(amount) * 1_000n) / whole));
+  let at = 0;
+  const bars = sorted.map(({ amount }) => {
+    const bar = { start: at, width: share(amount) };
+    at += bar.width;
+    return bar;
+  });
+  return (
+    <figure className="fee-chart">
+      <svg viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">
+        {bars.map(({ start, width }, index) => (
+          <rect
+            key={start}
+            className={`fee-part fee-part-${Math.min(index, 5)}`}
+            x={start}
+            width={Math.max(0, width - 3)}
+            height="10"
+          />
+        ))}
+      </svg>
+      <ul>
+        {sorted.map(({ feeType, amount, contractAddress }, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a part is known by its place.
+          <li key={index}>
+            <span className={`fee-key fee-part-${Math.min(index, 5)}`} />
+            <span className="fee-name">{names[feeType]}</span>
+            <span className="fee-share">{percent(share(amount), 1_000)}</span>
+            <span className="fee-amount">{grouped(amount)}</span>
+            <span className="hash">
+              <code title={contractAddress}>{shortHash(contractAddress)}</code>
+              <CopyButton text={contractAddress} what="contract" />
+            </span>
+          </li>
+        ))}
+      </ul>
+      {whole !== BigInt(total) && (
+        <figcaption className="muted note">The parts make {grouped(whole)}, not the total.</figcaption>
+      )}
+    </figure>
+  );
+}

@@ -1,0 +1,109 @@
+/** How to execute a message by hand: the command and the SDK call, exactly as they work with this server. */
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { Message } from '../../../src/domain/message.ts';
+import { CodeBlock } from '../parts/code-block.tsx';
+import { networkName } from '../parts/format.ts';
+import { Segments } from '../parts/segments.tsx';
+import { getJson, readinessQuery } from '../server/api-client.ts';
+
+const forms = { command: 'Command line', sdk: 'SDK' } as const;
+const ways = { chains: 'Proof from the chains', server: 'Proof from this server' } as const;
+type Form = keyof typeof forms;
+type Way = keyof typeof ways;
+
+/** What `manual-exec` needs a higher limit for: a failure whose cause may be too little gas. */
+const MORE_GAS = 500_000;
+
+export function ManualExecution({ message }: { readonly message: Message }) {
+  const [form, setForm] = useState<Form>('command');
+  const [way, setWay] = useState<Way>('chains');
+  const { data: readiness } = useQuery(readinessQuery);
+  const inputs = useQuery({
+    queryKey: ['execution-inputs', message.messageId],
+    queryFn: ({ signal }) => getJson<unknown>(`/v2/messages/${message.messageId}/execution-inputs`, signal),
+    enabled: way === 'server',
+  });
+  const dest = networkName(message.destNetworkInfo);
+  const source = networkName(message.sourceNetworkInfo);
+  return (
+    <div className="manual-execution">
+      <div className="manual-choices">
+        <Segments legend="With which tool" options={forms} chosen={form} onChoose={setForm} />
+        <Segments legend="Where the proof comes from" options={ways} chosen={way} onChoose={setWay} />
+      </div>
+      <p className="muted">
+        {way === 'chains'
+          ? `Needs an RPC endpoint of ${source} and one of ${dest}; the key of a wallet on ${dest} comes from USER_KEY.`
+          : `Needs an RPC endpoint of ${dest} only: this server hands out the proof. The key of a wallet comes from USER_KEY.`}
+      </p>
+      {way === 'server' && inputs.isError && (
+        <p className="problem" role="status">
+          This server has no proof for this message ({inputs.error.message}) Use the chains instead.
+        </p>
+      )}
+      {form === 'command' ? (
+        <CodeBlock title="ccip-cli" code={commandFor(message, way)} />
+      ) : (
+        <CodeBlock title="@chainlink/ccip-sdk" code={sdkCallFor(message, way)} />
+      )}
+      {readiness?.simulated && (
+        <p className="muted">This message is simulated: no chain will take the command.</p>
+      )}
+    </div>
+  );
+}
+
+const gasOf = (message: Message) =>
+  message.status === 'FAILED' && 'gasLimit' in message.extraArgs && message.extraArgs.gasLimit !== '0'
+    ? Math.max(MORE_GAS, 2 * Number(message.extraArgs.gasLimit))
+    : null;
+
+function commandFor(message: Message, way: Way): string {
+  const { messageId, sendTransactionHash, sendLogIndex } = message;
+  const gas = gasOf(message);
+  const lines = [
+    `ccip-cli manual-exec ${way === 'server' ? messageId : sendTransactionHash}`,
+    ...(way === 'server'
+      ? [`--api ${location.origin}`, '--rpc $DEST_RPC']
+      : [`--log-index ${sendLogIndex}`, '--rpc $SOURCE_RPC --rpc $DEST_RPC']),
+    ...(gas === null ? [] : [`--gas-limit ${gas}`]),
+  ];
+  return `export USER_KEY=…  # of a wallet on the destination chain\n${lines.join(' \\\n  ')}`;
+}
+
+const chainClasses: Record<Message['sourceNetworkInfo']['chainFamily'], string> = {
+  EVM: 'EVMChain',
+  SVM: 'SolanaChain',
+  APTOS: 'AptosChain',
+  SUI: 'SuiChain',
+  TON: 'TONChain',
+  CANTON: 'CantonChain',
+};
+
+function sdkCallFor(message: Message, way: Way): string {
+  const source = chainClasses[message.sourceNetworkInfo.chainFamily];
+  const dest = chainClasses[message.destNetworkInfo.chainFamily];
+  const gas = gasOf(message);
+  const options = gas === null ? 'wallet' : `wallet, gasLimit: ${gas}`;
+  if (way === 'server') {
+    return [
+      `import { ${dest} } from '@chainlink/ccip-sdk';`,
+      '',
+      `const dest = await ${dest}.fromUrl(DEST_RPC, { apiClient: '${location.origin}' });`,
+      `await dest.execute({ messageId: '${message.messageId}', ${options} });`,
+    ].join('\n');
+  }
+  return [
+    `import { discoverOffRamp, ${[...new Set([source, dest])].join(', ')} } from '@chainlink/ccip-sdk';`,
+    '',
+    `const source = await ${source}.fromUrl(SOURCE_RPC, { apiClient: null });`,
+    `const dest = await ${dest}.fromUrl(DEST_RPC, { apiClient: null });`,
+    `const requests = await source.getMessagesInTx('${message.sendTransactionHash}');`,
+    `const request = requests.find(({ message }) => message.messageId === '${message.messageId}');`,
+    'const offRamp = await discoverOffRamp(source, dest, request.lane.onRamp, source);',
+    'const verifications = await dest.getVerifications({ offRamp, request });',
+    'const input = await source.getExecutionInput({ request, verifications });',
+    `await dest.execute({ offRamp, input, ${options} });`,
+  ].join('\n');
+}

@@ -1,0 +1,293 @@
+/** One message: where it is, whether it is all right, what to do now; then everything that is known of it. */
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate, useParams, useRouter, useRouterState } from '@tanstack/react-router';
+import { useEffect } from 'react';
+import type { Message } from '../../../src/domain/message.ts';
+import { CopyButton } from '../parts/copy-button.tsx';
+import { isMessageId, laneWords, shortHash } from '../parts/format.ts';
+import { FreshnessBanner, MessageFreshnessBanner, useIsUnwatched } from '../parts/freshness.tsx';
+import { Icon } from '../parts/icons.tsx';
+import { IndexedSoFar } from '../parts/indexed-so-far.tsx';
+import { isTyping } from '../parts/is-typing.ts';
+import { NeedsAction } from '../parts/message-row.tsx';
+import { LaneLabel } from '../parts/network.tsx';
+import { Bone, FailureNotice, Notice } from '../parts/notices.tsx';
+import { useTitle } from '../parts/page-title.ts';
+import { StatusBadge } from '../parts/status.tsx';
+import { statusWords } from '../parts/status-words.ts';
+import { Ago } from '../parts/time.tsx';
+import {
+  historyKey,
+  historyQuery,
+  lanesQuery,
+  messageKey,
+  messageQuery,
+  ServerRefusal,
+  searchQuery,
+} from '../server/api-client.ts';
+import type { Lane } from '../server/api-types.ts';
+import { useLiveChanges } from '../server/change-stream.ts';
+import { useTimed } from '../server/clock.ts';
+import { ManualExecution } from './manual-execution.tsx';
+import { MessageDetails } from './message-details.tsx';
+import { diagnosis, type Forecast, forecast, isUnderWay } from './outlook.ts';
+import { Timeline } from './timeline.tsx';
+
+export function MessagePage() {
+  const { messageId } = useParams({ from: '/message/$messageId' });
+  useEscapeBack();
+  if (!isMessageId(messageId)) return <NoMessageId messageId={messageId} />;
+  return <KnownOrNot messageId={messageId.toLowerCase()} />;
+}
+
+function ToNewestMessages() {
+  return (
+    <p>
+      <Link to="/" className="button">
+        Show the newest messages
+      </Link>
+    </p>
+  );
+}
+
+function NoMessageId({ messageId }: { readonly messageId: string }) {
+  useTitle('No message id');
+  return (
+    <Notice title="This is no message id" tone="problem">
+      <p>A message id is 0x and 64 hexadecimal digits. The address of this page has something else:</p>
+      <p>
+        <code className="wrap">{messageId.slice(0, 200)}</code>
+      </p>
+      <ToNewestMessages />
+    </Notice>
+  );
+}
+
+function KnownOrNot({ messageId }: { readonly messageId: string }) {
+  const client = useQueryClient();
+  const { data: message, error, refetch } = useQuery(messageQuery(messageId));
+  useTitle(
+    message
+      ? `${statusWords[message.status]} · ${laneWords(message)} · ${shortHash(messageId)}`
+      : `Message ${shortHash(messageId)}`,
+  );
+  const readAgain = () => {
+    for (const queryKey of [messageKey(messageId), historyKey(messageId)])
+      void client.invalidateQueries({ queryKey });
+  };
+  // A message that is not known yet is followed too: it may come while somebody waits.
+  useLiveChanges({
+    parameters: message?.status === 'SUCCESS' ? null : { messageId },
+    onChange: ({ change, message: changed }) => {
+      if (change === 'removed') return readAgain();
+      // An answer that is still on its way may be older than this.
+      void client.cancelQueries({ queryKey: messageKey(messageId) });
+      client.setQueryData(messageKey(messageId), changed);
+      void client.invalidateQueries({ queryKey: historyKey(messageId) });
+    },
+    // It may have moved between its reading and the beginning of the stream.
+    onBegin: () => readAgain(),
+  });
+  if (message) return <MessageView message={message} />;
+  if (error instanceof ServerRefusal && error.status === 404) return <NotKnown messageId={messageId} />;
+  if (error) return <FailureNotice error={error} onRetry={() => void refetch()} />;
+  return <MessageSkeleton />;
+}
+
+function MessageView({ message }: { readonly message: Message }) {
+  const { messageId, sourceNetworkInfo, destNetworkInfo } = message;
+  const history = useQuery(historyQuery(messageId));
+  const ends = {
+    sourceChainSelector: sourceNetworkInfo.chainSelector,
+    destChainSelector: destNetworkInfo.chainSelector,
+  };
+  const lanes = useQuery(lanesQuery(ends));
+  const lane = lanes.data?.data[0];
+  return (
+    <article className="message-page">
+      <BackLink />
+      <MessageFreshnessBanner message={message} />
+      <header className="message-head">
+        <div className="message-state">
+          <StatusBadge status={message.status} />
+          {message.readyForManualExecution && <NeedsAction />}
+          {message.version !== null && <span className="tag">CCIP {message.version}</span>}
+          <span className="muted">
+            sent <Ago at={message.sendTimestamp} suffix=" ago" />
+          </span>
+        </div>
+        <h1 className="message-lane">
+          <LaneLabel source={sourceNetworkInfo} dest={destNetworkInfo} />
+        </h1>
+        <p className="message-id">
+          <code className="wrap">{messageId}</code>
+          <CopyButton text={messageId} what="message id" />
+        </p>
+      </header>
+      <Timeline message={message} stages={history.data?.stages} />
+      <Outlook message={message} lane={lane} />
+      <MessageDetails message={message} history={history.data} lane={lane} />
+    </article>
+  );
+}
+
+/** What to expect, and what to do. */
+function Outlook({ message, lane }: { readonly message: Message; readonly lane: Lane | undefined }) {
+  // Told by the second, so that the words keep up with the clock.
+  const elapsedMs = useTimed((now) => Math.floor((now - Date.parse(message.sendTimestamp)) / 1_000) * 1_000);
+  const isUnwatched = useIsUnwatched(message);
+  const expected = lane && isUnderWay(message) && !isUnwatched ? forecast(elapsedMs, lane.delivery) : null;
+  const wrong = diagnosis(message, expected?.kind === 'overdue');
+  return (
+    <>
+      {expected && <ForecastBar expected={expected} elapsedMs={elapsedMs} lane={lane} />}
+      {wrong && (
+        <section
+          className={`callout${wrong.canBeExecuted ? ' callout-action' : ''}`}
+          aria-labelledby="what-happened"
+        >
+          <h2 id="what-happened">
+            <Icon name={wrong.canBeExecuted ? 'hand' : 'info'} />
+            {wrong.title}
+          </h2>
+          <p>{wrong.words}</p>
+          {wrong.canBeExecuted && <ManualExecution message={message} />}
+        </section>
+      )}
+    </>
+  );
+}
+
+/** The time gone by against the lane's percentiles, on a scale that ends where "overdue" begins. */
+function ForecastBar({
+  expected,
+  elapsedMs,
+  lane,
+}: {
+  readonly expected: Forecast;
+  readonly elapsedMs: number;
+  readonly lane: Lane | undefined;
+}) {
+  const { p50Ms, p90Ms, p99Ms } = lane?.delivery ?? {};
+  if (!p50Ms || !p90Ms || !p99Ms) return null;
+  // Most of the scale belongs to where most messages are; a linear one would be all tail.
+  const place = (ms: number) => {
+    if (ms <= p50Ms) return (ms / p50Ms) * 50;
+    if (ms <= p90Ms) return 50 + ((ms - p50Ms) / Math.max(1, p90Ms - p50Ms)) * 30;
+    return Math.min(100, 80 + ((ms - p90Ms) / Math.max(1, p99Ms - p90Ms)) * 20);
+  };
+  return (
+    <section className="forecast" data-kind={expected.kind} aria-label="Expected time">
+      <p>{expected.words}</p>
+      <svg className="forecast-bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
+        <rect className="forecast-track" width="100" height="4" />
+        <rect className="forecast-gone" width={place(elapsedMs)} height="4" />
+        <path className="forecast-marks" d="M50 0v4M80 0v4" vectorEffect="non-scaling-stroke" />
+      </svg>
+    </section>
+  );
+}
+
+function BackLink() {
+  const router = useRouter();
+  const isInside = useRouterState({ select: ({ location }) => location.state.isInside ?? false });
+  return (
+    <p className="back">
+      {isInside ? (
+        <button type="button" className="button quiet" onClick={() => router.history.back()}>
+          <Icon name="left" /> Back
+        </button>
+      ) : (
+        <Link to="/" className="button quiet">
+          <Icon name="left" /> Messages
+        </Link>
+      )}
+    </p>
+  );
+}
+
+function useEscapeBack(): void {
+  const router = useRouter();
+  const navigate = useNavigate();
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key !== 'Escape' || event.defaultPrevented || isTyping(event.target)) return;
+      if (document.querySelector(':popover-open')) return;
+      if (router.state.location.state.isInside) router.history.back();
+      else void navigate({ to: '/' });
+    };
+    document.addEventListener('keydown', onKey);
+    return () => document.removeEventListener('keydown', onKey);
+  }, [router, navigate]);
+}
+
+/** Not a message here: a transaction that somebody took for one, one that was taken back, or one that is still to come. */
+function NotKnown({ messageId }: { readonly messageId: string }) {
+  const navigate = useNavigate();
+  const { data: history } = useQuery(historyQuery(messageId));
+  const { data: found } = useQuery(searchQuery({ q: messageId, limit: '25' }));
+  const hits = found?.data ?? [];
+  const [only] = hits;
+  useEffect(() => {
+    if (hits.length === 1 && only) {
+      void navigate({ to: '/message/$messageId', params: { messageId: only.messageId }, replace: true });
+    }
+  }, [hits.length, only, navigate]);
+
+  if (history) {
+    return (
+      <Notice title="This message was taken back">
+        <p>
+          It was seen here, but a reorganisation of its source chain removed the transaction that sent it. If
+          it is sent again, this page shows it.
+        </p>
+      </Notice>
+    );
+  }
+  if (hits.length > 1) {
+    return (
+      <Notice title="This is no message, but several have it">
+        <p>It may be a transaction that sent or executed them.</p>
+        <p>
+          <Link to="/" search={{ q: messageId }} className="button">
+            Show the messages
+          </Link>
+        </p>
+      </Notice>
+    );
+  }
+  return (
+    <Notice title="Not known here, at least not yet">
+      <p>
+        <code className="wrap">{messageId}</code>
+      </p>
+      <FreshnessBanner />
+      <p>
+        No message with this id is indexed. If it was sent a moment ago, keep this page open: it shows the
+        message as soon as it arrives.
+      </p>
+      <IndexedSoFar />
+      <ToNewestMessages />
+    </Notice>
+  );
+}
+
+function MessageSkeleton() {
+  return (
+    <div className="message-page" aria-busy="true">
+      <p className="back" />
+      <div className="message-head">
+        <div className="message-state">
+          <Bone width="120px" />
+        </div>
+        <p className="message-lane">
+          <Bone width="320px" />
+        </p>
+        <p className="message-id">
+          <Bone width="480px" />
+        </p>
+      </div>
+      <div className="timeline-place" />
+    </div>
+  );
+}

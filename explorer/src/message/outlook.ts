@@ -1,0 +1,147 @@
+/** Where a message stands, what comes next, how long that takes, and what is wrong: all that the page says in words. */
+import { type Status, statusRank, usesVerifiers } from '../../../src/domain/lifecycle.ts';
+import type { Message } from '../../../src/domain/message.ts';
+import { duration, grouped, networkName, printable } from '../parts/format.ts';
+import type { Delivery, Stage } from '../server/api-types.ts';
+
+export interface Step {
+  readonly status: Status;
+  readonly state: 'reached' | 'current' | 'ahead';
+  readonly stage: Stage | null;
+  /** Milliseconds since the step before; null where a time is not known. */
+  readonly tookMs: number | null;
+}
+
+const committedWay: readonly Status[] = ['SENT', 'SOURCE_FINALIZED', 'COMMITTED', 'BLESSED', 'SUCCESS'];
+const verifiedWay: readonly Status[] = ['SENT', 'SOURCE_FINALIZED', 'VERIFYING', 'VERIFIED', 'SUCCESS'];
+
+/** The stages that were reached, then those that are still to come; stages that were skipped are left out. */
+export function stepsOf(
+  { version, status }: Pick<Message, 'version' | 'status'>,
+  stages: readonly Stage[],
+): readonly Step[] {
+  const reached = stages.map((stage, index): Step => {
+    const before = stages[index - 1];
+    const isLast = index === stages.length - 1;
+    return {
+      status: stage.status,
+      state: isLast && status !== 'SUCCESS' ? 'current' : 'reached',
+      stage,
+      tookMs: before?.dwellMs ?? null,
+    };
+  });
+  const way = usesVerifiers(version) ? verifiedWay : committedWay;
+  const ahead = way.filter((next) => statusRank(next) > statusRank(status));
+  return [
+    ...reached,
+    ...ahead.map((next): Step => ({ status: next, state: 'ahead', stage: null, tookMs: null })),
+  ];
+}
+
+export function isUnderWay({ status }: Pick<Message, 'status'>): boolean {
+  return status !== 'SUCCESS' && status !== 'FAILED';
+}
+
+export interface Forecast {
+  readonly kind: 'on-time' | 'soon' | 'slow' | 'overdue';
+  readonly words: string;
+}
+
+/** What the lane's own deliveries say about one that is under way for so long; null where there were none. */
+export function forecast(elapsedMs: number, { p50Ms, p90Ms, p99Ms }: Delivery): Forecast | null {
+  if (p50Ms === null || p90Ms === null || p99Ms === null) return null;
+  if (elapsedMs <= p50Ms) {
+    return {
+      kind: 'on-time',
+      words: `About ${duration(p50Ms - elapsedMs)} to go; half of this lane’s messages take ${duration(p50Ms)}.`,
+    };
+  }
+  if (elapsedMs <= p90Ms) {
+    return {
+      kind: 'soon',
+      words: `Any moment now, within ${duration(p90Ms - elapsedMs)} as a rule; 9 of 10 take less than ${duration(p90Ms)}.`,
+    };
+  }
+  if (elapsedMs <= p99Ms) {
+    return {
+      kind: 'slow',
+      words: `Slower than 9 of 10 on this lane, which take less than ${duration(p90Ms)}. That happens; overdue after ${duration(p99Ms)}.`,
+    };
+  }
+  return {
+    kind: 'overdue',
+    words: `Overdue: 99 of 100 messages on this lane take less than ${duration(p99Ms)}.`,
+  };
+}
+
+export interface Diagnosis {
+  readonly title: string;
+  readonly words: string;
+  readonly canBeExecuted: boolean;
+}
+
+/** What is wrong with a message, in plain words; null where nothing is. */
+export function diagnosis(message: Message, isOverdue: boolean): Diagnosis | null {
+  const { status, readyForManualExecution, extraArgs } = message;
+  const dest = networkName(message.destNetworkInfo);
+  const tokens =
+    message.tokenAmounts.length > 0
+      ? ' Its tokens are safe: they wait until it is executed.'
+      : ' Nothing is lost.';
+  const limit =
+    'gasLimit' in extraArgs
+      ? `gas limit of ${grouped(extraArgs.gasLimit)}`
+      : `${grouped(extraArgs.computeUnits)} compute units`;
+  if (status === 'FAILED') {
+    const reason = `It reached ${dest}, but its execution there failed: the receiver reverted, or the ${limit} did not suffice.${tokens}`;
+    return readyForManualExecution
+      ? {
+          title: 'The execution failed',
+          words: `${reason} Anybody with a wallet on ${dest} may execute it again.`,
+          canBeExecuted: true,
+        }
+      : {
+          title: 'The execution failed',
+          words: `${reason} It is not open for manual execution yet; look again later.`,
+          canBeExecuted: false,
+        };
+  }
+  if (readyForManualExecution) {
+    return {
+      title: 'It waits for somebody to execute it',
+      words: `It reached ${dest}, but nobody has executed it there in the time allowed.${tokens} Anybody with a wallet on ${dest} may do so now.`,
+      canBeExecuted: true,
+    };
+  }
+  if (!isOverdue || !isUnderWay(message)) return null;
+  return {
+    title: 'It takes longer than it should',
+    words: `${waitsFor(message)} There is nothing to do by hand yet.`,
+    canBeExecuted: false,
+  };
+}
+
+/** What the next step depends on. */
+function waitsFor({ status, sourceNetworkInfo, destNetworkInfo, finality, verifiers }: Message): string {
+  const source = networkName(sourceNetworkInfo);
+  const dest = networkName(destNetworkInfo);
+  const pending = (verifiers?.items ?? []).filter(
+    (verifier) => verifier.status === 'PENDING' && verifier.isRequired,
+  );
+  switch (status) {
+    case 'SENT':
+      return finality === 0
+        ? `It waits for ${source} to finalize the block that it was sent in.`
+        : `It waits for ${finality} block confirmations on ${source}.`;
+    case 'SOURCE_FINALIZED':
+      return `It is final on ${source} and waits to be committed on ${dest}.`;
+    case 'COMMITTED':
+      return `It is committed on ${dest} and waits for approval or execution there.`;
+    case 'VERIFYING':
+      return pending.length === 0
+        ? 'It waits for its verifiers.'
+        : `It waits for ${pending.map(({ metadata }) => printable(metadata.name)).join(' and ')} to verify it.`;
+    default:
+      return `It is ready, and waits to be executed on ${dest}.`;
+  }
+}

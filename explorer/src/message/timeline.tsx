@@ -1,0 +1,68 @@
+/** The life of a message as a line: what it reached and when, how long each stage took, and what is still to come. */
+import type { Message } from '../../../src/domain/message.ts';
+import { clockTime, dayName, duration, exactTime } from '../parts/format.ts';
+import { Bone } from '../parts/notices.tsx';
+import { StatusIcon, statusTones } from '../parts/status.tsx';
+import { statusWords } from '../parts/status-words.ts';
+import type { Stage } from '../server/api-types.ts';
+import { useTimed } from '../server/clock.ts';
+import { type Step, stepsOf } from './outlook.ts';
+
+export function Timeline({
+  message,
+  stages,
+}: {
+  readonly message: Message;
+  readonly stages: readonly Stage[] | undefined;
+}) {
+  if (!stages) {
+    return (
+      <div className="timeline-place" aria-busy="true">
+        <Bone width="100%" />
+      </div>
+    );
+  }
+  const steps = stepsOf(message, stages);
+  return (
+    <ol className="timeline" aria-label="What happened, and what comes next">
+      {steps.map((step, index) => (
+        <TimelineStep
+          key={`${step.status} ${step.stage?.transactionHash ?? index}`}
+          step={step}
+          firstDay={stages[0]?.at ?? null}
+        />
+      ))}
+    </ol>
+  );
+}
+
+function TimelineStep({ step, firstDay }: { readonly step: Step; readonly firstDay: string | null }) {
+  const { status, state, stage, tookMs } = step;
+  const at = stage?.at ?? null;
+  const isOtherDay = at !== null && firstDay !== null && at.slice(0, 10) !== firstDay.slice(0, 10);
+  return (
+    <li className="step" data-state={state} aria-current={state === 'current' ? 'step' : undefined}>
+      <span className="step-mark">
+        {state === 'ahead' ? <span className="step-ahead" /> : <StatusIcon status={status} />}
+      </span>
+      <span className={`step-name${state === 'ahead' ? '' : ` tone-${statusTones[status]}`}`}>
+        {status === 'SUCCESS' ? 'Executed' : statusWords[status]}
+      </span>
+      {at !== null && (
+        <time className="step-time" dateTime={at} title={exactTime(at)}>
+          {(isOtherDay || status === 'SENT') && `${dayName(at)}, `}
+          {clockTime(at)}
+        </time>
+      )}
+      {stage !== null && at === null && <span className="step-time">time not known</span>}
+      {tookMs !== null && <span className="step-took">+{duration(tookMs)}</span>}
+      {state === 'current' && at !== null && status !== 'FAILED' && <SoFar since={at} />}
+      {state === 'ahead' && <span className="step-time">to come</span>}
+    </li>
+  );
+}
+
+function SoFar({ since }: { readonly since: string }) {
+  const text = useTimed((now) => duration(now - Date.parse(since)));
+  return <span className="step-so-far">for {text} now</span>;
+}

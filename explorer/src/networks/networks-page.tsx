@@ -1,0 +1,239 @@
+/** The networks: how far each is indexed, and how honest that is. */
+import { useQuery } from '@tanstack/react-query';
+import { Link, useSearch } from '@tanstack/react-router';
+import { CopyButton } from '../parts/copy-button.tsx';
+import { counted, duration, grouped, networkName, printable } from '../parts/format.ts';
+import { Icon } from '../parts/icons.tsx';
+import { NetworkMark } from '../parts/network.tsx';
+import { Bone, FailureNotice, Notice } from '../parts/notices.tsx';
+import { useTitle } from '../parts/page-title.ts';
+import { Ago } from '../parts/time.tsx';
+import { networksQuery } from '../server/api-client.ts';
+import type { Indexing, NetworkEntry, NetworkList } from '../server/api-types.ts';
+
+export function NetworksPage() {
+  useTitle('Networks');
+  const { show } = useSearch({ from: '/network' });
+  const { data, error, refetch } = useQuery(networksQuery(false));
+  const isShown = ({ sent, received, indexing }: NetworkEntry) =>
+    show === 'all' || sent + received > 0 || indexing !== null;
+  const shown = (data?.data ?? []).filter(isShown).sort(byUrgency);
+  const isIndexed = shown.some(({ indexing }) => indexing !== null);
+  return (
+    <div className="page">
+      <header className="page-head">
+        <h1>Networks</h1>
+        {data && <Summary list={data} />}
+      </header>
+      {error && !data && <FailureNotice error={error} onRetry={() => void refetch()} />}
+      {!error && !data && (
+        <div className="bones" aria-busy="true">
+          <Bone width="100%" />
+          <Bone width="100%" />
+          <Bone width="100%" />
+        </div>
+      )}
+      {data && shown.length === 0 && (
+        <Notice title="No network has messages yet">
+          <p>{counted(data.data.length, 'network')} are known by name.</p>
+        </Notice>
+      )}
+      {shown.length > 0 && (
+        <table className="ledger networks">
+          <thead>
+            <tr>
+              <th scope="col">Network</th>
+              {isIndexed && (
+                <>
+                  <th scope="col" className="column-health">
+                    Indexed
+                  </th>
+                  <th scope="col">Lag</th>
+                  <th scope="col">Last seen</th>
+                </>
+              )}
+              <th scope="col">Sent</th>
+              <th scope="col">Received</th>
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map((network) => (
+              <NetworkRow key={network.chainSelector} network={network} isIndexed={isIndexed} />
+            ))}
+          </tbody>
+        </table>
+      )}
+      {data && (
+        <p className="below">
+          <Link
+            to="/network"
+            search={show === 'all' ? {} : { show: 'all' }}
+            resetScroll={false}
+            className="button"
+          >
+            {show === 'all'
+              ? 'Only those with messages'
+              : `All ${counted(data.data.length, 'known network')}`}
+          </Link>
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Summary({ list: { data, simulated } }: { readonly list: NetworkList }) {
+  const indexed = data.flatMap(({ indexing }) => (indexing ? [indexing] : []));
+  if (simulated) {
+    return (
+      <p className="muted">
+        Simulated: no chain is indexed. A real instance shows here how far it has come on each.
+      </p>
+    );
+  }
+  if (indexed.length === 0) {
+    return (
+      <p className="muted">
+        No network is indexed here: all records come from imports or from another server.
+      </p>
+    );
+  }
+  const troubled = indexed.filter(({ health }) => health !== 'ok').length;
+  return (
+    <p className={troubled > 0 ? 'worth-a-look' : 'muted'}>
+      {counted(indexed.length, 'network')} indexed, {troubled === 0 ? 'all well' : `${troubled} not well`}.
+    </p>
+  );
+}
+
+const urgency = { stopped: 0, failing: 1, stale: 2, lagging: 3, ok: 4 } as const;
+const rank = ({ indexing }: NetworkEntry) => (indexing ? urgency[indexing.health] : 5);
+
+/** What needs a look comes first, then the busiest. */
+function byUrgency(a: NetworkEntry, b: NetworkEntry): number {
+  return (
+    rank(a) - rank(b) ||
+    b.sent + b.received - (a.sent + a.received) ||
+    networkName(a).localeCompare(networkName(b))
+  );
+}
+
+function NetworkRow({ network, isIndexed }: { readonly network: NetworkEntry; readonly isIndexed: boolean }) {
+  const { chainSelector, chainFamily, chainId, indexing, sent, received } = network;
+  return (
+    <tr>
+      <th scope="row">
+        <span className="network">
+          <NetworkMark name={networkName(network)} seed={chainSelector} />
+          <bdi className="network-name">{networkName(network)}</bdi>
+        </span>
+        <span className="network-ids">
+          {chainFamily} {printable(chainId).slice(0, 24)} · {chainSelector}
+          <CopyButton text={chainSelector} what="chain selector" />
+        </span>
+      </th>
+      {isIndexed && <IndexingCells indexing={indexing} />}
+      <td data-name="Sent">
+        {sent > 0 ? (
+          <Link to="/" search={{ sourceChainSelector: chainSelector }}>
+            {grouped(sent)}
+          </Link>
+        ) : (
+          <span className="muted">0</span>
+        )}
+      </td>
+      <td data-name="Received">
+        {received > 0 ? (
+          <Link to="/" search={{ destChainSelector: chainSelector }}>
+            {grouped(received)}
+          </Link>
+        ) : (
+          <span className="muted">0</span>
+        )}
+      </td>
+    </tr>
+  );
+}
+
+function IndexingCells({ indexing }: { readonly indexing: Indexing | null }) {
+  if (!indexing) {
+    return (
+      <td className="column-health muted" colSpan={3} data-name="Indexed">
+        not indexed: its records come from imports
+      </td>
+    );
+  }
+  return (
+    <>
+      <td className="column-health" data-name="Indexed">
+        <IndexingWords indexing={indexing} />
+      </td>
+      <td data-name="Lag">{lagWords(indexing)}</td>
+      <td data-name="Last seen">
+        <Ago at={indexing.lastSeenAt} suffix=" ago" />
+      </td>
+    </>
+  );
+}
+
+const healthLooks = {
+  ok: { word: 'Up to date', tone: 'done', icon: 'tick' },
+  lagging: { word: 'Lagging', tone: 'action', icon: 'hand' },
+  stale: { word: 'No progress for long', tone: 'action', icon: 'hand' },
+  failing: { word: 'Failing', tone: 'failed', icon: 'hand' },
+  stopped: { word: 'Stopped: no indexer is alive', tone: 'failed', icon: 'hand' },
+} as const;
+
+/** At the head, but not everything behind it was read: "up to date" would be half the truth. */
+const gapsLook = { word: 'At the head, with gaps behind it', tone: 'moving', icon: 'info' } as const;
+
+function IndexingWords({ indexing }: { readonly indexing: Indexing }) {
+  const { health, indexedBlock, headBlock, finalizedBlock, owedBlocks, unreadableLogs, problem } = indexing;
+  const hasGaps = health === 'ok' && (owedBlocks > 0 || indexing.failedRanges > 0);
+  const { word, tone, icon } = hasGaps ? gapsLook : healthLooks[health];
+  return (
+    <div className="indexing">
+      <span className={`health tone-${tone}`}>
+        <Icon name={icon} />
+        {word}
+      </span>
+      <span>
+        {indexedBlock === null ? 'nothing yet' : `to block ${grouped(indexedBlock)}`}
+        {headBlock !== null && <span className="muted"> of {grouped(headBlock)}</span>}
+        {finalizedBlock !== null && <span className="muted">, final to {grouped(finalizedBlock)}</span>}
+      </span>
+      {owedBlocks > 0 && <span>{counted(owedBlocks, 'block')} of its history still to be read</span>}
+      <FailedRanges indexing={indexing} />
+      {unreadableLogs > 0 && (
+        <span className="worth-a-look">{counted(unreadableLogs, 'log')} not understood, and kept</span>
+      )}
+      {problem !== null && <span className="problem wrap">{printable(problem)}</span>}
+    </div>
+  );
+}
+
+function FailedRanges({
+  indexing: { failedRanges, failedBlocks, oldestFailureAt },
+}: {
+  readonly indexing: Indexing;
+}) {
+  if (failedRanges === 0) return null;
+  return (
+    <span className="problem">
+      {counted(failedRanges, 'range')} ({counted(failedBlocks, 'block')}) could not be read and will be tried
+      again
+      {oldestFailureAt !== null && (
+        <>
+          ; the oldest for <Ago at={oldestFailureAt} />
+        </>
+      )}
+    </span>
+  );
+}
+
+function lagWords({ lagBlocks, lagSeconds }: Indexing): string {
+  const parts = [
+    ...(lagBlocks === null ? [] : [counted(lagBlocks, 'block')]),
+    ...(lagSeconds === null || lagSeconds === 0 ? [] : [duration(lagSeconds * 1_000)]),
+  ];
+  return parts.length === 0 ? 'not known' : parts.join(', ');
+}

@@ -1,0 +1,155 @@
+/** How everything does: totals, activity, statuses, the busiest lanes. */
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { statuses } from '../../../src/domain/lifecycle.ts';
+import { type Bar, BarChart, ShareBar } from '../parts/charts.tsx';
+import { Figure, Figures, NeedActionFigure } from '../parts/figures.tsx';
+import { dayName, grouped, percent } from '../parts/format.ts';
+import { LaneLabel } from '../parts/network.tsx';
+import { Bone, FailureNotice } from '../parts/notices.tsx';
+import { useTitle } from '../parts/page-title.ts';
+import { Segments } from '../parts/segments.tsx';
+import { StatusBadge, statusTones } from '../parts/status.tsx';
+import { statsQuery } from '../server/api-client.ts';
+import type { Stats, StatusCounts } from '../server/api-types.ts';
+
+const windows = { 7: '7 days', 30: '30 days', 90: '90 days' } as const;
+type Window = `${keyof typeof windows}`;
+
+export function OverviewPage() {
+  useTitle('Overview');
+  const [days, setDays] = useState<Window>('30');
+  const { data, error, refetch, isPlaceholderData } = useQuery(statsQuery(Number(days)));
+  return (
+    <div className="page">
+      <header className="page-head">
+        <h1>Overview</h1>
+      </header>
+      {error && !data && <FailureNotice error={error} onRetry={() => void refetch()} />}
+      {!error && !data && <OverviewSkeleton />}
+      {data && (
+        <>
+          <Totals stats={data} />
+          <section className="panel">
+            <header className="panel-head">
+              <h2>Messages by day</h2>
+              <Segments
+                legend="How many days"
+                options={windows as Record<Window, string>}
+                chosen={days}
+                onChoose={setDays}
+              />
+            </header>
+            <div data-stale={isPlaceholderData} className="fades">
+              <BarChart
+                label="Messages sent each day (UTC), by what has become of them"
+                bars={data.days.map(dayBar)}
+              />
+            </div>
+          </section>
+          <div className="panels">
+            <StatusPanel counts={data.totals.byStatus} total={data.totals.messages} />
+            <BusiestLanes lanes={data.topLanes} />
+          </div>
+        </>
+      )}
+    </div>
+  );
+}
+
+function Totals({ stats: { totals } }: { readonly stats: Stats }) {
+  const { messages, byStatus, inFlight, readyForManualExecution } = totals;
+  return (
+    <Figures>
+      <Figure name="Messages" value={grouped(messages)} about="of all time" />
+      <Figure
+        name="Delivered"
+        value={percent(byStatus.SUCCESS, messages)}
+        about={`${grouped(byStatus.SUCCESS)} messages`}
+      />
+      <Figure name="In flight" value={grouped(inFlight)} about={percent(inFlight, messages)} />
+      <NeedActionFigure count={readyForManualExecution} />
+    </Figures>
+  );
+}
+
+function dayBar({ day, messages, byStatus }: Stats['days'][number], index: number, all: Stats['days']): Bar {
+  const isLabelled = index % Math.ceil(all.length / 7) === 0;
+  return {
+    key: day,
+    name: dayName(day),
+    ...(isLabelled && { tick: dayName(day) }),
+    parts: [
+      { series: 'Delivered', tone: 'done', value: byStatus.SUCCESS },
+      { series: 'In flight', tone: 'moving', value: messages - byStatus.SUCCESS - byStatus.FAILED },
+      { series: 'Failed', tone: 'failed', value: byStatus.FAILED },
+    ],
+  };
+}
+
+function StatusPanel({ counts, total }: { readonly counts: StatusCounts; readonly total: number }) {
+  const shown = [...statuses].reverse();
+  return (
+    <section className="panel">
+      <header className="panel-head">
+        <h2>Statuses</h2>
+      </header>
+      <ShareBar
+        parts={shown.map((status) => ({ key: status, tone: statusTones[status], value: counts[status] }))}
+      />
+      <ul className="tally">
+        {shown.map((status) => (
+          <li key={status}>
+            <Link to="/" search={{ status }}>
+              <StatusBadge status={status} />
+            </Link>
+            <span>{grouped(counts[status])}</span>
+            <span className="muted">{percent(counts[status], total)}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function BusiestLanes({ lanes }: { readonly lanes: Stats['topLanes'] }) {
+  const most = Math.max(1, ...lanes.map(({ messages }) => messages));
+  return (
+    <section className="panel">
+      <header className="panel-head">
+        <h2>Busiest lanes</h2>
+        <Link to="/lane">All lanes</Link>
+      </header>
+      {lanes.length === 0 && <p className="muted">No lane has a message yet.</p>}
+      <ol className="busiest">
+        {lanes.map(({ sourceNetworkInfo: source, destNetworkInfo: dest, messages }) => (
+          <li key={`${source.chainSelector} ${dest.chainSelector}`}>
+            <Link to="/lane/$source/$dest" params={{ source: source.name, dest: dest.name }}>
+              <LaneLabel source={source} dest={dest} />
+              <span>{grouped(messages)}</span>
+            </Link>
+            <span
+              className="busiest-bar"
+              style={{ width: `${(messages / most) * 100}%` }}
+              aria-hidden="true"
+            />
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function OverviewSkeleton() {
+  return (
+    <div aria-busy="true">
+      <Figures>
+        {['Messages', 'Delivered', 'In flight', 'Need action'].map((name) => (
+          <Figure key={name} name={name} value={<Bone width="96px" />} about={<Bone width="64px" />} />
+        ))}
+      </Figures>
+      <section className="panel chart-place" />
+    </div>
+  );
+}

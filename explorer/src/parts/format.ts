@@ -1,0 +1,143 @@
+/** Times, numbers, hashes and other people's words as text for people. */
+import type { Message, NetworkInfo, TokenAmount } from '../../../src/domain/message.ts';
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** How long, in the two largest units: `12 s`, `1 m 10 s`, `3 h`, `2 d 4 h`. */
+export function duration(milliseconds: number): string {
+  const total = Math.max(0, milliseconds);
+  if (total < SECOND) return total === 0 ? '0 s' : '< 1 s';
+  if (total < MINUTE) return `${Math.floor(total / SECOND)} s`;
+  if (total < HOUR) return twoUnits(total, MINUTE, 'm', SECOND, 's');
+  if (total < DAY) return twoUnits(total, HOUR, 'h', MINUTE, 'm');
+  return twoUnits(total, DAY, 'd', HOUR, 'h');
+}
+
+function twoUnits(total: number, large: number, largeName: string, small: number, smallName: string): string {
+  const rest = Math.floor((total % large) / small);
+  return `${Math.floor(total / large)} ${largeName}${rest > 0 ? ` ${rest} ${smallName}` : ''}`;
+}
+
+/** How long ago, in the largest unit alone: what a column of times needs. */
+export function age(milliseconds: number): string {
+  if (milliseconds < SECOND) return 'now';
+  if (milliseconds < MINUTE) return `${Math.floor(milliseconds / SECOND)} s`;
+  if (milliseconds < HOUR) return `${Math.floor(milliseconds / MINUTE)} min`;
+  if (milliseconds < DAY) return `${Math.floor(milliseconds / HOUR)} h`;
+  return `${Math.floor(milliseconds / DAY)} d`;
+}
+
+/** How long ago, in the largest unit alone and in whole words: `19 minutes`. */
+export function ageInWords(milliseconds: number): string {
+  if (milliseconds < MINUTE) return counted(Math.max(0, Math.floor(milliseconds / SECOND)), 'second');
+  if (milliseconds < HOUR) return counted(Math.floor(milliseconds / MINUTE), 'minute');
+  if (milliseconds < DAY) return counted(Math.floor(milliseconds / HOUR), 'hour');
+  return counted(Math.floor(milliseconds / DAY), 'day');
+}
+
+/** `2026-11-15 04:26:00 UTC` */
+export function exactTime(iso: string): string {
+  return `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
+}
+
+/** `04:26:00` */
+export function clockTime(iso: string): string {
+  return iso.slice(11, 19);
+}
+
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+/** `15 Nov` */
+export function dayName(iso: string): string {
+  return `${Number(iso.slice(8, 10))} ${months[Number(iso.slice(5, 7)) - 1] ?? ''}`;
+}
+
+/** Whole numbers of any size with their thousands set apart. */
+export function grouped(number: number | string | bigint): string {
+  return String(number).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
+}
+
+/** `1.2 k`, `3.4 M`: for cells that have no room. */
+export function compact(number: number): string {
+  if (number < 1_000) return String(number);
+  if (number < 10_000) return `${(number / 1_000).toFixed(1)}k`;
+  if (number < 1_000_000) return `${Math.round(number / 1_000)}k`;
+  return `${(number / 1_000_000).toFixed(1)}M`;
+}
+
+export function counted(number: number, noun: string): string {
+  return `${grouped(number)} ${noun}${number === 1 ? '' : 's'}`;
+}
+
+/** Of a share that is not nothing, never `0 %`. */
+export function percent(part: number, whole: number): string {
+  if (whole === 0) return '–';
+  const share = (part / whole) * 100;
+  if (share > 0 && share < 0.1) return '< 0.1 %';
+  return `${share >= 99.95 && part < whole ? '99.9' : Number(share.toFixed(1))} %`;
+}
+
+/** 0x and 64 hexadecimal digits. */
+export function isMessageId(text: string): boolean {
+  return /^0x[0-9a-fA-F]{64}$/.test(text);
+}
+
+export function shortHash(text: string): string {
+  if (text.length <= 14) return text;
+  const head = text.startsWith('0x') ? 6 : 4;
+  return `${text.slice(0, head)}…${text.slice(-4)}`;
+}
+
+// Controls, format characters (among them those that turn the direction of text), private and unassigned ones.
+const unprintable = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}]/gu;
+
+/** Other people's words on one line, with everything that could disguise them made visible. */
+export function printable(text: string): string {
+  return text.replace(unprintable, (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    return `\\u{${code.toString(16)}}`;
+  });
+}
+
+export function networkName({ displayName, name }: NetworkInfo): string {
+  const chosen = printable(displayName?.trim() || name);
+  return chosen.length > 60 ? `${chosen.slice(0, 59)}…` : chosen;
+}
+
+/** Pools of version 1.5.1 and later send their token's decimals along, as one ABI word. */
+export function tokenDecimals({ extraData }: TokenAmount): number | null {
+  const word = /^0x0{62}([0-9a-f]{2})$/.exec(extraData ?? '')?.[1];
+  const decimals = word === undefined ? Number.NaN : Number.parseInt(word, 16);
+  return decimals <= 36 ? decimals : null;
+}
+
+/** An integer amount with its decimal point put in: `47.674`. */
+export function withDecimals(amount: string, decimals: number): string {
+  const padded = amount.padStart(decimals + 1, '0');
+  const whole = padded.slice(0, padded.length - decimals);
+  const fraction = padded.slice(padded.length - decimals).replace(/0+$/, '');
+  return `${grouped(whole)}${fraction === '' ? '' : `.${fraction}`}`;
+}
+
+/** The amount for a cell: at most six digits behind the point, the raw integer where its decimals are not known. */
+export function shortAmount(token: TokenAmount): string {
+  const decimals = tokenDecimals(token);
+  if (decimals === null)
+    return token.amount.length > 13
+      ? `${token.amount.slice(0, 4)}…e${token.amount.length - 4}`
+      : grouped(token.amount);
+  const [whole = '', fraction = ''] = withDecimals(token.amount, decimals).split('.');
+  const shown = fraction.slice(0, 6).replace(/0+$/, '');
+  if (whole === '0' && shown === '' && fraction !== '') return '< 0.000001';
+  return shown === '' ? whole : `${whole}.${shown}`;
+}
+
+export function laneWords({
+  sourceNetworkInfo,
+  destNetworkInfo,
+}: Pick<Message, 'sourceNetworkInfo' | 'destNetworkInfo'>): string {
+  return `${networkName(sourceNetworkInfo)} → ${networkName(destNetworkInfo)}`;
+}

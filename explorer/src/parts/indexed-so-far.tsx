@@ -1,0 +1,33 @@
+/** How far each network is indexed: shown where a message was not found. */
+import { useQuery } from '@tanstack/react-query';
+import { networksQuery } from '../server/api-client.ts';
+import { networkName } from './format.ts';
+import { Ago } from './time.tsx';
+
+export function IndexedSoFar() {
+  const { data } = useQuery(networksQuery(false));
+  if (!data || data.simulated) return null;
+  const indexed = data.data.filter(({ indexing }) => indexing !== null);
+  if (indexed.length === 0) {
+    return (
+      <p className="muted">
+        No network is indexed here: records come from imports only, and it was not among them.
+      </p>
+    );
+  }
+  return (
+    <ul className="indexed-so-far">
+      {indexed.map((network) => (
+        <li key={network.chainSelector}>
+          <bdi>{networkName(network)}</bdi>: indexed to block {network.indexing?.indexedBlock ?? '–'}
+          {network.indexing && (
+            <span className="muted">
+              {' '}
+              ({network.indexing.health}, last seen <Ago at={network.indexing.lastSeenAt} suffix=" ago" />)
+            </span>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}

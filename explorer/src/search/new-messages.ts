@@ -1,0 +1,100 @@
+/** What has come since the rows were read: counted, and shown when somebody asks for it. */
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { Message } from '../../../src/domain/message.ts';
+import { getJson, searchQuery, searchUrl } from '../server/api-client.ts';
+import type { LiveChange, MessagePage } from '../server/api-types.ts';
+import { type LiveState, useLiveChanges } from '../server/change-stream.ts';
+import { apiParameters, filtersOf, type SearchView } from '../server/search-view.ts';
+
+const MAX_COUNTED = 1_000;
+
+export interface NewMessages {
+  readonly count: number;
+  readonly state: LiveState;
+  /** Ids of rows that came with the latest `show`. */
+  readonly fresh: ReadonlySet<string>;
+  readonly show: () => void;
+}
+
+const none: ReadonlySet<string> = new Set();
+
+export function useNewMessages(view: SearchView, page: MessagePage | undefined): NewMessages {
+  const client = useQueryClient();
+  const { queryKey } = searchQuery(view);
+  // Counted for one search; a change of it leaves the count behind.
+  const search = JSON.stringify(apiParameters(view));
+  const [counted, setCounted] = useState({ search, waiting: none, fresh: none });
+  const { waiting, fresh } = counted.search === search ? counted : { waiting: none, fresh: none };
+
+  const show = () => {
+    setCounted({ search, waiting: none, fresh: waiting });
+    window.scrollTo({ top: 0 });
+    void client.refetchQueries({ queryKey, exact: true });
+  };
+  const onChange = (change: LiveChange) => {
+    const { message } = change;
+    const rows = client.getQueryData<MessagePage>(queryKey);
+    if (!rows) return;
+    const shown = rows.data.find(({ messageId }) => messageId === message.messageId);
+    if (shown) {
+      // A row that is shown changes where it stands.
+      const isChanged =
+        shown.status !== message.status || shown.readyForManualExecution !== message.readyForManualExecution;
+      if (isChanged && change.change !== 'removed')
+        client.setQueryData<MessagePage>(queryKey, withRow(rows, message));
+      return;
+    }
+    if (!isNews(change, view, rows)) return;
+    // Nothing can move under the pointer where nothing is.
+    if (rows.data.length === 0) return show();
+    setCounted((before) => {
+      const known = before.search === search ? before : { search, waiting: none, fresh: none };
+      if (known.waiting.size >= MAX_COUNTED || known.waiting.has(message.messageId)) return known;
+      return { ...known, waiting: new Set([...known.waiting, message.messageId]) };
+    });
+  };
+  /** What came between the rows and the stream; mostly nothing, which costs an empty answer. */
+  const onBegin = async () => {
+    const now = await getJson<MessagePage>(searchUrl(view)).catch(() => undefined);
+    for (const message of now?.data ?? []) onChange({ change: 'created', status: message.status, message });
+  };
+  const state = useLiveChanges({
+    parameters: page && isFollowed(view) ? streamParameters(view) : null,
+    onChange,
+    onBegin: () => void onBegin(),
+  });
+  // Rows that were read anew for another reason (the server is back) have brought some of them already.
+  const shownIds = new Set(page?.data.map(({ messageId }) => messageId));
+  const count = [...waiting].filter((messageId) => !shownIds.has(messageId)).length;
+  return { count, state, fresh, show };
+}
+
+/** Older pages do not change, and neither does a time that is over. */
+function isFollowed({ cursor, sentBefore }: SearchView): boolean {
+  return cursor === undefined && (sentBefore === undefined || Date.parse(sentBefore) > Date.now());
+}
+
+/** Without the filters that a message can leave: a row that is shown must be seen to move on. */
+function streamParameters(view: SearchView): Record<string, string> {
+  const { status: _status, readyForManualExecOnly: _ready, ...steady } = filtersOf(view);
+  return steady;
+}
+
+function isNews(
+  { change, message }: LiveChange,
+  view: SearchView,
+  { data, pagination }: MessagePage,
+): boolean {
+  const filtersByState = view.status !== undefined || view.readyForManualExecOnly === 'true';
+  if (change === 'removed' || (change === 'updated' && !filtersByState)) return false;
+  if (view.status !== undefined && !view.status.split(',').includes(message.status)) return false;
+  if (view.readyForManualExecOnly === 'true' && !message.readyForManualExecution) return false;
+  // What was sent before the last row belongs to a page further on.
+  const last = data.at(-1);
+  return !pagination.hasNextPage || last === undefined || message.sendTimestamp >= last.sendTimestamp;
+}
+
+function withRow(page: MessagePage, message: Message): MessagePage {
+  return { ...page, data: page.data.map((row) => (row.messageId === message.messageId ? message : row)) };
+}

@@ -1,0 +1,280 @@
+/** The search: filters, rows, pages, and what is new. */
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useRouterState, useSearch } from '@tanstack/react-router';
+import { useEffect } from 'react';
+import type { Message } from '../../../src/domain/message.ts';
+import { counted } from '../parts/format.ts';
+import { type Freshness, FreshnessBanner, useFreshness } from '../parts/freshness.tsx';
+import { Icon } from '../parts/icons.tsx';
+import { isTyping } from '../parts/is-typing.ts';
+import { MessageRow, MessageRowSkeleton } from '../parts/message-row.tsx';
+import { FailureNotice, Notice } from '../parts/notices.tsx';
+import { useTitle } from '../parts/page-title.ts';
+import { Ago } from '../parts/time.tsx';
+import { ServerRefusal, searchQuery } from '../server/api-client.ts';
+import { hasFilters, PAGE_SIZES, type SearchView, withFilters } from '../server/search-view.ts';
+import { NothingFound, NothingYet } from './empty-results.tsx';
+import { FilterBar } from './filter-bar.tsx';
+import { useNewMessages } from './new-messages.ts';
+import { ViewActions } from './view-actions.tsx';
+
+export function SearchPage() {
+  const view = useSearch({ from: '/' });
+  const navigate = useNavigate();
+  const page = useQuery(searchQuery(view));
+  const news = useNewMessages(view, page.data);
+  useTitle(hasFilters(view) ? 'Search' : 'Newest messages');
+  useRowKeys();
+
+  const show = (changed: SearchView) => void navigate({ to: '/', search: changed });
+  const rows = page.data?.data ?? [];
+  return (
+    <div className="search-page">
+      <h1 className="for-ears">Cross-chain messages</h1>
+      <FreshnessBanner />
+      <FilterBar view={view} onChange={(changes) => show(withFilters(view, changes))} />
+      <div className="toolbar">
+        <LivePill news={news} isFirstPage={view.cursor === undefined} />
+        <ViewActions view={view} />
+      </div>
+      <p className="for-ears" role="status">
+        {page.isSuccess && !page.isPlaceholderData ? `${counted(rows.length, 'message')} shown` : ''}
+      </p>
+      {page.isPending && <RowsSkeleton />}
+      {page.isError && rows.length === 0 && (
+        <SearchFailure error={page.error} view={view} onRetry={() => void page.refetch()} />
+      )}
+      {page.isSuccess &&
+        rows.length === 0 &&
+        (hasFilters(view) ? <NothingFound view={view} /> : <NothingYet />)}
+      {rows.length > 0 && (
+        <>
+          <RowHeadings />
+          <div className="rows" data-stale={page.isPlaceholderData}>
+            {groupsOf(rows).map((group, index) => (
+              <ol
+                key={group[0]?.messageId}
+                className="row-group"
+                start={index * GROUP_ROWS + 1}
+                aria-label={
+                  index === 0 ? 'Messages, newest first' : `Messages from number ${index * GROUP_ROWS + 1}`
+                }
+              >
+                {group.map((message) => (
+                  <MessageRow
+                    key={message.messageId}
+                    message={message}
+                    isFresh={news.fresh.has(message.messageId)}
+                  />
+                ))}
+              </ol>
+            ))}
+          </div>
+          <Pager view={view} next={page.isPlaceholderData ? null : (page.data?.pagination.cursor ?? null)} />
+        </>
+      )}
+    </div>
+  );
+}
+
+/** Groups that are out of sight are not drawn: a thousand rows then scroll like fifty. */
+const GROUP_ROWS = 50;
+
+function groupsOf(rows: readonly Message[]): readonly (readonly Message[])[] {
+  return Array.from({ length: Math.ceil(rows.length / GROUP_ROWS) }, (_, index) =>
+    rows.slice(index * GROUP_ROWS, (index + 1) * GROUP_ROWS),
+  );
+}
+
+function RowHeadings() {
+  return (
+    <div className="row-headings" aria-hidden="true">
+      <span>Status</span>
+      <span>Lane</span>
+      <span>Message</span>
+      <span>Sender and receiver</span>
+      <span>Tokens</span>
+      <span>Sent</span>
+    </div>
+  );
+}
+
+const skeletonRows = Array.from({ length: 12 }, (_, index) => index);
+
+function RowsSkeleton() {
+  return (
+    <div className="loading" aria-busy="true">
+      <RowHeadings />
+      <div className="rows">
+        {skeletonRows.map((row) => (
+          <MessageRowSkeleton key={row} />
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function LivePill({
+  news,
+  isFirstPage,
+}: {
+  readonly news: ReturnType<typeof useNewMessages>;
+  readonly isFirstPage: boolean;
+}) {
+  const freshness = useFreshness();
+  if (!isFirstPage) return <p className="live-state">Older messages</p>;
+  if (news.count > 0) {
+    const words = news.count >= 1000 ? '1,000+ new' : `${news.count} new`;
+    return (
+      <>
+        <button type="button" className="pill" onClick={news.show}>
+          <Icon name="up" />
+          {words}
+        </button>
+        <span className="for-ears" role="status">
+          {words}
+        </span>
+      </>
+    );
+  }
+  if (news.state !== 'live') {
+    return (
+      <p className="live-state" data-tone="off">
+        {news.state === 'connecting' ? 'Connecting…' : 'Not live'}
+      </p>
+    );
+  }
+  return (
+    <p className="live-state" data-tone={liveTones[freshness.state]}>
+      <LiveWords freshness={freshness} />
+    </p>
+  );
+}
+
+const liveTones = { live: 'live', behind: 'late', stopped: 'late', imported: 'off', unknown: 'off' } as const;
+
+/** Connected to the stream is not yet live: somebody has to feed it. */
+function LiveWords({ freshness: { state, lastChangeAt } }: { readonly freshness: Freshness }) {
+  if (state === 'live') return 'Live';
+  if (state === 'stopped') return 'Not live: indexing stopped';
+  if (state === 'behind') return 'Connected: indexing is behind';
+  if (state === 'unknown') return 'Connected';
+  if (lastChangeAt === null) return 'Connected: nothing imported yet';
+  return (
+    <span>
+      Imported <Ago at={lastChangeAt} suffix=" ago" />
+    </span>
+  );
+}
+
+function Pager({ view, next }: { readonly view: SearchView; readonly next: string | null }) {
+  const navigate = useNavigate();
+  const trail = useRouterState({ select: ({ location }) => location.state.trail ?? [] });
+  const { cursor, ...newest } = view;
+  const previous = trail.at(-1);
+  return (
+    <nav className="pager" aria-label="Pages of messages">
+      {cursor === undefined ? (
+        <span />
+      ) : previous === undefined ? (
+        <Link to="/" search={newest} className="button">
+          <Icon name="left" /> Newest
+        </Link>
+      ) : (
+        <Link
+          to="/"
+          search={previous === '' ? newest : { ...newest, cursor: previous }}
+          state={{ trail: trail.slice(0, -1) }}
+          className="button"
+          rel="prev"
+        >
+          <Icon name="left" /> Newer
+        </Link>
+      )}
+      <label className="page-size">
+        <span>Rows</span>
+        <select
+          value={view.limit ?? PAGE_SIZES[0]}
+          onChange={({ target }) =>
+            void navigate({
+              to: '/',
+              search: withFilters(view, { limit: target.value === PAGE_SIZES[0] ? undefined : target.value }),
+            })
+          }
+        >
+          {[...new Set([...PAGE_SIZES, ...(view.limit === undefined ? [] : [view.limit])])].map((size) => (
+            <option key={size}>{size}</option>
+          ))}
+        </select>
+      </label>
+      {next === null ? (
+        <span className="button" aria-disabled="true">
+          Older <Icon name="right" />
+        </span>
+      ) : (
+        <Link
+          to="/"
+          search={{ ...view, cursor: next }}
+          state={{ trail: [...trail, cursor ?? ''] }}
+          className="button"
+          rel="next"
+        >
+          Older <Icon name="right" />
+        </Link>
+      )}
+    </nav>
+  );
+}
+
+/** Wrong input is told in the server's words, with the way out. */
+function SearchFailure({
+  error,
+  view,
+  onRetry,
+}: {
+  readonly error: Error;
+  readonly view: SearchView;
+  readonly onRetry: () => void;
+}) {
+  if (!(error instanceof ServerRefusal) || error.status !== 400)
+    return <FailureNotice error={error} onRetry={onRetry} />;
+  if (error.code === 'INVALID_CURSOR') {
+    const { cursor: _cursor, ...newest } = view;
+    return (
+      <Notice title="This page of the search is no longer there" tone="problem">
+        <p>{error.message}</p>
+        <p>
+          <Link to="/" search={newest} className="button">
+            Show the newest
+          </Link>
+        </p>
+      </Notice>
+    );
+  }
+  const without = Object.fromEntries(error.parameters.map((name) => [name, undefined]));
+  return (
+    <Notice title="This search cannot be understood" tone="problem">
+      <p>{error.message}.</p>
+      <p>
+        <Link to="/" search={withFilters(view, without)} className="button">
+          Search without {error.parameters.join(', ') || 'it'}
+        </Link>
+      </p>
+    </Notice>
+  );
+}
+
+/** `j` and `k` move the focus through the rows; Enter then opens the row that has it. */
+function useRowKeys(): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const step = event.key === 'j' ? 1 : event.key === 'k' ? -1 : 0;
+      if (step === 0 || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      const links = [...document.querySelectorAll<HTMLElement>('.rows .row-link')];
+      const at = links.indexOf(document.activeElement as HTMLElement);
+      links[Math.max(0, Math.min(at + step, links.length - 1))]?.focus();
+    };
+    document.addEventListener('keydown', onKey);
+    return () => document.removeEventListener('keydown', onKey);
+  }, []);
+}

@@ -1,0 +1,125 @@
+/** What can be done with a view besides looking at it: take it away as a file, or ask for it from a program. */
+import { CodeBlock } from '../parts/code-block.tsx';
+import { Icon } from '../parts/icons.tsx';
+import { Popover } from '../parts/popover.tsx';
+import { searchUrl } from '../server/api-client.ts';
+import { type Filters, filtersOf, type SearchView } from '../server/search-view.ts';
+
+export function ViewActions({ view }: { readonly view: SearchView }) {
+  return (
+    <div className="view-actions">
+      <Popover
+        className="button quiet"
+        title="Export"
+        label={
+          <>
+            <Icon name="export" /> Export
+          </>
+        }
+      >
+        {(close) => <ExportMenu filters={filtersOf(view)} onDone={close} />}
+      </Popover>
+      <Popover
+        className="button quiet"
+        title="The same as an API request"
+        label={
+          <>
+            <Icon name="code" /> API
+          </>
+        }
+      >
+        {() => <RequestPanel view={view} />}
+      </Popover>
+    </div>
+  );
+}
+
+const formats = [
+  ['csv', 'CSV', 'for spreadsheets'],
+  ['ndjson', 'NDJSON', 'whole records, one a line'],
+] as const;
+
+function ExportMenu({ filters, onDone }: { readonly filters: Filters; readonly onDone: () => void }) {
+  return (
+    <div className="menu">
+      <p className="picker-hint">Everything that matches, on all pages.</p>
+      {formats.map(([format, name, purpose]) => (
+        <a
+          key={format}
+          className="option"
+          href={`/v2/messages/export?${new URLSearchParams({ format, ...filters })}`}
+          download
+          onClick={onDone}
+        >
+          <span className="option-value">{name}</span>
+          <span className="option-role">{purpose}</span>
+        </a>
+      ))}
+    </div>
+  );
+}
+
+function RequestPanel({ view }: { readonly view: SearchView }) {
+  const curl = `curl '${location.origin}${searchUrl(view)}'`;
+  const sdk = sdkCode(filtersOf(view), location.origin);
+  return (
+    <div className="requests">
+      <CodeBlock title="curl" code={curl} />
+      <CodeBlock title="@chainlink/ccip-sdk" code={sdk} />
+      <p className="picker-hint">
+        Everything else is in the <a href="/docs">API documentation</a>.
+      </p>
+    </div>
+  );
+}
+
+const textFilters = ['sender', 'receiver', 'sourceTransactionHash', 'sourceTokenAddress'] as const;
+const selectorFilters = ['sourceChainSelector', 'destChainSelector'] as const;
+
+/** The search in the SDK's words; what it has no filter for is said, or checked on what it returns. */
+export function sdkCode(filters: Filters, origin: string): string {
+  const { status, readyForManualExecOnly, sentAfter, sentBefore } = filters;
+  const given = [
+    ...textFilters.flatMap((name) =>
+      filters[name] === undefined ? [] : [`${name}: ${quoted(filters[name])}`],
+    ),
+    ...selectorFilters.flatMap((name) =>
+      /^\d+$/.test(filters[name] ?? '') ? [`${name}: ${filters[name]}n`] : [],
+    ),
+    ...(readyForManualExecOnly === 'true' ? ['readyForManualExecOnly: true'] : []),
+  ];
+  const checks = [
+    ...(status === undefined
+      ? []
+      : [`  if (![${status.split(',').map(quoted).join(', ')}].includes(message.status)) continue;`]),
+    ...(sentAfter === undefined
+      ? []
+      : [`  if (new Date(message.sendTimestamp) < new Date(${quoted(sentAfter)})) break;`]),
+    ...(sentBefore === undefined
+      ? []
+      : [`  if (new Date(message.sendTimestamp) >= new Date(${quoted(sentBefore)})) continue;`]),
+  ];
+  const missing = (['q', 'address', 'messageId', 'destTransactionHash'] as const).filter(
+    (name) => filters[name] !== undefined,
+  );
+  return [
+    `import { CCIPAPIClient } from '@chainlink/ccip-sdk';`,
+    '',
+    `const api = CCIPAPIClient.fromUrl(${quoted(origin)});`,
+    ...missing.map((name) => `// The SDK has no filter for ${name}; the request above has.`),
+    given.length === 0
+      ? 'for await (const message of api.searchAllMessages()) {'
+      : `for await (const message of api.searchAllMessages({\n  ${given.join(',\n  ')},\n})) {`,
+    ...checks,
+    '  console.log(message.messageId, message.status);',
+    '}',
+  ].join('\n');
+}
+
+/** As a literal of JavaScript, whatever is in it. */
+function quoted(text: string | undefined): string {
+  return `'${JSON.stringify(text ?? '')
+    .slice(1, -1)
+    .replaceAll('\\"', '"')
+    .replaceAll("'", "\\'")}'`;
+}

@@ -1,0 +1,217 @@
+/**
+ * The only way to the server: GET requests to its /v2 API, whose failures are told apart.
+ *
+ * While the server cannot be reached, it is asked every few seconds whether it is back; then everything on the page
+ * is read anew.
+ */
+import { keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query';
+import { useSyncExternalStore } from 'react';
+import type { Message } from '../../../src/domain/message.ts';
+import type { LaneList, MessageHistory, MessagePage, NetworkList, Readiness, Stats } from './api-types.ts';
+import { setClock } from './clock.ts';
+import { apiParameters, type SearchView, writeParameters } from './search-view.ts';
+
+/** What the server said instead of an answer. */
+export class ServerRefusal extends Error {
+  readonly status: number;
+  readonly code: string;
+  /** The parameters that were wrong. */
+  readonly parameters: readonly string[];
+  readonly retryAfterMs: number | null;
+
+  constructor(status: number, body: RefusalBody, retryAfter: string | null) {
+    super(body.message ?? `The server answered with status ${status}.`);
+    this.status = status;
+    this.code = body.error ?? 'UNKNOWN';
+    this.parameters = (body.details ?? []).map(({ parameter }) => parameter);
+    this.retryAfterMs = retryAfter === null ? null : Number(retryAfter) * 1_000;
+  }
+
+  /** Whether it passes by itself. */
+  get isPassing(): boolean {
+    return this.status === 429 || this.status === 503;
+  }
+}
+
+interface RefusalBody {
+  readonly error?: string;
+  readonly message?: string;
+  readonly details?: readonly { readonly parameter: string }[];
+}
+
+/** No answer came at all. */
+export class Unreachable extends Error {}
+
+export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
+  let response: Response;
+  try {
+    // Whoever asks after a change must not get what the browser kept for a second; an unchanged answer is a 304.
+    response = await fetch(path, {
+      headers: { Accept: 'application/json' },
+      cache: 'no-cache',
+      ...(signal && { signal }),
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    noteUnreachable();
+    throw new Unreachable('The server cannot be reached.');
+  }
+  setClock(response.headers.get('Date'));
+  if (response.ok) {
+    const body = (await response.json()) as T;
+    noteReachable();
+    return body;
+  }
+  const body = (await response.json().catch(() => ({}))) as RefusalBody;
+  throw new ServerRefusal(response.status, body, response.headers.get('Retry-After'));
+}
+
+// ---- Is the server there?
+
+const PROBE_EVERY_MS = 2_000;
+
+let isAway = false;
+let probe: ReturnType<typeof setTimeout> | undefined;
+const awayListeners = new Set<() => void>();
+
+function setAway(away: boolean): void {
+  if (isAway === away) return;
+  isAway = away;
+  for (const listener of awayListeners) listener();
+}
+
+function noteUnreachable(): void {
+  setAway(true);
+  probe ??= setTimeout(() => {
+    probe = undefined;
+    // A hidden page waits for its turn.
+    if (document.visibilityState === 'hidden') noteUnreachable();
+    else checkServer();
+  }, PROBE_EVERY_MS);
+}
+
+/** For who has lost a connection and cannot tell why. */
+export function checkServer(): void {
+  getJson<Readiness>('/readyz').catch(noteUnreachable);
+}
+
+function noteReachable(): void {
+  if (!isAway) return;
+  clearTimeout(probe);
+  probe = undefined;
+  setAway(false);
+  void queryClient.invalidateQueries();
+}
+
+function watchServer(listener: () => void): () => void {
+  awayListeners.add(listener);
+  return () => awayListeners.delete(listener);
+}
+
+export function useIsServerAway(): boolean {
+  return useSyncExternalStore(watchServer, () => isAway);
+}
+
+/** For who need not wait for its own next attempt. */
+export function onServerBack(listener: () => void): () => void {
+  return watchServer(() => {
+    if (!isAway) listener();
+  });
+}
+
+// ---- What is asked for
+
+const MAX_PASSING_RETRIES = 5;
+
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      // Changes come over the stream; coming back to a tab after a while is worth a look all the same.
+      staleTime: 10_000,
+      networkMode: 'always',
+      retry: (failures, error) =>
+        error instanceof ServerRefusal && error.isPassing && failures < MAX_PASSING_RETRIES,
+      retryDelay: (_failures, error) => (error instanceof ServerRefusal ? error.retryAfterMs : null) ?? 1_000,
+    },
+  },
+});
+
+export const searchUrl = (view: SearchView) => `/v2/messages${writeParameters(apiParameters(view))}`;
+
+export const searchQuery = (view: SearchView) =>
+  queryOptions({
+    queryKey: ['messages', apiParameters(view)],
+    queryFn: ({ signal }) => getJson<MessagePage>(searchUrl(view), signal),
+    placeholderData: keepPreviousData,
+    // Rows must not move under the pointer: only the pill, or somebody's wish, brings new ones.
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 300_000,
+  });
+
+export const messageKey = (messageId: string) => ['message', messageId.toLowerCase()] as const;
+
+export const messageQuery = (messageId: string) =>
+  queryOptions({
+    queryKey: messageKey(messageId),
+    queryFn: ({ signal }) => getJson<Message>(`/v2/messages/${encodeURIComponent(messageId)}`, signal),
+    // Whoever comes from a list sees at once what the list knows.
+    placeholderData: () => listedMessage(messageId),
+  });
+
+function listedMessage(messageId: string): Message | undefined {
+  const wanted = messageId.toLowerCase();
+  return queryClient
+    .getQueriesData<MessagePage>({ queryKey: ['messages'] })
+    .flatMap(([, page]) => page?.data ?? [])
+    .find((message) => message.messageId === wanted);
+}
+
+export const historyKey = (messageId: string) => ['history', messageId.toLowerCase()] as const;
+
+export const historyQuery = (messageId: string) =>
+  queryOptions({
+    queryKey: historyKey(messageId),
+    queryFn: ({ signal }) =>
+      getJson<MessageHistory>(`/v2/messages/${encodeURIComponent(messageId)}/history`, signal),
+  });
+
+export interface LaneSelectors {
+  readonly sourceChainSelector: string;
+  readonly destChainSelector: string;
+}
+
+/** All lanes, or one. */
+export const lanesQuery = (lane?: LaneSelectors) =>
+  queryOptions({
+    queryKey: ['lanes', lane ?? 'all'],
+    queryFn: ({ signal }) => getJson<LaneList>(`/v2/lanes${writeParameters({ ...lane })}`, signal),
+    refetchInterval: 30_000,
+  });
+
+export const networksQuery = (onlyActive: boolean) =>
+  queryOptions({
+    queryKey: ['networks', onlyActive],
+    queryFn: ({ signal }) => getJson<NetworkList>(`/v2/networks${onlyActive ? '?active=true' : ''}`, signal),
+    refetchInterval: 30_000,
+  });
+
+/** Whether indexers and mirrors are alive: asked for on its own, and often, for no change tells of their death. */
+export const freshnessQuery = queryOptions({
+  queryKey: ['networks', 'freshness'],
+  queryFn: ({ signal }) => getJson<NetworkList>('/v2/networks?indexed=true', signal),
+  refetchInterval: 10_000,
+});
+
+export const statsQuery = (windowDays: number) =>
+  queryOptions({
+    queryKey: ['stats', windowDays],
+    queryFn: ({ signal }) => getJson<Stats>(`/v2/stats?windowDays=${windowDays}`, signal),
+    refetchInterval: 30_000,
+    placeholderData: keepPreviousData,
+  });
+
+export const readinessQuery = queryOptions({
+  queryKey: ['readiness'],
+  queryFn: ({ signal }) => getJson<Readiness>('/readyz', signal),
+  staleTime: Number.POSITIVE_INFINITY,
+});

@@ -1,0 +1,62 @@
+/**
+ * A view of the search: exactly what stands in the URL, under the names that the API has for it.
+ *
+ * So a view can be shared, and "the same as an API request" is the same text.
+ */
+import { type FilterName, filterNames } from '../../../src/domain/search-parameters.ts';
+
+export type Filters = Partial<Record<FilterName, string>>;
+
+export interface SearchView extends Filters {
+  /** Where the page begins; the newest page has none. */
+  cursor?: string;
+  limit?: string;
+}
+
+export const PAGE_SIZES = ['25', '100', '500', '1000'] as const;
+const DEFAULT_PAGE_SIZE = PAGE_SIZES[0];
+
+const viewNames: readonly string[] = [...filterNames, 'cursor', 'limit'];
+
+/** What of a URL's parameters is a view; anything else is not ours to judge and left out. */
+export function viewOf(parameters: Readonly<Record<string, unknown>>): SearchView {
+  return Object.fromEntries(
+    Object.entries(parameters).filter(
+      ([name, value]) => viewNames.includes(name) && typeof value === 'string' && value.trim() !== '',
+    ),
+  );
+}
+
+export function filtersOf({ cursor: _cursor, limit: _limit, ...filters }: SearchView): Filters {
+  return filters;
+}
+
+export function hasFilters(view: SearchView): boolean {
+  return Object.keys(filtersOf(view)).length > 0;
+}
+
+/** With other filters a page begins anew: a cursor belongs to the search that it came from. */
+export function withFilters(
+  { cursor: _cursor, ...view }: SearchView,
+  changes: Readonly<Record<string, string | undefined>>,
+): SearchView {
+  return viewOf({ ...view, ...changes });
+}
+
+/** A cursor carries its filters, and the API takes it without them. */
+export function apiParameters(view: SearchView): Record<string, string> {
+  const limit = view.limit ?? DEFAULT_PAGE_SIZE;
+  return view.cursor === undefined ? { ...filtersOf(view), limit } : { cursor: view.cursor, limit };
+}
+
+/** Parameters in the order in which people wrote them, as plain text: a chain selector is no number here. */
+export function parseParameters(text: string): Record<string, string> {
+  return Object.fromEntries(new URLSearchParams(text));
+}
+
+export function writeParameters(parameters: Readonly<Record<string, unknown>>): string {
+  const pairs = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== '');
+  const text = new URLSearchParams(pairs.map(([name, value]) => [name, String(value)])).toString();
+  // Commas and colons are allowed in a query, and a shared link should be readable.
+  return text === '' ? '' : `?${text.replaceAll('%2C', ',').replaceAll('%3A', ':')}`;
+}

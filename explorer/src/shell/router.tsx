@@ -1,0 +1,90 @@
+/**
+ * The app's paths. They are singular words, for the plural ones are the API's; src/api/explorer.ts serves the page at
+ * each of them.
+ */
+import { createRootRoute, createRoute, createRouter } from '@tanstack/react-router';
+import { laneOrderOf } from '../lanes/lane-order.ts';
+import { isMessageId } from '../parts/format.ts';
+import { SearchPage } from '../search/search-page.tsx';
+import {
+  historyQuery,
+  lanesQuery,
+  messageQuery,
+  networksQuery,
+  queryClient,
+  searchQuery,
+  statsQuery,
+} from '../server/api-client.ts';
+import { parseParameters, viewOf, writeParameters } from '../server/search-view.ts';
+import { LanePage, LanesPage, MessagePage, NetworksPage, OverviewPage } from './lazy-pages.ts';
+import { BrokenPage, NotFoundPage, Shell } from './shell.tsx';
+
+const root = createRootRoute({ component: Shell, notFoundComponent: NotFoundPage });
+
+// Loaders only set requests off: pages show their own way of waiting.
+const routeTree = root.addChildren([
+  createRoute({
+    getParentRoute: () => root,
+    path: '/',
+    validateSearch: viewOf,
+    loaderDeps: ({ search }) => search,
+    loader: ({ deps }) => void queryClient.prefetchQuery(searchQuery(deps)),
+    component: SearchPage,
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: '/message/$messageId',
+    loader: ({ params: { messageId } }) => {
+      if (!isMessageId(messageId)) return;
+      void queryClient.prefetchQuery(messageQuery(messageId));
+      void queryClient.prefetchQuery(historyQuery(messageId));
+    },
+    component: MessagePage,
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: '/lane',
+    validateSearch: laneOrderOf,
+    loader: () => void queryClient.prefetchQuery(lanesQuery()),
+    component: LanesPage,
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: '/lane/$source/$dest',
+    component: LanePage,
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: '/network',
+    validateSearch: ({ show }): { show?: 'all' } => (show === 'all' ? { show } : {}),
+    loader: () => void queryClient.prefetchQuery(networksQuery(false)),
+    component: NetworksPage,
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: '/overview',
+    loader: () => void queryClient.prefetchQuery(statsQuery(30)),
+    component: OverviewPage,
+  }),
+]);
+
+export const router = createRouter({
+  routeTree,
+  parseSearch: parseParameters,
+  stringifySearch: writeParameters,
+  defaultErrorComponent: BrokenPage,
+  scrollRestoration: true,
+  trailingSlash: 'preserve',
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+  interface HistoryState {
+    /** Cursors of the pages before this one, the newest first; an empty text is the first page. */
+    readonly trail?: readonly string[];
+    /** Whether the app itself led here: then "back" stays in the app. */
+    readonly isInside?: boolean;
+  }
+}

@@ -1,0 +1,140 @@
+/** What every page has: the box, the ways to the other pages, and what is true of all data. */
+import { useQuery } from '@tanstack/react-query';
+import { Link, Outlet } from '@tanstack/react-router';
+import { Suspense } from 'react';
+import { Brand, Icon } from '../parts/icons.tsx';
+import { Notice } from '../parts/notices.tsx';
+import { useTitle } from '../parts/page-title.ts';
+import { SearchBox } from '../search/search-box.tsx';
+import { readinessQuery, useIsServerAway } from '../server/api-client.ts';
+import { useTheme } from './theme.ts';
+
+export function Shell() {
+  return (
+    <>
+      <a className="skip" href="#content">
+        Skip to the content
+      </a>
+      <header className="masthead">
+        <div className="masthead-inner">
+          <Link to="/" className="brand" aria-label="Lanescan, newest messages">
+            <Brand />
+            <span className="brand-name">Lanescan</span>
+          </Link>
+          <SearchBox />
+          <nav className="pages" aria-label="Pages">
+            <PageLink to="/" label="Messages" />
+            <PageLink to="/lane" label="Lanes" />
+            <PageLink to="/network" label="Networks" />
+            <PageLink to="/overview" label="Overview" />
+          </nav>
+          <ThemeSwitch />
+        </div>
+      </header>
+      <SimulatedBanner />
+      <ConnectionBanner />
+      <main id="content" tabIndex={-1}>
+        <Suspense>
+          <Outlet />
+        </Suspense>
+      </main>
+      <footer className="colophon">
+        <p>
+          Lanescan reads its own API and nothing else. <a href="/docs">API documentation</a>
+          <a href="/openapi.json">OpenAPI</a>
+        </p>
+        <p className="keys">
+          <kbd>/</kbd> search <kbd>j</kbd> <kbd>k</kbd> rows <kbd>enter</kbd> open <kbd>esc</kbd> back
+        </p>
+      </footer>
+    </>
+  );
+}
+
+function PageLink({
+  to,
+  label,
+}: {
+  readonly to: '/' | '/lane' | '/network' | '/overview';
+  readonly label: string;
+}) {
+  return (
+    <Link to={to} activeOptions={{ exact: to === '/', includeSearch: false }}>
+      {label}
+    </Link>
+  );
+}
+
+const themeWords = { system: 'as the system', light: 'light', dark: 'dark' } as const;
+const themeIcons = { system: 'system', light: 'sun', dark: 'moon' } as const;
+
+function ThemeSwitch() {
+  const { theme, next, choose } = useTheme();
+  const label = `Theme: ${themeWords[theme]}. Change to ${themeWords[next]}`;
+  return (
+    <button
+      type="button"
+      className="theme-switch"
+      aria-label={label}
+      title={label}
+      onClick={() => choose(next)}
+    >
+      <Icon name={themeIcons[theme]} />
+    </button>
+  );
+}
+
+function SimulatedBanner() {
+  const { data } = useQuery(readinessQuery);
+  if (!data?.simulated) return null;
+  return (
+    <div className="banner banner-simulated" role="note">
+      <p>
+        <strong>Simulated data.</strong> This is the demo’s invented network: no chain stands behind any
+        message here.
+      </p>
+    </div>
+  );
+}
+
+function ConnectionBanner() {
+  const isAway = useIsServerAway();
+  return (
+    <div className="connection" role="status">
+      {isAway && (
+        <div className="banner banner-away">
+          <p>
+            <strong>The server cannot be reached.</strong> What you see may be old. Trying again every few
+            seconds…
+          </p>
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** A page whose code did not come: the server is away, or has a newer version by now. */
+export function BrokenPage() {
+  useTitle('Not loaded');
+  return (
+    <Notice title="This page could not be loaded" tone="problem">
+      <p>The server may be away, or it has been updated since this tab was opened.</p>
+      <p>
+        <button type="button" className="button" onClick={() => location.reload()}>
+          Reload
+        </button>
+      </p>
+    </Notice>
+  );
+}
+
+export function NotFoundPage() {
+  useTitle('Nothing here');
+  return (
+    <Notice title="There is nothing at this address">
+      <p>
+        Look for a message in the box above, or start with the <Link to="/">newest messages</Link>.
+      </p>
+    </Notice>
+  );
+}
