@@ -8,12 +8,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError } from '../domain/errors.ts';
 import { matches } from '../domain/matches.ts';
-import { type Message, summaryKeys } from '../domain/message.ts';
+import { type Message, type MessageSummary, summaryKeys } from '../domain/message.ts';
 import type { Filters, View } from '../domain/query.ts';
 import type { ChangeListener } from '../store/change-listener.ts';
 import { messageAtChange, type RecordedChange } from '../store/history.ts';
 import type { Store } from '../store/store.ts';
 import { addressGroup } from './client-address.ts';
+import type { ChangeEvent } from './schemas/history.ts';
 
 /** Is given changes in order, none twice. Must not throw. */
 export type Follower = (changes: readonly FeedChange[]) => void;
@@ -87,9 +88,9 @@ export class FeedChange {
       const message =
         view === 'full'
           ? this.message
-          : Object.fromEntries(summaryKeys.map((name) => [name, this.message[name]]));
-      const data = JSON.stringify({ position, change, status, previousStatus, message });
-      event = Buffer.from(`id: ${position}\nevent: ${change}\ndata: ${data}\n\n`);
+          : (Object.fromEntries(summaryKeys.map((name) => [name, this.message[name]])) as MessageSummary);
+      const data: ChangeEvent = { position, change, status, previousStatus, message };
+      event = Buffer.from(`id: ${position}\nevent: ${change}\ndata: ${JSON.stringify(data)}\n\n`);
       this.#events.set(view, event);
     }
     return event;

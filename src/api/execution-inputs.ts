@@ -1,5 +1,4 @@
 /** What somebody needs who executes a message by hand, in the shape in which the official client takes it. */
-import Type from 'typebox';
 import { ApiError } from '../domain/errors.ts';
 import { refuseParameters } from '../domain/search-parameters.ts';
 import type {
@@ -11,50 +10,7 @@ import type {
 import { messageIdDigits, messageIdParameter } from './messages.ts';
 import { indexedSoFar } from './networks.ts';
 import type { Route } from './route.ts';
-
-const selector = (description: string) => Type.String({ pattern: '^[0-9]+$', description });
-const hex = (description: string) => Type.String({ pattern: '^0x([0-9a-fA-F]{2})*$', description });
-
-const Batch = Type.Object(
-  {
-    offramp: Type.String({ description: 'Off-ramp on the destination chain, which executes the message.' }),
-    onramp: Type.String({ description: 'On-ramp on the source chain, which created it.' }),
-    sourceChainSelector: selector('Chain selector of the source.'),
-    destChainSelector: selector('Chain selector of the destination.'),
-    version: Type.Union([
-      Type.String({ description: 'Protocol version of the lane, such as `1.6.0`.' }),
-      Type.Null(),
-    ]),
-    merkleRoot: Type.String({
-      pattern: '^0x[0-9a-f]{64}$',
-      description: 'Root that was committed on the destination chain.',
-    }),
-    messageBatch: Type.Array(Type.Object({}, { additionalProperties: true }), {
-      description:
-        'Every message of the root, in the order of their sequence numbers: together they are the proof for each ' +
-        'of them. Fields as in the event that sent them, integers as strings.',
-    }),
-  },
-  { description: 'Up to version 1.6.' },
-);
-
-const Verified = Type.Object(
-  {
-    offramp: Type.String({ description: 'Off-ramp on the destination chain, which executes the message.' }),
-    encodedMessage: hex('The message as the off-ramp takes it.'),
-    verifierAddresses: Type.Array(Type.String(), {
-      description:
-        'Verifiers on the destination chain that have verified the message, as far as is known here.',
-    }),
-    ccvData: Type.Array(hex('Verification data.'), {
-      description: 'What each of them has to say, in the same order.',
-    }),
-    verificationComplete: Type.Boolean({
-      description: 'Whether these are all the verifiers that the destination asks for.',
-    }),
-  },
-  { description: 'Above version 1.6.' },
-);
+import { ExecutionInputs, type Verified } from './schemas/execution-inputs.ts';
 
 export const executionInputRoutes: readonly Route[] = [
   {
@@ -70,10 +26,7 @@ export const executionInputRoutes: readonly Route[] = [
       'encoded message and the verifications. Only messages that were indexed from their chain have it. Attestations ' +
       'that tokens such as USDC need beside are not part of it.',
     pathParameters: [messageIdParameter],
-    success: {
-      description: 'What the off-ramp needs.',
-      schema: Type.Union([Batch, Verified]),
-    },
+    success: { description: 'What the off-ramp needs.', schema: ExecutionInputs },
     errors: [400, 404],
     async handle({ path: { messageId = '' }, query }, { store }) {
       refuseParameters(query);
@@ -107,13 +60,14 @@ function batchBody({ message, offramp, merkleRoot, batch }: BatchInputs): string
 }
 
 function verifiedBody({ offramp, encodedMessage, verifications, isComplete }: VerifiedInputs): string {
-  return JSON.stringify({
+  const body: Verified = {
     offramp,
     encodedMessage,
     verifierAddresses: verifications.map(({ verifier }) => verifier),
     ccvData: verifications.map(({ data }) => data),
     verificationComplete: isComplete,
-  });
+  };
+  return JSON.stringify(body);
 }
 
 function whatIsMissing({ reason, run, missing = [] }: UnavailableInputs): string {

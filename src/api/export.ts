@@ -10,8 +10,8 @@ import {
 } from '../domain/export-format.ts';
 import { parseFilters } from '../domain/search-parameters.ts';
 import { ExportsBusyError } from '../store/export.ts';
+import { filterQueryParameters } from './query-parameters.ts';
 import type { MediaType, Route } from './route.ts';
-import { filterQueryParameters } from './schema.ts';
 
 const mediaTypes: Readonly<Record<ExportFormat, MediaType>> = {
   csv: 'text/csv',

@@ -8,22 +8,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { MirrorState } from '../store/mirror-ledger.ts';
 import type { NetworkProgress } from '../store/networks.ts';
 import type { Store } from '../store/store.ts';
-
-/** Without a lease and a heartbeat for so long, nobody indexes a network; a restart takes less. */
-export const STOPPED_AFTER_SECONDS = 30;
-/** An indexer that holds the lease reports progress at least this often, even when nothing is new. */
-export const STALE_AFTER_SECONDS = 300;
-/** Further behind the head than this is worth a look. */
-export const LAGGING_AFTER_SECONDS = 300;
-/** The same in blocks, where no block times are known. */
-export const LAGGING_AFTER_BLOCKS = 100;
-/** An endpoint may stand still without a word: so old a block is worth a look even where it is the head. */
-export const OLD_BLOCK_SECONDS = 900;
-/** A range of blocks that could not be read for so long is a problem of its own. */
-export const FAILING_AFTER_SECONDS = 3600;
-
-export const indexingHealths = ['ok', 'lagging', 'stale', 'failing', 'stopped'] as const;
-export type IndexingHealth = (typeof indexingHealths)[number];
+import {
+  type CheckedState,
+  FAILING_AFTER_SECONDS,
+  type IndexingHealth,
+  LAGGING_AFTER_BLOCKS,
+  LAGGING_AFTER_SECONDS,
+  type MirrorHealth,
+  OLD_BLOCK_SECONDS,
+  STALE_AFTER_SECONDS,
+  STOPPED_AFTER_SECONDS,
+} from './health-states.ts';
 
 type Seen = Pick<NetworkProgress, 'seenAt' | 'readAt'>;
 
@@ -59,9 +54,6 @@ export function secondsBetween(from: Date, to: Date): number {
   return Math.max(0, (to.getTime() - from.getTime()) / 1000);
 }
 
-export const mirrorHealths = ['ok', 'behind', 'stopped'] as const;
-export type MirrorHealth = (typeof mirrorHealths)[number];
-
 /** At least; a source that does not answer is tried for some time before it counts. */
 const MIRROR_BEHIND_AFTER_SECONDS = 300;
 /** Rounds that may be missed. */
@@ -76,10 +68,6 @@ export function mirrorHealth({ seenAt, currentAt, roundSeconds, readAt }: Mirror
   const isCurrent = currentAt !== null && secondsBetween(currentAt, readAt) <= patience;
   return isCurrent ? 'ok' : 'behind';
 }
-
-export const checkedStates = ['ok', 'behind', 'stopped', 'unknown', 'not configured'] as const;
-/** In one word, for /readyz. */
-export type CheckedState = (typeof checkedStates)[number];
 
 /** A probe waits no longer than this for what does not decide whether the server can answer. */
 const CHECK_PATIENCE_MS = 1_000;

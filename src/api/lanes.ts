@@ -1,15 +1,12 @@
 /** How lanes do: volume, delivery times, what is in flight, and which sequence numbers are missing. */
-import Type from 'typebox';
 import { ApiError } from '../domain/errors.ts';
-import { statuses } from '../domain/lifecycle.ts';
 import { address, parseParameters, selector, wholeNumber } from '../domain/search-parameters.ts';
-import { type LanePage, MAX_OVERDUE } from '../store/lanes.ts';
+import type { LanePage } from '../store/lanes.ts';
 import type { Route, RouteParameter } from './route.ts';
-import { named } from './schema.ts';
+import { LaneLatency, LaneList, NAMED_RANGES } from './schemas/lanes.ts';
 
-/** What bounds an answer; `total` and `missingRangeCount` tell where it was cut. */
+/** An answer lists no more lanes; `total` has the full number. */
 const MAX_LANES = 1_000;
-const NAMED_RANGES = 100;
 
 export const DEFAULT_WINDOW_DAYS = 30;
 export const MAX_WINDOW_DAYS = 365;
@@ -30,74 +27,6 @@ export function windowStart(now: Date, windowDays: number): string {
 export function dayOf(time: Date): string {
   return time.toISOString().slice(0, 10);
 }
-
-const count = (description: string) => Type.Integer({ minimum: 0, description });
-const number = (description: string) => Type.String({ pattern: '^[0-9]+$', description });
-const orNull = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
-
-export const StatusCounts = Type.Object(
-  Object.fromEntries(statuses.map((status) => [status, Type.Integer({ minimum: 0 })])),
-  { description: 'Messages in each status.' },
-);
-
-export const messageCounts = {
-  messages: count('Messages in all.'),
-  byStatus: StatusCounts,
-  inFlight: count('Sent, and neither FAILED nor SUCCESS yet.'),
-  readyForManualExecution: count('Ready for manual execution.'),
-};
-
-const laneEnds = {
-  sourceNetworkInfo: named('NetworkInfo'),
-  destNetworkInfo: named('NetworkInfo'),
-  routerAddress: orNull(Type.String({ description: 'Router on the source chain; null where nobody told.' })),
-};
-
-const Completeness = Type.Object({
-  first: number('Lowest sequence number that is present.'),
-  last: number('Highest sequence number that is present.'),
-  present: number('How many are present.'),
-  missing: number('How many are missing between `first` and `last`.'),
-  missingRangeCount: count('How many ranges the missing ones make.'),
-  missingRanges: Type.Array(
-    Type.Object({ from: number('First missing number.'), to: number('Last missing number, included.') }),
-    { description: `The missing ranges, lowest first; at most ${NAMED_RANGES} are named.` },
-  ),
-  isComplete: Type.Boolean({ description: 'Whether nothing is missing between `first` and `last`.' }),
-});
-
-const Lane = Type.Object({
-  ...laneEnds,
-  version: orNull(Type.String({ description: 'Protocol version of the on-ramp that was used last.' })),
-  ...messageCounts,
-  overdue: orNull(
-    count(
-      'In flight for longer than the p99 of `delivery`, ' +
-        `counted up to ${MAX_OVERDUE}; null where the window has no delivery to compare with.`,
-    ),
-  ),
-  lastSentAt: Type.String({ format: 'date-time', description: 'When the newest message was sent.' }),
-  delivery: Type.Object(
-    {
-      windowDays: count('Days (UTC, today included) whose messages count.'),
-      messages: count('Successful deliveries in the window.'),
-      p50Ms: orNull(count('Half were delivered within this time.')),
-      p90Ms: orNull(count('90 of 100 were.')),
-      p99Ms: orNull(count('99 of 100 were.')),
-    },
-    {
-      description: 'Time from sending to successful execution, exact to 5 per cent; null where nothing was.',
-    },
-  ),
-  onramps: Type.Array(
-    Type.Object({
-      onramp: Type.String({ description: 'On-ramp contract on the source chain.' }),
-      version: orNull(Type.String({ description: 'Its protocol version.' })),
-      completeness: Completeness,
-    }),
-    { description: 'Each on-ramp counts its messages by itself. The one that was used last comes first.' },
-  ),
-});
 
 const sourceChainSelector: RouteParameter = {
   name: 'sourceChainSelector',
@@ -133,7 +62,7 @@ export const laneRoutes: readonly Route[] = [
     queryParameters: [sourceChainSelector, destChainSelector, windowDaysParameter],
     success: {
       description: 'The lanes.',
-      schema: Type.Object({ data: Type.Array(Lane), total: count('Lanes that match, shown or not.') }),
+      schema: LaneList,
     },
     errors: [400],
     async handle({ query }, { store }) {
@@ -184,10 +113,7 @@ export const laneRoutes: readonly Route[] = [
     ],
     success: {
       description: 'The estimate.',
-      schema: Type.Object({
-        lane: Type.Object(laneEnds),
-        totalMs: count('Time from sending to execution, in milliseconds.'),
-      }),
+      schema: LaneLatency,
     },
     errors: [400, 404],
     async handle({ query }, { store }) {
@@ -220,12 +146,13 @@ export const laneRoutes: readonly Route[] = [
       );
       if (times.length < LATENCY_MINIMUM)
         throw insufficientData(times.length, numOfBlocks, sourceTokenAddress);
-      return { body: JSON.stringify({ lane, totalMs: median(times) }) };
+      const latency: LaneLatency = { lane, totalMs: median(times) };
+      return { body: JSON.stringify(latency) };
     },
   },
 ];
 
-function lanesBody({ lanes, total }: LanePage, windowDays: number): object {
+function lanesBody({ lanes, total }: LanePage, windowDays: number): LaneList {
   return {
     data: lanes.map(({ delivery, onramps, ...lane }) => ({
       ...lane,

@@ -15,8 +15,10 @@ import type { StoredRecord } from '../store/store.ts';
 import type { Freshness } from './caching.ts';
 import type { Following } from './change-feed.ts';
 import { indexedSoFar } from './networks.ts';
+import { searchQueryParameters } from './query-parameters.ts';
 import type { Route, RouteContext, RouteParameter, RouteRequest } from './route.ts';
-import { named, SearchResult, searchQueryParameters } from './schema.ts';
+import { SearchResult } from './schemas/messages.ts';
+import { named } from './schemas/named.ts';
 
 const DEFAULT_WAIT_MS = 30_000;
 const MAX_WAIT_MS = 60_000;

@@ -1,29 +1,14 @@
 /** The networks: all that are known, their traffic, and how far each is indexed. */
-import Type from 'typebox';
-import { type ProblemKind, problemKinds, problemSentences } from '../domain/indexing-problem.ts';
-import { NetworkInfo } from '../domain/message-schema.ts';
+import { problemSentences } from '../domain/indexing-problem.ts';
+import type { NetworkInfo } from '../domain/message.ts';
 import { networkBySelector, networks } from '../domain/networks.ts';
 import { parseParameters, trueOrFalse } from '../domain/search-parameters.ts';
 import type { MirrorState } from '../store/mirror-ledger.ts';
 import type { NetworkProgress } from '../store/networks.ts';
 import type { Store } from '../store/store.ts';
-import {
-  FAILING_AFTER_SECONDS,
-  type IndexingHealth,
-  indexingHealth,
-  indexingHealths,
-  LAGGING_AFTER_BLOCKS,
-  LAGGING_AFTER_SECONDS,
-  lagBlocks,
-  lagSeconds,
-  type MirrorHealth,
-  mirrorHealth,
-  mirrorHealths,
-  OLD_BLOCK_SECONDS,
-  STALE_AFTER_SECONDS,
-  STOPPED_AFTER_SECONDS,
-} from './indexing-health.ts';
+import { indexingHealth, lagBlocks, lagSeconds, mirrorHealth } from './indexing-health.ts';
 import type { Route } from './route.ts';
+import { type Indexing, type Mirror, type Network, NetworkList } from './schemas/networks.ts';
 
 /** A sentence names no more networks than this. */
 const NAMED_NETWORKS = 8;
@@ -55,73 +40,6 @@ export async function indexedSoFar(store: Pick<Store, 'networkProgress'>): Promi
   );
 }
 
-const orNull = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
-const count = (description: string) => Type.Integer({ minimum: 0, description });
-
-const Indexing = Type.Object(
-  {
-    headBlock: orNull(count('Newest block that the network has told of.')),
-    finalizedBlock: orNull(count('Newest block that is final.')),
-    indexedBlock: orNull(
-      count(
-        'Newest block that was read. New blocks come first; what is owed below it is told by `owedBlocks`.',
-      ),
-    ),
-    startBlock: orNull(count('Where the wanted history begins; null while that is being looked for.')),
-    owedBlocks: count('Blocks of the history that are still to be read.'),
-    failedRanges: count('Ranges of blocks that could not be read and are tried again.'),
-    failedBlocks: count('Blocks in those ranges.'),
-    oldestFailureAt: orNull(
-      Type.String({ format: 'date-time', description: 'When the oldest of those ranges failed first.' }),
-    ),
-    unreadableLogs: count('Logs of genuine contracts that could not be understood and are kept.'),
-    foreignLogs: count('Logs of contracts that no router named: seen, not believed.'),
-    lagBlocks: orNull(count('Blocks between the head and the indexed one.')),
-    lagSeconds: orNull(
-      count('Age of the newest block that was read, in seconds: it grows while nothing is read.'),
-    ),
-    isIndexed: Type.Boolean({ description: 'Whether an indexer works on the network now.' }),
-    lastSeenAt: Type.String({ format: 'date-time', description: 'When an indexer was last alive.' }),
-    health: Type.Unsafe<IndexingHealth>({
-      type: 'string',
-      enum: [...indexingHealths],
-      description:
-        `\`stopped\`: no indexer has been alive for ${STOPPED_AFTER_SECONDS} seconds; new messages and status changes are missing. ` +
-        `\`failing\`: there is a problem, or blocks could not be read for ${FAILING_AFTER_SECONDS} seconds. ` +
-        `\`stale\`: an indexer is alive but recorded no progress for ${STALE_AFTER_SECONDS} seconds. ` +
-        `\`lagging\`: more than ${LAGGING_AFTER_SECONDS} seconds behind the head (where block times are not ` +
-        `known, ${LAGGING_AFTER_BLOCKS} blocks), or the newest block is older than ${OLD_BLOCK_SECONDS} seconds. ` +
-        '`ok`: none of these. The first that holds.',
-    }),
-    updatedAt: Type.String({ format: 'date-time', description: 'When this was told.' }),
-    problem: orNull(
-      Type.String({ description: 'Why indexing does not go on, in a sentence; null while it does.' }),
-    ),
-    problemKind: orNull(
-      Type.Unsafe<ProblemKind>({
-        type: 'string',
-        enum: [...problemKinds],
-        description: 'The kind of that problem.',
-      }),
-    ),
-  },
-  { description: 'How far the network is indexed.' },
-);
-
-const Mirror = Type.Object({
-  health: Type.Unsafe<MirrorHealth>({
-    type: 'string',
-    enum: [...mirrorHealths],
-    description:
-      '`stopped`: the process that follows the server is not alive. `behind`: the server could not be read to its ' +
-      'newest message for some time. `ok`: neither.',
-  }),
-  lastSeenAt: Type.String({ format: 'date-time', description: 'When the process was last alive.' }),
-  currentAt: orNull(
-    Type.String({ format: 'date-time', description: 'When the server was last read to its newest message.' }),
-  ),
-});
-
 export const networkRoutes: readonly Route[] = [
   {
     path: '/v2/networks',
@@ -149,29 +67,7 @@ export const networkRoutes: readonly Route[] = [
     ],
     success: {
       description: 'The networks.',
-      schema: Type.Object({
-        simulated: Type.Boolean({
-          description: 'True where the data is the demo’s: no chain stands behind it.',
-        }),
-        lastChangeAt: orNull(
-          Type.String({
-            format: 'date-time',
-            description: 'When the latest change of a message was recorded, wherever it came from.',
-          }),
-        ),
-        mirrors: Type.Array(Mirror, { description: 'Other servers that are followed.' }),
-        data: Type.Array(
-          Type.Object({
-            ...NetworkInfo.properties,
-            sent: count('Messages from this network.'),
-            received: count('Messages to this network.'),
-            indexing: Type.Union([
-              Indexing,
-              Type.Null({ description: 'Not indexed: its records come from imports only.' }),
-            ]),
-          }),
-        ),
-      }),
+      schema: NetworkList,
     },
     errors: [400],
     async handle({ query }, { store }) {
@@ -193,7 +89,7 @@ export const networkRoutes: readonly Route[] = [
         infos.set(selector, { ...network, chainSelector: selector, chainFamily: family });
       }
       const data = [...infos.values()]
-        .map((info) => {
+        .map((info): Network => {
           const { sent = 0, received = 0 } = bySelector.get(info.chainSelector) ?? {};
           const told = indexing.get(info.chainSelector);
           return { ...infoOf(info), sent, received, indexing: told ? indexingOf(told) : null };
@@ -201,14 +97,13 @@ export const networkRoutes: readonly Route[] = [
         .filter(({ sent, received }) => !active || sent + received > 0)
         .filter(({ indexing }) => !indexed || indexing !== null)
         .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
-      return {
-        body: JSON.stringify({
-          simulated: store.simulated,
-          lastChangeAt: lastChangeAt?.toISOString() ?? null,
-          mirrors: mirrors.map(mirrorOf),
-          data,
-        }),
+      const list: NetworkList = {
+        simulated: store.simulated,
+        lastChangeAt: lastChangeAt?.toISOString() ?? null,
+        mirrors: mirrors.map(mirrorOf),
+        data,
       };
+      return { body: JSON.stringify(list) };
     },
   },
 ];
@@ -218,7 +113,7 @@ function infoOf({ name, chainSelector, chainId, chainFamily, displayName }: Netw
 }
 
 /** Without its source: where records come from is the operator's business. */
-function mirrorOf(mirror: MirrorState): object {
+function mirrorOf(mirror: MirrorState): Mirror {
   return {
     health: mirrorHealth(mirror),
     lastSeenAt: mirror.seenAt.toISOString(),
@@ -226,7 +121,7 @@ function mirrorOf(mirror: MirrorState): object {
   };
 }
 
-function indexingOf(progress: NetworkProgress): object {
+function indexingOf(progress: NetworkProgress): Indexing {
   const { headBlock, finalizedBlock, indexedBlock, startBlock, updatedAt, problemKind } = progress;
   const { owedBlocks, failedRanges, failedBlocks, oldestFailureAt, unreadableLogs, foreignLogs } = progress;
   return {

@@ -3,7 +3,7 @@ import { errorCatalogue } from '../domain/errors.ts';
 import { exampleMessage } from './example-message.ts';
 import { type HeaderName, headerFields } from './header-fields.ts';
 import type { Route, RouteParameter } from './route.ts';
-import { namedSchemas, schemaDescriptions } from './schema.ts';
+import { namedSchemas, type SchemaName, schemaDescriptions } from './schemas/named.ts';
 
 /** What any request can meet, whichever path it asks for. */
 const statusesOfEveryRoute = [400, 405, 406, 414, 429, 500, 503];
@@ -206,9 +206,9 @@ function plainSchemas(): Record<string, JsonSchema> {
     return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, plain(member, false)]));
   };
   return Object.fromEntries(
-    Object.entries(namedSchemas).map(([name, schema]) => [
+    (Object.keys(namedSchemas) as SchemaName[]).map((name) => [
       name,
-      { description: schemaDescriptions[name] ?? '', ...(plain(schema, true) as JsonSchema) },
+      { description: schemaDescriptions[name], ...(plain(namedSchemas[name], true) as JsonSchema) },
     ]),
   );
 }

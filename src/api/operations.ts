@@ -3,7 +3,7 @@ import { refuseParameters } from '../domain/search-parameters.ts';
 import { DatabaseSilentError } from './errors.ts';
 import { checkSources } from './indexing-health.ts';
 import type { Route } from './route.ts';
-import { Health, Readiness } from './schema.ts';
+import { Health, Readiness } from './schemas/operations.ts';
 
 export const operationRoutes: readonly Route[] = [
   {
@@ -38,11 +38,12 @@ export const operationRoutes: readonly Route[] = [
       await store.ping().catch((cause) => {
         throw new DatabaseSilentError('The database does not answer', { cause });
       });
-      const checks = { database: 'ok', ...(await checkSources(store)), changes: feed.status };
-      return {
-        body: JSON.stringify({ status: 'ready', simulated: store.simulated, checks }),
-        freshness: 'never',
+      const readiness: Readiness = {
+        status: 'ready',
+        simulated: store.simulated,
+        checks: { database: 'ok', ...(await checkSources(store)), changes: feed.status },
       };
+      return { body: JSON.stringify(readiness), freshness: 'never' };
     },
   },
 ];

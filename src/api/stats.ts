@@ -1,21 +1,10 @@
 /** Totals over all messages, kept by every write: nothing is counted for an answer. */
-import Type from 'typebox';
 import { statuses } from '../domain/lifecycle.ts';
 import { parseParameters, wholeNumber } from '../domain/search-parameters.ts';
 import type { DayCounts } from '../store/lanes.ts';
-import {
-  DEFAULT_WINDOW_DAYS,
-  dayOf,
-  MAX_WINDOW_DAYS,
-  messageCounts,
-  StatusCounts,
-  windowDaysParameter,
-  windowStart,
-} from './lanes.ts';
+import { DEFAULT_WINDOW_DAYS, dayOf, MAX_WINDOW_DAYS, windowDaysParameter, windowStart } from './lanes.ts';
 import type { Route } from './route.ts';
-import { named } from './schema.ts';
-
-const TOP_LANES = 10;
+import { Stats, TOP_LANES } from './schemas/stats.ts';
 
 export const statsRoutes: readonly Route[] = [
   {
@@ -31,32 +20,7 @@ export const statsRoutes: readonly Route[] = [
     queryParameters: [windowDaysParameter],
     success: {
       description: 'The totals.',
-      schema: Type.Object({
-        simulated: Type.Boolean({
-          description: 'True where the data is the demo’s: no chain stands behind it.',
-        }),
-        totals: Type.Object(messageCounts, { description: 'Over all time.' }),
-        days: Type.Array(
-          Type.Object({
-            day: Type.String({ format: 'date', description: 'UTC.' }),
-            messages: Type.Integer({ minimum: 0, description: 'Messages sent on this day.' }),
-            byStatus: StatusCounts,
-          }),
-          { description: 'Every day of the window, oldest first; today is the last.' },
-        ),
-        topLanes: Type.Array(
-          Type.Object({
-            sourceNetworkInfo: named('NetworkInfo'),
-            destNetworkInfo: named('NetworkInfo'),
-            ...messageCounts,
-          }),
-          { description: `The ${TOP_LANES} busiest lanes of all time.` },
-        ),
-        position: Type.String({
-          pattern: '^[0-9]+$',
-          description: 'Position of the latest change that is counted: the same position, the same numbers.',
-        }),
-      }),
+      schema: Stats,
     },
     errors: [400],
     async handle({ query }, { store }) {
@@ -70,19 +34,18 @@ export const statsRoutes: readonly Route[] = [
         firstDay: first,
         lastDay: dayOf(now),
       });
-      return {
-        body: JSON.stringify({
-          simulated: store.simulated,
-          totals: all,
-          days: everyDay(first, windowDays, days),
-          topLanes: topLanes.map(({ sourceNetworkInfo, destNetworkInfo, counts }) => ({
-            sourceNetworkInfo,
-            destNetworkInfo,
-            ...counts,
-          })),
-          position,
-        }),
+      const stats: Stats = {
+        simulated: store.simulated,
+        totals: all,
+        days: everyDay(first, windowDays, days),
+        topLanes: topLanes.map(({ sourceNetworkInfo, destNetworkInfo, counts }) => ({
+          sourceNetworkInfo,
+          destNetworkInfo,
+          ...counts,
+        })),
+        position,
       };
+      return { body: JSON.stringify(stats) };
     },
   },
 ];

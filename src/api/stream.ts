@@ -13,8 +13,8 @@ import type { Filters, View } from '../domain/query.ts';
 import { parseFilters, type RawParameters } from '../domain/search-parameters.ts';
 import type { Store } from '../store/store.ts';
 import { type ChangeFeed, FeedChange, type Following, type Live } from './change-feed.ts';
+import { searchQueryParameters } from './query-parameters.ts';
 import type { Route, RouteContext, RouteRequest } from './route.ts';
-import { searchQueryParameters } from './schema.ts';
 
 /** What the client waits before it connects again. */
 const RECONNECT_HINT_MS = 2_000;

@@ -5,6 +5,9 @@
 
 const GROWTH = 1.05;
 
+/** Messages of one lane that are overdue are counted up to this number. */
+export const MAX_OVERDUE = 10_000;
+
 /** Counts by bucket. */
 export type DeliveryHistogram = ReadonlyMap<number, number>;
 

@@ -4,7 +4,12 @@
  * Nothing here counts messages. The cost of each read grows with the lanes, the days and what is in flight, never
  * with how many messages there are.
  */
-import { addFlatHistogram, type DeliveryHistogram, percentile } from '../domain/delivery-times.ts';
+import {
+  addFlatHistogram,
+  type DeliveryHistogram,
+  MAX_OVERDUE,
+  percentile,
+} from '../domain/delivery-times.ts';
 import { type Status, statuses, statusRank } from '../domain/lifecycle.ts';
 import type { NetworkInfo } from '../domain/message.ts';
 import { storedSelector } from './message-row.ts';
@@ -84,9 +89,6 @@ export interface LanePage {
   /** How many lanes match, shown or not. */
   readonly total: number;
 }
-
-/** What bounds the count of what is overdue on one lane. */
-export const MAX_OVERDUE = 10_000;
 
 export async function readLanes(read: Read, selection: LaneSelection): Promise<LanePage> {
   const totals = await readLaneCounts(read, selection);

@@ -1,0 +1,95 @@
+/** Schemas of lanes: counts of messages, delivery times, completeness of sequence numbers. */
+import Type from 'typebox';
+import { MAX_OVERDUE } from '../../domain/delivery-times.ts';
+import { type Status, statuses } from '../../domain/lifecycle.ts';
+import { type Answer, count, dateTime, decimal, orNull } from './fields.ts';
+import { named } from './named.ts';
+
+/** A list names no more missing ranges for each on-ramp; `missingRangeCount` has the full number. */
+export const NAMED_RANGES = 100;
+
+export const StatusCounts = Type.Object(
+  Object.fromEntries(statuses.map((status) => [status, Type.Integer({ minimum: 0 })])) as Record<
+    Status,
+    Type.TInteger
+  >,
+  { description: 'Messages in each status.' },
+);
+
+export const messageCounts = {
+  messages: count('Messages in all.'),
+  byStatus: StatusCounts,
+  inFlight: count('Sent, and neither FAILED nor SUCCESS yet.'),
+  readyForManualExecution: count('Ready for manual execution.'),
+};
+
+export const laneEnds = {
+  sourceNetworkInfo: named('NetworkInfo'),
+  destNetworkInfo: named('NetworkInfo'),
+  routerAddress: orNull(Type.String({ description: 'Router on the source chain; null where nobody told.' })),
+};
+
+export const Completeness = Type.Object({
+  first: decimal('Lowest sequence number that is present.'),
+  last: decimal('Highest sequence number that is present.'),
+  present: decimal('How many are present.'),
+  missing: decimal('How many are missing between `first` and `last`.'),
+  missingRangeCount: count('How many ranges the missing ones make.'),
+  missingRanges: Type.Array(
+    Type.Object({ from: decimal('First missing number.'), to: decimal('Last missing number, included.') }),
+    { description: `The missing ranges, lowest first; at most ${NAMED_RANGES} are named.` },
+  ),
+  isComplete: Type.Boolean({ description: 'Whether nothing is missing between `first` and `last`.' }),
+});
+
+export const Delivery = Type.Object(
+  {
+    windowDays: count('Days (UTC, today included) whose messages count.'),
+    messages: count('Successful deliveries in the window.'),
+    p50Ms: orNull(count('Half were delivered within this time.')),
+    p90Ms: orNull(count('90 of 100 were.')),
+    p99Ms: orNull(count('99 of 100 were.')),
+  },
+  {
+    description: 'Time from sending to successful execution, exact to 5 per cent; null where nothing was.',
+  },
+);
+
+export const Lane = Type.Object({
+  ...laneEnds,
+  version: orNull(Type.String({ description: 'Protocol version of the on-ramp that was used last.' })),
+  ...messageCounts,
+  overdue: orNull(
+    count(
+      'In flight for longer than the p99 of `delivery`, ' +
+        `counted up to ${MAX_OVERDUE}; null where the window has no delivery to compare with.`,
+    ),
+  ),
+  lastSentAt: dateTime('When the newest message was sent.'),
+  delivery: Delivery,
+  onramps: Type.Array(
+    Type.Object({
+      onramp: Type.String({ description: 'On-ramp contract on the source chain.' }),
+      version: orNull(Type.String({ description: 'Its protocol version.' })),
+      completeness: Completeness,
+    }),
+    { description: 'Each on-ramp counts its messages by itself. The one that was used last comes first.' },
+  ),
+});
+
+export const LaneList = Type.Object({
+  data: Type.Array(Lane),
+  total: count('Lanes that match, shown or not.'),
+});
+
+export const LaneLatency = Type.Object({
+  lane: Type.Object(laneEnds),
+  totalMs: count('Time from sending to execution, in milliseconds.'),
+});
+
+export type StatusCounts = Answer<typeof StatusCounts>;
+export type Completeness = Answer<typeof Completeness>;
+export type Delivery = Answer<typeof Delivery>;
+export type Lane = Answer<typeof Lane>;
+export type LaneList = Answer<typeof LaneList>;
+export type LaneLatency = Answer<typeof LaneLatency>;

@@ -1,0 +1,78 @@
+/** The schemas that the OpenAPI document names and refers to: the record, its parts, pages and errors. */
+import Type from 'typebox';
+import { errorCatalogue } from '../../domain/errors.ts';
+import {
+  EvmExtraArgs,
+  FeeItem,
+  Fees,
+  Message,
+  MessageSummary,
+  NetworkInfo,
+  SvmExtraArgs,
+  TokenAmount,
+  Verifier,
+  Verifiers,
+} from '../../domain/message-schema.ts';
+import type { Answer } from './fields.ts';
+
+/** Schemas that the OpenAPI document names; the order is the order of its pages. */
+export const namedSchemas = {
+  Message,
+  MessageSummary,
+  NetworkInfo,
+  TokenAmount,
+  EvmExtraArgs,
+  SvmExtraArgs,
+  Verifiers,
+  Verifier,
+  Fees,
+  FeeItem,
+  Pagination: Type.Object({
+    limit: Type.Integer({ description: 'Page size that was asked for.' }),
+    hasNextPage: Type.Boolean({ description: 'Whether there are more messages behind this page.' }),
+    cursor: Type.Union([
+      Type.String({ description: 'Send it back as `cursor` for the next page.' }),
+      Type.Null({ description: 'This was the last page.' }),
+    ]),
+  }),
+  Error: Type.Object({
+    error: Type.Unsafe<string>({
+      type: 'string',
+      enum: Object.keys(errorCatalogue),
+      description: 'Code from a closed catalogue; a code never changes its meaning.',
+    }),
+    message: Type.String({ description: 'What was wrong and what to do, for people.' }),
+    requestId: Type.String({ format: 'uuid', description: 'The same as in `X-Request-ID`.' }),
+    details: Type.Array(
+      Type.Object({
+        parameter: Type.String({ description: 'The parameter that is wrong.' }),
+        problem: Type.String({ description: 'What is wrong with it and what it takes.' }),
+      }),
+      { description: 'One entry for each parameter that is wrong; empty where none is.' },
+    ),
+  }),
+} satisfies Record<string, Type.TSchema>;
+
+export type SchemaName = keyof typeof namedSchemas;
+
+/** What each named schema is, in a line. */
+export const schemaDescriptions: Readonly<Record<SchemaName, string>> = {
+  Message: 'The whole record of a message. A field without a value is `null`, never left out.',
+  MessageSummary: 'The nine leading fields of a message: what `view=summary` returns.',
+  NetworkInfo: 'A network at one end of a lane.',
+  TokenAmount: 'One token transfer.',
+  EvmExtraArgs: 'Extra arguments for execution on EVM chains (and on those that count gas as they do).',
+  SvmExtraArgs: 'Extra arguments for execution on SVM chains (Solana).',
+  Verifiers: 'Who verifies the message and how far they are; lanes above version 1.6 have them.',
+  Verifier: 'One verifier, its policy and its verification.',
+  Fees: 'What was paid for the message.',
+  FeeItem: 'One part of the fee.',
+  Pagination: 'Where a page stands in its walk.',
+  Error: 'The one shape of everything that goes wrong.',
+};
+
+/** A reference to a named schema, as the OpenAPI document writes it. */
+export const named = <Name extends SchemaName>(name: Name) =>
+  Type.Unsafe<Type.Static<(typeof namedSchemas)[Name]>>({ $ref: `#/components/schemas/${name}` });
+
+export type ErrorBody = Answer<typeof namedSchemas.Error>;

@@ -1,0 +1,89 @@
+/** Schemas of networks: their traffic, how far they are indexed, and the mirrored servers. */
+import Type from 'typebox';
+import { problemKinds } from '../../domain/indexing-problem.ts';
+import { NetworkInfo } from '../../domain/message-schema.ts';
+import {
+  FAILING_AFTER_SECONDS,
+  indexingHealths,
+  LAGGING_AFTER_BLOCKS,
+  LAGGING_AFTER_SECONDS,
+  mirrorHealths,
+  OLD_BLOCK_SECONDS,
+  STALE_AFTER_SECONDS,
+  STOPPED_AFTER_SECONDS,
+} from '../health-states.ts';
+import { type Answer, count, dateTime, oneOf, orNull } from './fields.ts';
+
+export const Indexing = Type.Object(
+  {
+    headBlock: orNull(count('Newest block that the network has told of.')),
+    finalizedBlock: orNull(count('Newest block that is final.')),
+    indexedBlock: orNull(
+      count(
+        'Newest block that was read. New blocks come first; what is owed below it is told by `owedBlocks`.',
+      ),
+    ),
+    startBlock: orNull(count('Where the wanted history begins; null while that is being looked for.')),
+    owedBlocks: count('Blocks of the history that are still to be read.'),
+    failedRanges: count('Ranges of blocks that could not be read and are tried again.'),
+    failedBlocks: count('Blocks in those ranges.'),
+    oldestFailureAt: orNull(dateTime('When the oldest of those ranges failed first.')),
+    unreadableLogs: count('Logs of genuine contracts that could not be understood and are kept.'),
+    foreignLogs: count('Logs of contracts that no router named: seen, not believed.'),
+    lagBlocks: orNull(count('Blocks between the head and the indexed one.')),
+    lagSeconds: orNull(
+      count('Age of the newest block that was read, in seconds: it grows while nothing is read.'),
+    ),
+    isIndexed: Type.Boolean({ description: 'Whether an indexer works on the network now.' }),
+    lastSeenAt: dateTime('When an indexer was last alive.'),
+    health: oneOf(
+      indexingHealths,
+      `\`stopped\`: no indexer has been alive for ${STOPPED_AFTER_SECONDS} seconds; new messages and status changes are missing. ` +
+        `\`failing\`: there is a problem, or blocks could not be read for ${FAILING_AFTER_SECONDS} seconds. ` +
+        `\`stale\`: an indexer is alive but recorded no progress for ${STALE_AFTER_SECONDS} seconds. ` +
+        `\`lagging\`: more than ${LAGGING_AFTER_SECONDS} seconds behind the head (where block times are not ` +
+        `known, ${LAGGING_AFTER_BLOCKS} blocks), or the newest block is older than ${OLD_BLOCK_SECONDS} seconds. ` +
+        '`ok`: none of these. The first that holds.',
+    ),
+    updatedAt: dateTime('When this was told.'),
+    problem: orNull(
+      Type.String({ description: 'Why indexing does not go on, in a sentence; null while it does.' }),
+    ),
+    problemKind: orNull(oneOf(problemKinds, 'The kind of that problem.')),
+  },
+  { description: 'How far the network is indexed.' },
+);
+
+export const Mirror = Type.Object({
+  health: oneOf(
+    mirrorHealths,
+    '`stopped`: the process that follows the server is not alive. `behind`: the server could not be read to its ' +
+      'newest message for some time. `ok`: neither.',
+  ),
+  lastSeenAt: dateTime('When the process was last alive.'),
+  currentAt: orNull(dateTime('When the server was last read to its newest message.')),
+});
+
+export const Network = Type.Object({
+  ...NetworkInfo.properties,
+  sent: count('Messages from this network.'),
+  received: count('Messages to this network.'),
+  indexing: Type.Union([
+    Indexing,
+    Type.Null({ description: 'Not indexed: its records come from imports only.' }),
+  ]),
+});
+
+export const NetworkList = Type.Object({
+  simulated: Type.Boolean({
+    description: 'True where the data is the demo’s: no chain stands behind it.',
+  }),
+  lastChangeAt: orNull(dateTime('When the latest change of a message was recorded, wherever it came from.')),
+  mirrors: Type.Array(Mirror, { description: 'Other servers that are followed.' }),
+  data: Type.Array(Network),
+});
+
+export type Indexing = Answer<typeof Indexing>;
+export type Mirror = Answer<typeof Mirror>;
+export type Network = Answer<typeof Network>;
+export type NetworkList = Answer<typeof NetworkList>;

@@ -1,0 +1,33 @@
+/** Schema of the totals over all messages. */
+import Type from 'typebox';
+import { type Answer, count, decimal } from './fields.ts';
+import { messageCounts, StatusCounts } from './lanes.ts';
+import { named } from './named.ts';
+
+export const TOP_LANES = 10;
+
+export const Stats = Type.Object({
+  simulated: Type.Boolean({
+    description: 'True where the data is the demo’s: no chain stands behind it.',
+  }),
+  totals: Type.Object(messageCounts, { description: 'Over all time.' }),
+  days: Type.Array(
+    Type.Object({
+      day: Type.String({ format: 'date', description: 'UTC.' }),
+      messages: count('Messages sent on this day.'),
+      byStatus: StatusCounts,
+    }),
+    { description: 'Every day of the window, oldest first; today is the last.' },
+  ),
+  topLanes: Type.Array(
+    Type.Object({
+      sourceNetworkInfo: named('NetworkInfo'),
+      destNetworkInfo: named('NetworkInfo'),
+      ...messageCounts,
+    }),
+    { description: `The ${TOP_LANES} busiest lanes of all time.` },
+  ),
+  position: decimal('Position of the latest change that is counted: the same position, the same numbers.'),
+});
+
+export type Stats = Answer<typeof Stats>;
