@@ -1,10 +1,25 @@
 /** How the explorer is bundled; scripts/build-explorer.mjs builds it into dist/explorer. */
-import { defineConfig } from 'vite';
+// biome-ignore lint/style/noRestrictedImports: this file runs in Node.
+import path from 'node:path';
+import { defineConfig, type Plugin } from 'vite';
+
+const sources = path.resolve(import.meta.dirname, '../src');
+
+/** Stops the build when it would bundle code of the server: of src/, only domain/ runs in a browser. */
+const domainOnly: Plugin = {
+  name: 'lanescan:domain-only',
+  load(id) {
+    const inSources = path.relative(sources, id).split(path.sep);
+    if (inSources[0] === '..' || inSources[0] === 'domain') return;
+    this.error(`src/${inSources.join('/')} must not be bundled: import its types only (import type)`);
+  },
+};
 
 // biome-ignore lint/style/noDefaultExport: Vite reads it so.
 export default defineConfig({
   root: import.meta.dirname,
   logLevel: 'warn',
+  plugins: [domainOnly],
   esbuild: { jsx: 'automatic', legalComments: 'none' },
   build: {
     target: 'es2022',

@@ -9,13 +9,13 @@ import { Bone, FailureNotice, Notice } from '../parts/notices.tsx';
 import { useTitle } from '../parts/page-title.ts';
 import { Ago } from '../parts/time.tsx';
 import { networksQuery } from '../server/api-client.ts';
-import type { Indexing, NetworkEntry, NetworkList } from '../server/api-types.ts';
+import type { Indexing, Network, NetworkList } from '../server/api-types.ts';
 
 export function NetworksPage() {
   useTitle('Networks');
   const { show } = useSearch({ from: '/network' });
   const { data, error, refetch } = useQuery(networksQuery(false));
-  const isShown = ({ sent, received, indexing }: NetworkEntry) =>
+  const isShown = ({ sent, received, indexing }: Network) =>
     show === 'all' || sent + received > 0 || indexing !== null;
   const shown = (data?.data ?? []).filter(isShown).sort(byUrgency);
   const isIndexed = shown.some(({ indexing }) => indexing !== null);
@@ -106,10 +106,10 @@ function Summary({ list: { data, simulated } }: { readonly list: NetworkList }) 
 }
 
 const urgency = { stopped: 0, failing: 1, stale: 2, lagging: 3, ok: 4 } as const;
-const rank = ({ indexing }: NetworkEntry) => (indexing ? urgency[indexing.health] : 5);
+const rank = ({ indexing }: Network) => (indexing ? urgency[indexing.health] : 5);
 
 /** What needs a look comes first, then the busiest. */
-function byUrgency(a: NetworkEntry, b: NetworkEntry): number {
+function byUrgency(a: Network, b: Network): number {
   return (
     rank(a) - rank(b) ||
     b.sent + b.received - (a.sent + a.received) ||
@@ -117,7 +117,7 @@ function byUrgency(a: NetworkEntry, b: NetworkEntry): number {
   );
 }
 
-function NetworkRow({ network, isIndexed }: { readonly network: NetworkEntry; readonly isIndexed: boolean }) {
+function NetworkRow({ network, isIndexed }: { readonly network: Network; readonly isIndexed: boolean }) {
   const { chainSelector, chainFamily, chainId, indexing, sent, received } = network;
   return (
     <tr>

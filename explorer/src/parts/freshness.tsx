@@ -8,7 +8,7 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Message } from '../../../src/domain/message.ts';
 import { freshnessQuery } from '../server/api-client.ts';
-import type { Indexing, NetworkEntry, NetworkList } from '../server/api-types.ts';
+import type { Indexing, Network, NetworkList } from '../server/api-types.ts';
 import { useTimed } from '../server/clock.ts';
 import { ageInWords, exactTime, networkName } from './format.ts';
 import { Icon } from './icons.tsx';
@@ -17,7 +17,7 @@ import { Icon } from './icons.tsx';
 interface Outage {
   readonly kind: 'stopped' | 'troubled';
   /** Of a network; null for a mirror. */
-  readonly network: NetworkEntry | null;
+  readonly network: Network | null;
   readonly lastSeenAt: string;
 }
 
@@ -69,7 +69,7 @@ function freshnessOf({ simulated, data, mirrors, lastChangeAt }: NetworkList): F
   return { state, outages, isEverything: sources > 0 && stopped.length === sources, lastChangeAt };
 }
 
-function outageOf(network: NetworkEntry, { health, lastSeenAt }: Indexing): Outage | null {
+function outageOf(network: Network, { health, lastSeenAt }: Indexing): Outage | null {
   if (health === 'stopped') return { kind: 'stopped', network, lastSeenAt };
   return health === 'failing' || health === 'stale' ? { kind: 'troubled', network, lastSeenAt } : null;
 }

@@ -9,7 +9,7 @@ import { NetworkMark } from '../parts/network.tsx';
 import { type Option, useOptionList } from '../parts/option-list.tsx';
 import { StatusBadge } from '../parts/status.tsx';
 import { getJson, networksQuery } from '../server/api-client.ts';
-import type { MessagePage, NetworkEntry } from '../server/api-types.ts';
+import type { MessagePage, Network } from '../server/api-types.ts';
 import type { Filters } from '../server/search-view.ts';
 import { type KnownNetwork, type Meaning, meaningsOf } from './input-meanings.ts';
 
@@ -19,7 +19,7 @@ export function useKnownNetworks(
 ): readonly (KnownNetwork & { readonly messages: number })[] {
   const { data } = useQuery({ ...networksQuery(true), enabled: isWanted, refetchInterval: false });
   return (data?.data ?? [])
-    .map((network: NetworkEntry) => ({
+    .map((network: Network) => ({
       selector: network.chainSelector,
       name: network.name,
       displayName: networkName(network),

@@ -7,7 +7,15 @@
 import { keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query';
 import { useSyncExternalStore } from 'react';
 import type { Message } from '../../../src/domain/message.ts';
-import type { LaneList, MessageHistory, MessagePage, NetworkList, Readiness, Stats } from './api-types.ts';
+import type {
+  ErrorBody,
+  LaneList,
+  MessageHistory,
+  MessagePage,
+  NetworkList,
+  Readiness,
+  Stats,
+} from './api-types.ts';
 import { setClock } from './clock.ts';
 import { apiParameters, type SearchView, writeParameters } from './search-view.ts';
 
@@ -33,11 +41,8 @@ export class ServerRefusal extends Error {
   }
 }
 
-interface RefusalBody {
-  readonly error?: string;
-  readonly message?: string;
-  readonly details?: readonly { readonly parameter: string }[];
-}
+/** Any part may be missing: a proxy in between answers in its own way. */
+type RefusalBody = Partial<ErrorBody>;
 
 /** No answer came at all. */
 export class Unreachable extends Error {}
