@@ -1,4 +1,4 @@
-/** One box that takes anything: ids, hashes, addresses, networks, lanes, statuses. */
+/** The search box: takes ids, hashes, addresses, networks, lanes and statuses. */
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
@@ -9,7 +9,7 @@ import { NetworkMark } from '../parts/network.tsx';
 import { type Option, useOptionList } from '../parts/option-list.tsx';
 import { StatusBadge } from '../parts/status.tsx';
 import { getJson, networksQuery } from '../server/api-client.ts';
-import type { MessagePage, Network } from '../server/api-types.ts';
+import type { Network, SearchResult } from '../server/api-types.ts';
 import type { Filters } from '../server/search-view.ts';
 import { type KnownNetwork, type Meaning, meaningsOf } from './input-meanings.ts';
 
@@ -190,7 +190,7 @@ async function destinationOf(meaning: Meaning): Promise<Destination> {
     case 'terms':
       return (await hit({ q: meaning.text })) ?? { filters: { q: meaning.text } };
     case 'address': {
-      // Those who look for an account mean its messages; those who look for a token, the messages that carry it.
+      // For an account: the messages it sent or received. For a token: the messages that transfer it.
       const [asParty, asAnything] = await Promise.all([
         hit({ address: meaning.text }),
         hit({ q: meaning.text }),
@@ -210,10 +210,10 @@ async function destinationOf(meaning: Meaning): Promise<Destination> {
   }
 }
 
-/** The one message that matches, or the filters where several do; undefined where none does or nobody can tell. */
+/** The one message that matches, or filters where several do; undefined where none does or the request failed. */
 async function hit(filters: Filters): Promise<Destination | undefined> {
   const parameters = new URLSearchParams({ ...filters, limit: '2', view: 'summary' });
-  const page = await getJson<MessagePage>(`/v2/messages?${parameters}`).catch(() => undefined);
+  const page = await getJson<SearchResult>(`/v2/messages?${parameters}`).catch(() => undefined);
   const [first, second] = page?.data ?? [];
   if (!first) return undefined;
   return second ? { filters } : { messageId: first.messageId };
