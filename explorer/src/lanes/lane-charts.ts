@@ -1,11 +1,11 @@
-/** A lane's messages put into bars: by when they were sent, and by how long they took. */
+/** Histograms of a lane's messages: by send time and by delivery time. */
 import type { Message } from '../../../src/domain/message.ts';
 import type { Bar } from '../parts/charts.tsx';
 import { clockTime, dayName, duration } from '../parts/format.ts';
 import type { Delivery } from '../server/api-types.ts';
 
 const HOUR = 3_600_000;
-/** Widths of a bar that people think in. */
+/** Usual widths of a bar, in milliseconds. */
 const widths = [
   HOUR / 60,
   HOUR / 12,
@@ -20,7 +20,7 @@ const widths = [
 ];
 const MOST_BARS = 48;
 
-/** From the oldest message until now, in bars of a width that fits. */
+/** From the oldest message until now, with the smallest width that needs at most `MOST_BARS`. */
 export function timeBars(messages: readonly Message[], now: number): readonly Bar[] {
   const times = messages.map(({ sendTimestamp }) => Date.parse(sendTimestamp));
   const oldest = Math.min(now, ...times);
@@ -55,7 +55,7 @@ export function timeBars(messages: readonly Message[], now: number): readonly Ba
 
 const DELIVERY_BARS = 32;
 
-/** Bars of equal ratio: deliveries spread over orders of magnitude. Null where nothing was delivered. */
+/** Logarithmic bars: delivery times differ by orders of magnitude. Null where nothing was delivered. */
 export function deliveryBars(
   messages: readonly Message[],
   { p50Ms, p90Ms, p99Ms }: Delivery,

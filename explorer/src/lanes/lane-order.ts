@@ -1,4 +1,4 @@
-/** By what the lanes can be put in order, the most first. */
+/** The sort orders of the lanes table; each sorts descending. */
 import type { Lane } from '../server/api-types.ts';
 
 export const laneOrders = {
@@ -14,7 +14,7 @@ export const laneOrders = {
 
 export type LaneOrder = keyof typeof laneOrders;
 
-/** The order that a URL asks for. An undefined one is said: left out, the router would keep what the URL has. */
+/** The order in the URL. `sort` is set even when undefined: without the key, the router keeps the URL's value. */
 export function laneOrderOf(parameters: Readonly<Record<string, unknown>>): { sort?: LaneOrder | undefined } {
   const { sort } = parameters;
   const isKnown = typeof sort === 'string' && Object.hasOwn(laneOrders, sort);

@@ -1,4 +1,4 @@
-/** One lane: how much goes over it, how long it takes, what is missing, what is late. */
+/** The page of a lane: volume, delivery times, completeness, overdue messages. */
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -19,7 +19,7 @@ import { serverNow } from '../server/clock.ts';
 import type { Filters } from '../server/search-view.ts';
 import { deliveryBars, timeBars } from './lane-charts.ts';
 
-/** What the charts are made from: the API counts per lane, not per lane and day. */
+/** The charts are made from this many messages: the API has counts per lane, not per lane and day. */
 const SAMPLE = 1_000;
 const SHOWN_MESSAGES = 8;
 

@@ -1,4 +1,4 @@
-/** All lanes: who sends to whom, how much, how fast, and what is stuck. */
+/** The lanes page: a matrix of volumes, and a table with delivery times and stuck messages. */
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import type { CSSProperties } from 'react';
@@ -101,7 +101,7 @@ function LaneMatrix({ lanes }: { readonly lanes: readonly Lane[] }) {
 function MatrixCell({ lane, most }: { readonly lane: Lane | undefined; readonly most: number }) {
   if (!lane) return null;
   const { sourceNetworkInfo: source, destNetworkInfo: dest, messages, readyForManualExecution } = lane;
-  // By the logarithm: a lane with a hundredth of the traffic should still be told from one with none.
+  // Logarithmic: a lane with a hundredth of the traffic must still differ from one without.
   const strength = Math.log(messages + 1) / Math.log(most + 1);
   return (
     <Link

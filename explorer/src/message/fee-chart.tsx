@@ -1,4 +1,4 @@
-/** What a fee is made of: one bar, its parts in order of their size, and the same as a list. */
+/** The parts of a fee as a stacked bar, the largest first, and as a list. */
 import type { Fees } from '../../../src/domain/message.ts';
 import { CopyButton } from '../parts/copy-button.tsx';
 import { grouped, percent, shortHash } from '../parts/format.ts';
@@ -15,7 +15,7 @@ const names: Record<FeeItem['feeType'], string> = {
 export function FeeChart({ items, total }: { readonly items: readonly FeeItem[]; readonly total: string }) {
   const sorted = [...items].sort((a, b) => (BigInt(b.amount) > BigInt(a.amount) ? 1 : -1));
   const whole = items.reduce((sum, { amount }) => sum + BigInt(amount), 0n);
-  // Thousandths are finer than a pixel, and numbers of any size become ordinary ones.
+  // Thousandths are finer than a pixel, and turn amounts of any size into safe numbers.
   const share = (amount: string) => (whole === 0n ? 0 : Number((BigInt(amount) * 1_000n) / whole));
   let at = 0;
   const bars = sorted.map(({ amount }) => {

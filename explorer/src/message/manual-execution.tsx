@@ -1,4 +1,4 @@
-/** How to execute a message by hand: the command and the SDK call, exactly as they work with this server. */
+/** How to execute a message by hand: the command and the SDK call, ready to run against this server. */
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Message } from '../../../src/domain/message.ts';
@@ -12,7 +12,7 @@ const ways = { chains: 'Proof from the chains', server: 'Proof from this server'
 type Form = keyof typeof forms;
 type Way = keyof typeof ways;
 
-/** What `manual-exec` needs a higher limit for: a failure whose cause may be too little gas. */
+/** Least gas limit for `manual-exec` after a failure that may be due to too little gas. */
 const MORE_GAS = 500_000;
 
 export function ManualExecution({ message }: { readonly message: Message }) {

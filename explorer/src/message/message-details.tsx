@@ -1,4 +1,4 @@
-/** Everything that is known of a message, in cards that are read from left to right as the message travels. */
+/** All fields of a message, in cards: source, destination, tokens, fees, data and the record itself. */
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import type { Message, NetworkInfo, TokenAmount, Verifiers } from '../../../src/domain/message.ts';
@@ -81,7 +81,7 @@ function Field({ name, children }: { readonly name: string; readonly children: R
   );
 }
 
-/** A number or word that people paste elsewhere. */
+/** A value with a copy button. */
 function Copyable({
   text,
   what,
@@ -385,7 +385,7 @@ function FeesCard({ message }: { readonly message: Message }) {
 
 // ---- Data
 
-/** More than this is shown only to who asks: a hundred kilobytes of hexadecimal help nobody. */
+/** Longer data is shown only on request. */
 const SHOWN_CHARACTERS = 2_048;
 
 type DataView = 'decoded' | 'text' | 'hex';
@@ -466,7 +466,7 @@ function LongText({ text }: { readonly text: string }) {
   );
 }
 
-// ---- What was recorded, and the record
+// ---- Recorded changes, and the raw record
 
 function ChangesCard({ history: { changes } }: { readonly history: MessageHistory }) {
   return (

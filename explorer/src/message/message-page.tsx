@@ -1,4 +1,4 @@
-/** One message: where it is, whether it is all right, what to do now; then everything that is known of it. */
+/** The page of a message: status, forecast and what to do, then all its fields. */
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useRouter, useRouterState } from '@tanstack/react-router';
 import { useEffect } from 'react';
@@ -75,17 +75,17 @@ function KnownOrNot({ messageId }: { readonly messageId: string }) {
     for (const queryKey of [messageKey(messageId), historyKey(messageId)])
       void client.invalidateQueries({ queryKey });
   };
-  // A message that is not known yet is followed too: it may come while somebody waits.
+  // A message that is not known yet is followed too: it may arrive.
   useLiveChanges({
     parameters: message?.status === 'SUCCESS' ? null : { messageId },
     onChange: ({ change, message: changed }) => {
       if (change === 'removed') return readAgain();
-      // An answer that is still on its way may be older than this.
+      // A response that is still in flight may be older than this change.
       void client.cancelQueries({ queryKey: messageKey(messageId) });
       client.setQueryData(messageKey(messageId), changed);
       void client.invalidateQueries({ queryKey: historyKey(messageId) });
     },
-    // It may have moved between its reading and the beginning of the stream.
+    // It may have changed between the read and the start of the stream.
     onBegin: () => readAgain(),
   });
   if (message) return <MessageView message={message} />;
@@ -131,9 +131,9 @@ function MessageView({ message }: { readonly message: Message }) {
   );
 }
 
-/** What to expect, and what to do. */
+/** The forecast, and what to do. */
 function Outlook({ message, lane }: { readonly message: Message; readonly lane: Lane | undefined }) {
-  // Told by the second, so that the words keep up with the clock.
+  // Computed every second, so that the text keeps up with the clock.
   const elapsedMs = useTimed((now) => Math.floor((now - Date.parse(message.sendTimestamp)) / 1_000) * 1_000);
   const isUnwatched = useIsUnwatched(message);
   const expected = lane && isUnderWay(message) && !isUnwatched ? forecast(elapsedMs, lane.delivery) : null;
@@ -158,7 +158,7 @@ function Outlook({ message, lane }: { readonly message: Message; readonly lane: 
   );
 }
 
-/** The time gone by against the lane's percentiles, on a scale that ends where "overdue" begins. */
+/** Elapsed time against the lane's percentiles, on a scale that ends where "overdue" begins. */
 function ForecastBar({
   expected,
   elapsedMs,
@@ -170,7 +170,7 @@ function ForecastBar({
 }) {
   const { p50Ms, p90Ms, p99Ms } = lane?.delivery ?? {};
   if (!p50Ms || !p90Ms || !p99Ms) return null;
-  // Most of the scale belongs to where most messages are; a linear one would be all tail.
+  // Not linear: most of the scale is for the times of most messages, not for the tail.
   const place = (ms: number) => {
     if (ms <= p50Ms) return (ms / p50Ms) * 50;
     if (ms <= p90Ms) return 50 + ((ms - p50Ms) / Math.max(1, p90Ms - p50Ms)) * 30;
@@ -221,7 +221,7 @@ function useEscapeBack(): void {
   }, [router, navigate]);
 }
 
-/** Not a message here: a transaction that somebody took for one, one that was taken back, or one that is still to come. */
+/** No message with this id: it may be a transaction hash, a message removed by a reorg, or one not indexed yet. */
 function NotKnown({ messageId }: { readonly messageId: string }) {
   const navigate = useNavigate();
   const { data: history } = useQuery(historyQuery(messageId));

@@ -1,4 +1,4 @@
-/** Where a message stands, what comes next, how long that takes, and what is wrong: all that the page says in words. */
+/** The steps of a message, the forecast of its delivery, and the diagnosis of what is wrong. */
 import { type Status, statusRank, usesVerifiers } from '../../../src/domain/lifecycle.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { duration, grouped, networkName, printable } from '../parts/format.ts';
@@ -47,7 +47,7 @@ export interface Forecast {
   readonly words: string;
 }
 
-/** What the lane's own deliveries say about one that is under way for so long; null where there were none. */
+/** Forecast from the lane's delivery times for a message in flight; null where the lane has no deliveries. */
 export function forecast(elapsedMs: number, { p50Ms, p90Ms, p99Ms }: Delivery): Forecast | null {
   if (p50Ms === null || p90Ms === null || p99Ms === null) return null;
   if (elapsedMs <= p50Ms) {
@@ -80,7 +80,7 @@ export interface Diagnosis {
   readonly canBeExecuted: boolean;
 }
 
-/** What is wrong with a message, in plain words; null where nothing is. */
+/** What is wrong with a message, in a sentence for the page; null where nothing is. */
 export function diagnosis(message: Message, isOverdue: boolean): Diagnosis | null {
   const { status, readyForManualExecution, extraArgs } = message;
   const dest = networkName(message.destNetworkInfo);

@@ -1,7 +1,7 @@
 /**
- * The data of a message, as far as it can be read without knowing its receiver: as text, or as plain ABI.
+ * Decodes the data of a message without knowing its receiver: as text, or as plain ABI.
  *
- * ABI carries no types. What is told here is what the words look like; whoever shows it must say so.
+ * ABI carries no types. The types here are guesses from the values, and the page must say so.
  */
 import { parseAddress } from '../../../src/domain/addresses.ts';
 
@@ -11,14 +11,14 @@ export interface AbiValue {
 }
 
 const WORD_DIGITS = 64;
-/** More words than this are a data structure, and nobody reads it from a table. */
+/** Data with more words is a larger structure, which a table does not make readable. */
 const MAX_WORDS = 64;
 
 export function byteLength(hex: string): number {
   return (hex.length - 2) / 2;
 }
 
-/** The text that the bytes are in UTF-8; null where they are none. */
+/** The bytes as UTF-8 text; null where they are not valid UTF-8. */
 export function textOf(hex: string): string | null {
   const text = utf8(hex.slice(2));
   return text === '' ? null : text;
@@ -36,7 +36,7 @@ function utf8(digits: string): string | null {
   }
 }
 
-/** The values that the words of the data look like; null where it is not plain ABI. */
+/** The values that the words of the data seem to be; null where it is not plain ABI. */
 export function abiValues(hex: string): readonly AbiValue[] | null {
   const digits = hex.slice(2);
   const count = digits.length / WORD_DIGITS;
@@ -59,7 +59,7 @@ export function abiValues(hex: string): readonly AbiValue[] | null {
   return values.length > MAX_WORDS ? null : values;
 }
 
-/** The bytes that an offset leads to, where the word is one. */
+/** The value at an offset; undefined where the word is not an offset. */
 function contentAt(
   word: string,
   index: number,

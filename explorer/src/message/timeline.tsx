@@ -1,4 +1,4 @@
-/** The life of a message as a line: what it reached and when, how long each stage took, and what is still to come. */
+/** The timeline of a message: stages reached, with their times and durations, and stages to come. */
 import type { Message } from '../../../src/domain/message.ts';
 import { clockTime, dayName, duration, exactTime } from '../parts/format.ts';
 import { Bone } from '../parts/notices.tsx';

@@ -1,4 +1,4 @@
-/** The networks: how far each is indexed, and how honest that is. */
+/** The networks page: how far each network is indexed, and what could not be read. */
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import { CopyButton } from '../parts/copy-button.tsx';
@@ -108,7 +108,7 @@ function Summary({ list: { data, simulated } }: { readonly list: NetworkList }) 
 const urgency = { stopped: 0, failing: 1, stale: 2, lagging: 3, ok: 4 } as const;
 const rank = ({ indexing }: Network) => (indexing ? urgency[indexing.health] : 5);
 
-/** What needs a look comes first, then the busiest. */
+/** Networks with problems first, then the busiest. */
 function byUrgency(a: Network, b: Network): number {
   return (
     rank(a) - rank(b) ||
@@ -183,7 +183,7 @@ const healthLooks = {
   stopped: { word: 'Stopped: no indexer is alive', tone: 'failed', icon: 'hand' },
 } as const;
 
-/** At the head, but not everything behind it was read: "up to date" would be half the truth. */
+/** At the head, but older blocks are still to be read or could not be read. */
 const gapsLook = { word: 'At the head, with gaps behind it', tone: 'moving', icon: 'info' } as const;
 
 function IndexingWords({ indexing }: { readonly indexing: Indexing }) {

@@ -1,4 +1,4 @@
-/** How everything does: totals, activity, statuses, the busiest lanes. */
+/** The overview page: totals, messages by day, statuses, the busiest lanes. */
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';

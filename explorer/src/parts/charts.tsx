@@ -1,6 +1,5 @@
 /**
- * The few charts there are, drawn by hand. Each has its figures in words under the pointer, and a table behind it for
- * those who do not see it.
+ * Charts in SVG. Each shows its values in words under the pointer, and has a table for screen readers.
  */
 import { type ReactNode, useState } from 'react';
 import { grouped } from './format.ts';
@@ -9,7 +8,7 @@ export interface Bar {
   readonly key: string;
   /** Name of the bar in the table and under the pointer. */
   readonly name: string;
-  /** Under the axis; only those that have one are labelled. */
+  /** Label under the axis; a bar without one has no label. */
   readonly tick?: string;
   /** From the bottom up. */
   readonly parts: readonly { readonly series: string; readonly tone: string; readonly value: number }[];
@@ -60,7 +59,7 @@ export function BarChart({
             return (
               <g key={key} opacity={pointed === undefined || pointed === index ? 1 : 0.45}>
                 {parts.map(({ series: name, tone, value }) => {
-                  // What is there must be seen, however little it is.
+                  // A value above zero must be visible, however small it is.
                   const height = value === 0 ? 0 : Math.max(1.5, (value / highest) * (HEIGHT - 4));
                   top -= height;
                   return (
@@ -82,7 +81,7 @@ export function BarChart({
           <span
             key={name}
             className="chart-mark"
-            // One below the other: they are often close.
+            // One below the other, because marks are often close.
             style={{ left: `${(at / bars.length) * 100}%`, paddingTop: `${index * 14}px` }}
             aria-hidden="true"
           >
@@ -157,7 +156,7 @@ function Legend({ series }: { readonly series: readonly (readonly [string, strin
   ));
 }
 
-/** One bar of shares. */
+/** One bar, divided by shares. */
 export function ShareBar({
   parts,
 }: {

@@ -3,15 +3,15 @@ import { Icon } from './icons.tsx';
 
 const SHOWN_FOR_MS = 1_500;
 
-/** Copies a text and answers with a tick. */
+/** Copies a text and shows a tick. */
 export function CopyButton({
   text,
   what,
   children,
 }: {
-  /** A function where the text takes work to make. */
+  /** A function where the text is expensive to compute. */
   readonly text: string | (() => string);
-  /** What is copied, for those who hear the button: `message id`. */
+  /** What is copied, for screen readers: `message id`. */
   readonly what: string;
   readonly children?: string;
 }) {
@@ -50,7 +50,7 @@ export function CopyButton({
   );
 }
 
-/** The clipboard is there for secure pages only; a server in one's own network seldom has a certificate. */
+/** Falls back to `execCommand` on pages without TLS: browsers offer the clipboard API on secure pages only. */
 async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);

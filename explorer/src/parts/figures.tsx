@@ -1,4 +1,4 @@
-/** A row of numbers that are read at a glance. */
+/** A row of key figures. */
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Filters } from '../server/search-view.ts';
@@ -28,7 +28,7 @@ export function Figure({
   );
 }
 
-/** Messages that are ready for manual execution, with the way to them. */
+/** The count of messages that are ready for manual execution, with a link to them. */
 export function NeedActionFigure({
   count,
   within = {},

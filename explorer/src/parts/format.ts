@@ -1,4 +1,4 @@
-/** Times, numbers, hashes and other people's words as text for people. */
+/** Formats times, numbers, hashes and untrusted text for display. */
 import type { Message, NetworkInfo, TokenAmount } from '../../../src/domain/message.ts';
 
 const SECOND = 1_000;
@@ -21,7 +21,7 @@ function twoUnits(total: number, large: number, largeName: string, small: number
   return `${Math.floor(total / large)} ${largeName}${rest > 0 ? ` ${rest} ${smallName}` : ''}`;
 }
 
-/** How long ago, in the largest unit alone: what a column of times needs. */
+/** How long ago, in the largest unit alone, for a column of times. */
 export function age(milliseconds: number): string {
   if (milliseconds < SECOND) return 'now';
   if (milliseconds < MINUTE) return `${Math.floor(milliseconds / SECOND)} s`;
@@ -60,7 +60,7 @@ export function grouped(number: number | string | bigint): string {
   return String(number).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
 }
 
-/** `1.2 k`, `3.4 M`: for cells that have no room. */
+/** `1.2 k`, `3.4 M`: for narrow cells. */
 export function compact(number: number): string {
   if (number < 1_000) return String(number);
   if (number < 10_000) return `${(number / 1_000).toFixed(1)}k`;
@@ -72,7 +72,7 @@ export function counted(number: number, noun: string): string {
   return `${grouped(number)} ${noun}${number === 1 ? '' : 's'}`;
 }
 
-/** Of a share that is not nothing, never `0 %`. */
+/** Never `0 %` for a share above zero. */
 export function percent(part: number, whole: number): string {
   if (whole === 0) return '–';
   const share = (part / whole) * 100;
@@ -91,10 +91,10 @@ export function shortHash(text: string): string {
   return `${text.slice(0, head)}…${text.slice(-4)}`;
 }
 
-// Controls, format characters (among them those that turn the direction of text), private and unassigned ones.
+// Control characters, format characters (also bidirectional overrides), private and unassigned ones.
 const unprintable = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
-/** Other people's words on one line, with everything that could disguise them made visible. */
+/** Untrusted text on one line, with all characters that could disguise it made visible. */
 export function printable(text: string): string {
   return text.replace(unprintable, (character) => {
     const code = character.codePointAt(0) ?? 0;
@@ -114,7 +114,7 @@ export function tokenDecimals({ extraData }: TokenAmount): number | null {
   return decimals <= 36 ? decimals : null;
 }
 
-/** An integer amount with its decimal point put in: `47.674`. */
+/** An integer amount with its decimal point: `47.674`. */
 export function withDecimals(amount: string, decimals: number): string {
   const padded = amount.padStart(decimals + 1, '0');
   const whole = padded.slice(0, padded.length - decimals);

@@ -1,7 +1,7 @@
 /**
- * Freshness: whether somebody keeps the records up to date, as far as that is known.
+ * Freshness of the data: whether indexers and mirrors keep the records up to date, and the banner when they do not.
  *
- * A stream that is connected says nothing about that: while the indexer is dead it is quiet, as on a quiet day.
+ * A connected stream does not show that: it is silent while the indexer is dead, and also when nothing happens.
  */
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -13,25 +13,25 @@ import { useTimed } from '../server/clock.ts';
 import { ageInWords, exactTime, networkName } from './format.ts';
 import { Icon } from './icons.tsx';
 
-/** A network or a mirror that is not read; the time is when it was last alive. */
+/** A network or a mirror that is not read, and when its process was last alive. */
 interface Outage {
   readonly kind: 'stopped' | 'troubled';
-  /** Of a network; null for a mirror. */
+  /** The network; null for a mirror. */
   readonly network: Network | null;
   readonly lastSeenAt: string;
 }
 
 export interface Freshness {
   /**
-   * - `unknown`: the server has not said.
-   * - `live`: everything that brings records is alive.
-   * - `behind`: alive, but late or in trouble.
-   * - `stopped`: something that brings records is dead.
-   * - `imported`: records come from imports only, at times that nobody promises.
+   * - `unknown`: the server has not answered yet.
+   * - `live`: all indexers and mirrors are alive.
+   * - `behind`: alive, but at least one lags or has a problem.
+   * - `stopped`: at least one indexer or mirror is dead.
+   * - `imported`: records come from imports only, so nothing keeps them up to date.
    */
   readonly state: 'unknown' | 'live' | 'behind' | 'stopped' | 'imported';
   readonly outages: readonly Outage[];
-  /** Whether nothing is read any more, of all that once was. */
+  /** Whether all indexers and mirrors have stopped. */
   readonly isEverything: boolean;
   readonly lastChangeAt: string | null;
 }
@@ -74,20 +74,20 @@ function outageOf(network: Network, { health, lastSeenAt }: Indexing): Outage | 
   return health === 'failing' || health === 'stale' ? { kind: 'troubled', network, lastSeenAt } : null;
 }
 
-/** On the list of messages: everything that is not read. */
+/** For the list of messages: all outages. */
 export function FreshnessBanner() {
   const { outages, isEverything } = useFreshness();
   return <OutageBanner outages={outages} isEverything={isEverything} />;
 }
 
-/** On a message: what concerns it. One that has arrived does not change any more. */
+/** For a message: the outages of its networks and of mirrors. A delivered message does not change any more. */
 export function MessageFreshnessBanner({ message }: { readonly message: Message }) {
   const outages = useOutagesOf(message);
   if (message.status === 'SUCCESS') return null;
   return <OutageBanner outages={outages} isEverything={false} />;
 }
 
-/** Whether what becomes of a message is not seen any more: it may have moved on, and is not known to be late. */
+/** Whether changes of a message are no longer seen: it may have moved on, so it must not be called late. */
 export function useIsUnwatched(message: Message): boolean {
   return useOutagesOf(message).some(({ kind }) => kind === 'stopped');
 }
@@ -108,7 +108,7 @@ function OutageBanner({
   const stopped = outages.filter(({ kind }) => kind === 'stopped');
   const shown = stopped.length > 0 ? stopped : outages;
   const [first, ...more] = shown;
-  // Always there, so that a screen reader announces what comes into it.
+  // Always in the page, so that a screen reader announces its new content.
   return (
     <div role="status">
       {first && (

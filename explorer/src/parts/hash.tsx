@@ -1,4 +1,4 @@
-/** Ids, hashes and addresses: short where they are compared, whole where they are read, copyable everywhere. */
+/** Ids, hashes and addresses with a copy button: short in lists, whole on pages. */
 import { Link } from '@tanstack/react-router';
 import type { Filters } from '../server/search-view.ts';
 import { CopyButton } from './copy-button.tsx';
@@ -13,7 +13,7 @@ export function ShortHash({ text, what }: { readonly text: string; readonly what
   );
 }
 
-/** A whole hash that leads to the search for it. */
+/** A whole hash, linked to the search for it. */
 export function SearchableHash({
   text,
   what,

@@ -1,4 +1,4 @@
-/** The few signs of the interface, drawn on a grid of 16. They never speak alone: a word or a label goes with each. */
+/** Icons on a grid of 16. They are decorative: a word or a label always goes with each. */
 
 const paths = {
   search: 'M7 12.5a5.5 5.5 0 1 1 0-11 5.5 5.5 0 0 1 0 11Zm4-1.5 3.5 3.5',

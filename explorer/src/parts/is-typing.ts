@@ -1,4 +1,4 @@
-/** Whether a key press goes into a field: then it is no keyboard shortcut. */
+/** Whether a key press is input of a field, and so not a keyboard shortcut. */
 export function isTyping(target: EventTarget | null): boolean {
   return (
     target instanceof HTMLElement &&

@@ -1,4 +1,4 @@
-/** One message in a list: the whole row is a link, and its hashes can be copied all the same. */
+/** One message in a list: the whole row is a link, with copy buttons on its hashes. */
 import { Link } from '@tanstack/react-router';
 import { memo } from 'react';
 import type { Message } from '../../../src/domain/message.ts';

@@ -1,4 +1,4 @@
-/** A network's name with a mark of its own: initials on a hue that follows from the name. */
+/** A network's name with its mark: initials on a colour whose hue is a hash of the chain selector. */
 import type { CSSProperties } from 'react';
 import type { NetworkInfo } from '../../../src/domain/message.ts';
 import { networkName } from './format.ts';
@@ -15,7 +15,7 @@ export function NetworkMark({ name, seed }: { readonly name: string; readonly se
   );
 }
 
-/** With this beginning the networks that are seen most, mainnets and testnets alike, get hues far from each other. */
+/** With this seed, the most used mainnets and testnets get hues far from each other. */
 const HASH_START = 65_145;
 
 function hueOf(seed: string): number {

@@ -1,4 +1,4 @@
-/** What stands where rows or a page would be, when there are none. */
+/** Notices in place of rows or of a page, and placeholders while they load. */
 import type { ReactNode } from 'react';
 import { ServerRefusal, Unreachable } from '../server/api-client.ts';
 
@@ -19,7 +19,7 @@ export function Notice({
   );
 }
 
-/** Why something could not be read, and what happens next. */
+/** Why a request failed, and what happens next. */
 export function FailureNotice({ error, onRetry }: { readonly error: Error; readonly onRetry: () => void }) {
   if (error instanceof Unreachable) {
     return (
@@ -55,7 +55,7 @@ function Retry({ onRetry }: { readonly onRetry: () => void }) {
   );
 }
 
-/** A grey bar where a text will be; it has the size of the text, so that nothing moves when it comes. */
+/** A grey bar in place of a text that loads; it has the size of the text, so that nothing moves (no layout shift). */
 export function Bone({ width }: { readonly width: string }) {
   return <span className="bone" style={{ width }} aria-hidden="true" />;
 }

@@ -1,4 +1,4 @@
-/** A text field with options below it, moved through by the arrow keys: the behaviour of a combobox, without its looks. */
+/** The behaviour of a combobox, without its looks: a text field with options, selected by the arrow keys. */
 import { type KeyboardEvent, type ReactNode, useId, useState } from 'react';
 
 export interface Option<T> {
@@ -25,7 +25,7 @@ export function useOptionList<T>(options: readonly Option<T>[], onPick: (value: 
   };
   return {
     onKeyDown,
-    /** Back to the first, when other options come. */
+    /** Selects the first option again, when the options change. */
     reset: () => setActive(0),
     fieldProps: {
       role: 'combobox',
@@ -40,7 +40,7 @@ export function useOptionList<T>(options: readonly Option<T>[], onPick: (value: 
     list: (label: string) => (
       <div id={`${id}-options`} className="options" role="listbox" aria-label={label} tabIndex={-1}>
         {options.map(({ key, value, content }, index) => (
-          // biome-ignore lint/a11y/useKeyWithClickEvents: the field that controls the list hears the keys.
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the field that controls the list handles the keys.
           <div
             key={key}
             id={`${id}-${index}`}

@@ -1,4 +1,4 @@
-/** A button that opens a small panel; Escape and a click beside it close it, and the button gets the focus back. */
+/** A button that opens a small panel. Escape or a click outside closes it, and the button gets the focus back. */
 import { type ReactNode, useId, useLayoutEffect, useRef, useState } from 'react';
 
 const MARGIN = 8;
@@ -11,7 +11,7 @@ export function Popover({
 }: {
   readonly label: ReactNode;
   readonly className: string;
-  /** Name of the panel for those who hear it. */
+  /** Name of the panel for screen readers. */
   readonly title: string;
   readonly children: (close: () => void) => ReactNode;
 }) {
@@ -20,7 +20,7 @@ export function Popover({
   const panel = useRef<HTMLDivElement>(null);
   const [isOpen, setOpen] = useState(false);
 
-  // Before it is painted, and with its content: only then its size is known.
+  // Before the paint, with the content in place: its size is known only then.
   useLayoutEffect(() => {
     if (isOpen && button.current && panel.current) placeBelow(panel.current, button.current);
   }, [isOpen]);
@@ -55,7 +55,7 @@ export function Popover({
   );
 }
 
-/** Small screens show it as a sheet at the bottom, which needs no place. */
+/** Small screens show it as a sheet at the bottom, which needs no position. */
 function placeBelow(panel: HTMLElement, button: HTMLElement): void {
   const anchor = button.getBoundingClientRect();
   const left = Math.min(anchor.left, document.documentElement.clientWidth - panel.offsetWidth - MARGIN);

@@ -1,4 +1,4 @@
-/** A choice among a few that exclude each other. */
+/** A segmented control: radio buttons side by side. */
 import { useId } from 'react';
 
 export function Segments<T extends string>({
@@ -7,7 +7,7 @@ export function Segments<T extends string>({
   chosen,
   onChoose,
 }: {
-  /** What is chosen, for those who hear it. */
+  /** What is chosen, for screen readers. */
   readonly legend: string;
   readonly options: Readonly<Record<T, string>>;
   readonly chosen: T;

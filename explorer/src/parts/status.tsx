@@ -1,4 +1,4 @@
-/** How a status looks and reads: a colour, a sign and a word, which always go together. */
+/** A status as a badge: colour, icon and word, always together. */
 import type { ReactNode } from 'react';
 import type { Status } from '../../../src/domain/lifecycle.ts';
 import { statusWords } from './status-words.ts';
@@ -16,7 +16,7 @@ export const statusTones: Record<Status, Tone> = {
   SUCCESS: 'done',
 };
 
-/** How full the disc of a message under way is. */
+/** The filled share of the disc, for a message in flight. */
 const shares: Partial<Record<Status, number>> = {
   SOURCE_FINALIZED: 0.25,
   COMMITTED: 0.5,
@@ -62,7 +62,7 @@ function statusShape(status: Status): ReactNode {
   );
 }
 
-/** A sector from noon, clockwise. */
+/** A sector that begins at 12 o'clock, clockwise. */
 function wedge(share: number): string {
   const angle = share * 2 * Math.PI;
   const [x, y] = [8 + 4 * Math.sin(angle), 8 - 4 * Math.cos(angle)];

@@ -1,4 +1,4 @@
-/** A search without a hit: nothing there at all, nothing that matches, or nothing yet. */
+/** What a search without results shows: no messages at all, or none that match. */
 import { Link } from '@tanstack/react-router';
 import { CopyButton } from '../parts/copy-button.tsx';
 import { IndexedSoFar } from '../parts/indexed-so-far.tsx';
@@ -32,7 +32,7 @@ export function NothingYet() {
   );
 }
 
-/** A filter for one particular thing: whoever looks for it expects it to be there. */
+/** Filters for one particular message or transaction, which the user expects to exist. */
 const particulars = ['q', 'messageId', 'sourceTransactionHash', 'destTransactionHash'] as const;
 
 export function NothingFound({ view }: { readonly view: SearchView }) {

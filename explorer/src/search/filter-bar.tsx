@@ -1,4 +1,4 @@
-/** The filters as chips: each fills when it is set, and then carries its own clear mark. */
+/** The filter bar: a chip for each filter, with a clear button once it is set. */
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { addressBytes } from '../../../src/domain/addresses.ts';
 import { type Status, statuses } from '../../../src/domain/lifecycle.ts';
@@ -23,7 +23,7 @@ interface FilterBarProps {
   readonly onChange: (change: Change) => void;
 }
 
-/** Filters that only the box or a link sets: they have no chip until they are there. */
+/** Filters that only the search box or a link sets: they have a chip only while they are set. */
 const boxFilters = {
   q: 'Anything',
   address: 'Account',
@@ -78,7 +78,7 @@ export function FilterBar({ view, onChange }: FilterBarProps) {
   );
 }
 
-/** The shape of a filter. Its parts stay where they are when it is set: an open panel must stay open. */
+/** The layout of a filter. The elements stay the same when it is set, so that an open panel stays open. */
 function Chip({
   label,
   isSet = true,
@@ -115,7 +115,7 @@ function ChipPopover({
   children,
 }: {
   readonly label: string;
-  /** What is set; undefined where nothing is. */
+  /** The value that is set; undefined where the filter is not set. */
   readonly value: ReactNode;
   readonly onClear: () => void;
   readonly children: (close: () => void) => ReactNode;
@@ -222,7 +222,7 @@ function NetworkPicker({ onPick }: { readonly onPick: (network: KnownNetwork) =>
   );
 }
 
-/** A field that takes the focus when its panel opens: who opens it wants to type. */
+/** A field that takes the focus when its panel opens. */
 function FirstField(properties: React.ComponentProps<'input'>) {
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => field.current?.focus({ preventScroll: true }), []);
@@ -354,7 +354,7 @@ function TimeFields({ view, onChange, close }: FilterBarProps & { readonly close
 const wholeMinute = (time: number) => `${new Date(time).toISOString().slice(0, 16)}:00Z`;
 const fromField = (text: string) => (text === '' ? undefined : `${text.slice(0, 16)}:00Z`);
 
-/** The fields know no time zone; they show and take UTC, as everything here does. */
+/** `datetime-local` fields have no time zone; they show and take UTC, as the whole explorer does. */
 function fieldTime(iso: string | undefined): string {
   const time = iso === undefined ? Number.NaN : Date.parse(iso);
   return Number.isNaN(time) ? '' : new Date(time).toISOString().slice(0, 16);

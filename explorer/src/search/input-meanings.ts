@@ -1,10 +1,10 @@
-/** What somebody has typed into the one box: everything it can mean, the likeliest first. */
+/** Parses the input of the search box: everything it can mean, the likeliest first. */
 import { addressBytes, transactionHashBytes } from '../../../src/domain/addresses.ts';
 import { type Status, statuses } from '../../../src/domain/lifecycle.ts';
 import { networks } from '../../../src/domain/networks.ts';
 import { statusWords } from '../parts/status-words.ts';
 
-/** A network as the box and the pickers know it. */
+/** A network, as far as the search box and the network filters need it. */
 export interface KnownNetwork {
   readonly selector: string;
   readonly name: string;
@@ -13,7 +13,7 @@ export interface KnownNetwork {
 }
 
 export type Meaning =
-  /** 32 bytes in hex: a message id, or a transaction on either side. Looked up before anybody goes there. */
+  /** 32 bytes in hex: a message id, or a transaction on either side. Looked up before the app navigates. */
   | { readonly kind: 'hash'; readonly text: string }
   | { readonly kind: 'transaction'; readonly text: string }
   | { readonly kind: 'address'; readonly text: string }
@@ -42,7 +42,7 @@ export function meaningsOf(typed: string, known: readonly KnownNetwork[]): reado
       { kind: 'hash', text },
       { kind: 'address', text },
     ];
-  // A short hexadecimal number is an address on Move chains; fewer digits are somebody who is still typing.
+  // A short hexadecimal number is an address on Move chains; with fewer digits the input is not complete yet.
   const isAddress = addressBytes(text).length > 0 && (text.length >= 20 || text.includes('::'));
   const isTransaction = transactionHashBytes(text).length > 0;
   const keys: Meaning[] = [
@@ -85,7 +85,7 @@ function networkMeanings(text: string, known: readonly KnownNetwork[]): readonly
     ]);
 }
 
-/** All networks that somebody may mean, the best match first; among equals those with traffic, which come first in `known`. */
+/** All networks that match, the best match first; among equals those with traffic, which come first in `known`. */
 export function findNetworks(typed: string, known: readonly KnownNetwork[]): readonly KnownNetwork[] {
   const wanted = typed.trim().toLowerCase();
   if (wanted === '') return [];
@@ -100,7 +100,7 @@ export function findNetworks(typed: string, known: readonly KnownNetwork[]): rea
     .map(({ network }) => network);
 }
 
-/** Those that `known` names, in its order, then every other that the table has. */
+/** The networks of `known` in its order, then all others of the table. */
 export function allNetworks(known: readonly KnownNetwork[]): readonly KnownNetwork[] {
   const named = new Set(known.map(({ selector }) => selector));
   return [...known, ...networks.filter(({ selector }) => !named.has(selector))];

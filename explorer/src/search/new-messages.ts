@@ -1,4 +1,4 @@
-/** What has come since the rows were read: counted, and shown when somebody asks for it. */
+/** Messages that arrived after the rows were read: counted, and shown when the user asks for them. */
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Message } from '../../../src/domain/message.ts';
@@ -12,7 +12,7 @@ const MAX_COUNTED = 1_000;
 export interface NewMessages {
   readonly count: number;
   readonly state: LiveState;
-  /** Ids of rows that came with the latest `show`. */
+  /** Ids of the rows that the latest `show` added. */
   readonly fresh: ReadonlySet<string>;
   readonly show: () => void;
 }
@@ -22,7 +22,7 @@ const none: ReadonlySet<string> = new Set();
 export function useNewMessages(view: SearchView, page: MessagePage | undefined): NewMessages {
   const client = useQueryClient();
   const { queryKey } = searchQuery(view);
-  // Counted for one search; a change of it leaves the count behind.
+  // The count belongs to one search; another search starts at zero.
   const search = JSON.stringify(apiParameters(view));
   const [counted, setCounted] = useState({ search, waiting: none, fresh: none });
   const { waiting, fresh } = counted.search === search ? counted : { waiting: none, fresh: none };
@@ -38,7 +38,7 @@ export function useNewMessages(view: SearchView, page: MessagePage | undefined):
     if (!rows) return;
     const shown = rows.data.find(({ messageId }) => messageId === message.messageId);
     if (shown) {
-      // A row that is shown changes where it stands.
+      // A row that is shown is updated in place.
       const isChanged =
         shown.status !== message.status || shown.readyForManualExecution !== message.readyForManualExecution;
       if (isChanged && change.change !== 'removed')
@@ -46,7 +46,7 @@ export function useNewMessages(view: SearchView, page: MessagePage | undefined):
       return;
     }
     if (!isNews(change, view, rows)) return;
-    // Nothing can move under the pointer where nothing is.
+    // Without rows, nothing can move under the pointer.
     if (rows.data.length === 0) return show();
     setCounted((before) => {
       const known = before.search === search ? before : { search, waiting: none, fresh: none };
@@ -54,7 +54,7 @@ export function useNewMessages(view: SearchView, page: MessagePage | undefined):
       return { ...known, waiting: new Set([...known.waiting, message.messageId]) };
     });
   };
-  /** What came between the rows and the stream; mostly nothing, which costs an empty answer. */
+  /** Finds messages that arrived between the read of the rows and the start of the stream. */
   const onBegin = async () => {
     const now = await getJson<MessagePage>(searchUrl(view)).catch(() => undefined);
     for (const message of now?.data ?? []) onChange({ change: 'created', status: message.status, message });
@@ -64,18 +64,18 @@ export function useNewMessages(view: SearchView, page: MessagePage | undefined):
     onChange,
     onBegin: () => void onBegin(),
   });
-  // Rows that were read anew for another reason (the server is back) have brought some of them already.
+  // A refetch for another reason (the server is back) may already have added some of them.
   const shownIds = new Set(page?.data.map(({ messageId }) => messageId));
   const count = [...waiting].filter((messageId) => !shownIds.has(messageId)).length;
   return { count, state, fresh, show };
 }
 
-/** Older pages do not change, and neither does a time that is over. */
+/** Older pages get no new messages, and neither does a time span in the past. */
 function isFollowed({ cursor, sentBefore }: SearchView): boolean {
   return cursor === undefined && (sentBefore === undefined || Date.parse(sentBefore) > Date.now());
 }
 
-/** Without the filters that a message can leave: a row that is shown must be seen to move on. */
+/** Without the filters on a message's state: a row that is shown must be updated when its state changes. */
 function streamParameters(view: SearchView): Record<string, string> {
   const { status: _status, readyForManualExecOnly: _ready, ...steady } = filtersOf(view);
   return steady;
@@ -90,7 +90,7 @@ function isNews(
   if (change === 'removed' || (change === 'updated' && !filtersByState)) return false;
   if (view.status !== undefined && !view.status.split(',').includes(message.status)) return false;
   if (view.readyForManualExecOnly === 'true' && !message.readyForManualExecution) return false;
-  // What was sent before the last row belongs to a page further on.
+  // A message older than the last row belongs to a later page.
   const last = data.at(-1);
   return !pagination.hasNextPage || last === undefined || message.sendTimestamp >= last.sendTimestamp;
 }

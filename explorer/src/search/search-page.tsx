@@ -1,4 +1,4 @@
-/** The search: filters, rows, pages, and what is new. */
+/** The search page: filters, rows, pagination, and the count of new messages. */
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useRouterState, useSearch } from '@tanstack/react-router';
 import { useEffect } from 'react';
@@ -77,7 +77,7 @@ export function SearchPage() {
   );
 }
 
-/** Groups that are out of sight are not drawn: a thousand rows then scroll like fifty. */
+/** Groups outside the viewport are not rendered (`content-visibility`): a thousand rows scroll like fifty. */
 const GROUP_ROWS = 50;
 
 function groupsOf(rows: readonly Message[]): readonly (readonly Message[])[] {
@@ -153,7 +153,7 @@ function LivePill({
 
 const liveTones = { live: 'live', behind: 'late', stopped: 'late', imported: 'off', unknown: 'off' } as const;
 
-/** Connected to the stream is not yet live: somebody has to feed it. */
+/** A connected stream is not enough for "live": an indexer or mirror must be running. */
 function LiveWords({ freshness: { state, lastChangeAt } }: { readonly freshness: Freshness }) {
   if (state === 'live') return 'Live';
   if (state === 'stopped') return 'Not live: indexing stopped';
@@ -226,7 +226,7 @@ function Pager({ view, next }: { readonly view: SearchView; readonly next: strin
   );
 }
 
-/** Wrong input is told in the server's words, with the way out. */
+/** Invalid input: the server's message, and a link to the search without the wrong parameters. */
 function SearchFailure({
   error,
   view,

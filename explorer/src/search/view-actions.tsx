@@ -1,4 +1,4 @@
-/** What can be done with a view besides looking at it: take it away as a file, or ask for it from a program. */
+/** Actions on a search: export it to a file, or copy it as an API request. */
 import { CodeBlock } from '../parts/code-block.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { Popover } from '../parts/popover.tsx';
@@ -76,7 +76,7 @@ function RequestPanel({ view }: { readonly view: SearchView }) {
 const textFilters = ['sender', 'receiver', 'sourceTransactionHash', 'sourceTokenAddress'] as const;
 const selectorFilters = ['sourceChainSelector', 'destChainSelector'] as const;
 
-/** The search in the SDK's words; what it has no filter for is said, or checked on what it returns. */
+/** The search as SDK code. Filters that the SDK does not have are applied to its results, or named in a comment. */
 export function sdkCode(filters: Filters, origin: string): string {
   const { status, readyForManualExecOnly, sentAfter, sentBefore } = filters;
   const given = [
@@ -116,7 +116,7 @@ export function sdkCode(filters: Filters, origin: string): string {
   ].join('\n');
 }
 
-/** As a literal of JavaScript, whatever is in it. */
+/** A JavaScript string literal of any text. */
 function quoted(text: string | undefined): string {
   return `'${JSON.stringify(text ?? '')
     .slice(1, -1)

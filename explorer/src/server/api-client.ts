@@ -1,8 +1,8 @@
 /**
- * The only way to the server: GET requests to its /v2 API, whose failures are told apart.
+ * The HTTP client of the /v2 API, and the queries of all pages.
  *
- * While the server cannot be reached, it is asked every few seconds whether it is back; then everything on the page
- * is read anew.
+ * It distinguishes an error response from no response. While the server cannot be reached, a probe is sent every few
+ * seconds; when the server is back, all queries are refetched.
  */
 import { keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query';
 import { useSyncExternalStore } from 'react';
@@ -19,7 +19,7 @@ import type {
 import { setClock } from './clock.ts';
 import { apiParameters, type SearchView, writeParameters } from './search-view.ts';
 
-/** What the server said instead of an answer. */
+/** An error response. */
 export class ServerRefusal extends Error {
   readonly status: number;
   readonly code: string;
@@ -35,22 +35,22 @@ export class ServerRefusal extends Error {
     this.retryAfterMs = retryAfter === null ? null : Number(retryAfter) * 1_000;
   }
 
-  /** Whether it passes by itself. */
+  /** Whether a retry can succeed: rate limit or overload. */
   get isPassing(): boolean {
     return this.status === 429 || this.status === 503;
   }
 }
 
-/** Any part may be missing: a proxy in between answers in its own way. */
+/** Any field may be missing: the response may come from a proxy. */
 type RefusalBody = Partial<ErrorBody>;
 
-/** No answer came at all. */
+/** No response arrived. */
 export class Unreachable extends Error {}
 
 export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
   let response: Response;
   try {
-    // Whoever asks after a change must not get what the browser kept for a second; an unchanged answer is a 304.
+    // After a change, a response from the browser's cache would be old. An unchanged answer costs a 304.
     response = await fetch(path, {
       headers: { Accept: 'application/json' },
       cache: 'no-cache',
@@ -71,7 +71,7 @@ export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T>
   throw new ServerRefusal(response.status, body, response.headers.get('Retry-After'));
 }
 
-// ---- Is the server there?
+// ---- Reachability
 
 const PROBE_EVERY_MS = 2_000;
 
@@ -89,13 +89,13 @@ function noteUnreachable(): void {
   setAway(true);
   probe ??= setTimeout(() => {
     probe = undefined;
-    // A hidden page waits for its turn.
+    // A hidden page sends no probes.
     if (document.visibilityState === 'hidden') noteUnreachable();
     else checkServer();
   }, PROBE_EVERY_MS);
 }
 
-/** For who has lost a connection and cannot tell why. */
+/** Finds out whether the server can be reached, after a connection was lost for an unknown reason. */
 export function checkServer(): void {
   getJson<Readiness>('/readyz').catch(noteUnreachable);
 }
@@ -117,21 +117,21 @@ export function useIsServerAway(): boolean {
   return useSyncExternalStore(watchServer, () => isAway);
 }
 
-/** For who need not wait for its own next attempt. */
+/** Calls the listener when the server can be reached again. */
 export function onServerBack(listener: () => void): () => void {
   return watchServer(() => {
     if (!isAway) listener();
   });
 }
 
-// ---- What is asked for
+// ---- Queries
 
 const MAX_PASSING_RETRIES = 5;
 
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
-      // Changes come over the stream; coming back to a tab after a while is worth a look all the same.
+      // The stream reports changes; a tab that gets the focus again after this time refetches all the same.
       staleTime: 10_000,
       networkMode: 'always',
       retry: (failures, error) =>
@@ -148,7 +148,7 @@ export const searchQuery = (view: SearchView) =>
     queryKey: ['messages', apiParameters(view)],
     queryFn: ({ signal }) => getJson<MessagePage>(searchUrl(view), signal),
     placeholderData: keepPreviousData,
-    // Rows must not move under the pointer: only the pill, or somebody's wish, brings new ones.
+    // Rows must not move under the pointer: new ones appear only when the user asks for them.
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 300_000,
   });
@@ -159,7 +159,7 @@ export const messageQuery = (messageId: string) =>
   queryOptions({
     queryKey: messageKey(messageId),
     queryFn: ({ signal }) => getJson<Message>(`/v2/messages/${encodeURIComponent(messageId)}`, signal),
-    // Whoever comes from a list sees at once what the list knows.
+    // Coming from a list, the page shows the list's record until its own arrives.
     placeholderData: () => listedMessage(messageId),
   });
 
@@ -200,7 +200,7 @@ export const networksQuery = (onlyActive: boolean) =>
     refetchInterval: 30_000,
   });
 
-/** Whether indexers and mirrors are alive: asked for on its own, and often, for no change tells of their death. */
+/** Health of indexers and mirrors. Polled often: no change event reports that one has stopped. */
 export const freshnessQuery = queryOptions({
   queryKey: ['networks', 'freshness'],
   queryFn: ({ signal }) => getJson<NetworkList>('/v2/networks?indexed=true', signal),

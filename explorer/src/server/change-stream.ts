@@ -1,9 +1,9 @@
-/** The stream of changes, open only while somebody looks and resumed without a gap when they come back. */
+/** The client of the change stream (server-sent events): open while the page is visible, then resumed without a gap. */
 import { useEffect, useRef, useState } from 'react';
 import { checkServer, onServerBack } from './api-client.ts';
 import type { LiveChange } from './api-types.ts';
 
-/** A stream that was refused (too many, a restart of the server) is asked for again after this. */
+/** Pause before a new attempt after the server refused a stream (too many streams, or a restart). */
 const REOPEN_AFTER_MS = 5_000;
 
 export type LiveState = 'connecting' | 'live' | 'off';
@@ -12,14 +12,14 @@ interface Following {
   /** Filters of the stream; null follows nothing. */
   readonly parameters: Readonly<Record<string, string>> | null;
   readonly onChange: (change: LiveChange) => void;
-  /** The stream has begun: what happened before that is not told. */
+  /** The stream has begun. It does not report earlier changes. */
   readonly onBegin?: () => void;
 }
 
 /**
  * Follows the changes of messages that match.
  *
- * A browser has few connections for one server, and each stream takes one: a hidden tab gives its own back.
+ * A browser allows few connections to one server, and each stream takes one: a hidden tab closes its stream.
  */
 export function useLiveChanges({ parameters, onChange, onBegin }: Following): LiveState {
   const [state, setState] = useState<LiveState>('off');
@@ -36,7 +36,7 @@ export function useLiveChanges({ parameters, onChange, onBegin }: Following): Li
     let reopening: ReturnType<typeof setTimeout> | undefined;
     let isReady = false;
 
-    const hear = (event: MessageEvent<string>) => {
+    const onEvent = (event: MessageEvent<string>) => {
       position = event.lastEventId || position;
       listeners.current.onChange(JSON.parse(event.data) as LiveChange);
     };
@@ -54,13 +54,13 @@ export function useLiveChanges({ parameters, onChange, onBegin }: Following): Li
         setState('live');
         if (isBeginning) listeners.current.onBegin?.();
       });
-      for (const name of ['created', 'updated', 'removed']) source.addEventListener(name, hear);
+      for (const name of ['created', 'updated', 'removed']) source.addEventListener(name, onEvent);
       source.addEventListener('error', () => {
         setState('connecting');
         checkServer();
-        // A connection that broke is taken up again by the browser; one that was refused is not.
+        // The browser reconnects after a broken connection, but not after a refused one.
         if (source?.readyState !== EventSource.CLOSED) return;
-        // A position that was never taken is one of another database: the demo makes a new one at each start.
+        // The server refuses a position of another database: the demo creates a new one at each start.
         if (!isReady) position = undefined;
         shut();
         reopening = setTimeout(open, REOPEN_AFTER_MS);
@@ -77,7 +77,7 @@ export function useLiveChanges({ parameters, onChange, onBegin }: Following): Li
 
     open();
     document.addEventListener('visibilitychange', onVisibility);
-    // By then the browser may wait long until it tries again.
+    // By then the browser may wait long before its next attempt.
     const unwatch = onServerBack(() => {
       shut();
       open();

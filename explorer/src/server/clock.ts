@@ -1,12 +1,12 @@
 /**
- * The time as the server has it, once a second while somebody looks.
+ * The server's clock, with a tick every second while the page is visible.
  *
- * Messages carry the times of chains. A computer whose clock is wrong would show them in the future; so the clock is
- * set by the `Date` of the server's answers.
+ * Messages carry the times of chains. A computer with a wrong clock would show them in the future, so the offset to the
+ * `Date` header of the server's responses is added to the local time.
  */
 import { useSyncExternalStore } from 'react';
 
-/** Headers tell whole seconds, and answers take a moment: less than this is no difference. */
+/** `Date` has whole seconds, and a response takes time to arrive: smaller differences are ignored. */
 const TOLERANCE_MS = 2_000;
 
 let offsetMs = 0;

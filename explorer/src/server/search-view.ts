@@ -1,14 +1,14 @@
 /**
- * A view of the search: exactly what stands in the URL, under the names that the API has for it.
+ * The state of a search: the query parameters of the page's URL, with the names of the API's parameters.
  *
- * So a view can be shared, and "the same as an API request" is the same text.
+ * So a link to a search can be shared, and the API request for it has the same parameters.
  */
 import { type FilterName, filterNames } from '../../../src/domain/search-parameters.ts';
 
 export type Filters = Partial<Record<FilterName, string>>;
 
 export interface SearchView extends Filters {
-  /** Where the page begins; the newest page has none. */
+  /** Where the page begins; undefined for the newest page. */
   cursor?: string;
   limit?: string;
 }
@@ -18,7 +18,7 @@ const DEFAULT_PAGE_SIZE = PAGE_SIZES[0];
 
 const viewNames: readonly string[] = [...filterNames, 'cursor', 'limit'];
 
-/** What of a URL's parameters is a view; anything else is not ours to judge and left out. */
+/** The parameters of a URL that belong to a search; all others are ignored. */
 export function viewOf(parameters: Readonly<Record<string, unknown>>): SearchView {
   return Object.fromEntries(
     Object.entries(parameters).filter(
@@ -35,7 +35,7 @@ export function hasFilters(view: SearchView): boolean {
   return Object.keys(filtersOf(view)).length > 0;
 }
 
-/** With other filters a page begins anew: a cursor belongs to the search that it came from. */
+/** Other filters drop the cursor: it belongs to the search that it came from. */
 export function withFilters(
   { cursor: _cursor, ...view }: SearchView,
   changes: Readonly<Record<string, string | undefined>>,
@@ -43,13 +43,13 @@ export function withFilters(
   return viewOf({ ...view, ...changes });
 }
 
-/** A cursor carries its filters, and the API takes it without them. */
+/** A cursor contains its filters, and the API refuses both together. */
 export function apiParameters(view: SearchView): Record<string, string> {
   const limit = view.limit ?? DEFAULT_PAGE_SIZE;
   return view.cursor === undefined ? { ...filtersOf(view), limit } : { cursor: view.cursor, limit };
 }
 
-/** Parameters in the order in which people wrote them, as plain text: a chain selector is no number here. */
+/** Parameters in the order of the URL, as text: a chain selector has more digits than a number keeps. */
 export function parseParameters(text: string): Record<string, string> {
   return Object.fromEntries(new URLSearchParams(text));
 }

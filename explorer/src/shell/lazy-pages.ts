@@ -1,6 +1,6 @@
 /**
- * The pages that the search can do without: loaded when they are asked for, or when the browser has time for them,
- * so that they are there even if the server then is not.
+ * Code splitting: all pages but the search are loaded when the user opens them, or when the browser is idle, so that they
+ * also open while the server is down.
  */
 import { type ComponentType, lazy } from 'react';
 
@@ -19,7 +19,7 @@ export const OverviewPage = later(() => import('../overview/overview-page.tsx'),
 
 const IDLE_AFTER_MS = 1_000;
 
-/** Once the first page is there. What cannot be loaded now is tried again when somebody asks for it. */
+/** Preloads the pages after the first one. What cannot be loaded now is loaded when the user opens it. */
 export function loadWhenIdle(): void {
   setTimeout(() => {
     for (const load of loading) load().catch(() => undefined);

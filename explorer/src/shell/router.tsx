@@ -1,6 +1,6 @@
 /**
- * The app's paths. They are singular words, for the plural ones are the API's; src/api/explorer.ts serves the page at
- * each of them.
+ * The router. The app's paths are singular, because the plural ones belong to the API; src/api/explorer.ts serves the
+ * page at each of them.
  */
 import { createRootRoute, createRoute, createRouter } from '@tanstack/react-router';
 import { laneOrderOf } from '../lanes/lane-order.ts';
@@ -21,7 +21,7 @@ import { BrokenPage, NotFoundPage, Shell } from './shell.tsx';
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFoundPage });
 
-// Loaders only set requests off: pages show their own way of waiting.
+// Loaders only start the requests: each page shows its own skeleton.
 const routeTree = root.addChildren([
   createRoute({
     getParentRoute: () => root,
@@ -82,9 +82,9 @@ declare module '@tanstack/react-router' {
     router: typeof router;
   }
   interface HistoryState {
-    /** Cursors of the pages before this one, the newest first; an empty text is the first page. */
+    /** Cursors of the pages before this one, the newest first; an empty string is the first page. */
     readonly trail?: readonly string[];
-    /** Whether the app itself led here: then "back" stays in the app. */
+    /** Whether the user came from inside the app: then "back" stays in the app. */
     readonly isInside?: boolean;
   }
 }

@@ -1,4 +1,4 @@
-/** What every page has: the box, the ways to the other pages, and what is true of all data. */
+/** The frame of every page: search box, navigation, theme switch, banners and footer. */
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet } from '@tanstack/react-router';
 import { Suspense } from 'react';
@@ -113,7 +113,7 @@ function ConnectionBanner() {
   );
 }
 
-/** A page whose code did not come: the server is away, or has a newer version by now. */
+/** Shown when the code of a page cannot be loaded: the server is down, or has a newer version. */
 export function BrokenPage() {
   useTitle('Not loaded');
   return (

@@ -1,4 +1,4 @@
-/** Light or dark: as the system has it, unless somebody chose. index.html applies the choice before the first paint. */
+/** The theme: the system's, or the user's choice. index.html applies the choice before the first paint. */
 import { useState } from 'react';
 
 const choices = ['system', 'light', 'dark'] as const;
@@ -26,7 +26,7 @@ export function useTheme(): {
       if (chosen === 'system') localStorage.removeItem(STORED_AS);
       else localStorage.setItem(STORED_AS, chosen);
     } catch {
-      // A browser that keeps nothing still shows what was chosen.
+      // Without storage the choice lasts until the page is closed.
     }
   };
   return { theme, next, choose };
