@@ -11,7 +11,7 @@ import { matches } from '../domain/matches.ts';
 import { type Message, type MessageSummary, summaryKeys } from '../domain/message.ts';
 import type { Filters, View } from '../domain/query.ts';
 import type { ChangeListener } from '../store/change-listener.ts';
-import { messageAtChange, type RecordedChange } from '../store/history.ts';
+import { type ChangesRead, messageAtChange, type RecordedChange } from '../store/history.ts';
 import type { Store } from '../store/store.ts';
 import { addressGroup } from './client-address.ts';
 import type { ChangeEvent } from './schemas/history.ts';
@@ -153,7 +153,7 @@ export function createChangeFeed(store: FeedStore): ChangeFeed {
         recent.clear();
         return;
       }
-      let read: readonly RecordedChange[];
+      let read: ChangesRead;
       try {
         read = await store.changesAfter(String(position), CHANGES_PER_READ);
       } catch {
@@ -161,8 +161,9 @@ export function createChangeFeed(store: FeedStore): ChangeFeed {
         await delay(RETRY_AFTER_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
         continue;
       }
-      hasMore ||= read.length === CHANGES_PER_READ;
-      if (read.length > 0 && !stopping.signal.aborted) hand(read.map((change) => new FeedChange(change)));
+      hasMore ||= read.hasMore;
+      if (read.changes.length > 0 && !stopping.signal.aborted)
+        hand(read.changes.map((change) => new FeedChange(change)));
     }
   };
 

@@ -18,7 +18,7 @@ import type { Route, RouteContext, RouteRequest } from './route.ts';
 
 /** What the client waits before it connects again. */
 const RECONNECT_HINT_MS = 2_000;
-const CHANGES_PER_PAGE = 200;
+const CHANGES_PER_READ = 200;
 /** How long a reader may take for the last words of its stream before the connection is cut. */
 const LAST_WORDS_MS = { closing: 2_000, dropped: 30_000 };
 
@@ -237,20 +237,30 @@ class ChangeStream extends Readable {
   }
 
   async #readHistory(): Promise<void> {
-    const { store, feed, live } = this.#options;
+    const { feed } = this.#options;
     while (!this.#isFinished) {
       await this.#untilTaken();
       await feed.position();
       if (this.#isFinished) return;
       if (this.#followFeed()) return;
-      const page = await live.takeTurn(async () =>
-        this.#isFinished ? [] : store.changesAfter(String(this.#position), CHANGES_PER_PAGE),
-      );
-      for (const change of page) {
-        if (this.#isFinished) return;
-        this.#pass(new FeedChange(change));
-        if (this.#offeredBytes > live.limits.bufferedBytes) await this.#untilTaken();
-      }
+      await this.#passNext();
+    }
+  }
+
+  /**
+   * Passes on the next changes of the history. A read takes no more bytes than the buffer of a stream may have, so that
+   * a slow reader keeps no other records in memory. All of them are dropped when this returns.
+   */
+  async #passNext(): Promise<void> {
+    const { store, live } = this.#options;
+    const { bufferedBytes } = live.limits;
+    const changes = await live.takeTurn(async () => {
+      if (this.#isFinished) return [];
+      return (await store.changesAfter(String(this.#position), CHANGES_PER_READ, bufferedBytes)).changes;
+    });
+    for (const change of changes) {
+      if (this.#isFinished) return;
+      this.#pass(new FeedChange(change));
     }
   }
 

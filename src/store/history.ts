@@ -65,24 +65,50 @@ export async function readLastChangeAt(read: Read): Promise<Date | null> {
   return (row?.recorded_at as Date | undefined) ?? null;
 }
 
-/** The changes behind a position, in order, at most `limit`. */
+/** Changes of the history in order, without a gap. */
+export interface ChangesRead {
+  readonly changes: readonly RecordedChange[];
+  /** Whether a limit ended the read: there are more changes, or there may be. */
+  readonly hasMore: boolean;
+}
+
+/** The most bytes of records in one read of changes, unless the first record alone is longer. */
+export const MAX_CHANGES_BYTES = 8 * 1024 * 1024;
+
+/**
+ * The changes after a position, in order: at most `limit`, and at most `maxBytes` of records, but always the first one.
+ *
+ * The database adds up the lengths, which it knows without reading a long record (`octet_length` of a TOAST pointer), so
+ * it neither reads nor sends what is over the limit.
+ */
 export async function readChangesAfter(
   read: Read,
   position: string,
   limit: number,
-): Promise<readonly RecordedChange[]> {
+  maxBytes: number = MAX_CHANGES_BYTES,
+): Promise<ChangesRead> {
   const rows = await read(
-    `select ${ENTRY_COLUMNS}, coalesce(h.removed_record, m.record, r.removed_record) as record
-     from history h
-     left join message m on m.message_id = h.message_id
-     left join lateral (
-       select removed_record from history
-       where m.message_id is null and message_id = h.message_id and removed_record is not null
-       order by position desc limit 1) r on true
-     where h.position > $1 order by h.position limit $2`,
-    [position, limit],
+    `select * from (
+       select c.*, coalesce(sum(octet_length(c.record)) over in_order, 0) as bytes,
+         lead(true, 1, false) over in_order as has_next
+       from (
+         select ${ENTRY_COLUMNS}, coalesce(h.removed_record, m.record, r.removed_record) as record
+         from history h
+         left join message m on m.message_id = h.message_id
+         left join lateral (
+           select removed_record from history
+           where m.message_id is null and message_id = h.message_id and removed_record is not null
+           order by position desc limit 1) r on true
+         where h.position > $1 order by h.position limit $2) c
+       window in_order as (order by c.position rows unbounded preceding)) measured
+     where bytes <= $3 or bytes = octet_length(record)
+     order by position`,
+    [position, limit, maxBytes],
   );
-  return rows.map((row) => ({ ...entryOf(row), record: row.record as string }));
+  return {
+    changes: rows.map((row) => ({ ...entryOf(row), record: row.record as string })),
+    hasMore: rows.length === limit || rows.at(-1)?.has_next === true,
+  };
 }
 
 function entryOf(row: Record<string, unknown>): HistoryEntry {

@@ -34,8 +34,8 @@ import { type ExecutionInputs, readExecutionInputs } from './execution-inputs.ts
 import { createExporter, type ExportRecords } from './export.ts';
 import { readFigures, type StoreFigures } from './figures.ts';
 import {
+  type ChangesRead,
   type MessageHistory,
-  type RecordedChange,
   readChangesAfter,
   readLastChangeAt,
   readMessageHistory,
@@ -157,8 +157,11 @@ export interface Store {
   messageHistory(messageId: string): Promise<MessageHistory | undefined>;
   /** What an execution by hand needs; undefined for a message that nobody knows. */
   executionInputs(messageId: string): Promise<ExecutionInputs | undefined>;
-  /** The changes of all messages behind a position, in order. */
-  changesAfter(position: string, limit: number): Promise<readonly RecordedChange[]>;
+  /**
+   * The changes of all messages after a position, in order: at most `limit`, and at most `maxBytes` of records
+   * (MAX_CHANGES_BYTES where it is not given), but always the first one.
+   */
+  changesAfter(position: string, limit: number, maxBytes?: number): Promise<ChangesRead>;
   /** The position of the latest change. */
   latestPosition(): Promise<string>;
   /**
@@ -546,7 +549,8 @@ async function createStore(
 
     messageHistory: (messageId) => readMessageHistory(readAs('history'), messageId),
     executionInputs: (messageId) => readExecutionInputs(readAs('executionInputs'), messageId),
-    changesAfter: (position, limit) => readChangesAfter(readAs('changes', onPrimary), position, limit),
+    changesAfter: (position, limit, maxBytes) =>
+      readChangesAfter(readAs('changes', onPrimary), position, limit, maxBytes),
     latestPosition: async () =>
       String((await readAs('position')('select position from store', []))[0]?.position ?? 0),
     version: createSharedQuestion(async () => {

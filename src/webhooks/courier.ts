@@ -150,7 +150,7 @@ function startRound(subscription: Subscription, options: CourierOptions): Round 
     if (!mayHaveGrown || (await webhooks.countPending(name, MAX_PENDING)) >= MAX_PENDING) return false;
     // Before the look, so that whatever comes during it is looked for again.
     mayHaveGrown = false;
-    const changes = await store.changesAfter(from, CHANGES_PER_READ).catch((error) => {
+    const { changes } = await store.changesAfter(from, CHANGES_PER_READ).catch((error) => {
       mayHaveGrown = true;
       throw error;
     });
@@ -182,7 +182,8 @@ function startRound(subscription: Subscription, options: CourierOptions): Round 
     const lostAt = now() + timings.totalMs + timings.lostAfterMs;
     const delivery = await webhooks.claim(lease, due, new Date(now()), new Date(lostAt));
     if (!delivery) return;
-    const [change] = await store.changesAfter(String(BigInt(delivery.position) - 1n), 1);
+    const { changes } = await store.changesAfter(String(BigInt(delivery.position) - 1n), 1);
+    const [change] = changes;
     if (change?.position !== delivery.position) return webhooks.forget(delivery);
     const event = changeEvent(subscription, change);
     const headers = signedHeaders(event, subscription.keys, new Date(now()));

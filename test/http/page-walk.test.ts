@@ -107,7 +107,7 @@ test('a message whose send time a reorg moves across the position of a walk is s
 
   // A walk that begins now shows everything once, and the history has told of each move.
   expect((await readPages(server, 'limit=6')).seen.toSorted()).toEqual(ids.toSorted());
-  const changes = await server.store.changesAfter(String(messages.length), 10);
+  const { changes } = await server.store.changesAfter(String(messages.length), 10);
   expect(changes.map(({ messageId }) => messageId)).toEqual([28, 3, 27, 10].map((index) => ids[index]));
 });
 

@@ -175,7 +175,8 @@ describe('filters', () => {
     const random = fc.sample(facts, { numRuns: 100, seed: 7 });
     for (const batch of [subjects.map((subject) => makeSent(subject)), ...random]) {
       await server.store.apply(batch, batch.length > 6 ? [] : orphans(batch));
-      for (const { messageId, change } of await server.store.changesAfter(String(truth.length), 100)) {
+      const { changes } = await server.store.changesAfter(String(truth.length), 100);
+      for (const { messageId, change } of changes) {
         const before = found.get(messageId);
         const record = (await server.store.findMessage(messageId.slice(2)))?.record;
         const now = record === undefined ? before : (JSON.parse(record) as Message);
