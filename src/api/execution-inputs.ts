@@ -1,11 +1,12 @@
 /** What somebody needs who executes a message by hand, in the shape in which the official client takes it. */
 import { ApiError } from '../domain/errors.ts';
 import { refuseParameters } from '../domain/search-parameters.ts';
-import type {
-  BatchInputs,
-  SequenceRun,
-  UnavailableInputs,
-  VerifiedInputs,
+import {
+  type BatchInputs,
+  MAX_BATCH_BYTES,
+  type SequenceRun,
+  type UnavailableInputs,
+  type VerifiedInputs,
 } from '../store/execution-inputs.ts';
 import { messageIdDigits, messageIdParameter } from './messages.ts';
 import { indexedSoFar } from './networks.ts';
@@ -70,7 +71,7 @@ function verifiedBody({ offramp, encodedMessage, verifications, isComplete }: Ve
   return JSON.stringify(body);
 }
 
-function whatIsMissing({ reason, run, missing = [] }: UnavailableInputs): string {
+function whatIsMissing({ reason, run, missing = [], bytes = 0 }: UnavailableInputs): string {
   const batch = run ? `The root that covers it has the sequence numbers ${runText(run)}` : '';
   switch (reason) {
     case 'not read from its chain':
@@ -84,12 +85,21 @@ function whatIsMissing({ reason, run, missing = [] }: UnavailableInputs): string
       return 'is committed, but by a source that does not tell its off-ramp. Index its destination network to learn it.';
     case 'too long':
       return `cannot be proven here. ${batch}, more than are put together.`;
+    case 'too large':
+      return (
+        `cannot be proven here. ${batch}, whose messages have ${megabytes(bytes)} MB together; at most ` +
+        `${megabytes(MAX_BATCH_BYTES)} MB are put together. Read them from the source chain instead.`
+      );
     case 'incomplete':
       return (
         `cannot be proven yet. ${batch}; not read from the chain here: ${missing.map(runText).join(', ')}. ` +
         'The proof takes all of them, so it can be built as soon as they are indexed.'
       );
   }
+}
+
+function megabytes(bytes: number): number {
+  return Math.ceil(bytes / 1024 / 1024);
 }
 
 function runText({ from, to }: SequenceRun): string {

@@ -48,6 +48,7 @@ export const historyRoutes: readonly Route[] = [
           dwellMs,
         })),
         changes: history.entries.map(changeBody),
+        ...(history.isTruncated && { truncated: true as const }),
       };
       return { body: JSON.stringify(body) };
     },

@@ -6,6 +6,8 @@ export const DEFAULT_LIMIT = 20;
 export const MAX_LIMIT = 1000;
 export const MAX_MESSAGE_IDS = 100;
 export const MAX_Q_TERMS = 10;
+/** The most changes, and the most attempts, in the history of one message. */
+export const MAX_HISTORY_ROWS = 1_000;
 
 /** One term of `q`: every way in which the text can be read. */
 export interface QTerm {

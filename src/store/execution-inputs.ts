@@ -35,11 +35,14 @@ export interface UnavailableInputs {
     | 'not committed'
     | 'off-ramp unknown'
     | 'too long'
+    | 'too large'
     | 'incomplete';
   /** What the root covers, where it is known. */
   readonly run?: SequenceRun;
   /** The numbers of the root whose messages are not here, in order. */
   readonly missing?: readonly SequenceRun[];
+  /** Bytes of all messages of the root, where they are too many. */
+  readonly bytes?: number;
 }
 
 /** Sequence numbers, both ends included. */
@@ -52,6 +55,8 @@ export type ExecutionInputs = BatchInputs | VerifiedInputs | UnavailableInputs;
 
 /** The protocol's trees have no more leaves; a commit that says otherwise is not worth the work. */
 const LONGEST_BATCH = 256n;
+/** The most bytes of messages in a batch: twice what 256 messages with 30 kB of data each take. */
+export const MAX_BATCH_BYTES = 32 * 1024 * 1024;
 
 /** Only what a chain told has it; a snapshot may hold text that PostgreSQL's JSON does not take. */
 const MATERIAL = `case when f.body like '{"kind":"Sent"%' then f.body::json -> 'execution' end`;
@@ -107,13 +112,19 @@ async function readBatchInputs(
   const { sourceNetworkInfo, destNetworkInfo, onramp } = message;
   const rows = await read(
     // A reorganisation may have given a number to two messages for a moment; the one asked for is in the root.
-    `select distinct on (m.sequence_number) m.sequence_number as number, material.message
-     from message m left join lateral (
-       select (${MATERIAL} -> 'message')::text as message from fact f
-       where f.message_id = m.message_id and (${MATERIAL} -> 'message') is not null limit 1) material on true
-     where m.source_selector = $1 and m.dest_selector = $2 and m.onramp = $3
-       and m.sequence_number between $4 and $5
-     order by m.sequence_number, m.message_id = $6 desc, material.message is null, m.sent_at desc`,
+    // A batch that is too large stays in the database.
+    `select number, bytes, case when bytes <= $7 then message end as message
+     from (
+       select number, message, sum(octet_length(message)) over () as bytes
+       from (
+         select distinct on (m.sequence_number) m.sequence_number as number, material.message
+         from message m left join lateral (
+           select (${MATERIAL} -> 'message')::text as message from fact f
+           where f.message_id = m.message_id and (${MATERIAL} -> 'message') is not null limit 1) material on true
+         where m.source_selector = $1 and m.dest_selector = $2 and m.onramp = $3
+           and m.sequence_number between $4 and $5
+         order by m.sequence_number, m.message_id = $6 desc, material.message is null, m.sent_at desc) batch) measured
+     order by number`,
     [
       storedSelector(sourceNetworkInfo.chainSelector),
       storedSelector(destNetworkInfo.chainSelector),
@@ -121,8 +132,11 @@ async function readBatchInputs(
       commit.fromSequenceNumber,
       commit.toSequenceNumber,
       Buffer.from(messageId, 'hex'),
+      MAX_BATCH_BYTES,
     ],
   );
+  const bytes = Number(rows[0]?.bytes ?? 0);
+  if (bytes > MAX_BATCH_BYTES) return { kind: 'unavailable', reason: 'too large', run, bytes };
   const batch = new Map(
     rows.flatMap((row) =>
       row.message === null ? [] : [[BigInt(row.number as string), row.message as string] as const],

@@ -2,6 +2,7 @@
 import type { Fact } from '../domain/facts.ts';
 import { type Status, statuses, statusRank } from '../domain/lifecycle.ts';
 import type { Message } from '../domain/message.ts';
+import { MAX_HISTORY_ROWS } from '../domain/query.ts';
 import { rangesCovering } from './lane-facts.ts';
 import { selectorOf } from './message-row.ts';
 import type { Read } from './read.ts';
@@ -32,9 +33,16 @@ export interface RecordedChange extends HistoryEntry {
 export interface MessageHistory {
   /** Null where the message was removed, or where nobody has told of its sending yet. */
   readonly record: string | null;
+  /** What the stages of the message rest on beside its record. `Sent` and `Snapshot` are left out: the record has them. */
   readonly facts: readonly Fact[];
+  /** In order; the latest ones where there are too many. */
   readonly entries: readonly HistoryEntry[];
+  /** Whether there are more entries or facts than these. */
+  readonly isTruncated: boolean;
 }
+
+/** The most bytes of facts in it. A verification can be long. */
+const MAX_FACTS_BYTES = 8 * 1024 * 1024;
 
 const ENTRY_COLUMNS = `h.position, encode(h.message_id, 'hex') as id, h.change, h.status, h.previous_status, h.ready,
   h.recorded_at, h.occurred_at, h.network, h.block_number, h.transaction_hash`;
@@ -42,21 +50,45 @@ const ENTRY_COLUMNS = `h.position, encode(h.message_id, 'hex') as id, h.change, 
 /** Undefined for a message that nothing was ever heard of. */
 export async function readMessageHistory(read: Read, messageId: string): Promise<MessageHistory | undefined> {
   const id = Buffer.from(messageId, 'hex');
-  const entries = await read(
-    `select ${ENTRY_COLUMNS} from history h where h.message_id = $1 order by h.position`,
-    [id],
+  const latest = await read(
+    `select ${ENTRY_COLUMNS} from history h where h.message_id = $1 order by h.position desc limit $2`,
+    [id, MAX_HISTORY_ROWS + 1],
   );
-  if (entries.length === 0) return undefined;
-  const messages = await read('select record, is_snapshot from message where message_id = $1', [id]);
-  const facts = await read('select body from fact where message_id = $1', [id]);
+  if (latest.length === 0) return undefined;
+  const entries = latest.slice(0, MAX_HISTORY_ROWS).reverse().map(entryOf);
+  const messages = await read('select record from message where message_id = $1', [id]);
   const record = (messages[0]?.record as string | undefined) ?? null;
-  const own = facts.map(({ body }) => JSON.parse(body as string) as Fact);
-  if (record === null) return { record, facts: own, entries: entries.map(entryOf) };
+  const { facts, hasMore } = await readStageFacts(read, id);
+  const isTruncated = hasMore || latest.length > entries.length;
+  if (record === null) return { record, facts, entries, isTruncated };
 
-  const message = JSON.parse(record) as Message;
-  if (messages[0]?.is_snapshot) own.push({ kind: 'Snapshot', message });
-  const ranges = (await rangesCovering(read, [message])).get(0) ?? [];
-  return { record, facts: [...own, ...ranges], entries: entries.map(entryOf) };
+  const ranges = (await rangesCovering(read, [JSON.parse(record) as Message])).get(0) ?? [];
+  return { record, facts: [...facts, ...ranges], entries, isTruncated };
+}
+
+/**
+ * Executions come last: a message can have any number of failed attempts, and where there are too many, the other stages
+ * are still whole. The execution that counts is in the record.
+ */
+async function readStageFacts(
+  read: Read,
+  id: Buffer,
+): Promise<{ readonly facts: readonly Fact[]; readonly hasMore: boolean }> {
+  const rows = await read(
+    // The kind comes first in a body. Only the first characters of a long one are read.
+    `select body, has_next from (
+       select body, row_number() over in_order as number, sum(octet_length(body)) over in_order as bytes,
+         lead(true, 1, false) over in_order as has_next
+       from (select body, fact_id, left(body, 20) as kind from fact where message_id = $1) f
+       where kind not like '{"kind":"Sent"%' and kind not like '{"kind":"Snapshot"%'
+       window in_order as (order by kind like '{"kind":"Executed"%', fact_id rows unbounded preceding)) measured
+     where number = 1 or (number <= $2 and bytes <= $3) order by number`,
+    [id, MAX_HISTORY_ROWS, MAX_FACTS_BYTES],
+  );
+  return {
+    facts: rows.map(({ body }) => JSON.parse(body as string) as Fact),
+    hasMore: rows.at(-1)?.has_next === true,
+  };
 }
 
 /** When the latest change was recorded; null where there is none. */

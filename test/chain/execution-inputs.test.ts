@@ -320,6 +320,24 @@ describe('when it cannot be served', () => {
     expect(await refusal(message)).toMatch(/sequence numbers 100 to 356, more than/);
   });
 
+  test('a batch that is too large says how large it is', { tags: 'slow' }, async () => {
+    const messages = Array.from({ length: 18 }, (_, n) => messageOf(n + 1));
+    const [first] = messages as [Message];
+    const commit = { ...makeRange('Committed', first, 1, messages.length), offramp };
+    const data = `0x${'ab'.repeat(1_000_000)}`;
+    const long = (message: Message) => sentWith(message, { message: { ...material16(message), data } });
+    await server.store.apply([...messages.slice(0, 16).map(long), ...messages.slice(16).map(sent), commit]);
+    expect((await ask(first)).json<{ messageBatch: unknown[] }>().messageBatch).toHaveLength(18);
+    await server.store.apply(
+      [],
+      messages.slice(16).map((message) => makeSent(message).seen),
+    );
+    await server.store.apply(messages.slice(16).map(long));
+    expect(await refusal(first)).toMatch(
+      /The root that covers it has the sequence numbers 1 to 18, whose messages have 35 MB together; at most 32 MB/,
+    );
+  });
+
   test.each(['0x12', 'nonsense', `${hashOf('m')}0`])('the id %s is refused', async (id) => {
     expectError(await server.ask(`/v2/messages/${id}/execution-inputs`), 400, 'INVALID_MESSAGE_ID');
   });

@@ -1,9 +1,11 @@
 /** The history of a message: its stages as the chains tell them, its changes as they were recorded. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { historyRoutes } from '../../src/api/history.ts';
 import type { Fact } from '../../src/domain/facts.ts';
 import type { Message } from '../../src/domain/message.ts';
+import { MAX_HISTORY_ROWS } from '../../src/domain/query.ts';
 import {
   fuji,
   hashOf,
@@ -24,6 +26,7 @@ interface HistoryBody {
   readonly status: string | null;
   readonly stages: readonly Record<string, unknown>[];
   readonly changes: readonly Record<string, unknown>[];
+  readonly truncated?: true;
 }
 
 const documented = new Ajv2020({ strict: false, validateFormats: false }).compile(
@@ -160,6 +163,55 @@ describe('a message', () => {
     const { stages } = await historyOf(message);
     expect(statusesOf(stages)).toEqual(['SENT', 'SOURCE_FINALIZED', 'VERIFYING', 'VERIFIED', 'SUCCESS']);
     expect(stages[3]).toMatchObject({ blockNumber: 3520, dwellMs: 1_480_000 });
+  });
+});
+
+describe('a message with more than fits into an answer', () => {
+  /** Changes after those that there are, as the history would have them of failed attempts. */
+  async function addChanges({ messageId }: Message, count: number): Promise<void> {
+    const client = new pg.Client(server.store.url);
+    await client.connect();
+    try {
+      await client.query(
+        `insert into history (position, message_id, recorded_at, change, status, previous_status, ready)
+         select (select position from store) + n, $1, now(), 'updated', 6, 6, true from generate_series(1, $2::int) n`,
+        [Buffer.from(messageId.slice(2), 'hex'), count],
+      );
+      await client.query('update store set position = position + $1', [count]);
+    } finally {
+      await client.end();
+    }
+  }
+
+  test('lists its latest changes in order, and says that there are more', async () => {
+    const message = fresh();
+    await told([makeSent(message), makeExecuted(message, false, 5000)]);
+    await addChanges(message, MAX_HISTORY_ROWS - 2);
+    const whole = await historyOf(message);
+    expect(whole.changes).toHaveLength(MAX_HISTORY_ROWS);
+    expect(whole.changes[0]).toMatchObject({ change: 'created' });
+    expect(whole).not.toHaveProperty('truncated');
+
+    await addChanges(message, 5);
+    const { changes, stages, truncated } = await historyOf(message);
+    expect(truncated).toBe(true);
+    expect(statusesOf(stages)).toEqual(['SENT', 'FAILED']);
+    const last = Number(await server.store.latestPosition());
+    const expected = Array.from({ length: MAX_HISTORY_ROWS }, (_, n) => last - MAX_HISTORY_ROWS + 1 + n);
+    expect(changes.map(({ position }) => Number(position))).toEqual(expected);
+  });
+
+  test('keeps the other stages where it has too many attempts', async () => {
+    const message = fresh();
+    const attempts = Array.from({ length: MAX_HISTORY_ROWS + 3 }, (_, n) =>
+      makeExecuted(message, false, 5000 + n),
+    );
+    await server.store.apply([...life(message), ...attempts]);
+    const { stages, truncated } = await historyOf(message);
+    expect(truncated).toBe(true);
+    const seldom = statusesOf(stages).filter((status) => status !== 'FAILED');
+    expect(seldom).toEqual(wholeLife);
+    expect(stages.length).toBeLessThanOrEqual(MAX_HISTORY_ROWS + wholeLife.length);
   });
 });
 

@@ -468,12 +468,15 @@ function LongText({ text }: { readonly text: string }) {
 
 // ---- Recorded changes, and the raw record
 
-function ChangesCard({ history: { changes } }: { readonly history: MessageHistory }) {
+function ChangesCard({ history: { changes, truncated } }: { readonly history: MessageHistory }) {
   return (
     <details className="card card-wide">
       <summary>
         <h2>What Lanescan recorded</h2>
-        <span className="muted">{counted(changes.length, 'change')}</span>
+        <span className="muted">
+          {truncated && 'the latest '}
+          {counted(changes.length, 'change')}
+        </span>
       </summary>
       <ol className="changes">
         {changes.map(({ position, change, status, reorg, recordedAt }) => (

@@ -2,6 +2,7 @@
 import Type from 'typebox';
 import { statuses } from '../../domain/lifecycle.ts';
 import type { Message, MessageSummary } from '../../domain/message.ts';
+import { MAX_HISTORY_ROWS } from '../../domain/query.ts';
 import { type Answer, dateTime, decimal, oneOf, orNull } from './fields.ts';
 
 const status = (description: string) => oneOf(statuses, description);
@@ -50,7 +51,16 @@ export const History = Type.Object({
   stages: Type.Array(Stage, {
     description: 'The way the message has come, as its chains tell it; empty for a message that was removed.',
   }),
-  changes: Type.Array(Change, { description: 'Every change in the order in which it was recorded here.' }),
+  changes: Type.Array(Change, {
+    description: `Every change in the order in which it was recorded here; the latest ${MAX_HISTORY_ROWS} where there are more.`,
+  }),
+  truncated: Type.Optional(
+    Type.Literal(true, {
+      description:
+        `Only there where the message has more than ${MAX_HISTORY_ROWS} changes or failed attempts: earlier changes ` +
+        'and some of the attempts are left out. `/v2/messages/stream?messageId=…&after=0` has every change.',
+    }),
+  ),
 });
 
 export type Stage = Answer<typeof Stage>;
