@@ -40,7 +40,7 @@ test('the figures of the guide are the defaults', () => {
   const number = (value: number) => value.toLocaleString('en');
   const text = guide.replaceAll('\n', ' ');
   expect(text).toContain(
-    `${streamsPerAddress} streams and ${waitersPerAddress} waits for one address, ${number(streams)} and ${number(waiters)} for a server`,
+    `${streamsPerAddress} streams and ${waitersPerAddress} waits for one address (IPv6: a /64), ${number(streams)} and ${number(waiters)} for a server`,
   );
   expect(text).toContain(`Every ${heartbeatMs / 1000} seconds a comment`);
   expect(text).toContain(`left what it was sent for ${stalledMs / 1000} seconds`);
