@@ -205,6 +205,20 @@ export function anyOf(alternatives: readonly Wanted[]): Sql {
   return unindexed(sql`(${joinSql(ways, ' or ')})`);
 }
 
+/**
+ * Whether any message satisfies one of these, whatever else is asked for. Each alternative is one look into the index that
+ * finds it; the order keeps the planner from reading the table instead.
+ */
+export function isAnywhere(alternatives: readonly Wanted[]): Sql {
+  const looks = alternatives.map((wanted) => {
+    const { found, isByToken } = scanFor(wanted, true);
+    const key = isByToken ? sql`t` : sql`m`;
+    return sql`(select true from ${isByToken ? sql`message_token t` : sql`message m`} where ${joinSql(found, ' and ')}
+      order by ${key}.sent_at desc, ${key}.message_id desc limit 1) is not null`;
+  });
+  return sql`(${joinSql(looks, ' or ')})`;
+}
+
 /** Not for an index to answer; the planner, which sees through `is true`, takes it for as likely as not. */
 function unindexed(condition: Sql): Sql {
   return sql`coalesce(${condition}, false)`;

@@ -5,11 +5,12 @@
  * (`scan.ts` says which). A filter that can hold in several ways (an address that may be sender, receiver or origin; one
  * of several statuses; a search term) becomes a union of such scans, which PostgreSQL merges in order: still no sort,
  * and still no more rows read than the page needs. One filter at most is spread out like that; the rest are conditions
- * on each scan.
+ * on each scan. Each of these is first looked up by itself, once: one that no message satisfies ends the search, which
+ * would otherwise examine every row of a busy address in vain.
  */
 import { type Filters, MAX_LIMIT, type QTerm, type SearchQuery } from '../domain/query.ts';
 import type { RowBound } from './raw-rows.ts';
-import { anyOf, type Scan, scanFor, unite, type Wanted } from './scan.ts';
+import { anyOf, isAnywhere, type Scan, scanFor, unite, type Wanted } from './scan.ts';
 import { fixedSql, joinSql, type Sql, sql } from './sql.ts';
 
 /**
@@ -23,7 +24,7 @@ export const searchSettings =
 /** The statement for one page: digests and records (`readPage`), newest first, one more than the page shows. */
 export function searchSql(query: SearchQuery): Sql {
   const rows = query.limit + 1;
-  return sql`select digest, body from (${matchingSql(query, rows)}) page limit ${rows}`;
+  return sql`select digest, body from (${matchingSql(query, rows)}) page ${gates(query.filters)}limit ${rows}`;
 }
 
 /** Filters that, together with any others of these, find a page without looking at much else. */
@@ -59,7 +60,15 @@ export function pageBound({ limit }: SearchQuery): RowBound {
 
 /** The statement for everything that matches, newest first. */
 export function exportSql(filters: Filters): Sql {
-  return sql`select body from (${matchingSql({ filters, view: 'full', after: null }, null)}) page`;
+  return sql`select body from (${matchingSql({ filters, view: 'full', after: null }, null)}) page ${gates(filters)}`;
+}
+
+/** Conditions without a row: the planner asks them before it reads any. */
+function gates(filters: Filters): Sql {
+  const [, ...others] = alternativesOf(filters);
+  // Some message has nearly every status.
+  const asked = others.filter((alternatives) => alternatives.every(({ status }) => status === undefined));
+  return asked.length === 0 ? sql`` : sql`where ${joinSql(asked.map(isAnywhere), ' and ')} `;
 }
 
 /** Tells the planner that a page is wanted, in a plan that is kept for pages of every length. */
@@ -132,7 +141,7 @@ function alternativesOf(filters: Filters): (readonly Wanted[])[] {
   return [
     ...several(filters.sourceTransactionHash, (sendTransaction) => ({ sendTransaction })),
     ...several(filters.destTransactionHash, (receiptTransaction) => ({ receiptTransaction })),
-    ...(filters.q ?? []).map(alternativesOfTerm),
+    ...[...(filters.q ?? [])].sort(mostTellingFirst).map(alternativesOfTerm),
     ...several(filters.sender, (sender) => ({ sender })),
     ...several(filters.receiver, (receiver) => ({ receiver })),
     ...(filters.address ? [filters.address.flatMap(involving)] : []),
@@ -142,6 +151,15 @@ function alternativesOf(filters: Filters): (readonly Wanted[])[] {
       : []),
     ...several(filters.status, (status) => ({ status })),
   ];
+}
+
+/** A transaction or a message id has few messages, an address any number. */
+function mostTellingFirst(one: QTerm, other: QTerm): number {
+  return Number(isTelling(other)) - Number(isTelling(one));
+}
+
+function isTelling({ hashes, messageId }: QTerm): boolean {
+  return hashes.length > 0 || messageId !== null;
 }
 
 function alternativesOfTerm({ addresses, hashes, messageId }: QTerm): readonly Wanted[] {

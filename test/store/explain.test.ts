@@ -80,6 +80,7 @@ interface Plan {
 
 /** A parameter as SQL: EXECUTE takes no parameters. */
 function literal(value: unknown): string {
+  if (Array.isArray(value)) return `array[${value.map(literal).join()}]::bytea[]`;
   if (Buffer.isBuffer(value)) return `'\\x${value.toString('hex')}'`;
   return pg.escapeLiteral(value instanceof Date ? value.toISOString() : String(value));
 }
@@ -115,10 +116,12 @@ const orderedNodes = new Set([
   'Index Only Scan',
 ]);
 
+const byMessageId = new Set(['message_pkey', 'message_token_pkey']);
+
 /** What reads or keeps more than the page needs. Sorting the few rows that are looked up by message id is not. */
 function offences(plan: Plan): string[] {
   const leaves = nodesOf(plan).filter((node) => !node.Plans);
-  const isLookUp = leaves.every((leaf) => leaf['Index Name'] === 'message_pkey');
+  const isLookUp = leaves.every((leaf) => byMessageId.has(leaf['Index Name'] ?? ''));
   const isFine = orderedNodes.has(plan['Node Type']) || (plan['Node Type'] === 'Sort' && isLookUp);
   return [...(isFine ? [] : [plan['Node Type']]), ...(plan.Plans ?? []).flatMap(offences)];
 }
@@ -331,6 +334,38 @@ describe('a token with networks is found on its lanes, and where it never is the
   });
 });
 
+describe('a search for a busy address and something else that no message, or hardly any, has', () => {
+  test.each([
+    ['q, with an unknown address', 'q', 'address'],
+    ['q, with an unknown hash', 'q', 'hash'],
+    ['q, with the hash of a transaction', 'q', 'transaction'],
+    ['q, with a message id', 'q', 'id'],
+    ['an unknown token', 'sourceTokenAddress', 'address'],
+  ] as const)('%s, reads no more rows than a page has', async (_, name, kind) => {
+    const busy = await addressOf('sender', 400);
+    const others = {
+      address: evmAddress('nobody'),
+      hash: hashOf('nothing'),
+      transaction: (await single('sourceTransactionHash'))[0]?.[1] ?? '',
+      id: (await single('q, a message id'))[0]?.[1] ?? '',
+    };
+    const searches: readonly RawParameters[] =
+      name === 'q'
+        ? [[['q', `${busy},${others[kind]}`]], [['q', `${others[kind]},${busy}`]]]
+        : [
+            [
+              ['address', busy],
+              [name, others[kind]],
+            ],
+          ];
+    for (const raw of searches) {
+      const plan = await planOf(raw);
+      expect(offences(plan), outline(plan)).toEqual([]);
+      expect(await mostRowsRead(raw), outline(plan)).toBeLessThanOrEqual(21);
+    }
+  });
+});
+
 describe('the statements that are really sent', () => {
   it('are those in search-statements.sql', async () => {
     const address = evmAddress('one');
@@ -370,6 +405,7 @@ describe('the statements that are really sent', () => {
       ['By message ids.', [['messageId', `${hashOf('one')},${hashOf('two')}`]]],
       ['By an address as a search term.', [['q', address]]],
       ['By a hash or id as a search term.', [['q', hashOf('one')]]],
+      ['By two addresses as search terms.', [['q', `${address},${evmAddress('two')}`]]],
       [
         'Several at once: one is spread out, the others are conditions.',
         [

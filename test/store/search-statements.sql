@@ -122,6 +122,26 @@ select digest, body from (select distinct on (sent_at, message_id) sent_at, mess
       order by m.sent_at desc, m.message_id desc limit 1001)) scans
     order by sent_at desc, message_id desc limit 1001) page limit $9;
 
+-- By two addresses as search terms.
+select digest, body from (select distinct on (sent_at, message_id) sent_at, message_id, digest, body
+    from ((select m.sent_at, m.message_id, m.digest, m.record as body from message m
+      where m.sender = $1::bytea and coalesce(((m.sender = $2::bytea) or (m.receiver = $3::bytea) or (exists (select from message_token t where t.message_id = m.message_id and t.source_token = $4::bytea)) or (exists (select from message_token t where t.message_id = m.message_id and t.dest_token = $5::bytea)) or (exists (select from message_token t where t.message_id = m.message_id and t.source_pool = $6::bytea))), false)
+      order by m.sent_at desc, m.message_id desc limit 1001) union all (select m.sent_at, m.message_id, m.digest, m.record as body from message m
+      where m.receiver = $7::bytea and coalesce(((m.sender = $8::bytea) or (m.receiver = $9::bytea) or (exists (select from message_token t where t.message_id = m.message_id and t.source_token = $10::bytea)) or (exists (select from message_token t where t.message_id = m.message_id and t.dest_token = $11::bytea)) or (exists (select from message_token t where t.message_id = m.message_id and t.source_pool = $12::bytea))), false)
+      order by m.sent_at desc, m.message_id desc limit 1001) union all (select distinct on (t.sent_at, t.message_id) t.sent_at, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
+      where t.source_token = $13::bytea and coalesce(((m.sender = $14::bytea) or (m.receiver = $15::bytea) or (exists (select from message_token t where t.message_id = m.message_id and t.source_token = $16::bytea)) or (exists (select from message_token t where t.message_id = m.message_id and t.dest_token = $17::bytea)) or (exists (select from message_token t where t.message_id = m.message_id and t.source_pool = $18::bytea))), false)
+      order by t.sent_at desc, t.message_id desc limit 1001) union all (select distinct on (t.sent_at, t.message_id) t.sent_at, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
+      where t.dest_token = $19::bytea and coalesce(((m.sender = $20::bytea) or (m.receiver = $21::bytea) or (exists (select from message_token t where t.message_id = m.message_id and t.source_token = $22::bytea)) or (exists (select from message_token t where t.message_id = m.message_id and t.dest_token = $23::bytea)) or (exists (select from message_token t where t.message_id = m.message_id and t.source_pool = $24::bytea))), false)
+      order by t.sent_at desc, t.message_id desc limit 1001) union all (select distinct on (t.sent_at, t.message_id) t.sent_at, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
+      where t.source_pool = $25::bytea and coalesce(((m.sender = $26::bytea) or (m.receiver = $27::bytea) or (exists (select from message_token t where t.message_id = m.message_id and t.source_token = $28::bytea)) or (exists (select from message_token t where t.message_id = m.message_id and t.dest_token = $29::bytea)) or (exists (select from message_token t where t.message_id = m.message_id and t.source_pool = $30::bytea))), false)
+      order by t.sent_at desc, t.message_id desc limit 1001)) scans
+    order by sent_at desc, message_id desc limit 1001) page where ((select true from message m where m.sender = $31::bytea
+      order by m.sent_at desc, m.message_id desc limit 1) is not null or (select true from message m where m.receiver = $32::bytea
+      order by m.sent_at desc, m.message_id desc limit 1) is not null or (select true from message_token t where t.source_token = $33::bytea
+      order by t.sent_at desc, t.message_id desc limit 1) is not null or (select true from message_token t where t.dest_token = $34::bytea
+      order by t.sent_at desc, t.message_id desc limit 1) is not null or (select true from message_token t where t.source_pool = $35::bytea
+      order by t.sent_at desc, t.message_id desc limit 1) is not null) limit $36;
+
 -- Several at once: one is spread out, the others are conditions.
 select digest, body from (select distinct on (sent_at, message_id) sent_at, message_id, digest, body
     from ((select m.sent_at, m.message_id, m.digest, m.record as body from message m
@@ -129,4 +149,5 @@ select digest, body from (select distinct on (sent_at, message_id) sent_at, mess
       order by m.sent_at desc, m.message_id desc limit 1001) union all (select m.sent_at, m.message_id, m.digest, m.record as body from message m
       where (m.origin = $6::bytea and m.origin <> m.sender) and coalesce(m.sender = $7::bytea, false) and coalesce(((exists (select from message_token t where t.message_id = m.message_id and t.source_token = $8::bytea))), false) and coalesce(((m.status = 0) or (m.status = 6)), false)
       order by m.sent_at desc, m.message_id desc limit 1001)) scans
-    order by sent_at desc, message_id desc limit 1001) page limit $9;
+    order by sent_at desc, message_id desc limit 1001) page where ((select true from message_token t where t.source_token = $9::bytea
+      order by t.sent_at desc, t.message_id desc limit 1) is not null) limit $10;
