@@ -3,12 +3,34 @@ import { DEFAULT_LIMIT, MAX_LIMIT } from '../domain/query.ts';
 import { type FilterName, filterNames, filterParameters } from '../domain/search-parameters.ts';
 import type { RouteParameter } from './route.ts';
 
+const text = { type: 'string' };
+const dateTime = { type: 'string', format: 'date-time' };
+const chainSelector = { type: 'string', pattern: '^[0-9]+$' };
+
+/** The schema of each filter. The type makes the table complete: a new filter needs its schema. */
+const filterSchemas: Readonly<Record<FilterName, Readonly<Record<string, unknown>>>> = {
+  sender: text,
+  receiver: text,
+  sourceChainSelector: chainSelector,
+  destChainSelector: chainSelector,
+  readyForManualExecOnly: { type: 'boolean' },
+  sourceTransactionHash: text,
+  status: text,
+  sentAfter: dateTime,
+  sentBefore: dateTime,
+  address: text,
+  sourceTokenAddress: text,
+  destTransactionHash: text,
+  messageId: text,
+  q: text,
+};
+
 /** The filters, in the words of the domain. */
 export const filterQueryParameters: readonly RouteParameter[] = filterNames.map((name) => ({
   name,
   description: filterParameters[name].description,
-  schema: filterSchema(name),
-  example: name === 'readyForManualExecOnly' ? true : filterParameters[name].example,
+  schema: filterSchemas[name],
+  example: filterSchemas[name].type === 'boolean' ? true : filterParameters[name].example,
 }));
 
 /** The parameters of the search. */
@@ -32,18 +54,3 @@ export const searchQueryParameters: readonly RouteParameter[] = [
     schema: { type: 'string', enum: ['full', 'summary'], default: 'full' },
   },
 ];
-
-function filterSchema(name: FilterName): Record<string, unknown> {
-  switch (name) {
-    case 'readyForManualExecOnly':
-      return { type: 'boolean' };
-    case 'sentAfter':
-    case 'sentBefore':
-      return { type: 'string', format: 'date-time' };
-    case 'sourceChainSelector':
-    case 'destChainSelector':
-      return { type: 'string', pattern: '^[0-9]+$' };
-    default:
-      return { type: 'string' };
-  }
-}

@@ -11,8 +11,19 @@ export type ParameterFlags<Name extends string = FilterName> = {
   readonly [name in Name]?: readonly string[] | boolean;
 };
 
-/** What the CLI adds to a filter: the name of its value, a shorter flag, a switch instead of a value. */
-const flagForms: Partial<Record<FilterName, { value?: string; alias?: string; description?: string }>> = {
+interface FlagForm {
+  /** The name of its value in the help; null for a switch, which takes none. */
+  readonly value: string | null;
+  /** A shorter flag. */
+  readonly alias?: string;
+  /** In place of the API's description. */
+  readonly description?: string;
+}
+
+/** What the CLI adds to a filter. The type makes the table complete: a new filter needs its flag. */
+const flagForms: Readonly<Record<FilterName, FlagForm>> = {
+  sender: { value: 'address' },
+  receiver: { value: 'address' },
   sourceChainSelector: {
     value: 'network',
     alias: '--source',
@@ -23,12 +34,17 @@ const flagForms: Partial<Record<FilterName, { value?: string; alias?: string; de
     alias: '--dest',
     description: 'Destination network: its selector, name or chain id.',
   },
-  readyForManualExecOnly: { description: 'Only messages that are ready for manual execution.' },
+  readyForManualExecOnly: {
+    value: null,
+    description: 'Only messages that are ready for manual execution.',
+  },
   sourceTransactionHash: { value: 'hash' },
-  destTransactionHash: { value: 'hash' },
   status: { value: 'list' },
   sentAfter: { value: 'time' },
   sentBefore: { value: 'time' },
+  address: { value: 'address' },
+  sourceTokenAddress: { value: 'address' },
+  destTransactionHash: { value: 'hash' },
   messageId: { value: 'ids' },
   q: { value: 'terms' },
 };
@@ -40,10 +56,10 @@ export function addFilterOptions(command: Command, names: readonly FilterName[] 
 }
 
 function filterOption(name: FilterName): Option {
-  const { value = 'address', alias, description } = flagForms[name] ?? {};
+  const { value, alias, description } = flagForms[name];
   const flag = alias ? `${alias}, ${flagOf(name)}` : flagOf(name);
   const shown = plainEnd(description ?? filterParameters[name].description);
-  if (name === 'readyForManualExecOnly') return new Option(flag, shown);
+  if (value === null) return new Option(flag, shown);
   return collecting(`${flag} <${value}>`, shown);
 }
 
@@ -77,8 +93,8 @@ export function rawParameters<Name extends string>(
     const given = flags[name];
     if (given === true) raw.push([name, 'true']);
     for (const value of Array.isArray(given) ? (given as readonly string[]) : []) {
-      const isNetwork = name === 'sourceChainSelector' || name === 'destChainSelector';
-      raw.push([name, isNetwork ? selectorOf(value, name, command) : value]);
+      const { value: valueName } = (flagForms as Partial<Record<string, FlagForm>>)[name] ?? {};
+      raw.push([name, valueName === 'network' ? selectorOf(value, name, command) : value]);
     }
   }
   return raw;

@@ -31,11 +31,11 @@ class Refusal extends Error {}
 /** The same for both bounds: a whole millisecond is at or after a finer time exactly if it is at or after the next one. */
 const ROUNDING = 'Messages have times of whole milliseconds; a finer time is rounded up to the next one.';
 
-export interface FilterParameter {
+export interface FilterParameter<Name extends keyof Filters> {
   readonly description: string;
   readonly example: string;
-  /** Adds to the filters what `text` means; throws a Refusal that says what the parameter takes. */
-  readonly parse: (text: string) => Filters;
+  /** The filter that `text` means; throws a Refusal that says what the parameter takes. */
+  readonly parse: (text: string) => Pick<Filters, Name>;
 }
 
 export const filterParameters = {
@@ -114,7 +114,7 @@ export const filterParameters = {
     example: '0x779877A7B0D9E8603169DdbD7836e478b4624789',
     parse: (text) => ({ q: terms(text) }),
   },
-} satisfies Record<string, FilterParameter>;
+} satisfies { readonly [Name in keyof Filters]-?: FilterParameter<Name> };
 
 export type FilterName = keyof typeof filterParameters;
 export const filterNames = Object.keys(filterParameters) as readonly FilterName[];

@@ -24,27 +24,34 @@ export const searchSettings =
 /** The statement for one page: digests and records (`readPage`), newest first, one more than the page shows. */
 export function searchSql(query: SearchQuery): Sql {
   const rows = query.limit + 1;
-  return sql`select digest, body from (${matchingSql(query, rows)}) page ${gates(query.filters)}limit ${rows}`;
+  const conditions = conditionsOf(query.filters);
+  return sql`select digest, body from (${matchingSql(query, conditions, rows)}) page ${gates(conditions)}limit ${rows}`;
 }
 
-/** Filters that, together with any others of these, find a page without looking at much else. */
-const findingFilters: ReadonlySet<string> = new Set<keyof Filters>([
-  'sender',
-  'receiver',
-  'sourceChainSelector',
-  'destChainSelector',
-  'readyForManualExecOnly',
-  'sourceTransactionHash',
-  'destTransactionHash',
-  'messageId',
-  'sentAfter',
-  'sentBefore',
-]);
+/** Whether a filter, with others of the same kind, finds a page without reading many other rows. */
+const isSelective: Readonly<Record<keyof Filters, boolean>> = {
+  sender: true,
+  receiver: true,
+  sourceChainSelector: true,
+  destChainSelector: true,
+  readyForManualExecOnly: true,
+  sourceTransactionHash: true,
+  destTransactionHash: true,
+  messageId: true,
+  sentAfter: true,
+  sentBefore: true,
+  status: false,
+  address: false,
+  sourceTokenAddress: false,
+  q: false,
+};
 const SHORT_PAGE = 100;
 
 /** Whether a page takes a moment only, whatever the data is like. */
 export function isShort({ filters, limit }: SearchQuery): boolean {
-  return limit <= SHORT_PAGE && Object.keys(filters).every((name) => findingFilters.has(name));
+  return (
+    limit <= SHORT_PAGE && (Object.keys(filters) as (keyof Filters)[]).every((name) => isSelective[name])
+  );
 }
 
 /**
@@ -60,12 +67,13 @@ export function pageBound({ limit }: SearchQuery): RowBound {
 
 /** The statement for everything that matches, newest first. */
 export function exportSql(filters: Filters): Sql {
-  return sql`select body from (${matchingSql({ filters, view: 'full', after: null }, null)}) page ${gates(filters)}`;
+  const conditions = conditionsOf(filters);
+  const matching = matchingSql({ view: 'full', after: null }, conditions, null);
+  return sql`select body from (${matching}) page ${gates(conditions)}`;
 }
 
 /** Conditions without a row: the planner asks them before it reads any. */
-function gates(filters: Filters): Sql {
-  const [, ...others] = alternativesOf(filters);
+function gates({ alternatives: [, ...others] }: Conditions): Sql {
   // Some message has nearly every status.
   const asked = others.filter((alternatives) => alternatives.every(({ status }) => status === undefined));
   return asked.length === 0 ? sql`` : sql`where ${joinSql(asked.map(isAnywhere), ' and ')} `;
@@ -75,12 +83,16 @@ function gates(filters: Filters): Sql {
 const LONGEST_PAGE = fixedSql(`limit ${MAX_LIMIT + 1}`);
 
 /** `rows` is the most that anybody will take; null is all there are. */
-function matchingSql({ filters, view, after }: Omit<SearchQuery, 'limit'>, rows: number | null): Sql {
-  const [spread = [{}], ...others] = alternativesOf(filters);
+function matchingSql(
+  { view, after }: Pick<SearchQuery, 'view' | 'after'>,
+  { certain, alternatives, times }: Conditions,
+  rows: number | null,
+): Sql {
+  const [spread = [{}], ...others] = alternatives;
   const limit = rows === null ? sql`` : LONGEST_PAGE;
   const body = view === 'summary' ? sql`left(m.record, m.summary_length) || '}'` : sql`m.record`;
   const pages = spread
-    .flatMap((alternative) => unite(certaintiesOf(filters), alternative) ?? [])
+    .flatMap((alternative) => unite(certain, alternative) ?? [])
     .map((wanted) => pageOf(scanFor(wanted, rows !== null)));
   const [only] = pages;
   if (!only) return sql`select m.digest, ${body} as body from message m where false`;
@@ -109,10 +121,7 @@ function matchingSql({ filters, view, after }: Omit<SearchQuery, 'limit'>, rows:
   }
 
   function timeConditions(key: Sql): Sql[] {
-    const { sentAfter, sentBefore } = filters;
-    const conditions: Sql[] = [];
-    if (sentAfter !== undefined) conditions.push(sql`${key}.sent_at >= ${isoTime(sentAfter)}::timestamptz`);
-    if (sentBefore !== undefined) conditions.push(sql`${key}.sent_at < ${isoTime(sentBefore)}::timestamptz`);
+    const conditions = times.map((time) => time(key));
     if (after) {
       const place = sql`(${isoTime(after.sentAt)}::timestamptz, ${Buffer.from(after.messageId, 'hex')}::bytea)`;
       conditions.push(sql`(${key}.sent_at, ${key}.message_id) < ${place}`);
@@ -121,36 +130,80 @@ function matchingSql({ filters, view, after }: Omit<SearchQuery, 'limit'>, rows:
   }
 }
 
-/** What must hold in any case. */
-function certaintiesOf(filters: Filters): Wanted {
-  return {
-    messageIds: filters.messageId,
-    sendTransaction: only(filters.sourceTransactionHash),
-    receiptTransaction: only(filters.destTransactionHash),
-    sender: only(filters.sender),
-    receiver: only(filters.receiver),
-    source: filters.sourceChainSelector,
-    dest: filters.destChainSelector,
-    status: only(filters.status),
-    ready: filters.readyForManualExecOnly,
+/** A condition on the send time, of `message` or of `message_token`. */
+type TimeCondition = (key: Sql) => Sql;
+
+/** What filters ask for, all of it. */
+interface Conditions {
+  /** Holds in any case. */
+  readonly certain: Wanted;
+  /** Of each list, one must hold. The lists that select fewest rows come first. */
+  readonly alternatives: (readonly Wanted[])[];
+  readonly times: TimeCondition[];
+}
+
+type AddConditions<T> = (value: T, conditions: Conditions) => void;
+
+/**
+ * How each filter becomes SQL. The type makes the table complete: a new filter needs its conditions. The order is the
+ * order of `alternatives`.
+ */
+const translations: { readonly [N in keyof Filters]-?: AddConditions<NonNullable<Filters[N]>> } = {
+  messageId: certainly((messageIds) => ({ messageIds })),
+  sourceTransactionHash: oneOf((sendTransaction) => ({ sendTransaction })),
+  destTransactionHash: oneOf((receiptTransaction) => ({ receiptTransaction })),
+  q: (terms, { alternatives }) =>
+    alternatives.push(...[...terms].sort(mostTellingFirst).map(alternativesOfTerm)),
+  sender: oneOf((sender) => ({ sender })),
+  receiver: oneOf((receiver) => ({ receiver })),
+  address: (addresses, { alternatives }) => alternatives.push(addresses.flatMap(involving)),
+  // Never certain, even where it is only one: a message can have several tokens.
+  sourceTokenAddress: (tokens, { alternatives }) =>
+    alternatives.push(tokens.map((sourceToken) => ({ sourceToken }))),
+  sourceChainSelector: certainly((source) => ({ source })),
+  destChainSelector: certainly((dest) => ({ dest })),
+  status: oneOf((status) => ({ status })),
+  readyForManualExecOnly: certainly((ready) => ({ ready })),
+  sentAfter: (time, { times }) => times.push((key) => sql`${key}.sent_at >= ${isoTime(time)}::timestamptz`),
+  sentBefore: (time, { times }) => times.push((key) => sql`${key}.sent_at < ${isoTime(time)}::timestamptz`),
+};
+const filterNames = Object.keys(translations) as readonly (keyof Filters)[];
+
+/** Fixes the order in which conditions stand in a statement, whatever sets them. */
+const nothingCertain: Wanted = {
+  messageIds: undefined,
+  sendTransaction: undefined,
+  receiptTransaction: undefined,
+  sender: undefined,
+  receiver: undefined,
+  source: undefined,
+  dest: undefined,
+  status: undefined,
+  ready: undefined,
+};
+
+function conditionsOf(filters: Filters): Conditions {
+  const conditions: Conditions = { certain: { ...nothingCertain }, alternatives: [], times: [] };
+  for (const name of filterNames) {
+    if (filters[name] === undefined) continue;
+    (translations[name] as AddConditions<unknown>)(filters[name], conditions);
+  }
+  return conditions;
+}
+
+function certainly<T>(wanted: (value: T) => Wanted): AddConditions<T> {
+  return (value, conditions) => {
+    Object.assign(conditions.certain, wanted(value));
   };
 }
 
-/** Filters that can hold in several ways, each as a list of these; those that tell most come first. */
-function alternativesOf(filters: Filters): (readonly Wanted[])[] {
-  return [
-    ...several(filters.sourceTransactionHash, (sendTransaction) => ({ sendTransaction })),
-    ...several(filters.destTransactionHash, (receiptTransaction) => ({ receiptTransaction })),
-    ...[...(filters.q ?? [])].sort(mostTellingFirst).map(alternativesOfTerm),
-    ...several(filters.sender, (sender) => ({ sender })),
-    ...several(filters.receiver, (receiver) => ({ receiver })),
-    ...(filters.address ? [filters.address.flatMap(involving)] : []),
-    // Not among what holds in any case, even where it is one: a message can have several tokens.
-    ...(filters.sourceTokenAddress
-      ? [filters.sourceTokenAddress.map((sourceToken) => ({ sourceToken }))]
-      : []),
-    ...several(filters.status, (status) => ({ status })),
-  ];
+/** One value is certain; several are alternatives. */
+function oneOf<T>(wanted: (value: T) => Wanted): AddConditions<readonly T[]> {
+  return ([first, ...others], conditions) => {
+    if (first === undefined) return;
+    if (others.length > 0) conditions.alternatives.push([first, ...others].map(wanted));
+    else Object.assign(conditions.certain, wanted(first));
+  };
 }
 
 /** A transaction or a message id has few messages, an address any number. */
@@ -179,14 +232,6 @@ function alternativesOfTerm({ addresses, hashes, messageId }: QTerm): readonly W
 /** As sender, as receiver, or as whoever made the sender send. */
 function involving(address: string): readonly Wanted[] {
   return [{ sender: address }, { receiver: address }, { origin: address }];
-}
-
-function only<T>(meanings: readonly T[] | undefined): T | undefined {
-  return meanings?.length === 1 ? meanings[0] : undefined;
-}
-
-function several<T>(meanings: readonly T[] | undefined, as: (meaning: T) => Wanted): (readonly Wanted[])[] {
-  return meanings && meanings.length > 1 ? [meanings.map(as)] : [];
 }
 
 function isoTime(milliseconds: number): string {

@@ -23,14 +23,26 @@ interface FilterBarProps {
   readonly onChange: (change: Change) => void;
 }
 
-/** Filters that only the search box or a link sets: they have a chip only while they are set. */
-const boxFilters = {
+/**
+ * The labels of filters that only the box or a link sets: they have no chip until they are set. Null: the filter has a
+ * control of its own below. The type makes the table complete, so that no filter can be set and not be seen.
+ */
+const boxFilters: Readonly<Record<FilterName, string | null>> = {
   q: 'Anything',
   address: 'Account',
   messageId: 'Message id',
   sourceTransactionHash: 'Send transaction',
   destTransactionHash: 'Execution',
-} as const satisfies Partial<Record<FilterName, string>>;
+  sourceChainSelector: null,
+  destChainSelector: null,
+  status: null,
+  sentAfter: null,
+  sentBefore: null,
+  sender: null,
+  receiver: null,
+  sourceTokenAddress: null,
+  readyForManualExecOnly: null,
+};
 
 export function FilterBar({ view, onChange }: FilterBarProps) {
   return (
@@ -54,8 +66,8 @@ export function FilterBar({ view, onChange }: FilterBarProps) {
         Needs action
       </button>
       {Object.entries(boxFilters).map(([name, label]) => {
-        const value = view[name as keyof typeof boxFilters];
-        return value === undefined ? null : (
+        const value = view[name as FilterName];
+        return label === null || value === undefined ? null : (
           <Chip key={name} label={label} onClear={() => onChange({ [name]: undefined })}>
             <span className="chip-static">
               {label} <code title={value}>{value.split(',').map(shortHash).join(', ')}</code>

@@ -73,17 +73,36 @@ function RequestPanel({ view }: { readonly view: SearchView }) {
   );
 }
 
-const textFilters = ['sender', 'receiver', 'sourceTransactionHash', 'sourceTokenAddress'] as const;
-const selectorFilters = ['sourceChainSelector', 'destChainSelector'] as const;
+/** How the SDK's search takes each filter. The type makes the table complete. */
+const sdkForms = {
+  sender: 'text',
+  receiver: 'text',
+  sourceTransactionHash: 'text',
+  sourceTokenAddress: 'text',
+  sourceChainSelector: 'bigint',
+  destChainSelector: 'bigint',
+  readyForManualExecOnly: 'boolean',
+  status: 'check of each message',
+  sentAfter: 'check of each message',
+  sentBefore: 'check of each message',
+  q: 'none',
+  address: 'none',
+  messageId: 'none',
+  destTransactionHash: 'none',
+} as const satisfies Record<keyof Filters, string>;
+
+function filtersWith(form: (typeof sdkForms)[keyof Filters]): readonly (keyof Filters)[] {
+  return (Object.keys(sdkForms) as (keyof Filters)[]).filter((name) => sdkForms[name] === form);
+}
 
 /** The search as SDK code. Filters that the SDK does not have are applied to its results, or named in a comment. */
 export function sdkCode(filters: Filters, origin: string): string {
   const { status, readyForManualExecOnly, sentAfter, sentBefore } = filters;
   const given = [
-    ...textFilters.flatMap((name) =>
+    ...filtersWith('text').flatMap((name) =>
       filters[name] === undefined ? [] : [`${name}: ${quoted(filters[name])}`],
     ),
-    ...selectorFilters.flatMap((name) =>
+    ...filtersWith('bigint').flatMap((name) =>
       /^\d+$/.test(filters[name] ?? '') ? [`${name}: ${filters[name]}n`] : [],
     ),
     ...(readyForManualExecOnly === 'true' ? ['readyForManualExecOnly: true'] : []),
@@ -99,9 +118,7 @@ export function sdkCode(filters: Filters, origin: string): string {
       ? []
       : [`  if (new Date(message.sendTimestamp) >= new Date(${quoted(sentBefore)})) continue;`]),
   ];
-  const missing = (['q', 'address', 'messageId', 'destTransactionHash'] as const).filter(
-    (name) => filters[name] !== undefined,
-  );
+  const missing = filtersWith('none').filter((name) => filters[name] !== undefined);
   return [
     `import { CCIPAPIClient } from '@chainlink/ccip-sdk';`,
     '',
