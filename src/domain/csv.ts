@@ -8,47 +8,55 @@
 import type { Message, NetworkInfo } from './message.ts';
 
 type Cell = string | number | boolean | null;
+type Column = readonly [name: string, cell: (message: Message) => Cell];
 
-const networkColumns = (end: 'source' | 'dest', networkOf: (message: Message) => NetworkInfo) =>
-  [
-    [`${end}Network`, (message) => networkOf(message).name],
-    [`${end}NetworkDisplayName`, (message) => networkOf(message).displayName],
-    [`${end}ChainSelector`, (message) => networkOf(message).chainSelector],
-    [`${end}ChainId`, (message) => networkOf(message).chainId],
-    [`${end}ChainFamily`, (message) => networkOf(message).chainFamily],
-  ] satisfies readonly (readonly [string, (message: Message) => Cell])[];
-
-const columns: readonly (readonly [name: string, cell: (message: Message) => Cell])[] = [
-  ['messageId', ({ messageId }) => messageId],
-  ['status', ({ status }) => status],
-  ['readyForManualExecution', ({ readyForManualExecution }) => readyForManualExecution],
-  ['sendTimestamp', ({ sendTimestamp }) => sendTimestamp],
-  ['receiptTimestamp', ({ receiptTimestamp }) => receiptTimestamp],
-  ['deliveryTime', ({ deliveryTime }) => deliveryTime],
-  ...networkColumns('source', ({ sourceNetworkInfo }) => sourceNetworkInfo),
-  ...networkColumns('dest', ({ destNetworkInfo }) => destNetworkInfo),
-  ['origin', ({ origin }) => origin],
-  ['sender', ({ sender }) => sender],
-  ['receiver', ({ receiver }) => receiver],
-  ['sendTransactionHash', ({ sendTransactionHash }) => sendTransactionHash],
-  ['sendBlockNumber', ({ sendBlockNumber }) => sendBlockNumber],
-  ['sendLogIndex', ({ sendLogIndex }) => sendLogIndex],
-  ['receiptTransactionHash', ({ receiptTransactionHash }) => receiptTransactionHash],
-  ['version', ({ version }) => version],
-  ['sequenceNumber', ({ sequenceNumber }) => sequenceNumber],
-  ['nonce', ({ nonce }) => nonce],
-  ['onramp', ({ onramp }) => onramp],
-  ['routerAddress', ({ routerAddress }) => routerAddress],
-  ['finality', ({ finality }) => finality],
-  ['executor', ({ executor }) => executor?.address ?? null],
-  ['feeToken', ({ fees }) => fees.fixedFeesDetails.tokenAddress],
-  ['feeAmount', ({ fees }) => fees.fixedFeesDetails.totalAmount],
-  ['feeItems', ({ fees }) => json(fees.fixedFeesDetails.items ?? null)],
-  ['tokenAmounts', ({ tokenAmounts }) => json(tokenAmounts)],
-  ['extraArgs', ({ extraArgs }) => json(extraArgs)],
-  ['verifiers', ({ verifiers }) => json(verifiers)],
-  ['data', ({ data }) => data],
+const networkColumns = (end: 'source' | 'dest', networkOf: (message: Message) => NetworkInfo): Column[] => [
+  [`${end}Network`, (message) => networkOf(message).name],
+  [`${end}NetworkDisplayName`, (message) => networkOf(message).displayName],
+  [`${end}ChainSelector`, (message) => networkOf(message).chainSelector],
+  [`${end}ChainId`, (message) => networkOf(message).chainId],
+  [`${end}ChainFamily`, (message) => networkOf(message).chainFamily],
 ];
+
+/** The columns of each field, in the order of the file. The type makes the table complete: a new field goes to the end. */
+const columnsOfField: Readonly<Record<keyof Message, readonly Column[]>> = {
+  messageId: [['messageId', ({ messageId }) => messageId]],
+  status: [['status', ({ status }) => status]],
+  readyForManualExecution: [
+    ['readyForManualExecution', ({ readyForManualExecution }) => readyForManualExecution],
+  ],
+  sendTimestamp: [['sendTimestamp', ({ sendTimestamp }) => sendTimestamp]],
+  receiptTimestamp: [['receiptTimestamp', ({ receiptTimestamp }) => receiptTimestamp]],
+  deliveryTime: [['deliveryTime', ({ deliveryTime }) => deliveryTime]],
+  sourceNetworkInfo: networkColumns('source', ({ sourceNetworkInfo }) => sourceNetworkInfo),
+  destNetworkInfo: networkColumns('dest', ({ destNetworkInfo }) => destNetworkInfo),
+  origin: [['origin', ({ origin }) => origin]],
+  sender: [['sender', ({ sender }) => sender]],
+  receiver: [['receiver', ({ receiver }) => receiver]],
+  sendTransactionHash: [['sendTransactionHash', ({ sendTransactionHash }) => sendTransactionHash]],
+  sendBlockNumber: [['sendBlockNumber', ({ sendBlockNumber }) => sendBlockNumber]],
+  sendLogIndex: [['sendLogIndex', ({ sendLogIndex }) => sendLogIndex]],
+  receiptTransactionHash: [
+    ['receiptTransactionHash', ({ receiptTransactionHash }) => receiptTransactionHash],
+  ],
+  version: [['version', ({ version }) => version]],
+  sequenceNumber: [['sequenceNumber', ({ sequenceNumber }) => sequenceNumber]],
+  nonce: [['nonce', ({ nonce }) => nonce]],
+  onramp: [['onramp', ({ onramp }) => onramp]],
+  routerAddress: [['routerAddress', ({ routerAddress }) => routerAddress]],
+  finality: [['finality', ({ finality }) => finality]],
+  executor: [['executor', ({ executor }) => executor?.address ?? null]],
+  fees: [
+    ['feeToken', ({ fees }) => fees.fixedFeesDetails.tokenAddress],
+    ['feeAmount', ({ fees }) => fees.fixedFeesDetails.totalAmount],
+    ['feeItems', ({ fees }) => json(fees.fixedFeesDetails.items ?? null)],
+  ],
+  tokenAmounts: [['tokenAmounts', ({ tokenAmounts }) => json(tokenAmounts)]],
+  extraArgs: [['extraArgs', ({ extraArgs }) => json(extraArgs)]],
+  verifiers: [['verifiers', ({ verifiers }) => json(verifiers)]],
+  data: [['data', ({ data }) => data]],
+};
+const columns = Object.values(columnsOfField).flat();
 
 /** The names of the columns, in their order. */
 export const csvColumns: readonly string[] = columns.map(([name]) => name);

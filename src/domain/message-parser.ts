@@ -247,6 +247,9 @@ function canonicalTime(text: string): string | undefined {
   return Number.isNaN(time) ? undefined : new Date(time).toISOString();
 }
 
+/** Every member of a record, so that none is forgotten; undefined where it could not be read. */
+type Read<T> = { readonly [Key in keyof T]: T[Key] | undefined };
+
 function readMessage(value: unknown, report: Report): Message | undefined {
   return readObject(value, '$', report, (m) => {
     const sourceNetworkInfo = readNetwork(m, 'sourceNetworkInfo');
@@ -293,7 +296,7 @@ function readMessage(value: unknown, report: Report): Message | undefined {
         m.object('executor', (executor) => ({ address: executor.address('address', source, dest) })),
       ),
       fees: m.object('fees', (fees) => readFees(fees, source)),
-    };
+    } satisfies Read<Message>;
     // Parts that could not be read are undefined only where a problem has been reported.
     return message as Message;
   });
@@ -336,7 +339,7 @@ function readNewNetwork(m: Members): NetworkInfo {
     chainId,
     chainFamily: chainFamily || undefined,
     displayName: displayName ?? known?.displayName ?? null,
-  } as NetworkInfo;
+  } satisfies Read<NetworkInfo> as NetworkInfo;
 }
 
 function readTokenAmount(

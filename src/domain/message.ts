@@ -16,40 +16,44 @@ export type {
   Verifiers,
 } from './message-schema.ts';
 
-/** The nine fields of `view=summary`, in the order of the wire. */
-export const summaryKeys = [
-  'messageId',
-  'origin',
-  'sender',
-  'receiver',
-  'status',
-  'sourceNetworkInfo',
-  'destNetworkInfo',
-  'sendTransactionHash',
-  'sendTimestamp',
-] as const satisfies readonly (keyof MessageSummary)[];
+/** The nine fields of `view=summary`, in the order of the wire. The type makes the list complete. */
+export const summaryKeys = keysOf<keyof MessageSummary>({
+  messageId: true,
+  origin: true,
+  sender: true,
+  receiver: true,
+  status: true,
+  sourceNetworkInfo: true,
+  destNetworkInfo: true,
+  sendTransactionHash: true,
+  sendTimestamp: true,
+});
 
-/** The rest of the record. */
-export const detailKeys = [
-  'nonce',
-  'sequenceNumber',
-  'onramp',
-  'routerAddress',
-  'sendBlockNumber',
-  'sendLogIndex',
-  'receiptTransactionHash',
-  'receiptTimestamp',
-  'deliveryTime',
-  'data',
-  'tokenAmounts',
-  'extraArgs',
-  'readyForManualExecution',
-  'version',
-  'finality',
-  'verifiers',
-  'executor',
-  'fees',
-] as const satisfies readonly (keyof Message)[];
+/** The rest of the record, in the order of the wire. The type makes the list complete. */
+export const detailKeys = keysOf<Exclude<keyof Message, keyof MessageSummary>>({
+  nonce: true,
+  sequenceNumber: true,
+  onramp: true,
+  routerAddress: true,
+  sendBlockNumber: true,
+  sendLogIndex: true,
+  receiptTransactionHash: true,
+  receiptTimestamp: true,
+  deliveryTime: true,
+  data: true,
+  tokenAmounts: true,
+  extraArgs: true,
+  readyForManualExecution: true,
+  version: true,
+  finality: true,
+  verifiers: true,
+  executor: true,
+  fees: true,
+});
+
+function keysOf<Key extends string>(table: Readonly<Record<Key, true>>): readonly Key[] {
+  return Object.keys(table) as Key[];
+}
 
 export interface WireRecord {
   readonly json: string;

@@ -4,7 +4,7 @@ import type { Fact } from '../domain/facts.ts';
 import { foldFacts, statusCause } from '../domain/fold.ts';
 import { statusRank } from '../domain/lifecycle.ts';
 import { type Message, wireRecord } from '../domain/message.ts';
-import { type CopyColumns, type CopyValue, copyRows } from './copy.ts';
+import { type ColumnType, type CopyColumns, type CopyValue, copyRows } from './copy.ts';
 import { factsOf, type Knowledge, readRecords, type StoredMessage } from './knowledge.ts';
 import {
   type MessageRow,
@@ -193,52 +193,37 @@ const TOKEN_COLUMNS: CopyColumns = {
   source_pool: 'bytea',
 };
 
+/** The column of each part of a row, and its type. The type makes the table complete: no part is left unwritten. */
+const columnsOfRow: Readonly<Record<keyof MessageRow, readonly [column: string, type: ColumnType]>> = {
+  messageId: ['message_id', 'bytea'],
+  sentAt: ['sent_at', 'timestamptz'],
+  sourceSelector: ['source_selector', 'bigint'],
+  destSelector: ['dest_selector', 'bigint'],
+  sequenceNumber: ['sequence_number', 'numeric'],
+  deliveryMs: ['delivery_ms', 'bigint'],
+  finality: ['finality', 'bigint'],
+  summaryLength: ['summary_length', 'integer'],
+  status: ['status', 'smallint'],
+  ready: ['ready', 'boolean'],
+  sender: ['sender', 'bytea'],
+  receiver: ['receiver', 'bytea'],
+  origin: ['origin', 'bytea'],
+  onramp: ['onramp', 'bytea'],
+  sendTransaction: ['send_transaction', 'bytea'],
+  receiptTransaction: ['receipt_transaction', 'bytea'],
+  digest: ['digest', 'bytea'],
+  record: ['record', 'text'],
+};
+const rowKeys = Object.keys(columnsOfRow) as readonly (keyof MessageRow)[];
+
 const MESSAGE_COLUMNS: CopyColumns = {
-  message_id: 'bytea',
-  sent_at: 'timestamptz',
   position: 'bigint',
-  source_selector: 'bigint',
-  dest_selector: 'bigint',
-  sequence_number: 'numeric',
-  delivery_ms: 'bigint',
-  finality: 'bigint',
-  summary_length: 'integer',
-  status: 'smallint',
-  ready: 'boolean',
   is_snapshot: 'boolean',
-  sender: 'bytea',
-  receiver: 'bytea',
-  origin: 'bytea',
-  onramp: 'bytea',
-  send_transaction: 'bytea',
-  receipt_transaction: 'bytea',
-  digest: 'bytea',
-  record: 'text',
+  ...Object.fromEntries(Object.values(columnsOfRow)),
 };
 
 function messageColumns(row: MessageRow, position: bigint, isSnapshot: boolean): CopyValue[] {
-  return [
-    row.messageId,
-    row.sentAt,
-    position,
-    row.sourceSelector,
-    row.destSelector,
-    row.sequenceNumber,
-    row.deliveryMs,
-    row.finality,
-    row.summaryLength,
-    row.status,
-    row.ready,
-    isSnapshot,
-    row.sender,
-    row.receiver,
-    row.origin,
-    row.onramp,
-    row.sendTransaction,
-    row.receiptTransaction,
-    row.digest,
-    row.record,
-  ];
+  return [position, isSnapshot, ...rowKeys.map((key) => row[key])];
 }
 
 const HISTORY_COLUMNS: CopyColumns = {

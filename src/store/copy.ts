@@ -9,7 +9,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 /** A table's columns with their types, in the order of the values of a row. */
 export type CopyColumns = Readonly<Record<string, ColumnType>>;
 
-type ColumnType = keyof typeof encoders;
+export type ColumnType = keyof typeof encoders;
 
 /** Bytes are given in hex, times in ISO 8601, whole numbers as either numbers or decimal digits. */
 export type CopyValue = string | number | boolean | bigint | null;
