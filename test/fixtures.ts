@@ -66,7 +66,7 @@ export function makeMessage(overrides: Partial<Message> & { number?: number } = 
   const dest = given.destNetworkInfo ?? fuji;
   const executed = given.status === 'SUCCESS' || given.status === 'FAILED';
   const sentAt = Date.UTC(2026, 0, 1) + number * 1000;
-  return canonical({
+  const record: Message = {
     messageId: hashOf('message', number),
     origin: spelled(source, 'origin'),
     sender: spelled(source, 'sender'),
@@ -104,7 +104,8 @@ export function makeMessage(overrides: Partial<Message> & { number?: number } = 
     executor: null,
     fees: { fixedFeesDetails: { tokenAddress: spelled(source, 'link'), totalAmount: '1000000' } },
     ...given,
-  });
+  };
+  return canonical(record);
 }
 
 /** The record as the parser would have it; a fixture that is not valid is a mistake in the test. */

@@ -116,7 +116,7 @@ export const filterParameters = {
   },
 } satisfies { readonly [Name in keyof Filters]-?: FilterParameter<Name> };
 
-export type FilterName = keyof typeof filterParameters;
+export type FilterName = keyof Filters;
 export const filterNames = Object.keys(filterParameters) as readonly FilterName[];
 export const searchParameterNames = [...filterNames, 'cursor', 'limit', 'view'] as const;
 

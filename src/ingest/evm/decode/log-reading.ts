@@ -1,8 +1,8 @@
 /** What reading a log starts from and comes to; shared by the readers of all versions. */
 
 import { addressFromBytes, type ChainFamily, zeroAddresses } from '../../../domain/addresses.ts';
-import type { Executed, Fact, Observation, RangeFact, Sent } from '../../../domain/facts.ts';
-import type { Message, NetworkInfo } from '../../../domain/message.ts';
+import type { Executed, Fact, Observation, RangeFact, Sent, SentMessage } from '../../../domain/facts.ts';
+import type { NetworkInfo } from '../../../domain/message.ts';
 import { parseMessage } from '../../../domain/message-parser.ts';
 import { type Network, networkBySelector } from '../../../domain/networks.ts';
 import type { ChainLog, Hex, Transaction } from '../chain.ts';
@@ -29,23 +29,17 @@ export const nothing: LogReading = { facts: [], problems: [] };
 /** The log says something that no record can hold; the message is for people. */
 export class Unreadable extends Error {}
 
-/** As the source's own chain tells it, before anything else has happened to the message. */
-export type SentParts = Pick<
-  Message,
-  | 'messageId'
-  | 'sender'
-  | 'receiver'
-  | 'nonce'
-  | 'sequenceNumber'
-  | 'routerAddress'
-  | 'data'
-  | 'tokenAmounts'
-  | 'extraArgs'
-  | 'version'
-  | 'finality'
-  | 'verifiers'
-  | 'executor'
-  | 'fees'
+/** What the event of each version says of a message; the rest of what was sent, `sentFact` knows from the log itself. */
+export type SentParts = Omit<
+  SentMessage,
+  | 'origin'
+  | 'onramp'
+  | 'sourceNetworkInfo'
+  | 'destNetworkInfo'
+  | 'sendTransactionHash'
+  | 'sendTimestamp'
+  | 'sendBlockNumber'
+  | 'sendLogIndex'
 >;
 
 /**
