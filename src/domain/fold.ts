@@ -15,7 +15,14 @@ import type {
   VerifierCompleted,
   VerifierPolicy,
 } from './facts.ts';
-import { type Evidence, lifecycle, type Status, statusRank, usesVerifiers } from './lifecycle.ts';
+import {
+  type Evidence,
+  nextStatus,
+  type Status,
+  shownStatus,
+  statusRank,
+  usesVerifiers,
+} from './lifecycle.ts';
 import type { Message, Verifier, Verifiers } from './message.ts';
 
 type Outcome = Pick<Message, OutcomeField>;
@@ -91,7 +98,7 @@ export function statusCause(message: Message, facts: readonly Fact[]): StatusCau
 function reaches(fact: SeenFact, message: Message): boolean {
   if (fact.kind === 'VerifierCompleted' && message.status === 'VERIFIED') return true;
   const evidence = evidenceOf(fact, message.version);
-  return evidence !== undefined && lifecycle.SENT[evidence] === message.status;
+  return evidence !== undefined && shownStatus[evidence] === message.status;
 }
 
 /** A status that is reached again (a retry), or by the last of several, is as old as the last of them. */
@@ -328,9 +335,9 @@ function seenOutcome(facts: readonly Fact[], sent: SentMessage, wasVerified: boo
   let status: Status = 'SENT';
   for (const fact of facts) {
     const evidence = evidenceOf(fact, sent.version);
-    if (evidence) status = lifecycle[status][evidence];
+    if (evidence) status = nextStatus(status, evidence);
   }
-  if (usesVerifiers(sent.version) && wasVerified) status = lifecycle[status].verified;
+  if (usesVerifiers(sent.version) && wasVerified) status = nextStatus(status, 'verified');
 
   const execution = greatest(
     facts.filter((fact) => fact.kind === 'Executed'),

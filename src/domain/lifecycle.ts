@@ -31,93 +31,23 @@ export type Evidence =
   | 'failed'
   | 'succeeded';
 
-/**
- * The status that follows from each status and each kind of evidence. FAILED may become SUCCESS, steps may
- * be skipped, and nothing else goes back. The type makes the table complete; tests prove that the rows
- * agree with each other in every order.
- */
-export const lifecycle: Record<Status, Record<Evidence, Status>> = {
-  SENT: {
-    sent: 'SENT',
-    sourceFinalized: 'SOURCE_FINALIZED',
-    committed: 'COMMITTED',
-    blessed: 'BLESSED',
-    verifying: 'VERIFYING',
-    verified: 'VERIFIED',
-    failed: 'FAILED',
-    succeeded: 'SUCCESS',
-  },
-  SOURCE_FINALIZED: {
-    sent: 'SOURCE_FINALIZED',
-    sourceFinalized: 'SOURCE_FINALIZED',
-    committed: 'COMMITTED',
-    blessed: 'BLESSED',
-    verifying: 'VERIFYING',
-    verified: 'VERIFIED',
-    failed: 'FAILED',
-    succeeded: 'SUCCESS',
-  },
-  COMMITTED: {
-    sent: 'COMMITTED',
-    sourceFinalized: 'COMMITTED',
-    committed: 'COMMITTED',
-    blessed: 'BLESSED',
-    verifying: 'VERIFYING',
-    verified: 'VERIFIED',
-    failed: 'FAILED',
-    succeeded: 'SUCCESS',
-  },
-  BLESSED: {
-    sent: 'BLESSED',
-    sourceFinalized: 'BLESSED',
-    committed: 'BLESSED',
-    blessed: 'BLESSED',
-    verifying: 'VERIFYING',
-    verified: 'VERIFIED',
-    failed: 'FAILED',
-    succeeded: 'SUCCESS',
-  },
-  VERIFYING: {
-    sent: 'VERIFYING',
-    sourceFinalized: 'VERIFYING',
-    committed: 'VERIFYING',
-    blessed: 'VERIFYING',
-    verifying: 'VERIFYING',
-    verified: 'VERIFIED',
-    failed: 'FAILED',
-    succeeded: 'SUCCESS',
-  },
-  VERIFIED: {
-    sent: 'VERIFIED',
-    sourceFinalized: 'VERIFIED',
-    committed: 'VERIFIED',
-    blessed: 'VERIFIED',
-    verifying: 'VERIFIED',
-    verified: 'VERIFIED',
-    failed: 'FAILED',
-    succeeded: 'SUCCESS',
-  },
-  FAILED: {
-    sent: 'FAILED',
-    sourceFinalized: 'FAILED',
-    committed: 'FAILED',
-    blessed: 'FAILED',
-    verifying: 'FAILED',
-    verified: 'FAILED',
-    failed: 'FAILED',
-    succeeded: 'SUCCESS',
-  },
-  SUCCESS: {
-    sent: 'SUCCESS',
-    sourceFinalized: 'SUCCESS',
-    committed: 'SUCCESS',
-    blessed: 'SUCCESS',
-    verifying: 'SUCCESS',
-    verified: 'SUCCESS',
-    failed: 'SUCCESS',
-    succeeded: 'SUCCESS',
-  },
+/** The status that each kind of evidence shows by itself. */
+export const shownStatus: Readonly<Record<Evidence, Status>> = {
+  sent: 'SENT',
+  sourceFinalized: 'SOURCE_FINALIZED',
+  committed: 'COMMITTED',
+  blessed: 'BLESSED',
+  verifying: 'VERIFYING',
+  verified: 'VERIFIED',
+  failed: 'FAILED',
+  succeeded: 'SUCCESS',
 };
+
+/** The status after a piece of evidence: the later of the two. FAILED may become SUCCESS, and nothing goes back. */
+export function nextStatus(status: Status, evidence: Evidence): Status {
+  const shown = shownStatus[evidence];
+  return statusRank(shown) > statusRank(status) ? shown : status;
+}
 
 /** How far along a status is; the store keeps this number. */
 export function statusRank(status: Status): number {

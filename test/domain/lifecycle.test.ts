@@ -1,12 +1,96 @@
 import { describe, expect, it, test } from 'vitest';
 import {
   type Evidence,
-  lifecycle,
+  nextStatus,
   type Status,
   statuses,
   statusRank,
   usesVerifiers,
 } from '../../src/domain/lifecycle.ts';
+
+/** The status that must follow from each status and each kind of evidence. */
+const lifecycle: Record<Status, Record<Evidence, Status>> = {
+  SENT: {
+    sent: 'SENT',
+    sourceFinalized: 'SOURCE_FINALIZED',
+    committed: 'COMMITTED',
+    blessed: 'BLESSED',
+    verifying: 'VERIFYING',
+    verified: 'VERIFIED',
+    failed: 'FAILED',
+    succeeded: 'SUCCESS',
+  },
+  SOURCE_FINALIZED: {
+    sent: 'SOURCE_FINALIZED',
+    sourceFinalized: 'SOURCE_FINALIZED',
+    committed: 'COMMITTED',
+    blessed: 'BLESSED',
+    verifying: 'VERIFYING',
+    verified: 'VERIFIED',
+    failed: 'FAILED',
+    succeeded: 'SUCCESS',
+  },
+  COMMITTED: {
+    sent: 'COMMITTED',
+    sourceFinalized: 'COMMITTED',
+    committed: 'COMMITTED',
+    blessed: 'BLESSED',
+    verifying: 'VERIFYING',
+    verified: 'VERIFIED',
+    failed: 'FAILED',
+    succeeded: 'SUCCESS',
+  },
+  BLESSED: {
+    sent: 'BLESSED',
+    sourceFinalized: 'BLESSED',
+    committed: 'BLESSED',
+    blessed: 'BLESSED',
+    verifying: 'VERIFYING',
+    verified: 'VERIFIED',
+    failed: 'FAILED',
+    succeeded: 'SUCCESS',
+  },
+  VERIFYING: {
+    sent: 'VERIFYING',
+    sourceFinalized: 'VERIFYING',
+    committed: 'VERIFYING',
+    blessed: 'VERIFYING',
+    verifying: 'VERIFYING',
+    verified: 'VERIFIED',
+    failed: 'FAILED',
+    succeeded: 'SUCCESS',
+  },
+  VERIFIED: {
+    sent: 'VERIFIED',
+    sourceFinalized: 'VERIFIED',
+    committed: 'VERIFIED',
+    blessed: 'VERIFIED',
+    verifying: 'VERIFIED',
+    verified: 'VERIFIED',
+    failed: 'FAILED',
+    succeeded: 'SUCCESS',
+  },
+  FAILED: {
+    sent: 'FAILED',
+    sourceFinalized: 'FAILED',
+    committed: 'FAILED',
+    blessed: 'FAILED',
+    verifying: 'FAILED',
+    verified: 'FAILED',
+    failed: 'FAILED',
+    succeeded: 'SUCCESS',
+  },
+  SUCCESS: {
+    sent: 'SUCCESS',
+    sourceFinalized: 'SUCCESS',
+    committed: 'SUCCESS',
+    blessed: 'SUCCESS',
+    verifying: 'SUCCESS',
+    verified: 'SUCCESS',
+    failed: 'SUCCESS',
+    succeeded: 'SUCCESS',
+  },
+};
 
 const evidences = Object.keys(lifecycle.SENT) as readonly Evidence[];
 const executed: readonly Status[] = ['FAILED', 'SUCCESS'];
@@ -19,6 +103,12 @@ function evidenceFor(status: Status): Evidence {
 }
 
 const join = (one: Status, other: Status): Status => lifecycle[one][evidenceFor(other)];
+
+test('the next status is the one of the table, for every status and every kind of evidence', () => {
+  for (const status of statuses)
+    for (const evidence of evidences)
+      expect(nextStatus(status, evidence), `${status} + ${evidence}`).toBe(lifecycle[status][evidence]);
+});
 
 describe('the table of statuses and evidence', () => {
   it('has a row for every status of the specification, and one kind of evidence for each', () => {
