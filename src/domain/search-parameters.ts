@@ -314,7 +314,7 @@ export function address(text: string): readonly BytesHex[] {
   const bytes = addressBytes(text);
   if (bytes.length === 0) {
     throw new Refusal(
-      `takes an address (EVM 0x…, SVM base58, Aptos or Sui 0x…, TON raw or friendly, Canton party); ${quoted(text)} is none`,
+      `takes an address (EVM 0x…, SVM base58, Aptos or Sui 0x…, TON raw or friendly, Canton party); ${quoted(text)} is not one`,
     );
   }
   return bytes;
@@ -324,7 +324,7 @@ function transactionHash(text: string): readonly BytesHex[] {
   const bytes = transactionHashBytes(text);
   if (bytes.length === 0) {
     throw new Refusal(
-      `takes a transaction hash (0x and 64 hexadecimal digits, or an SVM or Sui base58 one); ${quoted(text)} is none`,
+      `takes a transaction hash (0x and 64 hexadecimal digits, or an SVM or Sui base58 one); ${quoted(text)} is not one`,
     );
   }
   return bytes;
@@ -334,14 +334,14 @@ function transactionHash(text: string): readonly BytesHex[] {
 export function selector(text: string): string {
   const canonical = /^[0-9]{1,20}$/.test(text) ? BigInt(text).toString() : text;
   if (isSelector(canonical)) return canonical;
-  throw new Refusal(`takes a chain selector, an unsigned 64-bit integer in decimal; ${quoted(text)} is none`);
+  throw new Refusal(`takes a chain selector, an unsigned 64-bit integer in decimal; ${quoted(text)} is not one`);
 }
 
 function time(text: string): number {
   const parsed = parseTimeUp(text);
   if (Number.isNaN(parsed)) {
     throw new Refusal(
-      `takes an ISO 8601 time with a time zone, such as 2026-01-31T12:00:00Z; ${quoted(text)} is none`,
+      `takes an ISO 8601 time with a time zone, such as 2026-01-31T12:00:00Z; ${quoted(text)} is not one`,
     );
   }
   return parsed;
@@ -353,7 +353,7 @@ function statusList(text: string): readonly Status[] {
     if ((statuses as readonly string[]).includes(name)) continue;
     const nearest = nearestName(name, statuses);
     throw new Refusal(
-      `takes ${statuses.join(', ')}, separated by commas; ${quoted(name)} is none${nearest ? `, did you mean ${nearest}?` : ''}`,
+      `takes ${statuses.join(', ')}, separated by commas; ${quoted(name)} is not one${nearest ? `, did you mean ${nearest}?` : ''}`,
     );
   }
   return statuses.filter((status) => wanted.has(status));
@@ -364,7 +364,7 @@ function messageIdList(text: string): readonly BytesHex[] {
   for (const id of ids) {
     if (!/^0x[0-9a-f]{64}$/.test(id)) {
       throw new Refusal(
-        `takes message ids, 0x and 64 hexadecimal digits each, separated by commas; ${quoted(id)} is none`,
+        `takes message ids, 0x and 64 hexadecimal digits each, separated by commas; ${quoted(id)} is not one`,
       );
     }
   }
@@ -384,7 +384,7 @@ function terms(text: string): readonly QTerm[] {
     const meaning: QTerm = { addresses, hashes, messageId };
     if (isMeaningful(meaning)) return meaning;
     throw new Refusal(
-      `takes addresses, transaction hashes and message ids, separated by commas; ${quoted(term)} is none`,
+      `takes addresses, transaction hashes and message ids, separated by commas; ${quoted(term)} is not one`,
     );
   });
 }

@@ -164,7 +164,7 @@ describe('help and usage', () => {
     ],
     [['search', '--dest', 'fuji'], /did you mean avalanche-testnet-fuji\?/],
     [['show'], /missing required argument 'id'/],
-    [['show', 'hello'], /"hello" is none\./],
+    [['show', 'hello'], /"hello" is not one\./],
     [['show', '0x12345'], /its first 6 are enough; "0x12345" is too short/],
     [['import'], /missing required argument 'file'/],
     [['serve', '--port', 'http'], /--port is "http"\. It takes a port from 0 to 65535/],

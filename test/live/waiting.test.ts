@@ -157,7 +157,7 @@ test('a hundred who wait ask the database no more than one: the position of the 
 test('a wait that makes no sense is refused with what it takes', async () => {
   const [server] = await startServers({});
   for (const [query, message] of [
-    ['waitFor=DONE', /waitFor takes SENT, .*"DONE" is none/],
+    ['waitFor=DONE', /waitFor takes SENT, .*"DONE" is not one/],
     ['waitFor=', /waitFor is empty/],
     ['waitFor=SUCCESS&timeoutMs=0', /timeoutMs takes a whole number from 1 to 60000/],
     ['waitFor=SUCCESS&timeoutMs=60001', /timeoutMs takes a whole number from 1 to 60000/],
