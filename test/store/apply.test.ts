@@ -362,7 +362,6 @@ describe('the blessing of a root', () => {
     expect(await statusOf(message)).toBe('BLESSED');
     const { facts } = (await store.messageHistory(idOf(message))) ?? { facts: [] };
     expect(facts.map((fact) => [fact.kind, fact.kind === 'Snapshot' || fact.seen.blockNumber])).toEqual([
-      ['Sent', message.sendBlockNumber],
       ['Committed', 4050],
       ['Blessed', 4150],
     ]);
@@ -378,7 +377,7 @@ describe('the blessing of a root', () => {
     const blessed = makeRange('Blessed', message, 1, 3, 4001);
     await store.apply([sent, blessed, blessing]);
     const { facts } = (await store.messageHistory(idOf(message))) ?? { facts: [] };
-    expect(facts).toEqual([sent, blessed]);
+    expect(facts).toEqual([blessed]);
   });
 
   it('is refused with a root that is none', async () => {
