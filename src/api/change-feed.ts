@@ -301,8 +301,6 @@ export interface LiveLimits {
   readonly bufferedBytes: number;
   /** A reader that leaves what it was offered for this long is dropped. */
   readonly stalledMs: number;
-  /** The same for an export, which holds a connection and keeps the database from tidying up behind it. */
-  readonly exportStalledMs: number;
 }
 
 export const defaultLiveLimits: LiveLimits = {
@@ -313,7 +311,6 @@ export const defaultLiveLimits: LiveLimits = {
   heartbeatMs: 15_000,
   bufferedBytes: 1_000_000,
   stalledMs: 20_000,
-  exportStalledMs: 60_000,
 };
 
 /** Places for those who stay: so many for one address (IPv6: a /64, as for the rate limit), and so many in all. */

@@ -10,6 +10,7 @@ import {
 } from '../domain/export-format.ts';
 import { parseFilters } from '../domain/search-parameters.ts';
 import { ExportsBusyError } from '../store/export.ts';
+import { SLICE_BYTES } from './outgoing.ts';
 import { filterQueryParameters } from './query-parameters.ts';
 import type { MediaType, Route } from './route.ts';
 
@@ -45,7 +46,7 @@ export const exportRoutes: readonly Route[] = [
     ],
     success: { description: 'The file.', headers: ['Content-Disposition'] },
     errors: [400],
-    async handle(request, { store, live }) {
+    async handle(request, { store }) {
       const { filters, values } = parseFilters(request.query, ['format'], checkFormat);
       const format = (values.get('format') ?? 'csv') as ExportFormat;
       const moment = new Date().toISOString().slice(0, 19).replaceAll(':', '-');
@@ -56,15 +57,11 @@ export const exportRoutes: readonly Route[] = [
       };
       if (request.method === 'HEAD') return { body: Readable.from([]), headers };
 
-      const stalled = new AbortController();
       const { gone } = request;
-      const batches = store.exportRecords(filters, AbortSignal.any([gone, stalled.signal]));
+      const batches = store.exportRecords(filters, gone);
       // The first batch comes before the answer begins: until then a failure has an answer of its own.
       const first = await firstOf(batches, gone);
-      const patienceMs = live.limits.exportStalledMs;
-      const body = Readable.from(texts(first, batches, format, { stalled, patienceMs }), {
-        objectMode: false,
-      });
+      const body = Readable.from(slices(first, batches, format), { objectMode: false });
       return { body, headers };
     },
   },
@@ -94,22 +91,20 @@ async function firstOf(batches: Batches, gone: AbortSignal): Promise<IteratorRes
   }
 }
 
-/** The file in pieces of a batch each. Asked for the next one, the stream has room again: its reader keeps up. */
-async function* texts(
+/**
+ * The file in slices, as other long answers are sent: a client that accepts none of them is cut off (`outgoing.ts`), which
+ * ends the export's transaction and frees its connection.
+ */
+async function* slices(
   first: IteratorResult<readonly string[]>,
   batches: Batches,
   format: ExportFormat,
-  { stalled, patienceMs }: { readonly stalled: AbortController; readonly patienceMs: number },
 ): AsyncGenerator<Buffer> {
   try {
     if (exportHead(format) !== '') yield Buffer.from(exportHead(format));
     for (let batch = first; !batch.done; batch = await batches.next()) {
-      const patience = setTimeout(() => stalled.abort(new Error('The client stopped reading.')), patienceMs);
-      try {
-        yield Buffer.from(exportLines(batch.value, format));
-      } finally {
-        clearTimeout(patience);
-      }
+      const bytes = Buffer.from(exportLines(batch.value, format));
+      for (let at = 0; at < bytes.length; at += SLICE_BYTES) yield bytes.subarray(at, at + SLICE_BYTES);
     }
   } finally {
     await batches.return(undefined);

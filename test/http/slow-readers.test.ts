@@ -10,6 +10,7 @@ import { until } from '../live/live-server.ts';
 import { expectError, metricOf, type RunningServer, type SearchBody, serveStore } from './running-server.ts';
 
 const LONG = '/v2/messages?limit=1000';
+const EXPORT = '/v2/messages/export?format=ndjson';
 const MEGABYTE = 1_000_000;
 const WAIT_MS = 60_000;
 
@@ -92,6 +93,7 @@ describe('a client that does not read its page', () => {
   for (const [what, path, times] of [
     ['one long answer', LONG, 1],
     ['many short answers on one connection', '/v2/messages?limit=1', 150],
+    ['an export', EXPORT, 1],
   ] as const) {
     test(`is cut off after the time without progress, and the log says so: ${what}`, async () => {
       const server = await serve({ outgoing: { stalledMs: 1_000 }, connections: { pipelined: 200 } });
@@ -101,8 +103,9 @@ describe('a client that does not read its page', () => {
       expect(line.status).toBe(200);
       expect(line.sentBytes).toBeGreaterThanOrEqual(0);
       expect(line.sentBytes).toBeLessThan(pageBytes);
-      expect(await waitingBytes(server)).toBe(0);
+      await until(async () => (await waitingBytes(server)) === 0, WAIT_MS);
       expect(await cutBy(server, 'stalled')).toBeGreaterThan(0);
+      await until(async () => !(await isExporting(server)), WAIT_MS);
       // What was on its way arrives, and no more.
       reader.socket.resume();
       await until(reader.isClosed, WAIT_MS);
@@ -261,7 +264,7 @@ describe('a server that stops', () => {
   test('sends what is in flight to its end', async () => {
     const server = await serve();
     const reader = await ask(server);
-    const exported = await ask(server, { path: '/v2/messages/export?format=ndjson' });
+    const exported = await ask(server, { path: EXPORT });
     await until(async () => (await waitingBytes(server)) > 0 && (await isExporting(server)), WAIT_MS);
     const closed = server.close();
     // Whatever the server does at once, it has done by now.
@@ -272,7 +275,7 @@ describe('a server that stops', () => {
     await until(() => reader.isClosed() && exported.isClosed(), WAIT_MS);
     expect(reader.received()).toBeGreaterThan(pageBytes);
     expect(exported.received()).toBeGreaterThan(9 * MEGABYTE);
-    for (const url of [LONG, '/v2/messages/export?format=ndjson']) {
+    for (const url of [LONG, EXPORT]) {
       const line = requestLines(server, url).at(-1);
       expect({ status: line?.status, aborted: line?.aborted }).toEqual({ status: 200, aborted: undefined });
     }
