@@ -126,6 +126,12 @@ test.each([
     /rpc\[1\] .* same endpoint as rpc\[0\]/,
   ],
   ['no routers', '- {network: 1, rpc: ["%{RPC}"]}', /routers .* is missing/],
+  ['too many routers', withRouters(JSON.stringify(Array(21).fill(ROUTER))), /routers .* has 21 entries/],
+  [
+    'too many networks',
+    JSON.stringify(Array(101).fill({})),
+    /networks .* not a list of at most 100 networks/,
+  ],
   ['an empty list of routers', withRouters('[]'), /routers .* has 0 entries/],
   ['a router that is a number', withRouters(`[${ROUTER}]`), /routers\[0\] .* is a number.*in quotes/],
   ['a short router', withRouters('["0x1234"]'), /routers\[0\] .* is not an address/],

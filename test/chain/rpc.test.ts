@@ -1,7 +1,7 @@
 /** Talking to nodes that fail, lie and refuse, over real sockets. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { NodeFault, RangeTooLarge } from '../../src/ingest/chain/faults.ts';
+import { NodeFault, RangeTooLarge, reasonOf } from '../../src/ingest/chain/faults.ts';
 import { createTokenBucket } from '../../src/ingest/chain/json-rpc/token-bucket.ts';
 import type { ChainNode, Hex } from '../../src/ingest/evm/chain.ts';
 import { createChain } from '../../src/ingest/evm/endpoints.ts';
@@ -406,6 +406,36 @@ describe('choosing an endpoint', () => {
     expect(new Set(foreign.calls.map(({ method }) => method))).toEqual(
       new Set(['eth_chainId', 'eth_getBlockByNumber']),
     );
+  });
+
+  test.each<[string, { chainId?: number }, Misbehaviour | undefined]>([
+    ['of another network', { chainId: 1 }, undefined],
+    ['that refuses the key', {}, { status: 401, body: 'no' }],
+  ])('one %s is left alone for 5 minutes', async (_what, options, misbehaviour) => {
+    const [bad, good] = [await startFaultyNode(options), await startFaultyNode()];
+    if (misbehaviour) bad.misbehave = () => misbehaviour;
+    const notices: string[] = [];
+    // Other failures would be forgotten after a millisecond.
+    const timing = { ...briefly, firstPauseMs: 1, longestPauseMs: 1, longestRetryAfterMs: 600_000 };
+    const chain = openChain([bad, good], {}, { timing, notice: (line) => notices.push(line) });
+    expect(await chain.run(nameOf)).toBe(good.host);
+    await vi.waitFor(() => expect(notices.join()).toContain('set back for 300.0 s'));
+    const asked = bad.calls.length;
+    for (let i = 0; i < 5; i++) {
+      await delay(5);
+      expect(await chain.run(nameOf)).toBe(good.host);
+    }
+    expect(bad.calls.length).toBe(asked);
+  });
+
+  test('of a long text that a node answers with, at most 300 characters are shown and stored', async () => {
+    const node = await startFaultyNode();
+    const error = { code: -32000, message: 'far too long '.repeat(1_000) };
+    node.misbehave = () => ({ change: (answer) => ({ ...(answer as object), result: undefined, error }) });
+    const failure = await failureOf(openChain([node], { batchSize: 1 }).run(nameOf));
+    expect(failure.message).toContain('far too long far too long');
+    expect(failure.message.length).toBeLessThanOrEqual(300);
+    expect(reasonOf(new NodeFault('x'.repeat(301)))).toBe('x'.repeat(300));
   });
 
   test('says again who it is after every failure', async () => {

@@ -7,6 +7,7 @@ import { openStore } from '../../src/store/store.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
 import { listenWith } from '../listening.ts';
+import { refusalOf } from '../refusal.ts';
 import { buildProgram, freshFolder, lanescan, runProgram } from './program.ts';
 
 function yamlFile(text: string): string {
@@ -63,6 +64,13 @@ describe('configuration', () => {
     expect(stderr).toMatch(expected);
     expect(stderr.trimEnd().split('\n')).toHaveLength(1);
     expect(code).toBe(1);
+  });
+
+  test('a server may be told to drain for 300 s, and no longer', async () => {
+    const read = (seconds: number) => readConfig({ config: yamlFile(`drainSeconds: ${seconds}`) }, {});
+    expect(read(300).drainSeconds).toBe(300);
+    const { message, remedy } = await refusalOf(() => read(300.5));
+    expect(`${message} ${remedy}`).toMatch(/drainSeconds .* is 300\.5.*from 0 to 300/);
   });
 
   test('every key and variable there is has its place in the table of the README', async () => {

@@ -114,6 +114,28 @@ describe('while the database answers', () => {
   });
 });
 
+test('an idle connection is kept for 72 s, longer than proxies keep theirs', async () => {
+  const server = await startServerForTest();
+  // Node promises the client what it holds itself to.
+  const { headers } = await server.ask('/healthz', { headers: { Connection: 'keep-alive' } });
+  expect(headers['keep-alive']).toBe('timeout=72');
+});
+
+test('/readyz says unknown where the state of indexers and mirrors cannot be read in time', async () => {
+  const server = await startServerForTest();
+  const locker = new pg.Client({ connectionString: server.store.url });
+  await locker.connect();
+  onTestFinished(() => locker.end());
+  await locker.query('begin; lock table network_progress, mirror in access exclusive mode');
+  const ready = await server.ask('/readyz');
+  expect(ready.status).toBe(200);
+  expect(ready.json<{ checks: object }>().checks).toMatchObject({
+    database: 'ok',
+    indexing: 'unknown',
+    mirror: 'unknown',
+  });
+});
+
 describe('while the database is away', () => {
   test('what needs it gets 503 with Retry-After, what does not goes on, and all of it comes back', async () => {
     const { server, cable } = await startOnCable();

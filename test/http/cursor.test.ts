@@ -1,5 +1,6 @@
 /** The cursor's rules: alone or with limit and view, never with a filter, and only as it was given out. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { MAX_CURSOR_LENGTH } from '../../src/domain/cursor.ts';
 import { filterNames, filterParameters } from '../../src/domain/search-parameters.ts';
 import { makeMessage } from '../fixtures.ts';
 import { expectError, type RunningServer, type SearchBody, startServer } from './running-server.ts';
@@ -125,6 +126,16 @@ describe('a cursor that was not given out is refused with 400 INVALID_CURSOR', (
   test.each(cases)('%s', async (_what, text) => {
     const body = expectError(await server.ask(`/v2/messages?cursor=${text()}`), 400, 'INVALID_CURSOR');
     expect(body.details).toEqual([{ parameter: 'cursor', problem: expect.any(String) }]);
+  });
+
+  test.each([
+    [MAX_CURSOR_LENGTH, 'is damaged'],
+    [MAX_CURSOR_LENGTH + 1, 'is longer than any cursor of this service (28000 characters)'],
+  ])('one of %i characters', async (length, problem) => {
+    const answer = await server.ask(`/v2/messages?cursor=${'_'.repeat(length)}`);
+    expect(expectError(answer, 400, 'INVALID_CURSOR').details).toEqual([
+      { parameter: 'cursor', problem: expect.stringContaining(problem) },
+    ]);
   });
 
   test('an empty one is refused too', async () => {

@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Coding, compress } from '../../src/api/compression.ts';
 import { createHotAnswers, type HotAnswer } from '../../src/api/hot-answers.ts';
 import { openStore } from '../../src/store/store.ts';
-import { makeMessage, makeSnapshot } from '../fixtures.ts';
+import { hashOf, makeMessage, makeSnapshot } from '../fixtures.ts';
 import {
   type RunningServer,
   type SearchBody,
@@ -39,6 +39,18 @@ test('what is asked again and again is searched for twice, and different questio
   expect(reads).toEqual({ search: 2, version: 49 });
   for (let limit = 1; limit <= 50; limit++) await idsAt(server, `/v2/messages?limit=${limit}`);
   expect(reads).toEqual({ search: 52, version: 49 });
+});
+
+test('a URL of more than 1,000 characters is answered without the cache', async () => {
+  const server = await startServerForTest([makeMessage({ number: 1 })]);
+  const reads = countReads(server);
+  const path = (length: number) => '/v2/messages?messageId='.padEnd(length, `${hashOf('nobody')},`);
+  const [short, long] = [path(23 + 14 * 67 - 1), path(23 + 15 * 67 - 1)];
+  expect([short.length <= 1_000, long.length > 1_000]).toEqual([true, true]);
+  for (let i = 0; i < 5; i++) await idsAt(server, long);
+  expect(reads).toEqual({ search: 5 });
+  for (let i = 0; i < 5; i++) await idsAt(server, short);
+  expect(reads).toEqual({ search: 7, version: 4 });
 });
 
 test('a crowd shares one look and one search', async () => {

@@ -8,6 +8,7 @@ import { statuses } from '../../src/domain/lifecycle.ts';
 import type { Message, NetworkInfo } from '../../src/domain/message.ts';
 import { networks } from '../../src/domain/networks.ts';
 import type { LaneStatistics } from '../../src/store/lanes.ts';
+import { makeManyMessages } from '../export/many-messages.ts';
 import {
   canonical,
   evmAddress,
@@ -339,6 +340,31 @@ interface NetworksBody {
   })[];
 }
 
+describe('bounds of GET /v2/lanes', () => {
+  interface LanesBody {
+    readonly data: readonly LaneStatistics[];
+    readonly total: number;
+  }
+
+  test('1,000 lanes are shown, and all are counted', async () => {
+    const lanes = await startServerForTest(
+      Array.from({ length: 1_001 }, (_, number) =>
+        makeMessage({ number, destNetworkInfo: { ...homeChain, chainSelector: String(10_000 + number) } }),
+      ),
+    );
+    const { data, total } = (await lanes.ask('/v2/lanes')).json<LanesBody>();
+    expect([data.length, total]).toEqual([1_000, 1_001]);
+  });
+
+  test('10,000 overdue messages of a lane are counted', async () => {
+    const lanes = await startServerForTest();
+    await makeManyMessages(lanes.store, 10_001);
+    await lanes.store.apply([makeSnapshot(delivered(1_000_000, now - HOUR_MS, 1_000))]);
+    const { data } = (await lanes.ask('/v2/lanes')).json<LanesBody>();
+    expect(data.map(({ overdue }) => overdue)).toEqual([10_000]);
+  });
+});
+
 describe('GET /v2/networks', () => {
   const ask = async (query = '', from = server) =>
     (await from.ask(`/v2/networks${query}`)).json<NetworksBody>();
@@ -366,6 +392,36 @@ describe('GET /v2/networks', () => {
     ]);
     expect((await ask('?active=false')).data).toHaveLength(networks.length + 1);
     expectError(await server.ask('/v2/networks?active=yes'), 400, 'INVALID_PARAMETERS');
+  });
+
+  test.each([
+    ['ok', {}],
+    ['ok', { updated_at: '290 s', head_at: '890 s', indexed_at: '890 s', oldest_failure_at: '3590 s' }],
+    ['stale', { updated_at: '301 s' }],
+    ['lagging', { head_at: '901 s', indexed_at: '901 s' }],
+    ['lagging', { head_at: '1 s', indexed_at: '302 s' }],
+    ['failing', { oldest_failure_at: '3601 s' }],
+    ['ok', { head_at: null, indexed_at: null }, 170],
+    ['lagging', { head_at: null, indexed_at: null }, 171],
+  ])('says %s of a live indexer whose times are so old: %o', async (health, ages, headBlock = 70) => {
+    const indexed = await startServerForTest();
+    const client = new pg.Client({ connectionString: indexed.store.url });
+    await client.connect();
+    const selector = BigInt.asIntN(64, BigInt(sepolia.chainSelector)).toString();
+    const times = { updated_at: '1 s', head_at: '1 s', indexed_at: '1 s', oldest_failure_at: null, ...ages };
+    await client.query(
+      `insert into index_network (selector, holder, lease_until, seen_at)
+       values ($1, 'test', now() + interval '1 h', now())`,
+      [selector],
+    );
+    await client.query(
+      `insert into network_progress (selector, head_block, indexed_block, ${Object.keys(times).join(', ')})
+       values ($1, $2, 70, now() - $3::interval, now() - $4::interval, now() - $5::interval, now() - $6::interval)`,
+      [selector, headBlock, ...Object.values(times)],
+    );
+    await client.end();
+    const { data } = await ask('?indexed=true', indexed);
+    expect(data.map(({ indexing }) => indexing?.health)).toEqual([health]);
   });
 
   test('tells how far each network is indexed, and how well', async () => {

@@ -3,7 +3,8 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import pg from 'pg';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createChangeFeed, type FeedChange } from '../../src/api/change-feed.ts';
 import type { Fact } from '../../src/domain/facts.ts';
 import { matches } from '../../src/domain/matches.ts';
 import { type Message, summaryKeys } from '../../src/domain/message.ts';
@@ -396,6 +397,57 @@ describe('a slow reader', () => {
     await until(() => reader.hasReached(300));
     expect(reader.positions).toEqual(numbersUpTo(300));
   });
+});
+
+test('two streams at a time read the history from the database; the others wait for their turn', async () => {
+  const [server] = await startServers({});
+  await server.store.apply(messages(3).map(makeSnapshot));
+  const [locker, monitor] = [new pg.Client(server.databaseUrl), new pg.Client(server.databaseUrl)];
+  for (const client of [locker, monitor]) await client.connect();
+  onTestFinished(async () => {
+    await locker.end();
+    await monitor.end();
+  });
+  await locker.query('begin; lock table history in access exclusive mode');
+  const readers = await Promise.all(numbersUpTo(6).map(() => readStream(stream(server, '?after=0'))));
+  const blocked = async () => {
+    const { rows } = await monitor.query(
+      `select count(*)::integer as count from pg_stat_activity
+       where datname = current_database() and wait_event_type = 'Lock'`,
+    );
+    return rows[0].count as number;
+  };
+  await until(async () => (await blocked()) >= 2);
+  // Time for reads that would come too early.
+  await delay(200);
+  expect(await blocked()).toBe(2);
+  await locker.query('rollback');
+  await until(() => readers.every((reader) => reader.hasReached(3)));
+  for (const reader of readers) expect(reader.positions).toEqual([1, 2, 3]);
+});
+
+test.each([
+  ['1,000 changes', messages(1_010), 1_000],
+  // Two records are within 4,000,000 bytes, three are not.
+  ['4,000,000 bytes', messages(5).map((one) => ({ ...one, data: `0x${'5a'.repeat(900_000)}` })), 2],
+])('a feed remembers %s; what is older is in the history', async (_bound, written, remembered) => {
+  const [{ store }] = await startServers({});
+  const feed = createChangeFeed(store);
+  onTestFinished(() => feed.close());
+  const start = await feed.position();
+  let seen = start;
+  feed.followFrom(start, (changes) => {
+    seen = changes.at(-1)?.position ?? seen;
+  });
+  await store.apply(written.map(makeSnapshot));
+  const end = start + written.length;
+  await until(() => seen === end);
+  const handed: number[] = [];
+  const follower = (changes: readonly FeedChange[]) =>
+    handed.push(...changes.map(({ position }) => position));
+  expect(feed.followFrom(end - remembered - 1, follower)).toBeUndefined();
+  expect(feed.followFrom(end - remembered, follower)).toMatchObject({ from: end - remembered });
+  expect(handed).toEqual(numbersUpTo(end, end - remembered + 1));
 });
 
 test('places are limited by address and in all, and are given back', async () => {

@@ -43,6 +43,7 @@ test('no webhooks are no mistake', () => {
 
 test.each([
   ['something else than a list', 'a: 1', /webhooks in lanescan.yaml is not a list/],
+  ['too many', JSON.stringify(Array(101).fill({})), /webhooks .* not a list of at most 100 subscriptions/],
   ['an entry without keys', '- text', /webhooks\[0\] in lanescan.yaml does not hold keys and values/],
   [
     'an unknown key',

@@ -1,8 +1,12 @@
 /** Deliveries: signed, filtered, in order, again after failures, and by one server at a time. */
+import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import { makeExecuted, makeMessage, makeSent, seenOn, sepolia } from '../fixtures.ts';
+import { listenWith } from '../listening.ts';
+import { numbersUpTo as numbers } from '../live/live-server.ts';
 import {
   distinctIds,
   eventually,
@@ -266,6 +270,113 @@ describe('a receiver that fails', () => {
     await store.apply([newMessage(1)]);
     await eventually(async () => (await store.webhooks.backlog())[0]?.parked).toBe(1);
     expect(receiver.receipts).toHaveLength(1);
+  });
+});
+
+describe('bounds of a subscription', () => {
+  async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    try {
+      return (await client.query(text)).rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  test('four deliveries are under way at a time', async () => {
+    const store = await openStoreForTest();
+    const held: ServerResponse[] = [];
+    let isHolding = true;
+    const { href } = await listenWith((_request, response) => {
+      if (isHolding) held.push(response);
+      else response.end();
+    });
+    await runCourier(store, [subscriptionTo(href)], { timings: { totalMs: 60_000, connectMs: 60_000 } });
+    await store.apply(numbers(10).map((number) => newMessage(number)));
+    await eventually(() => held.length).toBe(4);
+    // Time for attempts that would be too many.
+    await delay(100);
+    const rows = await query(store.url, 'select attempts from webhook_delivery order by attempts desc');
+    expect(rows.map(({ attempts }) => attempts)).toEqual([1, 1, 1, 1, 0, 0, 0, 0, 0, 0]);
+    isHolding = false;
+    for (const response of held) response.end();
+    await untilSettled(store);
+  });
+
+  test('after five failures in a row it is one', async () => {
+    const store = await openStoreForTest();
+    const underWay: number[] = [];
+    let open = 0;
+    const { href } = await listenWith((_request, response) => {
+      underWay.push(++open);
+      setTimeout(() => {
+        open--;
+        response.writeHead(500).end();
+      }, 20);
+    });
+    await runCourier(store, [subscriptionTo(href)], { timings: { retryForMs: 60_000 } });
+    await store.apply(numbers(10).map((number) => newMessage(number)));
+    await eventually(() => underWay.length).toBeGreaterThan(20);
+    // With the fifth failure three others may be under way.
+    expect(new Set(underWay.slice(8))).toEqual(new Set([1]));
+  });
+
+  test('10,000 deliveries wait; what comes after them stays in the history until there is room', async () => {
+    const [store, receiver] = [await openStoreForTest(), await startReceiver()];
+    await runCourier(store, [subscriptionTo(receiver.url)]);
+    await query(
+      store.url,
+      `insert into webhook_delivery (message_id, subscription, position, next_attempt_at)
+       select sha256(number::text::bytea), 'ops', 1000000 + number, now() + interval '1 h'
+       from generate_series(1, 10000) number`,
+    );
+    await store.apply([newMessage(1)]);
+    const leasedUntil = async () =>
+      (await query(store.url, 'select leased_until::text as at from webhook_subscription'))[0]?.at;
+    // With each renewal of its lease the courier looks for work.
+    for (let renewals = 0; renewals < 3; renewals++) {
+      const before = await leasedUntil();
+      await eventually(leasedUntil).not.toBe(before);
+    }
+    expect((await store.webhooks.backlog())[0]).toMatchObject({ lag: 1, pending: 10_000, delivered: 0 });
+    await query(store.url, 'delete from webhook_delivery where position = 1000001');
+    await eventually(() => receiver.accepted.map(({ id }) => id)).toEqual(['ops_1']);
+  });
+
+  test('what is parked is kept for 30 days', async () => {
+    const [store, receiver] = [await openStoreForTest(), await startReceiver()];
+    receiver.reply = () => ({ status: 410 });
+    let clock = Date.now();
+    const courier = await runCourier(store, [subscriptionTo(receiver.url)], { now: () => clock });
+    const park = async (number: number, parked: number) => {
+      await store.apply([newMessage(number)]);
+      await eventually(() => courier.log.filter((line) => line.includes('is parked')).length).toBe(number);
+      await eventually(async () => (await store.webhooks.backlog())[0]).toMatchObject({ pending: 0, parked });
+    };
+    await park(1, 1);
+    clock += 30 * 86_400_000;
+    await park(2, 2);
+    clock += 1;
+    await park(3, 2);
+  });
+
+  test('a courier that is stopped gives up what a receiver does not answer, and the next one delivers it', async () => {
+    const [store, receiver] = [await openStoreForTest(), await startReceiver()];
+    receiver.reply = () => ({ status: 200, afterMs: receiver.receipts.length === 0 ? 600_000 : 0 });
+    const timings = { totalMs: 600_000, stopMs: 50 };
+    const courier = await runCourier(store, [subscriptionTo(receiver.url)], { timings });
+    await store.apply([newMessage(1)]);
+    await eventually(() => receiver.receipts.length).toBe(1);
+    await courier.stop();
+    expect((await store.webhooks.backlog())[0]).toMatchObject({
+      pending: 1,
+      isServed: false,
+      lastError: 'the server was stopped',
+    });
+    await runCourier(store, [subscriptionTo(receiver.url)]);
+    await untilSettled(store);
+    expect(receiver.receipts.map(({ id }) => id)).toEqual(['ops_1', 'ops_1']);
   });
 });
 

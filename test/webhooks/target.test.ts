@@ -1,6 +1,8 @@
 /** Where deliveries may go, and how much of an answer is listened to. */
+import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
-import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net';
+import { Worker } from 'node:worker_threads';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { isPublicAddress, publicLookup } from '../../src/webhooks/public-address.ts';
 import { createSender } from '../../src/webhooks/sender.ts';
@@ -115,6 +117,32 @@ describe('a receiver that misbehaves', () => {
     const sender = await answering(() => undefined, impatient);
     await expect(sender.send({}, '{}')).rejects.toThrow('no answer within 0.5 s');
   });
+
+  test.runIf(process.platform === 'linux')(
+    'that does not take the connection is left after the time for that',
+    async () => {
+      // A thread that listens and then does nothing: once its queue is full, the kernel answers no SYN any more.
+      const blocked = new Worker(
+        `const { parentPort } = require('node:worker_threads');
+         const server = require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
+           parentPort.postMessage(server.address().port);
+           setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0));
+         });`,
+        { eval: true },
+      );
+      onTestFinished(async () => void (await blocked.terminate()));
+      const [port] = (await once(blocked, 'message')) as [number];
+      const waiting = Array.from({ length: 8 }, () =>
+        connect(port, '127.0.0.1').on('error', () => undefined),
+      );
+      onTestFinished(() => waiting.forEach((socket) => void socket.destroy()));
+      await eventually(() => waiting.filter(({ connecting }) => !connecting).length).toBeGreaterThan(1);
+      const timings = { connectMs: 300, totalMs: 600_000 };
+      const sender = createSender(subscriptionTo(`http://127.0.0.1:${port}/`), timings, 'test', 1);
+      onTestFinished(() => sender.close());
+      await expect(sender.send({}, '{}')).rejects.toThrow('no connection within 0.3 s');
+    },
+  );
 
   test('that accepts and then drips has accepted', async () => {
     const sender = await answering(
