@@ -134,6 +134,11 @@ test('/readyz says unknown where the state of indexers and mirrors cannot be rea
     indexing: 'unknown',
     mirror: 'unknown',
   });
+  // Both reads still wait in the database: nothing but the server's own patience has ended.
+  const { rows } = await locker.query(
+    "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+  );
+  expect(rows).toHaveLength(2);
 });
 
 describe('while the database is away', () => {

@@ -197,6 +197,29 @@ describe('one process', () => {
     expect(fs.statSync(embedded.connection.host).mode & 0o777).toBe(0o700);
   });
 
+  test('the server takes an eighth of the memory for its buffers, 16 MB to 1 GB', async () => {
+    const embedded = await open(usedFolder());
+    const [row] = await query(
+      embedded,
+      "select pg_size_bytes(current_setting('shared_buffers'))::float8 / 1048576 as megabytes",
+    );
+    const memory = Math.min(os.totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
+    const eighth = Math.floor(memory / 8 / 1024 ** 2);
+    expect(row).toEqual({ megabytes: Math.max(16, Math.min(1_024, eighth)) });
+  });
+
+  test.each([
+    ['16 MB is kept', 16 * 1024 ** 2, false],
+    ['one byte more is put aside at the next start', 16 * 1024 ** 2 + 1, true],
+  ])('a log of %s', async (_what, bytes, isPutAside) => {
+    const folder = usedFolder();
+    const log = path.join(folder, 'postgres.log');
+    fs.truncateSync(log, bytes);
+    await open(folder);
+    expect(fs.existsSync(`${log}.1`) && fs.statSync(`${log}.1`).size === bytes).toBe(isPutAside);
+    expect(fs.statSync(log).size < bytes).toBe(isPutAside);
+  });
+
   test('a data folder may have spaces, quotes, commas and any letters in its name', async () => {
     const folder = path.join(scratchFolder(), `my "data", it's $HOME \`é\` 漢\\;%s `);
     const embedded = await open(folder);

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { afterEach, describe, expect, it, test } from 'vitest';
@@ -283,4 +284,41 @@ describe('a database that goes away', () => {
     ])
       expect(isDatabaseUnavailable(error)).toBe(false);
   });
+});
+
+test('sessions of leases and of writes have their time limits, and the server probes for clients that are gone', async () => {
+  const { url, drop } = await createTestDatabase();
+  cleanUps.push(drop);
+  const store = await open(url);
+  const client = await connect(url);
+  // Each statement leaves a trace of the session that it ran in. The reset value of a setting is what the session began
+  // with; the present one of a keepalive setting is 0 on a Unix socket.
+  await client.query(`
+    create table session_setting (source text, name text, value text);
+    create function record_session() returns trigger language plpgsql as $$ begin
+      insert into session_setting select tg_table_name, name, reset_val from pg_settings
+        where name in ('statement_timeout', 'idle_in_transaction_session_timeout')
+          or name in ('tcp_keepalives_idle', 'tcp_keepalives_interval', 'tcp_keepalives_count');
+      return null;
+    end $$;
+    create trigger record_session after insert on webhook_subscription execute function record_session();
+    create trigger record_session after insert on message execute function record_session()`);
+  await store.webhooks.lease({ subscription: 'ops', holder: randomUUID() }, 1_000);
+  await store.apply([makeSnapshot(makeMessage())]);
+  const settingsOf = async (source: string) => {
+    const { rows } = await client.query(
+      'select distinct name, value from session_setting where source = $1',
+      [source],
+    );
+    return Object.fromEntries(rows.map(({ name, value }) => [name, value]));
+  };
+  const common = {
+    idle_in_transaction_session_timeout: '60000',
+    tcp_keepalives_idle: '10',
+    tcp_keepalives_interval: '5',
+    tcp_keepalives_count: '3',
+  };
+  expect(await settingsOf('webhook_subscription')).toEqual({ ...common, statement_timeout: '15000' });
+  // A write may take as long as the server works on it.
+  expect(await settingsOf('message')).toEqual({ ...common, statement_timeout: '0' });
 });
