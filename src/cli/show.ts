@@ -54,7 +54,7 @@ function parseId(text: string, command: Command): WantedId {
     const isShort = /^(0x)?[0-9a-f]{1,5}$/i.test(text.trim());
     return command.error(
       `lanescan: A message id is 0x and 64 hexadecimal digits${isShort ? `; its first ${MIN_PREFIX} are enough` : ''}; ` +
-        `${JSON.stringify(clipped(printable(text), 70))} is ${isShort ? 'too short' : 'none'}.`,
+        `${JSON.stringify(clipped(printable(text), 70))} is ${isShort ? 'too short' : 'not one'}.`,
     );
   }
   const [, head = '', tail = ''] = match.map((part) => part?.toLowerCase());

@@ -31,7 +31,7 @@ export interface RpcNode extends ChainNode {
   checkIn(): Promise<Block>;
 }
 
-/** Clocks differ; a chain an hour ahead of ours is none. */
+/** Clocks differ. A head an hour ahead of ours is a fault. */
 const MAX_AHEAD_MS = 3_600_000;
 /** A node of another network stays one until somebody mends the configuration. */
 const WRONG_NETWORK_REST_MS = 300_000;

@@ -14,7 +14,7 @@ export interface HttpAnswer {
   readonly status: number;
   /** Milliseconds that the node asks us to wait. */
   readonly retryAfterMs: number | null;
-  /** The body as JSON; undefined where it is none. */
+  /** The body as JSON; undefined where it is not JSON. */
   readonly body: unknown;
 }
 

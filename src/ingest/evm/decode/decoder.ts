@@ -238,7 +238,7 @@ async function readTransactions(
   return new Map(transactions.map((transaction) => [transaction.hash, transaction]));
 }
 
-/** The receiver has a say in it, and anybody can be one: a list that no execution could pay for is none. */
+/** The receiver has a say in it, and anybody can be one. A list that no execution could pay for is ignored. */
 const MAX_VERIFIERS = 100;
 
 /** Which verifiers a 2.0 message needs, by its off-ramp; undefined where the contract refuses to say. */
