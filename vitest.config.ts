@@ -2,7 +2,7 @@ import os from 'node:os';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { ClosingLineReporter } from './test/closing-line.ts';
 import { SlowestTestsReporter } from './test/slowest-tests.ts';
-import { slowBecause, testFiles } from './test/tiers.ts';
+import { hasTestsOf, testFiles } from './test/tiers.ts';
 
 /** Tests that start chain nodes, browsers or many processes: one such file keeps about two cores busy. */
 const heavy = [
@@ -14,17 +14,17 @@ const heavy = [
 
 const cores = os.availableParallelism();
 
-/** `vitest --mode quick` leaves out the slow tests; without it, all tests run. See test/tiers.ts. */
+/** `--mode quick` runs the quick tests, `--mode slow` the others; without a mode, all tests run. See test/tiers.ts. */
 export default defineConfig(({ mode }) => {
-  const isQuick = mode === 'quick';
+  const tier = mode === 'quick' || mode === 'slow' ? mode : 'all';
   // Vitest would load a file only to skip every test in it, which takes a second or two per file.
-  const leftOut = isQuick ? testFiles().filter((file) => slowBecause(file) !== undefined) : [];
+  const leftOut = testFiles().filter((file) => !hasTestsOf(file, tier));
   const exclude = [...configDefaults.exclude, ...leftOut];
   const shared = {
     // Generous, for machines that are slow or busy: they end what hangs, and measure nothing.
     testTimeout: 180_000,
     hookTimeout: 300_000,
-    ...(isQuick && { tagsFilter: ['not slow'] }),
+    ...(tier !== 'all' && { tagsFilter: [tier === 'quick' ? 'not slow' : 'slow'] }),
   };
   return {
     test: {
@@ -33,7 +33,7 @@ export default defineConfig(({ mode }) => {
       reporters: [
         'default',
         new SlowestTestsReporter(),
-        new ClosingLineReporter({ isQuick, slowFiles: leftOut.length }),
+        new ClosingLineReporter({ tier, leftOutFiles: leftOut.length }),
       ],
       projects: [
         {

@@ -6,7 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { slowBecause, testFiles } from './tiers.ts';
+import { hasTestsOf, slowBecause, testFiles } from './tiers.ts';
 
 const repository = path.join(import.meta.dirname, '..');
 const vitest = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
@@ -33,6 +33,12 @@ describe('a test file', () => {
     expect(await listedFiles('--mode', 'quick')).toEqual(everyFile.filter((file) => !isSlow(file)));
   });
 
+  test('runs in the slow tier where it has a slow test', async () => {
+    expect(await listedFiles('--mode', 'slow')).toEqual(everyFile.filter((file) => hasTestsOf(file, 'slow')));
+    for (const file of everyFile)
+      expect(hasTestsOf(file, 'quick') || hasTestsOf(file, 'slow'), file).toBe(true);
+  });
+
   test('that is slow says why', () => {
     for (const file of everyFile.filter(isSlow)) expect(slowBecause(file), file).toMatch(/\w{3}/);
   });
@@ -53,7 +59,7 @@ test('every folder of tests has a part in the quick tier, but for those that can
 });
 
 test('a test that is tagged slow does not run in the quick tier', { tags: 'slow' }, () => {
-  expect(process.env.MODE).toBe('test');
+  expect(process.env.MODE).not.toBe('quick');
 });
 
 test('unit tests start no PostgreSQL, and tests of the store start one', {

@@ -1,5 +1,6 @@
 /**
- * The two tiers of tests. `npm test` runs the quick tests, `npm run test:all` runs all tests.
+ * The two tiers of tests. `npm test` runs the quick tests, `npm run test:all` all of them, `vitest run --mode slow` the
+ * rest.
  *
  * A test is quick unless it is tagged slow. One test, or a group of tests:
  *
@@ -27,4 +28,13 @@ export function testFiles(folder = 'test'): readonly string[] {
 export function slowBecause(file: string): string | undefined {
   const [firstLine = ''] = readFileSync(path.join(repository, file), 'utf8').split('\n', 1);
   return /^\/\/ @module-tag slow\b:?(.*)/.exec(firstLine)?.[1]?.trim();
+}
+
+export type Tier = 'quick' | 'slow' | 'all';
+
+/** Whether a file has any test of this tier. */
+export function hasTestsOf(file: string, tier: Tier): boolean {
+  if (tier === 'quick') return slowBecause(file) === undefined;
+  const hasSlowTest = () => readFileSync(path.join(repository, file), 'utf8').includes("tags: 'slow'");
+  return tier === 'all' || slowBecause(file) !== undefined || hasSlowTest();
 }
