@@ -95,6 +95,8 @@ describe('an upgrade', () => {
     for (const table of await dataTables(client)) {
       const columns = await columnsOf(client, table);
       const known = (await columnsOf(today, table)).filter((name) => columns.includes(name)).join(', ');
+      // A migration may have put rows of its own there, such as the key of the cursors.
+      await client.query(`delete from ${table}`);
       const { rows } = await today.query(`select to_jsonb(t)::text as row from ${table} t`);
       for (const { row } of rows) {
         await client.query(
