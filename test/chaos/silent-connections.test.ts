@@ -248,7 +248,8 @@ describe('SIGTERM while the database is out of reach ends', () => {
       const { way, direct } = await openSetting();
       await direct.query('select pg_advisory_lock(7264910331)');
       const server = run(['serve', '--port', '0'], way);
-      const waiting = `select from pg_stat_activity where wait_event = 'advisory' and datname = current_database()`;
+      const waiting = `select from pg_stat_activity where query like 'select pg_try_advisory_lock%'
+        and datname = current_database() and pid <> pg_backend_pid()`;
       await until(async () => (await direct.query(waiting)).rowCount === 1, PATIENCE_MS);
       await expectEnd(server);
       await direct.query('select pg_advisory_unlock(7264910331)');
