@@ -149,6 +149,8 @@ export async function dataTables(client: pg.ClientBase): Promise<readonly string
 export async function emptyTables(client: pg.ClientBase): Promise<void> {
   const kept = ['store', 'cursor_key'];
   const tables = (await dataTables(client)).filter((table) => !kept.includes(table));
+  // As createTestDatabase does for its own: the database may be one that a store has made.
+  await client.query(`set lanescan.schema = '${ANY_SCHEMA}'`);
   await client.query(`truncate ${tables.join(', ')}; update store set position = 0`);
 }
 

@@ -19,7 +19,13 @@ afterAll(() => server.close());
 
 async function run(block: string | undefined): Promise<string> {
   const commands = String(block).replaceAll('http://localhost:8080', server.url);
-  const { stdout, stderr } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', commands]);
+  const { stdout, stderr } = await promisify(execFile)('bash', [
+    '--norc',
+    '-euo',
+    'pipefail',
+    '-c',
+    commands,
+  ]);
   expect(stderr).toBe('');
   return stdout;
 }

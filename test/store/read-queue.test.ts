@@ -26,6 +26,9 @@ function openQueue(max: number, options = patient): ReadQueue {
     Client: ReadingClient as unknown as new () => pg.ClientBase,
     max,
   });
+  // The database is dropped while connections close; the store's own pools listen for that too.
+  pool.on('error', () => undefined);
+  pool.on('connect', (client) => void client.on('error', () => undefined));
   pool.on('connect', (client) => void client.on('error', () => undefined));
   return createReadQueue(pool, options);
 }

@@ -30,6 +30,9 @@ function openQueue() {
     max: 1,
     idleTimeoutMillis: 0,
   });
+  // The database is dropped while connections close; the store's own pools listen for that too.
+  pool.on('error', () => undefined);
+  pool.on('connect', (client) => void client.on('error', () => undefined));
   onTestFinished(() => pool.end());
   const queue = createReadQueue(pool, { longestWaitMs: 60_000, lateMs: 60_000 });
   const nameOf = createStatementNames();
