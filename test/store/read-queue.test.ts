@@ -29,7 +29,6 @@ function openQueue(max: number, options = patient): ReadQueue {
   // The database is dropped while connections close; the store's own pools listen for that too.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => void client.on('error', () => undefined));
-  pool.on('connect', (client) => void client.on('error', () => undefined));
   return createReadQueue(pool, options);
 }
 
