@@ -334,7 +334,9 @@ function transactionHash(text: string): readonly BytesHex[] {
 export function selector(text: string): string {
   const canonical = /^[0-9]{1,20}$/.test(text) ? BigInt(text).toString() : text;
   if (isSelector(canonical)) return canonical;
-  throw new Refusal(`takes a chain selector, an unsigned 64-bit integer in decimal; ${quoted(text)} is not one`);
+  throw new Refusal(
+    `takes a chain selector, an unsigned 64-bit integer in decimal; ${quoted(text)} is not one`,
+  );
 }
 
 function time(text: string): number {
