@@ -17,7 +17,7 @@ export function clientAddress(request: FastifyRequest): string {
   return claimed ?? socketAddress(request.raw.socket);
 }
 
-/** Of whoever is at the other end of a connection, a proxy included. */
+/** The address at the other end of a connection, which may be a proxy's. */
 export function socketAddress({ remoteAddress = '' }: Pick<Socket, 'remoteAddress'>): string {
   return plainAddress(remoteAddress) ?? LOCAL;
 }

@@ -61,7 +61,7 @@ export async function upgradeEmbedded(options: UpgradeOptions): Promise<UpgradeR
   const { notice, signal } = options;
   const place = await openFolder(options.dataFolder);
   const found = await describeCluster(place);
-  // Newer files are refused by whoever opens them.
+  // Opening the database refuses files of a newer version.
   if (found === undefined || Number(found.version) >= Number(majorVersion)) return undefined;
   const { version: from, uid, gid } = found;
   const binaries = await findOlderPostgres(from, options.fromBinaries);

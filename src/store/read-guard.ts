@@ -2,6 +2,7 @@
  * What stands between those who ask and the connections for reads: a bound on how many may wait, and a short answer
  * while the database is known to be silent. Both end by themselves.
  */
+import { isDoneWithin } from './time-limit.ts';
 
 /** More wait for the database than it can answer in good time. */
 export class DatabaseBusyError extends Error {}
@@ -49,11 +50,7 @@ export function createReadGuard({ probe: ask, waiting, maxWaiting }: ReadGuardOp
   const admit = async (): Promise<void> => {
     if (waiting() >= maxWaiting) throw new DatabaseBusyError('Too many wait for the database');
     if (!isSilent) return;
-    let timer: NodeJS.Timeout | undefined;
-    const patience = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, PATIENCE_MS);
-    });
-    await Promise.race([probe().catch(() => undefined), patience]).finally(() => clearTimeout(timer));
+    await isDoneWithin(PATIENCE_MS, probe());
     if (isSilent) throw new DatabaseAwayError('The database is silent');
   };
 

@@ -11,6 +11,7 @@ import { noRows, type RawRows } from './raw-rows.ts';
 import type { Row, RunStatement, Statement } from './read.ts';
 import { identitySql } from './server-facts.ts';
 import { createSharedQuestion } from './shared-question.ts';
+import { isDoneWithin } from './time-limit.ts';
 
 export interface ReplicaFigures {
   /** Its place in DATABASE_REPLICA_URL, from 1. */
@@ -98,9 +99,8 @@ export function createReplicaSet(options: ReplicaSetOptions): ReplicaSet {
 
   /** What the primary knows at this moment is seen, if it tells in good time. */
   const learnPosition = async (): Promise<void> => {
-    await within(isPrimaryAway ? AWAY_PATIENCE_MS : PATIENCE_MS, askPosition(), () => {
-      isPrimaryAway = true;
-    });
+    const patienceMs = isPrimaryAway ? AWAY_PATIENCE_MS : PATIENCE_MS;
+    if (!(await isDoneWithin(patienceMs, askPosition()))) isPrimaryAway = true;
   };
 
   /** After a promotion there may be two that take writes: the one of DATABASE_URL counts, while it answers. */
@@ -194,7 +194,7 @@ export function createReplicaSet(options: ReplicaSetOptions): ReplicaSet {
     onPrimary,
     async figures() {
       await learnPosition();
-      await Promise.all(replicas.map((replica) => within(PATIENCE_MS, look(replica))));
+      await Promise.all(replicas.map((replica) => isDoneWithin(PATIENCE_MS, look(replica))));
       return replicas.map(({ name, reached, isUsed }) => ({
         replica: name,
         lag: reached === undefined ? null : Math.max(0, seen - reached),
@@ -263,16 +263,4 @@ function withoutStamp({
   ...row
 }: StampedRow): Record<string, unknown> {
   return row;
-}
-
-/** Waits for the work, but not longer; it goes on. */
-async function within(ms: number, work: Promise<void>, otherwise?: () => void): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const patience = new Promise<void>((resolve) => {
-    timer = setTimeout(() => {
-      otherwise?.();
-      resolve();
-    }, ms);
-  });
-  await Promise.race([work, patience]).finally(() => clearTimeout(timer));
 }

@@ -42,7 +42,7 @@ export async function grantRead(client: ClientBase, role: string): Promise<void>
   const grantee = client.escapeIdentifier(role);
   await client.query('begin');
   try {
-    // Often everybody has these two, and whoever owns the tables need not own the database.
+    // Often PUBLIC has these two, and the owner of the tables need not own the database.
     if (!mayConnect)
       await client.query(`grant connect on database ${client.escapeIdentifier(database)} to ${grantee}`);
     if (!mayUse) await client.query(`grant usage on schema ${schema} to ${grantee}`);

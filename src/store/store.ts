@@ -3,7 +3,7 @@
  *
  * Reads take a connection from the pool for one statement; writes go through `apply`, one at a time.
  */
-import pg from 'pg';
+import type pg from 'pg';
 import type { CursorCodec } from '../domain/cursor.ts';
 import { OperatorError } from '../domain/errors.ts';
 import type { Fact } from '../domain/facts.ts';
@@ -17,7 +17,7 @@ import {
   listenForChanges,
   type WakeFollower,
 } from './change-listener.ts';
-import { ReadingClient, WatchedClient, withClient } from './client.ts';
+import { withClient } from './client.ts';
 import { connectionOf, explainConnectionFailure } from './connection.ts';
 import {
   answeringProcess,
@@ -25,7 +25,6 @@ import {
   refuseTooManyProcesses,
   wholeProcess,
 } from './connection-budget.ts';
-import { type ConnectionWatch, createConnectionWatch } from './connection-watch.ts';
 import { readCursorCodec } from './cursor-key.ts';
 import { createDerivedRows, type DerivedRows } from './derived-rows.ts';
 import { openEmbedded } from './embedded.ts';
@@ -65,6 +64,7 @@ import {
   readNetworkTraffic,
 } from './networks.ts';
 import { arrayFrame, type Page, type PageFrame, readPage } from './page.ts';
+import { openPools, type Pools, READ_WAIT_MS } from './pools.ts';
 import type { Read, RunStatement, Statement } from './read.ts';
 import { createReadGuard, DatabaseAwayError, DatabaseBusyError, type ReadObserver } from './read-guard.ts';
 import { createReadQueue, type ReadQueue } from './read-queue.ts';
@@ -72,15 +72,14 @@ import { createReplicaSet, type ReplicaFigures } from './replicas.ts';
 import { grantRead, isReadOnly, refuseUnreadableTables } from './roles.ts';
 import { NotInitialisedError } from './schema-errors.ts';
 import { createSchemaWatch } from './schema-watch.ts';
-import { isShort, pageBound, searchSettings, searchSql } from './search.ts';
+import { isShort, pageBound, searchSql } from './search.ts';
 import { identitySql } from './server-facts.ts';
 import { readServerSettings, type ServerSettings } from './server-settings.ts';
 import { createSharedQuestion } from './shared-question.ts';
 import { renderSql } from './sql.ts';
 import { createStatementNames } from './statement-names.ts';
-import { isDoneWithin } from './time-limit.ts';
 import { createWebhookDeliveries, type WebhookDeliveries } from './webhook-deliveries.ts';
-import { declaredSchema, explainRefusedWriter } from './writer-guard.ts';
+import { explainRefusedWriter } from './writer-guard.ts';
 
 /** Where the data is: a database of its own in a folder, or a server by URL. */
 export type DatabasePlace = { readonly dataFolder: string } | { readonly url: string };
@@ -204,19 +203,6 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** One expensive search must not hold a connection for long. */
-const READ_TIMEOUT_MS = 15_000;
-/** Beyond the server's own time-out: it is silent, and its connection is lost. */
-const SILENCE_TIMEOUT_MS = READ_TIMEOUT_MS + 2_000;
-const CONNECT_TIMEOUT_MS = 5_000;
-/** How long statements may go on when the store is closed. */
-const CLOSE_TIMEOUT_MS = 3_000;
-/** The server ends a session whose client has vanished, and with it the locks, after 25 s without traffic. */
-const SERVER_KEEPALIVE = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3';
-/** And a transaction whose client says nothing for so long, whatever the network says of it. */
-const IDLE_TRANSACTION = '-c idle_in_transaction_session_timeout=60000';
-/** The longest wait of a read for a connection, free or new. */
-const READ_WAIT_MS = 2_000;
 /** A wait that is too long if everybody has it. */
 const LATE_MS = 250;
 const probe: Statement = { text: 'select 1', query_timeout: 2_000 };
@@ -224,8 +210,6 @@ const probe: Statement = { text: 'select 1', query_timeout: 2_000 };
 const WAITING_PER_CONNECTION = 100;
 /** Who asks for the version waits so long at most for others to share the look with. */
 const VERSION_EVERY_MS = 2;
-/** For the position of the primary, where replicas are asked for the rest. */
-const WATCH_TIMEOUT_MS = 2_000;
 /** Counting visits every row; beyond so many an estimate has to do. */
 const COUNTED_MESSAGES = 100_000;
 
@@ -261,75 +245,20 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const connection = embedded
     ? { ...embedded.connection, ssl: false }
     : connectionOf((place as { url: string }).url, 'DATABASE_URL');
-  const watches: ConnectionWatch[] = [];
-  const watchOf = (server: pg.ClientConfig): ConnectionWatch => {
-    const watch = createConnectionWatch(server, notice);
-    watches.push(watch);
-    return watch;
-  };
-  const primaryWatch = watchOf(connection);
-  const createReaders = (
-    server: pg.ClientConfig,
-    watch: ConnectionWatch,
-    max: number,
-    silenceMs = SILENCE_TIMEOUT_MS,
-  ) =>
-    createPool(
-      {
-        ...server,
-        // The pool's type knows no client that takes a configuration, though the pool gives it one.
-        Client: ReadingClient as unknown as new () => pg.ClientBase,
-        connectionTimeoutMillis: READ_WAIT_MS,
-        query_timeout: silenceMs,
-      },
-      watch,
-      max,
-      `-c timezone=UTC -c statement_timeout=${READ_TIMEOUT_MS} ${searchSettings}`,
-    );
-  const pools: Pools = {
-    readers: createReaders(connection, primaryWatch, connections),
-    writers: createPool(
-      connection,
-      primaryWatch,
-      sizes.writers,
-      `-c timezone=UTC ${IDLE_TRANSACTION} ${declaredSchema(known)}`,
-    ),
-    // An export lasts as long as its reader takes; it must not keep searches waiting.
-    exporters: createPool(connection, primaryWatch, sizes.exporters, '-c timezone=UTC'),
-    // Deliveries and leases go on while searches or imports have all of their connections.
-    keepers: createPool(
-      connection,
-      primaryWatch,
-      sizes.keepers,
-      `-c timezone=UTC -c statement_timeout=${READ_TIMEOUT_MS} ${IDLE_TRANSACTION} ${declaredSchema(known)}`,
-    ),
-    replicas: (options.replicas ?? []).map((url) => {
-      const replica = connectionOf(url, 'DATABASE_REPLICA_URL');
-      return createReaders(replica, watchOf(replica), connections);
-    }),
-    // Asked only where there are replicas; until then it has no connection.
-    watch: createReaders(connection, primaryWatch, 1, WATCH_TIMEOUT_MS),
-  };
-  const everyPool = Object.values(pools).flat();
-  const destroyConnections = () => watches.reduce((count, watch) => count + watch.destroyAll(), 0);
+  const { pools, destroyConnections, ...opened } = openPools({
+    primary: connection,
+    replicas: (options.replicas ?? []).map((url) => connectionOf(url, 'DATABASE_REPLICA_URL')),
+    sizes: { ...sizes, readers: connections },
+    schema: known,
+    notice,
+  });
   let closing: Promise<void> | undefined;
   const close = () => {
-    closing ??= (async () => {
-      // A statement that waits for a silent server would keep its pool open for ever.
-      if (!(await isDoneWithin(CLOSE_TIMEOUT_MS, Promise.all(everyPool.map((pool) => pool.end()))))) {
-        const count = destroyConnections();
-        notice(
-          `Gave up ${count} database connection(s) that were busy ${CLOSE_TIMEOUT_MS / 1_000} s after the stop`,
-        );
-      }
-      for (const watch of watches) watch.close();
-      await embedded?.leave();
-    })();
+    closing ??= opened.close().then(() => embedded?.leave());
     return closing;
   };
-  // Opening may wait for another process that migrates; whoever stops this one does not want to.
-  const abandon = () => void destroyConnections();
-  signal?.addEventListener('abort', abandon);
+  // Opening may wait for another process that migrates. A signal to stop ends that wait.
+  signal?.addEventListener('abort', destroyConnections);
   try {
     const needs = {
       ...{ content, access, schema, notice, signal, known, startsProcesses },
@@ -341,17 +270,8 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     signal?.throwIfAborted();
     throw 'url' in place ? explainConnectionFailure(error, place.url, 'DATABASE_URL') : error;
   } finally {
-    signal?.removeEventListener('abort', abandon);
+    signal?.removeEventListener('abort', destroyConnections);
   }
-}
-
-interface Pools {
-  readonly readers: pg.Pool;
-  readonly writers: pg.Pool;
-  readonly exporters: pg.Pool;
-  readonly keepers: pg.Pool;
-  readonly replicas: readonly pg.Pool[];
-  readonly watch: pg.Pool;
 }
 
 interface StoreNeeds
@@ -360,29 +280,6 @@ interface StoreNeeds
   /** The number of the schema that this program knows. */
   readonly known: number;
   readonly isEmbedded: boolean;
-}
-
-function createPool(
-  connection: pg.PoolConfig,
-  watch: ConnectionWatch,
-  max: number,
-  options: string,
-): pg.Pool {
-  const pool = new pg.Pool({
-    Client: WatchedClient as unknown as new () => pg.ClientBase,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    ...connection,
-    max,
-    // Compiling a plan costs more than any statement of ours: ten times a write of one message.
-    options: `${connection.options ?? ''} -c jit=off ${SERVER_KEEPALIVE} ${options}`.trim(),
-    application_name: 'lanescan',
-  });
-  watch.addPool(pool);
-  // A connection that breaks while idle is replaced by the pool; the next query tells whoever asks.
-  pool.on('error', () => undefined);
-  // One that breaks while it is handed over, between the pool's ears and ours, would end the process.
-  pool.on('connect', (client) => void client.on('error', () => undefined));
-  return pool;
 }
 
 async function createStore(
