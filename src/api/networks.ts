@@ -1,7 +1,7 @@
 /** The networks: all that are known, their traffic, and how far each is indexed. */
 import { problemSentences } from '../domain/indexing-problem.ts';
 import type { NetworkInfo } from '../domain/message.ts';
-import { networkBySelector, networks } from '../domain/networks.ts';
+import { knownNetworks, networkBySelector } from '../domain/networks.ts';
 import { parseParameters, trueOrFalse } from '../domain/search-parameters.ts';
 import type { MirrorState } from '../store/mirror-ledger.ts';
 import type { NetworkProgress } from '../store/networks.ts';
@@ -85,14 +85,20 @@ export const networkRoutes: readonly Route[] = [
       const indexing = new Map(progress.map((network) => [network.selector, network]));
       const infos = new Map(traffic.map(({ selector, info }) => [selector, info]));
       // The table's own words win over a record's.
-      for (const { selector, family, ...network } of networks) {
-        infos.set(selector, { ...network, chainSelector: selector, chainFamily: family });
+      for (const { selector, name, chainId, family, displayName } of knownNetworks()) {
+        infos.set(selector, { name, chainSelector: selector, chainId, chainFamily: family, displayName });
       }
       const data = [...infos.values()]
         .map((info): Network => {
           const { sent = 0, received = 0 } = bySelector.get(info.chainSelector) ?? {};
           const told = indexing.get(info.chainSelector);
-          return { ...infoOf(info), sent, received, indexing: told ? indexingOf(told) : null };
+          return {
+            ...infoOf(info),
+            blockExplorer: networkBySelector(info.chainSelector)?.blockExplorer ?? null,
+            sent,
+            received,
+            indexing: told ? indexingOf(told) : null,
+          };
         })
         .filter(({ sent, received }) => !active || sent + received > 0)
         .filter(({ indexing }) => !indexed || indexing !== null)

@@ -45,8 +45,10 @@ Examples:
   $ lanescan audit --json | jq -c 'select(.completeness.isComplete | not)'`,
     )
     .action(async (flags: LaneFlags) => {
+      // First: it defines networks that flags may name.
+      const config = configOf(flags, context);
       const ends = parseLaneFlags(flags, command);
-      await withStore(configOf(flags, context), context, { connections: 1 }, async (store) => {
+      await withStore(config, context, { connections: 1 }, async (store) => {
         if (store.simulated) context.err.write(`${simulatedNotice}\n`);
         const now = new Date(context.now());
         const { lanes } = await store.lanes({

@@ -12,6 +12,8 @@ import type { TrustProxy } from '../api/client-address.ts';
 import { defaultRateLimit, type RateLimitOptions } from '../api/rate-limit.ts';
 import { OperatorError } from '../domain/errors.ts';
 import { nearestName } from '../domain/nearest-name.ts';
+import { parseNetworkDefinitions } from '../domain/network-definitions.ts';
+import type { Network } from '../domain/networks.ts';
 import type { NetworkSource } from '../ingest/chain/family.ts';
 import { parseNetworkSources } from '../ingest/families.ts';
 import type { DatabasePlace } from '../store/store.ts';
@@ -50,6 +52,8 @@ export interface Config extends RateLimitOptions {
   readonly autoMigrate: boolean;
   /** How many processes answer requests on the port. */
   readonly processes: number;
+  /** Networks beside those of the built-in table. */
+  readonly chains: readonly Network[];
   /** As the file has it; `webhooksOf` reads it for the verbs that need it. */
   readonly webhooks: unknown;
   /** As the file has it; `networkSourcesOf` reads it for the verbs that need it. */
@@ -193,6 +197,7 @@ const CONFIG_VARIABLE = 'LANESCAN_CONFIG';
 const DEFAULT_FILE = 'lanescan.yaml';
 const WEBHOOKS_KEY = 'webhooks';
 const NETWORKS_KEY = 'networks';
+const CHAINS_KEY = 'chains';
 
 function nonEmptyText(value: unknown): string | undefined {
   return typeof value === 'string' && value.trim() !== '' ? value : undefined;
@@ -243,6 +248,7 @@ export function readConfig(flags: ConfigFlags, everything: NodeJS.ProcessEnv): C
     processes: pick(settings.processes, flags.processes, 'processes'),
     databaseUrl: environment.DATABASE_URL || null,
     replicaUrls: readReplicaUrls(environment),
+    chains: parseNetworkDefinitions(values[CHAINS_KEY], file ?? DEFAULT_FILE),
     webhooks: values[WEBHOOKS_KEY],
     networks: values[NETWORKS_KEY],
     file,
@@ -319,7 +325,7 @@ function readFile(named: string | undefined): { file: string | null; values: Rec
       'Write it as `port: 8080`, one key a line.',
     );
   }
-  const keys = [...Object.values(settings).map(({ key }) => key), WEBHOOKS_KEY, NETWORKS_KEY];
+  const keys = [...Object.values(settings).map(({ key }) => key), WEBHOOKS_KEY, NETWORKS_KEY, CHAINS_KEY];
   for (const key of Object.keys(values)) {
     if ((keys as readonly string[]).includes(key)) continue;
     const nearest = nearestName(key, keys);

@@ -66,6 +66,9 @@ export const Mirror = Type.Object({
 
 export const Network = Type.Object({
   ...NetworkInfo.properties,
+  blockExplorer: orNull(
+    Type.String({ description: 'Website of a block explorer; null where the operator has configured none.' }),
+  ),
   sent: count('Messages from this network.'),
   received: count('Messages to this network.'),
   indexing: Type.Union([
