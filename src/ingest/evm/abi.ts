@@ -257,6 +257,43 @@ export const getRouter16 = declareFunction(
   parseAbiParameters('uint64 sequenceNumber, bool allowlistEnabled, address router'),
 );
 
+/** The number that the next message will have: what an on-ramp has counted, and a commit store has taken in. */
+export const getNextNumber15 = declareFunction(
+  'getExpectedNextSequenceNumber',
+  [],
+  parseAbiParameters('uint64'),
+);
+export const getNextNumber16 = declareFunction(
+  'getExpectedNextSequenceNumber',
+  parseAbiParameters('uint64 destChainSelector'),
+  parseAbiParameters('uint64'),
+);
+export const getNextNumber20 = declareFunction(
+  'getExpectedNextMessageNumber',
+  parseAbiParameters('uint64 destChainSelector'),
+  parseAbiParameters('uint64'),
+);
+/** What a 1.6 off-ramp knows of a source: the next number to commit is `minSeqNr`. */
+export const getSourceConfig16 = declareFunction(
+  'getSourceChainConfig',
+  parseAbiParameters('uint64 sourceChainSelector'),
+  parseAbiParameters([
+    'Config config',
+    'struct Config { address router; bool isEnabled; uint64 minSeqNr; bool isRMNVerificationDisabled; bytes onRamp; }',
+  ]),
+);
+/** 0 untouched, 1 in progress, 2 success, 3 failure. */
+export const getExecutionState15 = declareFunction(
+  'getExecutionState',
+  parseAbiParameters('uint64 sequenceNumber'),
+  parseAbiParameters('uint8'),
+);
+export const getExecutionState16 = declareFunction(
+  'getExecutionState',
+  parseAbiParameters('uint64 sourceChainSelector, uint64 sequenceNumber'),
+  parseAbiParameters('uint8'),
+);
+
 /** Seconds behind a commit after which anybody may execute. */
 export const getThreshold15 = declareFunction(
   'getDynamicConfig',
