@@ -6,6 +6,7 @@
  * and each new value would cost memory for ever.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { findingKindNames } from '../domain/index-findings.ts';
 import { statuses } from '../domain/lifecycle.ts';
 import { findNetwork } from '../domain/networks.ts';
 import { refuseParameters } from '../domain/search-parameters.ts';
@@ -350,6 +351,18 @@ export function createMetrics({
       'Logs of contracts that no router named: seen, not believed.',
       ({ foreignLogs }) => foreignLogs,
     ),
+    {
+      name: 'lanescan_network_findings',
+      help: 'Open findings about the completeness of a network, by kind.',
+      labelNames: ['network', 'kind'],
+      read: async () =>
+        (await currentFigures()).networks.flatMap(({ selector, findings }) =>
+          findingKindNames.map((kind) => ({
+            value: findings.find((finding) => finding.kind === kind)?.count ?? 0,
+            labels: { network: findNetwork(selector)?.name ?? selector, kind },
+          })),
+        ),
+    },
     networkFigure('lanescan_network_stopped', 'Whether indexing a network has met a problem.', (network) =>
       network.problem === null ? 0 : 1,
     ),

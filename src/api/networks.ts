@@ -1,4 +1,5 @@
 /** The networks: all that are known, their traffic, and how far each is indexed. */
+import { findingKinds } from '../domain/index-findings.ts';
 import { problemSentences } from '../domain/indexing-problem.ts';
 import type { NetworkInfo } from '../domain/message.ts';
 import { knownNetworks, networkBySelector } from '../domain/networks.ts';
@@ -150,6 +151,10 @@ function indexingOf(progress: NetworkProgress): Indexing {
     // The operator's own text may name hosts and ports.
     problem: problemKind === null ? null : problemSentences[problemKind],
     problemKind,
+    findings: progress.findings.map(({ kind, count }) => {
+      const { sentence, isLoss } = findingKinds[kind];
+      return { kind, text: sentence, isLoss, count };
+    }),
   };
 }
 

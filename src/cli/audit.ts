@@ -1,7 +1,11 @@
 import type { Command } from 'commander';
 import { dayOf } from '../api/lanes.ts';
-import type { Completeness, LaneEnds, LaneStatistics, OnrampStatistics } from '../store/lanes.ts';
+import { findingKinds } from '../domain/index-findings.ts';
+import type { MissingNumbers } from '../domain/missing-numbers.ts';
+import type { LaneEnds } from '../store/lanes.ts';
+import type { Store } from '../store/store.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
+import { auditOnramps, type OnrampAudit } from './lane-audit.ts';
 import {
   addLaneOptions,
   type LaneFlags,
@@ -33,8 +37,10 @@ export function addAudit(program: Command, context: CliContext): void {
     .addHelpText(
       'after',
       `
-An on-ramp numbers its messages one after the other, so that a message nobody has told of leaves a hole. What
-comes before the first number that is here, or after the last, is not judged.
+An on-ramp numbers its messages one after the other, so that a missing message leaves a hole. Where the network is indexed
+here, both ends of a lane are judged too, by what the on-ramp itself has counted, and so are the commits on the destination.
+Elsewhere, what comes before the first number that is here, or after the last, is not judged. Where indexing begins at a
+configured start, what was sent before it is unknown and not missing.
 
 Exit status: 0 nothing is missing, 1 there are holes (or the audit failed), 2 wrong usage, 3 there was nothing to
 check: whether anything is missing is not known.
@@ -58,42 +64,72 @@ Examples:
           namedRanges: flags.json ? NAMED_RANGES : SHOWN_RANGES,
           limit: Number.MAX_SAFE_INTEGER,
         });
-        if (flags.json) await writeObjects(lanes.flatMap(onrampObjects), context);
-        else await showLanes(lanes, context);
-        const { words, status } = verdict(lanes, ends);
+        const audits = auditOnramps(lanes, await store.countedLanes(ends));
+        if (flags.json) await writeObjects(audits.map(auditObject), context);
+        else await showAudits(audits, context);
+        const { sourceChainSelector, destChainSelector } = ends;
+        const losses = await lossesOf(store, [sourceChainSelector, destChainSelector]);
+        const { words, status } = verdict(audits, losses.length, ends);
         if (status !== 0) context.exitCode = status;
         await writeRemark(words, flags, context);
-        const { sourceChainSelector, destChainSelector } = ends;
+        for (const loss of losses) await writeRemark(loss, flags, context);
         for (const remark of await stoppedRemarks(store, [sourceChainSelector, destChainSelector]))
           await writeRemark(remark, flags, context);
       });
     });
 }
 
-function onrampObjects({ sourceNetworkInfo, destNetworkInfo, onramps }: LaneStatistics): object[] {
-  return onramps.map((onramp) => ({ sourceNetworkInfo, destNetworkInfo, ...onramp }));
+function auditObject(audit: OnrampAudit): object {
+  const { statistics, missing, missingCommits, counted, countedCommits, isUnknownBefore } = audit;
+  const found = (numbers: MissingNumbers | undefined) => ({
+    missing: (numbers?.count ?? 0n).toString(),
+    missingRanges: numbers?.ranges.slice(0, NAMED_RANGES) ?? [],
+  });
+  return {
+    ...audit.networks,
+    onramp: audit.onramp,
+    version: statistics?.version ?? null,
+    completeness: statistics?.completeness ?? null,
+    sent: counted === null ? null : { counted, isUnknownBefore, ...found(missing) },
+    committed: countedCommits === null ? null : { counted: countedCommits, ...found(missingCommits) },
+  };
 }
 
-async function showLanes(lanes: readonly LaneStatistics[], { out, environment }: CliContext): Promise<void> {
+async function showAudits(audits: readonly OnrampAudit[], { out, environment }: CliContext): Promise<void> {
   const paint = createPaint(out, environment);
-  for (const lane of lanes) {
-    const lines = lane.onramps.map((onramp) => `  ${onrampLine(onramp, paint)}\n`);
-    await writeOut(out, `${paint(laneName(lane), 'bold')}\n${lines.join('')}`);
+  let shown = '';
+  for (const audit of audits) {
+    const title = laneName(audit.networks);
+    const heading = title === shown ? '' : `${paint(title, 'bold')}\n`;
+    shown = title;
+    await writeOut(out, `${heading}  ${onrampLine(audit, paint)}\n`);
   }
 }
 
-function onrampLine({ onramp, version, completeness }: OnrampStatistics, paint: Paint): string {
-  const { first, last, isComplete } = completeness;
+function onrampLine(audit: OnrampAudit, paint: Paint): string {
+  const { onramp, statistics, first, last, missing, missingCommits, counted, countedCommits } = audit;
+  const version = statistics?.version ?? null;
   const name = `${printable(onramp)}${version === null ? '' : ` (${printable(version)})`}`;
-  const finding = isComplete ? paint('none missing', 'green') : paint(holesOf(completeness), 'red');
-  return `${name}  ${rangeWords(first, last)}: ${finding}`;
+  const finding = missing ? paint(holesOf(missing, audit), 'red') : paint('none missing', 'green');
+  const remarks = [
+    ...(counted === null ? [] : [`the on-ramp counts ${plain(counted)}`]),
+    ...(audit.isUnknownBefore ? [`unknown before ${plain(first)}, where indexing starts`] : []),
+    ...(countedCommits === null || missingCommits ? [] : [`no commit missing of ${plain(countedCommits)}`]),
+  ];
+  const commits = missingCommits ? paint(`; commits ${holesOf(missingCommits, audit)}`, 'red') : '';
+  return `${name}  ${rangeWords(first, last)}: ${finding}${commits}${remarks.length === 0 ? '' : ` (${remarks.join(', ')})`}`;
 }
 
-function holesOf({ missing, missingRangeCount, missingRanges }: Completeness): string {
-  const ranges = missingRanges.map(({ from, to }) => rangeWords(from, to)).join(', ');
-  const unnamed = missingRangeCount - missingRanges.length;
+function holesOf({ count, ranges }: MissingNumbers, { statistics, counted }: OnrampAudit): string {
+  const named = ranges
+    .slice(0, SHOWN_RANGES)
+    .map(({ from, to }) => rangeWords(from, to))
+    .join(', ');
+  const all =
+    counted === null ? (statistics?.completeness.missingRangeCount ?? ranges.length) : ranges.length;
+  const unnamed = all - Math.min(ranges.length, SHOWN_RANGES);
   const more = unnamed > 0 ? ` and ${plain(unnamed)} more ranges, which --json names` : '';
-  return `${plain(missing)} missing: ${ranges}${more}`;
+  return `${plain(count)} missing: ${named}${more}`;
 }
 
 /** @example rangeWords('1', '18204') // '1…18,204' */
@@ -101,23 +137,47 @@ function rangeWords(from: string, to: string): string {
   return from === to ? plain(from) : `${plain(from)}…${plain(to)}`;
 }
 
-function plain(number: string | number): string {
+function plain(number: string | number | bigint): string {
   return BigInt(number).toLocaleString('en');
 }
 
+/** What the networks at these ends are known to lack, in the operator's words. */
+async function lossesOf(
+  store: Store,
+  selectors: readonly (string | undefined)[],
+): Promise<readonly string[]> {
+  const wanted = new Set(selectors.filter((selector) => selector !== undefined));
+  const lines: string[] = [];
+  for (const { selector } of await store.networkProgress()) {
+    if (wanted.size > 0 && !wanted.has(selector)) continue;
+    for (const { kind, detail } of await store.index.checks.findings(selector))
+      if (findingKinds[kind].isLoss) lines.push(`${printable(detail)}.`);
+  }
+  return lines;
+}
+
 /** Where there is no on-ramp, nothing was checked: that is neither complete nor incomplete. */
-function verdict(lanes: readonly LaneStatistics[], ends: LaneEnds): { words: string; status: number } {
-  const onramps = lanes.flatMap((lane) => lane.onramps);
-  if (onramps.length === 0) {
+function verdict(
+  audits: readonly OnrampAudit[],
+  losses: number,
+  ends: LaneEnds,
+): { words: string; status: number } {
+  if (audits.length === 0 && losses === 0) {
     const words = `Nothing to check: whether anything is missing is not known. ${noLane(ends)}`;
     return { words, status: NOTHING_TO_CHECK_STATUS };
   }
-  const holed = onramps.filter(({ completeness }) => !completeness.isComplete);
-  const missing = holed.reduce((sum, { completeness }) => sum + BigInt(completeness.missing), 0n);
+  const holed = audits.filter(({ missing, missingCommits }) => missing ?? missingCommits);
+  const missing = holed.reduce((sum, audit) => sum + (audit.missing?.count ?? 0n), 0n);
+  const commits = holed.reduce((sum, audit) => sum + (audit.missingCommits?.count ?? 0n), 0n);
+  if (holed.length === 0 && losses === 0) {
+    const onramps = audits.length === 1 ? 'this on-ramp' : `any of ${plain(audits.length)} on-ramps`;
+    return { words: `Complete: nothing is missing on ${onramps}.`, status: 0 };
+  }
+  if (holed.length === 0) {
+    return { words: 'NOT complete: the chain contradicts what was read.', status: HOLES_STATUS };
+  }
   const words =
-    holed.length === 0
-      ? `Complete: nothing is missing on ${onramps.length === 1 ? 'this on-ramp' : `any of ${plain(onramps.length)} on-ramps`}.`
-      : `NOT complete: ${plain(missing.toString())} missing on ${plain(holed.length)} of ${plain(onramps.length)} ` +
-        `${onramps.length === 1 ? 'on-ramp' : 'on-ramps'}.`;
-  return { words, status: holed.length > 0 ? HOLES_STATUS : 0 };
+    `NOT complete: ${plain(missing)} missing on ${plain(holed.length)} of ${plain(audits.length)} ` +
+    `${audits.length === 1 ? 'on-ramp' : 'on-ramps'}${commits > 0n ? `, and the commits of ${plain(commits)} messages` : ''}.`;
+  return { words, status: HOLES_STATUS };
 }

@@ -123,7 +123,10 @@ export function noLane({ sourceChainSelector, destChainSelector }: LaneEnds): st
     : 'No lane with these ends has a message here.';
 }
 
-export function laneName({ sourceNetworkInfo, destNetworkInfo }: LaneIdentity): string {
+export function laneName({
+  sourceNetworkInfo,
+  destNetworkInfo,
+}: Omit<LaneIdentity, 'routerAddress'>): string {
   return `${networkName(sourceNetworkInfo)} → ${networkName(destNetworkInfo)}`;
 }
 

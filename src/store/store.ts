@@ -39,6 +39,7 @@ import {
   readLastChangeAt,
   readMessageHistory,
 } from './history.ts';
+import { type CountedLane, readCountedLanes } from './lane-counters.ts';
 import type { OrphanedBlock } from './lane-facts.ts';
 import {
   type DeliveryBounds,
@@ -171,6 +172,8 @@ export interface Store {
   /** Calls back whenever there may be changes, and every second with the position of the store. */
   onChanges(wake: WakeFollower): ChangeListener;
   lanes(selection: LaneSelection): Promise<LanePage>;
+  /** What contracts have counted of each lane, with what the records have. */
+  countedLanes(ends: LaneEnds): Promise<readonly CountedLane[]>;
   /** What a lane is; undefined where it has no message. */
   laneIdentity(lane: Required<LaneEnds>): Promise<LaneIdentity | undefined>;
   recentDeliveries(lane: DeliverySelection, bounds: DeliveryBounds): Promise<readonly number[]>;
@@ -472,6 +475,7 @@ async function createStore(
         Number((await readAs('position', onPrimary)('select position from store', []))[0]?.position),
     ),
     lanes: (selection) => readLanes(readAs('lanes'), selection),
+    countedLanes: (ends) => readCountedLanes(readAs('other'), ends),
     laneIdentity: (lane) => readLaneIdentity(readAs('laneIdentity'), lane),
     recentDeliveries: (lane, bounds) => readRecentDeliveries(readAs('deliveries'), lane, bounds),
     stats: (selection) => readStats(readAs('stats'), selection),

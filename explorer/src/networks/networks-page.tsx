@@ -212,6 +212,11 @@ function IndexingWords({ indexing }: { readonly indexing: Indexing }) {
         <span className="worth-a-look">{counted(unreadableLogs, 'log')} not understood, and kept</span>
       )}
       {problem !== null && <span className="problem wrap">{printable(problem)}</span>}
+      {indexing.findings.map(({ kind, text, isLoss }) => (
+        <span key={kind} className={isLoss ? 'problem wrap' : 'muted wrap'}>
+          {text}
+        </span>
+      ))}
     </div>
   );
 }

@@ -34,7 +34,7 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
   const check = createConsistencyCheck({
     selector,
     routers,
-    isWhole: source.start === null,
+    hasStart: source.start !== null,
     chain,
     ledger: store.index.checks,
     progress,

@@ -1,5 +1,6 @@
 /** Numbers that contracts count by themselves (`index_counter`), and what the records have of each lane. */
 import type { ClientBase } from 'pg';
+import type { NumberRun } from '../../domain/missing-numbers.ts';
 import { storedSelector } from '../message-row.ts';
 
 export interface LaneKey {
@@ -14,12 +15,6 @@ export interface LaneCounter extends LaneKey {
   readonly lastNumber: string;
   /** Whether everything from number 1 on is expected. */
   readonly isWhole: boolean;
-}
-
-/** Both ends included, in decimal. */
-export interface NumberRun {
-  readonly from: string;
-  readonly to: string;
 }
 
 export async function writeCounters(client: ClientBase, counters: readonly LaneCounter[]): Promise<void> {

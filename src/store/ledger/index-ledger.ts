@@ -33,7 +33,7 @@ import {
   readContracts,
   removeOrphanedContracts,
 } from './contracts.ts';
-import { type LaneCounter, type LaneKey, type NumberRun, writeCounters } from './counters.ts';
+import { type LaneCounter, type LaneKey, writeCounters } from './counters.ts';
 import {
   type AwaitingExecution,
   readAwaitingExecution,
@@ -84,7 +84,6 @@ export type {
   LaneKey,
   NamedContract,
   NewFailure,
-  NumberRun,
   OwedFigures,
   OwedRange,
   PostponedChore,

@@ -5,7 +5,12 @@
  * twice, each time with fresh answers of the contracts: endpoints disagree for moments about what is newest.
  */
 import { findingKinds } from '../../../domain/index-findings.ts';
-import type { CheckLedger, IndexStep, StoredFinding } from '../../../store/ledger/index-ledger.ts';
+import type {
+  CheckLedger,
+  IndexStep,
+  Registration,
+  StoredFinding,
+} from '../../../store/ledger/index-ledger.ts';
 import type { Chores } from '../../chain/family.ts';
 import { NodeFault } from '../../chain/faults.ts';
 import type { Progress } from '../../chain/progress.ts';
@@ -24,8 +29,8 @@ export interface ConsistencyCheckOptions {
   /** CCIP's number for the network. */
   readonly selector: string;
   readonly routers: readonly Hex[];
-  /** Whether everything since the routers' first event is wanted: no start is configured. */
-  readonly isWhole: boolean;
+  /** Whether a block or time is configured at which history starts. */
+  readonly hasStart: boolean;
   readonly chain: Chain;
   readonly ledger: CheckLedger;
   readonly progress: Progress;
@@ -40,7 +45,7 @@ export interface ConsistencyCheck extends Chores {
 }
 
 export function createConsistencyCheck(options: ConsistencyCheckOptions): ConsistencyCheck {
-  const { selector, routers, isWhole, chain, ledger, progress, book } = options;
+  const { selector, routers, hasStart, chain, ledger, progress, book } = options;
   /** On performance.now()'s clock; undefined until the store was asked when the last check was. */
   let dueAt: number | undefined;
   let isPending = true;
@@ -90,13 +95,16 @@ export function createConsistencyCheck(options: ConsistencyCheckOptions): Consis
   };
 
   const judge = async (seen: ContractViews, finalBlock: number): Promise<IndexStep | undefined> => {
+    const registrations = await ledger.registrations(selector);
+    const startBlock = progress.startBlock ?? 0;
+    const isBefore = ({ blockNumber }: Registration) => blockNumber !== null && blockNumber < startBlock;
     const { counters, contradictions } = await compare(ledger, seen, {
       network: selector,
       routers,
       book: book.contracts,
-      registrations: await ledger.registrations(selector),
-      isWhole,
-      startBlock: progress.startBlock ?? 0,
+      registrations,
+      isWhole: !hasStart || (registrations.length > 0 && !registrations.some(isBefore)),
+      startBlock,
       finalBlock,
     });
     const open = await ledger.findings(selector);

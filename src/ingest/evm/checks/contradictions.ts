@@ -4,6 +4,7 @@
  * Only with everything read is a difference a contradiction: an endpoint that has pruned old logs answers with an empty
  * list and no error, and its silence would otherwise count as absence.
  */
+import { type MissingNumbers, missingNumbers } from '../../../domain/missing-numbers.ts';
 import { networkBySelector } from '../../../domain/networks.ts';
 import type {
   BlockRange,
@@ -16,7 +17,6 @@ import type {
 import type { Hex } from '../chain.ts';
 import type { GenuineContract, Naming } from '../contracts.ts';
 import type { ContractCounter } from './contract-counters.ts';
-import { type MissingNumbers, missingNumbers, rangeWords } from './missing-numbers.ts';
 
 export interface Contradiction extends FindingKey {
   /** For operators. */
@@ -45,7 +45,7 @@ export interface Comparison {
   readonly routers: readonly Hex[];
   readonly book: ReadonlyMap<Hex, GenuineContract>;
   readonly registrations: readonly Registration[];
-  /** Whether everything since the routers' first event is expected: no start is configured. */
+  /** Whether everything since the routers' first event is expected: history does not start later. */
   readonly isWhole: boolean;
   readonly startBlock: number;
   readonly finalBlock: number;
@@ -200,6 +200,11 @@ async function rangeOfMissing(
 
 function contractRange(contract: Hex, from: number, to: number): BlockRange | undefined {
   return from > to ? undefined : { from, to, purpose: 'contracts', contracts: [contract] };
+}
+
+/** @example rangeWords({ lowest: 1n, highest: 160n }) // '1…160' */
+function rangeWords({ lowest, highest }: Pick<MissingNumbers, 'lowest' | 'highest'>): string {
+  return lowest === highest ? String(lowest) : `${lowest}…${highest}`;
 }
 
 function nameOf(selector: string): string {

@@ -1,10 +1,17 @@
 /** Which numbers of a counter the records lack. */
-import type { NumberRun } from '../../../store/ledger/index-ledger.ts';
+
+/** Both ends included, uint64 in decimal. */
+export interface NumberRun {
+  readonly from: string;
+  readonly to: string;
+}
 
 export interface MissingNumbers {
   readonly count: bigint;
   readonly lowest: bigint;
   readonly highest: bigint;
+  /** All of them, the lowest first. */
+  readonly ranges: readonly NumberRun[];
 }
 
 /**
@@ -19,26 +26,21 @@ export function missingNumbers(
 ): MissingNumbers | undefined {
   const last = BigInt(lastNumber);
   let next = isWhole ? 1n : BigInt(runs[0]?.from ?? last + 1n);
-  let missing: MissingNumbers | undefined;
-  const add = (from: bigint, to: bigint) => {
-    if (from > to) return;
-    missing = {
-      count: (missing?.count ?? 0n) + to - from + 1n,
-      lowest: missing?.lowest ?? from,
-      highest: to,
-    };
-  };
+  const missing: { readonly from: bigint; readonly to: bigint }[] = [];
   for (const { from, to } of runs) {
     const end = BigInt(from) - 1n;
-    add(next, end < last ? end : last);
+    missing.push({ from: next, to: end < last ? end : last });
     const after = BigInt(to) + 1n;
     if (after > next) next = after;
   }
-  add(next, last);
-  return missing;
-}
-
-/** @example rangeWords(1n, 160n) // '1…160' */
-export function rangeWords({ lowest, highest }: Pick<MissingNumbers, 'lowest' | 'highest'>): string {
-  return lowest === highest ? String(lowest) : `${lowest}…${highest}`;
+  missing.push({ from: next, to: last });
+  const ranges = missing.filter(({ from, to }) => from <= to);
+  const [lowest, highest] = [ranges[0]?.from, ranges.at(-1)?.to];
+  if (lowest === undefined || highest === undefined) return undefined;
+  return {
+    count: ranges.reduce((sum, { from, to }) => sum + to - from + 1n, 0n),
+    lowest,
+    highest,
+    ranges: ranges.map(({ from, to }) => ({ from: from.toString(), to: to.toString() })),
+  };
 }
