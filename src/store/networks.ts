@@ -2,7 +2,7 @@
 import { type ProblemKind, problemKindOf } from '../domain/indexing-problem.ts';
 import type { NetworkInfo } from '../domain/message.ts';
 import { selectorOf } from './message-row.ts';
-import type { Read } from './read.ts';
+import type { Read } from './reads/reads.ts';
 
 export interface NetworkTraffic {
   readonly selector: string;

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
 import { parseSearch } from '../../src/domain/search-parameters.ts';
-import type { PageFrame } from '../../src/store/page.ts';
+import type { PageFrame } from '../../src/store/reads/reads.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openTestStore } from '../database.ts';
 import { makeExecuted, makeMessage, makeSent, makeSnapshot } from '../fixtures.ts';
