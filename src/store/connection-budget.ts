@@ -10,16 +10,16 @@ export interface PoolSizes {
   readonly keepers: number;
 }
 
-/** Of a process that does everything by itself. */
+/** Pool sizes of a process that does everything itself. */
 export const wholeProcess: PoolSizes = {
   readers: 10,
-  // Writers wait for the store's row anyway: one works, one is ready to follow.
+  // Writers wait for the lock on the store's row: one works, one is ready to follow.
   writers: 2,
   exporters: 4,
   keepers: 4,
 };
 
-/** Of one of several processes that only answer, and share the readers of one. */
+/** Pool sizes of a worker process, which only answers. All worker processes share the readers of one process. */
 export function answeringProcess(processes: number): PoolSizes {
   const share = (whole: number, atLeast: number) => Math.max(atLeast, Math.ceil(whole / processes));
   return {
@@ -30,12 +30,12 @@ export function answeringProcess(processes: number): PoolSizes {
   };
 }
 
-/** What PostgreSQL of the data folder is started with, unless more are needed. */
+/** `max_connections` of the embedded server, unless more are needed. */
 export const EMBEDDED_CONNECTIONS = 200;
 /** Kept free on an embedded server for other commands on the same folder. */
 const EMBEDDED_SPARE = 100;
 
-/** The listener for changes, the watchdog, the look at the position beside replicas, the membership of an embedded server. */
+/** The change listener, the watchdog, the position reader beside replicas, the membership of an embedded server. */
 const SINGLE_CONNECTIONS = 4;
 
 /** The most connections that `lanescan serve` opens on the primary with so many processes. */
@@ -51,7 +51,7 @@ export function embeddedConnections(processes: number): number {
     : EMBEDDED_CONNECTIONS;
 }
 
-/** Throws an OperatorError where the server cannot hold the connections of so many processes. */
+/** Throws an OperatorError if the server has no room for the connections of so many processes. */
 export async function refuseTooManyProcesses(
   client: ClientBase,
   processes: number,

@@ -15,29 +15,30 @@ import type pg from 'pg';
 import { WatchedClient } from './client.ts';
 
 const SILENCE_MS = 1_500;
-const LOOK_EVERY_MS = 500;
+const CHECK_INTERVAL_MS = 500;
 const GIVE_UP_MS = 30_000;
-/** For the new connection, and for each question on it. */
-const QUESTION_TIMEOUT_MS = 3_000;
+/** For the new connection, and for each query on it. */
+const QUERY_TIMEOUT_MS = 3_000;
 /** SQLSTATE of a connection failure: callers treat it as one that the server reported. */
 const CONNECTION_FAILURE = '08006';
 
 export interface ConnectionWatch {
   /** Watches every connection that this pool opens from now on, until it is closed. */
   addPool(pool: pg.Pool): void;
-  /** Destroys the sockets of all connections that are open; the answer is how many. */
+  /** Destroys the sockets of all open connections. Returns how many they were. */
   destroyAll(): number;
   close(): void;
 }
 
 interface Observation {
   progress: number;
-  /** When bytes moved last, as far as the looks can tell. */
+  /** When the latest check found that bytes had moved. */
   movedAt: number;
   /** Since when a statement has waited without progress. */
   silentSince: number;
+  /** When the server is to be asked about the connection, if it stays silent. */
   askAt: number;
-  /** In use by somebody, perhaps in a transaction, though no statement waits. */
+  /** Checked out of the pool, perhaps in a transaction, though no statement waits. */
   isLent: boolean;
 }
 
@@ -47,7 +48,7 @@ export function createConnectionWatch(
   notice: (line: string) => void,
 ): ConnectionWatch {
   const watched = new Map<WatchedClient, Observation>();
-  let isAsking = false;
+  let isExamining = false;
 
   const add = (client: WatchedClient) => {
     const now = performance.now();
@@ -59,7 +60,7 @@ export function createConnectionWatch(
   const isSilent = (client: WatchedClient, seen: Observation) =>
     client.isWaiting && client.progress === seen.progress;
 
-  const look = () => {
+  const check = () => {
     const now = performance.now();
     const suspects: WatchedClient[] = [];
     for (const [client, seen] of watched) {
@@ -73,25 +74,25 @@ export function createConnectionWatch(
       seen.silentSince = now;
       seen.askAt = now + SILENCE_MS;
     }
-    if (suspects.length === 0 || isAsking) return;
-    isAsking = true;
+    if (suspects.length === 0 || isExamining) return;
+    isExamining = true;
     void examine(suspects).finally(() => {
-      isAsking = false;
+      isExamining = false;
     });
   };
 
   const examine = async (suspects: readonly WatchedClient[]): Promise<void> => {
-    const asking = new WatchedClient({
+    const examiner = new WatchedClient({
       ...connection,
       application_name: 'lanescan watchdog',
-      connectionTimeoutMillis: QUESTION_TIMEOUT_MS,
-      query_timeout: QUESTION_TIMEOUT_MS,
+      connectionTimeoutMillis: QUERY_TIMEOUT_MS,
+      query_timeout: QUERY_TIMEOUT_MS,
     });
-    asking.on('error', () => undefined);
+    examiner.on('error', () => undefined);
     try {
-      await asking.connect();
+      await examiner.connect();
       const working = await workingSessions(
-        asking,
+        examiner,
         suspects.map(({ session }) => session),
       );
       const lost = suspects.filter((client) => {
@@ -104,9 +105,9 @@ export function createConnectionWatch(
         return false;
       });
       if (lost.length > 0) {
-        giveUp(lost, 'the server has no answer on its way');
+        destroyLost(lost, 'the server has no answer on its way');
         await endSessions(
-          asking,
+          examiner,
           lost.map(({ session }) => session),
         );
       }
@@ -117,17 +118,18 @@ export function createConnectionWatch(
         return seen && isSilent(client, seen) && now - seen.silentSince >= GIVE_UP_MS;
       });
       if (late.length > 0)
-        giveUp(late, `no answer for ${GIVE_UP_MS / 1_000} s, and the server is out of reach`);
+        destroyLost(late, `no answer for ${GIVE_UP_MS / 1_000} s, and the server is out of reach`);
     } finally {
-      await asking.end().catch(() => undefined);
+      await examiner.end().catch(() => undefined);
     }
   };
 
-  const giveUp = (lost: readonly WatchedClient[], because: string) => {
+  /** Destroys lost connections, and idle ones from before the silence, which may be lost too. */
+  const destroyLost = (lost: readonly WatchedClient[], because: string) => {
     const since = Math.min(...lost.map((client) => watched.get(client)?.silentSince ?? 0));
     const idle = [...watched].filter(
-      // Bytes that moved just before the silence began may have been seen by the look after it.
-      ([client, seen]) => !client.isWaiting && !seen.isLent && seen.movedAt < since + 2 * LOOK_EVERY_MS,
+      // Bytes that moved just before the silence began may have been found by the check after it.
+      ([client, seen]) => !client.isWaiting && !seen.isLent && seen.movedAt < since + 2 * CHECK_INTERVAL_MS,
     );
     const error = Object.assign(new Error(`The database connection is lost: ${because}`), {
       code: CONNECTION_FAILURE,
@@ -137,7 +139,7 @@ export function createConnectionWatch(
     notice(`Replacing ${all.length} database connection(s) that died without being closed: ${because}`);
   };
 
-  const looking = setInterval(look, LOOK_EVERY_MS).unref();
+  const timer = setInterval(check, CHECK_INTERVAL_MS).unref();
   return {
     addPool(pool) {
       const observe = (client: pg.PoolClient) => watched.get(client as unknown as WatchedClient);
@@ -154,7 +156,7 @@ export function createConnectionWatch(
       for (const client of open) client.socket.destroy();
       return open.length;
     },
-    close: () => clearInterval(looking),
+    close: () => clearInterval(timer),
   };
 }
 

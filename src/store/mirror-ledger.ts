@@ -1,6 +1,6 @@
 /** How far mirrored servers have been followed, and which of their messages are to be asked for again. */
 import type { ClientBase } from 'pg';
-import type { Read } from './read.ts';
+import type { Read } from './reads/reads.ts';
 
 /** Times are milliseconds since 1970. */
 export interface MirrorProgress {
