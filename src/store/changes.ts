@@ -139,14 +139,14 @@ async function writeFacts(client: ClientBase, changes: readonly Change[]): Promi
   const replacedSnapshots: string[] = [];
   for (const { known, isSnapshot } of changes) {
     for (const { id, fact, body } of known.unstored) {
-      values.push([known.id, id, storedSelector(fact.seen.network), fact.seen.blockHash, body]);
+      values.push([known.id, id, fact.kind, storedSelector(fact.seen.network), fact.seen.blockHash, body]);
     }
     if (!known.snapshot) continue;
     // Alone, a snapshot is the record itself; beside chain facts it needs a row of its own.
     const body = isSnapshot ? undefined : `{"kind":"Snapshot","message":${wireRecord(known.snapshot).json}}`;
     if (body === known.storedSnapshot) continue;
     if (known.storedSnapshot !== undefined) replacedSnapshots.push(known.id);
-    if (body !== undefined) values.push([known.id, SNAPSHOT_FACT_ID, null, null, body]);
+    if (body !== undefined) values.push([known.id, SNAPSHOT_FACT_ID, 'Snapshot', null, null, body]);
   }
   if (replacedSnapshots.length > 0) {
     await client.query('delete from fact where message_id = any($1) and fact_id = $2', [
@@ -177,6 +177,7 @@ async function writeSnapshotMarks(client: ClientBase, changes: readonly Change[]
 const FACT_COLUMNS: CopyColumns = {
   message_id: 'bytea',
   fact_id: 'bytea',
+  kind: 'text',
   network: 'bigint',
   block_hash: 'text',
   body: 'text',

@@ -59,7 +59,7 @@ const LONGEST_BATCH = 256n;
 export const MAX_BATCH_BYTES = 32 * 1024 * 1024;
 
 /** Only what a chain told has it; a snapshot may hold text that PostgreSQL's JSON does not take. */
-const MATERIAL = `case when f.body like '{"kind":"Sent"%' then f.body::json -> 'execution' end`;
+const MATERIAL = `case when f.kind = 'Sent' then f.body::json -> 'execution' end`;
 
 /** Undefined for a message that nobody knows. */
 export async function readExecutionInputs(

@@ -75,13 +75,12 @@ async function readStageFacts(
   id: Buffer,
 ): Promise<{ readonly facts: readonly Fact[]; readonly hasMore: boolean }> {
   const rows = await read(
-    // The kind comes first in a body. Only the first characters of a long one are read.
+    // A body that is over the limit is not read: its length is known without it.
     `select body, has_next from (
        select body, row_number() over in_order as number, sum(octet_length(body)) over in_order as bytes,
          lead(true, 1, false) over in_order as has_next
-       from (select body, fact_id, left(body, 20) as kind from fact where message_id = $1) f
-       where kind not like '{"kind":"Sent"%' and kind not like '{"kind":"Snapshot"%'
-       window in_order as (order by kind like '{"kind":"Executed"%', fact_id rows unbounded preceding)) measured
+       from fact where message_id = $1 and kind not in ('Sent', 'Snapshot')
+       window in_order as (order by kind = 'Executed', fact_id rows unbounded preceding)) measured
      where number = 1 or (number <= $2 and bytes <= $3) order by number`,
     [id, MAX_HISTORY_ROWS, MAX_FACTS_BYTES],
   );
