@@ -78,6 +78,7 @@ async function serve(flags: ServeFlags, context: CliContext): Promise<void> {
   const store = await openStore({
     place: databasePlace(config),
     replicas: config.replicaUrls,
+    rawRows: config.rawRows,
     startsProcesses: processes,
     ...(flags.index && { content: 'real' }),
     access: flags.index || webhooks.length > 0 ? 'write' : 'read',
@@ -106,6 +107,7 @@ async function answerAsChild(child: Child, flags: ServeFlags, context: CliContex
     const store = await openStore({
       place: databasePlace(config),
       replicas: config.replicaUrls,
+      rawRows: config.rawRows,
       // Its parent has seen to it.
       schema: 'expect',
       // What becomes of an embedded database its parent tells.

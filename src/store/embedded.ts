@@ -35,7 +35,7 @@ import {
   socketFolderFor,
 } from './embedded-folder.ts';
 import { MEMBERSHIP_LOCK, startWatchdog, type Watchdog } from './embedded-watchdog.ts';
-import type { Statement } from './read.ts';
+import type { Statement } from './reads/reads.ts';
 
 /** The one database of an embedded server. */
 export const DATABASE_NAME = 'lanescan';

@@ -5,7 +5,7 @@ import { isVerified } from '../domain/fold.ts';
 import type { Message } from '../domain/message.ts';
 import { rangesCovering } from './lane-facts.ts';
 import { addressColumn, storedSelector } from './message-row.ts';
-import type { Read } from './read.ts';
+import type { Read } from './reads/reads.ts';
 
 /** Up to version 1.6: the proof for one message of a root takes all of them. */
 export interface BatchInputs {

@@ -5,7 +5,7 @@ import type { Message } from '../domain/message.ts';
 import { MAX_HISTORY_ROWS } from '../domain/query.ts';
 import { rangesCovering } from './lane-facts.ts';
 import { selectorOf } from './message-row.ts';
-import type { Read } from './read.ts';
+import type { Read } from './reads/reads.ts';
 
 /** One change of one message, as the history keeps it. */
 export interface HistoryEntry {

@@ -9,7 +9,7 @@ import type { ClientBase } from 'pg';
 import type { Lane, RangeFact, RootBlessed, SentMessage } from '../domain/facts.ts';
 import { networkBySelector } from '../domain/networks.ts';
 import { addressColumn, storedSelector } from './message-row.ts';
-import type { Read } from './read.ts';
+import type { Read } from './reads/reads.ts';
 
 /**
  * Ranges are stored in pieces of at most this length, so that those which cover a number end within this

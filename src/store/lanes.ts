@@ -13,7 +13,7 @@ import {
 import { type Status, statuses, statusRank } from '../domain/lifecycle.ts';
 import type { NetworkInfo } from '../domain/message.ts';
 import { storedSelector } from './message-row.ts';
-import type { Read } from './read.ts';
+import type { Read } from './reads/reads.ts';
 
 export type StatusCounts = Readonly<Record<Status, number>>;
 

@@ -1,6 +1,6 @@
 /** The ledger of mirrors: how far each source was read, and which of its messages are to be requested again. */
 import type { ClientBase } from 'pg';
-import type { Read } from './read.ts';
+import type { Read } from './reads/reads.ts';
 
 /** Times are milliseconds since 1970. */
 export interface MirrorProgress {

@@ -3,7 +3,7 @@ import { type ProblemKind, problemKindOf } from '../domain/indexing-problem.ts';
 import type { NetworkInfo } from '../domain/message.ts';
 import { networkLeases } from './ledger/network.ts';
 import { selectorOf } from './message-row.ts';
-import type { Read } from './read.ts';
+import type { Read } from './reads/reads.ts';
 
 export interface NetworkTraffic {
   readonly selector: string;

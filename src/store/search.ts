@@ -9,7 +9,7 @@
  * would otherwise examine every row of a busy address in vain.
  */
 import { type Filters, MAX_LIMIT, type QTerm, type SearchQuery } from '../domain/query.ts';
-import type { RowBound } from './raw-rows.ts';
+import type { RowBound } from './reads/reads.ts';
 import { anyOf, isAnywhere, type Scan, scanFor, unite, type Wanted } from './scan.ts';
 import { fixedSql, joinSql, type Sql, sql } from './sql.ts';
 
