@@ -10,16 +10,16 @@ export interface PoolSizes {
   readonly keepers: number;
 }
 
-/** Pool sizes of a process that does everything itself. */
+/** Pool sizes of a process that does everything. */
 export const wholeProcess: PoolSizes = {
   readers: 10,
-  // Writers wait for the lock on the store's row: one works, one is ready to follow.
+  // Writers wait for the store's row anyway: one works, one is ready to follow.
   writers: 2,
   exporters: 4,
   keepers: 4,
 };
 
-/** Pool sizes of a worker process, which only answers. All worker processes share the readers of one process. */
+/** Pool sizes of one of several worker processes of a server, which share the readers of one process. */
 export function answeringProcess(processes: number): PoolSizes {
   const share = (whole: number, atLeast: number) => Math.max(atLeast, Math.ceil(whole / processes));
   return {
@@ -30,19 +30,19 @@ export function answeringProcess(processes: number): PoolSizes {
   };
 }
 
-/** `max_connections` of the embedded server, unless more are needed. */
+/** What PostgreSQL of the data folder is started with, unless more are needed. */
 export const EMBEDDED_CONNECTIONS = 200;
 /** Kept free on an embedded server for other commands on the same folder. */
 const EMBEDDED_SPARE = 100;
 
-/** The change listener, the watchdog, the position reader beside replicas, the membership of an embedded server. */
+/** The listener for changes, the watchdog, the poll of the position beside replicas, the membership of an embedded server. */
 const SINGLE_CONNECTIONS = 4;
 
 /** The most connections that `lanescan serve` opens on the primary with so many processes. */
 export function connectionsNeeded(processes: number): number {
-  const of = ({ readers, writers, exporters, keepers }: PoolSizes) =>
+  const sum = ({ readers, writers, exporters, keepers }: PoolSizes) =>
     readers + writers + exporters + keepers + SINGLE_CONNECTIONS;
-  return of(wholeProcess) + (processes > 1 ? processes * of(answeringProcess(processes)) : 0);
+  return sum(wholeProcess) + (processes > 1 ? processes * sum(answeringProcess(processes)) : 0);
 }
 
 export function embeddedConnections(processes: number): number {
@@ -51,7 +51,7 @@ export function embeddedConnections(processes: number): number {
     : EMBEDDED_CONNECTIONS;
 }
 
-/** Throws an OperatorError if the server has no room for the connections of so many processes. */
+/** Throws an OperatorError where the server cannot hold the connections of so many processes. */
 export async function refuseTooManyProcesses(
   client: ClientBase,
   processes: number,
