@@ -12,7 +12,7 @@ import fastify, {
 import { MAX_CURSOR_LENGTH } from '../domain/cursor.ts';
 import { ApiError } from '../domain/errors.ts';
 import type { RawParameters } from '../domain/search-parameters.ts';
-import { DatabaseBusyError } from '../store/read-guard.ts';
+import { DatabaseBusyError } from '../store/reads/reads.ts';
 import type { Store } from '../store/store.ts';
 import { answerMilliseconds, type HoldBody, sendAnswer, sendError, sendNotModified } from './answers.ts';
 import { answerBrokenRequest, answerOnSocket, MAX_HEADER_BYTES } from './broken-requests.ts';

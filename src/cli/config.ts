@@ -50,6 +50,8 @@ export interface Config extends RateLimitOptions {
   readonly drainSeconds: number;
   /** Whether verbs other than `migrate` may bring the schema up to date. */
   readonly autoMigrate: boolean;
+  /** Whether rows of pages stay bytes, by internals of the database driver. */
+  readonly rawRows: boolean;
   /** How many processes answer requests on the port. */
   readonly processes: number;
   /** Networks beside those of the built-in table. */
@@ -129,8 +131,7 @@ const settings = {
     variables: ['LANESCAN_ACCESS_LOG'],
     fallback: true,
     takes: 'true or false: whether the log has a line for each request',
-    read: (value) =>
-      value === true || value === 'true' ? true : value === false || value === 'false' ? false : undefined,
+    read: trueOrFalse,
   } as Setting<boolean>,
   rateLimit: {
     key: 'rateLimit',
@@ -176,8 +177,14 @@ const settings = {
     variables: ['LANESCAN_AUTO_MIGRATE'],
     fallback: true,
     takes: 'true, or false: then only `lanescan migrate` changes the schema',
-    read: (value) =>
-      value === true || value === 'true' ? true : value === false || value === 'false' ? false : undefined,
+    read: trueOrFalse,
+  } as Setting<boolean>,
+  rawRows: {
+    key: 'rawRows',
+    variables: ['LANESCAN_RAW_ROWS'],
+    fallback: true,
+    takes: 'true, or false: then no internals of the database driver are used',
+    read: trueOrFalse,
   } as Setting<boolean>,
   processes: {
     key: 'processes',
@@ -198,6 +205,10 @@ const DEFAULT_FILE = 'lanescan.yaml';
 const WEBHOOKS_KEY = 'webhooks';
 const NETWORKS_KEY = 'networks';
 const CHAINS_KEY = 'chains';
+
+function trueOrFalse(value: unknown): boolean | undefined {
+  return value === true || value === 'true' ? true : value === false || value === 'false' ? false : undefined;
+}
 
 function nonEmptyText(value: unknown): string | undefined {
   return typeof value === 'string' && value.trim() !== '' ? value : undefined;
@@ -245,6 +256,7 @@ export function readConfig(flags: ConfigFlags, everything: NodeJS.ProcessEnv): C
     live: pick(settings.live),
     drainSeconds: pick(settings.drainSeconds),
     autoMigrate: pick(settings.autoMigrate),
+    rawRows: pick(settings.rawRows),
     processes: pick(settings.processes, flags.processes, 'processes'),
     databaseUrl: environment.DATABASE_URL || null,
     replicaUrls: readReplicaUrls(environment),

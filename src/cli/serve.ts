@@ -10,7 +10,7 @@ import { connectNetwork } from '../ingest/families.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { isDoneWithin } from '../store/time-limit.ts';
 import { SchemaMovedError } from '../store/writer-guard.ts';
-import { type Courier, startCourier } from '../webhooks/courier.ts';
+import { type Dispatcher, startDispatcher } from '../webhooks/dispatcher.ts';
 import type { Subscription } from '../webhooks/subscription.ts';
 import {
   type Answering,
@@ -78,6 +78,7 @@ async function serve(flags: ServeFlags, context: CliContext): Promise<void> {
   const store = await openStore({
     place: databasePlace(config),
     replicas: config.replicaUrls,
+    rawRows: config.rawRows,
     startsProcesses: processes,
     ...(flags.index && { content: 'real' }),
     access: flags.index || webhooks.length > 0 ? 'write' : 'read',
@@ -106,6 +107,7 @@ async function answerAsChild(child: Child, flags: ServeFlags, context: CliContex
     const store = await openStore({
       place: databasePlace(config),
       replicas: config.replicaUrls,
+      rawRows: config.rawRows,
       // Its parent has seen to it.
       schema: 'expect',
       // What becomes of an embedded database its parent tells.
@@ -189,11 +191,11 @@ export async function serveUntilStopped(serving: Serving): Promise<void> {
   const stopping = new AbortController();
   const signal = AbortSignal.any([serving.signal, stopping.signal]);
   let answering: Answering | undefined;
-  let courier: Courier | undefined;
+  let dispatcher: Dispatcher | undefined;
   let beside: Promise<void> | undefined;
   try {
     answering = await (serving.startAnswering?.() ?? answerHere(serving, signal));
-    courier = startCourier({
+    dispatcher = startDispatcher({
       store,
       subscriptions: webhooks,
       log: log.child({ component: 'webhooks' }),
@@ -210,7 +212,7 @@ export async function serveUntilStopped(serving: Serving): Promise<void> {
     const limitMs = serving.startAnswering ? CHILDREN_LIMIT_MS : SERVER_LIMIT_MS;
     const isEnded = await endWithin(serving.config.drainSeconds * 1_000 + limitMs, log, {
       requests: serving.signal.aborted ? answering?.drain() : answering?.close(),
-      webhooks: courier?.stop(),
+      webhooks: dispatcher?.stop(),
       'work beside the server': beside,
     });
     if (!isEnded) answering?.cut();

@@ -265,7 +265,7 @@ describe('doctor', () => {
     );
     expect(inFile.code).toBe(1);
     const foreign = await lanescan(['doctor', '--port', '0', '--data', path.join(folder, 'odd')]);
-    expect(foreign.stdout).toMatch(/✗ Database: .* is no PostgreSQL database\.\n {2}→ Move it away/);
+    expect(foreign.stdout).toMatch(/✗ Database: .* is not a PostgreSQL database\.\n {2}→ Move it away/);
     expect(foreign.code).toBe(1);
   });
 });

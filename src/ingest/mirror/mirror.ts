@@ -108,7 +108,7 @@ export async function followSource(options: MirrorOptions): Promise<Readonly<Mir
     await mirror.open();
     if (options.once) {
       await mirror.catchUp();
-      await mirror.beat({ isCurrent: true, isOver: true });
+      await mirror.beat({ isCurrent: true, isEnding: true });
     } else {
       await followAlive(mirror, options.pace?.beatEvery ?? usualPace.beatEvery);
     }
@@ -152,7 +152,7 @@ class Mirror {
   private readonly key: string;
   private readonly rejectedIds = new Set<string>();
   private progress: MirrorProgress = {
-    groundSentAt: null,
+    newestSentAt: null,
     backfillCursor: null,
     backfillOldest: null,
     completeSince: null,
@@ -183,7 +183,7 @@ class Mirror {
 
   beat(heartbeat: MirrorHeartbeat = {}): Promise<void> {
     const roundSeconds = this.pace.roundEvery / 1000;
-    return this.options.store.mirror.beat(this.key, { roundSeconds, ...heartbeat });
+    return this.options.store.mirror.heartbeat(this.key, { roundSeconds, ...heartbeat });
   }
 
   async catchUp(): Promise<void> {
@@ -237,7 +237,7 @@ class Mirror {
 
   /** One page further into the past. */
   private async backfillPage(): Promise<void> {
-    const { backfillCursor, backfillOldest, groundSentAt } = this.progress;
+    const { backfillCursor, backfillOldest, newestSentAt } = this.progress;
     // Without a cursor the walk goes on by time, the millisecond it had reached included; or else from the top.
     const seeksTime = backfillCursor === null && backfillOldest !== null && this.canSeek;
     const page = await this.page(
@@ -262,7 +262,7 @@ class Mirror {
         backfillCursor: isEnd ? null : page.cursor,
         backfillOldest: reached,
         completeSince: isEnd ? (page.cursor === null ? 0 : since) : null,
-        ...(groundSentAt === null && newest !== null && { groundSentAt: Math.min(newest, Date.now()) }),
+        ...(newestSentAt === null && newest !== null && { newestSentAt: Math.min(newest, Date.now()) }),
       },
     });
     this.counts.reached = reached;
@@ -272,8 +272,8 @@ class Mirror {
 
   /** Pages from the newest down to known ground; the ground rises when all of them are in. */
   private async round(overlap: number): Promise<void> {
-    const { groundSentAt } = this.progress;
-    const target = Math.max(groundSentAt === null ? 0 : groundSentAt - overlap, this.options.since ?? 0);
+    const { newestSentAt } = this.progress;
+    const target = Math.max(newestSentAt === null ? 0 : newestSentAt - overlap, this.options.since ?? 0);
     let cursor: string | null = null;
     let top: number | null = null;
     for (;;) {
@@ -288,8 +288,8 @@ class Mirror {
       cursor = page.cursor;
     }
     // A time in the future, from a clock that is wrong, would make later rounds end too early.
-    const ground = top === null ? groundSentAt : Math.max(Math.min(top, Date.now()), groundSentAt ?? 0);
-    if (ground !== groundSentAt) await this.record({ progress: { groundSentAt: ground } });
+    const newest = top === null ? newestSentAt : Math.max(Math.min(top, Date.now()), newestSentAt ?? 0);
+    if (newest !== newestSentAt) await this.record({ progress: { newestSentAt: newest } });
   }
 
   private async page(cursor: string | null, more: RawParameters = []): Promise<SourcePage> {
