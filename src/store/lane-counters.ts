@@ -2,7 +2,7 @@
 import type { NumberRun } from '../domain/missing-numbers.ts';
 import type { LaneEnds } from './lanes.ts';
 import { selectorOf, storedSelector } from './message-row.ts';
-import type { Read } from './read.ts';
+import type { Read } from './reads/reads.ts';
 
 export interface CountedLane {
   readonly sourceChainSelector: string;

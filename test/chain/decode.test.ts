@@ -814,6 +814,17 @@ describe('a commit', () => {
   });
 });
 
+test('a root that its commit store or 1.6 off-ramp removes is told', async () => {
+  for (const emitter of [contracts.commitStore, contracts.offRamp16]) {
+    const { facts, unreadable } = await decode([logOf(emitter, abi.rootRemoved, [], [hashOf('root')])]);
+    expect(unreadable).toEqual([]);
+    expect(facts).toEqual([{ kind: 'RootRemoved', merkleRoot: hashOf('root'), seen }]);
+  }
+  expect(await reasonFor(logOf(contracts.offRamp20, abi.rootRemoved, [], [hashOf('root')]))).toMatch(
+    /OffRamp 2.0.0 has no event such as RootRemoved/,
+  );
+});
+
 describe('the decoder', () => {
   it('counts what contracts say that nobody named, and passes over how contracts are named', async () => {
     const spoofed = { ...sent16(), address: addressOf(0xbad) };

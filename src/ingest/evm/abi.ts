@@ -91,6 +91,9 @@ export const taggedRootBlessed = declareEvent(
   ]),
 );
 
+/** Of a commit store, and of a 1.6 off-ramp: a root that was not blessed is taken back. */
+export const rootRemoved = declareEvent('RootRemoved', [], parseAbiParameters('bytes32 root'));
+
 export const executionStateChanged15 = declareEvent(
   'ExecutionStateChanged',
   parseAbiParameters('uint64 sequenceNumber, bytes32 messageId'),
@@ -246,6 +249,12 @@ export const getCommitStoreConfig = declareFunction(
   'getStaticConfig',
   [],
   parseAbiParameters('uint64 chainSelector, uint64 sourceChainSelector, address onRamp, address rmnProxy'),
+);
+/** Of a commit store: by vote, by a legacy RMN behind the present one, or because all of its roots are blessed for good. */
+export const isBlessed = declareFunction(
+  'isBlessed',
+  parseAbiParameters('bytes32 root'),
+  parseAbiParameters('bool'),
 );
 export const getArm = declareFunction('getARM', [], parseAbiParameters('address'));
 

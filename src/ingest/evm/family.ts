@@ -1,6 +1,7 @@
 /** The EVM family: CCIP 1.2 to 2.0, read from logs over JSON-RPC. */
 import type { IndexStep } from '../../store/ledger/index-ledger.ts';
 import type { ChainFamily, Chores, ConnectOptions, NetworkReader } from '../chain/family.ts';
+import { createBloomTrust } from './bloom-trust.ts';
 import type { Chain } from './chain.ts';
 import { createConsistencyCheck } from './checks/consistency-check.ts';
 import { createExecutedMessages } from './checks/executed-messages.ts';
@@ -30,7 +31,9 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
   const book = progress.book as EvmContractBook;
   progress.rereadWith = (contracts) => withBlessers(contracts, book);
   const { selector } = network;
-  const reader = createBlockReader(chain, book, createDecoder(network), createRegistryLog(progress));
+  const registryLog = createRegistryLog(progress);
+  const bloomTrust = createBloomTrust(source.verify, registryLog);
+  const reader = createBlockReader(chain, book, createDecoder(network), registryLog, bloomTrust);
   const check = createConsistencyCheck({
     selector,
     routers,

@@ -9,6 +9,7 @@ import type { ContractBook } from '../chain/contract-book.ts';
 import type { Reading } from '../chain/family.ts';
 import { NodeFault } from '../chain/faults.ts';
 import { mayHaveLogs } from './bloom.ts';
+import { alwaysTrusted, type BloomTrust } from './bloom-trust.ts';
 import type { Block, Chain, ChainLog, ChainNode, Hex } from './chain.ts';
 import { type RegistryLog, unrecorded } from './checks/registry-log.ts';
 import {
@@ -56,6 +57,7 @@ export function createBlockReader(
   book: EvmContractBook,
   decoder: Decoder,
   registryLog: RegistryLog = unrecorded,
+  bloomTrust: BloomTrust = alwaysTrusted,
 ): BlockReader {
   const { network } = chain;
 
@@ -150,7 +152,8 @@ export function createBlockReader(
         contracts.push(...adopted.contracts);
       }
       // Whoever was named just now may have spoken in these blocks too, and nobody will read them again for it.
-      if (headers) await refuseMissingLogs(chain, node, logs, headers, only ?? [...known.keys()]);
+      if (headers && (await bloomTrust.allows(logs, blocks)))
+        await refuseMissingLogs(chain, node, logs, headers, only ?? [...known.keys()]);
 
       const decoded = await decoder.decode(node, logs, known, blocks);
       return {
