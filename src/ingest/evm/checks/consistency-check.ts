@@ -18,7 +18,7 @@ import type { Chain, Hex } from '../chain.ts';
 import { currentNamings, type GenuineContract } from '../contracts.ts';
 import { readCounters } from './contract-counters.ts';
 import { type ContractViews, type Contradiction, compare, type ExecutedMessage } from './contradictions.ts';
-import { knownByNow } from './registry-log.ts';
+import { knownByNow, unknownNamings } from './registry-log.ts';
 import { planRereads } from './rereads.ts';
 
 const CHECK_EVERY_MS = 3_600_000;
@@ -95,6 +95,7 @@ export function createConsistencyCheck(options: ConsistencyCheckOptions): Consis
   };
 
   const judge = async (seen: ContractViews, finalBlock: number): Promise<IndexStep | undefined> => {
+    const open = await ledger.findings(selector);
     const registrations = await ledger.registrations(selector);
     const startBlock = progress.startBlock ?? 0;
     const isBefore = ({ blockNumber }: Registration) => blockNumber !== null && blockNumber < startBlock;
@@ -103,11 +104,11 @@ export function createConsistencyCheck(options: ConsistencyCheckOptions): Consis
       routers,
       book: book.contracts,
       registrations,
+      unknown: new Set(unknownNamings(open).map(({ address }) => address)),
       isWhole: !hasStart || (registrations.length > 0 && !registrations.some(isBefore)),
       startBlock,
       finalBlock,
     });
-    const open = await ledger.findings(selector);
     const stored = open.filter(({ kind }) => isContradiction(kind));
     const isStored = ({ kind, subject }: Contradiction) =>
       stored.some((finding) => finding.kind === kind && finding.subject === subject);
