@@ -371,6 +371,17 @@ export function createNode(
       });
     },
 
+    async hasCode(places) {
+      const method = 'eth_getCode';
+      const answers = await endpoint.ask(
+        places.map(({ address, block }) => ({ method, params: [address, quantity(block)] })),
+      );
+      return answers.map((answer) => {
+        if ('refusal' in answer) return undefined;
+        return believed(method, () => bytesOf(answer.result, undefined, 'code')) !== '0x';
+      });
+    },
+
     async calls(calls) {
       const latest = { method: 'eth_getBlockByNumber', params: ['latest', false] };
       const asked = calls.map(
