@@ -82,8 +82,8 @@ async function confirmedDeployment(
   const deployed = await findDeployment(node, routers, head.number);
   if (deployed === undefined)
     return chain.secondOpinion(node, (other) => findDeployment(other, routers, head.number));
-  const places = routers.map((address) => ({ address, block: deployed - 1 }));
-  const second = await chain.secondOpinion(node, (other) => other.hasCode(places));
+  const questions = routers.map((address) => ({ address, has: 'code' as const, block: deployed - 1 }));
+  const second = await chain.secondOpinion(node, (other) => other.accounts(questions));
   return second?.includes(true) ? undefined : deployed;
 }
 

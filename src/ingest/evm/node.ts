@@ -371,15 +371,18 @@ export function createNode(
       });
     },
 
-    async hasCode(places) {
-      const method = 'eth_getCode';
+    async accounts(questions) {
+      const methods = { code: 'eth_getCode', balance: 'eth_getBalance' };
       const answers = await endpoint.ask(
-        places.map(({ address, block }) => ({ method, params: [address, quantity(block)] })),
+        questions.map(({ address, has, block }) => ({
+          method: methods[has],
+          params: [address, quantity(block)],
+        })),
       );
-      return answers.map((answer) => {
-        if ('refusal' in answer) return undefined;
-        return believed(method, () => bytesOf(answer.result, undefined, 'code')) !== '0x';
-      });
+      // Nothing is `0x` for code and `0x0`, of whatever length, for a balance.
+      return answers.map((answer) =>
+        'refusal' in answer || typeof answer.result !== 'string' ? undefined : !/^0x0*$/.test(answer.result),
+      );
     },
 
     async calls(calls) {
