@@ -9,7 +9,7 @@ import cluster, { type Worker } from 'node:cluster';
 import type { Logger } from 'pino';
 import type { Takings } from '../api/rate-limit.ts';
 import type { ProcessMetrics, Siblings } from '../api/siblings.ts';
-import { OperatorError } from '../domain/errors.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import { untilLater } from '../ingest/work.ts';
 import { lanescanVersion } from './version.ts';
 

@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { OperatorError } from '../domain/errors.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import type { Message } from '../domain/message.ts';
 import { connectionsNeeded } from '../store/connection-budget.ts';
 import { NotInitialisedError, OlderSchemaError } from '../store/schema-errors.ts';

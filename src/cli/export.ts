@@ -4,7 +4,7 @@ import { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { type Command, Option } from 'commander';
-import { OperatorError } from '../domain/errors.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import { type ExportFormat, exportFormats, exportHead, exportLines } from '../domain/export-format.ts';
 import type { Filters } from '../domain/query.ts';
 import { filterNames, parseFilters } from '../domain/search-parameters.ts';

@@ -1,7 +1,7 @@
 /** The filters of the search as flags: the same in every verb that takes them. */
 import { type Command, Option } from 'commander';
+import { nearestName } from '../base/nearest-name.ts';
 import { ApiError } from '../domain/errors.ts';
-import { nearestName } from '../domain/nearest-name.ts';
 import { findNetwork, networks } from '../domain/networks.ts';
 import { type FilterName, filterNames, filterParameters } from '../domain/search-parameters.ts';
 import { printable } from './terminal-text.ts';

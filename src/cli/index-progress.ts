@@ -1,5 +1,5 @@
 /** How indexing goes, for people: a line a network that renews itself on a terminal, log lines elsewhere. */
-import type { Notice, NoticeLevel } from '../domain/notice.ts';
+import type { Notice, NoticeLevel } from '../base/notice.ts';
 import type { NetworkStatus } from '../ingest/chain/indexer.ts';
 import type { TerminalStream } from './context.ts';
 import { cellsOf, clipped, counted, fitted, howOld, printable } from './terminal-text.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { OperatorError } from '../domain/errors.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import type { NetworkSource } from '../ingest/chain/family.ts';
 import type { NetworkStatus } from '../ingest/chain/indexer.ts';
 import { connectNetwork } from '../ingest/families.ts';

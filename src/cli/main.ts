@@ -7,7 +7,8 @@
  * 0, other work with 130.
  */
 import { Command, CommanderError } from 'commander';
-import { ApiError, OperatorError } from '../domain/errors.ts';
+import { OperatorError } from '../base/operator-error.ts';
+import { ApiError } from '../domain/errors.ts';
 import { isDatabaseUnavailable } from '../store/store.ts';
 import { addAudit } from './audit.ts';
 import { UsageError } from './config.ts';

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import type { Notice } from '../domain/notice.ts';
+import { parseTime } from '../base/iso-time.ts';
+import type { Notice } from '../base/notice.ts';
 import { filterNames, parseFilters } from '../domain/search-parameters.ts';
-import { parseTime } from '../domain/time.ts';
 import { followSource, type MirrorCounts, type RejectedRecord } from '../ingest/mirror/mirror.ts';
 import { createSource } from '../ingest/mirror/source.ts';
 import type { ConfigFlags } from './config.ts';

@@ -1,5 +1,5 @@
 /** What `lanescan doctor` says about the networks to index: every endpoint is tried, all at the same time. */
-import { OperatorError } from '../domain/errors.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import type { ExaminationFinding, NetworkExamination, NetworkSource } from '../ingest/chain/family.ts';
 import { examineNetwork } from '../ingest/families.ts';
 import { type Config, networkSourcesOf } from './config.ts';

@@ -1,5 +1,5 @@
 /** Writing to standard output at the pace of whoever reads it. */
-import { OperatorError } from '../domain/errors.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import type { TerminalStream } from './context.ts';
 
 /** Whoever read the output has gone, as `head` does when it has enough. That ends a verb, but is no failure. */

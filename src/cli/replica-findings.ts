@@ -1,5 +1,5 @@
 /** What `lanescan doctor` says about DATABASE_REPLICA_URL: who is there, whose replica it is, and how far behind. */
-import { OperatorError } from '../domain/errors.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import { readServerFacts, type ServerFacts } from '../store/server-facts.ts';
 import type { Config } from './config.ts';
 import type { CliContext } from './context.ts';

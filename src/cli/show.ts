@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { OperatorError } from '../domain/errors.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import type { Message } from '../domain/message.ts';
 import type { Store } from '../store/store.ts';
 import type { ConfigFlags } from './config.ts';

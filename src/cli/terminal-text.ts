@@ -2,7 +2,7 @@
  * Text for a terminal: harmless whatever it holds, measured in cells, short where it must be, coloured where
  * colour is wanted.
  */
-import { decodedOr, hasBareSeparator } from '../domain/url-parts.ts';
+import { decodePercent, hasUnescapedPassword } from '../base/url-parts.ts';
 import type { TerminalStream } from './context.ts';
 
 /** What could move the cursor, start an escape sequence, hide text or turn its direction. */
@@ -83,11 +83,11 @@ export function shortened(text: string, head: number, tail: number): string {
 /** A database URL without its secrets: those may stand before the host, or among the parameters. */
 export function databaseName(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || hasBareSeparator(url)) return 'at an unreadable URL';
+  if (url === undefined || hasUnescapedPassword(url)) return 'at an unreadable URL';
   const { username, host, pathname, searchParams } = url;
   const user = username || searchParams.get('user') || '';
   const place = host || searchParams.get('host') || '';
-  return printable(`${decodedOr(user)}${user ? '@' : ''}${place}${decodedOr(pathname)}`);
+  return printable(`${decodePercent(user)}${user ? '@' : ''}${place}${decodePercent(pathname)}`);
 }
 
 /** How long ago, in one unit. */

@@ -1,6 +1,6 @@
 /** The log of long-running verbs, all in one format: JSON lines, or readable ones on a terminal. */
 import type { Logger } from 'pino';
-import type { Notice } from '../domain/notice.ts';
+import type { Notice } from '../base/notice.ts';
 import type { Config } from './config.ts';
 import type { CliContext, TerminalStream } from './context.ts';
 import { printable } from './terminal-text.ts';

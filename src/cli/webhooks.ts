@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { OperatorError } from '../domain/errors.ts';
-import { nearestName } from '../domain/nearest-name.ts';
+import { nearestName } from '../base/nearest-name.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import type { Store } from '../store/store.ts';
 import type { WebhookBacklog } from '../store/webhook-deliveries.ts';
 import { courierTimings } from '../webhooks/courier.ts';

@@ -1,9 +1,6 @@
 /**
- * Every error that Lanescan shows to somebody.
- *
- * `ApiError` goes to HTTP clients and comes from one closed catalogue: a code, once published, keeps
- * its meaning for ever. `OperatorError` goes to whoever runs the program: one line that says what is
- * wrong, one that says what to do.
+ * The catalogue of errors that HTTP clients get. The list is closed, and a published code keeps its meaning for ever.
+ * Errors for the person who runs the program are `OperatorError` in base/operator-error.ts.
  */
 
 interface CatalogueEntry {
@@ -105,20 +102,5 @@ export class ApiError extends Error {
 
   get status(): number {
     return errorCatalogue[this.code].status;
-  }
-}
-
-/**
- * Something the person at the terminal has to mend.
- *
- * @example throw new OperatorError('The data folder ./data is read-only.', 'Choose another with --data, or change its permissions.')
- */
-export class OperatorError extends Error {
-  readonly remedy: string;
-
-  constructor(what: string, remedy: string, options?: { cause?: unknown }) {
-    super(what, options);
-    this.name = 'OperatorError';
-    this.remedy = remedy;
   }
 }

@@ -4,10 +4,11 @@
  * The cost of a search depends on how many alternatives its filters have, so these bounds also bound what a client can
  * make the database do. The request parser never produces more than `isFilters` accepts.
  */
+
+import { LATEST_TIME } from '../base/iso-time.ts';
 import { MAX_ADDRESS_BYTES, MAX_ADDRESS_MEANINGS, MAX_HASH_BYTES, MAX_HASH_MEANINGS } from './addresses.ts';
 import { statuses } from './lifecycle.ts';
 import { type Filters, MAX_MESSAGE_IDS, MAX_Q_TERMS, type QTerm } from './query.ts';
-import { LATEST_TIME } from './time.ts';
 
 type Check = (value: unknown) => boolean;
 

@@ -5,11 +5,12 @@
  * canonical spelling, and names each problem by its JSON path. Members that the record does not have are
  * left out and reported, so that a richer source can be imported without a silent loss.
  */
+
+import { parseTime } from '../base/iso-time.ts';
 import { type ChainFamily, chainFamilies, parseAddress, parseTransactionHash } from './addresses.ts';
 import { statuses } from './lifecycle.ts';
 import type { Fees, Message, NetworkInfo, TokenAmount, Verifier, Verifiers } from './message.ts';
 import { networkBySelector } from './networks.ts';
-import { parseTime } from './time.ts';
 
 export interface RecordProblem {
   /** JSON path, such as `$.tokenAmounts[0].amount`. */

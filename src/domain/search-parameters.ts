@@ -4,12 +4,14 @@
  * A parameter's entry in `filterParameters` is all that parsing, the CLI's flags, the OpenAPI document and
  * the unknown-parameter hint know of it.
  */
+
+import { parseTimeUp } from '../base/iso-time.ts';
+import { nearestName } from '../base/nearest-name.ts';
 import { addressBytes, type BytesHex, transactionHashBytes } from './addresses.ts';
 import type { CursorCodec } from './cursor.ts';
 import { ApiError, type ParameterProblem } from './errors.ts';
 import { isMeaningful, isSelector, isTimeRange } from './filter-bounds.ts';
 import { type Status, statuses } from './lifecycle.ts';
-import { nearestName } from './nearest-name.ts';
 import {
   DEFAULT_LIMIT,
   type Filters,
@@ -20,7 +22,6 @@ import {
   type SearchQuery,
   type View,
 } from './query.ts';
-import { parseTimeUp } from './time.ts';
 
 /** Of more than these, nobody reads the rest. */
 const TOLD_PROBLEMS = 20;

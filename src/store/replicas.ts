@@ -6,7 +6,7 @@
  * process has seen before; otherwise the next one is asked, and the primary at last. So no client sees less than it
  * has seen, on whichever server. While the primary is away, what this process has seen has to do.
  */
-import type { Notice } from '../domain/notice.ts';
+import type { Notice } from '../base/notice.ts';
 import { noRows, type RawRows } from './raw-rows.ts';
 import type { Row, RunStatement, Statement } from './read.ts';
 import { identitySql } from './server-facts.ts';

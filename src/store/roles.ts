@@ -1,6 +1,6 @@
 /** Database roles: what the present one may do, and how another one is let in to read. */
 import type { ClientBase } from 'pg';
-import { OperatorError } from '../domain/errors.ts';
+import { OperatorError } from '../base/operator-error.ts';
 
 /** Whether this role may only read: by what it was granted, or because the server takes no writes (a replica). */
 export async function isReadOnly(client: ClientBase): Promise<boolean> {

@@ -1,7 +1,7 @@
 /** What one PostgreSQL server says of itself, over a connection of its own: how replicas are told from others. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { OperatorError } from '../domain/errors.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import { WatchedClient } from './client.ts';
 import { connectionOf, explainConnectionFailure } from './connection.ts';
 

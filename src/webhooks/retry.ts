@@ -5,11 +5,11 @@
  * or 404 from a receiver is most often a deployment that went wrong, and mended within hours. The one exception is
  * 410 Gone, by which Standard Webhooks lets a receiver say that it does not want to hear any more.
  */
-import { growingPause, type PauseBounds } from '../domain/growing-pause.ts';
-import { retryAfterOf } from '../domain/http-headers.ts';
+import { type BackoffLimits, backoffMs } from '../base/backoff.ts';
+import { parseRetryAfterMs } from '../base/http-headers.ts';
 import type { Answer } from './sender.ts';
 
-export interface RetryTimings extends PauseBounds {
+export interface RetryTimings extends BackoffLimits {
   /** From the first attempt to the last one, after which a delivery is parked. */
   readonly retryForMs: number;
 }
@@ -45,9 +45,9 @@ export function judge(
   const { number, firstAt, endedAt } = attempt;
   const lastAt = firstAt.getTime() + timings.retryForMs;
   if (failure.status === 410 || endedAt.getTime() >= lastAt) return { kind: 'park', failure };
-  const asked = result instanceof Error ? 0 : (retryAfterOf(result.retryAfter, endedAt.getTime()) ?? 0);
+  const asked = result instanceof Error ? 0 : (parseRetryAfterMs(result.retryAfter, endedAt.getTime()) ?? 0);
   // A receiver that asks for a year shall not have it.
-  const pause = Math.max(growingPause(number, timings, random), Math.min(asked, timings.longestPauseMs));
+  const pause = Math.max(backoffMs(number, timings, random), Math.min(asked, timings.longestPauseMs));
   return {
     kind: 'retry',
     at: new Date(Math.min(endedAt.getTime() + pause, lastAt)),

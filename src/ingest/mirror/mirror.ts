@@ -9,13 +9,14 @@
  * Progress is recorded behind the apply of what it speaks of. Whoever kills the mirror makes it do some work
  * twice, which changes nothing, and never makes it leave any out.
  */
-import { OperatorError } from '../../domain/errors.ts';
+
+import { parseTime } from '../../base/iso-time.ts';
+import type { Notice } from '../../base/notice.ts';
+import { OperatorError } from '../../base/operator-error.ts';
 import type { Message } from '../../domain/message.ts';
 import { parseMessage, type RecordProblem } from '../../domain/message-parser.ts';
-import type { Notice } from '../../domain/notice.ts';
 import { MAX_MESSAGE_IDS } from '../../domain/query.ts';
 import type { RawParameters } from '../../domain/search-parameters.ts';
-import { parseTime } from '../../domain/time.ts';
 import type {
   MirrorHeartbeat,
   MirrorProgress,

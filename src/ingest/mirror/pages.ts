@@ -1,5 +1,5 @@
 /** A page of the source's list, whichever server it is and however it words its refusals. */
-import { OperatorError } from '../../domain/errors.ts';
+import { OperatorError } from '../../base/operator-error.ts';
 import type { RawParameters } from '../../domain/search-parameters.ts';
 import { AnswerTooLong } from '../bounded-exchange.ts';
 import { type Source, type SourceAnswer, SourceFailure } from './source.ts';

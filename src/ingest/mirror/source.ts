@@ -6,11 +6,11 @@
  * another host. Credentials in the URL go into a header and into nothing that anybody reads.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { OperatorError } from '../../domain/errors.ts';
-import { growingPause, type PauseBounds } from '../../domain/growing-pause.ts';
-import { authorizationOf, retryAfterOf } from '../../domain/http-headers.ts';
-import type { Notice } from '../../domain/notice.ts';
-import { withoutCredentials } from '../../domain/url-parts.ts';
+import { type BackoffLimits, backoffMs } from '../../base/backoff.ts';
+import { basicAuthorization, parseRetryAfterMs } from '../../base/http-headers.ts';
+import type { Notice } from '../../base/notice.ts';
+import { OperatorError } from '../../base/operator-error.ts';
+import { withoutCredentials } from '../../base/url-parts.ts';
 import { AnswerTooLong, readBody, withDeadline } from '../bounded-exchange.ts';
 
 export interface SourceOptions {
@@ -24,7 +24,7 @@ export interface SourceOptions {
   readonly timing?: Partial<SourceTiming>;
 }
 
-export interface SourceTiming extends PauseBounds {
+export interface SourceTiming extends BackoffLimits {
   /** For one request, to the last byte of its answer. */
   readonly timeoutMs: number;
   /** The longest that a `Retry-After` is believed. */
@@ -87,7 +87,7 @@ export function createSource(options: SourceOptions): Source {
   const { requestsPerSecond, userAgent, signal, notice } = options;
   const timing = { ...usualTiming, ...options.timing };
   const base = baseOf(options.url);
-  const authorization = authorizationOf(base);
+  const authorization = basicAuthorization(base);
   const name = withoutCredentials(base).href.replace(/\/+$/, '');
   /** When the next request may go out, on the clock of performance.now(). */
   let nextAt = 0;
@@ -124,7 +124,7 @@ export function createSource(options: SourceOptions): Source {
       }
       if (!isWorthRetrying(status)) return { answer: await readAnswer(response) };
       await response.body?.cancel();
-      return { status, retryAfter: retryAfterOf(headers.get('retry-after'), Date.now()) };
+      return { status, retryAfter: parseRetryAfterMs(headers.get('retry-after'), Date.now()) };
     });
 
   const once = async (url: URL, etag: string | null): Promise<Exclude<Exchange, { location: string }>> => {
@@ -184,7 +184,7 @@ export function createSource(options: SourceOptions): Source {
         if (failures >= attempts) throw new SourceFailure(`${name}${path} ${problem} (${attempts} attempts)`);
         if (askedMs === null && failures === TOLD_FAILURES)
           notice?.(`${name} ${problem}; still trying`, { level: 'warn' });
-        await delay(askedMs ?? growingPause(failures, timing, Math.random()), undefined, { signal });
+        await delay(askedMs ?? backoffMs(failures, timing, Math.random()), undefined, { signal });
       }
     },
   };
