@@ -7,8 +7,8 @@
  */
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import type { LiveLimits } from '../api/change-feed.ts';
 import type { TrustProxy } from '../api/client-address.ts';
+import type { LiveLimits } from '../api/live.ts';
 import { defaultRateLimit, type RateLimitOptions } from '../api/rate-limit.ts';
 import { nearestName } from '../base/nearest-name.ts';
 import { OperatorError } from '../base/operator-error.ts';

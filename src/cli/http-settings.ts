@@ -1,7 +1,7 @@
 /** The settings of who may ask how much: rateLimit, apiKeys, trustProxy and live, as lanescan.yaml writes them. */
 import { isIP } from 'node:net';
-import type { LiveLimits } from '../api/change-feed.ts';
 import type { TrustProxy } from '../api/client-address.ts';
+import type { LiveLimits } from '../api/live.ts';
 import { type Allowance, type ApiKey, defaultRateLimit, type RateLimit } from '../api/rate-limit.ts';
 
 export const rateLimitTakes =

@@ -8,7 +8,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { abiValues, textOf } from '../../explorer/src/message/payload.ts';
 import { meaningsOf } from '../../explorer/src/search/input-meanings.ts';
-import { tagInHand } from '../../src/api/caching.ts';
+import { matchingTag } from '../../src/api/caching.ts';
 import { chooseCoding } from '../../src/api/compression.ts';
 import { createRateLimiter } from '../../src/api/rate-limit.ts';
 import { parseRetryAfterMs } from '../../src/base/http-headers.ts';
@@ -113,7 +113,7 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'a time': parseTime,
   'a name that is nearly right': (text) => nearestName(text, searchParameterNames),
   'Accept-Encoding': (text) => chooseCoding(text, LENGTH),
-  'If-None-Match': (text) => tagInHand(text, 'validator'),
+  'If-None-Match': (text) => matchingTag(text, 'validator'),
   Authorization: (text) => limiter.take('6.6.6.6', { authorization: `Bearer ${text}` }),
   'Retry-After': (text) => parseRetryAfterMs(text, 0),
   'what a receiver of webhooks answers': (text) =>
