@@ -13,11 +13,11 @@ import { isDoneWithin } from '../store/time-limit.ts';
 import { SchemaMovedError } from '../store/writer-guard.ts';
 import { type Courier, startCourier } from '../webhooks/courier.ts';
 import type { Subscription } from '../webhooks/subscription.ts';
+import { noticeTo, openLog } from './command-log.ts';
 import { type Config, type ConfigFlags, databasePlace, webhooksOf } from './config.ts';
 import { type CliContext, configOf, schemaFor, withLogOption, withStoreOptions } from './context.ts';
-import { wantedSources } from './index.ts';
-import { levelOf, wordsOf } from './index-progress.ts';
-import { noticeTo, openLog } from './verb-log.ts';
+import { chosenSources } from './index.ts';
+import { describeStatus, levelOf } from './index-progress.ts';
 import { lanescanVersion } from './version.ts';
 import {
   type Answering,
@@ -71,7 +71,7 @@ With DATABASE_REPLICA_URL (separated by commas) reads go to replicas of that ser
 
 async function serve(flags: ServeFlags, context: CliContext): Promise<void> {
   const config = configOf(flags, context);
-  const sources = flags.index ? wantedSources(config, context) : [];
+  const sources = flags.index ? chosenSources(config, context) : [];
   const webhooks = webhooksOf(config, context.environment);
   const { processes } = config;
   context.drainMs = config.drainSeconds * 1_000;
@@ -145,7 +145,7 @@ async function indexAlongside(
   });
   const progress = setInterval(() => {
     for (const status of indexer.statuses()) {
-      notice(wordsOf(status, Date.now()), { level: levelOf(status), network: status.network.name });
+      notice(describeStatus(status, Date.now()), { level: levelOf(status), network: status.network.name });
     }
   }, PROGRESS_INTERVAL_MS);
   try {
@@ -315,7 +315,7 @@ async function listen(app: FastifyInstance, { host, port }: Config, isWorker: bo
     if (code === 'EACCES' || code === 'EADDRNOTAVAIL') {
       throw new OperatorError(
         `Cannot listen on ${host}:${port}: ${message}.`,
-        'Choose others with --host and --port.',
+        'Choose another address with --host and --port.',
       );
     }
     throw error;

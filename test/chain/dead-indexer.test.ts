@@ -128,7 +128,7 @@ test('while it lives, it is seen; killed, it is missed everywhere', async () => 
   const audit = await lanescan(['audit', '--source', NETWORK], { env });
   expect(audit.code).toBe(3);
   expect(audit.stderr).toContain(
-    `Indexing of ${NETWORK} stopped ${DEAD_MINUTES} min ago: what was sent since is not judged.`,
+    `Indexing of ${NETWORK} stopped ${DEAD_MINUTES} min ago: messages sent since then are not checked.`,
   );
   const elsewhere = await lanescan(['audit', '--source', 'polygon-mainnet'], { env });
   expect(elsewhere.stderr).not.toContain('stopped');

@@ -43,5 +43,5 @@ test('the figures of the guide are the defaults', () => {
     `${streamsPerAddress} streams and ${waitersPerAddress} waits for one address (IPv6: a /64), ${number(streams)} and ${number(waiters)} for a server`,
   );
   expect(text).toContain(`Every ${heartbeatMs / 1000} seconds a comment`);
-  expect(text).toContain(`left what it was sent for ${stalledMs / 1000} seconds`);
+  expect(text).toContain(`read nothing for ${stalledMs / 1000} seconds`);
 });

@@ -8,7 +8,7 @@
 import { basicAuthorization } from '../../base/http-headers.ts';
 import { withoutCredentials } from '../../base/url-parts.ts';
 import { parseAddress, zeroAddresses } from '../../domain/addresses.ts';
-import { AnswerTooLong, readBody, withDeadline } from '../bounded-exchange.ts';
+import { ResponseTooLongError, readBody, withDeadline } from '../bounded-exchange.ts';
 
 export interface VerifierResult {
   /** The verifier's address on the source chain or, where that is no EVM chain, on the destination. */
@@ -86,7 +86,7 @@ class UnusableAnswer extends Error {}
 
 /** Never the words of fetch: they may hold the URL, which may hold a secret. */
 function problemOf(error: unknown): string {
-  if (error instanceof UnusableAnswer || error instanceof AnswerTooLong) return error.message;
+  if (error instanceof UnusableAnswer || error instanceof ResponseTooLongError) return error.message;
   if (error instanceof SyntaxError) return 'it answered with broken JSON';
   const { cause } = error as Error & { cause?: { code?: string } };
   return `no connection (${cause?.code ?? 'lost'})`;

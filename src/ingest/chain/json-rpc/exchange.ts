@@ -1,7 +1,7 @@
 /** One HTTP request to a node, with a bound on everything that the node decides. Redirects are not followed. */
 import { basicAuthorization, parseRetryAfterMs } from '../../../base/http-headers.ts';
 import { withoutCredentials } from '../../../base/url-parts.ts';
-import { AnswerTooLong, readBody, withDeadline } from '../../bounded-exchange.ts';
+import { ResponseTooLongError, readBody, withDeadline } from '../../bounded-exchange.ts';
 
 export interface ExchangeTiming {
   /** To the head of the answer, connecting included. */
@@ -72,7 +72,7 @@ export function createPost(
       return await exchange(payload);
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof AnswerTooLong) throw new Unanswered('long', error.message);
+      if (error instanceof ResponseTooLongError) throw new Unanswered('long', error.message);
       throw error instanceof Unanswered ? error : new Unanswered('lost', reasonOf(error));
     }
   };
