@@ -4,11 +4,11 @@
  * Reads take a connection from the pool for one statement; writes go through `apply`, one at a time.
  */
 import type pg from 'pg';
+import type { Notice } from '../base/notice.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import type { CursorCodec } from '../domain/cursor.ts';
-import { OperatorError } from '../domain/errors.ts';
 import type { Fact } from '../domain/facts.ts';
 import { statusRank } from '../domain/lifecycle.ts';
-import type { Notice } from '../domain/notice.ts';
 import type { SearchQuery } from '../domain/query.ts';
 import { type ApplyReport, applyFacts } from './apply.ts';
 import {
