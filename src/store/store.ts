@@ -404,35 +404,35 @@ async function createStore(
     },
 
     exportRecords: createExporter(exporters, async (processId) => {
-      await reads.onPrimaryAs('other')('select pg_cancel_backend($1)', [processId]);
+      await reads.readOnPrimaryAs('other')('select pg_cancel_backend($1)', [processId]);
     }),
 
     mirror: createMirrorLedger(reading, write),
 
     index: createIndexLedger(reading, write, keep),
 
-    messageHistory: (messageId) => readMessageHistory(reads.as('history'), messageId),
-    executionInputs: (messageId) => readExecutionInputs(reads.as('executionInputs'), messageId),
+    messageHistory: (messageId) => readMessageHistory(reads.readAs('history'), messageId),
+    executionInputs: (messageId) => readExecutionInputs(reads.readAs('executionInputs'), messageId),
     changesAfter: (position, limit, maxBytes) =>
-      readChangesAfter(reads.onPrimaryAs('changes'), position, limit, maxBytes),
+      readChangesAfter(reads.readOnPrimaryAs('changes'), position, limit, maxBytes),
     latestPosition: async () =>
-      String((await reads.as('position')('select position from store', []))[0]?.position ?? 0),
+      String((await reads.readAs('position')('select position from store', []))[0]?.position ?? 0),
     version: reads.version,
     onChanges: createChangeSignal(
       (onChange) => listenForChanges(connection, onChange),
       async () =>
-        Number((await reads.onPrimaryAs('position')('select position from store', []))[0]?.position),
+        Number((await reads.readOnPrimaryAs('position')('select position from store', []))[0]?.position),
     ),
-    lanes: (selection) => readLanes(reads.as('lanes'), selection),
-    laneIdentity: (lane) => readLaneIdentity(reads.as('laneIdentity'), lane),
-    recentDeliveries: (lane, bounds) => readRecentDeliveries(reads.as('deliveries'), lane, bounds),
-    stats: (selection) => readStats(reads.as('stats'), selection),
+    lanes: (selection) => readLanes(reads.readAs('lanes'), selection),
+    laneIdentity: (lane) => readLaneIdentity(reads.readAs('laneIdentity'), lane),
+    recentDeliveries: (lane, bounds) => readRecentDeliveries(reads.readAs('deliveries'), lane, bounds),
+    stats: (selection) => readStats(reads.readAs('stats'), selection),
     // Single-flight: every tab of the explorer and every probe of /readyz asks for these again and again.
-    networkTraffic: createSingleFlight(() => readNetworkTraffic(reads.as('networkTraffic'))),
-    networkProgress: createSingleFlight(() => readNetworkProgress(reads.as('networkProgress'))),
-    mirrors: createSingleFlight(() => readMirrors(reads.as('mirrors'))),
-    lastChangeAt: createSingleFlight(() => readLastChangeAt(reads.as('lastChange'))),
-    figures: () => readFigures(reads.onPrimaryAs('figures')),
+    networkTraffic: createSingleFlight(() => readNetworkTraffic(reads.readAs('networkTraffic'))),
+    networkProgress: createSingleFlight(() => readNetworkProgress(reads.readAs('networkProgress'))),
+    mirrors: createSingleFlight(() => readMirrors(reads.readAs('mirrors'))),
+    lastChangeAt: createSingleFlight(() => readLastChangeAt(reads.readAs('lastChange'))),
+    figures: () => readFigures(reads.readOnPrimaryAs('figures')),
     pools: () => {
       const figuresOf = (name: string, pool: pg.Pool): PoolFigures => ({
         pool: name,
@@ -468,7 +468,7 @@ async function createStore(
     },
 
     async clock() {
-      const rows = await reads.onPrimaryAs('clock')(
+      const rows = await reads.readOnPrimaryAs('clock')(
         'select extract(epoch from clock_timestamp())::float8 * 1000 as now',
         [],
       );
