@@ -486,7 +486,7 @@ describe('postmaster.pid while PostgreSQL writes it', () => {
       expect(await readRecord({ cluster: folder })).toEqual({
         pid: 1234567,
         socketFolder: cluster,
-        stopping: false,
+        isStopping: false,
       });
     },
   );
