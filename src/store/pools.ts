@@ -1,5 +1,5 @@
 /**
- * The connection pools of a store: one for each kind of work, so that no kind keeps another waiting.
+ * The connection pools of a store: one for each kind of work, so that no kind makes another wait.
  *
  * Every connection is watched for silence (`connection-watch.ts`), and closing the pools takes a bounded time.
  */
@@ -9,15 +9,15 @@ import { WatchedClient } from './client.ts';
 import type { PoolSizes } from './connection-budget.ts';
 import { type ConnectionWatch, createConnectionWatch } from './connection-watch.ts';
 import { positionPoolConfig, type ReadPools, readPoolConfig } from './reads/reads.ts';
-import { searchSettings } from './search.ts';
+import { SEARCH_SETTINGS } from './search.ts';
 import { isDoneWithin } from './time-limit.ts';
 import { declaredSchema } from './writer-guard.ts';
 
 export interface Pools extends ReadPools {
   readonly writers: pg.Pool;
-  /** An export lasts as long as its reader takes; it must not keep searches waiting. */
+  /** An export lasts as long as its reader takes, and must not make searches wait. */
   readonly exporters: pg.Pool;
-  /** Deliveries and leases go on while searches or imports have all of their connections. */
+  /** For deliveries and leases, which go on while searches or imports use all of their connections. */
   readonly keepers: pg.Pool;
 }
 
@@ -62,11 +62,16 @@ export function openPools(options: PoolsOptions): OpenPools {
   const primaryWatch = watchOf(primary);
   const forWrites = `${IDLE_TRANSACTION} ${declaredSchema(schema)}`;
   const pools: Pools = {
-    readers: createPool(readPoolConfig({ ...primary, rawRows }), primaryWatch, sizes.readers, searchSettings),
-    replicas: replicas.map((replica) =>
-      createPool(readPoolConfig({ ...replica, rawRows }), watchOf(replica), sizes.readers, searchSettings),
+    readers: createPool(
+      readPoolConfig({ ...primary, rawRows }),
+      primaryWatch,
+      sizes.readers,
+      SEARCH_SETTINGS,
     ),
-    watch: createPool(positionPoolConfig({ ...primary, rawRows }), primaryWatch, 1, searchSettings),
+    replicas: replicas.map((replica) =>
+      createPool(readPoolConfig({ ...replica, rawRows }), watchOf(replica), sizes.readers, SEARCH_SETTINGS),
+    ),
+    position: createPool(positionPoolConfig({ ...primary, rawRows }), primaryWatch, 1, SEARCH_SETTINGS),
     writers: createPool(primary, primaryWatch, sizes.writers, forWrites),
     exporters: createPool(primary, primaryWatch, sizes.exporters, ''),
     keepers: createPool(primary, primaryWatch, sizes.keepers, `${KEEPER_TIMEOUT} ${forWrites}`),

@@ -77,7 +77,7 @@ export function createAdmission({ probe: sendProbe, waiting, maxWaiting }: Admis
 }
 
 /**
- * Whether the server said nothing at all until the time limit. A server that refuses does not open the circuit: its answer
+ * Whether the server sent nothing at all until the time limit. A server that refuses does not open the circuit: its answer
  * is quick, and so is the next one. Neither does a long queue, which has its own bound.
  */
 function isSilence(error: unknown): boolean {

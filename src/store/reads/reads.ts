@@ -7,7 +7,7 @@
  * 1. Routing (`replicas.ts`). Without replicas every read goes to the primary. With replicas, the primary is first asked for
  *    its position; concurrent reads share one such query (`single-flight.ts`). Then a replica that has caught up is chosen,
  *    round-robin. If it fails, or its result turns out to be too old, the next one is asked, and the primary last.
- *    Invariant: nobody sees an older state than they, or anybody served by this process, have seen before.
+ *    Invariant: no client sees an older state than this process has shown to any client before.
  *
  * 2. Admission (`admission.ts`), for each server by itself. If too many reads wait already, the read is refused at once
  *    (load shedding, `DatabaseBusyError`). If the server was silent when it was last asked, the circuit is open: the read
@@ -17,7 +17,7 @@
  * 3. Queue (`read-queue.ts`). Admitted reads wait for a connection, first in, first out, for at most 2 s. In overload, that is
  *    when the oldest read has been 250 ms old for 2 s, the queue turns LIFO until it is empty, and reads older than 250 ms are
  *    refused. FIFO would make every answer late; LIFO answers as many, most of them quickly.
- *    Invariant: every read ends, with rows or with an error, and nobody gains by asking more often.
+ *    Invariant: every read ends within a bounded time, with rows or with an error.
  *
  * 4. Pipelining (`read-queue.ts`, `reading-client.ts`). Reads that wait together are sent together, up to eight over one
  *    connection, each with its own Sync. Only short reads share a batch, and few connections are used while reads are short.
@@ -103,11 +103,11 @@ export interface ReadPools {
   readonly readers: pg.Pool;
   readonly replicas: readonly pg.Pool[];
   /** One connection for the position of the primary, used only where there are replicas. */
-  readonly watch: pg.Pool;
+  readonly position: pg.Pool;
 }
 
 export interface ReadsOptions {
-  /** The result of `identitySql` on the primary, to tell its replicas from other databases. */
+  /** The result of `identitySql` on the primary, to distinguish its replicas from other databases. */
   readonly identity: string;
   /** How many migrations the schema has. */
   readonly migrations: number;
@@ -117,7 +117,7 @@ export interface ReadsOptions {
 }
 
 export function createReads(
-  { readers, replicas, watch }: ReadPools,
+  { readers, replicas, position }: ReadPools,
   { identity, migrations, explain, notice }: ReadsOptions,
 ): Reads {
   const primary = createServerReads(readers, explain);
@@ -128,7 +128,7 @@ export function createReads(
       ? undefined
       : createReplicaSet({
           primary: primary.run,
-          positionSource: createServerReads(watch, explain).run,
+          positionSource: createServerReads(position, explain).run,
           replicas: copies.map(({ run }) => run),
           identity,
           migrations,
@@ -146,7 +146,7 @@ export function createReads(
     try {
       return await runOnPrimary('version', {
         name: 'lanescan_version',
-        // Positions begin anew when a simulated store is emptied; the transaction that wrote the row distinguishes them.
+        // Positions restart when a simulated store is emptied; the transaction that wrote the row distinguishes them.
         text: 'select position, xmin::text from store',
         // Many requests wait for it, and it takes microseconds.
         query_timeout: READ_WAIT_MS,

@@ -70,7 +70,7 @@ export const VERSION_INTERVAL_MS = 2;
 
 // ---- Replicas
 
-/** A primary that does not tell its position within this time counts as away. Chosen, not measured. */
+/** A primary that does not answer with its position within this time counts as away. Chosen, not measured. */
 export const PRIMARY_WAIT_MS = 250;
 /** The same while it is away: a refusal comes at once, and silence is not worth a wait. Chosen, not measured. */
 export const AWAY_PRIMARY_WAIT_MS = 50;
