@@ -1,6 +1,7 @@
 /** The problem that keeps a network from progress at present: published, logged once, and escalated when it lasts. */
+
+import type { NoticeLevel } from '../../base/notice.ts';
 import { operatorProblems, type ProblemKind } from '../../domain/indexing-problem.ts';
-import type { NoticeLevel } from '../../domain/notice.ts';
 import { NodeFault, problemKindOf, reasonOf } from './faults.ts';
 
 export interface Problem {
