@@ -20,15 +20,15 @@ import { writeOut } from './output.ts';
 import { stoppedRemarks } from './source-findings.ts';
 import { createPaint, type Paint, printable } from './terminal-text.ts';
 
-const HOLES_STATUS = 1;
+const GAPS_STATUS = 1;
 const NOTHING_TO_CHECK_STATUS = 3;
-/** For people; `--json` names more. */
+/** In the table; `--json` has more. */
 const SHOWN_RANGES = 20;
 const NAMED_RANGES = 10_000;
 
 export function addAudit(program: Command, context: CliContext): void {
   const command = addLaneOptions(
-    program.command('audit').description('prove by sequence numbers that no message is missing'),
+    program.command('audit').description('check by sequence numbers that no message is missing'),
   ).option(
     '--json',
     `one on-ramp a line, with up to ${NAMED_RANGES.toLocaleString('en')} of its missing ranges`,
@@ -37,13 +37,13 @@ export function addAudit(program: Command, context: CliContext): void {
     .addHelpText(
       'after',
       `
-An on-ramp numbers its messages one after the other, so that a missing message leaves a hole. Where the network is indexed
-here, both ends of a lane are judged too, by what the on-ramp itself has counted, and so are the commits on the destination.
-Elsewhere, what comes before the first number that is here, or after the last, is not judged. Where indexing begins at a
-configured start, what was sent before it is unknown and not missing.
+An on-ramp numbers its messages consecutively, so a missing message leaves a gap in the sequence numbers. Where the
+network is indexed here, both ends of a lane are checked too, against the number that the on-ramp itself has reached, and so
+are the commits on the destination. Elsewhere, numbers before the first known one, or after the last, are not checked. Where
+indexing has a configured start, what was sent before it is unknown, not missing.
 
-Exit status: 0 nothing is missing, 1 there are holes (or the audit failed), 2 wrong usage, 3 there was nothing to
-check: whether anything is missing is not known.
+Exit status: 0 nothing is missing, 1 there are gaps (or the audit failed), 2 wrong usage, 3 there was nothing to check:
+whether anything is missing is unknown.
 
 Examples:
   $ lanescan audit
@@ -69,9 +69,9 @@ Examples:
         else await showAudits(audits, context);
         const { sourceChainSelector, destChainSelector } = ends;
         const losses = await lossesOf(store, [sourceChainSelector, destChainSelector]);
-        const { words, status } = verdict(audits, losses.length, ends);
+        const { summary, status } = summarise(audits, losses.length, ends);
         if (status !== 0) context.exitCode = status;
-        await writeRemark(words, flags, context);
+        await writeRemark(summary, flags, context);
         for (const loss of losses) await writeRemark(loss, flags, context);
         for (const remark of await stoppedRemarks(store, [sourceChainSelector, destChainSelector]))
           await writeRemark(remark, flags, context);
@@ -110,34 +110,36 @@ function onrampLine(audit: OnrampAudit, paint: Paint): string {
   const { onramp, statistics, first, last, missing, missingCommits, counted, countedCommits } = audit;
   const version = statistics?.version ?? null;
   const name = `${printable(onramp)}${version === null ? '' : ` (${printable(version)})`}`;
-  const finding = missing ? paint(holesOf(missing, audit), 'red') : paint('none missing', 'green');
+  const finding = missing ? paint(gapsOf(missing, audit), 'red') : paint('none missing', 'green');
   const remarks = [
-    ...(counted === null ? [] : [`the on-ramp counts ${plain(counted)}`]),
-    ...(audit.isUnknownBefore ? [`unknown before ${plain(first)}, where indexing starts`] : []),
-    ...(countedCommits === null || missingCommits ? [] : [`no commit missing of ${plain(countedCommits)}`]),
+    ...(counted === null ? [] : [`the on-ramp counts ${formatted(counted)}`]),
+    ...(audit.isUnknownBefore ? [`unknown before ${formatted(first)}, where indexing starts`] : []),
+    ...(countedCommits === null || missingCommits
+      ? []
+      : [`no commit missing of ${formatted(countedCommits)}`]),
   ];
-  const commits = missingCommits ? paint(`; commits ${holesOf(missingCommits, audit)}`, 'red') : '';
-  return `${name}  ${rangeWords(first, last)}: ${finding}${commits}${remarks.length === 0 ? '' : ` (${remarks.join(', ')})`}`;
+  const commits = missingCommits ? paint(`; commits ${gapsOf(missingCommits, audit)}`, 'red') : '';
+  return `${name}  ${rangeText(first, last)}: ${finding}${commits}${remarks.length === 0 ? '' : ` (${remarks.join(', ')})`}`;
 }
 
-function holesOf({ count, ranges }: MissingNumbers, { statistics, counted }: OnrampAudit): string {
+function gapsOf({ count, ranges }: MissingNumbers, { statistics, counted }: OnrampAudit): string {
   const named = ranges
     .slice(0, SHOWN_RANGES)
-    .map(({ from, to }) => rangeWords(from, to))
+    .map(({ from, to }) => rangeText(from, to))
     .join(', ');
   const all =
     counted === null ? (statistics?.completeness.missingRangeCount ?? ranges.length) : ranges.length;
   const unnamed = all - Math.min(ranges.length, SHOWN_RANGES);
-  const more = unnamed > 0 ? ` and ${plain(unnamed)} more ranges, which --json names` : '';
-  return `${plain(count)} missing: ${named}${more}`;
+  const more = unnamed > 0 ? ` and ${formatted(unnamed)} more ranges, which --json lists` : '';
+  return `${formatted(count)} missing: ${named}${more}`;
 }
 
-/** @example rangeWords('1', '18204') // '1…18,204' */
-function rangeWords(from: string, to: string): string {
-  return from === to ? plain(from) : `${plain(from)}…${plain(to)}`;
+/** @example rangeText('1', '18204') // '1…18,204' */
+function rangeText(from: string, to: string): string {
+  return from === to ? formatted(from) : `${formatted(from)}…${formatted(to)}`;
 }
 
-function plain(number: string | number | bigint): string {
+function formatted(number: string | number | bigint): string {
   return BigInt(number).toLocaleString('en');
 }
 
@@ -157,27 +159,27 @@ async function lossesOf(
 }
 
 /** Where there is no on-ramp, nothing was checked: that is neither complete nor incomplete. */
-function verdict(
+function summarise(
   audits: readonly OnrampAudit[],
   losses: number,
   ends: LaneEnds,
-): { words: string; status: number } {
+): { summary: string; status: number } {
   if (audits.length === 0 && losses === 0) {
-    const words = `Nothing to check: whether anything is missing is not known. ${noLane(ends)}`;
-    return { words, status: NOTHING_TO_CHECK_STATUS };
+    const summary = `Nothing to check: whether anything is missing is unknown. ${noLane(ends)}`;
+    return { summary, status: NOTHING_TO_CHECK_STATUS };
   }
-  const holed = audits.filter(({ missing, missingCommits }) => missing ?? missingCommits);
-  const missing = holed.reduce((sum, audit) => sum + (audit.missing?.count ?? 0n), 0n);
-  const commits = holed.reduce((sum, audit) => sum + (audit.missingCommits?.count ?? 0n), 0n);
-  if (holed.length === 0 && losses === 0) {
-    const onramps = audits.length === 1 ? 'this on-ramp' : `any of ${plain(audits.length)} on-ramps`;
-    return { words: `Complete: nothing is missing on ${onramps}.`, status: 0 };
+  const incomplete = audits.filter(({ missing, missingCommits }) => missing ?? missingCommits);
+  const missing = incomplete.reduce((sum, audit) => sum + (audit.missing?.count ?? 0n), 0n);
+  const commits = incomplete.reduce((sum, audit) => sum + (audit.missingCommits?.count ?? 0n), 0n);
+  if (incomplete.length === 0 && losses === 0) {
+    const onramps = audits.length === 1 ? 'this on-ramp' : `any of ${formatted(audits.length)} on-ramps`;
+    return { summary: `Complete: nothing is missing on ${onramps}.`, status: 0 };
   }
-  if (holed.length === 0) {
-    return { words: 'NOT complete: the chain contradicts what was read.', status: HOLES_STATUS };
+  if (incomplete.length === 0) {
+    return { summary: 'NOT complete: the chain contradicts what was read.', status: GAPS_STATUS };
   }
-  const words =
-    `NOT complete: ${plain(missing)} missing on ${plain(holed.length)} of ${plain(audits.length)} ` +
-    `${audits.length === 1 ? 'on-ramp' : 'on-ramps'}${commits > 0n ? `, and the commits of ${plain(commits)} messages` : ''}.`;
-  return { words, status: HOLES_STATUS };
+  const summary =
+    `NOT complete: ${formatted(missing)} missing on ${formatted(incomplete.length)} of ${formatted(audits.length)} ` +
+    `${audits.length === 1 ? 'on-ramp' : 'on-ramps'}${commits > 0n ? `, and the commits of ${formatted(commits)} messages` : ''}.`;
+  return { summary, status: GAPS_STATUS };
 }

@@ -4,9 +4,10 @@
  * A selector, name or chain id must mean one network. A chain that the table has come to know since may stay defined, as
  * long as both agree on what it is.
  */
+
+import { type Refuse, refusalsAt, refuseUnknownName } from '../base/config-entries.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import { type ChainFamily, chainFamilies } from './addresses.ts';
-import { type Refuse, refusalsAt, refuseUnknownName } from './declarations.ts';
-import { OperatorError } from './errors.ts';
 import { type Network, networks } from './networks.ts';
 
 const KEYS = ['name', 'selector', 'chainId', 'family', 'displayName', 'blockExplorer'];
