@@ -46,6 +46,8 @@ Examples:
   $ lanescan export --sent-after 2026-01-01T00:00:00Z --output january.ndjson.gz`,
     )
     .action(async (flags: ExportFlags) => {
+      // First: it defines networks that flags may name.
+      const config = configOf(flags, context);
       const raw = rawParameters(flags, filterNames, command);
       const { filters } = asUsage(() => parseFilters(raw), command);
       const isCompressed = flags.gzip === true || /\.gz$/i.test(flags.output ?? '');
@@ -54,7 +56,7 @@ Examples:
           'lanescan: --gzip cannot be shown on a terminal; name a file with --output, or redirect the output.',
         );
       }
-      await withStore(configOf(flags, context), context, { connections: 1 }, async (store) => {
+      await withStore(config, context, { connections: 1 }, async (store) => {
         if (store.simulated) context.err.write(`${simulatedNotice}\n`);
         await exportTo(flags.output, formatOf(flags), isCompressed, filters, store, context);
       });

@@ -52,8 +52,10 @@ Examples:
   $ lanescan lanes --dest solana-devnet --window-days 7 --json`,
     )
     .action(async (flags: LaneFlags) => {
+      // First: it defines networks that flags may name.
+      const config = configOf(flags, context);
       const { windowDays = DEFAULT_WINDOW_DAYS, ...ends } = parseLaneFlags(flags, command);
-      await withStore(configOf(flags, context), context, { connections: 1 }, async (store) => {
+      await withStore(config, context, { connections: 1 }, async (store) => {
         if (store.simulated) context.err.write(`${simulatedNotice}\n`);
         const now = new Date(context.now());
         const { lanes } = await store.lanes({
@@ -121,7 +123,10 @@ export function noLane({ sourceChainSelector, destChainSelector }: LaneEnds): st
     : 'No message of this lane is known here.';
 }
 
-export function laneName({ sourceNetworkInfo, destNetworkInfo }: LaneIdentity): string {
+export function laneName({
+  sourceNetworkInfo,
+  destNetworkInfo,
+}: Omit<LaneIdentity, 'routerAddress'>): string {
   return `${networkName(sourceNetworkInfo)} → ${networkName(destNetworkInfo)}`;
 }
 

@@ -57,7 +57,8 @@ export function addressBytes(text: string): readonly BytesHex[] {
  * The address of these bytes on another chain; undefined where the family has no such address.
  *
  * Contracts encode addresses of other chains as bytes: EVM's 20, or padded to 32 as the ABI does; 32 for SVM, Aptos and
- * Sui; for TON the workchain in 4 and the hash in 32. Canton has no such encoding yet.
+ * Sui; for TON the workchain in 4 and the hash in 32; for Canton the 32 bytes of the Keccak hash of a party or of a
+ * contract's instance address, from which the party's name cannot be recovered.
  *
  * @example addressFromBytes('00'.repeat(12) + '5aaeb6053f3e94c9b9a09f33669435e7ef1beaed', 'EVM')?.text // '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
  */
@@ -77,7 +78,7 @@ export function addressFromBytes(bytes: BytesHex, family: ChainFamily): Spelling
         ? tonAddress(Number.parseInt(digits.slice(0, 8), 16) | 0, digits.slice(8))
         : undefined;
     case 'CANTON':
-      return undefined;
+      return digits.length === 64 ? parseCantonAddress(`0x${digits}`) : undefined;
   }
 }
 

@@ -615,7 +615,6 @@ describe('answers that cannot be believed', () => {
       /topic that was not asked for/,
     ],
     ['a log without topics', 'eth_getLogs', firstLog({ topics: [] }), logs, /topic that was not asked for/],
-    ['logs out of order', 'eth_getLogs', inResult((l: Json[]) => [...l].reverse()), logs, /out of order/],
     ['a log twice', 'eth_getLogs', inResult((l: Json[]) => [l[0], ...l]), logs, /log 0 of block 0 twice/],
     ['a log that was removed', 'eth_getLogs', firstLog({ removed: true }), logs, /a log that was removed/],
     [

@@ -118,7 +118,7 @@ function byUrgency(a: Network, b: Network): number {
 }
 
 function NetworkRow({ network, isIndexed }: { readonly network: Network; readonly isIndexed: boolean }) {
-  const { chainSelector, chainFamily, chainId, indexing, sent, received } = network;
+  const { chainSelector, chainFamily, chainId, blockExplorer, indexing, sent, received } = network;
   return (
     <tr>
       <th scope="row">
@@ -129,6 +129,11 @@ function NetworkRow({ network, isIndexed }: { readonly network: Network; readonl
         <span className="network-ids">
           {chainFamily} {printable(chainId).slice(0, 24)} · {chainSelector}
           <CopyButton text={chainSelector} what="chain selector" />
+          {blockExplorer !== null && (
+            <a href={blockExplorer} target="_blank" rel="noreferrer">
+              block explorer
+            </a>
+          )}
         </span>
       </th>
       {isIndexed && <IndexingCells indexing={indexing} />}
@@ -207,6 +212,11 @@ function IndexingWords({ indexing }: { readonly indexing: Indexing }) {
         <span className="worth-a-look">{counted(unreadableLogs, 'log')} not understood, and kept</span>
       )}
       {problem !== null && <span className="problem wrap">{printable(problem)}</span>}
+      {indexing.findings.map(({ kind, text, isLoss }) => (
+        <span key={kind} className={isLoss ? 'problem wrap' : 'muted wrap'}>
+          {text}
+        </span>
+      ))}
     </div>
   );
 }

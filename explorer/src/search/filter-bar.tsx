@@ -160,8 +160,12 @@ function NetworkChip({
   onChange,
 }: FilterBarProps & { readonly name: 'sourceChainSelector' | 'destChainSelector'; readonly label: string }) {
   const selector = view[name];
+  const isBuiltIn = selector === undefined || networkBySelector(selector) !== undefined;
+  const defined = useKnownNetworks(!isBuiltIn).find((network) => network.selector === selector);
   const displayName =
-    selector === undefined ? undefined : (networkBySelector(selector)?.displayName ?? selector);
+    selector === undefined
+      ? undefined
+      : (networkBySelector(selector)?.displayName ?? defined?.displayName ?? selector);
   return (
     <ChipPopover
       label={label}

@@ -24,6 +24,7 @@ import {
   parseTransaction,
 } from './answers.ts';
 import type { Block, CallAnswer, ChainLog, ChainNode, Hex } from './chain.ts';
+import { orderLogs } from './log-order.ts';
 import type { EvmSource } from './settings.ts';
 
 export interface RpcNode extends ChainNode {
@@ -159,16 +160,15 @@ export function createNode(
     isWanted: (log: ChainLog) => string | undefined,
   ): readonly ChainLog[] => {
     const askedTopics = new Set<string | undefined>(topics);
-    let last: ChainLog | undefined;
     for (const log of logs) {
       const problem =
         isWanted(log) ??
-        (askedTopics.has(log.topics[0]) ? undefined : 'a log with a topic that was not asked for') ??
-        (last && misplaced(last, log));
+        (askedTopics.has(log.topics[0]) ? undefined : 'a log with a topic that was not asked for');
       if (problem !== undefined) throw fault(method, problem);
-      last = log;
     }
-    return logs;
+    const ordered = orderLogs(logs);
+    if ('problem' in ordered) throw fault(method, ordered.problem);
+    return ordered.logs;
   };
 
   /** Whether a node that did not answer in time answers at all. */
@@ -387,18 +387,6 @@ export function createNode(
       return answers.map((answer) => answer ?? callAnswer(again[next++]));
     },
   };
-}
-
-/** What is wrong with the order of two logs that follow each other. */
-function misplaced(last: ChainLog, log: ChainLog): string | undefined {
-  const isSameBlock = log.blockNumber === last.blockNumber;
-  if (isSameBlock !== (log.blockHash === last.blockHash))
-    return `two hashes for block ${log.blockNumber}, or one for two blocks`;
-  if (isSameBlock && log.logIndex === last.logIndex)
-    return `log ${log.logIndex} of block ${log.blockNumber} twice`;
-  if (log.blockNumber < last.blockNumber || (isSameBlock && log.logIndex < last.logIndex))
-    return `logs out of order at block ${log.blockNumber}`;
-  return undefined;
 }
 
 function quantity(number: number): Hex {

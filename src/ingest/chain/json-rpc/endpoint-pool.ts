@@ -49,8 +49,10 @@ export interface EndpointPool<Node> {
   /**
    * Runs `work` on an endpoint whose head is at `minimumHead` or above. Where it throws a NodeFault, or the endpoint
    * fails, the endpoint is set back and the next one gets the same work; the last error is thrown when none is left.
+   *
+   * @param avoided names of endpoints that do not get the work
    */
-  run<T>(work: (node: Node) => Promise<T>, minimumHead?: number): Promise<T>;
+  run<T>(work: (node: Node) => Promise<T>, minimumHead?: number, avoided?: readonly string[]): Promise<T>;
   /**
    * Another healthy endpoint whose head is at `minimumHead` or above, where there is one: for a second opinion within
    * a piece of work.
@@ -316,8 +318,9 @@ export function createEndpointPool<Node extends PooledNode>(
   };
 
   return {
-    async run(work, minimumHead) {
-      const asNeeded = { tried: new Set<Member<Node>>(), isNeeded: true };
+    async run(work, minimumHead, avoided = []) {
+      const tried = new Set(members.filter(({ endpoint }) => avoided.includes(endpoint.name)));
+      const asNeeded = { tried, isNeeded: true };
       let outcome = await offer(work, minimumHead, asNeeded);
       const foundNobody = 'fault' in outcome && outcome.fault === undefined;
       if (foundNobody && (await waitForOne())) outcome = await offer(work, minimumHead, asNeeded);
