@@ -11,7 +11,7 @@ import {
   writeObjects,
   writeRemark,
 } from './lanes.ts';
-import { simulatedNotice } from './message-words.ts';
+import { SIMULATED_NOTICE } from './message-words.ts';
 import { writeOut } from './output.ts';
 import { stoppedRemarks } from './source-findings.ts';
 import { createPaint, type Paint, printable } from './terminal-text.ts';
@@ -47,7 +47,7 @@ Examples:
     .action(async (flags: LaneFlags) => {
       const ends = parseLaneFlags(flags, command);
       await withStore(configOf(flags, context), context, { connections: 1 }, async (store) => {
-        if (store.simulated) context.err.write(`${simulatedNotice}\n`);
+        if (store.simulated) context.err.write(`${SIMULATED_NOTICE}\n`);
         const now = new Date(context.now());
         const { lanes } = await store.lanes({
           ...ends,

@@ -384,7 +384,7 @@ describe('show', () => {
     expect(text).toMatch(/Token 1 of 2\n[\s\S]*Token 2 of 2\n/);
     const waiting = await shown(evil);
     expect(waiting).toMatch(
-      /What it waits for\n {2}It reached Avalanche Fuji, but nobody has executed it there/,
+      /What it waits for\n {2}It reached Avalanche Fuji, but it was not executed there/,
     );
   });
 
