@@ -82,7 +82,7 @@ test('a port that is taken is told in one line', async () => {
   other.close();
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toBe(
-    `lanescan: Port ${port} on 127.0.0.1 is taken by another program. Stop that one, or choose another port with --port.\n`,
+    `lanescan: Port ${port} on 127.0.0.1 is taken by another program. Stop that program, or choose another port with --port.\n`,
   );
 });
 
