@@ -60,7 +60,7 @@ test('a request that is in flight at SIGTERM is answered before the end', async 
     await delay(20);
   }
   server.child.kill('SIGTERM');
-  await server.untilSaid(/answering what is in flight/);
+  await server.untilSaid(/finishing the requests in flight/);
   await delay(200);
   expect(server.child.exitCode).toBeNull();
   await expect(fetch(`${url}/healthz`)).rejects.toThrow();
