@@ -1,6 +1,6 @@
 /**
- * The reference of `backfill.ts`, in a process of its own as the program is: fetches logs and parses them, nothing else.
- * `backfill-fetch.ts FILE`, the file being a list of nodes with their filters; says how many milliseconds it took.
+ * The reference of `backfill.ts`, in a separate process like the program: it only fetches logs and parses them.
+ * `backfill-fetch.ts FILE`, where the file is a list of nodes with their filters; prints the milliseconds it took.
  */
 import { readFileSync } from 'node:fs';
 
@@ -9,7 +9,7 @@ const nodes = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as readonl
   readonly filters: readonly unknown[];
 }[];
 const began = performance.now();
-// Each node's one after the other, all nodes at once.
+// The filters of a node one after the other, all nodes in parallel.
 await Promise.all(
   nodes.map(async ({ url, filters }) => {
     for (const [id, filter] of filters.entries()) {

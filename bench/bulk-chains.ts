@@ -1,6 +1,6 @@
 /**
- * Two chains with as many messages as one likes: a few that real contracts have sent, committed and executed, and then
- * the same events again and again with ids, sequence numbers and blocks of their own.
+ * Two chains with any number of messages: a few that real contracts have sent, committed and executed, and copies of their
+ * events with new ids, sequence numbers and blocks.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -154,7 +154,7 @@ class Chain {
     this.#firstTime = Number(this.#blocks.at(-1)?.header.timestamp);
   }
 
-  /** One block, each log in a transaction of its own. */
+  /** One block, with one log in each transaction. */
   add(logs: readonly NewLog[]): void {
     const below = this.#blocks.at(-1);
     const model = logs[0]?.template.block;
