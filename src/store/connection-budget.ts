@@ -1,6 +1,6 @@
 /** Connection budget: how many database connections a process may open, and whether the server has room for all of them. */
 import type { ClientBase } from 'pg';
-import { OperatorError } from '../domain/errors.ts';
+import { OperatorError } from '../base/operator-error.ts';
 
 /** The most connections that each pool of a process opens. */
 export interface PoolSizes {

@@ -1,13 +1,13 @@
 /** Database URLs: their connection parameters, and error messages for operators. */
 import type pg from 'pg';
-import { OperatorError } from '../domain/errors.ts';
-import { hasBareSeparator } from '../domain/url-parts.ts';
+import { OperatorError } from '../base/operator-error.ts';
+import { hasUnescapedPassword } from '../base/url-parts.ts';
 
 export function connectionOf(url: string, variable: string): pg.ClientConfig {
   if (
     !URL.canParse(url) ||
     !/^postgres(ql)?:$/.test(new URL(url).protocol) ||
-    hasBareSeparator(new URL(url))
+    hasUnescapedPassword(new URL(url))
   ) {
     throw new OperatorError(
       `${variable} is not a PostgreSQL URL.`,

@@ -6,7 +6,7 @@ import * as fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { OperatorError } from '../domain/errors.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import {
   type Binaries,
   chooseServerUser,

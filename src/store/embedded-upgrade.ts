@@ -15,7 +15,7 @@ import * as fs from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { OperatorError } from '../domain/errors.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import { type CopyReport, copyDatabase } from './database-copy.ts';
 import { becomeOnlyMember, DATABASE_NAME, joinOrStart, leaveServer, type Membership } from './embedded.ts';
 import { MAJOR_VERSION, PORT, SUPERUSER } from './embedded-binaries.ts';

@@ -15,8 +15,8 @@
 import * as fs from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
-import { OperatorError } from '../domain/errors.ts';
-import type { Notice } from '../domain/notice.ts';
+import type { Notice } from '../base/notice.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import { WatchedClient } from './client.ts';
 import { EMBEDDED_CONNECTIONS } from './connection-budget.ts';
 import { PORT, preparePrograms, type StartedServer, SUPERUSER } from './embedded-binaries.ts';

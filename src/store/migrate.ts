@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import type { ClientBase } from 'pg';
-import { OperatorError } from '../domain/errors.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import { isLockFailure, type LockOptions, withMigrationLock, withoutWriters } from './migration-lock.ts';
 import { isPermissionError, roleName, unreadableError } from './roles.ts';
 import { NotInitialisedError, OlderSchemaError } from './schema-errors.ts';

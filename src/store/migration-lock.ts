@@ -11,7 +11,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
-import { OperatorError } from '../domain/errors.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import { existingTables } from './tables.ts';
 
 /** Key of the advisory lock. It must never change: processes of different releases share a database. */

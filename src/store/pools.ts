@@ -4,7 +4,7 @@
  * Every connection is watched for silence (`connection-watch.ts`), and closing the pools takes a bounded time.
  */
 import pg from 'pg';
-import type { Notice } from '../domain/notice.ts';
+import type { Notice } from '../base/notice.ts';
 import { WatchedClient } from './client.ts';
 import type { PoolSizes } from './connection-budget.ts';
 import { type ConnectionWatch, createConnectionWatch } from './connection-watch.ts';

@@ -1,7 +1,7 @@
 /** Prepares a database for use: checks server, role and content, and applies pending migrations. */
 import type pg from 'pg';
-import { OperatorError } from '../domain/errors.ts';
-import type { Notice } from '../domain/notice.ts';
+import type { Notice } from '../base/notice.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import { refuseTooManyProcesses } from './connection-budget.ts';
 import { type MigrationReport, migrate, requireSchema } from './migrate.ts';
 import { isReadOnly, refuseUnreadableTables } from './roles.ts';

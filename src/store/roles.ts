@@ -1,6 +1,6 @@
 /** Database roles: what the current role may do, and granting read access to another one. */
 import type { ClientBase } from 'pg';
-import { OperatorError } from '../domain/errors.ts';
+import { OperatorError } from '../base/operator-error.ts';
 
 /** Whether this role may only read: by its privileges, or because the server is read-only (a replica). */
 export async function isReadOnly(client: ClientBase): Promise<boolean> {

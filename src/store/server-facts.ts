@@ -1,7 +1,7 @@
 /** The identity and state of one PostgreSQL server, read over a connection of its own: is it a replica, and of what? */
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { OperatorError } from '../domain/errors.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import { WatchedClient } from './client.ts';
 import { connectionOf, explainConnectionFailure } from './connection.ts';
 

@@ -1,6 +1,7 @@
 /** The interface of the store. Each group of methods is defined in the module that implements it. */
+
+import type { Notice } from '../base/notice.ts';
 import type { Fact } from '../domain/facts.ts';
-import type { Notice } from '../domain/notice.ts';
 import type { ApplyReport } from './apply.ts';
 import type { ChangeReads } from './change-reads.ts';
 import type { DerivedRows } from './derived-rows.ts';

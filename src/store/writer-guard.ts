@@ -3,7 +3,7 @@
  * the database, or a later one. For all others it costs one comparison a statement, and no round trip.
  */
 import type { ClientBase } from 'pg';
-import { OperatorError } from '../domain/errors.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import { existingTables } from './tables.ts';
 
 /** The migration that creates the trigger's function. */

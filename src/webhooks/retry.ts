@@ -5,11 +5,11 @@
  * receiver is most often a failed deployment, which is fixed within hours. The one exception is 410 Gone, with which
  * Standard Webhooks lets a receiver unsubscribe.
  */
-import { growingPause, type PauseBounds } from '../domain/growing-pause.ts';
-import { retryAfterOf } from '../domain/http-headers.ts';
+import { type BackoffLimits, backoffMs } from '../base/backoff.ts';
+import { parseRetryAfterMs } from '../base/http-headers.ts';
 import type { ReceiverResponse } from './sender.ts';
 
-export interface RetryTimings extends PauseBounds {
+export interface RetryTimings extends BackoffLimits {
   /** From the first attempt to the last one, after which a delivery is parked. */
   readonly retryForMs: number;
 }
@@ -45,9 +45,9 @@ export function decideRetry(
   const { number, firstAt, endedAt } = attempt;
   const lastAt = firstAt.getTime() + timings.retryForMs;
   if (failure.status === 410 || endedAt.getTime() >= lastAt) return { kind: 'park', failure };
-  const asked = result instanceof Error ? 0 : (retryAfterOf(result.retryAfter, endedAt.getTime()) ?? 0);
+  const asked = result instanceof Error ? 0 : (parseRetryAfterMs(result.retryAfter, endedAt.getTime()) ?? 0);
   // Retry-After is capped.
-  const pause = Math.max(growingPause(number, timings, random), Math.min(asked, timings.longestPauseMs));
+  const pause = Math.max(backoffMs(number, timings, random), Math.min(asked, timings.longestPauseMs));
   return {
     kind: 'retry',
     at: new Date(Math.min(endedAt.getTime() + pause, lastAt)),

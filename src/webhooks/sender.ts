@@ -4,7 +4,7 @@
  */
 import http, { type ClientRequest, type IncomingMessage } from 'node:http';
 import https from 'node:https';
-import { concealing } from '../domain/url-parts.ts';
+import { createRedactor } from '../base/url-parts.ts';
 import { isPublicAddress, literalAddress, PrivateTargetError, publicLookup } from './public-address.ts';
 import type { Subscription } from './subscription.ts';
 
@@ -45,7 +45,7 @@ export function createSender(
   const transport = url.protocol === 'https:' ? https : http;
   const agent = new transport.Agent({ keepAlive: true, maxSockets: connections });
   const literal = literalAddress(url);
-  const conceal = concealing(url);
+  const conceal = createRedactor(url);
 
   const attempt = (headers: Readonly<Record<string, string>>, body: string, signal: AbortSignal) =>
     new Promise<ReceiverResponse>((resolve, reject) => {

@@ -6,8 +6,9 @@ import {
   type Variables,
   variableOf,
   withVariables,
-} from '../domain/declarations.ts';
-import { ApiError, OperatorError } from '../domain/errors.ts';
+} from '../base/config-entries.ts';
+import { OperatorError } from '../base/operator-error.ts';
+import { ApiError } from '../domain/errors.ts';
 import type { Filters } from '../domain/query.ts';
 import { filterNames, parseSearch } from '../domain/search-parameters.ts';
 import { isPublicAddress, literalAddress } from './public-address.ts';

@@ -4,7 +4,7 @@
  */
 import { createInterface } from 'node:readline';
 import pg from 'pg';
-import { OperatorError } from '../../src/domain/errors.ts';
+import { OperatorError } from '../../src/base/operator-error.ts';
 import { openEmbedded } from '../../src/store/embedded.ts';
 
 function answer(value: unknown): void {

@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { OperatorError } from '../../src/domain/errors.ts';
+import { OperatorError } from '../../src/base/operator-error.ts';
 import { type EmbeddedDatabase, openEmbedded } from '../../src/store/embedded.ts';
 import { completeInstallation } from '../../src/store/embedded-binaries.ts';
 import { readRecord } from '../../src/store/embedded-folder.ts';

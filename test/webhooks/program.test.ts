@@ -110,7 +110,7 @@ describe('lanescan webhooks replay', () => {
   test('--after sends what lies behind a position, also to a subscription that never was served', async () => {
     await store.apply([1, 2, 3].map((number) => newMessage(number)));
     const { stdout } = await webhooks('replay', 'ops', '--after', '1');
-    expect(stdout).toBe('ops goes back to position 1: 2 changes will be looked at again.\n');
+    expect(stdout).toBe('ops goes back to position 1: 2 changes will be processed again.\n');
     await runDispatcher(store, [subscriptionTo(receiver.url)]);
     await untilSettled(store);
     expect(receiver.accepted.map(({ id }) => id).sort()).toEqual(['ops_2', 'ops_3']);

@@ -40,7 +40,7 @@
  * All constants are in `tuning.ts`, each with the measurement that set it.
  */
 import type pg from 'pg';
-import type { Notice } from '../../domain/notice.ts';
+import type { Notice } from '../../base/notice.ts';
 import { withClient } from '../client.ts';
 import { createAdmission, type ReadObserver } from './admission.ts';
 import { createReadQueue } from './read-queue.ts';

@@ -6,7 +6,7 @@
  * that the primary had when the read came, and every position that this process has seen. Otherwise the next replica is
  * asked, and the primary last. While the primary is away, the positions that this process has seen are the only bound.
  */
-import type { Notice } from '../../domain/notice.ts';
+import type { Notice } from '../../base/notice.ts';
 import { identitySql } from '../server-facts.ts';
 import { isDoneWithin } from '../time-limit.ts';
 import { noRows, type Rows } from './rows.ts';

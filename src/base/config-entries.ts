@@ -1,11 +1,12 @@
-/** Reading what lanescan.yaml declares: every mistake is told with its place in the file and what to do about it. */
-import { OperatorError } from './errors.ts';
-import { nearestName } from './nearest-name.ts';
+/** Reads entries of lanescan.yaml. Every error names the place in the file and what to do about it. */
 
-/** The environment, from which `${NAME}` takes its value. */
+import { nearestName } from './nearest-name.ts';
+import { OperatorError } from './operator-error.ts';
+
+/** Environment variables, the values of `${NAME}`. */
 export type Variables = Readonly<Record<string, string | undefined>>;
 
-/** @param key below the place; empty for the place itself */
+/** Throws an OperatorError. @param key relative to the place; empty for the place itself */
 export type Refuse = (key: string, what: string, remedy: string) => never;
 
 /** @example refusalsAt('webhooks[0]', 'lanescan.yaml')('url', 'is not a URL', 'Write it as …') */

@@ -1,22 +1,21 @@
 /**
- * The simulated world as data: networks, tokens, lanes and the habits of those who use them.
+ * Parameters of the simulation: networks, tokens, lanes, and the behaviour of senders.
  *
- * Networks bear the names of real testnets; every address, hash and message on them is made up. Stages are
- * shorter than in life (a real Sepolia takes a quarter of an hour to finalize), so that somebody who watches
- * sees whole lives in a minute or two.
+ * Networks have the names of real testnets; every address, hash and message is made up. Stages are shorter than in reality
+ * (Sepolia takes a quarter of an hour to finalize), so that a visitor sees messages complete within a minute or two.
  */
 
-export interface NetworkHabits {
+export interface NetworkProfile {
   readonly name: string;
-  readonly blockMilliseconds: number;
-  /** Block number at `heightsAt`. */
+  readonly blockMs: number;
+  /** Block number at `HEIGHTS_AT`. */
   readonly height: number;
-  /** Blocks finalize together, once per epoch, and `finalityLag` after it has ended. */
+  /** The blocks of an epoch finalize together, `finalityLagSeconds` after it has ended. */
   readonly epochSeconds: number;
   readonly finalityLagSeconds: number;
 }
 
-export const heightsAt = Date.UTC(2025, 0, 1);
+export const HEIGHTS_AT = Date.UTC(2025, 0, 1);
 
 const networkRows = {
   sepolia: ['ethereum-testnet-sepolia', 12_000, 7_390_000, 24, 12],
@@ -36,14 +35,14 @@ const networkRows = {
 export type NetworkKey = keyof typeof networkRows;
 export const networkKeys = Object.keys(networkRows) as NetworkKey[];
 
-export function networkHabits(key: NetworkKey): NetworkHabits {
-  const [name, blockMilliseconds, height, epochSeconds, finalityLagSeconds] = networkRows[key];
-  return { name, blockMilliseconds, height, epochSeconds, finalityLagSeconds };
+export function networkProfile(key: NetworkKey): NetworkProfile {
+  const [name, blockMs, height, epochSeconds, finalityLagSeconds] = networkRows[key];
+  return { name, blockMs, height, epochSeconds, finalityLagSeconds };
 }
 
 // ---- Tokens
 
-/** Decimals differ by family: an SVM token counts in 64 bits. */
+/** Decimals differ by family: amounts of SVM tokens have 64 bits. */
 export const tokens = {
   LINK: { EVM: 18, SVM: 9, destGas: '90000' },
   USDC: { EVM: 6, SVM: 6, destGas: '150000' },
@@ -53,40 +52,40 @@ export const tokens = {
 
 export type TokenName = keyof typeof tokens;
 
-// ---- How lanes move messages
+// ---- Timing of lanes
 
-export interface Pace {
-  readonly commitEverySeconds: number;
+export interface LaneTiming {
+  readonly commitIntervalSeconds: number;
   readonly blessSeconds: readonly [number, number];
   readonly verifySeconds: readonly [number, number];
   readonly executeSeconds: readonly [number, number];
-  /** From the commit until anybody may execute. */
+  /** From the commit until anybody may execute the message. */
   readonly permissionlessAfterMinutes: number;
 }
 
-export const paces = {
+export const laneTimings = {
   brisk: {
-    commitEverySeconds: 12,
+    commitIntervalSeconds: 12,
     blessSeconds: [5, 12],
     verifySeconds: [4, 18],
     executeSeconds: [5, 24],
     permissionlessAfterMinutes: 10,
   },
   steady: {
-    commitEverySeconds: 20,
+    commitIntervalSeconds: 20,
     blessSeconds: [8, 20],
     verifySeconds: [8, 35],
     executeSeconds: [8, 45],
     permissionlessAfterMinutes: 20,
   },
   slow: {
-    commitEverySeconds: 75,
+    commitIntervalSeconds: 75,
     blessSeconds: [30, 60],
     verifySeconds: [40, 120],
     executeSeconds: [60, 200],
     permissionlessAfterMinutes: 45,
   },
-} as const satisfies Record<string, Pace>;
+} as const satisfies Record<string, LaneTiming>;
 
 export interface VerifierSet {
   readonly required: readonly string[];
@@ -108,42 +107,42 @@ export const verifierSets = {
   },
 } as const satisfies Record<string, VerifierSet>;
 
-// ---- Who sends what
+// ---- Senders
 
 /**
- * - bridge: people on a bridge's web page; tokens to their own account
- * - app: contracts that people call, and which then call the router; data, sometimes with a token
- * - treasury: a safe with several signers; large sums to itself
- * - account: people with scripts; anything to anybody
+ * - bridge: users of a bridge's web page; tokens to their own account
+ * - app: contracts that users call, and which call the router; data, sometimes with a token
+ * - treasury: a multi-signature wallet; large amounts to itself
+ * - account: users with scripts; any content to any receiver
  */
 export type SenderKind = 'bridge' | 'app' | 'treasury' | 'account';
 
-export interface Trade {
+export interface TrafficMix {
   readonly senders: readonly (readonly [SenderKind, number])[];
   readonly tokens: readonly TokenName[];
 }
 
-const kinds = (bridge: number, app: number, treasury: number, account: number): Trade['senders'] => [
+const kinds = (bridge: number, app: number, treasury: number, account: number): TrafficMix['senders'] => [
   ['bridge', bridge],
   ['app', app],
   ['treasury', treasury],
   ['account', account],
 ];
 
-export const trades = {
+export const trafficMixes = {
   retail: { senders: kinds(6, 1, 0, 3), tokens: ['CCIP-BnM', 'LINK'] },
   dollars: { senders: kinds(5, 1, 2, 1), tokens: ['USDC'] },
   apps: { senders: kinds(1, 7, 0, 2), tokens: ['LINK', 'CCIP-BnM'] },
   tests: { senders: kinds(1, 2, 0, 7), tokens: ['CCIP-BnM', 'CCIP-LnM'] },
   mixed: { senders: kinds(3, 3, 1, 3), tokens: ['LINK', 'USDC', 'CCIP-BnM'] },
-} as const satisfies Record<string, Trade>;
+} as const satisfies Record<string, TrafficMix>;
 
-export const cast = {
+export const population = {
   people: 200,
-  /** Fewer people have an account on the SVM chain as well. */
+  /** Fewer people have an account on the SVM chain too. */
   peopleOnSvm: 24,
-  /** On each lane, half of the sends come from its own neighbourhood of people. */
-  neighbourhood: 12,
+  /** On each lane, half of the messages come from this many regular users. */
+  regularsPerLane: 12,
   treasuries: ['northwind', 'atlas-dao', 'meridian'],
   signersPerTreasury: 3,
   apps: [
@@ -170,26 +169,26 @@ export const phrases = [
   'The quick brown fox jumps over the lazy dog, then waits for finality on the other chain.',
 ] as const;
 
-/** Sends that come in company, so that roots, blocks and transactions hold more than one message. */
-export const company = {
+/** Bursts, so that merkle roots, blocks and transactions contain more than one message. */
+export const bursts = {
   /** One transaction that calls the router several times. */
   batchChance: 0.04,
   batchSizes: [2, 3, 4],
-  /** Several transactions on one lane within moments. */
-  flurryChance: 0.06,
-  flurrySizes: [3, 4, 5],
-  flurrySeconds: 15,
+  /** Several transactions on one lane within seconds. */
+  burstChance: 0.06,
+  burstSizes: [3, 4, 5],
+  burstSeconds: 15,
 } as const;
 
-/** How lives go wrong. */
-export const mishaps = {
-  /** Committed, or half verified, and then forgotten. */
+/** Probabilities of failures and of manual executions. */
+export const failureModes = {
+  /** Committed, or partly verified, and then not executed. */
   stuckChance: 0.004,
-  stuckRescueChance: 0.4,
-  failureRescueChance: 0.5,
-  /** A rescue by hand may fail too, and be tried once more. */
-  failedRescueChance: 0.25,
-  rescueMinutes: [2, 180],
+  stuckExecutionChance: 0.4,
+  failedExecutionChance: 0.5,
+  /** A manual execution may fail and be repeated once. */
+  secondAttemptChance: 0.25,
+  manualExecutionMinutes: [2, 180],
   optionalVerifierSilence: 0.1,
 } as const;
 
@@ -198,14 +197,14 @@ export const mishaps = {
 export type LaneVersion = '1.5.0' | '1.6.0' | '2.0.0';
 export type Assurance = 'blessed later' | 'blessed at once' | 'unblessed' | keyof typeof verifierSets;
 
-export interface LaneHabits {
+export interface LaneProfile {
   readonly source: NetworkKey;
   readonly dest: NetworkKey;
   readonly version: LaneVersion;
   /** Share of all traffic, relative to the other lanes. */
   readonly share: number;
-  readonly pace: keyof typeof paces;
-  readonly trade: keyof typeof trades;
+  readonly timing: keyof typeof laneTimings;
+  readonly trafficMix: keyof typeof trafficMixes;
   readonly failureRate: number;
   /** Hour of the day (UTC) at which the lane is busiest. */
   readonly peakHour: number;
@@ -217,14 +216,14 @@ type LaneRow = readonly [
   NetworkKey,
   LaneVersion,
   number,
-  keyof typeof paces,
-  keyof typeof trades,
+  keyof typeof laneTimings,
+  keyof typeof trafficMixes,
   number,
   number,
   Assurance,
 ];
 
-// From, to, version, share, pace, trade, failure rate, peak hour, assurance.
+// From, to, version, share, timing, traffic mix, failure rate, peak hour, assurance.
 const laneRows: readonly LaneRow[] = [
   ['sepolia', 'base', '1.6.0', 160, 'brisk', 'retail', 0.02, 16, 'blessed at once'],
   ['base', 'sepolia', '1.6.0', 110, 'brisk', 'dollars', 0.02, 17, 'unblessed'],
@@ -257,36 +256,36 @@ const laneRows: readonly LaneRow[] = [
   ['chiado', 'arbitrum', '2.0.0', 5, 'steady', 'apps', 0.05, 8, 'committee'],
 ];
 
-export const lanes: readonly LaneHabits[] = laneRows.map(
-  ([source, dest, version, share, pace, trade, failureRate, peakHour, assurance]) => ({
+export const lanes: readonly LaneProfile[] = laneRows.map(
+  ([source, dest, version, share, timing, trafficMix, failureRate, peakHour, assurance]) => ({
     source,
     dest,
     version,
     share,
-    pace,
-    trade,
+    timing,
+    trafficMix,
     failureRate,
     peakHour,
     assurance,
   }),
 );
 
-/** How strongly the hour of the day shows in the history's traffic: 0 not at all, 1 silence at night. */
+/** How strongly traffic depends on the hour of the day: 0 not at all, 1 none at night. */
 export const rhythm = { ofAllTraffic: 0.35, peakHour: 15, ofOneLane: 0.6 } as const;
 
-// ---- Machines that send by the clock
+// ---- Machines that send periodically
 
-export interface Heartbeat {
+export interface PeriodicSender {
   readonly name: string;
   readonly source: NetworkKey;
   readonly dest: NetworkKey;
-  readonly everySeconds: number;
+  readonly intervalSeconds: number;
 }
 
-export const heartbeats: readonly Heartbeat[] = [
-  { name: 'price-keeper', source: 'sepolia', dest: 'base', everySeconds: 120 },
-  { name: 'liveness-probe', source: 'fuji', dest: 'sepolia', everySeconds: 180 },
+export const periodicSenders: readonly PeriodicSender[] = [
+  { name: 'price-keeper', source: 'sepolia', dest: 'base', intervalSeconds: 120 },
+  { name: 'liveness-probe', source: 'fuji', dest: 'sepolia', intervalSeconds: 180 },
 ];
 
-/** A quiet history would otherwise consist of heartbeats only. */
-export const heartbeatLargestShare = 0.04;
+/** Bound on their share of all traffic, for a history with few messages. */
+export const MAX_PERIODIC_SHARE = 0.04;

@@ -1,15 +1,18 @@
+/** Longer input is not a typing mistake, and comparing it would be slow. */
+const MAX_TYPED_LENGTH = 64;
+
 /**
- * The known name that somebody most likely meant, or undefined when none is near.
+ * Finds the known name that is most similar to a mistyped one (for "did you mean"); undefined when none is similar.
  *
  * @example nearestName('sourceTxHash', ['sourceTransactionHash', 'sender']) // 'sourceTransactionHash'
  */
 export function nearestName(typed: string, known: readonly string[]): string | undefined {
-  if (typed.length > 64) return undefined;
-  const wanted = typed.toLowerCase();
+  if (typed.length > MAX_TYPED_LENGTH) return undefined;
+  const lowerCased = typed.toLowerCase();
   const scored = known
-    // An abbreviation leaves out half of a name at the most; beyond that the letters just happen to be there.
+    // An abbreviation keeps at least half of the letters; a longer name only contains them by chance.
     .filter((name) => name.length <= 2 * typed.length)
-    .map((name) => ({ name, distance: distanceTo(wanted, name.toLowerCase()), length: name.length }))
+    .map((name) => ({ name, distance: distanceBetween(lowerCased, name.toLowerCase()), length: name.length }))
     .sort((a, b) => a.distance - b.distance);
   const best = scored[0];
   return best && best.distance <= Math.max(2, Math.max(best.length, typed.length) * 0.4)
@@ -17,8 +20,8 @@ export function nearestName(typed: string, known: readonly string[]): string | u
     : undefined;
 }
 
-/** Levenshtein distance; letters left out are half as wrong, for people abbreviate. */
-function distanceTo(typed: string, name: string): number {
+/** Levenshtein distance, where an omitted letter costs half, because people abbreviate. */
+function distanceBetween(typed: string, name: string): number {
   let previous = Array.from({ length: name.length + 1 }, (_, j) => j / 2);
   for (let i = 1; i <= typed.length; i++) {
     const current = [i];

@@ -1,14 +1,14 @@
-/** The log of long-running verbs, all in one format: JSON lines, or readable ones on a terminal. */
+/** The log of long-running commands: JSON lines, or readable lines on a terminal. */
 import type { Logger } from 'pino';
-import type { Notice } from '../domain/notice.ts';
+import type { Notice } from '../base/notice.ts';
 import type { Config } from './config.ts';
 import type { CliContext, TerminalStream } from './context.ts';
 import { printable } from './terminal-text.ts';
 
-/** Part of a line, so that an operator can filter by it. */
+/** A field of each line, to filter by. */
 export type Component = 'http' | 'store' | 'index' | 'mirror' | 'import' | 'webhooks';
 
-/** `stream` is for a verb that draws on the terminal beside its log lines. */
+/** `stream`: for a command that also draws a progress bar on the terminal. */
 export async function openLog(
   { logLevel, notices }: Config,
   { err, environment }: CliContext,
@@ -17,14 +17,14 @@ export async function openLog(
     isBatched = false,
   }: { readonly stream?: TerminalStream; readonly isBatched?: boolean } = {},
 ): Promise<Logger> {
-  // Loaded here: the other verbs need not load the library.
+  // Loaded on demand: other commands do not need the library.
   const { createLog } = await import('./log.ts');
   const log = createLog(logLevel, stream, environment, isBatched);
   for (const line of notices) log.info(line);
   return log;
 }
 
-/** Writes notices of a component to the log, at the level that each has. */
+/** Writes the notices of a component to the log. */
 export function noticeTo(log: Logger, component: Component): Notice {
   const lines = log.child({ component });
   return (line, { level = 'info', network } = {}) =>

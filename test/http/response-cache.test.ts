@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Coding, compress } from '../../src/api/compression.ts';
-import { createHotAnswers, type HotAnswer } from '../../src/api/hot-answers.ts';
+import { type CacheableResponse, createResponseCache } from '../../src/api/response-cache.ts';
 import { openStore } from '../../src/store/store.ts';
 import { hashOf, makeMessage, makeSnapshot } from '../fixtures.ts';
 import {
@@ -121,7 +121,7 @@ test('a kept answer comes in every coding, with its own tag, and as a 304', asyn
   }
 });
 
-const answerOf = (text: string, bytes = 10): HotAnswer => ({
+const answerOf = (text: string, bytes = 10): CacheableResponse => ({
   body: Buffer.alloc(bytes, text),
   validator: text,
 });
@@ -129,9 +129,9 @@ const answerOf = (text: string, bytes = 10): HotAnswer => ({
 test('what is kept stays within its bounds, and what was not asked for longest goes first', async () => {
   const made: string[] = [];
   // Room for two bodies, and for what goes with them.
-  const hot = createHotAnswers({ version: async () => '1', capacity: 250_000 });
+  const cache = createResponseCache({ version: async () => '1', capacityBytes: 250_000 });
   const ask = (question: string) =>
-    hot.answer(question, async () => {
+    cache.get(question, async () => {
       made.push(question);
       return answerOf(question, 100_000);
     });
@@ -152,7 +152,7 @@ describe('what is counted', () => {
     return heapUsed + external;
   };
   /** As a request does that takes the answer in this coding. */
-  const take = async (answer: HotAnswer, coding: Coding) => {
+  const take = async (answer: CacheableResponse, coding: Coding) => {
     if (!answer.compressed?.[coding]) answer.onCompressed?.(coding, await compress(answer.body, coding));
   };
   const capacity = 32 * 1024 * 1024;
@@ -162,14 +162,14 @@ describe('what is counted', () => {
     ['many small answers in all codings', 8_000, 1_100, ['br', 'gzip']],
     ['pages in all codings', 2_000, 40_000, ['br', 'gzip']],
   ] as const) {
-    test(`is what the memory holds, and stays below the capacity: ${what}`, async () => {
-      const hot = createHotAnswers({ version: async () => '1', capacity });
+    test(`is what the memory holds, and stays below the capacityBytes: ${what}`, async () => {
+      const cache = createResponseCache({ version: async () => '1', capacityBytes: capacity });
       const before = memory();
       for (let number = 0; number < count; number++) {
         // Long URLs, each a text of its own.
         const question = `/v2/messages?q=${randomBytes(100).toString('hex')}`;
         for (let times = 0; times < 2; times++) {
-          const answer = await hot.answer(question, async () => {
+          const answer = await cache.get(question, async () => {
             const body = Buffer.allocUnsafeSlow(bytes);
             body.write(
               randomBytes(bytes / 4)
@@ -182,9 +182,9 @@ describe('what is counted', () => {
         }
       }
       const grown = memory() - before;
-      process.stderr.write(`cache: ${what}: counted ${hot.bytes}, grown ${grown}\n`);
-      expect(hot.bytes).toBeLessThanOrEqual(capacity + 2.1 * 1024 * 1024);
-      expect(hot.bytes).toBeGreaterThan(grown / 2);
+      process.stderr.write(`cache: ${what}: counted ${cache.bytes}, grown ${grown}\n`);
+      expect(cache.bytes).toBeLessThanOrEqual(capacity + 2.1 * 1024 * 1024);
+      expect(cache.bytes).toBeGreaterThan(grown / 2);
       expect(grown).toBeLessThan(2 * capacity);
     }, 300_000);
   }
@@ -193,10 +193,10 @@ describe('what is counted', () => {
 test('an answer that could not be made is not kept, and one whose version nobody tells is made anew', async () => {
   let version: string | undefined = '1';
   let fails = true;
-  const hot = createHotAnswers({ version: async () => version });
+  const cache = createResponseCache({ version: async () => version });
   let made = 0;
   const ask = () =>
-    hot.answer('question', async () => {
+    cache.get('question', async () => {
       if (fails) throw new Error('no');
       return answerOf(String(++made));
     });
@@ -214,9 +214,9 @@ test('an answer that could not be made is not kept, and one whose version nobody
 test('what was kept at another version is kept no longer, and what was asked lately is kept at once at the next', async () => {
   const made: string[] = [];
   let version = '1';
-  const hot = createHotAnswers({ version: async () => version });
+  const cache = createResponseCache({ version: async () => version });
   const ask = (question: string) =>
-    hot.answer(question, async () => {
+    cache.get(question, async () => {
       made.push(`${question} at ${version}`);
       return answerOf(question);
     });

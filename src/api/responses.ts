@@ -1,50 +1,51 @@
-/** Sending what a handler answers: validators, caching, compression, streams, and what went wrong. */
+/** Sends responses of routes: validators, caching, compression, streams, errors. */
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { cacheControl, entityTag, tagInHand, validatorOf } from './caching.ts';
-import { chooseCoding, compress, gzipStream, takesGzipStream } from './compression.ts';
+import { type Reservation, SLICE_BYTES, slicesOf } from './backpressure.ts';
+import { cacheControl, entityTag, matchingTag, validatorOf } from './caching.ts';
+import { acceptsGzipStream, chooseCoding, compress, gzipStream } from './compression.ts';
 import { crossOriginHeaders } from './cross-origin.ts';
-import { errorAnswer } from './errors.ts';
-import { type Hold, SLICE_BYTES, slicesOf } from './outgoing.ts';
-import type { AnswerValidator, RouteAnswer, ServedPath } from './route.ts';
+import { errorResponse } from './errors.ts';
+import type { ResponseValidator, RouteResponse, ServedPath } from './route.ts';
 
-/** For those who run the service: pages of other origins may not read it. */
+/** Paths for operators: web pages of other origins may not read them. */
 const privatePaths = new Set(['/metrics']);
 
-/** When streams began, in milliseconds after their request: how long they last is up to their reader. */
+/** When each stream began, in milliseconds after its request. */
 const streamStarts = new WeakMap<FastifyRequest, number>();
 
-/** How long a request took to be answered, or until its stream began. */
-export function answerMilliseconds(request: FastifyRequest, reply: FastifyReply): number {
+/** Duration of a request in milliseconds; for a stream until it began, because its reader decides how long it lasts. */
+export function responseMs(request: FastifyRequest, reply: FastifyReply): number {
   return streamStarts.get(request) ?? reply.elapsedTime;
 }
 
-/** Counts the memory of a long body until the request has ended; throws where there is no room for it. */
-export type HoldBody = (request: FastifyRequest, bytes: number) => Pick<Hold, 'resize'>;
+/** Counts the memory of a long body until the request has ended; throws an ApiError when a limit is exceeded. */
+export type ReserveBody = (request: FastifyRequest, bytes: number) => Pick<Reservation, 'resize'>;
 
-export async function sendAnswer(
+export async function sendResponse(
   request: FastifyRequest,
   reply: FastifyReply,
   route: ServedPath,
-  answer: RouteAnswer,
-  holdBody: HoldBody,
+  response: RouteResponse,
+  reserveBody: ReserveBody,
 ): Promise<FastifyReply> {
-  const { body, headers, status = 200, freshness = 'moving', compressed } = answer;
-  // What the OpenAPI document says of this path rests on it.
+  const { body, headers, status = 200, freshness = 'moving', compressed } = response;
+  // The OpenAPI document relies on the declaration.
   if (body instanceof Readable !== (route.isStreamed === true)) {
-    throw new Error(`${route.path} does not answer as it declares: isStreamed`);
+    throw new Error(`${route.path}: the body does not match the route's isStreamed`);
   }
   if (body instanceof Readable) {
     setHeaders(reply, route, status, headers);
     return sendStream(request, reply, body);
   }
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-  const validator = answer.validator ?? validatorOf(bytes);
-  const tag = status === 200 ? tagInHand(request.headers['if-none-match'], validator) : undefined;
+  const validator = response.validator ?? validatorOf(bytes);
+  const tag = status === 200 ? matchingTag(request.headers['if-none-match'], validator) : undefined;
   const hasBody = tag === undefined && request.method !== 'HEAD';
-  // Without a socket it waits behind other answers of its connection. Before any header: it may be refused.
+  // Without a socket, the response waits behind others of its connection. Reserved before any header is set, because the
+  // reservation may be refused.
   const isLong = bytes.length > SLICE_BYTES || reply.raw.socket === null;
-  const hold = hasBody && isLong ? holdBody(request, bytes.length) : undefined;
+  const reservation = hasBody && isLong ? reserveBody(request, bytes.length) : undefined;
 
   setHeaders(reply, route, status, headers);
   if (tag !== undefined) return sendNotModified(reply, tag, { validator, freshness });
@@ -53,7 +54,7 @@ export async function sendAnswer(
   if (!reply.hasHeader('cache-control')) reply.header('cache-control', cacheControl(freshness));
   if (coding !== undefined) reply.header('content-encoding', coding);
   if (!hasBody) {
-    // The length of a compressed body is known only to who compresses it.
+    // The length of a compressed body is unknown without compressing it.
     if (coding === undefined) reply.header('Content-Length', bytes.length);
     return reply.send();
   }
@@ -61,9 +62,9 @@ export async function sendAnswer(
   let coded = compressed?.[coding];
   if (!coded) {
     coded = await compress(bytes, coding);
-    answer.onCompressed?.(coding, coded);
+    response.onCompressed?.(coding, coded);
   }
-  hold?.resize(coded.length);
+  reservation?.resize(coded.length);
   return sendBytes(reply, coded);
 }
 
@@ -71,9 +72,9 @@ function setHeaders(
   reply: FastifyReply,
   route: ServedPath,
   status: number,
-  headers: RouteAnswer['headers'],
+  headers: RouteResponse['headers'],
 ): void {
-  // Here and wherever every answer passes, names are in lower case: others would be turned into it each time.
+  // Header names in lower case where every response passes: Fastify would convert others each time.
   reply.code(status).header('content-type', `${route.mediaType}; charset=utf-8`);
   if (headers) reply.headers(headers);
   if (privatePaths.has(route.path)) {
@@ -82,7 +83,7 @@ function setHeaders(
   }
 }
 
-/** A long body goes out slice by slice: how much of it the client has accepted is then known. */
+/** Sends a long body in slices, so that the progress of the client is known. */
 function sendBytes(reply: FastifyReply, bytes: Buffer): FastifyReply {
   if (bytes.length <= SLICE_BYTES) return reply.send(bytes);
   return reply.header('content-length', bytes.length).send(slicesOf(bytes));
@@ -91,7 +92,7 @@ function sendBytes(reply: FastifyReply, bytes: Buffer): FastifyReply {
 export function sendNotModified(
   reply: FastifyReply,
   tag: string,
-  { freshness }: AnswerValidator,
+  { freshness }: ResponseValidator,
 ): FastifyReply {
   reply.removeHeader('Content-Type');
   if (!reply.hasHeader('Cache-Control')) reply.header('Cache-Control', cacheControl(freshness));
@@ -101,22 +102,22 @@ export function sendNotModified(
 function sendStream(request: FastifyRequest, reply: FastifyReply, body: Readable): FastifyReply {
   streamStarts.set(request, reply.elapsedTime);
   if (!reply.hasHeader('Cache-Control')) reply.header('Cache-Control', cacheControl('never'));
-  // Events must arrive one by one, as they happen.
+  // A compressor would hold events back.
   const isPlain =
     String(reply.getHeader('Content-Type')).startsWith('text/event-stream') ||
     reply.hasHeader('Content-Encoding');
   if (!isPlain) reply.header('Vary', 'Accept-Encoding');
-  const isZipped = !isPlain && takesGzipStream(request.headers['accept-encoding']);
-  if (isZipped) reply.header('Content-Encoding', 'gzip');
+  const isGzipped = !isPlain && acceptsGzipStream(request.headers['accept-encoding']);
+  if (isGzipped) reply.header('Content-Encoding', 'gzip');
   if (request.method === 'HEAD') {
     body.destroy();
     return reply.send();
   }
-  return reply.send(isZipped ? gzipStream(body) : body);
+  return reply.send(isGzipped ? gzipStream(body) : body);
 }
 
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const { status, headers, body, logged } = errorAnswer(error, request.id);
+  const { status, headers, body, logged } = errorResponse(error, request.id);
   if (logged === 'error') request.log.error({ reqId: request.id, err: error }, 'request failed');
   if (logged === 'reason') {
     const { message, cause } = error as Error & { readonly cause?: Error };

@@ -1,18 +1,18 @@
-/** Requests that never became one: the parser gave up, so there is no reply object to answer with. */
+/** Malformed requests: the HTTP parser gave up, so there is no reply object, and the answer is written to the socket. */
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import { ApiError } from '../domain/errors.ts';
-import { errorAnswer } from './errors.ts';
+import { errorResponse } from './errors.ts';
 
-/** Above the longest URL that is taken, so that a long one gets its answer from us and not from the parser. */
+/** Larger than the longest accepted URL, so that a URL that is too long is refused by us and not by the parser. */
 export const MAX_HEADER_BYTES = 64 * 1024;
-/** How long a refused connection may take to read its answer. */
+/** How long a refused client may take to read the answer. */
 const LINGER_MS = 2_000;
 
-/** Answers in the shape of every other error, and closes. */
-export function answerBrokenRequest(
+/** Answers in the format of every other error, and closes the connection. */
+export function answerMalformedRequest(
   error: NodeJS.ErrnoException,
   socket: Duplex,
   headers: Readonly<Record<string, string>>,
@@ -22,12 +22,12 @@ export function answerBrokenRequest(
     socket.destroy();
     return;
   }
-  // More of what has been refused already.
+  // Further data on a connection that was refused already.
   if (!socket.writable) return;
   const refusal =
     error.code === 'HPE_HEADER_OVERFLOW'
       ? new ApiError('URI_TOO_LONG', `The request line and headers exceed ${MAX_HEADER_BYTES} bytes.`)
-      : new ApiError('BAD_REQUEST', 'The request is not well-formed HTTP, or did not arrive whole in time.');
+      : new ApiError('BAD_REQUEST', 'The request is not well-formed HTTP, or did not arrive in time.');
   answerOnSocket(socket, refusal, headers, log);
 }
 
@@ -38,7 +38,7 @@ export function answerOnSocket(
   log: FastifyBaseLogger,
 ): void {
   const requestId = randomUUID();
-  const { status, body } = errorAnswer(refusal, requestId);
+  const { status, body } = errorResponse(refusal, requestId);
   log.info({ reqId: requestId, status, problem: refusal.message }, 'request');
   const lines = Object.entries({
     ...headers,
@@ -48,6 +48,6 @@ export function answerOnSocket(
     Connection: 'close',
   }).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
-  // Closing at once, with the rest of the request unread, would take the answer from the client again.
+  // Closing at once would reset the connection (unread data remains), and the client would lose the answer.
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
