@@ -32,14 +32,14 @@ export interface ChangeReads {
 export function createChangeReads(reads: Reads, connection: pg.ClientConfig): ChangeReads {
   return {
     changesAfter: (position, limit, maxBytes) =>
-      readChangesAfter(reads.onPrimaryAs('changes'), position, limit, maxBytes),
-    latestPosition: async () => String((await readPosition(reads.as('position'))) ?? 0),
+      readChangesAfter(reads.readOnPrimaryAs('changes'), position, limit, maxBytes),
+    latestPosition: async () => String((await readPosition(reads.readAs('position'))) ?? 0),
     version: reads.version,
     onChanges: createChangeSignal(
       (onChange) => listenForChanges(connection, onChange),
-      async () => Number(await readPosition(reads.onPrimaryAs('position'))),
+      async () => Number(await readPosition(reads.readOnPrimaryAs('position'))),
     ),
-    lastChangeAt: createSingleFlight(() => readLastChangeAt(reads.as('lastChange'))),
+    lastChangeAt: createSingleFlight(() => readLastChangeAt(reads.readAs('lastChange'))),
   };
 }
 

@@ -102,8 +102,8 @@ export function createMessageReads(reads: Reads, cursors: CursorCodec): MessageR
         : { count: Math.max(count, estimated ?? 0), isExact: false };
     },
 
-    messageHistory: (messageId) => readMessageHistory(reads.as('history'), messageId),
-    executionInputs: (messageId) => readExecutionInputs(reads.as('executionInputs'), messageId),
+    messageHistory: (messageId) => readMessageHistory(reads.readAs('history'), messageId),
+    executionInputs: (messageId) => readExecutionInputs(reads.readAs('executionInputs'), messageId),
   };
 }
 

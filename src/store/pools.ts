@@ -8,7 +8,7 @@ import type { Notice } from '../base/notice.ts';
 import { WatchedClient } from './client.ts';
 import type { PoolSizes } from './connection-budget.ts';
 import { type ConnectionWatch, createConnectionWatch } from './connection-watch.ts';
-import { positionPoolConfig, type ReadPools, readPoolConfig } from './reads/reads.ts';
+import { configurePositionPool, configureReadPool, type ReadPools } from './reads/reads.ts';
 import { SEARCH_SETTINGS } from './search.ts';
 import { isDoneWithin } from './time-limit.ts';
 import { declaredSchema } from './writer-guard.ts';
@@ -63,15 +63,20 @@ export function openPools(options: PoolsOptions): OpenPools {
   const forWrites = `${IDLE_TRANSACTION} ${declaredSchema(schema)}`;
   const pools: Pools = {
     readers: createPool(
-      readPoolConfig({ ...primary, rawRows }),
+      configureReadPool({ ...primary, rawRows }),
       primaryWatch,
       sizes.readers,
       SEARCH_SETTINGS,
     ),
     replicas: replicas.map((replica) =>
-      createPool(readPoolConfig({ ...replica, rawRows }), watchOf(replica), sizes.readers, SEARCH_SETTINGS),
+      createPool(
+        configureReadPool({ ...replica, rawRows }),
+        watchOf(replica),
+        sizes.readers,
+        SEARCH_SETTINGS,
+      ),
     ),
-    position: createPool(positionPoolConfig({ ...primary, rawRows }), primaryWatch, 1, SEARCH_SETTINGS),
+    position: createPool(configurePositionPool({ ...primary, rawRows }), primaryWatch, 1, SEARCH_SETTINGS),
     writers: createPool(primary, primaryWatch, sizes.writers, forWrites),
     exporters: createPool(primary, primaryWatch, sizes.exporters, ''),
     keepers: createPool(primary, primaryWatch, sizes.keepers, `${KEEPER_TIMEOUT} ${forWrites}`),

@@ -40,14 +40,14 @@ export interface StatisticsReads {
 
 export function createStatisticsReads(reads: Reads): StatisticsReads {
   return {
-    lanes: (selection) => readLanes(reads.as('lanes'), selection),
-    laneIdentity: (lane) => readLaneIdentity(reads.as('laneIdentity'), lane),
-    recentDeliveries: (lane, bounds) => readRecentDeliveries(reads.as('deliveries'), lane, bounds),
-    stats: (selection) => readStats(reads.as('stats'), selection),
+    lanes: (selection) => readLanes(reads.readAs('lanes'), selection),
+    laneIdentity: (lane) => readLaneIdentity(reads.readAs('laneIdentity'), lane),
+    recentDeliveries: (lane, bounds) => readRecentDeliveries(reads.readAs('deliveries'), lane, bounds),
+    stats: (selection) => readStats(reads.readAs('stats'), selection),
     // Single-flight: every tab of the explorer and every probe of /readyz asks for these again and again.
-    networkTraffic: createSingleFlight(() => readNetworkTraffic(reads.as('networkTraffic'))),
-    networkProgress: createSingleFlight(() => readNetworkProgress(reads.as('networkProgress'))),
-    mirrors: createSingleFlight(() => readMirrors(reads.as('mirrors'))),
-    figures: () => readFigures(reads.onPrimaryAs('figures')),
+    networkTraffic: createSingleFlight(() => readNetworkTraffic(reads.readAs('networkTraffic'))),
+    networkProgress: createSingleFlight(() => readNetworkProgress(reads.readAs('networkProgress'))),
+    mirrors: createSingleFlight(() => readMirrors(reads.readAs('mirrors'))),
+    figures: () => readFigures(reads.readOnPrimaryAs('figures')),
   };
 }

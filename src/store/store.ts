@@ -134,7 +134,7 @@ async function createStore(
     ...createChangeReads(reads, connection),
     ...createStatisticsReads(reads),
     exportRecords: createExporter(exporters, async (processId) => {
-      await reads.onPrimaryAs('other')('select pg_cancel_backend($1)', [processId]);
+      await reads.readOnPrimaryAs('other')('select pg_cancel_backend($1)', [processId]);
     }),
 
     apply: (facts, orphaned) => withWriter((client) => applyFacts(client, facts, orphaned)),
@@ -151,7 +151,7 @@ async function createStore(
     ping: createPing(reads, schemaWatch.refuseIfMoved),
     async clock() {
       const text = 'select extract(epoch from clock_timestamp())::float8 * 1000 as now';
-      return Number((await reads.onPrimaryAs('clock')(text, []))[0]?.now);
+      return Number((await reads.readOnPrimaryAs('clock')(text, []))[0]?.now);
     },
     async reset() {
       if (!simulated) throw new Error('Only a simulated store can be emptied');

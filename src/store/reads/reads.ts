@@ -12,7 +12,7 @@
  * 2. Admission (`admission.ts`), for each server by itself. If too many reads wait already, the read is refused at once
  *    (load shedding, `DatabaseBusyError`). If the server was silent when it was last asked, the circuit is open: the read
  *    waits a moment for a probe and is refused if that does not answer (`DatabaseAwayError`).
- *    Invariant: the number of waiting reads is bounded, and a dead database costs a client 250 ms, not a time-out.
+ *    Invariant: the number of waiting reads is bounded, and a read from a silent database costs 250 ms, not a time-out.
  *
  * 3. Queue (`read-queue.ts`). Admitted reads wait for a connection, first in, first out, for at most 2 s. In overload, that is
  *    when the oldest read has been 250 ms old for 2 s, the queue turns LIFO until it is empty, and reads older than 250 ms are
@@ -82,9 +82,9 @@ export interface Reads {
   /** Runs a prepared statement anywhere and returns its rows as arrays. */
   readRows(label: string, text: string, values: unknown[], options?: ReadRowsOptions): Promise<string[][]>;
   /** Reads anywhere, with rows as objects; the metrics show them under this label. */
-  as(label: string): Read;
+  readAs(label: string): Read;
   /** The same on the primary. */
-  onPrimaryAs(label: string): Read;
+  readOnPrimaryAs(label: string): Read;
   /** How many reads wait for this pool, in the queue or in a batch; 0 for a pool that is not for reads. */
   waitingFor(pool: pg.Pool): number;
   /** How the replicas do, in the order in which they were given. */
@@ -98,7 +98,7 @@ export interface ReadRowsOptions {
   readonly isShort: boolean;
 }
 
-/** Made with `readPoolConfig` and `positionPoolConfig`. */
+/** Made with `configureReadPool` and `configurePositionPool`. */
 export interface ReadPools {
   readonly readers: pg.Pool;
   readonly replicas: readonly pg.Pool[];
@@ -137,7 +137,7 @@ export function createReads(
   const { run, runOnPrimary } = replicaSet ?? { run: primary.run, runOnPrimary: primary.run };
   const nameOf = createStatementNames();
 
-  const readAs =
+  const readWith =
     (label: string, runStatement: RunStatement): Read =>
     async (text, values) =>
       (await runStatement(label, { text, values: [...values] })) as Record<string, unknown>[];
@@ -167,8 +167,8 @@ export function createReads(
       const statement: Statement = { name: nameOf(text), text, values, rowMode: 'array', isShort };
       return (await run(label, statement)) as string[][];
     },
-    as: (label) => readAs(label, run),
-    onPrimaryAs: (label) => readAs(label, runOnPrimary),
+    readAs: (label) => readWith(label, run),
+    readOnPrimaryAs: (label) => readWith(label, runOnPrimary),
     waitingFor: (pool) => all.find((server) => server.pool === pool)?.waiting() ?? 0,
     replicas: async () => (await replicaSet?.figures()) ?? [],
     observe(observer) {
@@ -205,7 +205,7 @@ function createServerReads(pool: pg.Pool, explain: ReadsOptions['explain']): Ser
 }
 
 /** Configuration of a pool of connections for reads. */
-export function readPoolConfig(server: ReadingClientConfig): pg.PoolConfig {
+export function configureReadPool(server: ReadingClientConfig): pg.PoolConfig {
   return {
     ...server,
     // The pool's type knows no client that takes a configuration, though the pool gives it one.
@@ -217,6 +217,6 @@ export function readPoolConfig(server: ReadingClientConfig): pg.PoolConfig {
 }
 
 /** The same for the connection that reads the position of the primary. */
-export function positionPoolConfig(server: ReadingClientConfig): pg.PoolConfig {
-  return { ...readPoolConfig(server), query_timeout: POSITION_TIMEOUT_MS };
+export function configurePositionPool(server: ReadingClientConfig): pg.PoolConfig {
+  return { ...configureReadPool(server), query_timeout: POSITION_TIMEOUT_MS };
 }
