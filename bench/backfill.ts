@@ -19,7 +19,7 @@ import pg from 'pg';
 import { stringify } from 'yaml';
 import type { Fact } from '../src/domain/facts.ts';
 import { findNetwork } from '../src/domain/networks.ts';
-import { ContractBook } from '../src/ingest/chain/contract-book.ts';
+import { createContractBook } from '../src/ingest/chain/contract-book.ts';
 import { RangeTooLarge } from '../src/ingest/chain/faults.ts';
 import type { Hex } from '../src/ingest/evm/chain.ts';
 import { createDecoder } from '../src/ingest/evm/decode/decoder.ts';
@@ -218,7 +218,7 @@ async function* factsInTurn(
   const network = findNetwork(source.network.name);
   if (!network) return;
   const chain = createChain(source, { userAgent: 'bench' });
-  const book: EvmContractBook = new ContractBook();
+  const book: EvmContractBook = createContractBook();
   const reader = createBlockReader(chain, book, createDecoder(network));
   try {
     const { contracts } = await chain.run((node) => reader.readCurrent(node, source.routers));

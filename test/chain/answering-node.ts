@@ -30,6 +30,7 @@ export function answeringNode(options: {
     logs: unasked,
     logsOfBlocks: unasked,
     receiptLogs: unasked,
+    accounts: unasked,
     async blocks(numbers) {
       return numbers.map((wanted) => {
         const block = blocks.find(({ number }) => number === wanted);

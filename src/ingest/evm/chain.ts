@@ -22,6 +22,8 @@ export interface ChainLog {
   readonly blockHash: Hex;
   readonly transactionHash: Hex;
   readonly logIndex: number;
+  /** Seconds since 1970, where the node says so. */
+  readonly blockTimestamp?: number;
 }
 
 export interface Transaction {
@@ -45,6 +47,12 @@ export interface LogFilter {
 export interface ContractCall {
   readonly to: Hex;
   readonly data: Hex;
+}
+
+export interface AccountQuestion {
+  readonly address: Hex;
+  readonly has: 'code' | 'balance';
+  readonly block: number;
 }
 
 /** Undefined: the contract refused, or there is none at this address. A node that cannot answer throws instead. */
@@ -72,6 +80,11 @@ export interface ChainNode {
   ): Promise<readonly (readonly ChainLog[])[] | undefined>;
   /** In the order asked for; a missing transaction is the node's fault. */
   transactions(hashes: readonly Hex[]): Promise<readonly Transaction[]>;
+  /**
+   * Whether accounts had code, or a balance, as of a block, in the order asked for; undefined where the node refuses to
+   * answer for that block. Some answer with nothing where they do not have its state.
+   */
+  accounts(questions: readonly AccountQuestion[]): Promise<readonly (boolean | undefined)[]>;
   /** In the order asked for, on the newest state. */
   calls(calls: readonly ContractCall[]): Promise<readonly CallAnswer[]>;
 }

@@ -1,17 +1,18 @@
 /** The EVM family: CCIP 1.2 to 2.0, read from logs over JSON-RPC. */
-import type { IndexStep } from '../../store/ledger/index-ledger.ts';
+import type { IndexState, IndexStep } from '../../store/ledger/index-ledger.ts';
 import type { ChainFamily, Chores, ConnectOptions, NetworkReader } from '../chain/family.ts';
 import { createBloomTrust } from './bloom-trust.ts';
-import type { Chain } from './chain.ts';
+import type { Block, Chain, ChainNode, Hex } from './chain.ts';
 import { createConsistencyCheck } from './checks/consistency-check.ts';
 import { createExecutedMessages } from './checks/executed-messages.ts';
 import { createRegistryLog, unknownNamings } from './checks/registry-log.ts';
 import { createChores } from './chores.ts';
 import { createDecoder } from './decode/decoder.ts';
+import { findDeployment } from './deployment.ts';
 import { createChain } from './endpoints.ts';
 import { examineNetwork } from './examination.ts';
-import { HeadFollower } from './head-follower.ts';
-import { HistoryReader } from './history-reader.ts';
+import { createHeadFollower } from './head-follower.ts';
+import { createHistoryReader } from './history-reader.ts';
 import { createBlockReader, type EvmContractBook } from './reading.ts';
 import type { EvmSource } from './settings.ts';
 import { startBlockOf } from './start-block.ts';
@@ -29,7 +30,7 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
     ...(endpointTiming && { timing: endpointTiming }),
   });
   const book = progress.book as EvmContractBook;
-  progress.rereadWith = (contracts) => withBlessers(contracts, book);
+  progress.extendRereads((contracts) => withBlessers(contracts, book));
   const { selector } = network;
   const registryLog = createRegistryLog(progress);
   const bloomTrust = createBloomTrust(source.verify, registryLog);
@@ -46,15 +47,20 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
   });
   const historyChain: Chain = {
     ...chain,
-    run: (work, minimumHead) => chain.run(work, minimumHead, check.avoidedEndpoints()),
+    share: (work, minimumHead) => chain.share(work, minimumHead, check.avoidedEndpoints()),
   };
-  const follower = new HeadFollower({ selector, chain, ledger: store.index, reader, progress });
-  const history = new HistoryReader({ source, chain: historyChain, reader, progress });
+  const follower = createHeadFollower({ selector, chain, ledger: store.index, reader, progress });
+  const history = createHistoryReader({ source, chain: historyChain, reader, progress });
   const results =
     source.verifierResults && createVerifierResults(source.verifierResults, { userAgent, signal });
 
+  let startBlock: IndexState['startBlock'] = null;
+
   return {
-    load: ({ contracts }) => book.load(contracts, routers),
+    load(state) {
+      book.load(state.contracts, routers);
+      startBlock = state.startBlock;
+    },
 
     async begin() {
       const unknown = unknownNamings(await store.index.checks.findings(selector));
@@ -66,9 +72,16 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
         const current =
           newRouters.length > 0 ? await reader.readCurrent(node, newRouters) : { contracts: [], refused: [] };
         const again = await reader.examineAgain(node, unknown);
+        const isEarlier = start !== undefined && startBlock !== null && start < startBlock;
+        const deployed =
+          source.deployed ??
+          (newRouters.length > 0 || isEarlier
+            ? await confirmedDeployment(chain, node, routers, head)
+            : undefined);
         return {
           final,
           start,
+          deployed,
           newRouters,
           contracts: [...current.contracts, ...again.contracts],
           refused: [...current.refused, ...again.refused],
@@ -98,6 +111,24 @@ function combineChores(all: readonly Chores[]): Chores {
       return Object.keys(step).length === 0 ? undefined : step;
     },
   };
+}
+
+/**
+ * The block below which there is no history; undefined where no endpoint has the state of old blocks, or two of them
+ * contradict each other.
+ */
+async function confirmedDeployment(
+  chain: Chain,
+  node: ChainNode,
+  routers: readonly Hex[],
+  head: Block,
+): Promise<number | undefined> {
+  const deployed = await findDeployment(node, routers, head.number);
+  if (deployed === undefined)
+    return chain.secondOpinion(node, (other) => findDeployment(other, routers, head.number));
+  const questions = routers.map((address) => ({ address, has: 'code' as const, block: deployed - 1 }));
+  const second = await chain.secondOpinion(node, (other) => other.accounts(questions));
+  return second?.includes(true) ? undefined : deployed;
 }
 
 /**

@@ -371,6 +371,20 @@ export function createNode(
       });
     },
 
+    async accounts(questions) {
+      const methods = { code: 'eth_getCode', balance: 'eth_getBalance' };
+      const answers = await endpoint.ask(
+        questions.map(({ address, has, block }) => ({
+          method: methods[has],
+          params: [address, quantity(block)],
+        })),
+      );
+      // Nothing is `0x` for code and `0x0`, of whatever length, for a balance.
+      return answers.map((answer) =>
+        'refusal' in answer || typeof answer.result !== 'string' ? undefined : !/^0x0*$/.test(answer.result),
+      );
+    },
+
     async calls(calls) {
       const latest = { method: 'eth_getBlockByNumber', params: ['latest', false] };
       const asked = calls.map(

@@ -4,7 +4,7 @@
  *
  * Nothing is stored here. The result is what one step of a worker records.
  */
-import type { NamedContract } from '../../store/ledger/index-ledger.ts';
+import type { BlockId, NamedContract } from '../../store/ledger/index-ledger.ts';
 import type { ContractBook } from '../chain/contract-book.ts';
 import type { Reading } from '../chain/family.ts';
 import { NodeFault } from '../chain/faults.ts';
@@ -23,16 +23,19 @@ import {
 } from './contracts.ts';
 import type { Decoder } from './decode/decoder.ts';
 
-/** What some blocks said, and how many logs it took: the size of the next range follows from that. */
+/** What some blocks said, how many logs it took, and in which blocks trusted contracts have logs. */
 export interface LogReading extends Reading {
   readonly logs: number;
+  readonly blocks: readonly BlockId[];
 }
 
 export interface ReadRequest {
   readonly from: number;
   readonly to: number;
-  /** Only logs of these; null: of everybody. */
+  /** Only logs of these; null: of all. */
   readonly contracts: readonly Hex[] | null;
+  /** Whether to ask for the logs of the trusted contracts by their addresses, where those are not too many. */
+  readonly isByAddress?: boolean;
   /** The headers of all these blocks, where their logs are to be checked against them. */
   readonly headers?: readonly Block[];
   /** Whether the blocks may still be abandoned: what they name is then tied to them. */
@@ -48,6 +51,12 @@ export interface BlockReader {
   /** Contracts that an earlier version did not know, examined again. */
   examineAgain(node: ChainNode, namings: readonly Naming[]): Promise<Pick<Reading, 'contracts' | 'refused'>>;
 }
+
+/**
+ * Addresses in one filter. With more, the topics alone are asked for: one answer with the logs of strangers is cheaper
+ * than several without.
+ */
+const MAX_ADDRESSES = 100;
 
 /** The trusted contracts of an EVM network. */
 export type EvmContractBook = ContractBook<Hex, GenuineContract>;
@@ -118,17 +127,23 @@ export function createBlockReader(
   };
 
   return {
-    async read(node, { from, to, contracts: only, headers, mayBeAbandoned, orphaned = [] }) {
-      const logs = await node.logs({
-        fromBlock: from,
-        toBlock: to,
-        topics: watchedTopics,
-        ...(only && { addresses: only }),
-      });
+    async read(node, { from, to, contracts: only, isByAddress, headers, mayBeAbandoned, orphaned = [] }) {
       const blocks = new Map((headers ?? []).map((header) => [header.hash, header]));
-      if (headers) refuseOtherBlocks(node, logs, blocks);
-
       const known = new Map(book.without(orphaned));
+      const readLogs = async (addresses: readonly Hex[] | null): Promise<readonly ChainLog[]> => {
+        const found = await node.logs({
+          fromBlock: from,
+          toBlock: to,
+          topics: watchedTopics,
+          ...(addresses && { addresses }),
+        });
+        if (headers) refuseOtherBlocks(node, found, blocks);
+        // Of blocks that may be abandoned the headers are asked for: they show that the logs are of this chain.
+        return mayBeAbandoned ? found.map(({ blockTimestamp, ...log }) => log) : found;
+      };
+      const trusted = isByAddress && only === null && known.size <= MAX_ADDRESSES ? [...known.keys()] : null;
+      let logs = await readLogs(only ?? trusted);
+
       const contracts: NamedContract[] = [];
       const refused: string[] = [];
       const heard = new Set<ChainLog>();
@@ -150,6 +165,10 @@ export function createBlockReader(
         refused.push(...adopted.refused);
         if (adopted.contracts.length === 0) break;
         contracts.push(...adopted.contracts);
+        if (trusted) {
+          const more = await readLogs(adopted.contracts.map(({ address }) => address));
+          logs = [...logs, ...more].sort(byPlace);
+        }
       }
       // Whoever was named just now may have spoken in these blocks too, and nobody will read them again for it.
       if (headers && (await bloomTrust.allows(logs, blocks)))
@@ -162,6 +181,7 @@ export function createBlockReader(
         unreadable: decoded.unreadable.map(({ log, reason }) => ({ ...log, reason })),
         foreign: decoded.foreign,
         logs: logs.length,
+        blocks: blocksOf(logs.filter(({ address }) => known.has(address))),
         routerBlock: logs.find((log) => known.get(log.address)?.role === 'router')?.blockNumber,
         refused,
       };
@@ -203,6 +223,15 @@ export function createBlockReader(
         'none',
       ),
   };
+}
+
+function byPlace(one: ChainLog, other: ChainLog): number {
+  return one.blockNumber - other.blockNumber || one.logIndex - other.logIndex;
+}
+
+function blocksOf(logs: readonly ChainLog[]): readonly BlockId[] {
+  const hashes = new Map(logs.map(({ blockHash, blockNumber }) => [blockHash, blockNumber]));
+  return [...hashes].map(([hash, number]) => ({ number, hash }));
 }
 
 /** Logs of a block that is not the one at this height in the node's own chain. */

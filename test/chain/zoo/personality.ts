@@ -73,7 +73,7 @@ export interface Personality {
   /** How far the `finalized` block is behind its head, or what it says instead. 8 blocks where it is left out. */
   readonly finalized?: { readonly lagBlocks: number } | { readonly refusal: Wording } | 'null' | 'genesis';
   /** `eth_getCode`, `eth_call` and `eth_getBalance` at older blocks. */
-  readonly state?: { readonly keptBlocks: number; readonly answer: 'current' | Wording };
+  readonly state?: { readonly keptBlocks: number; readonly answer: 'current' | 'empty' | Wording };
   readonly bloom?: 'zero' | 'absent' | 'full';
   /** `eth_getBlockReceipts` is refused. */
   readonly receipts?: Wording;
