@@ -60,6 +60,8 @@ export interface UpgradeReport extends CopyReport {
 export async function upgradeEmbedded(options: UpgradeOptions): Promise<UpgradeReport | undefined> {
   const { notice, signal } = options;
   const place = await openFolder(options.dataFolder);
+  // Taken before anything is read of the files, so that a replacement at any later moment is noticed.
+  const original = await fs.stat(place.cluster).catch(() => undefined);
   const found = await describeCluster(place);
   // Opening the database refuses files of a newer version.
   if (found === undefined || Number(found.version) >= Number(majorVersion)) return undefined;
@@ -67,9 +69,11 @@ export async function upgradeEmbedded(options: UpgradeOptions): Promise<UpgradeR
   const binaries = await findOlderPostgres(from, options.fromBinaries);
   const old: Place = { ...place, major: from, binaries };
   const fresh: Place = { ...place, cluster: `${place.cluster}.upgrade`, owner: { uid, gid } };
-  const original = await fs.stat(place.cluster);
   let report: CopyReport;
-  const { membership: source } = await joinOrStart(old, notice, signal);
+  const { membership: source } = await joinOrStart(old, notice, signal).catch(async (error: unknown) => {
+    await requireSame(place, original);
+    throw error;
+  });
   try {
     if (!(await becomeOnlyMember(source))) {
       throw new OperatorError(
@@ -174,9 +178,9 @@ async function requireStopped(place: Place): Promise<void> {
 }
 
 /** Another upgrade may have been faster; what it put there must stay. */
-async function requireSame({ cluster, shown }: Place, original: Stats): Promise<void> {
+async function requireSame({ cluster, shown }: Place, original: Stats | undefined): Promise<void> {
   const now = await fs.stat(cluster).catch(() => undefined);
-  if (now?.ino === original.ino && now.dev === original.dev) return;
+  if (now !== undefined && now.ino === original?.ino && now.dev === original.dev) return;
   throw new OperatorError(
     `The database files in ${shown} were replaced during the upgrade. Nothing was changed.`,
     'Another process has upgraded them; run this again to see.',

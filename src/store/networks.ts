@@ -1,6 +1,7 @@
 /** Reading what the store knows of networks: their traffic, and how far each is indexed. */
 import { type ProblemKind, problemKindOf } from '../domain/indexing-problem.ts';
 import type { NetworkInfo } from '../domain/message.ts';
+import { networkLeases } from './ledger/network.ts';
 import { selectorOf } from './message-row.ts';
 import type { Read } from './read.ts';
 
@@ -78,7 +79,7 @@ export interface NetworkProgress {
  * Whether an indexer lives, of `network_progress p` and `index_network n`. An indexer of an older version renews its lease
  * without a heartbeat; then the progress it told last counts.
  */
-const HEARTBEAT = `coalesce(n.holder is not null and n.lease_until > clock_timestamp(), false) as is_leased,
+const HEARTBEAT = `${networkLeases.isHeldSql('n')} as is_leased,
             greatest(n.seen_at, p.updated_at) as seen_at, clock_timestamp() as read_at`;
 
 export async function readNetworkProgress(read: Read): Promise<readonly NetworkProgress[]> {

@@ -39,7 +39,6 @@ import {
   readLastChangeAt,
   readMessageHistory,
 } from './history.ts';
-import { createIndexLedger, type IndexLedger } from './index-ledger.ts';
 import type { OrphanedBlock } from './lane-facts.ts';
 import {
   type DeliveryBounds,
@@ -55,6 +54,7 @@ import {
   type Stats,
   type StatsSelection,
 } from './lanes.ts';
+import { createIndexLedger, type IndexLedger } from './ledger/index-ledger.ts';
 import { databaseSchema, knownSchema, type MigrationReport, migrate, requireSchema } from './migrate.ts';
 import { createMirrorLedger, type MirrorLedger, type MirrorState, readMirrors } from './mirror-ledger.ts';
 import {

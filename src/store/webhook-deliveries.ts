@@ -7,6 +7,7 @@
  */
 import type { ClientBase } from 'pg';
 import type { HistoryEntry } from './history.ts';
+import { createLeases } from './lease.ts';
 
 /** Which server works for a subscription, and for how long unless it says so again. */
 export interface Lease {
@@ -90,6 +91,14 @@ export interface WebhookDeliveries {
   backlog(): Promise<readonly WebhookBacklog[]>;
 }
 
+/** A subscription that is new starts at the end of the history. */
+const subscriptionLeases = createLeases({
+  table: 'webhook_subscription',
+  keyColumn: 'name',
+  untilColumn: 'leased_until',
+  initialValues: { position: '(select position from store)' },
+});
+
 /** Runs statements on a connection of its own. */
 type Use = <T>(use: (client: ClientBase) => Promise<T>) => Promise<T>;
 
@@ -107,30 +116,20 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
     );
 
   return {
-    async lease({ subscription, holder }, durationMs) {
-      const rows = await run(
-        `insert into webhook_subscription as known (name, position, holder, leased_until)
-         select $1::text, position, $2::uuid, clock_timestamp() + $3::float * interval '1 millisecond' from store
-         on conflict (name) do update set holder = excluded.holder, leased_until = excluded.leased_until
-         where known.holder is null or known.holder = excluded.holder or known.leased_until < clock_timestamp()
-         returning position`,
-        [subscription, holder, durationMs],
-      );
-      return rows[0] === undefined ? undefined : String(rows[0].position);
-    },
+    lease: ({ subscription, holder }, durationMs) =>
+      use(async (client) => {
+        const row = await subscriptionLeases.acquire(client, subscription, holder, durationMs);
+        return row && String(row.position);
+      }),
 
-    async release({ subscription, holder }) {
-      await run(
-        'update webhook_subscription set holder = null, leased_until = null where name = $1 and holder = $2',
-        [subscription, holder],
-      );
-    },
+    release: ({ subscription, holder }) =>
+      use((client) => subscriptionLeases.release(client, subscription, holder)),
 
     async advance({ subscription, holder }, { from, to }, matched, now) {
       const rows = await run(
         `with advanced as (
            update webhook_subscription set position = $4
-           where name = $1 and holder = $2 and leased_until > clock_timestamp() and position = $3
+           where name = $1 and ${subscriptionLeases.isHeldBySql('$2')} and position = $3
            returning name),
          queued as (
            insert into webhook_delivery (message_id, subscription, position, next_attempt_at)
@@ -185,7 +184,7 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
            first_attempt_at = coalesce(first_attempt_at, $5)
          where ${AT_THIS_ATTEMPT} and exists (
            select from webhook_subscription
-           where name = $2 and holder = $7 and leased_until > clock_timestamp())
+           where name = $2 and ${subscriptionLeases.isHeldBySql('$7')})
          returning first_attempt_at`,
         [...keyOf({ ...delivery, subscription }), delivery.attempts, now, until, holder],
       );
@@ -256,7 +255,7 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
     async backlog() {
       const rows = await run(
         `select s.*, greatest(store.position - s.position, 0)::text as lag,
-           coalesce(s.leased_until > clock_timestamp(), false) as is_served,
+           ${subscriptionLeases.isHeldSql('s')} as is_served,
            coalesce(counts.pending, 0)::integer as pending, coalesce(counts.parked, 0)::integer as parked
          from webhook_subscription s cross join store
          left join (

@@ -80,7 +80,7 @@ beforeAll(async () => {
   // Facts of every status, for the webhook and the stream to fail with.
   await store.webhooks.rewind('ops', '0');
   const old = networks.find(({ name }) => name === OLD);
-  await store.index.tellProgress(old?.selector ?? '', null, {
+  await store.index.reportProgress(old?.selector ?? '', null, {
     kind: 'of another version' as 'unknown',
     text: `${planted.rpc.host}:${planted.rpc.port}: eth_chainId: no connection to ${urlOf(planted.rpc)}`,
   });

@@ -134,7 +134,7 @@ describe('a writer beside a newer schema', () => {
         'index lease': () => store.index.lease('1', 'me', 9),
         'index record': () =>
           store.index.record('1', 'me', { facts: [makeSnapshot(makeMessage({ number: 3 }))] }),
-        'index progress': () => store.index.tellProgress('1', progress, null),
+        'index progress': () => store.index.reportProgress('1', progress, null),
         mirror: () => store.mirror.record('http://one', { progress: { groundSentAt: 1 } }),
         'webhook lease': () => store.webhooks.lease(lease, 1_000),
         'webhook replay': () => store.webhooks.rewind('one', '0'),
