@@ -125,7 +125,12 @@ describe('words of refusal', () => {
   ];
 
   test.each(tooLarge)('%s (%i): %s', async (_who, code, message, accepted) => {
-    const { chain } = await refusing('eth_getLogs', code, message);
+    const { chain, node } = await refusing('eth_getLogs', code, message);
+    const refuse = node.methods.eth_getLogs as (params: readonly unknown[]) => unknown;
+    node.methods.eth_getLogs = (params) => {
+      const [{ fromBlock, toBlock }] = params as [{ fromBlock: Hex; toBlock: Hex }];
+      return fromBlock === toBlock ? [] : refuse(params);
+    };
     const failure = await failureOf(chain.run((rpc) => rpc.logs({ ...range, toBlock: 19_999 })));
     expect(failure).toBeInstanceOf(RangeTooLarge);
     expect((failure as RangeTooLarge).acceptedBlocks).toBe(accepted);

@@ -20,6 +20,7 @@ import {
   watchedTopics,
 } from './contracts.ts';
 import type { Decoder } from './decode/decoder.ts';
+import { AddressRequiredError, inOrder } from './log-queries.ts';
 
 /** What some blocks said, and how many logs it took: the size of the next range follows from that. */
 export interface LogReading extends Reading {
@@ -108,16 +109,25 @@ export function createBlockReader(chain: Chain, book: EvmContractBook, decoder: 
 
   return {
     async read(node, { from, to, contracts: only, headers, mayBeAbandoned, orphaned = [] }) {
-      const logs = await node.logs({
-        fromBlock: from,
-        toBlock: to,
-        topics: watchedTopics,
-        ...(only && { addresses: only }),
-      });
       const blocks = new Map((headers ?? []).map((header) => [header.hash, header]));
-      if (headers) refuseOtherBlocks(node, logs, blocks);
-
       const known = new Map(book.without(orphaned));
+      const readLogs = async (addresses: readonly Hex[] | null): Promise<readonly ChainLog[]> => {
+        const found = await node.logs({
+          fromBlock: from,
+          toBlock: to,
+          topics: watchedTopics,
+          ...(addresses && { addresses }),
+        });
+        if (headers) refuseOtherBlocks(node, found, blocks);
+        return found;
+      };
+      let isByAddress = only === null && node.logLimits.needsAddress;
+      let logs = await readLogs(isByAddress ? [...known.keys()] : only).catch((error: unknown) => {
+        if (!(error instanceof AddressRequiredError) || only !== null) throw error;
+        isByAddress = true;
+        return readLogs([...known.keys()]);
+      });
+
       const contracts: NamedContract[] = [];
       const refused: string[] = [];
       const heard = new Set<ChainLog>();
@@ -137,6 +147,10 @@ export function createBlockReader(chain: Chain, book: EvmContractBook, decoder: 
         refused.push(...adopted.refused);
         if (adopted.contracts.length === 0) break;
         contracts.push(...adopted.contracts);
+        if (isByAddress) {
+          const more = await readLogs(adopted.contracts.map(({ address }) => address as Hex));
+          logs = inOrder([...logs, ...more]);
+        }
       }
       // Whoever was named just now may have spoken in these blocks too, and nobody will read them again for it.
       if (headers) await refuseMissingLogs(chain, node, logs, headers, only ?? [...known.keys()]);
@@ -218,7 +232,7 @@ async function refuseMissingLogs(
         throw new NodeFault(`${node.name} left out logs of block ${number}`);
     }
   };
-  refuseWhereMore(await node.logsOfBlocks(hashes, watchedTopics));
+  refuseWhereMore(await node.logsOfBlocks(hashes, watchedTopics, emitters));
   const second = await chain.secondOpinion(
     node,
     async (other) => {
@@ -226,7 +240,7 @@ async function refuseMissingLogs(
       if (!(await other.blockByHash(highest.hash))) {
         throw new NodeFault(`${other.name} has no block ${highest.hash}, which ${node.name} has`);
       }
-      return other.logsOfBlocks(hashes, watchedTopics);
+      return other.logsOfBlocks(hashes, watchedTopics, emitters);
     },
     highest.number,
   );

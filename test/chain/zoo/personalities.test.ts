@@ -23,16 +23,12 @@ async function verdictOf(...behaviours: readonly Personality[]): Promise<Verdict
   });
   const store = await openTestStore();
   onTestFinished(() => store.close());
-  let troubledSince: number | undefined;
   const indexed = await indexWorld(store, {
     sources: [sourceOf(world.a, a), sourceOf(world.b, [b])],
     timing: { endpoints: briefly },
-    // One that cannot go on never ends by itself.
-    until: (statuses) => {
-      const isTroubled = statuses.some(({ worker }) => worker?.problem);
-      troubledSince = isTroubled ? (troubledSince ?? Date.now()) : undefined;
-      return troubledSince !== undefined && Date.now() - troubledSince > 8_000;
-    },
+    ...(behaviours.every(({ alone }) => alone === 'stuck') && {
+      until: (statuses) => statuses.some(({ worker }) => worker?.problem),
+    }),
   });
   return judge(world, store, indexed);
 }

@@ -390,13 +390,13 @@ const heads: readonly Personality[] = [
     name: 'unknown-finalized',
     seen: 'https://github.com/node-real/bsc-erigon/issues/376',
     finalized: { refusal: { code: -39001, message: 'Unknown block' } },
-    alone: 'incomplete',
+    alone: 'stuck',
   },
   {
     name: 'unsupported-finalized',
     seen: 'https://github.com/rsksmart/rskj/issues/3309',
     finalized: { refusal: { code: -32602, message: 'unsupported block tag: finalized' } },
-    alone: 'incomplete',
+    alone: 'stuck',
   },
   {
     name: 'finality-hours-behind',
@@ -463,13 +463,13 @@ const transports: readonly Personality[] = [
       max: 60,
       refusal: { code: -32005, message: 'daily request count exceeded, request rate limited', status: 429 },
     },
-    alone: 'incomplete',
+    alone: 'stuck',
   },
   {
     name: 'payment-required',
     seen: 'https://github.com/enviodev/hyperindex/issues/715',
     cap: { max: 60, refusal: { message: 'Payment Required', status: 402, isPlainText: true } },
-    alone: 'incomplete',
+    alone: 'stuck',
   },
   {
     name: 'small-batches',

@@ -82,8 +82,8 @@ export interface Personality {
   /** `eth_getBlockReceipts` is refused. */
   readonly receipts?: Wording;
   /**
-   * What an indexer with this endpoint alone comes to: everything, or it says that something is missing. With a second
-   * endpoint that has everything, it always comes to everything.
+   * What an indexer with this endpoint alone comes to: everything; less, and it says so when it ends; or it cannot go on,
+   * and says why for as long as it runs.
    */
-  readonly alone: 'complete' | 'incomplete';
+  readonly alone: 'complete' | 'incomplete' | 'stuck';
 }
