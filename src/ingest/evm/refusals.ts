@@ -32,7 +32,8 @@ const accepted: Partial<Record<RefusalKind, readonly RegExp[]>> = {
     ),
     words(`max(?:imum)?(?: allowed)?(?: block)?[ -]?range(?: is| of|:| =)? ?${N}`),
     words(`maximum(?: allowed)?(?: number of requested blocks)?(?: is)?(?: set to)?:? ${N}`),
-    words(`exceeds? (?:the )?limit(?: of)? ${N}`),
+    // Of logs, not of blocks: "logs matched by query exceeds limit of 10000".
+    words(`^(?!.*logs matched).*exceeds? (?:the )?limit(?: of)? ${N}`),
     words(`greater than ${N} max`),
     words(`\\(\\s*\\d+ ?> ?${N}\\s*\\)`),
     words(`(?:range limit|max_gap:?) ${N}`),

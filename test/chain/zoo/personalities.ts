@@ -1,8 +1,11 @@
 /**
  * The zoo: endpoint personalities, each with a public page where the behaviour or the wording was seen. Limits are smaller
- * than the real ones, so that a test chain of a few thousand blocks meets them.
+ * than the real ones, so that a test chain of `ZOO_BLOCKS` blocks meets them.
  */
 import type { Personality, Wording } from './personality.ts';
+
+/** A chain of so many blocks meets every limit. */
+export const ZOO_BLOCKS = 1_200;
 
 export const archiveNode: Personality = {
   name: 'archive-node',
@@ -57,7 +60,7 @@ const filterLimits: readonly Personality[] = [
     logs: {
       topics: { max: 4, refusal: tooManyTopics },
       blocks: {
-        max: 2048,
+        max: 512,
         refusal: {
           code: -32000,
           message: 'requested too many blocks from {from} to {to}, maximum is set to {max}',
@@ -111,7 +114,7 @@ const filterLimits: readonly Personality[] = [
       code: -32601,
       message: 'the method eth_getBlockReceipts does not exist/is not available',
     },
-    alone: 'incomplete',
+    alone: 'stuck',
   },
 ];
 
@@ -208,7 +211,7 @@ const rangeLimits: readonly Personality[] = [
     name: 'range-exceeds-limit',
     seen: 'https://github.com/INFURA/infura/issues/237',
     logs: {
-      blocks: { max: 1000, refusal: { code: -32602, message: 'range {count} exceeds limit of {max}' } },
+      blocks: { max: 300, refusal: { code: -32602, message: 'range {count} exceeds limit of {max}' } },
     },
     alone: 'complete',
   },
@@ -217,7 +220,7 @@ const rangeLimits: readonly Personality[] = [
     seen: 'https://github.com/moonbeam-foundation/moonbeam/pull/3250',
     logs: {
       blocks: {
-        max: 1024,
+        max: 256,
         refusal: { code: -32603, message: 'block range is too wide (maximum {max})' },
       },
     },
@@ -297,13 +300,13 @@ const missingData: readonly Personality[] = [
   {
     name: 'pruned-in-silence',
     seen: 'https://github.com/erigontech/erigon/pull/16042',
-    logs: { kept: { blocks: 1_000, answer: 'empty' } },
+    logs: { kept: { blocks: 400, answer: 'empty' } },
     alone: 'incomplete',
   },
   {
     name: 'pruned-with-an-error',
     seen: 'https://github.com/paradigmxyz/reth/pull/27002',
-    logs: { kept: { blocks: 1_000, answer: { code: 4444, message: 'pruned history unavailable' } } },
+    logs: { kept: { blocks: 400, answer: { code: 4444, message: 'pruned history unavailable' } } },
     alone: 'incomplete',
   },
   {
@@ -401,7 +404,7 @@ const heads: readonly Personality[] = [
   {
     name: 'finality-hours-behind',
     seen: 'https://github.com/ethereum-optimism/developers/issues/462',
-    finalized: { lagBlocks: 1_500 },
+    finalized: { lagBlocks: 500 },
     alone: 'complete',
   },
   {
