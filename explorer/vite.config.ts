@@ -5,12 +5,16 @@ import { defineConfig, type Plugin } from 'vite';
 
 const sources = path.resolve(import.meta.dirname, '../src');
 
-/** Stops the build when it would bundle code of the server: of src/, only domain/ runs in a browser. */
-const domainOnly: Plugin = {
-  name: 'lanescan:domain-only',
+/** The folders of src/ that are pure and run in a browser; biome.json has the same list. */
+const browserFolders = ['base', 'domain'];
+
+/** Stops the build when it would bundle code of the server. */
+const refuseServerCode: Plugin = {
+  name: 'lanescan:refuse-server-code',
   load(id) {
     const inSources = path.relative(sources, id).split(path.sep);
-    if (inSources[0] === '..' || inSources[0] === 'domain') return;
+    const [folder = ''] = inSources;
+    if (folder === '..' || browserFolders.includes(folder)) return;
     this.error(`src/${inSources.join('/')} must not be bundled: import its types only (import type)`);
   },
 };
@@ -19,7 +23,7 @@ const domainOnly: Plugin = {
 export default defineConfig({
   root: import.meta.dirname,
   logLevel: 'warn',
-  plugins: [domainOnly],
+  plugins: [refuseServerCode],
   esbuild: { jsx: 'automatic', legalComments: 'none' },
   build: {
     target: 'es2022',
@@ -27,7 +31,7 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     rollupOptions: {
-      // Directives and annotations for other bundlers; there is nothing to do about them here.
+      // Directives and annotations for other bundlers.
       onwarn: (warning, warn) => {
         if (warning.code !== 'MODULE_LEVEL_DIRECTIVE' && warning.code !== 'INVALID_ANNOTATION') warn(warning);
       },

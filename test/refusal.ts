@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { OperatorError } from '../src/domain/errors.ts';
+import { OperatorError } from '../src/base/operator-error.ts';
 
 /** The error in words for operators that an attempt ends with; fails where it ends well, or in another way. */
 export async function refusalOf(attempt: () => unknown): Promise<OperatorError> {

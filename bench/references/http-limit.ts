@@ -9,7 +9,7 @@ import { setFlagsFromString } from 'node:v8';
 import fastify, { type FastifyInstance } from 'fastify';
 import { createServer } from '../../src/api/server.ts';
 import { createLog } from '../../src/cli/log.ts';
-import { HEAP_GROWTH } from '../../src/cli/serve.ts';
+import { HEAP_GROWTH_FLAG } from '../../src/cli/serve.ts';
 import { openStore } from '../../src/store/store.ts';
 import { answerOrders } from '../child.ts';
 
@@ -37,7 +37,7 @@ async function listen(databaseUrl: string | undefined): Promise<number> {
 }
 
 async function realServer(url: string): Promise<FastifyInstance> {
-  setFlagsFromString(HEAP_GROWTH);
+  setFlagsFromString(HEAP_GROWTH_FLAG);
   const store = await openStore({ place: { url } });
   return createServer({ store, version: 'bench', log: createLog('info', process.stderr, process.env, true) });
 }

@@ -1,18 +1,18 @@
-/** Validators and lifetimes: what a client has already is not sent again. */
+/** HTTP caching: validators (ETag) and lifetimes (Cache-Control). */
 import { hash } from 'node:crypto';
 import type { Coding } from './compression.ts';
 
 /**
- * How long an answer stays true.
+ * How long a response stays valid.
  *
  * - `moving`: may change at any moment.
  * - `document`: changes with the version of the service.
- * - `checked`: like `moving`, but wrong for even a second (it names files that a new version no longer has).
- * - `immutable`: its address changes with it.
- * - `never`: true only for this request.
- * - settled: a message that succeeded at this time (ms since 1970). Only a reorganisation of its destination chain
- *   takes that back, ever less likely with time: so it may be kept for a tenth of the time since, as HTTP advises
- *   where nothing better is known.
+ * - `checked`: like `moving`, but must be revalidated each time (it names files that a new version no longer has).
+ * - `immutable`: its URL changes with the content.
+ * - `never`: valid only for this request.
+ * - settled: a message that succeeded at this time (ms since 1970). Only a reorganisation of its destination chain can
+ *   change it, which becomes less likely with time: so it may be cached for a tenth of its age, the heuristic that
+ *   HTTP suggests.
  */
 export type Freshness =
   | 'moving'
@@ -27,7 +27,7 @@ const DAY_SECONDS = 86_400;
 
 export function cacheControl(freshness: Freshness, now = Date.now()): string {
   if (freshness === 'never') return 'no-store';
-  // A second is short for people and long for a crowd behind a shared cache.
+  // One second: people do not notice it, and a shared cache in front absorbs a crowd.
   if (freshness === 'moving') return 'public, max-age=1';
   if (freshness === 'document') return 'public, max-age=300';
   if (freshness === 'checked') return 'no-cache';
@@ -38,27 +38,27 @@ export function cacheControl(freshness: Freshness, now = Date.now()): string {
   return `public, max-age=${seconds}, stale-while-revalidate=${seconds}`;
 }
 
-/** A validator for a body that brings none. */
+/** The validator of a body whose route gives none: its hash. */
 export function validatorOf(body: Buffer): string {
   return hash('sha1', body, 'base64url');
 }
 
-/** Strong, so each coding of a body has its own. */
+/** The ETag. It is strong, so each coding of a body has its own. */
 export function entityTag(validator: string, coding: Coding | undefined): string {
   return coding === undefined ? `"${validator}"` : `"${validator}-${coding}"`;
 }
 
-const tagPattern = /(?:W\/)?"([^"]*)"/g;
+const TAG_PATTERN = /(?:W\/)?"([^"]*)"/g;
 
 /**
- * The tag with which the client proves to have the current state; undefined where it has none. Any coding of it will
- * do, also one that this request would not get: the state is the same, and a 304 names the tag that is still good.
+ * The tag of `If-None-Match` that names the current state; undefined where none does. A tag of any coding matches, also of
+ * one that this request would not get: the state is the same, and the 304 repeats that tag.
  */
-export function tagInHand(ifNoneMatch: string | undefined, validator: string): string | undefined {
+export function matchingTag(ifNoneMatch: string | undefined, validator: string): string | undefined {
   if (ifNoneMatch === undefined) return undefined;
   if (ifNoneMatch.trim() === '*') return entityTag(validator, undefined);
   const current = [undefined, 'br', 'gzip'] as const;
-  for (const [, opaque = ''] of ifNoneMatch.matchAll(tagPattern)) {
+  for (const [, opaque = ''] of ifNoneMatch.matchAll(TAG_PATTERN)) {
     const tag = `"${opaque}"`;
     if (current.some((coding) => entityTag(validator, coding) === tag)) return tag;
   }

@@ -1,17 +1,17 @@
-/** Who asks: the address of a client, and the part of it that one client holds. */
+/** The address of a client, and the group of addresses that counts as one client. */
 import { isIP, type Socket } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 
 /**
- * Which proxies are believed when they say for whom they ask (X-Forwarded-For): none, the nearest so many, or those
- * with these addresses or networks (CIDR).
+ * Which proxies are trusted to name their client (X-Forwarded-For): none, this many nearest ones, or those with these
+ * addresses or networks (CIDR).
  */
 export type TrustProxy = false | number | readonly string[];
 
-/** What is in front of us when even the socket does not tell: a client on this machine, through a Unix socket. */
+/** The client of a Unix socket, which has no address: it is on this machine. */
 const LOCAL = '127.0.0.1';
 
-/** In the one spelling of its family; what a trusted proxy says and is no address does not count. */
+/** The canonical address of the client; a trusted proxy's header that is not an address is ignored. */
 export function clientAddress(request: FastifyRequest): string {
   const claimed = plainAddress(request.ip ?? '');
   return claimed ?? socketAddress(request.raw.socket);
@@ -32,7 +32,7 @@ export function isLoopback(address: string): boolean {
   return address.startsWith('127.') || address === '::1';
 }
 
-/** IPv6 clients have a whole /64 to send from: it counts as one. */
+/** Addresses that count as one client: an IPv4 address, or an IPv6 /64, from which one client can choose freely. */
 export function addressGroup(address: string): string {
   if (isIP(address) !== 6) return address;
   const [head = '', tail] = address.split('::');

@@ -1,13 +1,13 @@
-/** Content codings: which one a client takes, and bodies in it. */
+/** Content codings: negotiation (Accept-Encoding) and compression. */
 import { pipeline, type Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, createGzip, gzip } from 'node:zlib';
 
 export type Coding = 'br' | 'gzip';
 
-/** Below this the gain does not pay for the work. */
-const WORTHWHILE_BYTES = 1_000;
-/** Of 11: beyond it brotli takes many times as long for a few per cent. */
+/** Shorter bodies are not compressed: the gain does not pay for the CPU time. */
+const MIN_COMPRESSED_BYTES = 1_000;
+/** Of 11. Higher qualities take many times as long for a few per cent. */
 const BROTLI_QUALITY = 4;
 const GZIP_LEVEL = 5;
 
@@ -23,10 +23,10 @@ const compressions: Record<Coding, (body: Buffer) => Promise<Buffer>> = {
   gzip: (body) => promisify(gzip)(body, { level: GZIP_LEVEL }),
 };
 
-/** Best first among those that a client likes equally. */
+/** In order of preference, where a client accepts several equally. */
 const codings: readonly Coding[] = ['br', 'gzip'];
 
-/** The coding for a body of this length, undefined for none. */
+/** The coding for a body of this length; undefined: send it uncompressed. */
 export function chooseCoding(
   acceptEncoding: string | undefined,
   bytes: number,
@@ -35,11 +35,11 @@ export function chooseCoding(
   if (acceptEncoding === undefined) return undefined;
   const weights = weightsOf(acceptEncoding);
   const weightOf = (coding: Coding) => weights.get(coding) ?? weights.get('*') ?? 0;
-  // Not named, a body as it is stays acceptable, but less welcome than what was named.
+  // Unless excluded, the uncompressed body is acceptable, with a lower weight than any coding that is listed.
   const identity = weights.get('identity') ?? (weights.get('*') === 0 ? 0 : Number.MIN_VALUE);
   const best = among.reduce((one, other) => (weightOf(other) > weightOf(one) ? other : one));
   if (weightOf(best) === 0 || weightOf(best) < identity) return undefined;
-  return bytes >= WORTHWHILE_BYTES || identity === 0 ? best : undefined;
+  return bytes >= MIN_COMPRESSED_BYTES || identity === 0 ? best : undefined;
 }
 
 function weightsOf(acceptEncoding: string): ReadonlyMap<string, number> {
@@ -58,12 +58,12 @@ export function compress(body: Buffer, coding: Coding): Promise<Buffer> {
   return compressions[coding](body);
 }
 
-/** Streams go out in gzip or as they are; brotli would hold back more of them. */
-export function takesGzipStream(acceptEncoding: string | undefined): boolean {
+/** Streams are sent in gzip or uncompressed; brotli would buffer more of them. */
+export function acceptsGzipStream(acceptEncoding: string | undefined): boolean {
   return chooseCoding(acceptEncoding, Number.POSITIVE_INFINITY, ['gzip']) === 'gzip';
 }
 
-/** Ends the source when its reader goes, and fails when the source does. */
+/** Destroys the source when the reader disconnects, and fails when the source fails. */
 export function gzipStream(source: Readable): Readable {
   return pipeline(source, createGzip({ level: GZIP_LEVEL }), () => undefined);
 }

@@ -1,9 +1,9 @@
 /**
- * The server's connections: how many may be open, which requests are being answered on each, and how they end when the
+ * The server's client connections: how many may be open, which responses are pending on each, and how they close when the
  * server stops.
  *
- * Node's own `closeIdleConnections` takes a connection for idle as soon as the last bytes of its answer are buffered. It
- * is replaced here: a connection is idle when all of its answers have been handed to the operating system.
+ * Node's own `closeIdleConnections` regards a connection as idle as soon as the last bytes of its response are buffered.
+ * It is replaced here: a connection is idle when all of its responses have been handed to the operating system.
  */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
@@ -15,7 +15,7 @@ export interface ConnectionLimits {
   readonly connectionsPerAddress: number;
   /** Requests of one connection that are being answered at the same time (pipelining). */
   readonly pipelined: number;
-  /** How long a server that stops waits for answers that are being sent, before it cuts them off. */
+  /** Graceful shutdown: how long responses may take to be sent before their connections are cut off. */
   readonly finishMs: number;
 }
 
@@ -26,67 +26,85 @@ export const defaultConnectionLimits: ConnectionLimits = {
   finishMs: 10_000,
 };
 
-/** Why the server closed a connection before its answer was sent whole. */
+/** Why the server closed a connection before its response was complete. */
 export const cutReasons = ['stalled', 'memory', 'stopping', 'pipelining'] as const;
 export type CutReason = (typeof cutReasons)[number];
 
-export class Connection {
+export interface Connection {
   readonly socket: Socket;
-  /** Ends the bookkeeping of each request that is being answered. */
-  readonly answers = new Set<() => void>();
-  /** Bytes of answers that are held in memory for this connection (`outgoing.ts`). */
-  heldBytes = 0;
-  /** Bytes that the operating system had accepted at the latest look, and when that last changed (monotonic ms). */
-  acceptedBytes = 0;
-  progressAt = performance.now();
-  /** Undefined while the server has not cut it off. */
-  cutReason: CutReason | undefined;
-  /** `socket.bytesRead` at the latest request: more than that is the beginning of another one. */
-  #readBytes = 0;
-
-  constructor(socket: Socket) {
-    this.socket = socket;
-  }
-
-  begin(end: () => void): void {
-    this.#readBytes = this.socket.bytesRead;
-    this.answers.add(end);
-  }
-
-  get isIdle(): boolean {
-    return this.answers.size === 0 && this.socket.bytesRead === this.#readBytes;
-  }
-
-  get isUnused(): boolean {
-    return this.socket.bytesRead === 0;
-  }
-
+  /** For each pending response, the callback that ends its request. */
+  readonly pendingResponses: ReadonlySet<() => void>;
+  /** No response is pending, and no part of a further request has arrived. */
+  readonly isIdle: boolean;
+  /** No byte of a request has arrived. */
+  readonly isUnused: boolean;
   /** Bytes that were written and that the operating system has accepted. */
-  get sentBytes(): number {
-    return this.socket.bytesWritten - this.socket.writableLength;
-  }
+  readonly sentBytes: number;
+  /** Why the server cut it off; undefined while it has not. */
+  readonly cutReason: CutReason | undefined;
+  /** Bytes of responses that are reserved in memory (backpressure.ts). */
+  reservedBytes: number;
+  /** `sentBytes` at the latest check of backpressure.ts, and when it last changed (monotonic ms). */
+  acceptedBytes: number;
+  progressAt: number;
+  /** Adds a pending response. */
+  begin(end: () => void): void;
+  /** Removes a pending response. */
+  settle(end: () => void): void;
+  /** Disconnects the client. */
+  cut(reason: CutReason): void;
+}
 
-  cut(reason: CutReason): void {
-    this.cutReason ??= reason;
-    this.socket.destroy();
-  }
+function createConnection(socket: Socket): Connection {
+  const pendingResponses = new Set<() => void>();
+  /** `socket.bytesRead` at the latest request: more bytes are the beginning of another request. */
+  let readBytes = 0;
+  let cutReason: CutReason | undefined;
+  return {
+    socket,
+    pendingResponses,
+    reservedBytes: 0,
+    acceptedBytes: 0,
+    progressAt: performance.now(),
+    get isIdle() {
+      return pendingResponses.size === 0 && socket.bytesRead === readBytes;
+    },
+    get isUnused() {
+      return socket.bytesRead === 0;
+    },
+    get sentBytes() {
+      return socket.bytesWritten - socket.writableLength;
+    },
+    get cutReason() {
+      return cutReason;
+    },
+    begin(end) {
+      readBytes = socket.bytesRead;
+      pendingResponses.add(end);
+    },
+    settle: (end) => void pendingResponses.delete(end),
+    cut(reason) {
+      cutReason ??= reason;
+      socket.destroy();
+    },
+  };
 }
 
 export interface Connections {
   readonly open: ReadonlyMap<Socket, Connection>;
   of(socket: Socket): Connection;
-  /** Notes that an answer has ended; a connection that has become idle is closed where the server stops. */
+  /** Removes a pending response; during shutdown, a connection that becomes idle is closed. */
   settle(connection: Connection, end: () => void): void;
 }
 
 export interface ConnectionsOptions {
   readonly limits: ConnectionLimits;
-  /** Which client a connection counts for; undefined where it counts for none (a proxy, this machine). */
+  /** The client that a connection counts for; undefined where it is not counted (a proxy, this machine). */
   readonly clientOf: (socket: Socket) => string | undefined;
   readonly onRefused: () => void;
 }
 
-/** Connections that have not sent anything when the server stops may have a request on its way. */
+/** At shutdown, the first request of a new connection may still be on its way. */
 const UNUSED_GRACE_MS = 1_000;
 
 export function createConnections(
@@ -94,34 +112,34 @@ export function createConnections(
   { limits, clientOf, onRefused }: ConnectionsOptions,
 ): Connections {
   const open = new Map<Socket, Connection>();
-  const byClient = new Map<string, number>();
+  const countByClient = new Map<string, number>();
   let isStopping = false;
 
   server.maxConnections = limits.connections;
   server.on('drop', onRefused);
   server.on('connection', (socket: Socket) => {
     const client = clientOf(socket);
-    const own = client === undefined ? 0 : (byClient.get(client) ?? 0);
-    if (own >= limits.connectionsPerAddress) {
+    const ownCount = client === undefined ? 0 : (countByClient.get(client) ?? 0);
+    if (ownCount >= limits.connectionsPerAddress) {
       onRefused();
       socket.destroy();
       return;
     }
-    if (client !== undefined) byClient.set(client, own + 1);
-    const connection = new Connection(socket);
+    if (client !== undefined) countByClient.set(client, ownCount + 1);
+    const connection = createConnection(socket);
     open.set(socket, connection);
     socket.once('close', () => {
       open.delete(socket);
-      // Node does not tell a pipelined answer, which waits for those before it, that its connection is gone.
-      for (const end of [...connection.answers]) end();
+      // Node emits no `close` for a pipelined response that waits for those before it.
+      for (const end of [...connection.pendingResponses]) end();
       if (client === undefined) return;
-      const left = (byClient.get(client) ?? 1) - 1;
-      if (left === 0) byClient.delete(client);
-      else byClient.set(client, left);
+      const remaining = (countByClient.get(client) ?? 1) - 1;
+      if (remaining === 0) countByClient.delete(client);
+      else countByClient.set(client, remaining);
     });
   });
 
-  // Called by Node and by the framework when the server closes.
+  // Called by Node and by Fastify when the server closes.
   server.closeIdleConnections = () => {
     isStopping = true;
     for (const { socket, isIdle, isUnused } of open.values()) if (isIdle && !isUnused) socket.destroy();
@@ -132,12 +150,10 @@ export function createConnections(
 
   return {
     open,
-    of(socket) {
-      // Tests may inject requests without a connection.
-      return open.get(socket) ?? new Connection(socket);
-    },
+    // Tests may inject requests without a connection.
+    of: (socket) => open.get(socket) ?? createConnection(socket),
     settle(connection, end) {
-      connection.answers.delete(end);
+      connection.settle(end);
       if (isStopping && connection.isIdle) connection.socket.end();
     },
   };

@@ -1,8 +1,8 @@
 /**
- * Headers that tell browsers what pages of other origins may do: read everything that is public, and nothing else.
+ * CORS and security headers: web pages of other origins may read everything that is public, and nothing else.
  *
- * The answers are the same for every origin and never depend on credentials, hence `*` and no `Vary: Origin`.
- * Private Network Access is not granted: a page on the internet has no business with an instance behind a router.
+ * Responses are the same for every origin and never depend on credentials, hence `*` and no `Vary: Origin`. Private
+ * Network Access is not granted: a page on the internet must not reach an instance in a private network.
  */
 
 export const ALLOWED_METHODS = 'GET, HEAD, OPTIONS';
@@ -19,16 +19,16 @@ const exposedHeaders = [
   'X-Lanescan-Wait',
 ];
 
-// Names in lower case: others would be turned into it for every answer.
+// Names in lower case: Fastify would convert others for every response.
 
-/** On every answer that other origins may read. */
+/** On every response that other origins may read. */
 export const crossOriginHeaders: Readonly<Record<string, string>> = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers': exposedHeaders.join(', '),
   'cross-origin-resource-policy': 'cross-origin',
 };
 
-/** On every answer; a route that shows a page brings a policy of its own. */
+/** On every response; a route that returns a page sets its own content security policy. */
 export const securityHeaders: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -37,8 +37,8 @@ export const securityHeaders: Readonly<Record<string, string>> = {
 };
 
 /**
- * The answer to a preflight. Any header may come along, as clients send some of their own (the ecosystem's SDK its
- * version); the wildcard does not cover Authorization.
+ * The response to a CORS preflight. All request headers are allowed, because clients send their own (the SDK sends its
+ * version). The wildcard does not cover Authorization.
  */
 export const preflightHeaders: Readonly<Record<string, string>> = {
   Allow: ALLOWED_METHODS,

@@ -1,4 +1,4 @@
-/** The look of /docs: a few tokens for light and dark, hairlines instead of shadows, an 8 px rhythm. */
+/** The style sheet of /docs, for light and dark colour schemes. */
 export const docsPageStyle = `
 :root {
   color-scheme: light dark;

@@ -1,7 +1,7 @@
 /**
- * The OpenAPI document as a page for people: plain HTML, no scripts, nothing from outside.
+ * The API documentation page, generated from the OpenAPI document: plain HTML without scripts or external resources.
  *
- * Paths, parameters, fields and errors come from the document; the prose around them is here.
+ * Paths, parameters, fields and errors come from the document; the text around them is here.
  */
 import { errorCatalogue } from '../domain/errors.ts';
 import type { Status } from '../domain/lifecycle.ts';
@@ -75,12 +75,12 @@ function sectionHtml({ id, title, body }: Section): Html {
 }
 
 function simulatedBanner(): Html {
-  return html`<div class="banner" role="note"><p><strong>Simulated data.</strong> This service shows the demo’s
-invented network: no chain stands behind any message here. Every response says so with
+  return html`<div class="banner" role="note"><p><strong>Simulated data.</strong> This service shows the simulated network
+of the demo: no message here exists on a chain. Every response says so with
 <code>X-Lanescan-Simulated: true</code>.</p></div>`;
 }
 
-// ---- Prose
+// ---- Text
 
 function quickStart(document: OpenApiDocument): Html {
   const example = (name: string) =>
@@ -91,22 +91,22 @@ function quickStart(document: OpenApiDocument): Html {
   return html`
 <p>Everything is a <code>GET</code>; no key is needed. The newest messages:</p>
 ${command(`curl '${BASE_URL}/v2/messages?limit=5'`)}
-<p>Filters combine, and all of them must hold. What one sender has sent that failed and waits for a hand:</p>
+<p>Filters combine: a message must match all of them. Failed messages of one sender that can be executed by hand:</p>
 ${command(`curl '${BASE_URL}/v2/messages?sender=${example('sender')}&readyForManualExecOnly=true'`)}
-<p>What is under way on one lane since the beginning of the year, in short:</p>
+<p>Messages in flight on one lane since the beginning of the year, as summaries:</p>
 ${command(
   `curl '${BASE_URL}/v2/messages?sourceChainSelector=${example('sourceChainSelector')}&destChainSelector=${example('destChainSelector')}&status=SENT,SOURCE_FINALIZED,COMMITTED&sentAfter=2026-01-01T00:00:00Z&view=summary'`,
 )}
 <p>One message by its id:</p>
 ${command(`curl '${BASE_URL}/v2/messages/${message?.messageId ?? ''}'`)}
-<p>A whole record looks like this; <a href="#${schemaId('Message')}">its fields</a> are described below.</p>
+<p>A full record looks like this; <a href="#${schemaId('Message')}">its fields</a> are described below.</p>
 ${codeBlock('An example record', jsonHtml(message), 'tall')}`;
 }
 
 function sdk(): Html {
   return html`
-<p>The paths and answers are those that <code>@chainlink/ccip-sdk</code> already speaks. Give its client the address
-of this service instead of the hosted one; the client adds <code>/v2</code> by itself.</p>
+<p>The paths and responses are those that <code>@chainlink/ccip-sdk</code> expects. Give its client the URL of this
+service instead of the hosted one; the client adds <code>/v2</code> itself.</p>
 ${codeBlock(
   'Use with the SDK',
   html`import { CCIPAPIClient } from '@chainlink/ccip-sdk';
@@ -123,16 +123,16 @@ for await (const message of api.searchAllMessages({ readyForManualExecOnly: true
 function pagination(): Html {
   return html`
 <p>A page holds up to <code>limit</code> messages, newest first: by send time, then by message id. While there are
-more, <code>pagination.cursor</code> is a token for the page behind it; on the last page it is <code>null</code>.</p>
+more, <code>pagination.cursor</code> is a token for the next page; on the last page it is <code>null</code>.</p>
 ${command(`curl '${BASE_URL}/v2/messages?status=FAILED&limit=2'`)}
 ${codeBlock(
   'The end of a page that is not the last',
   jsonHtml({ data: ['…'], pagination: { limit: 2, hasNextPage: true, cursor: 'AXrU3k…' } }),
 )}
-<p>Send the cursor back, alone. It carries the filters and the view of its search: a filter beside it is refused with
-<code>INVALID_PARAMETER_COMBINATION</code>. Only <code>limit</code> and <code>view</code> may go with it.</p>
+<p>Send the cursor back without filters. It contains the filters and the view of its search: further filters are refused
+with <code>INVALID_PARAMETER_COMBINATION</code>. Only <code>limit</code> and <code>view</code> may be added.</p>
 ${command(`curl '${BASE_URL}/v2/messages?cursor=AXrU3k…&limit=2'`)}
-<p>A walk through the pages shows every message that matches from its start to its end exactly once, whatever arrives
+<p>A walk through the pages shows every message that matches throughout the walk exactly once, whatever arrives
 meanwhile. One exception: a message whose send time changes during the walk (a chain reorganisation puts it into another
 block) may be shown twice or not at all. All messages, in a shell with <code>jq</code>:</p>
 ${codeBlock(
@@ -150,8 +150,8 @@ function addresses(): Html {
   return html`
 <p>An address is compared as bytes, in whatever spelling its chain’s family allows: EVM in any letter case or
 left-padded to 32 bytes, SVM in base58 (where case matters), Aptos and Sui as hexadecimal with or without leading
-zeros, TON raw or friendly. EVM addresses are shown with their checksum. What can be no address of any family is
-refused; a well-formed address or chain selector that is not known finds nothing.</p>`;
+zeros, TON raw or friendly. EVM addresses are shown with their checksum. Text that is not a valid address
+in any family is refused; a valid but unknown address or chain selector finds nothing.</p>`;
 }
 
 const statusMeanings: Record<Status, { readonly kind: string; readonly meaning: string }> = {
@@ -189,7 +189,7 @@ function errors(): Html {
     details: [{ parameter: 'limit', problem: 'takes a whole number from 1 to 1000' }],
   };
   return html`
-<p>Whatever goes wrong is answered in <a href="#${schemaId('Error')}">one shape</a>. <code>error</code> is for
+<p>Every error has <a href="#${schemaId('Error')}">the same format</a>. <code>error</code> is for
 programs, <code>message</code> for people. <code>requestId</code> is also in the header <code>X-Request-ID</code> of
 every response and in the service’s log.</p>
 ${codeBlock('An example error', jsonHtml(example))}
@@ -256,7 +256,7 @@ function parameterTable(summary: string, parameters: Operation['parameters']): H
 
 function responseRows(responses: Operation['responses']): readonly (readonly Cell[])[] {
   const statuses = Object.keys(responses);
-  // What is not about the request's own words is the same everywhere and needs no row of its own.
+  // Statuses above 404 are the same on every path and share one row.
   const general = statuses.filter((status) => Number(status) > 404);
   const own = statuses.filter((status) => !general.includes(status));
   return [
@@ -289,7 +289,7 @@ function responseRow(status: string, response: Response | Reference | undefined)
   ];
 }
 
-/** The fields of an answer that has no schema of its own by name. */
+/** The fields of a response body whose schema has no name. */
 function bodyTable(summary: string, responses: Operation['responses'], schemas: Schemas): Html {
   const success = responses[200];
   const schema = success && 'content' in success ? Object.values(success.content)[0]?.schema : undefined;
@@ -312,7 +312,7 @@ ${table('', ['Field', 'Type', 'Meaning'], fieldRows(schema, schemas), `Fields of
 `;
 }
 
-/** The fields of an object; those of an object without a name of its own follow it, with their path. */
+/** The fields of an object; fields of a nested object without a named schema follow it, with their path. */
 function fieldRows(schema: JsonSchema, schemas: Schemas, prefix = ''): readonly (readonly Cell[])[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
     const optional = schema.required?.includes(name) ? '' : html`<span class="optional">optional</span>`;
@@ -333,7 +333,7 @@ function nestedObject(schema: JsonSchema): { schema: JsonSchema; suffix: string 
   return variant && { schema: variant, suffix: '' };
 }
 
-/** A field that is told by its schema's name is described where that schema is. */
+/** A field without a description has that of its schema. */
 function fieldDescription({ description, $ref, anyOf = [] }: JsonSchema, schemas: Schemas): string {
   if (description !== undefined) return description;
   if ($ref) return schemas[referredName($ref)]?.description ?? '';
@@ -364,7 +364,7 @@ function joined(parts: readonly Html[], separator: string): Html {
   return html`${parts.map((part, index) => html`${index > 0 ? separator : ''}${part}`)}`;
 }
 
-// ---- Pieces
+// ---- Elements
 
 interface Cell {
   readonly content: Html;
@@ -373,7 +373,7 @@ interface Cell {
 
 const cell = (content: Html | string, kind = ''): Cell => ({ content: html`${content}`, kind });
 
-/** The roles say what the elements are even where a narrow screen shows rows as blocks. */
+/** Explicit roles, because the style sheet shows rows as blocks on narrow screens, which removes the implicit ones. */
 function table(
   caption: string,
   headings: readonly string[],
@@ -402,7 +402,7 @@ function codeBlock(label: string, content: Html, kind = ''): Html {
   return html`<pre${classOf(kind)} tabindex="0" role="group" aria-label="${label}"><code>${content}</code></pre>`;
 }
 
-/** Indented JSON with its keys, strings and literals told apart. */
+/** Indented JSON with highlighted keys, strings and literals. */
 function jsonHtml(value: unknown): Html {
   const text = JSON.stringify(value, null, 2) ?? '';
   const pieces = text.split(/("(?:[^"\\]|\\.)*"(?:\s*:)?|\b(?:true|false|null|-?\d+)\b)/);

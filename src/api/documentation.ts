@@ -1,10 +1,10 @@
-/** The API's description of itself: for programs at /openapi.json, for people at /docs. */
+/** The documentation of the API: /openapi.json for programs, /docs for people. */
 import { refuseParameters } from '../domain/search-parameters.ts';
 import { docsPage } from './docs-page.ts';
 import type { OpenApiDocument } from './openapi.ts';
 import type { Route } from './route.ts';
 
-/** The document describes these routes too, hence the late look at it. */
+/** @param document a function, because the document describes these routes too */
 export function documentationRoutes(document: () => OpenApiDocument): readonly Route[] {
   return [
     {

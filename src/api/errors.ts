@@ -1,49 +1,49 @@
-/** From whatever was thrown to the answer that a client may see. */
+/** Turns errors into responses that a client may see. */
 import { ApiError, type ErrorCode, errorCatalogue, type ParameterProblem } from '../domain/errors.ts';
-import { DatabaseBusyError } from '../store/read-guard.ts';
+import { DatabaseBusyError } from '../store/reads/reads.ts';
 import { isDatabaseUnavailable } from '../store/store.ts';
 import { SchemaMovedError } from '../store/writer-guard.ts';
 
-export interface ErrorAnswer {
+export interface ErrorResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** Worth a line in the log beyond the request's own: whole, where the fault is ours; why, where the database is away. */
+  /** What is logged beside the request: the whole error (a fault of ours), its reason (the database is away), nothing. */
   readonly logged: 'error' | 'reason' | 'nothing';
 }
 
-/** The database did not answer a question that any database answers, whatever its reason (the cause). */
-export class DatabaseSilentError extends Error {}
+/** The database did not answer a trivial query; the cause says why. */
+export class DatabaseUnresponsiveError extends Error {}
 
 const RETRY_AFTER_SECONDS = '2';
-/** PostgreSQL's code for a statement that was stopped, at our bidding after the time-out. */
-const STATEMENT_STOPPED = '57014';
+/** PostgreSQL's code for a cancelled statement: ours are cancelled after their timeout. */
+const STATEMENT_CANCELLED = '57014';
 
-export function errorAnswer(error: unknown, requestId: string): ErrorAnswer {
+export function errorResponse(error: unknown, requestId: string): ErrorResponse {
   if (error instanceof ApiError) {
-    const refusal = answer(error.code, error.message, requestId, error.details);
-    const mayComeBack = error.status === 503 || error.code === 'TOO_MANY_CONNECTIONS';
-    return mayComeBack ? { ...refusal, headers: { 'Retry-After': RETRY_AFTER_SECONDS } } : refusal;
+    const refusal = response(error.code, error.message, requestId, error.details);
+    const isTemporary = error.status === 503 || error.code === 'TOO_MANY_CONNECTIONS';
+    return isTemporary ? { ...refusal, headers: { 'Retry-After': RETRY_AFTER_SECONDS } } : refusal;
   }
-  if ((error instanceof DatabaseSilentError ? error.cause : error) instanceof DatabaseBusyError) {
-    // Many at a time: the request's own line in the log has to do.
-    return answer(
+  if ((error instanceof DatabaseUnresponsiveError ? error.cause : error) instanceof DatabaseBusyError) {
+    // Load shedding refuses many at a time: the line of the request is enough.
+    return response(
       'SERVICE_UNAVAILABLE',
-      'More requests are waiting than the database can answer in good time. Try again shortly.',
+      'The service is overloaded: too many requests wait for the database. Try again shortly.',
       requestId,
     );
   }
-  if ((error instanceof DatabaseSilentError ? error.cause : error) instanceof SchemaMovedError) {
-    // The log has said so once, in full.
-    return answer(
+  if ((error instanceof DatabaseUnresponsiveError ? error.cause : error) instanceof SchemaMovedError) {
+    // Logged once, in full, when it was noticed.
+    return response(
       'SERVICE_UNAVAILABLE',
-      'The database was upgraded to a newer release. This server has to be started again with that release.',
+      'The database was upgraded to a newer release. This server has to be restarted with that release.',
       requestId,
     );
   }
-  if ((error as { code?: unknown } | undefined)?.code === STATEMENT_STOPPED) {
+  if ((error as { code?: unknown } | undefined)?.code === STATEMENT_CANCELLED) {
     return {
-      ...answer(
+      ...response(
         'SERVICE_UNAVAILABLE',
         'The database took too long to answer. Narrow the search, or try again shortly.',
         requestId,
@@ -51,9 +51,9 @@ export function errorAnswer(error: unknown, requestId: string): ErrorAnswer {
       logged: 'error',
     };
   }
-  if (error instanceof DatabaseSilentError || isDatabaseUnavailable(error)) {
+  if (error instanceof DatabaseUnresponsiveError || isDatabaseUnavailable(error)) {
     return {
-      ...answer(
+      ...response(
         'SERVICE_UNAVAILABLE',
         'The database does not answer at the moment. Try again shortly.',
         requestId,
@@ -63,28 +63,28 @@ export function errorAnswer(error: unknown, requestId: string): ErrorAnswer {
   }
   const { statusCode } = error as { statusCode?: number };
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
-    return answer('BAD_REQUEST', 'The request is malformed. Check its path and its headers.', requestId);
+    return response('BAD_REQUEST', 'The request is malformed. Check its path and its headers.', requestId);
   }
   return {
-    ...answer(
+    ...response(
       'INTERNAL_SERVER_ERROR',
-      'The service failed to answer. Report the request id to whoever runs it.',
+      'The service failed to answer. Report the request id to its operator.',
       requestId,
     ),
     logged: 'error',
   };
 }
 
-function answer(
+function response(
   code: ErrorCode,
   message: string,
   requestId: string,
   details: readonly ParameterProblem[] = [],
-): ErrorAnswer {
+): ErrorResponse {
   const { status } = errorCatalogue[code];
   return {
     status,
-    // An error is true for one request only, and a cache would keep some of them by default.
+    // An error is valid for one request only, and caches would keep some statuses by default.
     headers: {
       'Cache-Control': 'no-store',
       ...(status === 503 && { 'Retry-After': RETRY_AFTER_SECONDS }),

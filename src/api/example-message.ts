@@ -1,4 +1,4 @@
-/** A record as the documentation shows it: every part of it is there, some of it still to come. */
+/** The example record of the documentation: a message in flight, with every field. */
 import type { Message } from '../domain/message.ts';
 
 export const exampleMessage: Message = {

@@ -1,4 +1,4 @@
-/** What somebody needs who executes a message by hand, in the shape in which the official client takes it. */
+/** Inputs of a manual execution, in the format of the official SDK. */
 import { ApiError } from '../domain/errors.ts';
 import { refuseParameters } from '../domain/search-parameters.ts';
 import {
@@ -20,12 +20,12 @@ export const executionInputRoutes: readonly Route[] = [
     mediaType: 'application/json',
     operationId: 'getExecutionInputs',
     tag: 'Messages',
-    summary: 'What executes a message by hand',
+    summary: 'Inputs of a manual execution',
     description:
       'For a message that was not delivered: all that its off-ramp needs to execute it, as the SDK’s ' +
       '`getExecutionInput` reads it. Up to version 1.6 that is every message of the committed root, above it the ' +
       'encoded message and the verifications. Only messages that were indexed from their chain have it. Attestations ' +
-      'that tokens such as USDC need beside are not part of it.',
+      'that tokens such as USDC need are not included.',
     pathParameters: [messageIdParameter],
     success: { description: 'What the off-ramp needs.', schema: ExecutionInputs },
     errors: [400, 404],
@@ -47,7 +47,7 @@ export const executionInputRoutes: readonly Route[] = [
   },
 ];
 
-/** Stored text goes out as it is: a batch may have megabytes, and nobody here reads them. */
+/** Stored JSON is sent without parsing: a batch may have megabytes. */
 function batchBody({ message, offramp, merkleRoot, batch }: BatchInputs): string {
   const rest = JSON.stringify({
     offramp,

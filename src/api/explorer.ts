@@ -1,9 +1,9 @@
 /**
  * The explorer: a web app whose built files are served from memory.
  *
- * It runs in the browser and reads the same API as everybody else. All that happens here is its page, with a title
- * and a preview for those who share a link, and its assets. Every one of its paths gets the same page; the paths are
- * singular words where the API's are plural, so that neither ever hides the other.
+ * It runs in the browser and reads the public API. This module serves its page, with a title and a link preview, and its
+ * assets. Every path of the explorer gets the same page; its paths are singular where those of the API are plural, so
+ * they never collide.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -12,9 +12,9 @@ import { fileURLToPath } from 'node:url';
 import { ApiError } from '../domain/errors.ts';
 import type { Message, NetworkInfo } from '../domain/message.ts';
 import { type Html, html } from './html.ts';
-import type { MediaType, RouteAnswer, RouteContext, ServedPath } from './route.ts';
+import type { MediaType, RouteContext, RouteResponse, ServedPath } from './route.ts';
 
-/** The same place from the source and from the compiled program. */
+/** The same path from the source and from the compiled program. */
 export const builtExplorer = fileURLToPath(new URL('../../dist/explorer/', import.meta.url));
 
 const pagePaths = ['/', '/overview', '/lane', '/lane/{source}/{dest}', '/network'];
@@ -53,7 +53,7 @@ export function explorerPaths(folder: string): readonly ServedPath[] {
   ];
 }
 
-/** In a checkout that was never built; the API does not mind. */
+/** Served in a checkout that was not built; the API works without the explorer. */
 const notBuilt: readonly ServedPath[] = [
   {
     path: '/',
@@ -85,36 +85,36 @@ const generalPreview: Preview = {
     'and what to do if it is not.',
 };
 
-const titleInTemplate = '<title>Lanescan</title>';
+const TITLE_IN_TEMPLATE = '<title>Lanescan</title>';
 
-function createPage(template: string): (preview: Preview, isSimulated: boolean) => RouteAnswer {
-  if (!template.includes(titleInTemplate)) throw new Error('The explorer’s index.html has lost its title.');
+function createPage(template: string): (preview: Preview, isSimulated: boolean) => RouteResponse {
+  if (!template.includes(TITLE_IN_TEMPLATE)) throw new Error('The explorer’s index.html has lost its title.');
   const headers = {
     'Content-Security-Policy': contentSecurityPolicy(template),
     'Cross-Origin-Opener-Policy': 'same-origin',
   };
   return (preview, isSimulated) => ({
-    // As a function: a replacement text would give a meaning to `$&` in somebody's words.
-    body: template.replace(titleInTemplate, () => previewHead(preview, isSimulated).text),
+    // A function, because a replacement text would interpret `$&` in the preview.
+    body: template.replace(TITLE_IN_TEMPLATE, () => previewHead(preview, isSimulated).text),
     freshness: 'checked',
     headers,
   });
 }
 
 function previewHead({ title, description }: Preview, isSimulated: boolean): Html {
-  const honest = isSimulated ? `${title} (simulated data)` : title;
-  return html`<title>${honest}</title>
+  const labelledTitle = isSimulated ? `${title} (simulated data)` : title;
+  return html`<title>${labelledTitle}</title>
 <meta name="description" content="${description}">
 <meta property="og:site_name" content="Lanescan">
 <meta property="og:type" content="website">
-<meta property="og:title" content="${honest}">
+<meta property="og:title" content="${labelledTitle}">
 <meta property="og:description" content="${description}">
 <meta name="twitter:card" content="summary">`;
 }
 
 /**
- * Scripts and styles from this server only, besides the inline scripts that were in the page when it was built; nothing
- * may turn a text into markup.
+ * Allows scripts and styles from this server, and the inline scripts of the built page. Trusted Types forbid turning text
+ * into markup.
  */
 function contentSecurityPolicy(template: string): string {
   const inline = [...template.matchAll(/<script>([\s\S]*?)<\/script>/g)].map(
@@ -140,7 +140,7 @@ async function messagePreview(
 ): Promise<Preview | undefined> {
   const digits = /^0x([0-9a-fA-F]{64})$/.exec(messageId)?.[1]?.toLowerCase();
   if (digits === undefined) return undefined;
-  // A page without a preview is worth more than none: the app tells what is wrong with the database.
+  // Without the database the page is served without a preview; the app shows the error.
   const found = await store.findMessage(digits).catch(() => undefined);
   if (!found) return undefined;
   const message = JSON.parse(found.record) as Message;
@@ -150,11 +150,11 @@ async function messagePreview(
       ? 'Not executed yet.'
       : `Executed after ${Math.round(message.deliveryTime / 1000)} s.`;
   const tokens = message.tokenAmounts.length;
-  const cargo =
+  const tokenText =
     tokens === 0 ? 'It carries no tokens.' : `It carries ${tokens === 1 ? 'a token' : `${tokens} tokens`}.`;
   return {
     title: `${statusWords(message.status)} · ${lane} · ${messageId.slice(0, 8)}…${messageId.slice(-6)}`,
-    description: `CCIP message sent on ${message.sendTimestamp.slice(0, 10)} at ${message.sendTimestamp.slice(11, 19)} UTC. ${outcome} ${cargo}`,
+    description: `CCIP message sent on ${message.sendTimestamp.slice(0, 10)} at ${message.sendTimestamp.slice(11, 19)} UTC. ${outcome} ${tokenText}`,
   };
 }
 
@@ -163,18 +163,18 @@ function statusWords(status: Message['status']): string {
   return `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`;
 }
 
-/** Names come with the records: control characters and marks that turn text around stay out of a title. */
+/** Names come from records: control characters and bidirectional marks are removed. */
 function networkName({ displayName, name }: NetworkInfo): string {
   return (displayName?.trim() || name).replace(/[\p{C}]/gu, '').slice(0, 60);
 }
 
 // ---- The assets
 
-/** Their names change with their content, and they were compressed when they were built. */
-function readAssets(folder: string): ReadonlyMap<string, RouteAnswer> {
+/** Their names contain a hash of their content, and the build has compressed them. */
+function readAssets(folder: string): ReadonlyMap<string, RouteResponse> {
   const files = readdirSync(folder);
   return new Map(
-    files.flatMap((file): [string, RouteAnswer][] => {
+    files.flatMap((file): [string, RouteResponse][] => {
       const mediaType = assetTypes[path.extname(file)];
       if (mediaType === undefined) return [];
       const inCoding = (ending: string) =>

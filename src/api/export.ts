@@ -1,4 +1,4 @@
-/** Everything that matches, as one file. */
+/** Export: every message that matches, as one file. */
 import { Readable } from 'node:stream';
 import { ApiError } from '../domain/errors.ts';
 import {
@@ -10,7 +10,7 @@ import {
 } from '../domain/export-format.ts';
 import { parseFilters } from '../domain/search-parameters.ts';
 import { ExportsBusyError } from '../store/export.ts';
-import { SLICE_BYTES } from './outgoing.ts';
+import { SLICE_BYTES } from './backpressure.ts';
 import { filterQueryParameters } from './query-parameters.ts';
 import type { MediaType, Route } from './route.ts';
 
@@ -34,8 +34,8 @@ export const exportRoutes: readonly Route[] = [
       'database held at the moment of the request, whatever is written meanwhile. `ndjson` is the whole record ' +
       'a line, ready for `lanescan import`; `csv` is a flat table with a header row, in which text that a ' +
       'spreadsheet would take for a formula is preceded by an apostrophe. A transfer that breaks off is not ' +
-      'complete: a failure in the middle closes the connection. A few exports run at once; another one is ' +
-      'answered with 503 and `Retry-After`.',
+      'complete: a failure in the middle closes the connection. A few exports run at once; further ones ' +
+      'get 503 and `Retry-After`.',
     queryParameters: [
       {
         name: 'format',
@@ -57,10 +57,10 @@ export const exportRoutes: readonly Route[] = [
       };
       if (request.method === 'HEAD') return { body: Readable.from([]), headers };
 
-      const { gone } = request;
-      const batches = store.exportRecords(filters, gone);
-      // The first batch comes before the answer begins: until then a failure has an answer of its own.
-      const first = await firstOf(batches, gone);
+      const { disconnected } = request;
+      const batches = store.exportRecords(filters, disconnected);
+      // The first batch is read before the response begins: until then, a failure gets an error response.
+      const first = await firstOf(batches, disconnected);
       const body = Readable.from(slices(first, batches, format), { objectMode: false });
       return { body, headers };
     },
@@ -76,23 +76,26 @@ function checkFormat(values: ReadonlyMap<string, string>) {
 
 type Batches = AsyncGenerator<readonly string[]>;
 
-async function firstOf(batches: Batches, gone: AbortSignal): Promise<IteratorResult<readonly string[]>> {
+async function firstOf(
+  batches: Batches,
+  disconnected: AbortSignal,
+): Promise<IteratorResult<readonly string[]>> {
   try {
     return await batches.next();
   } catch (error) {
-    // Nobody's fault, and as a failure of ours it would call the operator at night.
-    if (gone.aborted) throw new ApiError('SERVICE_UNAVAILABLE', 'The connection was closed.');
+    // A client that disconnects is not an internal error, which would alert the operator.
+    if (disconnected.aborted) throw new ApiError('SERVICE_UNAVAILABLE', 'The connection was closed.');
     if (!(error instanceof ExportsBusyError)) throw error;
     throw new ApiError(
       'SERVICE_UNAVAILABLE',
-      'As many exports as the service runs at once are under way. Try again when one of them may have ended, ' +
+      'The maximum number of exports is running. Try again when one of them may have ended, ' +
         'or page through GET /v2/messages.',
     );
   }
 }
 
 /**
- * The file in slices, as other long answers are sent: a client that accepts none of them is cut off (`outgoing.ts`), which
+ * The file in slices, like other long responses: a client that accepts none of them is cut off (`backpressure.ts`), which
  * ends the export's transaction and frees its connection.
  */
 async function* slices(

@@ -1,13 +1,13 @@
-/** Header fields of answers, as the OpenAPI document describes them. Routes declare theirs by name. */
+/** Response header fields, as the OpenAPI document describes them. Routes declare theirs by name. */
 
 export const headerFields = {
   'X-Request-ID': {
-    description: 'Fresh for every request; also in the log line of the request.',
+    description: 'Unique for every request; also in the log line of the request.',
     required: true,
     schema: { type: 'string', format: 'uuid' },
   },
   'X-Lanescan-Simulated': {
-    description: 'Only where the data is the demo’s: no chain stands behind it.',
+    description: 'Only for simulated data (the demo).',
     schema: { type: 'string', enum: ['true'] },
   },
   Allow: { description: 'The methods of this path.', schema: { type: 'string' } },
@@ -19,19 +19,19 @@ export const headerFields = {
     schema: { type: 'string' },
   },
   ETag: {
-    description: 'Send it back as `If-None-Match`: while nothing has changed the answer is an empty 304.',
+    description: 'Send it back as `If-None-Match`: while nothing has changed, the response is an empty 304.',
     schema: { type: 'string' },
   },
   'Cache-Control': {
-    description: 'How long the answer may be kept: longer the longer a message has been delivered.',
+    description: 'How long the response may be cached: longer for messages that were delivered longer ago.',
     schema: { type: 'string' },
   },
   'RateLimit-Policy': {
-    description: 'The limit that holds for this client: `q` requests at once, restored within `w` seconds.',
+    description: 'The rate limit of this client: `q` requests at once, restored within `w` seconds.',
     schema: { type: 'string' },
   },
   RateLimit: {
-    description: 'What is left of it: `r` requests at once, all of them again in `t` seconds.',
+    description: 'What remains of it: `r` requests at once, restored completely in `t` seconds.',
     schema: { type: 'string' },
   },
   'Content-Disposition': {
@@ -43,7 +43,7 @@ export const headerFields = {
     schema: { type: 'string', enum: ['no'] },
   },
   'X-Lanescan-Wait': {
-    description: 'Only with `waitFor`: why the answer comes now.',
+    description: 'Only with `waitFor`: why the request ended.',
     schema: { type: 'string', enum: ['reached', 'passed', 'timeout', 'stopping'] },
   },
 };

@@ -1,20 +1,20 @@
 /**
  * The states of indexing and mirroring, and the thresholds between them.
  *
- * Without any I/O: schemas describe these states, and the explorer takes its types from the schemas.
+ * Without I/O: the schemas use these states, and the explorer takes its types from the schemas.
  */
 
-/** Without a lease and a heartbeat for so long, nobody indexes a network; a restart takes less. */
+/** No lease and no heartbeat for this long: the network is not indexed. A restart takes less. */
 export const STOPPED_AFTER_SECONDS = 30;
 /** An indexer that holds the lease reports progress at least this often, even when nothing is new. */
 export const STALE_AFTER_SECONDS = 300;
-/** Further behind the head than this is worth a look. */
+/** Further behind the head than this is lagging. */
 export const LAGGING_AFTER_SECONDS = 300;
 /** The same in blocks, where no block times are known. */
 export const LAGGING_AFTER_BLOCKS = 100;
-/** An endpoint can stop at a block without an error: a block this old is reported even where it is the head. */
+/** An endpoint can stop at a block without an error: a head block older than this is lagging too. */
 export const OLD_BLOCK_SECONDS = 900;
-/** A range of blocks that could not be read for so long is a problem of its own. */
+/** A range of blocks that could not be read for this long is a failure. */
 export const FAILING_AFTER_SECONDS = 3600;
 
 export const indexingHealths = ['ok', 'lagging', 'stale', 'failing', 'stopped'] as const;
@@ -24,5 +24,5 @@ export const mirrorHealths = ['ok', 'behind', 'stopped'] as const;
 export type MirrorHealth = (typeof mirrorHealths)[number];
 
 export const checkedStates = ['ok', 'behind', 'stopped', 'unknown', 'not configured'] as const;
-/** In one word, for /readyz. */
+/** State in /readyz. */
 export type CheckedState = (typeof checkedStates)[number];

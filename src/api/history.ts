@@ -1,4 +1,4 @@
-/** What happened to one message: the stages it went through, and every change as it was recorded. */
+/** History of one message: its stages, and every recorded change. */
 import { ApiError } from '../domain/errors.ts';
 import { statusRank } from '../domain/lifecycle.ts';
 import type { Message } from '../domain/message.ts';
@@ -19,9 +19,9 @@ export const historyRoutes: readonly Route[] = [
     tag: 'Messages',
     summary: 'What happened to a message',
     description:
-      'Two views of one message’s way. `stages` is what the chains say now: every status it reached, when and ' +
-      'where, and how long it stayed; failed attempts are stages of their own. It is the same whether the message ' +
-      'was watched live or read in afterwards. `changes` is what this service recorded, in order: reorganisations ' +
+      'Two views of one message. `stages` is what the chains say now: every status it reached, when and where, and ' +
+      'how long it stayed; failed attempts are separate stages. It is the same whether the message was indexed ' +
+      'live or afterwards. `changes` is what this service recorded, in order: reorganisations ' +
       'stay visible in it (`reorg`), and a message that one of them removed still answers.',
     pathParameters: [messageIdParameter],
     success: { description: 'Its stages and changes.', schema: History },
@@ -72,7 +72,7 @@ function changeBody(entry: HistoryEntry): Change {
   };
 }
 
-/** Added facts only ever move a message on: one that goes back has lost some. */
+/** New facts only advance a message, so one that goes back has lost facts. */
 function isReorg({ change, status, previousStatus }: HistoryEntry): boolean {
   if (change === 'removed') return true;
   return previousStatus !== null && statusRank(status) < statusRank(previousStatus);

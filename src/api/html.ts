@@ -1,4 +1,4 @@
-/** HTML that cannot be injected into: whatever is put into a template is escaped unless it is HTML already. */
+/** HTML templates that escape every value, except for values of the type Html. */
 
 export class Html {
   readonly text: string;
@@ -39,7 +39,7 @@ function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (character) => entities[character] ?? character);
 }
 
-/** Prose in which backticks set off code, as in the descriptions of the OpenAPI document. */
+/** Text with code in backticks, as in the descriptions of the OpenAPI document. */
 export function prose(text: string): Html {
   return html`${text.split('`').map((piece, index) => (index % 2 === 1 ? html`<code>${piece}</code>` : piece))}`;
 }

@@ -1,8 +1,8 @@
 /**
- * Health of indexing: is a network read now, how old is what was read, and what is wrong.
+ * Health of indexing and mirroring, judged by the age of heartbeats and progress.
  *
- * Every age is counted by the database's clock up to the moment of reading, so that it grows while nobody writes: a dead
- * indexer must not look like one that has nothing new.
+ * Every age is measured by the database's clock up to the moment of reading, so it grows while nothing is written: a dead
+ * indexer must not look like one without new blocks.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { MirrorState } from '../store/mirror-ledger.ts';
@@ -22,7 +22,7 @@ import {
 
 type Seen = Pick<NetworkProgress, 'seenAt' | 'readAt'>;
 
-/** Of the first that holds, in the order stopped, failing, stale, lagging. */
+/** The first state that applies, in the order stopped, failing, stale, lagging. */
 export function indexingHealth(progress: NetworkProgress): IndexingHealth {
   const { readAt, oldestFailureAt, updatedAt, headAt, indexedAt } = progress;
   if (!progress.isLeased && seenAgeSeconds(progress) > STOPPED_AFTER_SECONDS) return 'stopped';
@@ -54,33 +54,33 @@ export function secondsBetween(from: Date, to: Date): number {
   return Math.max(0, (to.getTime() - from.getTime()) / 1000);
 }
 
-/** At least; a source that does not answer is tried for some time before it counts. */
+/** Minimum: a source that does not answer is retried for some time first. */
 const MIRROR_BEHIND_AFTER_SECONDS = 300;
-/** Rounds that may be missed. */
+/** Mirror rounds that may be missed. */
 const MIRROR_BEHIND_AFTER_ROUNDS = 3;
-/** A heartbeat comes every few seconds; storing a large page may take longer. */
+/** Heartbeats are a few seconds apart; storing a large page may take longer. */
 const MIRROR_STOPPED_AFTER_SECONDS = 120;
 
-/** Of a mirror that is meant to follow its source; one that ended with `--once` has no heartbeat and no health. */
+/** Health of a mirror that follows its source. One that ended with `--once` has no heartbeat and no health. */
 export function mirrorHealth({ seenAt, currentAt, roundSeconds, readAt }: MirrorState): MirrorHealth {
   if (secondsBetween(seenAt, readAt) > MIRROR_STOPPED_AFTER_SECONDS) return 'stopped';
-  const patience = Math.max(MIRROR_BEHIND_AFTER_SECONDS, MIRROR_BEHIND_AFTER_ROUNDS * roundSeconds);
-  const isCurrent = currentAt !== null && secondsBetween(currentAt, readAt) <= patience;
+  const behindAfterSeconds = Math.max(MIRROR_BEHIND_AFTER_SECONDS, MIRROR_BEHIND_AFTER_ROUNDS * roundSeconds);
+  const isCurrent = currentAt !== null && secondsBetween(currentAt, readAt) <= behindAfterSeconds;
   return isCurrent ? 'ok' : 'behind';
 }
 
-/** A probe waits no longer than this for what does not decide whether the server can answer. */
-const CHECK_PATIENCE_MS = 1_000;
+/** Timeout of the checks in /readyz that do not decide whether the server is ready. */
+const CHECK_TIMEOUT_MS = 1_000;
 
-/** How indexing and mirroring do, the worst of each; never rejects: what cannot be read in time is unknown. */
+/** The worst state of indexing and of mirroring. Never rejects: a state that cannot be read in time is `unknown`. */
 export async function checkSources(
   store: Pick<Store, 'networkProgress' | 'mirrors'>,
 ): Promise<{ readonly indexing: CheckedState; readonly mirror: CheckedState }> {
-  const outOfPatience = delay(CHECK_PATIENCE_MS, undefined, { ref: false }).then(() => {
-    throw new Error('It takes too long');
+  const timeout = delay(CHECK_TIMEOUT_MS, undefined, { ref: false }).then(() => {
+    throw new Error('timeout');
   });
   const worst = <T>(read: Promise<readonly T[]>, stateOf: (item: T) => CheckedState) =>
-    Promise.race([read, outOfPatience]).then(
+    Promise.race([read, timeout]).then(
       (items) => {
         const states = new Set(items.map(stateOf));
         return (['stopped', 'behind', 'ok'] as const).find((state) => states.has(state)) ?? 'not configured';

@@ -1,22 +1,22 @@
-/** How lanes do: volume, delivery times, what is in flight, and which sequence numbers are missing. */
+/** Lanes: volume, delivery times, messages in flight, missing sequence numbers. */
 import { ApiError } from '../domain/errors.ts';
 import { address, parseParameters, selector, wholeNumber } from '../domain/search-parameters.ts';
 import type { LanePage } from '../store/lanes.ts';
 import type { Route, RouteParameter } from './route.ts';
 import { LaneLatency, LaneList, NAMED_RANGES } from './schemas/lanes.ts';
 
-/** An answer lists no more lanes; `total` has the full number. */
+/** A response lists at most this many lanes; `total` is the full number. */
 const MAX_LANES = 1_000;
 
 export const DEFAULT_WINDOW_DAYS = 30;
 export const MAX_WINDOW_DAYS = 365;
 
-/** A latency is the median of so many of the latest deliveries, found among so many of the latest messages. */
+/** A latency is the median of this many latest deliveries, searched in this many latest messages. */
 const LATENCY_SAMPLES = 200;
 const LATENCY_CANDIDATES = 5_000;
-/** Fewer say more about themselves than about the lane. */
+/** Fewer deliveries are not representative. */
 const LATENCY_MINIMUM = 5;
-/** No lane waits for more. */
+/** Finality is an unsigned 32-bit number of blocks. */
 const MAX_BLOCKS = 4_294_967_295;
 
 /** The first UTC day of a window that ends today: `2026-01-31`. */
@@ -43,7 +43,7 @@ const destChainSelector: RouteParameter = {
 
 export const windowDaysParameter: RouteParameter = {
   name: 'windowDays',
-  description: 'How many days, today (UTC) included, the window has.',
+  description: 'Length of the window in days, today (UTC) included.',
   schema: { type: 'integer', minimum: 1, maximum: MAX_WINDOW_DAYS, default: DEFAULT_WINDOW_DAYS },
 };
 
@@ -57,8 +57,8 @@ export const laneRoutes: readonly Route[] = [
     summary: 'Lanes',
     description:
       'Every lane that has messages, the busiest first: how many, in which status, how long deliveries take, what ' +
-      'is overdue, and whether a sequence number is missing. Kept up to date by every write, so that an answer ' +
-      `costs the same however many messages there are. At most ${MAX_LANES} lanes; \`total\` tells how many match.`,
+      'is overdue, and whether a sequence number is missing. Kept up to date by every write, so that a response ' +
+      `costs the same however many messages there are. At most ${MAX_LANES} lanes; \`total\` is how many match.`,
     queryParameters: [sourceChainSelector, destChainSelector, windowDaysParameter],
     success: {
       description: 'The lanes.',
@@ -92,7 +92,7 @@ export const laneRoutes: readonly Route[] = [
     description:
       `An estimate for the next message of a lane: the median delivery time of its latest ${LATENCY_SAMPLES} ` +
       'successful deliveries that match, looked for among its latest ' +
-      `${LATENCY_CANDIDATES} messages. At least ${LATENCY_MINIMUM} must match, or the answer is ` +
+      `${LATENCY_CANDIDATES} messages. At least ${LATENCY_MINIMUM} must match, otherwise the error is ` +
       '`INSUFFICIENT_DATA`.',
     queryParameters: [
       { ...sourceChainSelector, isRequired: true },
@@ -163,7 +163,7 @@ function lanesBody({ lanes, total }: LanePage, windowDays: number): LaneList {
   };
 }
 
-/** Whole milliseconds; of an even number the mean of the two in the middle. */
+/** Rounded to whole milliseconds. */
 function median(times: readonly number[]): number {
   const sorted = [...times].sort((a, b) => a - b);
   const upper = sorted[Math.floor(sorted.length / 2)] ?? 0;

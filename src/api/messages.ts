@@ -1,4 +1,4 @@
-/** The search, and a message by its id: as it is, or as soon as it has got somewhere. */
+/** Message search, and one message by its id, at once or as soon as it has a status (long poll). */
 import { ApiError } from '../domain/errors.ts';
 import { type Status, statusRank } from '../domain/lifecycle.ts';
 import type { Message } from '../domain/message.ts';
@@ -10,7 +10,7 @@ import {
   type RawParameters,
   wholeNumber,
 } from '../domain/search-parameters.ts';
-import type { PageFrame } from '../store/page.ts';
+import type { PageFrame } from '../store/reads/reads.ts';
 import type { StoredRecord } from '../store/store.ts';
 import type { Freshness } from './caching.ts';
 import type { Following } from './change-feed.ts';
@@ -40,14 +40,14 @@ export const messageRoutes: readonly Route[] = [
     description:
       'Messages that match every given filter, newest first (by send time, then by message id). A request uses ' +
       'either a cursor or filters, never both; `limit` and `view` go with either. A walk through the pages ' +
-      'shows every message that matches from its start to its end exactly once, whatever arrives meanwhile. ' +
+      'shows every message that matches throughout the walk exactly once, whatever arrives meanwhile. ' +
       'One exception: a message whose send time changes during the walk (a chain reorganisation puts it into ' +
       'another block) may be shown twice or not at all; the change stream reports every such change.',
     queryParameters: searchQueryParameters,
     success: { description: 'A page of messages.', schema: SearchResult, headers: ['Link'] },
     errors: [400],
-    handle: ({ url, query }, { store, hotAnswers }) =>
-      hotAnswers.answer(url, async () => {
+    handle: ({ url, query }, { store, responseCache }) =>
+      responseCache.get(url, async () => {
         const search = parseSearch(query, store.cursors);
         const { json, cursor, digest } = await store.search(search, frameOf(search));
         return { body: json, validator: digest, headers: nextPageLink(cursor, query) };
@@ -61,21 +61,21 @@ export const messageRoutes: readonly Route[] = [
     tag: 'Messages',
     summary: 'One message',
     description:
-      'The whole record of one message. With `waitFor`, the answer comes as soon as the message has one of those ' +
-      'statuses, instead of polling; a message that is not known yet may appear meanwhile. `X-Lanescan-Wait` tells ' +
-      'why the answer comes now: `reached`; `passed` (the message is beyond all of them: steps can be skipped); ' +
-      '`timeout`; or `stopping` (the server stops: ask again). The record is the current one in every case.',
+      'The whole record of one message. With `waitFor`, the response is sent as soon as the message has one of those ' +
+      'statuses, instead of polling; a message that is not known yet may appear meanwhile. `X-Lanescan-Wait` says ' +
+      'why it ended: `reached`; `passed` (the message is beyond all of them: steps can be skipped); ' +
+      '`timeout`; or `stopping` (the server is shutting down: repeat the request). The record is the current one in every case.',
     pathParameters: [messageIdParameter],
     queryParameters: [
       {
         name: 'waitFor',
-        description: 'Answer when the message has one of these statuses, separated by commas.',
+        description: 'Respond when the message has one of these statuses, separated by commas.',
         schema: { type: 'string' },
         example: 'SUCCESS,FAILED',
       },
       {
         name: 'timeoutMs',
-        description: 'Answer after so many milliseconds in any case; goes with `waitFor`.',
+        description: 'Respond after this many milliseconds in any case; only with `waitFor`.',
         schema: { type: 'integer', minimum: 1, maximum: MAX_WAIT_MS, default: DEFAULT_WAIT_MS },
       },
     ],
@@ -93,7 +93,7 @@ export const messageRoutes: readonly Route[] = [
       if (waited?.record !== undefined) {
         const headers = {
           'X-Lanescan-Wait': waited.outcome,
-          // A server that stops waits for its connections, and the client would keep this one for later.
+          // During shutdown the server waits for open connections, and the client would keep this one alive.
           ...(waited.outcome === 'stopping' && { Connection: 'close' }),
         };
         return { body: waited.record, headers, freshness: 'never' };
@@ -135,7 +135,7 @@ function parseWait(query: RawParameters): Wait | undefined {
   });
   if (waitFor) return { statuses: waitFor, timeoutMs: timeoutMs ?? DEFAULT_WAIT_MS };
   if (timeoutMs === undefined) return undefined;
-  const problem = 'goes with waitFor, which says what to wait for';
+  const problem = 'is only allowed with waitFor';
   throw new ApiError('INVALID_PARAMETERS', `timeoutMs ${problem}`, [{ parameter: 'timeoutMs', problem }]);
 }
 
@@ -145,7 +145,7 @@ interface Waited {
   readonly outcome: 'reached' | 'passed' | 'timeout' | 'stopping';
 }
 
-/** One read of the database; from then on the feed tells, and nobody polls. */
+/** Reads the database once, then waits for changes from the feed. */
 async function waitForStatus(
   digits: string,
   { statuses, timeoutMs }: Wait,
@@ -157,27 +157,27 @@ async function waitForStatus(
     if (statuses.includes(status)) return 'reached';
     return statusRank(status) > furthest ? 'passed' : undefined;
   };
-  /** The latest word: of the database at first, then of the feed. */
+  /** The latest known record, from the database or from the feed. */
   let record: string | undefined;
-  let hasFeedSpoken = false;
+  let hasFeedReported = false;
   let end: (outcome: Waited['outcome']) => void = () => undefined;
   const ended = new Promise<Waited['outcome']>((resolve) => {
     end = resolve;
   });
 
-  const leave = live.waiters.take(client);
+  const releaseSlot = live.waiters.acquire(client);
   const timer = setTimeout(() => end('timeout'), timeoutMs);
   let following: Following | undefined;
   try {
-    // Follows first and reads then: what happens in between is told, at worst twice.
+    // Follows before it reads, so a change in between is not missed.
     following = await feed.followMessage(`0x${digits}`, ({ recorded }) => {
-      hasFeedSpoken = true;
+      hasFeedReported = true;
       record = recorded.change === 'removed' ? undefined : recorded.record;
       const outcome = record === undefined ? undefined : outcomeOf(recorded.status);
       if (outcome) end(outcome);
     });
     const found = await store.findMessage(digits);
-    if (found && !hasFeedSpoken) {
+    if (found && !hasFeedReported) {
       record = found.record;
       const outcome = outcomeOf((JSON.parse(record) as Message).status);
       if (outcome) return { record, outcome };
@@ -189,7 +189,7 @@ async function waitForStatus(
   } finally {
     clearTimeout(timer);
     following?.stop();
-    leave();
+    releaseSlot();
   }
 }
 
@@ -197,13 +197,13 @@ function freshnessOf({ settledAt }: Pick<StoredRecord, 'settledAt'>): Freshness 
   return settledAt === null ? 'moving' : { settledAt };
 }
 
-/** Many clients and proxies take no longer headers; the cursor stands in the body in any case. */
+/** Many clients and proxies do not accept longer headers; the body has the cursor too. */
 const MAX_LINK_LENGTH = 2_000;
 
-/** Relative to the URL that was asked for, so that it holds behind any proxy; the cursor carries the filters. */
+/** Relative to the requested URL, so that it is valid behind any proxy; the cursor contains the filters. */
 function nextPageLink(cursor: string | null, query: RawParameters): Record<string, string> {
   if (cursor === null) return {};
-  // A cursor is made of characters that need no encoding.
+  // A cursor consists of characters that need no encoding.
   let next = `cursor=${cursor}`;
   for (const [name, value] of query) {
     if (name === 'limit' || name === 'view') next += `&${name}=${encodeURIComponent(value)}`;
@@ -212,7 +212,7 @@ function nextPageLink(cursor: string | null, query: RawParameters): Record<strin
   return link.length > MAX_LINK_LENGTH ? {} : { Link: link };
 }
 
-/** Stored records go out as they are: nothing is parsed or serialised again. */
+/** The JSON around stored records, which are sent without parsing or serialising them. */
 function frameOf({ limit }: SearchQuery): PageFrame {
   return {
     head: '{"data":[',

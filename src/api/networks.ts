@@ -1,4 +1,4 @@
-/** The networks: all that are known, their traffic, and how far each is indexed. */
+/** Networks: traffic, and how far each is indexed. */
 import { problemSentences } from '../domain/indexing-problem.ts';
 import type { NetworkInfo } from '../domain/message.ts';
 import { networkBySelector, networks } from '../domain/networks.ts';
@@ -10,16 +10,16 @@ import { indexingHealth, lagBlocks, lagSeconds, mirrorHealth } from './indexing-
 import type { Route } from './route.ts';
 import { type Indexing, type Mirror, type Network, NetworkList } from './schemas/networks.ts';
 
-/** A sentence names no more networks than this. */
+/** An error message names at most this many networks. */
 const NAMED_NETWORKS = 8;
 
-/** For whoever looks for what is not here: how far each network is indexed, in a sentence or two. */
+/** For the error of an unknown message: how far each network is indexed, in a sentence or two. */
 export async function indexedSoFar(store: Pick<Store, 'networkProgress'>): Promise<string> {
   const progress = await store.networkProgress();
   if (progress.length === 0) {
     return 'No network is indexed here: records come from imports only, and it was not among them.';
   }
-  const told = progress.slice(0, NAMED_NETWORKS).map((network) => {
+  const described = progress.slice(0, NAMED_NETWORKS).map((network) => {
     const name = networkBySelector(network.selector)?.displayName ?? network.selector;
     const health = indexingHealth(network);
     if (network.indexedBlock === null) {
@@ -33,9 +33,9 @@ export async function indexedSoFar(store: Pick<Store, 'networkProgress'>): Promi
     ].join(', ');
     return `${name} to block ${network.indexedBlock}${remarks === '' ? '' : ` (${remarks})`}`;
   });
-  const more = progress.length - told.length;
+  const more = progress.length - described.length;
   return (
-    `Indexed so far: ${told.join('; ')}${more > 0 ? `; and ${more} more, see /v2/networks` : ''}. ` +
+    `Indexed so far: ${described.join('; ')}${more > 0 ? `; and ${more} more, see /v2/networks` : ''}. ` +
     'It may be newer than that, or come from a network that is not indexed here.'
   );
 }
@@ -81,18 +81,18 @@ export const networkRoutes: readonly Route[] = [
         store.mirrors(),
         store.lastChangeAt(),
       ]);
-      const bySelector = new Map(traffic.map((network) => [network.selector, network]));
-      const indexing = new Map(progress.map((network) => [network.selector, network]));
+      const trafficBySelector = new Map(traffic.map((network) => [network.selector, network]));
+      const progressBySelector = new Map(progress.map((network) => [network.selector, network]));
       const infos = new Map(traffic.map(({ selector, info }) => [selector, info]));
-      // The table's own words win over a record's.
+      // The table of known networks takes precedence over the text of records.
       for (const { selector, family, ...network } of networks) {
         infos.set(selector, { ...network, chainSelector: selector, chainFamily: family });
       }
       const data = [...infos.values()]
         .map((info): Network => {
-          const { sent = 0, received = 0 } = bySelector.get(info.chainSelector) ?? {};
-          const told = indexing.get(info.chainSelector);
-          return { ...infoOf(info), sent, received, indexing: told ? indexingOf(told) : null };
+          const { sent = 0, received = 0 } = trafficBySelector.get(info.chainSelector) ?? {};
+          const progress = progressBySelector.get(info.chainSelector);
+          return { ...infoOf(info), sent, received, indexing: progress ? indexingOf(progress) : null };
         })
         .filter(({ sent, received }) => !active || sent + received > 0)
         .filter(({ indexing }) => !indexed || indexing !== null)
@@ -112,7 +112,7 @@ function infoOf({ name, chainSelector, chainId, chainFamily, displayName }: Netw
   return { name, chainSelector, chainId, chainFamily, displayName };
 }
 
-/** Without its source: where records come from is the operator's business. */
+/** The source is left out: it is the operator's private configuration. */
 function mirrorOf(mirror: MirrorState): Mirror {
   return {
     health: mirrorHealth(mirror),
@@ -141,7 +141,7 @@ function indexingOf(progress: NetworkProgress): Indexing {
     lastSeenAt: progress.seenAt.toISOString(),
     health: indexingHealth(progress),
     updatedAt: updatedAt.toISOString(),
-    // The operator's own text may name hosts and ports.
+    // The text for the operator may name hosts and ports; clients get a fixed sentence.
     problem: problemKind === null ? null : problemSentences[problemKind],
     problemKind,
   };

@@ -1,14 +1,14 @@
-/** The OpenAPI 3.1 document, made from the routes. */
+/** The OpenAPI 3.1 document, generated from the routes. */
 import { errorCatalogue } from '../domain/errors.ts';
 import { exampleMessage } from './example-message.ts';
 import { type HeaderName, headerFields } from './header-fields.ts';
 import type { Route, RouteParameter } from './route.ts';
 import { namedSchemas, type SchemaName, schemaDescriptions } from './schemas/named.ts';
 
-/** What any request can meet, whichever path it asks for. */
+/** Error statuses of every path. */
 const statusesOfEveryRoute = [400, 405, 406, 414, 429, 500, 503];
 
-const headersOfEveryAnswer: readonly HeaderName[] = [
+const commonHeaderNames: readonly HeaderName[] = [
   'X-Request-ID',
   'X-Lanescan-Simulated',
   'Cache-Control',
@@ -63,7 +63,7 @@ export interface Reference {
 
 export interface Operation {
   readonly operationId: string;
-  /** The path that this one stands for. */
+  /** The path that this one is an alias of. */
   readonly 'x-alias-of'?: string;
   readonly tags: readonly string[];
   readonly summary: string;
@@ -100,9 +100,9 @@ export function openApiDocument(routes: readonly Route[], version: string): Open
     },
     tags: [
       { name: 'Messages', description: 'Search messages and read their records.' },
-      { name: 'Lanes', description: 'How lanes do: volume, delivery times, what is missing.' },
+      { name: 'Lanes', description: 'Volume and delivery times of lanes, missing sequence numbers.' },
       { name: 'Networks', description: 'Networks, how far each is indexed, and totals.' },
-      { name: 'Operations', description: 'For those who run the service.' },
+      { name: 'Operations', description: 'For operators of the service.' },
       { name: 'Documentation', description: 'This document, for programs and for people.' },
     ],
     paths,
@@ -116,7 +116,7 @@ export function openApiDocument(routes: readonly Route[], version: string): Open
 
 function operationOf(route: Route, operationId: string): Operation {
   const headersOf = (status: number, own: readonly HeaderName[] = []) => {
-    const names = [...headersOfEveryAnswer, ...(headersOfStatus[status] ?? []), ...own];
+    const names = [...commonHeaderNames, ...(headersOfStatus[status] ?? []), ...own];
     return references(route.isUnlimited ? names.filter((name) => !name.startsWith('RateLimit')) : names);
   };
   const responses: Record<string, Response | Reference> = {
@@ -136,7 +136,7 @@ function operationOf(route: Route, operationId: string): Operation {
   };
   if (!route.isStreamed) {
     responses[304] = {
-      description: 'What the client has, by its `If-None-Match`, is still right.',
+      description: 'The version that the client has (`If-None-Match`) is current.',
       headers: headersOf(304, route.success.headers),
       content: {},
     };
@@ -167,7 +167,7 @@ function operationOf(route: Route, operationId: string): Operation {
 
 const errorName = (status: number) => `Error${status}`;
 
-/** One answer for each status of the catalogue: the same wherever it is met. */
+/** One response for each error status, shared by all paths. */
 function errorResponses(): Record<string, Response> {
   const statuses = [...new Set(Object.values(errorCatalogue).map(({ status }) => status))].sort();
   return Object.fromEntries(
@@ -175,7 +175,7 @@ function errorResponses(): Record<string, Response> {
       errorName(status),
       {
         description: errorsOf(status),
-        headers: references([...headersOfEveryAnswer, ...(headersOfStatus[status] ?? [])]),
+        headers: references([...commonHeaderNames, ...(headersOfStatus[status] ?? [])]),
         content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
       },
     ]),
@@ -186,7 +186,7 @@ function references(names: readonly HeaderName[]): Record<string, Reference> {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-/** A status in the words of the catalogue: each code and what it means. */
+/** The codes of a status with their meanings. */
 function errorsOf(status: number): string {
   return Object.entries(errorCatalogue)
     .filter(([, entry]) => entry.status === status)
@@ -194,7 +194,7 @@ function errorsOf(status: number): string {
     .join('\n\n');
 }
 
-/** Named schemas refer to each other by name instead of repeating themselves. */
+/** The named schemas, with references to each other instead of copies. */
 function plainSchemas(): Record<string, JsonSchema> {
   const names = new Map<string, string>();
   for (const [name, schema] of Object.entries(namedSchemas)) names.set(JSON.stringify(schema), name);

@@ -1,6 +1,6 @@
-/** What an orchestrator asks: does the process live, and can it answer? */
+/** Health checks for orchestrators: liveness and readiness. */
 import { refuseParameters } from '../domain/search-parameters.ts';
-import { DatabaseSilentError } from './errors.ts';
+import { DatabaseUnresponsiveError } from './errors.ts';
 import { checkSources } from './indexing-health.ts';
 import type { Route } from './route.ts';
 import { Health, Readiness } from './schemas/operations.ts';
@@ -36,7 +36,7 @@ export const operationRoutes: readonly Route[] = [
     async handle({ query }, { store, feed }) {
       refuseParameters(query);
       await store.ping().catch((cause) => {
-        throw new DatabaseSilentError('The database does not answer', { cause });
+        throw new DatabaseUnresponsiveError('The database does not answer', { cause });
       });
       const readiness: Readiness = {
         status: 'ready',

@@ -25,7 +25,7 @@ const filterSchemas: Readonly<Record<FilterName, Readonly<Record<string, unknown
   q: text,
 };
 
-/** The filters, in the words of the domain. */
+/** The filters, with the descriptions of the domain. */
 export const filterQueryParameters: readonly RouteParameter[] = filterNames.map((name) => ({
   name,
   description: filterParameters[name].description,
@@ -39,18 +39,18 @@ export const searchQueryParameters: readonly RouteParameter[] = [
   {
     name: 'cursor',
     description:
-      '`pagination.cursor` of the page before. It carries the filters: sent together with any filter it is refused. ' +
+      '`pagination.cursor` of the previous page. It contains the filters and cannot be combined with others. ' +
       'It is signed, and valid on every server with the same database.',
     schema: { type: 'string' },
   },
   {
     name: 'limit',
-    description: 'Page size; goes with filters, with a cursor, or alone.',
+    description: 'Page size; allowed with filters and with a cursor.',
     schema: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT },
   },
   {
     name: 'view',
-    description: '`full` returns whole records, `summary` their nine leading fields. A cursor remembers it.',
+    description: '`full` returns whole records, `summary` their nine leading fields. A cursor keeps it.',
     schema: { type: 'string', enum: ['full', 'summary'], default: 'full' },
   },
 ];

@@ -1,8 +1,8 @@
 /**
- * How much one client may ask: a bucket of tokens for each, refilled steadily, a token a request.
+ * Rate limit: a token bucket for each client, one token a request.
  *
- * A client is an address (IPv6: a /64), or an API key that the configuration knows by its hash. A key that nobody
- * knows is no error: whoever sends one is served like everybody without. The header fields are those of the IETF's
+ * A client is an address (IPv6: a /64), or an API key, of which the configuration has the hash. A request with an unknown
+ * key is not refused: it counts for its address. The header fields are those of the IETF's
  * draft-ietf-httpapi-ratelimit-headers.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
@@ -11,7 +11,7 @@ import { addressGroup, isLoopback } from './client-address.ts';
 
 export interface Allowance {
   readonly perSecond: number;
-  /** How many may come at once after a rest. */
+  /** Capacity of the bucket: requests that may come at once after a pause. */
   readonly burst: number;
 }
 
@@ -21,14 +21,14 @@ export interface RateLimit extends Allowance {
 }
 
 export interface ApiKey extends Allowance {
-  /** For people; it appears in no answer. */
+  /** For the operator; it appears in no response. */
   readonly name: string;
   /** SHA-256 of the key, 64 hexadecimal digits. */
   readonly sha256: string;
 }
 
 export interface RateLimitOptions {
-  /** False: no limit for those without a key. */
+  /** False: no limit for clients without a key. */
   readonly rateLimit: RateLimit | false;
   readonly apiKeys: readonly ApiKey[];
 }
@@ -38,31 +38,31 @@ export const defaultRateLimit: RateLimit = { perSecond: 50, burst: 200, loopback
 export interface Verdict {
   readonly policy: 'address' | 'key';
   readonly isAllowed: boolean;
-  /** Whole seconds until the next request may come; 0 where it may now. */
-  readonly retryAfter: number;
+  /** Whole seconds until the next request is allowed; 0: now. */
+  readonly retryAfterSeconds: number;
   readonly headers: Readonly<Record<'RateLimit' | 'RateLimit-Policy', string>>;
 }
 
 export interface RateLimiter {
-  /** Takes one token; undefined where no limit holds. */
+  /** Takes one token; undefined where no limit applies. */
   take(address: string, headers: IncomingHttpHeaders): Verdict | undefined;
-  /** Takes what was taken elsewhere. A bucket may come to owe some: then nothing is left here for a while. */
-  charge(takings: Takings): void;
-  /** How many clients are remembered. */
+  /** Takes tokens that were used in another process. A bucket may become negative: then requests are refused until it refills. */
+  charge(use: TokenUse): void;
+  /** Number of buckets. */
   readonly clients: number;
 }
 
-/** Tokens by client. */
-export type Takings = readonly (readonly [client: string, tokens: number])[];
+/** Tokens that each client has used. */
+export type TokenUse = readonly (readonly [client: string, tokens: number])[];
 
-/** Beyond so many clients the one that has been quiet for longest is forgotten: its bucket has filled up first. */
+/** Buckets beyond this are evicted, least recently used first (LRU): those have had most time to refill. */
 const MAX_CLIENTS = 50_000;
 const MAX_KEY_LENGTH = 512;
 
 interface Bucket {
   tokens: number;
-  /** Milliseconds of the monotonic clock at which `tokens` was right. */
-  at: number;
+  /** When `tokens` was computed, in milliseconds of the monotonic clock. */
+  atMs: number;
 }
 
 export function createRateLimiter(
@@ -77,19 +77,19 @@ export function createRateLimiter(
     const presented = keys.length > 0 ? presentedKey(headers) : undefined;
     if (presented === undefined) return undefined;
     const hash = createHash('sha256').update(presented).digest();
-    // All are compared, each in constant time: the time tells nothing about how close a guess came.
+    // Every key is compared, each in constant time: timing reveals nothing about a guess.
     return keys.filter((candidate) => timingSafeEqual(candidate.hash, hash))[0]?.key;
   };
 
   const tokensOf = (id: string, { perSecond, burst }: Allowance): number => {
     const known = buckets.get(id);
-    return known ? Math.min(burst, known.tokens + ((now() - known.at) / 1000) * perSecond) : burst;
+    return known ? Math.min(burst, known.tokens + ((now() - known.atMs) / 1000) * perSecond) : burst;
   };
 
-  const leave = (id: string, tokens: number) => {
-    // Taken out and put back, it becomes the newest: the first of the map is the quietest.
+  const setTokens = (id: string, tokens: number) => {
+    // Deleted and inserted again, it becomes the last of the map; the first is the least recently used.
     buckets.delete(id);
-    buckets.set(id, { tokens, at: now() });
+    buckets.set(id, { tokens, atMs: now() });
     if (buckets.size > MAX_CLIENTS) buckets.delete(buckets.keys().next().value as string);
   };
 
@@ -98,12 +98,12 @@ export function createRateLimiter(
     const tokens = tokensOf(id, allowance);
     const isAllowed = tokens >= 1;
     const left = isAllowed ? tokens - 1 : tokens;
-    leave(id, left);
+    setTokens(id, left);
     if (isAllowed) onTake?.(id);
     return {
       policy,
       isAllowed,
-      retryAfter: isAllowed ? 0 : Math.max(1, Math.ceil((1 - left) / perSecond)),
+      retryAfterSeconds: isAllowed ? 0 : Math.max(1, Math.ceil((1 - left) / perSecond)),
       headers: {
         'RateLimit-Policy': `"${policy}";q=${burst};w=${Math.ceil(burst / perSecond)}`,
         RateLimit: `"${policy}";r=${Math.max(0, Math.floor(left))};t=${Math.ceil((burst - left) / perSecond)}`,
@@ -118,17 +118,23 @@ export function createRateLimiter(
       if (rateLimit === false || (!rateLimit.loopback && isLoopback(address))) return undefined;
       return takeFrom(addressGroup(address), 'address', rateLimit);
     },
-    charge(takings) {
-      for (const [id, tokens] of takings) {
+    charge(use) {
+      for (const [id, tokens] of use) {
         const allowance = apiKeys.find((key) => keyId(key) === id) ?? rateLimit;
         if (allowance === false) continue;
-        leave(id, Math.max(-allowance.burst, tokensOf(id, allowance) - tokens));
+        setTokens(id, Math.max(-allowance.burst, tokensOf(id, allowance) - tokens));
       }
     },
     get clients() {
       return buckets.size;
     },
   };
+}
+
+/** The group of addresses that a client counts for; undefined for this machine, unless it is rate-limited too. */
+export function groupOfClient(address: string, rateLimit: RateLimit | false): string | undefined {
+  const isExempt = isLoopback(address) && (rateLimit === false || !rateLimit.loopback);
+  return isExempt ? undefined : addressGroup(address);
 }
 
 function keyId({ sha256 }: ApiKey): string {

@@ -1,9 +1,8 @@
 /**
- * A route is a declaration: where it is, what it takes, what it answers, and one function.
+ * A route is a declaration: path, parameters, response, and one handler.
  *
- * The server, the OpenAPI document and the 405 answers all read these declarations, so that they cannot
- * disagree. Every route reads; there is no other kind. The store comes with each request, so that the
- * declarations stand without one.
+ * The server, the OpenAPI document and the 405 responses all read these declarations, so they cannot disagree. Every
+ * route only reads. The store is passed with each request, so the declarations do not depend on one.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
@@ -11,11 +10,12 @@ import type { TSchema } from 'typebox';
 import type { RawParameters } from '../domain/search-parameters.ts';
 import type { Store } from '../store/store.ts';
 import type { Freshness } from './caching.ts';
-import type { ChangeFeed, Live } from './change-feed.ts';
+import type { ChangeFeed } from './change-feed.ts';
 import type { Coding } from './compression.ts';
 import type { HeaderName } from './header-fields.ts';
-import type { HotAnswers } from './hot-answers.ts';
+import type { Live } from './live.ts';
 import type { Metrics } from './metrics.ts';
+import type { ResponseCache } from './response-cache.ts';
 
 export interface RouteParameter {
   readonly name: string;
@@ -27,7 +27,7 @@ export interface RouteParameter {
 }
 
 export interface RouteRequest {
-  /** A route that answers HEAD does no work for a body that nobody gets. */
+  /** For HEAD, a route can skip the work for the body. */
   readonly method: string;
   readonly path: Readonly<Record<string, string>>;
   /** Path and query as they were sent. */
@@ -36,40 +36,40 @@ export interface RouteRequest {
   readonly headers: Readonly<IncomingHttpHeaders>;
   /** Address of the client. */
   readonly client: string;
-  /** Aborted when the client goes away or the server stops: for answers that take their time. */
+  /** Aborted when the client disconnects or the server stops: for long responses. */
   readonly signal: AbortSignal;
-  /** Aborted when the client goes away only: for answers that a server that stops gives time to finish. */
-  readonly gone: AbortSignal;
-  /** Cuts the connection: for a client that does not take its answer. */
-  readonly hangUp: () => void;
+  /** Aborted only when the client disconnects: for responses that may finish during a graceful shutdown. */
+  readonly disconnected: AbortSignal;
+  /** Closes the connection: for a client that does not read its response. */
+  readonly disconnect: () => void;
 }
 
-/** What handlers work with, made once for the server. */
+/** What handlers use; created once for the server. */
 export interface RouteContext {
   readonly store: Store;
   readonly feed: ChangeFeed;
   readonly live: Live;
   readonly metrics: Metrics;
-  readonly hotAnswers: HotAnswers;
+  readonly responseCache: ResponseCache;
 }
 
-export interface RouteAnswer {
-  /** What is whole, or a stream of what has no end or no bounds. */
+export interface RouteResponse {
+  /** The whole body, or a stream. */
   readonly body: string | Buffer | Readable;
   readonly headers?: Readonly<Record<string, string>>;
   readonly status?: number;
-  /** How long caches may keep it; `moving` where nothing is said, `never` for a stream. */
+  /** How long caches may keep it. Default: `moving`; for a stream `never`. */
   readonly freshness?: Freshness;
-  /** Changes exactly when the body does; made from the body where nothing is said. */
+  /** Changes exactly when the body does. Default: a hash of the body. */
   readonly validator?: string;
-  /** The body in codings that were made before. */
+  /** Compressed bodies that are cached. */
   readonly compressed?: Readonly<Partial<Record<Coding, Buffer>>>;
-  /** Is given a coding that was made now, to be kept for when the answer is sent again. */
+  /** Receives a newly compressed body, to cache it. */
   readonly onCompressed?: (coding: Coding, coded: Buffer) => void;
 }
 
-/** What can be said of an answer before it is made. */
-export type AnswerValidator = Required<Pick<RouteAnswer, 'validator' | 'freshness'>>;
+/** What is known of a response before it is made. */
+export type ResponseValidator = Required<Pick<RouteResponse, 'validator' | 'freshness'>>;
 
 export type MediaType =
   | 'application/json'
@@ -81,28 +81,31 @@ export type MediaType =
   | 'text/javascript'
   | 'text/plain';
 
-/** All that the server needs to know of a path. */
+/** What the server needs to know of a path. */
 export interface ServedPath {
   /** As OpenAPI writes it: `/v2/messages/{messageId}`. */
   readonly path: string;
   /** Other paths with the same meaning, for clients whose base URL carries no version. */
   readonly aliases?: readonly string[];
   readonly mediaType: MediaType;
-  /** Whether bodies begin before they are whole: they have no validator, and no length. */
+  /** Whether the body is a stream: it has no validator and no length. */
   readonly isStreamed?: boolean;
-  /** Has no rate limit: asked by the machinery around the service, from addresses that it may share with clients. */
+  /** Exempt from the rate limit: for health checks, whose address may be shared with clients. */
   readonly isUnlimited?: boolean;
-  /** Others in which it answers when a parameter asks for them. */
+  /** Media types that a parameter can select. */
   readonly otherMediaTypes?: readonly MediaType[];
   /**
-   * The validator of what `handle` would answer, where it costs less than the answer: a client that has it already
-   * is spared the rest. Undefined where only `handle` can tell (and refuse).
+   * The validator of the response that `handle` would make, where it is cheaper to compute: a client that has that
+   * response gets a 304. Undefined: `handle` must run (and may refuse).
    */
-  readonly validate?: (request: RouteRequest, context: RouteContext) => Promise<AnswerValidator | undefined>;
-  readonly handle: (request: RouteRequest, context: RouteContext) => Promise<RouteAnswer> | RouteAnswer;
+  readonly validate?: (
+    request: RouteRequest,
+    context: RouteContext,
+  ) => Promise<ResponseValidator | undefined>;
+  readonly handle: (request: RouteRequest, context: RouteContext) => Promise<RouteResponse> | RouteResponse;
 }
 
-/** A path of the API, with what its documentation says. */
+/** A path of the API, with its documentation. */
 export interface Route extends ServedPath {
   readonly operationId: string;
   readonly tag: 'Messages' | 'Lanes' | 'Networks' | 'Operations' | 'Documentation';
@@ -113,9 +116,9 @@ export interface Route extends ServedPath {
   readonly success: {
     readonly description: string;
     readonly schema?: TSchema;
-    /** Header fields of this answer that not every answer has. */
+    /** Header fields of this response beside the common ones. */
     readonly headers?: readonly HeaderName[];
   };
-  /** The statuses of the catalogue that this route can answer besides those of every route. */
+  /** Error statuses of this route beside the common ones. */
   readonly errors: readonly number[];
 }

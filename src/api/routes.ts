@@ -1,4 +1,4 @@
-/** The list of everything the service answers. */
+/** The list of all routes of the API. */
 import { documentationRoutes } from './documentation.ts';
 import { executionInputRoutes } from './execution-inputs.ts';
 import { exportRoutes } from './export.ts';
@@ -13,7 +13,7 @@ import type { Route } from './route.ts';
 import { statsRoutes } from './stats.ts';
 import { streamRoutes } from './stream.ts';
 
-/** Every route of the service, those that describe the others included. */
+/** Every route, including those that document the others. */
 export function createRoutes(version: string): readonly Route[] {
   let document: OpenApiDocument | undefined;
   const routes: Route[] = [

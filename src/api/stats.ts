@@ -1,4 +1,4 @@
-/** Totals over all messages, kept by every write: nothing is counted for an answer. */
+/** Totals over all messages, maintained by every write: nothing is counted at request time. */
 import { statuses } from '../domain/lifecycle.ts';
 import { parseParameters, wholeNumber } from '../domain/search-parameters.ts';
 import type { DayCounts } from '../store/lanes.ts';
@@ -16,7 +16,7 @@ export const statsRoutes: readonly Route[] = [
     summary: 'Totals',
     description:
       'How many messages there are, by status and by the day (UTC) they were sent, and the busiest lanes. Kept up ' +
-      'to date by every write, so that an answer costs the same however many messages there are.',
+      'to date by every write, so that a response costs the same however many messages there are.',
     queryParameters: [windowDaysParameter],
     success: {
       description: 'The totals.',
@@ -50,7 +50,7 @@ export const statsRoutes: readonly Route[] = [
   },
 ];
 
-/** A chart has no holes: a day without messages is a day of zeros. */
+/** Fills days without messages with zeros. */
 function everyDay(first: string, windowDays: number, counted: readonly DayCounts[]): DayCounts[] {
   const known = new Map(counted.map((day) => [day.day, day]));
   const none = Object.fromEntries(statuses.map((status) => [status, 0])) as DayCounts['byStatus'];

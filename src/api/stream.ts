@@ -1,10 +1,10 @@
 /**
- * Every change as it happens, as server-sent events that can be resumed at any position.
+ * Change stream: every change as a server-sent event, resumable at any position.
  *
- * A stream stands at a position. What lies behind it comes from the history, page by page, as fast as the reader
- * takes it; once the feed remembers everything behind the position, the stream follows the feed. A reader that
- * falls behind goes back to the history, so that it costs no more memory than it is allowed; one that takes
- * nothing is dropped. Nothing is sent twice or left out on the way, for positions have no gaps.
+ * A stream has a position. Later changes come from the history, page by page, as fast as the client reads them
+ * (backpressure). Once the feed has all changes after the position, the stream follows the feed. A client that falls
+ * behind is served from the history again, so that its buffer stays bounded; one that reads nothing is dropped. Nothing
+ * is repeated or missed, because positions have no gaps.
  */
 import { Readable } from 'node:stream';
 import type { ParameterProblem } from '../domain/errors.ts';
@@ -12,15 +12,16 @@ import { ApiError } from '../domain/errors.ts';
 import type { Filters, View } from '../domain/query.ts';
 import { parseFilters, type RawParameters } from '../domain/search-parameters.ts';
 import type { Store } from '../store/store.ts';
-import { type ChangeFeed, FeedChange, type Following, type Live } from './change-feed.ts';
+import { type ChangeFeed, FeedChange, type Following } from './change-feed.ts';
+import type { Live } from './live.ts';
 import { searchQueryParameters } from './query-parameters.ts';
 import type { Route, RouteContext, RouteRequest } from './route.ts';
 
-/** What the client waits before it connects again. */
-const RECONNECT_HINT_MS = 2_000;
+/** How long the client waits before it reconnects (`retry:`). */
+const RECONNECT_PAUSE_MS = 2_000;
 const CHANGES_PER_READ = 200;
-/** How long a reader may take for the last words of its stream before the connection is cut. */
-const LAST_WORDS_MS = { closing: 2_000, dropped: 30_000 };
+/** How long a client may take to read the last event before the connection is closed. */
+const lastEventTimeoutMs = { closing: 2_000, dropped: 30_000 };
 
 export const streamRoutes: readonly Route[] = [
   {
@@ -34,20 +35,20 @@ export const streamRoutes: readonly Route[] = [
     description:
       'Server-sent events: one for every change of a message that matches every given filter, in order. `id` is ' +
       'the position of the change; send the last one back as `Last-Event-ID` (browsers do so by themselves) or ' +
-      '`after`, to any server on the same database, and the stream goes on behind it, without a gap or a ' +
+      '`after`, to any server on the same database, and the stream continues after it, without a gap or a ' +
       'repetition. Without either it begins now.\n\n' +
       'The first event is `ready`, with the position at which the stream begins. Then `created`, `updated` and ' +
       '`removed` (a reorganisation took the message back) carry ' +
       '`{"position","change","status","previousStatus","message"}`: filters and `message` take the status, ' +
-      '`readyForManualExecution` and the receipt as they were at that change. A comment every 15 seconds shows ' +
-      'that the stream lives, with an `id` that covers what the filters left out. `dropped` (the reader was too ' +
-      'slow) and `closing` (the server stops) are last events: `{"reason"}`. Reconnect and go on.',
+      '`readyForManualExecution` and the receipt as they were at that change. A heartbeat comment every 15 ' +
+      'seconds has an `id` that covers changes which the filters left out. `dropped` (the client read too slowly) and ' +
+      '`closing` (the server is shutting down) are last events: `{"reason"}`. Reconnect and continue.',
     queryParameters: [
       ...searchQueryParameters.filter(({ name }) => name !== 'cursor' && name !== 'limit'),
       {
         name: 'after',
         description:
-          'Position behind which the stream begins; 0 replays everything. `Last-Event-ID` takes precedence.',
+          'Position after which the stream begins; 0 replays everything. `Last-Event-ID` takes precedence.',
         schema: { type: 'string', pattern: '^[0-9]+$' },
         example: '0',
       },
@@ -60,26 +61,26 @@ export const streamRoutes: readonly Route[] = [
 
 const streamHeaders = {
   'Cache-Control': 'no-store',
-  // Asks nginx and its kin to pass on every event at once.
+  // Asks proxies such as nginx not to buffer events.
   'X-Accel-Buffering': 'no',
-  // A stream ends with its connection: a server that stops need not wait for the client to let go.
+  // A shutdown need not wait for the client to close the connection.
   Connection: 'close',
 };
 
 async function openStream(request: RouteRequest, { store, feed, live }: RouteContext) {
   const { filters, view, after } = parseStreamParameters(request.query);
-  const remembered = parsePosition(request.headers['last-event-id'], 'Last-Event-ID');
-  const resumeAt = remembered ?? after;
-  const leave = live.streams.take(request.client);
+  const lastEventId = parsePosition(request.headers['last-event-id'], 'Last-Event-ID');
+  const resumeAt = lastEventId ?? after;
+  const releaseSlot = live.streams.acquire(request.client);
   try {
     const latest = await feed.position();
-    // The feed may be behind what the client has read elsewhere.
+    // The client may have read further in another process than this feed.
     if (resumeAt !== undefined && resumeAt > latest) {
-      await refuseFuture(store, resumeAt, remembered === undefined ? 'after' : 'Last-Event-ID');
+      await refuseFuture(store, resumeAt, lastEventId === undefined ? 'after' : 'Last-Event-ID');
     }
     const { signal } = request;
     if (request.method === 'HEAD' || signal.aborted) {
-      leave();
+      releaseSlot();
       return { body: Readable.from([]), headers: streamHeaders };
     }
     const stream = new ChangeStream({
@@ -89,15 +90,19 @@ async function openStream(request: RouteRequest, { store, feed, live }: RouteCon
       filters,
       view,
       from: resumeAt ?? latest,
-      hangUp: request.hangUp,
+      disconnect: request.disconnect,
     });
-    stream.once('close', leave);
-    signal.addEventListener('abort', () => stream.finish('closing', 'the server stops; connect again'), {
-      once: true,
-    });
+    stream.once('close', releaseSlot);
+    signal.addEventListener(
+      'abort',
+      () => stream.finish('closing', 'the server is shutting down; reconnect'),
+      {
+        once: true,
+      },
+    );
     return { body: stream, headers: streamHeaders };
   } catch (error) {
-    leave();
+    releaseSlot();
     throw error;
   }
 }
@@ -127,7 +132,7 @@ const POSITION = /^[0-9]{1,19}$/;
 const POSITION_PROBLEM = 'takes a position: the id of an event, or 0 for everything';
 
 function parsePosition(text: string | string[] | undefined, parameter: string): number | undefined {
-  // EventSource sends no header before the first id; an empty one means the same.
+  // EventSource sends no header before the first id, or an empty one.
   if (text === undefined || text === '') return undefined;
   if (typeof text === 'string' && POSITION.test(text)) return Number(text);
   throw new ApiError('INVALID_PARAMETERS', `${parameter} ${POSITION_PROBLEM}`, [
@@ -151,22 +156,22 @@ interface StreamOptions {
   readonly filters: Filters;
   readonly view: View;
   readonly from: number;
-  readonly hangUp: () => void;
+  readonly disconnect: () => void;
 }
 
 class ChangeStream extends Readable {
   readonly #options: StreamOptions;
-  /** Stands for the filters; empty where there are none. */
+  /** Identifies the filters; empty without filters. */
   readonly #filtersKey: string;
-  /** Everything up to here was offered to the reader, or is none of its business. */
+  /** Every change up to here was buffered for the client, or does not match its filters. */
   #position: number;
-  /** What the reader was offered and has not taken, beyond Node's own small buffer. */
-  #offered: { readonly bytes: Buffer; readonly since: number }[] = [];
-  #offeredBytes = 0;
+  /** Events that the client has not read, beyond Node's own small buffer. */
+  #buffered: { readonly bytes: Buffer; readonly since: number }[] = [];
+  #bufferedBytes = 0;
   #following: Following | undefined;
   #isCatchingUp = false;
   #isFinished = false;
-  #onTaken: (() => void) | undefined;
+  #onDrained: (() => void) | undefined;
   readonly #timers: NodeJS.Timeout[] = [];
 
   constructor(options: StreamOptions) {
@@ -174,64 +179,64 @@ class ChangeStream extends Readable {
     this.#options = options;
     this.#position = options.from;
     this.#filtersKey = Object.keys(options.filters).length === 0 ? '' : JSON.stringify(options.filters);
-    this.#offer(
+    this.#buffer(
       Buffer.from(
-        `retry: ${RECONNECT_HINT_MS}\nid: ${options.from}\nevent: ready\n` +
+        `retry: ${RECONNECT_PAUSE_MS}\nid: ${options.from}\nevent: ready\n` +
           `data: {"position":"${options.from}"}\n\n`,
       ),
     );
     const { heartbeatMs, stalledMs } = options.live.limits;
     this.#timers.push(
-      setInterval(() => this.#beat(), heartbeatMs),
+      setInterval(() => this.#sendHeartbeat(), heartbeatMs),
       setInterval(() => this.#dropIfStalled(), Math.max(50, stalledMs / 4)),
     );
     this.#catchUp();
   }
 
-  /** Ends the stream with an event that says why; what was offered before and not taken is left for later. */
+  /** Ends the stream with an event that says why. Buffered events are discarded: the client resumes before them. */
   finish(event: 'closing' | 'dropped', reason: string): void {
-    // Beyond the life of this object: its last bytes may be in the hands of a socket that nobody reads.
-    setTimeout(this.#options.hangUp, LAST_WORDS_MS[event]).unref();
+    // Not cleared when this object is destroyed: its last bytes may wait in a socket that nobody reads.
+    setTimeout(this.#options.disconnect, lastEventTimeoutMs[event]).unref();
     if (this.#isFinished || this.destroyed) return;
-    this.#leave();
-    this.#offered = [];
-    this.#offeredBytes = 0;
+    this.#stop();
+    this.#buffered = [];
+    this.#bufferedBytes = 0;
     this.push(`event: ${event}\ndata: ${JSON.stringify({ reason })}\n\n`);
     this.push(null);
   }
 
   override _read(): void {
-    while (this.#offered.length > 0) {
-      const next = this.#offered.shift();
+    while (this.#buffered.length > 0) {
+      const next = this.#buffered.shift();
       if (!next) break;
-      this.#offeredBytes -= next.bytes.length;
+      this.#bufferedBytes -= next.bytes.length;
       if (!this.push(next.bytes)) break;
     }
-    if (this.#offered.length === 0) this.#onTaken?.();
+    if (this.#buffered.length === 0) this.#onDrained?.();
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    this.#leave();
+    this.#stop();
     done(error);
   }
 
-  #leave(): void {
+  #stop(): void {
     this.#isFinished = true;
     this.#following?.stop();
     this.#following = undefined;
     for (const timer of this.#timers) clearTimeout(timer);
-    this.#onTaken?.();
+    this.#onDrained?.();
   }
 
-  /** From the history until the feed takes over. */
+  /** Reads the history until the stream can follow the feed. */
   #catchUp(): void {
     if (this.#isCatchingUp) return;
     this.#isCatchingUp = true;
     this.#readHistory()
-      .catch(() => this.finish('closing', 'the database does not answer at the moment; connect again'))
+      .catch(() => this.finish('closing', 'the database does not answer at the moment; reconnect'))
       .finally(() => {
         this.#isCatchingUp = false;
-        // What the feed handed over may have been too much already.
+        // The changes that the feed passed on at once may have exceeded the buffer.
         if (!this.#isFinished && !this.#following) this.#catchUp();
       });
   }
@@ -239,7 +244,7 @@ class ChangeStream extends Readable {
   async #readHistory(): Promise<void> {
     const { feed } = this.#options;
     while (!this.#isFinished) {
-      await this.#untilTaken();
+      await this.#untilDrained();
       await feed.position();
       if (this.#isFinished) return;
       if (this.#followFeed()) return;
@@ -248,13 +253,13 @@ class ChangeStream extends Readable {
   }
 
   /**
-   * Passes on the next changes of the history. A read takes no more bytes than the buffer of a stream may have, so that
-   * a slow reader keeps no other records in memory. All of them are dropped when this returns.
+   * Passes on the next changes of the history. A read is no larger than the buffer of a stream, so that a slow client
+   * keeps no other records in memory.
    */
   async #passNext(): Promise<void> {
     const { store, live } = this.#options;
     const { bufferedBytes } = live.limits;
-    const changes = await live.takeTurn(async () => {
+    const changes = await live.catchUp(async () => {
       if (this.#isFinished) return [];
       return (await store.changesAfter(String(this.#position), CHANGES_PER_READ, bufferedBytes)).changes;
     });
@@ -266,60 +271,58 @@ class ChangeStream extends Readable {
 
   #followFeed(): boolean {
     const { feed, live } = this.#options;
-    let isTooMuch = false;
+    let isBufferFull = false;
     const following = feed.followFrom(this.#position, (changes) => {
-      if (isTooMuch || this.#isFinished) return;
+      if (isBufferFull || this.#isFinished) return;
       for (const change of changes) {
-        if (this.#offeredBytes > live.limits.bufferedBytes) {
-          isTooMuch = true;
+        if (this.#bufferedBytes > live.limits.bufferedBytes) {
+          isBufferFull = true;
           break;
         }
         this.#pass(change);
       }
-      if (!isTooMuch) return;
+      if (!isBufferFull) return;
       this.#following?.stop();
       this.#following = undefined;
       this.#catchUp();
     });
-    if (isTooMuch) following?.stop();
+    if (isBufferFull) following?.stop();
     else this.#following = following;
     return following !== undefined;
   }
 
-  /** Offers a change to the reader, if it wants it, and moves on to its position. */
+  /** Buffers a change for the client if it matches the filters, and advances the position. */
   #pass(change: FeedChange): void {
     const { filters, view } = this.#options;
-    if (this.#filtersKey === '' || change.matches(filters, this.#filtersKey)) this.#offer(change.event(view));
+    if (this.#filtersKey === '' || change.matches(filters, this.#filtersKey))
+      this.#buffer(change.event(view));
     this.#position = change.position;
   }
 
-  #offer(bytes: Buffer): void {
-    this.#offered.push({ bytes, since: performance.now() });
-    this.#offeredBytes += bytes.length;
-    // Asks for _read, unless Node's own buffer is full and will ask by itself.
+  #buffer(bytes: Buffer): void {
+    this.#buffered.push({ bytes, since: performance.now() });
+    this.#bufferedBytes += bytes.length;
+    // Unless Node's own buffer is full: then Node calls _read when it has drained.
     if (this.readableLength < this.readableHighWaterMark) this._read();
   }
 
-  async #untilTaken(): Promise<void> {
-    if (this.#offered.length === 0 || this.#isFinished) return;
+  async #untilDrained(): Promise<void> {
+    if (this.#buffered.length === 0 || this.#isFinished) return;
     await new Promise<void>((resolve) => {
-      this.#onTaken = resolve;
+      this.#onDrained = resolve;
     });
-    this.#onTaken = undefined;
+    this.#onDrained = undefined;
   }
 
-  /** A block without data moves a client's last event id on and is no event. */
-  #beat(): void {
-    if (this.#offered.length === 0) this.#offer(Buffer.from(`: heartbeat\nid: ${this.#position}\n\n`));
+  /** An id without data advances the client's last event id without an event. */
+  #sendHeartbeat(): void {
+    if (this.#buffered.length === 0) this.#buffer(Buffer.from(`: heartbeat\nid: ${this.#position}\n\n`));
   }
 
   #dropIfStalled(): void {
     const { stalledMs } = this.#options.live.limits;
-    const oldest = this.#offered[0];
+    const oldest = this.#buffered[0];
     if (!oldest || performance.now() - oldest.since < stalledMs) return;
-    this.finish(
-      'dropped',
-      `the reader did not take what it was sent within ${stalledMs / 1000} s; connect again to go on`,
-    );
+    this.finish('dropped', `the client read nothing for ${stalledMs / 1000} s; reconnect to continue`);
   }
 }

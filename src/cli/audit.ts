@@ -16,15 +16,15 @@ import { writeOut } from './output.ts';
 import { stoppedRemarks } from './source-findings.ts';
 import { createPaint, type Paint, printable } from './terminal-text.ts';
 
-const HOLES_STATUS = 1;
+const GAPS_STATUS = 1;
 const NOTHING_TO_CHECK_STATUS = 3;
-/** For people; `--json` names more. */
+/** In the table; `--json` has more. */
 const SHOWN_RANGES = 20;
 const NAMED_RANGES = 10_000;
 
 export function addAudit(program: Command, context: CliContext): void {
   const command = addLaneOptions(
-    program.command('audit').description('prove by sequence numbers that no message is missing'),
+    program.command('audit').description('check by sequence numbers that no message is missing'),
   ).option(
     '--json',
     `one on-ramp a line, with up to ${NAMED_RANGES.toLocaleString('en')} of its missing ranges`,
@@ -33,11 +33,11 @@ export function addAudit(program: Command, context: CliContext): void {
     .addHelpText(
       'after',
       `
-An on-ramp numbers its messages one after the other, so that a message nobody has told of leaves a hole. What
-comes before the first number that is here, or after the last, is not judged.
+An on-ramp numbers its messages consecutively, so a missing message leaves a gap in the sequence numbers. Numbers before
+the first known one, or after the last, are not checked.
 
-Exit status: 0 nothing is missing, 1 there are holes (or the audit failed), 2 wrong usage, 3 there was nothing to
-check: whether anything is missing is not known.
+Exit status: 0 nothing is missing, 1 there are gaps (or the audit failed), 2 wrong usage, 3 there was nothing to check:
+whether anything is missing is unknown.
 
 Examples:
   $ lanescan audit
@@ -58,9 +58,9 @@ Examples:
         });
         if (flags.json) await writeObjects(lanes.flatMap(onrampObjects), context);
         else await showLanes(lanes, context);
-        const { words, status } = verdict(lanes, ends);
+        const { summary, status } = summarise(lanes, ends);
         if (status !== 0) context.exitCode = status;
-        await writeRemark(words, flags, context);
+        await writeRemark(summary, flags, context);
         const { sourceChainSelector, destChainSelector } = ends;
         for (const remark of await stoppedRemarks(store, [sourceChainSelector, destChainSelector]))
           await writeRemark(remark, flags, context);
@@ -83,39 +83,39 @@ async function showLanes(lanes: readonly LaneStatistics[], { out, environment }:
 function onrampLine({ onramp, version, completeness }: OnrampStatistics, paint: Paint): string {
   const { first, last, isComplete } = completeness;
   const name = `${printable(onramp)}${version === null ? '' : ` (${printable(version)})`}`;
-  const finding = isComplete ? paint('none missing', 'green') : paint(holesOf(completeness), 'red');
-  return `${name}  ${rangeWords(first, last)}: ${finding}`;
+  const finding = isComplete ? paint('none missing', 'green') : paint(gapsOf(completeness), 'red');
+  return `${name}  ${rangeText(first, last)}: ${finding}`;
 }
 
-function holesOf({ missing, missingRangeCount, missingRanges }: Completeness): string {
-  const ranges = missingRanges.map(({ from, to }) => rangeWords(from, to)).join(', ');
+function gapsOf({ missing, missingRangeCount, missingRanges }: Completeness): string {
+  const ranges = missingRanges.map(({ from, to }) => rangeText(from, to)).join(', ');
   const unnamed = missingRangeCount - missingRanges.length;
-  const more = unnamed > 0 ? ` and ${plain(unnamed)} more ranges, which --json names` : '';
-  return `${plain(missing)} missing: ${ranges}${more}`;
+  const more = unnamed > 0 ? ` and ${formatted(unnamed)} more ranges, which --json lists` : '';
+  return `${formatted(missing)} missing: ${ranges}${more}`;
 }
 
-/** @example rangeWords('1', '18204') // '1…18,204' */
-function rangeWords(from: string, to: string): string {
-  return from === to ? plain(from) : `${plain(from)}…${plain(to)}`;
+/** @example rangeText('1', '18204') // '1…18,204' */
+function rangeText(from: string, to: string): string {
+  return from === to ? formatted(from) : `${formatted(from)}…${formatted(to)}`;
 }
 
-function plain(number: string | number): string {
+function formatted(number: string | number): string {
   return BigInt(number).toLocaleString('en');
 }
 
-/** Where there is no on-ramp, nothing was checked: that is neither complete nor incomplete. */
-function verdict(lanes: readonly LaneStatistics[], ends: LaneEnds): { words: string; status: number } {
+/** Without an on-ramp nothing was checked: that is neither complete nor incomplete. */
+function summarise(lanes: readonly LaneStatistics[], ends: LaneEnds): { summary: string; status: number } {
   const onramps = lanes.flatMap((lane) => lane.onramps);
   if (onramps.length === 0) {
-    const words = `Nothing to check: whether anything is missing is not known. ${noLane(ends)}`;
-    return { words, status: NOTHING_TO_CHECK_STATUS };
+    const summary = `Nothing to check: whether anything is missing is unknown. ${noLane(ends)}`;
+    return { summary, status: NOTHING_TO_CHECK_STATUS };
   }
-  const holed = onramps.filter(({ completeness }) => !completeness.isComplete);
-  const missing = holed.reduce((sum, { completeness }) => sum + BigInt(completeness.missing), 0n);
-  const words =
-    holed.length === 0
-      ? `Complete: nothing is missing on ${onramps.length === 1 ? 'this on-ramp' : `any of ${plain(onramps.length)} on-ramps`}.`
-      : `NOT complete: ${plain(missing.toString())} missing on ${plain(holed.length)} of ${plain(onramps.length)} ` +
+  const incomplete = onramps.filter(({ completeness }) => !completeness.isComplete);
+  const missing = incomplete.reduce((sum, { completeness }) => sum + BigInt(completeness.missing), 0n);
+  const summary =
+    incomplete.length === 0
+      ? `Complete: nothing is missing on ${onramps.length === 1 ? 'this on-ramp' : `any of ${formatted(onramps.length)} on-ramps`}.`
+      : `NOT complete: ${formatted(missing.toString())} missing on ${formatted(incomplete.length)} of ${formatted(onramps.length)} ` +
         `${onramps.length === 1 ? 'on-ramp' : 'on-ramps'}.`;
-  return { words, status: holed.length > 0 ? HOLES_STATUS : 0 };
+  return { summary, status: incomplete.length > 0 ? GAPS_STATUS : 0 };
 }

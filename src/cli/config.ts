@@ -1,17 +1,16 @@
 /**
  * The configuration, and the one place that reads the environment.
  *
- * Flags win over the environment, the environment over lanescan.yaml, the file over the defaults. A key or a
- * LANESCAN_ variable that nobody knows is a mistake and fails at start; those that Kubernetes makes for a Service named
- * lanescan are left out. Secrets come from the environment only.
+ * Precedence: flags, environment, lanescan.yaml, defaults. An unknown key or LANESCAN_ variable is an error at start;
+ * variables that Kubernetes sets for a Service named lanescan are ignored. Secrets come from the environment only.
  */
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import type { LiveLimits } from '../api/change-feed.ts';
 import type { TrustProxy } from '../api/client-address.ts';
+import type { LiveLimits } from '../api/live.ts';
 import { defaultRateLimit, type RateLimitOptions } from '../api/rate-limit.ts';
-import { OperatorError } from '../domain/errors.ts';
-import { nearestName } from '../domain/nearest-name.ts';
+import { nearestName } from '../base/nearest-name.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import type { NetworkSource } from '../ingest/chain/family.ts';
 import { parseNetworkSources } from '../ingest/families.ts';
 import type { DatabasePlace } from '../store/store.ts';
@@ -42,27 +41,29 @@ export interface Config extends RateLimitOptions {
   /** Whether the log has a line for each request. */
   readonly accessLog: boolean;
   readonly trustProxy: TrustProxy;
-  /** Caps on what keeps a connection open, as far as others than the defaults are wanted. */
+  /** Limits of streams and waiting requests that differ from the defaults. */
   readonly live: Partial<LiveLimits>;
-  /** For how long a server that was told to stop still answers, so that who sends it requests can notice. */
+  /** Drain time: how long a server answers after the stop signal, so that load balancers notice that it is not ready. */
   readonly drainSeconds: number;
-  /** Whether verbs other than `migrate` may bring the schema up to date. */
+  /** Whether commands other than `migrate` may migrate the schema. */
   readonly autoMigrate: boolean;
-  /** How many processes answer requests on the port. */
+  /** Whether rows of pages stay bytes, by internals of the database driver. */
+  readonly rawRows: boolean;
+  /** Number of worker processes. */
   readonly processes: number;
-  /** As the file has it; `webhooksOf` reads it for the verbs that need it. */
+  /** As the file has it; `webhooksOf` reads it for the commands that need it. */
   readonly webhooks: unknown;
-  /** As the file has it; `networkSourcesOf` reads it for the verbs that need it. */
+  /** As the file has it; `networkSourcesOf` reads it for the commands that need it. */
   readonly networks: unknown;
   /** The file that was read; null where there is none. */
   readonly file: string | null;
   /** Where the value of each key came from: a flag, a variable, the file, or `default`. */
   readonly origins: Readonly<Record<string, string>>;
-  /** What the operator should know of how the configuration was read. */
+  /** Log lines about how the configuration was read. */
   readonly notices: readonly string[];
 }
 
-/** A flag with a value that it does not take: wrong usage, where the same in a file would be a fault to mend. */
+/** An invalid value of a flag: wrong usage (exit status 2), unlike an invalid value in a file. */
 export class UsageError extends OperatorError {}
 
 /** Settings as flags give them; undefined where a flag was not given. */
@@ -81,7 +82,7 @@ interface Setting<T> {
   readonly variables: readonly string[];
   readonly fallback: T;
   readonly takes: string;
-  /** A wrong value is not repeated: it may be a secret in the wrong place. */
+  /** The error does not repeat an invalid value: it may be a secret in the wrong place. */
   readonly isHidden?: boolean;
   readonly read: (value: unknown) => T | undefined;
 }
@@ -125,8 +126,7 @@ const settings = {
     variables: ['LANESCAN_ACCESS_LOG'],
     fallback: true,
     takes: 'true or false: whether the log has a line for each request',
-    read: (value) =>
-      value === true || value === 'true' ? true : value === false || value === 'false' ? false : undefined,
+    read: trueOrFalse,
   } as Setting<boolean>,
   rateLimit: {
     key: 'rateLimit',
@@ -172,14 +172,20 @@ const settings = {
     variables: ['LANESCAN_AUTO_MIGRATE'],
     fallback: true,
     takes: 'true, or false: then only `lanescan migrate` changes the schema',
-    read: (value) =>
-      value === true || value === 'true' ? true : value === false || value === 'false' ? false : undefined,
+    read: trueOrFalse,
+  } as Setting<boolean>,
+  rawRows: {
+    key: 'rawRows',
+    variables: ['LANESCAN_RAW_ROWS'],
+    fallback: true,
+    takes: 'true, or false: then no internals of the database driver are used',
+    read: trueOrFalse,
   } as Setting<boolean>,
   processes: {
     key: 'processes',
     variables: ['LANESCAN_PROCESSES'],
     fallback: 1,
-    takes: 'a whole number from 1 to 64: how many processes answer, best one for each core',
+    takes: 'a whole number from 1 to 64: number of worker processes, best one for each core',
     read: (value) => {
       const count = typeof value === 'string' && /^\d{1,2}$/.test(value) ? Number(value) : value;
       return typeof count === 'number' && Number.isInteger(count) && count >= 1 && count <= 64
@@ -194,6 +200,10 @@ const DEFAULT_FILE = 'lanescan.yaml';
 const WEBHOOKS_KEY = 'webhooks';
 const NETWORKS_KEY = 'networks';
 
+function trueOrFalse(value: unknown): boolean | undefined {
+  return value === true || value === 'true' ? true : value === false || value === 'false' ? false : undefined;
+}
+
 function nonEmptyText(value: unknown): string | undefined {
   return typeof value === 'string' && value.trim() !== '' ? value : undefined;
 }
@@ -201,8 +211,8 @@ function nonEmptyText(value: unknown): string | undefined {
 /**
  * @example readConfig({ port: '9000' }, process.env)
  */
-export function readConfig(flags: ConfigFlags, everything: NodeJS.ProcessEnv): Config {
-  const [foreign, own] = partition(Object.entries(everything), ([name, value = '']) =>
+export function readConfig(flags: ConfigFlags, processEnvironment: NodeJS.ProcessEnv): Config {
+  const [foreign, own] = partition(Object.entries(processEnvironment), ([name, value = '']) =>
     isKubernetesVariable(name, value),
   );
   const environment: NodeJS.ProcessEnv = Object.fromEntries(own);
@@ -223,7 +233,7 @@ export function readConfig(flags: ConfigFlags, everything: NodeJS.ProcessEnv): C
     const read = setting.read(value);
     if (read === undefined) {
       const Refusal = flag === undefined ? OperatorError : UsageError;
-      const shown = setting.isHidden ? 'not as it should be' : JSON.stringify(value);
+      const shown = setting.isHidden ? 'not valid' : JSON.stringify(value);
       throw new Refusal(`${where} is ${shown}.`, `It takes ${setting.takes}.`);
     }
     return read;
@@ -240,6 +250,7 @@ export function readConfig(flags: ConfigFlags, everything: NodeJS.ProcessEnv): C
     live: pick(settings.live),
     drainSeconds: pick(settings.drainSeconds),
     autoMigrate: pick(settings.autoMigrate),
+    rawRows: pick(settings.rawRows),
     processes: pick(settings.processes, flags.processes, 'processes'),
     databaseUrl: environment.DATABASE_URL || null,
     replicaUrls: readReplicaUrls(environment),
@@ -276,13 +287,13 @@ export function databasePlace(config: Config): DatabasePlace {
 }
 
 /**
- * The configured webhooks. Only verbs that deliver or show them ask: the others shall not need their secrets.
+ * The configured webhooks. Parsed only by commands that need them, because it requires their secrets.
  */
 export function webhooksOf(config: Config, environment: NodeJS.ProcessEnv): readonly Subscription[] {
   return parseSubscriptions(config.webhooks, config.file ?? DEFAULT_FILE, environment);
 }
 
-/** The networks to index. Only verbs that talk to their nodes ask: the others shall not need their keys. */
+/** The networks to index. Parsed only by commands that need them, because it requires the keys of their endpoints. */
 export function networkSourcesOf(config: Config, environment: NodeJS.ProcessEnv): readonly NetworkSource[] {
   return parseNetworkSources(config.networks, config.file ?? DEFAULT_FILE, environment);
 }
@@ -307,7 +318,7 @@ function readFile(named: string | undefined): { file: string | null; values: Rec
   } catch (error) {
     throw new OperatorError(
       `${file} is not valid YAML: ${(error as Error).message.split('\n')[0]}`,
-      'Mend the file.',
+      'Fix the file.',
       {
         cause: error,
       },
@@ -315,7 +326,7 @@ function readFile(named: string | undefined): { file: string | null; values: Rec
   }
   if (typeof values !== 'object' || values === null || Array.isArray(values)) {
     throw new OperatorError(
-      `${file} does not hold keys and values.`,
+      `${file} is not a mapping of keys to values.`,
       'Write it as `port: 8080`, one key a line.',
     );
   }

@@ -1,4 +1,4 @@
-/** What a verb may touch of the world outside: streams, the environment, the signal to stop. */
+/** The environment of a command: streams, variables, the stop signal; and options that commands share. */
 import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { openStore, type Store, type StoreOptions } from '../store/store.ts';
@@ -17,25 +17,25 @@ export interface CliContext {
   readonly err: TerminalStream;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Aborted when it is time to stop: see stop-signal.ts. */
+  /** Aborted to stop: see stop-signal.ts. */
   readonly signal: AbortSignal;
-  /** The exit status when a verb finishes without an error; 0 unless set. */
+  /** The exit status of a command that ends without an error; default: 0. */
   exitCode: number;
-  /** How long a verb goes on on purpose when it is told to stop (ms). */
+  /** Drain time: how long a server keeps answering after the stop signal. */
   drainMs?: number;
 }
 
-/** For verbs that log. */
+/** For commands that log. */
 export function withLogOption(command: Command): Command {
   return command.option('--log-level <level>', 'debug, info, warn, error or silent (default: info)');
 }
 
-/** The process ends so long after the signal to stop, beside `drainMs`, whatever it waits for. */
-export const STOP_LIMIT_MS = 25_000;
-/** How long work in progress may go on after the signal, before the store is closed under it. */
-export const WORK_LIMIT_MS = 5_000;
+/** The process ends this long after the stop signal, plus `drainMs`, whatever it waits for. */
+export const STOP_TIMEOUT_MS = 25_000;
+/** How long work in progress may continue after the stop signal, before the store is closed. */
+export const WORK_TIMEOUT_MS = 5_000;
 
-/** The options that every verb with a store has. */
+/** The options of every command with a store. */
 export function withStoreOptions(command: Command): Command {
   return command
     .option('--config <file>', 'configuration file (default: ./lanescan.yaml where there is one)')
@@ -46,29 +46,30 @@ export function configOf(flags: ConfigFlags, context: CliContext): Config {
   return readConfig(flags, context.environment);
 }
 
-/** For verbs that may bring the schema up to date. */
+/** For commands that may migrate the schema. */
 export function schemaFor({ autoMigrate }: Config): Required<StoreOptions>['schema'] {
   return autoMigrate ? 'migrate' : 'expect';
 }
 
-/** Opens the configured store, uses it, and closes it whatever happens. */
+/** Opens the configured store, uses it, and always closes it. */
 export async function withStore<T>(
   config: Config,
   context: CliContext,
   options: Pick<StoreOptions, 'content' | 'access' | 'schema' | 'connections' | 'notice'>,
   use: (store: Store) => Promise<T>,
 ): Promise<T> {
-  // A verb with a log has written these to it.
+  // A command with a log has written these to it.
   if (!options.notice) for (const line of config.notices) context.err.write(`${line}\n`);
   const store = await openStore({
     place: databasePlace(config),
+    rawRows: config.rawRows,
     notice: (line) => context.err.write(`${line}\n`),
     signal: context.signal,
-    // A verb that only looks changes nothing.
+    // A command that only reads changes nothing.
     schema: 'expect',
     ...options,
   });
-  const work = limitWork(store, context.signal);
+  const work = closeStoreAfterStop(store, context.signal);
   try {
     return await use(store);
   } finally {
@@ -78,13 +79,13 @@ export async function withStore<T>(
 }
 
 /**
- * Work is to end by itself when the signal comes. If a database that does not answer keeps it from that, the store is
- * closed under it.
+ * Work ends by itself after the stop signal. If a database that does not answer prevents that, the store is closed, which
+ * makes its queries fail.
  */
-export function limitWork(store: Store, signal: AbortSignal): { end(): void } {
+export function closeStoreAfterStop(store: Store, signal: AbortSignal): { end(): void } {
   let timer: NodeJS.Timeout | undefined;
   const limit = () => {
-    timer = setTimeout(() => void store.close(), WORK_LIMIT_MS);
+    timer = setTimeout(() => void store.close(), WORK_TIMEOUT_MS);
   };
   if (signal.aborted) limit();
   signal.addEventListener('abort', limit);

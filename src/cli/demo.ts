@@ -4,12 +4,13 @@ import type { Fact } from '../domain/facts.ts';
 import { createSimulation, type Simulation } from '../ingest/demo/simulation.ts';
 import { untilLater } from '../ingest/work.ts';
 import { isDatabaseUnavailable, openStore, type Store } from '../store/store.ts';
+import { noticeTo, openLog } from './command-log.ts';
 import { type ConfigFlags, databasePlace, webhooksOf } from './config.ts';
-import { type CliContext, configOf, limitWork, schemaFor, withStoreOptions } from './context.ts';
+import { type CliContext, closeStoreAfterStop, configOf, schemaFor, withStoreOptions } from './context.ts';
 import { serveUntilStopped, withServerOptions } from './serve.ts';
-import { noticeTo, openLog } from './verb-log.ts';
 
-const STEP_MS = 500;
+const STEP_INTERVAL_MS = 500;
+const LOG_INTERVAL_MS = 2_000;
 const BATCH_FACTS = 5_000;
 
 interface DemoFlags extends ConfigFlags {
@@ -18,13 +19,13 @@ interface DemoFlags extends ConfigFlags {
 
 export function addDemo(program: Command, context: CliContext): void {
   withServerOptions(withStoreOptions(program.command('demo')))
-    .option('--seed <text>', 'the same seed makes the same network', 'lanescan')
-    .description('serve a simulated network with lively traffic, to try everything out')
+    .option('--seed <text>', 'the same seed creates the same network', 'lanescan')
+    .description('serve a simulated network with live traffic, to try everything out')
     .addHelpText(
       'after',
       `
-The demo has a store of its own (./data/demo), makes its history anew at each start, and refuses a store with
-real records. Every response carries X-Lanescan-Simulated: true.
+The demo has its own store (./data/demo), generates its history at each start, and refuses a store with real records.
+Every response has the header X-Lanescan-Simulated: true.
 
 Examples:
   $ lanescan demo
@@ -40,6 +41,7 @@ Examples:
       const log = await openLog(config, context, { isBatched: true });
       const store = await openStore({
         place: databasePlace(config),
+        rawRows: config.rawRows,
         content: 'simulated',
         access: 'write',
         schema: schemaFor(config),
@@ -49,9 +51,9 @@ Examples:
       const startsAt = new Date();
       const simulation = createSimulation({ seed: flags.seed, startsAt });
       context.drainMs = config.drainSeconds * 1_000;
-      const work = limitWork(store, context.signal);
+      const work = closeStoreAfterStop(store, context.signal);
       try {
-        await makeHistory(simulation, startsAt, store, log, context.signal);
+        await generateHistory(simulation, startsAt, store, log, context.signal);
         context.signal.throwIfAborted();
       } catch (error) {
         await store.close();
@@ -70,18 +72,18 @@ Examples:
     });
 }
 
-async function makeHistory(
+async function generateHistory(
   simulation: Simulation,
   until: Date,
   store: Store,
   log: Logger,
   signal: AbortSignal,
 ): Promise<void> {
-  log.warn('SIMULATED network: making a month of traffic that never happened');
+  log.warn('SIMULATED network: generating a month of traffic');
   await store.reset();
   let messages = 0;
   let shownAt = performance.now();
-  // The next batch is thought up while the database writes the one before.
+  // The next batch is generated while the database writes the previous one.
   let writing = Promise.resolve();
   for (const facts of simulation.factsUntil(until, BATCH_FACTS)) {
     await writing;
@@ -91,7 +93,7 @@ async function makeHistory(
     });
     // Awaited with the next batch; until then a failure must not count as unhandled.
     writing.catch(() => undefined);
-    if (performance.now() - shownAt < 2_000) continue;
+    if (performance.now() - shownAt < LOG_INTERVAL_MS) continue;
     shownAt = performance.now();
     log.info(`${messages.toLocaleString('en')} simulated messages so far`);
   }
@@ -106,13 +108,13 @@ async function liveTraffic(
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    for (const facts of simulation.factsUntil(new Date())) await applyPatiently(store, facts, log, signal);
-    await untilLater(STEP_MS, signal);
+    for (const facts of simulation.factsUntil(new Date())) await applyWithRetry(store, facts, log, signal);
+    await untilLater(STEP_INTERVAL_MS, signal);
   }
 }
 
-/** A database that is away for a moment ends a demo as little as a server; what happened meanwhile comes later. */
-async function applyPatiently(
+/** Retries while the database is away, as a server does. */
+async function applyWithRetry(
   store: Store,
   facts: readonly Fact[],
   log: Logger,
@@ -124,8 +126,8 @@ async function applyPatiently(
       return;
     } catch (error) {
       if (!isDatabaseUnavailable(error)) throw error;
-      if (isFirst) log.warn('The database is away; traffic goes on when it is back');
-      await untilLater(STEP_MS, signal);
+      if (isFirst) log.warn('The database does not answer; the simulation continues when it does');
+      await untilLater(STEP_INTERVAL_MS, signal);
     }
   }
 }

@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { OperatorError } from '../domain/errors.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import type { Message } from '../domain/message.ts';
 import { connectionsNeeded } from '../store/connection-budget.ts';
 import { NotInitialisedError, OlderSchemaError } from '../store/schema-errors.ts';
@@ -19,23 +19,23 @@ import { sourceFindings } from './source-findings.ts';
 import { age, type Colour, counted, createPaint, databaseName, printable } from './terminal-text.ts';
 import { lanescanVersion, oldestNode } from './version.ts';
 
-const LITTLE_SPACE_BYTES = 1e9;
+const LOW_SPACE_BYTES = 1e9;
 const CLOCK_TOLERANCE_MS = 5 * 60_000;
-const ASK_TIMEOUT_MS = 2_000;
+const HEALTH_TIMEOUT_MS = 2_000;
 const UNHEALTHY_STATUS = 1;
 
 export interface Finding {
-  /** `worry` is worth knowing; `fault` must be mended. */
-  readonly verdict: 'fine' | 'worry' | 'fault';
+  /** An `error` must be fixed. */
+  readonly severity: 'ok' | 'warning' | 'error';
   readonly what: string;
   /** What to do about it. */
   readonly remedy?: string;
 }
 
-const signs: Record<Finding['verdict'], { readonly glyph: string; readonly colour: Colour }> = {
-  fine: { glyph: '✓', colour: 'green' },
-  worry: { glyph: '!', colour: 'yellow' },
-  fault: { glyph: '✗', colour: 'red' },
+const signs: Record<Finding['severity'], { readonly glyph: string; readonly colour: Colour }> = {
+  ok: { glyph: '✓', colour: 'green' },
+  warning: { glyph: '!', colour: 'yellow' },
+  error: { glyph: '✗', colour: 'red' },
 };
 
 interface DoctorFlags extends ConfigFlags {
@@ -44,20 +44,20 @@ interface DoctorFlags extends ConfigFlags {
 
 export function addDoctor(program: Command, context: CliContext): void {
   withServerOptions(withStoreOptions(program.command('doctor')))
-    .option('--deep', 'also compare every record with what is derived from it (reads the whole store)')
-    .description('check that everything Lanescan needs is in order')
+    .option('--deep', 'also compare every record with the rows derived from it (reads the whole store)')
+    .description('find problems with the configuration, endpoints, database and port, and how to fix them')
     .addHelpText(
       'after',
       `
-Looks at the configuration, Node, the networks to index and whether an indexer is alive, the database and its
-replicas, the disk and the port, and says what to do about what is wrong. Every endpoint of a network is asked who
-it is, how far back it goes and what it takes; every replica, whose it is and how far behind. It shows no password
-and no key.
+Checks the configuration, Node, the networks to index and whether an indexer is alive, the database and its replicas,
+the disk and the port, and says how to fix each problem. For every endpoint it tests the chain, how much history there is
+and which requests are accepted; for every replica, the database it belongs to and how far it is behind. No password and
+no key is shown.
 
-It changes nothing: an older schema stays as it is, and a database that is not there is not created. An embedded
-database that does not run is started for the check and stopped again.
+Nothing is changed: an older schema stays as it is, and a missing database is not created. An embedded database that is
+not running is started for the check and stopped again.
 
-Exit status: 0 all in order, 1 something must be mended.
+Exit status: 0 no problems, 1 problems that must be fixed.
 
 Examples:
   $ lanescan doctor
@@ -65,21 +65,21 @@ Examples:
     )
     .action(async (flags: DoctorFlags) => {
       const paint = createPaint(context.out, context.environment);
-      const counts = { fine: 0, worry: 0, fault: 0 };
-      for await (const { verdict, what, remedy } of findings(flags, context)) {
-        counts[verdict]++;
-        const { glyph, colour } = signs[verdict];
+      const counts = { ok: 0, warning: 0, error: 0 };
+      for await (const { severity, what, remedy } of findings(flags, context)) {
+        counts[severity]++;
+        const { glyph, colour } = signs[severity];
         const advice = remedy === undefined ? '' : `\n  ${paint('→', 'dim')} ${remedy}`;
         await writeOut(context.out, `${paint(glyph, colour)} ${what}${advice}\n`);
       }
-      const worries = counts.worry === 0 ? '' : `, ${counted(counts.worry, 'warning')}`;
-      if (counts.fault > 0) context.exitCode = UNHEALTHY_STATUS;
-      const sum = counts.fault > 0 ? `${counted(counts.fault, 'fault')} to mend` : 'All in order';
-      await writeOut(context.out, `\n${paint(`${sum}${worries}`, 'bold')}\n`);
+      const warnings = counts.warning === 0 ? '' : `, ${counted(counts.warning, 'warning')}`;
+      if (counts.error > 0) context.exitCode = UNHEALTHY_STATUS;
+      const summary = counts.error > 0 ? `${counted(counts.error, 'problem')} to fix` : 'No problems';
+      await writeOut(context.out, `\n${paint(`${summary}${warnings}`, 'bold')}\n`);
     });
 }
 
-/** Everything there is to say, in the order in which one thing depends on another. */
+/** All checks, in the order in which they depend on each other. */
 async function* findings(
   { deep = false, ...flags }: DoctorFlags,
   context: CliContext,
@@ -91,13 +91,13 @@ async function* findings(
   } catch (error) {
     if (!(error instanceof OperatorError) || error instanceof UsageError) throw error;
     yield {
-      verdict: 'fault',
+      severity: 'error',
       what: `Configuration: ${printable(error.message)}`,
       remedy: printable(error.remedy),
     };
     yield {
-      verdict: 'worry',
-      what: 'Database, disk and port were not checked: they follow from the configuration',
+      severity: 'warning',
+      what: 'Database, disk and port were not checked: they depend on the configuration',
     };
     return;
   }
@@ -113,8 +113,8 @@ async function* findings(
 function nodeFinding(): Finding {
   const running = process.versions.node;
   const what = `Lanescan ${lanescanVersion} on Node ${running}`;
-  if (running.localeCompare(oldestNode, 'en', { numeric: true }) >= 0) return { verdict: 'fine', what };
-  return { verdict: 'fault', what, remedy: `Install Node ${oldestNode} or later.` };
+  if (running.localeCompare(oldestNode, 'en', { numeric: true }) >= 0) return { severity: 'ok', what };
+  return { severity: 'error', what, remedy: `Install Node ${oldestNode} or later.` };
 }
 
 function configFinding({ file, origins, host, port, dataFolder, logLevel, databaseUrl }: Config): Finding {
@@ -126,20 +126,20 @@ function configFinding({ file, origins, host, port, dataFolder, logLevel, databa
     databaseUrl === null ? shown('data', dataFolder) : `database ${databaseName(databaseUrl)} (DATABASE_URL)`;
   const settings = [shown('host', host), shown('port', port), database, shown('logLevel', logLevel)];
   return {
-    verdict: 'fine',
+    severity: 'ok',
     what: `Configuration from ${file === null ? 'no file' : printable(file)}: ${settings.join(', ')}`,
   };
 }
 
-/** Says nothing where none are configured. */
+/** No findings where no webhook is configured. */
 function* webhookFindings(config: Config, { environment }: CliContext): Generator<Finding> {
   try {
     const names = webhooksOf(config, environment).map(({ name }) => name);
-    if (names.length > 0) yield { verdict: 'fine', what: `Webhooks: ${names.map(printable).join(', ')}` };
+    if (names.length > 0) yield { severity: 'ok', what: `Webhooks: ${names.map(printable).join(', ')}` };
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error;
     yield {
-      verdict: 'fault',
+      severity: 'error',
       what: `Webhooks: ${printable(error.message)}`,
       remedy: printable(error.remedy),
     };
@@ -153,14 +153,14 @@ async function diskFinding(dataFolder: string): Promise<Finding> {
       const { bavail, bsize } = await statfs(existing);
       const free = bavail * bsize;
       const what = `Disk of ${printable(dataFolder)}: ${gigabytes(free)} free`;
-      if (free >= LITTLE_SPACE_BYTES) return { verdict: 'fine', what };
-      return { verdict: 'worry', what, remedy: 'Free some space, or choose another folder with --data.' };
+      if (free >= LOW_SPACE_BYTES) return { severity: 'ok', what };
+      return { severity: 'warning', what, remedy: 'Free some space, or choose another folder with --data.' };
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
       const isMissing = code === 'ENOENT' || code === 'ENOTDIR';
       if (isMissing && existing !== path.dirname(existing)) continue;
       return {
-        verdict: 'worry',
+        severity: 'warning',
         what: `Disk of ${printable(dataFolder)}: ${printable(message)}`,
         remedy: 'Check the path, or choose another folder with --data.',
       };
@@ -181,12 +181,12 @@ async function* databaseFindings(
   let found: readonly Finding[];
   try {
     found = await withStore(config, context, { connections: 1 }, async (store) => [
-      { verdict: 'fine' as const, what: `Database: ${kind} PostgreSQL ${printable(store.serverVersion)}` },
+      { severity: 'ok' as const, what: `Database: ${kind} PostgreSQL ${printable(store.serverVersion)}` },
       {
-        verdict: 'fine' as const,
+        severity: 'ok' as const,
         what: `Schema: up to date, ${counted(store.migrations.total, 'migration')}`,
       },
-      // The embedded server has settings of our own.
+      // The embedded server has our settings.
       ...(kind === 'server'
         ? settingsFindings(await store.serverSettings(), connectionsNeeded(config.processes))
         : []),
@@ -203,10 +203,11 @@ async function* databaseFindings(
 
 function databaseProblem(error: unknown, { autoMigrate }: Config): Finding {
   const remedy = error instanceof OperatorError ? error.remedy : 'Check the database and its log.';
-  // What the next start of a server or an import sees to by itself is no fault.
-  const willPass = error instanceof NotInitialisedError || (error instanceof OlderSchemaError && autoMigrate);
+  // The next start of a server or an import migrates the schema.
+  const isFixedAtNextStart =
+    error instanceof NotInitialisedError || (error instanceof OlderSchemaError && autoMigrate);
   return {
-    verdict: willPass ? 'worry' : 'fault',
+    severity: isFixedAtNextStart ? 'warning' : 'error',
     what: `Database: ${printable((error as Error).message)}`,
     remedy: printable(remedy),
   };
@@ -218,71 +219,71 @@ async function contentFindings(store: Store, now: number): Promise<readonly Find
   const [newest] = records.map((record) => now - Date.parse((JSON.parse(record) as Message).sendTimestamp));
   const kind = store.simulated ? 'SIMULATED' : 'real';
   const amount = `${isExact ? '' : 'about '}${counted(count, `${kind} message`)}`;
-  if (newest === undefined) return [{ verdict: 'fine', what: `Content: ${amount}` }];
+  if (newest === undefined) return [{ severity: 'ok', what: `Content: ${amount}` }];
   const isFromFuture = newest < -CLOCK_TOLERANCE_MS;
   const since = newest < 0 ? age(-newest) : age(newest);
   const content: Finding = {
-    verdict: 'fine',
+    severity: 'ok',
     what: `Content: ${amount}, the newest sent ${newest < 0 ? `${since} from now` : `${since} ago`}`,
   };
   if (!isFromFuture) return [content];
   return [
     content,
     {
-      verdict: 'worry',
+      severity: 'warning',
       what: `Clock: it is ${new Date(now).toISOString()} here, and the newest message was sent ${since} later`,
       remedy: 'Set the clock of this machine, or check where the records come from.',
     },
   ];
 }
 
-/** Whether what is kept beside the records agrees with them; and how much of it was looked at. */
+/** Whether the derived rows agree with the records, and how many were compared. */
 async function derivedFindings(
   store: Store,
   deep: boolean,
   context: CliContext,
 ): Promise<readonly Finding[]> {
   const report = deep ? await walkDerivedRows(store, 'compare', context) : await store.derived.sample();
-  if (report === undefined) return [{ verdict: 'worry', what: 'Derived rows: not compared, interrupted' }];
+  if (report === undefined) return [{ severity: 'warning', what: 'Derived rows: not compared, interrupted' }];
   const found = report.disagreements.map(
     ({ what, count, isRepairable }): Finding => ({
-      verdict: isRepairable ? 'fault' : 'worry',
+      severity: isRepairable ? 'error' : 'warning',
       what: `Derived rows: ${count.toLocaleString('en')} ${what}${deep ? '' : ' (in a sample)'}`,
       remedy: isRepairable
-        ? 'Run `lanescan repair`: it makes them anew from the records.'
-        : 'It cannot be repaired; who follows the history passes over it.',
+        ? 'Run `lanescan repair`: it rebuilds them from the records.'
+        : 'It cannot be repaired; readers of the history skip it.',
     }),
   );
   const unchecked =
-    report.unchecked.length === 0 ? '' : `; ${report.unchecked.join(', ')} not checked: it took too long`;
-  const looked = `${counted(report.messages, 'message')} compared with ${report.messages === 1 ? 'its' : 'their'} records`;
+    report.unchecked.length === 0 ? '' : `; ${report.unchecked.join(', ')} not checked (timeout)`;
+  const compared = `${counted(report.messages, 'message')} compared with ${report.messages === 1 ? 'its' : 'their'} records`;
   const summary: Finding = deep
-    ? { verdict: 'fine', what: `Derived rows: all ${looked}, statistics and history too` }
+    ? { severity: 'ok', what: `Derived rows: all ${compared}, statistics and history too` }
     : {
-        verdict: 'fine',
-        what: `Derived rows: a sample of ${looked}, sums compared${unchecked} (--deep compares everything)`,
+        severity: 'ok',
+        what: `Derived rows: a sample of ${compared}, sums compared${unchecked} (--deep compares everything)`,
       };
   return [...found, summary];
 }
 
 async function portFinding({ host, port }: Config): Promise<Finding> {
   const place = `${printable(host)}:${port}`;
-  if (port === 0) return { verdict: 'fine', what: `Port: any free one on ${printable(host)}` };
+  if (port === 0) return { severity: 'ok', what: `Port: any free one on ${printable(host)}` };
   const failure = await tryToListen(host, port);
-  if (failure === undefined) return { verdict: 'fine', what: `Port: ${place} is free` };
+  if (failure === undefined) return { severity: 'ok', what: `Port: ${place} is free` };
   if (failure.code !== 'EADDRINUSE') {
     return {
-      verdict: 'fault',
+      severity: 'error',
       what: `Port: cannot listen on ${place}: ${printable(failure.message)}`,
-      remedy: 'Choose others with --host and --port.',
+      remedy: 'Choose another address with --host and --port.',
     };
   }
   if (await isLanescan(host, port))
-    return { verdict: 'fine', what: `Port: Lanescan already answers on ${place}` };
+    return { severity: 'ok', what: `Port: Lanescan already answers on ${place}` };
   return {
-    verdict: 'fault',
+    severity: 'error',
     what: `Port: ${place} is taken by another program`,
-    remedy: 'Stop that one, or choose another port with --port.',
+    remedy: 'Stop that program, or choose another port with --port.',
   };
 }
 
@@ -295,15 +296,15 @@ function tryToListen(host: string, port: number): Promise<NodeJS.ErrnoException 
 }
 
 async function isLanescan(host: string, port: number): Promise<boolean> {
-  // A server that listens everywhere is asked on this machine.
-  const everywhere: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '[::1]' };
-  const address = everywhere[host] ?? (host.includes(':') ? `[${host}]` : host);
+  // A server that listens on all addresses also listens on loopback.
+  const loopbackOf: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '[::1]' };
+  const address = loopbackOf[host] ?? (host.includes(':') ? `[${host}]` : host);
   try {
-    const answer = await fetch(`http://${address}:${port}/healthz`, {
-      signal: AbortSignal.timeout(ASK_TIMEOUT_MS),
+    const response = await fetch(`http://${address}:${port}/healthz`, {
+      signal: AbortSignal.timeout(HEALTH_TIMEOUT_MS),
     });
-    const { status } = (await answer.json()) as { status?: unknown };
-    return status === 'ok' && answer.headers.has('x-request-id');
+    const { status } = (await response.json()) as { status?: unknown };
+    return status === 'ok' && response.headers.has('x-request-id');
   } catch {
     return false;
   }

@@ -4,7 +4,7 @@ import { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { type Command, Option } from 'commander';
-import { OperatorError } from '../domain/errors.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import { type ExportFormat, exportFormats, exportHead, exportLines } from '../domain/export-format.ts';
 import type { Filters } from '../domain/query.ts';
 import { filterNames, parseFilters } from '../domain/search-parameters.ts';
@@ -13,7 +13,7 @@ import type { ConfigFlags } from './config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
 import { addFilterOptions, asUsage, type ParameterFlags, rawParameters } from './filter-flags.ts';
 import { simulatedNotice } from './message-words.ts';
-import { OutputClosed, writeOut } from './output.ts';
+import { OutputClosedError, writeOut } from './output.ts';
 import { createProgress, type Progress } from './progress.ts';
 import { counted, printable, printableJson } from './terminal-text.ts';
 
@@ -28,18 +28,17 @@ export function addExport(program: Command, context: CliContext): void {
     .addOption(
       new Option(
         '--format <format>',
-        'csv, a table for spreadsheets; ndjson, whole records (default: as the file is named, or csv)',
+        'csv, a table for spreadsheets; ndjson, full records (default: by the name of the file, or csv)',
       ).choices(exportFormats),
     )
-    .option('--output <file>', 'where to write; appears when it is complete (default: standard output)')
+    .option('--output <file>', 'file to write, created when it is complete (default: standard output)')
     .option('--gzip', 'compress (also where the file is named .gz)');
   withStoreOptions(command)
     .addHelpText(
       'after',
       `
-Newest first, and what the store held at the moment of the start, whatever is written meanwhile. NDJSON comes back
-in through \`lanescan import\` unchanged. In CSV, text that a spreadsheet would take for a formula is preceded by an
-apostrophe.
+Newest first, from a snapshot of the store at the start, whatever is written meanwhile. \`lanescan import\` reads the
+NDJSON unchanged. In CSV, text that a spreadsheet would take for a formula is preceded by an apostrophe.
 
 Examples:
   $ lanescan export --output messages.csv
@@ -52,7 +51,7 @@ Examples:
       const isCompressed = flags.gzip === true || /\.gz$/i.test(flags.output ?? '');
       if (isCompressed && flags.output === undefined && context.out.isTTY) {
         command.error(
-          'lanescan: --gzip has nothing to show on a terminal; name a file with --output, or redirect.',
+          'lanescan: --gzip cannot be shown on a terminal; name a file with --output, or redirect the output.',
         );
       }
       await withStore(configOf(flags, context), context, { connections: 1 }, async (store) => {
@@ -74,7 +73,7 @@ async function exportTo(
   store: Store,
   context: CliContext,
 ): Promise<void> {
-  const place = output === undefined ? standardOutput(context, format) : newFile(output);
+  const destination = output === undefined ? standardOutput(context, format) : newFile(output);
   const progress = createProgress(context.err, `Exporting to ${output ?? 'standard output'}`, null);
   let rows = 0;
   const texts = async function* () {
@@ -88,14 +87,14 @@ async function exportTo(
   };
   try {
     const source = Readable.from(texts(), { objectMode: false });
-    if (isCompressed) await pipeline(source, createGzip(), place.stream);
-    else await pipeline(source, place.stream);
-    place.finish();
+    if (isCompressed) await pipeline(source, createGzip(), destination.stream);
+    else await pipeline(source, destination.stream);
+    destination.finish();
   } catch (error) {
-    place.discard();
+    destination.discard();
     progress.end();
     if (context.signal.aborted) {
-      context.err.write('Interrupted; nothing complete was written.\n');
+      context.err.write('Interrupted; the export is incomplete.\n');
       context.exitCode = INTERRUPTED_STATUS;
       return;
     }
@@ -110,15 +109,15 @@ function report(progress: Progress, bytes: number, rows: number): void {
   progress.advance(bytes);
 }
 
-interface Place {
+interface Destination {
   readonly stream: Writable;
   /** Called when everything is written. */
   finish(): void;
   discard(): void;
 }
 
-/** The file appears under its name when it is whole: nobody takes half of one for all there is. */
-function newFile(output: string): Place {
+/** The file is renamed when it is complete, so that a partial file is not mistaken for a complete one. */
+function newFile(output: string): Destination {
   const temporary = `${output}.${randomBytes(4).toString('hex')}.part`;
   const stream: WriteStream = createWriteStream(temporary, { flags: 'wx', flush: true });
   return {
@@ -131,10 +130,10 @@ function newFile(output: string): Place {
   };
 }
 
-function standardOutput({ out }: CliContext, format: ExportFormat): Place {
+function standardOutput({ out }: CliContext, format: ExportFormat): Destination {
   const shown = (bytes: Buffer) => {
-    const harmless = format === 'ndjson' ? printableJson : printable;
-    return bytes.toString('utf8').split(/\r?\n/).map(harmless).join('\n');
+    const makePrintable = format === 'ndjson' ? printableJson : printable;
+    return bytes.toString('utf8').split(/\r?\n/).map(makePrintable).join('\n');
   };
   const stream = new Writable({
     write(bytes: Buffer, _encoding, done) {
@@ -146,9 +145,9 @@ function standardOutput({ out }: CliContext, format: ExportFormat): Place {
 
 function explained(error: unknown, output: string | undefined): unknown {
   const { code, message, syscall } = error as NodeJS.ErrnoException;
-  if (output === undefined || error instanceof OutputClosed || syscall === undefined) return error;
+  if (output === undefined || error instanceof OutputClosedError || syscall === undefined) return error;
   if (!['open', 'write', 'rename', 'fsync', 'close'].includes(syscall) || code === undefined) return error;
-  return new OperatorError(`Cannot write ${output}: ${message}.`, 'Choose another place with --output.', {
+  return new OperatorError(`Cannot write ${output}: ${message}.`, 'Choose another file with --output.', {
     cause: error,
   });
 }

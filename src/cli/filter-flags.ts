@@ -1,7 +1,7 @@
-/** The filters of the search as flags: the same in every verb that takes them. */
+/** The filters of the search as flags, shared by all commands that have them. */
 import { type Command, Option } from 'commander';
+import { nearestName } from '../base/nearest-name.ts';
 import { ApiError } from '../domain/errors.ts';
-import { nearestName } from '../domain/nearest-name.ts';
 import { findNetwork, networks } from '../domain/networks.ts';
 import { type FilterName, filterNames, filterParameters } from '../domain/search-parameters.ts';
 import { printable } from './terminal-text.ts';
@@ -12,15 +12,15 @@ export type ParameterFlags<Name extends string = FilterName> = {
 };
 
 interface FlagForm {
-  /** The name of its value in the help; null for a switch, which takes none. */
+  /** The name of its value in the help; null for a switch. */
   readonly value: string | null;
   /** A shorter flag. */
   readonly alias?: string;
-  /** In place of the API's description. */
+  /** Replaces the API's description. */
   readonly description?: string;
 }
 
-/** What the CLI adds to a filter. The type makes the table complete: a new filter needs its flag. */
+/** The flag of each filter. The type makes the table complete: a new filter needs its flag. */
 const flagForms: Readonly<Record<FilterName, FlagForm>> = {
   sender: { value: 'address' },
   receiver: { value: 'address' },
@@ -63,7 +63,7 @@ function filterOption(name: FilterName): Option {
   return collecting(`${flag} <${value}>`, shown);
 }
 
-/** An option that keeps every value it was given, so that a repeated one is refused as the API does. */
+/** An option that collects repeated values, so that a repetition is refused as by the API. */
 export function collecting(flags: string, description: string): Option {
   return new Option(flags, description).argParser((value: string, before: readonly string[] = []) => [
     ...before,
@@ -71,7 +71,7 @@ export function collecting(flags: string, description: string): Option {
   ]);
 }
 
-/** Descriptions of the API are sentences; those of flags are not. */
+/** Turns the sentence of an API description into the style of flag descriptions. */
 function plainEnd(sentence: string): string {
   const text = sentence.replace(/\.$/, '');
   return /^[A-Z][a-z ]/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
@@ -82,7 +82,7 @@ function flagOf(parameter: string): string {
   return `--${parameter.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-/** What the flags say, as the parameters of a request would; networks may be given by name. */
+/** The flags as request parameters; networks may be given by name. */
 export function rawParameters<Name extends string>(
   flags: ParameterFlags<Name>,
   names: readonly Name[],
@@ -100,7 +100,7 @@ export function rawParameters<Name extends string>(
   return raw;
 }
 
-/** What the API would refuse is wrong usage here, told in terms of the flags. */
+/** Reports errors of the API's parsers as wrong usage, in terms of the flags. */
 export function asUsage<T>(parse: () => T, command: Command): T {
   try {
     return parse();
@@ -118,33 +118,33 @@ function inTermsOfFlags({ details, message }: ApiError): string {
   return lines.length > 0 ? lines.join('\n') : `lanescan: ${message}`;
 }
 
-/** The selector of a network by its selector, name (CCIP's or the one for people) or chain id. */
+/** The selector of a network given by selector, name (CCIP's or the display name) or chain id. */
 function selectorOf(text: string, parameter: string, command: Command): string {
-  const wanted = text.trim().toLowerCase();
+  const name = text.trim().toLowerCase();
   const network =
-    findNetwork(text.trim()) ?? networks.find(({ displayName }) => displayName.toLowerCase() === wanted);
+    findNetwork(text.trim()) ?? networks.find(({ displayName }) => displayName.toLowerCase() === name);
   if (network) return network.selector;
-  // A number may be the selector of a network that only its owner knows.
+  // A number may be the selector of a private network.
   if (/^\d*$/.test(text)) return text;
   return command.error(
-    `lanescan: ${flagOf(parameter)} knows no network ${JSON.stringify(printable(text))}; ${networkHint(wanted)}`,
+    `lanescan: ${flagOf(parameter)} is an unknown network, ${JSON.stringify(printable(text))}; ${networkHint(name)}`,
   );
 }
 
-function networkHint(wanted: string): string {
+function networkHint(typed: string): string {
   const alike = networks.filter(({ name, displayName }) =>
-    `${name} ${displayName.toLowerCase()}`.includes(wanted),
+    `${name} ${displayName.toLowerCase()}`.includes(typed),
   );
   const byName = nearestName(
-    wanted,
+    typed,
     networks.map(({ name }) => name),
   );
   if (alike.length === 0)
     return byName ? `did you mean ${byName}?` : 'it takes a selector, a name or a chain id.';
-  // The network itself before the many that are built on it.
+  // The network itself before the rollups that are built on it.
   alike.sort(
     (a, b) =>
-      Number(b.name.endsWith(wanted)) - Number(a.name.endsWith(wanted)) || b.name.length - a.name.length,
+      Number(b.name.endsWith(typed)) - Number(a.name.endsWith(typed)) || b.name.length - a.name.length,
   );
   const names = alike.slice(0, 3).map(({ name }) => name);
   return `did you mean ${names.join(', ')}${alike.length > 3 ? ` or another of ${alike.length}` : ''}?`;

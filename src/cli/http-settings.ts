@@ -1,7 +1,7 @@
-/** The settings of who may ask how much: rateLimit, apiKeys, trustProxy and live, as lanescan.yaml writes them. */
+/** Parsers of the settings rateLimit, apiKeys, trustProxy and live of lanescan.yaml. */
 import { isIP } from 'node:net';
-import type { LiveLimits } from '../api/change-feed.ts';
 import type { TrustProxy } from '../api/client-address.ts';
+import type { LiveLimits } from '../api/live.ts';
 import { type Allowance, type ApiKey, defaultRateLimit, type RateLimit } from '../api/rate-limit.ts';
 
 export const rateLimitTakes =
@@ -46,7 +46,7 @@ export function readLive(value: unknown): Partial<LiveLimits> | undefined {
 }
 
 export const trustProxyTakes =
-  '`false`, how many proxies stand in front (1 to 10), or a list of their addresses or networks, such as ' +
+  '`false`, the number of proxies in front (1 to 10), or a list of their addresses or networks, such as ' +
   '["10.0.0.0/8", "::1"]';
 
 export function readTrustProxy(value: unknown): TrustProxy | undefined {
@@ -72,7 +72,7 @@ function readAllowance({ perSecond, burst }: Readonly<Record<string, unknown>>):
   return { perSecond, burst };
 }
 
-/** The members of a mapping that has no others; undefined for anything else. */
+/** The members of a mapping without other members; undefined for anything else. */
 function membersOf(value: unknown, names: readonly string[]): Readonly<Record<string, unknown>> | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
   return Object.keys(value).every((name) => names.includes(name))

@@ -11,10 +11,11 @@ import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import type { Command } from 'commander';
-import { OperatorError } from '../domain/errors.ts';
-import type { Notice } from '../domain/notice.ts';
+import type { Notice } from '../base/notice.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import { type ImportReport, importRecords, type RejectedLine } from '../ingest/import.ts';
 import type { Store } from '../store/store.ts';
+import { noticeTo, openLog } from './command-log.ts';
 import type { ConfigFlags } from './config.ts';
 import {
   type CliContext,
@@ -26,7 +27,6 @@ import {
 } from './context.ts';
 import { besideBar, createProgress } from './progress.ts';
 import { clipped, printable } from './terminal-text.ts';
-import { noticeTo, openLog } from './verb-log.ts';
 
 const REJECTED_STATUS = 3;
 const INTERRUPTED_STATUS = 130;
@@ -38,13 +38,16 @@ interface ImportFlags extends ConfigFlags {
 export function addImport(program: Command, context: CliContext): void {
   withLogOption(withStoreOptions(program.command('import')))
     .argument('<file...>', 'NDJSON files, plain or gzip; - reads standard input')
-    .option('--rejects <file>', 'where lines that are no valid record go (default: NAME.rejects.ndjson here)')
+    .option(
+      '--rejects <file>',
+      'file for rejected lines (default: NAME.rejects.ndjson in the current folder)',
+    )
     .description('load message records')
     .addHelpText(
       'after',
       `
-A record a line. What is there already is not doubled, and an older state of a message never replaces a
-later one, so that the same file can be imported again at any time.
+One record a line. Imports are idempotent: known records are not duplicated, and an older state of a message never
+replaces a newer one, so the same file can be imported again at any time.
 
 Exit status: 0 all lines imported, 3 some were rejected, 1 the import failed, 130 interrupted.
 
@@ -79,7 +82,7 @@ interface Input {
   readonly open: () => Readable;
 }
 
-/** Looks at every file before the first is read: a typing mistake should not show after an hour. */
+/** Checks every file before the first is read, so that a typing mistake does not fail the import after an hour. */
 function openInput(file: string, context: CliContext): Input {
   if (file === '-') return { name: 'stdin', size: null, open: () => context.input };
   let size: number | null;
@@ -149,14 +152,14 @@ function summary(name: string, report: ImportReport, rejectsFile: string): strin
     `${count(report.unchanged)} unchanged, ${count(report.rejected)} rejected\n`;
   if (report.rejected > 0) text += `  rejected lines with their reasons: ${rejectsFile}\n`;
   for (const [field, times] of report.ignored)
-    text += `  not part of a record, left out: ${clipped(printable(field), 80)} (${count(times)} times)\n`;
-  if (report.interrupted) text += '  interrupted; import the same file again to go on\n';
+    text += `  ignored, not a field of a record: ${clipped(printable(field), 80)} (${count(times)} times)\n`;
+  if (report.interrupted) text += '  interrupted; import the same file again to continue\n';
   return text;
 }
 
 /**
- * The rejects file, made when there is something to put into it. Inputs that share one (`written` knows) come
- * one after the other in it.
+ * The rejects file, created with the first rejected line. `written` has the files that were opened before: inputs that
+ * share one are appended.
  */
 function createRejects(file: string, input: string, written: Set<string>) {
   let stream: WriteStream | undefined;
@@ -178,7 +181,7 @@ function createRejects(file: string, input: string, written: Set<string>) {
     } catch (error) {
       throw new OperatorError(
         `Cannot write the rejected lines of ${input} to ${file}: ${(error as Error).message}.`,
-        'Choose another place with --rejects.',
+        'Choose another file with --rejects.',
         { cause: error },
       );
     }
@@ -204,13 +207,13 @@ function explainBrokenInput(error: unknown, name: string): unknown {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === 'Z_BUF_ERROR' || code === 'Z_DATA_ERROR') {
     return new OperatorError(
-      `${name} is damaged gzip (${message}). What could be unpacked before the damage has been imported.`,
-      'Get the file again and import it once more; nothing is doubled.',
+      `${name} is damaged gzip (${message}). The lines before the damage were imported.`,
+      'Get the file again and repeat the import; nothing is duplicated.',
       { cause: error },
     );
   }
   if (code === 'EACCES' || code === 'EIO') {
-    return new OperatorError(`Cannot read ${name}: ${message}.`, 'Mend that and import it again.', {
+    return new OperatorError(`Cannot read ${name}: ${message}.`, 'Fix that and import it again.', {
       cause: error,
     });
   }

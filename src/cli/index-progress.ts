@@ -1,5 +1,5 @@
-/** How indexing goes, for people: a line a network that renews itself on a terminal, log lines elsewhere. */
-import type { Notice, NoticeLevel } from '../domain/notice.ts';
+/** Progress of indexing: one bar for each network on a terminal, log lines elsewhere. */
+import type { Notice, NoticeLevel } from '../base/notice.ts';
 import type { NetworkStatus } from '../ingest/chain/indexer.ts';
 import type { TerminalStream } from './context.ts';
 import { cellsOf, clipped, counted, fitted, howOld, printable } from './terminal-text.ts';
@@ -8,15 +8,15 @@ const BAR_WIDTH = 20;
 /** On terminals that are narrower than this, bars are half as long. */
 const WIDE_COLUMNS = 110;
 const MAX_NAME_WIDTH = 32;
-const BAR_EVERY_MS = 200;
-const LINE_EVERY_MS = 10_000;
+const BAR_INTERVAL_MS = 200;
+const LINE_INTERVAL_MS = 10_000;
 
 export interface IndexProgress {
-  /** Where log lines go: on a terminal they must not run into the bars. */
+  /** The stream for log lines, which on a terminal must not overwrite the bars. */
   readonly logStream: TerminalStream;
-  /** From now on the state of these is shown; where there is no terminal, as log lines by `notice`. */
+  /** Starts showing these statuses; without a terminal, as log lines through `notice`. */
   follow(statuses: () => readonly NetworkStatus[], notice: Notice): void;
-  /** Shows the last state, and stops renewing it. */
+  /** Shows the final state and stops updating it. */
   end(): void;
 }
 
@@ -29,7 +29,7 @@ function createBars(stream: TerminalStream, now: () => number): IndexProgress {
   let timer: NodeJS.Timeout | undefined;
   let shown = 0;
   const clear = () => {
-    // Up to the first of our lines, and away with everything below.
+    // Cursor up to the first bar, then erase to the end of the screen.
     if (shown > 0) stream.write(`\u001b[${shown}A\u001b[J`);
     shown = 0;
   };
@@ -49,9 +49,9 @@ function createBars(stream: TerminalStream, now: () => number): IndexProgress {
         return hasRoom;
       },
     },
-    follow(followed) {
-      statuses = followed;
-      timer = setInterval(draw, BAR_EVERY_MS);
+    follow(read) {
+      statuses = read;
+      timer = setInterval(draw, BAR_INTERVAL_MS);
       draw();
     },
     end() {
@@ -65,35 +65,35 @@ function createLines(stream: TerminalStream, now: () => number): IndexProgress {
   let statuses: () => readonly NetworkStatus[] = () => [];
   let timer: NodeJS.Timeout | undefined;
   let notice: Notice = () => undefined;
-  let said = '';
-  const say = () => {
-    const lines = statuses().map((status) => ({ status, words: wordsOf(status, now()) }));
-    const all = lines.map(({ words }) => words).join('\n');
-    if (all === said) return;
-    said = all;
-    for (const { status, words } of lines)
-      notice(words, { level: levelOf(status), network: status.network.name });
+  let logged = '';
+  const logChanges = () => {
+    const lines = statuses().map((status) => ({ status, text: describeStatus(status, now()) }));
+    const all = lines.map(({ text }) => text).join('\n');
+    if (all === logged) return;
+    logged = all;
+    for (const { status, text } of lines)
+      notice(text, { level: levelOf(status), network: status.network.name });
   };
   return {
     logStream: stream,
-    follow(followed, noticed) {
-      statuses = followed;
-      notice = noticed;
-      timer = setInterval(say, LINE_EVERY_MS);
+    follow(read, write) {
+      statuses = read;
+      notice = write;
+      timer = setInterval(logChanges, LINE_INTERVAL_MS);
     },
     end() {
       clearInterval(timer);
-      say();
+      logChanges();
     },
   };
 }
 
-/** A network that cannot be read is worth a warning each time its state is logged. */
+/** A network with a problem is logged as a warning. */
 export function levelOf({ worker }: NetworkStatus): NoticeLevel {
   return worker?.problem ? 'warn' : 'info';
 }
 
-/** A line a network, in columns, none longer than so many cells. */
+/** One line for each network, in columns, at most this many cells wide. */
 function barsOf(statuses: readonly NetworkStatus[], now: number, cells: number): readonly string[] {
   const longest = Math.max(0, ...statuses.map(({ network }) => network.name.length));
   const nameWidth = Math.min(longest, MAX_NAME_WIDTH, Math.floor(cells / 3));
@@ -103,16 +103,16 @@ function barsOf(statuses: readonly NetworkStatus[], now: number, cells: number):
     const filled = Math.floor((share ?? 0) * barWidth);
     const bar = '█'.repeat(filled) + '░'.repeat(barWidth - filled);
     const start = `${fitted(status.network.name, nameWidth)}  ${bar} ${fitted(percentOf(share), 6, 'right')}  `;
-    return start + asManyAsFit(partsOf(status, now), cells - cellsOf(start));
+    return start + joinFitting(partsOf(status, now), cells - cellsOf(start));
   });
 }
 
-/** The parts from the first on, as long as they fit whole; of the first, what fits of its beginning and its end. */
-function asManyAsFit(parts: readonly string[], cells: number): string {
+/** As many parts as fit. If the first is too long, its beginning and its end. */
+function joinFitting(parts: readonly string[], cells: number): string {
   const [first = ''] = parts;
   const head = Math.floor(cells / 3);
   const isLong = cellsOf(first) > cells;
-  // Faults begin with who, and end with what.
+  // A problem begins with the endpoint and ends with the reason.
   let line = isLong ? clipped(`${first.slice(0, head)}…${first.slice(1 + head - cells)}`, cells) : first;
   for (const part of parts.slice(1)) {
     const longer = `${line} · ${part}`;
@@ -122,7 +122,7 @@ function asManyAsFit(parts: readonly string[], cells: number): string {
   return line;
 }
 
-/** How much of the wanted history has been read, from 0 to 1; undefined while nobody can tell. */
+/** The share of the configured history that has been read, from 0 to 1; undefined while unknown. */
 function shareOf({ worker, isTaken }: NetworkStatus): number | undefined {
   if (!worker?.figures || worker.isSearchingRouters || isTaken) return undefined;
   const total = worker.figures.headBlock - (worker.startBlock ?? 0) + 1;
@@ -130,22 +130,22 @@ function shareOf({ worker, isTaken }: NetworkStatus): number | undefined {
   return Math.min(1, Math.max(0, 1 - unread / Math.max(1, total)));
 }
 
-/** Cut, not rounded: 100% is only what is all there. */
+/** Rounded down: 100% means complete. */
 function percentOf(share: number | undefined): string {
   return share === undefined ? '' : `${(Math.floor(share * 1000) / 10).toFixed(1)}%`;
 }
 
-/** One line: how far, what is wrong, how many, how old. */
-export function wordsOf(status: NetworkStatus, now: number): string {
+/** One line: share, problem, counts, age. */
+export function describeStatus(status: NetworkStatus, now: number): string {
   const percent = percentOf(shareOf(status));
   return [...(percent === '' ? [] : [percent]), ...partsOf(status, now)].join(' · ');
 }
 
-/** What there is to say of a network, the most important first. */
+/** The parts of the line, the most important first. */
 function partsOf({ worker, isTaken }: NetworkStatus, now: number): readonly string[] {
   if (isTaken) return ['another indexer works on it'];
   const problem = worker?.problem ? [`! ${printable(worker.problem)}`] : [];
-  if (!worker?.figures) return problem.length > 0 ? problem : ['asking its routers'];
+  if (!worker?.figures) return problem.length > 0 ? problem : ['reading its routers'];
   const { headBlock, indexedBlock, indexedAt } = worker.figures;
   const behind = headBlock - indexedBlock;
   const toGo = worker.isSearchingRouters

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
-import { OperatorError } from '../domain/errors.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import type { NetworkSource } from '../ingest/chain/family.ts';
 import type { NetworkStatus } from '../ingest/chain/indexer.ts';
 import { connectNetwork } from '../ingest/families.ts';
+import { noticeTo, openLog } from './command-log.ts';
 import { type Config, type ConfigFlags, networkSourcesOf } from './config.ts';
 import {
   type CliContext,
@@ -14,7 +15,6 @@ import {
 } from './context.ts';
 import { createIndexProgress } from './index-progress.ts';
 import { counted, printable } from './terminal-text.ts';
-import { noticeTo, openLog } from './verb-log.ts';
 import { lanescanVersion } from './version.ts';
 
 const INTERRUPTED_STATUS = 130;
@@ -27,28 +27,28 @@ interface IndexFlags extends ConfigFlags {
 
 export function addIndex(program: Command, context: CliContext): void {
   withLogOption(withStoreOptions(program.command('index')))
-    .option('--once', 'read everything up to the heads of the chains, then end')
+    .option('--once', 'read everything up to the heads of the chains, then exit')
     .option('--network <name...>', 'only these of the configured networks')
-    .description('read the lanes of the configured networks from their chains, and keep them true')
+    .description('index the configured networks from their chains, and keep them up to date')
     .addHelpText(
       'after',
       `
 The networks are those of lanescan.yaml (see lanescan.example.yaml); \`lanescan doctor\` tests their endpoints. Stopped
-or killed at any moment, it goes on where it was. Several may run: each network is worked by one at a time.
+or killed at any moment, it resumes where it was. Several may run: a lease gives each network to one of them at a time.
 
-Exit status: 0 up to date or stopped, 3 up to date but some ranges could not be read yet, 1 it failed, 130 interrupted
+Exit status: 0 up to date or stopped, 3 up to date but some ranges could not be read yet, 1 failure, 130 interrupted
 with --once.
 
 Examples:
   $ lanescan index                                        follow all networks
-  $ lanescan index --once                                 catch up, then end
-  $ lanescan index --network ethereum-mainnet-base-1      one of them
+  $ lanescan index --once                                 catch up, then exit
+  $ lanescan index --network ethereum-mainnet-base-1      one network
   $ lanescan serve --index                                the same beside the API, in one process`,
     )
     .action(async (flags: IndexFlags) => {
       const config = configOf(flags, context);
-      const sources = wantedSources(config, context, flags.network);
-      // Loaded here: no other verb needs it.
+      const sources = chosenSources(config, context, flags.network);
+      // Loaded on demand: no other command needs it.
       const { startIndexer } = await import('../ingest/chain/indexer.ts');
       const progress = createIndexProgress(context.err, context.now);
       const log = await openLog(config, context, { stream: progress.logStream });
@@ -84,8 +84,8 @@ Examples:
     });
 }
 
-/** The networks to index; refuses to go on without any. */
-export function wantedSources(
+/** The networks to index, all or those with these names. Throws where there is none. */
+export function chosenSources(
   config: Config,
   { environment }: CliContext,
   names: readonly string[] = [],
@@ -97,7 +97,7 @@ export function wantedSources(
       'Name them under `networks` in lanescan.yaml; lanescan.example.yaml shows how.',
     );
   }
-  const wanted = names.map((name) => {
+  const chosen = names.map((name) => {
     const source = sources.find(({ network }) =>
       [network.name, network.chainId, network.selector].includes(name.toLowerCase()),
     );
@@ -107,7 +107,7 @@ export function wantedSources(
       `They are ${sources.map(({ network }) => network.name).join(', ')}.`,
     );
   });
-  return wanted.length === 0 ? sources : sources.filter((source) => wanted.includes(source));
+  return chosen.length === 0 ? sources : sources.filter((source) => chosen.includes(source));
 }
 
 function describe(statuses: readonly NetworkStatus[]): string {
@@ -124,7 +124,7 @@ function describe(statuses: readonly NetworkStatus[]): string {
       sum(({ worker }) => worker?.updated),
       'update',
     ),
-    ...(removed > 0 ? [`${counted(removed, 'message')} taken back`] : []),
+    ...(removed > 0 ? [`${counted(removed, 'message')} removed by reorgs`] : []),
     ...(failed > 0 ? [`${counted(failed, 'range')} of blocks could not be read yet`] : []),
   ].join(', ');
 }

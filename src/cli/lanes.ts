@@ -29,7 +29,7 @@ export type LaneFlags = ConfigFlags &
 
 export function addLanes(program: Command, context: CliContext): void {
   const command = addLaneOptions(
-    program.command('lanes').description('how lanes do: volume, delivery times, what is late or missing'),
+    program.command('lanes').description('volume and delivery times of lanes, overdue and missing messages'),
   )
     .addOption(
       collecting(
@@ -37,14 +37,14 @@ export function addLanes(program: Command, context: CliContext): void {
         `days whose deliveries count, 1 to ${MAX_WINDOW_DAYS} (default: ${DEFAULT_WINDOW_DAYS})`,
       ),
     )
-    .option('--json', 'one lane a line, as /v2/lanes answers');
+    .option('--json', 'one lane a line, as in /v2/lanes');
   withStoreOptions(command)
     .addHelpText(
       'after',
       `
-The busiest lane comes first. P50 and P99 are times within which that share of the messages was delivered;
-OVERDUE counts those in flight for longer than P99; MISSING counts sequence numbers that nobody has told of
-(\`lanescan audit\` names them). On a terminal the table leaves out what its width has no room for.
+The busiest lane comes first. P50 and P99 are percentiles of the delivery time; OVERDUE counts messages in flight for
+longer than P99; MISSING counts missing sequence numbers (\`lanescan audit\` lists them). On a narrow terminal the table
+leaves out columns.
 
 Examples:
   $ lanescan lanes
@@ -104,7 +104,7 @@ export async function writeObjects(objects: readonly object[], { out }: CliConte
   }
 }
 
-/** Below what is shown on a terminal; beside it elsewhere, so that a pipe gets nothing but data. */
+/** On a terminal below the output; otherwise on standard error, so that a pipe gets only data. */
 export async function writeRemark(
   text: string,
   { json }: LaneFlags,
@@ -118,7 +118,7 @@ export async function writeRemark(
 export function noLane({ sourceChainSelector, destChainSelector }: LaneEnds): string {
   return sourceChainSelector === undefined && destChainSelector === undefined
     ? 'There are no messages yet. Load some with `lanescan import`, or try `lanescan demo`.'
-    : 'No lane with these ends has a message here.';
+    : 'No message of this lane is known here.';
 }
 
 export function laneName({ sourceNetworkInfo, destNetworkInfo }: LaneIdentity): string {
@@ -136,7 +136,7 @@ interface Column {
   readonly cell: (lane: LaneStatistics) => string;
   readonly colours?: (lane: LaneStatistics) => readonly Colour[];
   readonly align?: 'right';
-  /** What is left out first where there is no room; 0 never is. */
+  /** Columns with the highest number are left out first where there is no room; 0: never. */
   readonly leaveOut: number;
 }
 
@@ -194,7 +194,7 @@ function columnsOf(now: number): readonly Column[] {
   ];
 }
 
-/** As many columns as the width has room for, then as much of the lane's name. */
+/** As many columns as fit; then the lane's name is shortened. */
 function laneTable(lanes: readonly LaneStatistics[], { out, environment, now }: CliContext): string {
   const width = out.isTTY ? Math.max(out.columns ?? 80, MIN_WIDTH) : Number.POSITIVE_INFINITY;
   let columns = columnsOf(now()).map((column) => ({
@@ -235,7 +235,7 @@ function painted(cell: string, paint: Paint, colours: readonly Colour[]): string
   return colours.length === 0 || cell.trim() === '–' ? cell : paint(cell, ...colours);
 }
 
-/** Where there is no room for both networks, each keeps as much of its name as it can. */
+/** Shortens both network names where they do not fit. */
 function clippedLane(lane: LaneStatistics, width: number): string {
   const whole = laneName(lane);
   if (cellsOf(whole) <= width) return whole;

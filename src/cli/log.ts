@@ -1,11 +1,11 @@
-/** Structured logs: JSON lines for machines, readable ones on a terminal. */
+/** Structured logs: JSON lines, or readable lines on a terminal. */
 import { type Logger, pino } from 'pino';
 import { prettyFactory } from 'pino-pretty';
 import type { LogLevel } from './config.ts';
 import type { TerminalStream } from './context.ts';
 import { wantsColour } from './terminal-text.ts';
 
-/** @param isBatched lines of one turn of the event loop are written together: for a line a request */
+/** @param isBatched write the lines of one turn of the event loop together: for access logs */
 export function createLog(
   level: LogLevel,
   stream: TerminalStream,
@@ -25,26 +25,26 @@ export function createLog(
   return pino(options, { write: (line) => void stream.write(readable(line) ?? '') });
 }
 
-/** Many lines share a millisecond; writing it down is a good part of what a line costs. */
+/** Caches the formatted time: many lines share a millisecond, and formatting is a large part of a line's cost. */
 function createTimestamp(): () => string {
-  let at = 0;
+  let textAt = 0;
   let text = '';
   return () => {
     const now = Date.now();
-    if (now !== at) text = `,"time":"${new Date(now).toISOString()}"`;
-    at = now;
+    if (now !== textAt) text = `,"time":"${new Date(now).toISOString()}"`;
+    textAt = now;
     return text;
   };
 }
 
-/** The lines of one turn of the event loop go out together: a line each would be a system call each. */
+/** Writes the lines of one turn of the event loop in one system call. */
 function inBatches(stream: TerminalStream): (line: string) => void {
   let waiting = '';
   const flush = () => {
     if (waiting !== '') stream.write(waiting);
     waiting = '';
   };
-  // However the process ends, but for a kill: what was said is written.
+  // Pending lines are written at any exit other than a kill.
   process.on('exit', flush);
   return (line) => {
     if (waiting === '') setImmediate(flush);

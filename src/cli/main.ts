@@ -1,17 +1,17 @@
 /**
- * The composition root: one command, one file a verb.
+ * The composition root of the command line: one file for each command.
  *
- * Exit status: 0 done, 1 something failed or an audit found holes, 2 wrong usage, 3 not everything could be taken (an
- * import rejected lines, say) or an audit had nothing to check, 130 interrupted.
- * SIGINT, SIGTERM and SIGHUP (the terminal was closed) all interrupt: what serves or follows until it is stopped ends with
- * 0, other work with 130.
+ * Exit status: 0 done, 1 failure or an audit found gaps, 2 wrong usage, 3 incomplete (for example an import rejected
+ * lines) or an audit had nothing to check, 130 interrupted. SIGINT, SIGTERM and SIGHUP (the terminal was closed) all
+ * interrupt: commands that run until they are stopped exit with 0, others with 130.
  */
 import { Command, CommanderError } from 'commander';
-import { ApiError, OperatorError } from '../domain/errors.ts';
+import { OperatorError } from '../base/operator-error.ts';
+import { ApiError } from '../domain/errors.ts';
 import { isDatabaseUnavailable } from '../store/store.ts';
 import { addAudit } from './audit.ts';
 import { UsageError } from './config.ts';
-import { type CliContext, STOP_LIMIT_MS } from './context.ts';
+import { type CliContext, STOP_TIMEOUT_MS } from './context.ts';
 import { addDemo } from './demo.ts';
 import { addDoctor } from './doctor.ts';
 import { addExport } from './export.ts';
@@ -20,7 +20,7 @@ import { addIndex } from './index.ts';
 import { addLanes } from './lanes.ts';
 import { addMigrate } from './migrate.ts';
 import { addMirror } from './mirror.ts';
-import { isClosedPipe, OutputClosed } from './output.ts';
+import { isClosedPipe, OutputClosedError } from './output.ts';
 import { addRepair } from './repair.ts';
 import { addSearch } from './search.ts';
 import { addServe } from './serve.ts';
@@ -42,18 +42,18 @@ export async function runCommandLine(process: NodeJS.Process): Promise<number> {
     signal: createStopSignal(process),
     exitCode: 0,
   };
-  // Every wait has a limit of its own; this one also holds for a wait that was forgotten. It keeps no process alive.
+  // Every wait has its own timeout; this one is the last resort.
   context.signal.addEventListener('abort', () => {
-    const limitMs = STOP_LIMIT_MS + (context.drainMs ?? 0);
+    const timeoutMs = STOP_TIMEOUT_MS + (context.drainMs ?? 0);
     setTimeout(() => {
       context.err.write(
-        `lanescan: not stopped ${limitMs / 1_000} s after the signal; ended with work left undone\n`,
+        `lanescan: not stopped ${timeoutMs / 1_000} s after the signal; exiting with unfinished work\n`,
       );
       process.exit(1);
-    }, limitMs).unref();
+    }, timeoutMs).unref();
   });
-  // Whoever writes much learns of a closed pipe from writeOut and stops; here it only must not end the process
-  // before its store is closed.
+  // writeOut reports a closed pipe to the command, which then stops. Without these listeners the error would end the
+  // process before its store is closed.
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (!isClosedPipe(error)) context.exitCode ||= 1;
@@ -72,7 +72,7 @@ export function createProgram(context: CliContext): Command {
     .description('Search for cross-chain messages, self-hosted.')
     .version(lanescanVersion, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'show help')
-    .helpCommand('help [verb]', 'show help for a verb')
+    .helpCommand('help [command]', 'show help for a command')
     .showSuggestionAfterError(true)
     .configureOutput({
       writeOut: (text) => context.out.write(text),
@@ -107,22 +107,22 @@ Settings come from flags, then the environment (DATABASE_URL, PORT, LANESCAN_…
   addDoctor(program, context);
   addWebhooks(program, context);
   addDemo(program, context);
-  const verbs = program.commands.flatMap((verb) => [verb, ...verb.commands]);
-  for (const command of [program, ...verbs]) {
+  const commands = program.commands.flatMap((command) => [command, ...command.commands]);
+  for (const command of [program, ...commands]) {
     command.exitOverride();
     if (command !== program) command.copyInheritedSettings(program);
-    command.showHelpAfterError(`Try: ${wholeName(command)} --help`);
+    command.showHelpAfterError(`Try: ${fullName(command)} --help`);
   }
   return program;
 }
 
-function wholeName(command: Command): string {
-  return command.parent === null ? command.name() : `${wholeName(command.parent)} ${command.name()}`;
+function fullName(command: Command): string {
+  return command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`;
 }
 
 function report(error: unknown, { err, signal, exitCode }: CliContext): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCode : USAGE_STATUS;
-  if (error instanceof OutputClosed) return exitCode;
+  if (error instanceof OutputClosedError) return exitCode;
   if (error instanceof OperatorError) {
     err.write(`lanescan: ${error.message} ${error.remedy}\n`);
     return error instanceof UsageError ? USAGE_STATUS : 1;
@@ -139,7 +139,7 @@ function report(error: unknown, { err, signal, exitCode }: CliContext): number {
     return 1;
   }
   err.write(
-    `lanescan: ${(error as Error).stack ?? String(error)}\nThis is a fault in Lanescan; please report it.\n`,
+    `lanescan: ${(error as Error).stack ?? String(error)}\nThis is a bug in Lanescan; please report it.\n`,
   );
   return 1;
 }

@@ -1,4 +1,4 @@
-/** One message in words: what it is, what it waits for, and everything that is known of it. */
+/** The description of one message for `lanescan show`: state, what to do, and every field. */
 import type { Message, NetworkInfo, TokenAmount, Verifiers } from '../domain/message.ts';
 import { laneWords, networkName, statusSigns, statusWords } from './message-words.ts';
 import {
@@ -30,7 +30,7 @@ interface Section {
 }
 
 const NAME_WIDTH = 18;
-/** Longer lines of prose are hard to read. */
+/** Longer lines of text are hard to read. */
 const READING_WIDTH = 100;
 
 /** The whole record, laid out for reading. */
@@ -72,7 +72,7 @@ function sectionText({ title, about, lines }: Section, paint: Paint): string {
   ].join('\n');
 }
 
-/** What a message that waits for somebody means, and what that somebody can do. */
+/** For a message that needs manual execution: what happened, and what to do. */
 function advice(message: Message, paint: Paint, width: number): string[] {
   const { status, readyForManualExecution, destNetworkInfo, extraArgs, receiptTransactionHash } = message;
   if (status !== 'FAILED' && !readyForManualExecution) return [];
@@ -87,21 +87,21 @@ function advice(message: Message, paint: Paint, width: number): string[] {
   const meaning =
     status === 'FAILED'
       ? `It reached ${dest}, but its execution there failed: the receiver reverted, or the ${limit} did not suffice.${tokens}`
-      : `It reached ${dest}, but nobody has executed it there in the time allowed.${tokens}`;
+      : `It reached ${dest}, but it was not executed there in the time allowed.${tokens}`;
   const moreGas = status === 'FAILED' && 'gasLimit' in extraArgs ? ' (and --gas-limit for more gas)' : '';
   const todo = [
     ...(status === 'FAILED'
-      ? [`Look at ${receipt} on ${dest} for the reason, and mend the receiver if it is to blame.`]
+      ? [`Look at ${receipt} on ${dest} for the reason, and fix the receiver if it is the cause.`]
       : []),
     ...(readyForManualExecution
       ? [
-          `Execute it by hand; anybody may, with a wallet on ${dest}${moreGas}:`,
+          `Execute it manually; any wallet on ${dest} can do it${moreGas}:`,
           `$ ccip-cli manual-exec ${printable(message.sendTransactionHash)}`,
         ]
-      : ['It is not ready for manual execution yet; look again later.']),
+      : ['It is not ready for manual execution yet; try again later.']),
   ];
   const paragraph = (title: string, lines: readonly string[]) => {
-    // A command is there to be copied, and stays on its line.
+    // A command is not wrapped, so that it can be copied.
     const shown = lines.flatMap((line) => (line.startsWith('$') ? [`  ${line}`] : wrapped(line, width - 2)));
     return `${paint(title, 'yellow', 'bold')}\n${shown.map((line) => `  ${line}\n`).join('')}`;
   };
@@ -120,15 +120,15 @@ function timeline(
   return {
     title: 'Timeline',
     lines: [
-      ['Sent', `${clock(sendTimestamp)}   ${sinceWords(now - Date.parse(sendTimestamp))}`],
+      ['Sent', `${clock(sendTimestamp)}   ${sinceText(now - Date.parse(sendTimestamp))}`],
       [end, receiptTimestamp === null ? 'not yet' : `${clock(receiptTimestamp)}${after}`],
       ['Finality', finality === 0 ? 'the source chain’s own' : counted(finality, 'block confirmation')],
     ],
   };
 }
 
-function sinceWords(milliseconds: number): string {
-  return milliseconds < 0 ? age(milliseconds) : `${age(milliseconds)} ago`;
+function sinceText(ms: number): string {
+  return ms < 0 ? age(ms) : `${age(ms)} ago`;
 }
 
 function clock(timestamp: string): string {
@@ -283,7 +283,7 @@ function dataSection(data: string | null): Section {
   };
 }
 
-/** The text that the bytes are, by themselves or as Solidity encodes a string; null where they are none. */
+/** The bytes as text, plain or as an ABI-encoded string; null where they are not text. */
 function textIn(bytes: Buffer): string | null {
   return readableText(abiString(bytes) ?? bytes);
 }

@@ -1,8 +1,8 @@
 /**
- * Messages as a table: as much of each as the width has room for.
+ * Messages as a table that fits the width of the terminal.
  *
- * The first page decides the columns; later ones keep to them, so that a walk through many pages is one table
- * and is never held as a whole.
+ * The first page decides the columns, and later pages keep them, so that many pages make one table without being held in
+ * memory.
  */
 import { statuses } from '../domain/lifecycle.ts';
 import type { Message } from '../domain/message.ts';
@@ -22,27 +22,27 @@ import {
 const GAP = '  ';
 const ARROW = ' → ';
 const MIN_WIDTH = 60;
-/** A network's name is somebody else's text; a long one must not push everything else away. */
+/** Names of networks come from records; a long one must not displace the other columns. */
 const MAX_NETWORK_NAME = 20;
 const LONGEST_STATUS = Math.max(...statuses.map((status) => cellsOf(statusWords(status))));
 
 interface Form {
   readonly id: (id: string) => string;
-  /** Absent: the column is folded away. */
+  /** Absent: no such column. */
   readonly party?: (address: string) => string;
   readonly tokens: boolean;
   readonly action: string;
-  /** As far as the lane may be cut before the next form is taken; absent: not at all. */
+  /** The lane may be shortened to this width before the next form is tried; absent: not at all. */
   readonly minLane?: number;
 }
 
 const whole = (text: string) => text;
 const long = (text: string) => shortened(text, 8, 6);
 const short = (text: string) => shortened(text, 4, 4);
-/** Digits enough for `lanescan show` to find the message by. */
+/** Enough digits for `lanescan show` to find the message. */
 const briefId = (text: string) => shortened(text, 6, 4);
 
-/** From the roomiest to the one that always fits. */
+/** From the widest to the narrowest, which always fits. */
 const forms: readonly Form[] = [
   { id: whole, party: long, tokens: true, action: 'needs action' },
   { id: long, party: long, tokens: true, action: 'needs action' },
@@ -53,7 +53,7 @@ const forms: readonly Form[] = [
   { id: long, tokens: false, action: '!', minLane: 25 },
   { id: briefId, tokens: false, action: '!', minLane: 15 },
 ];
-/** For files and pipes: people search them for whole ids. */
+/** For files and pipes, which are searched for full ids. */
 const pipeForm: Form = { id: whole, party: whole, tokens: true, action: 'needs action' };
 
 interface Column {
@@ -69,7 +69,7 @@ export interface TableOptions {
   readonly width: number | null;
   readonly paint: Paint;
   readonly now: number;
-  /** More pages will follow, whose cells nobody has seen yet. */
+  /** More pages will follow, with cells of unknown width. */
   readonly isOpenEnded: boolean;
 }
 
@@ -198,7 +198,7 @@ function columnsOf(form: Form, now: number, isOpenEnded: boolean, isTerminal: bo
   return columns;
 }
 
-/** Both networks; where there is no room for both, each keeps as much of its name as it can. */
+/** Both networks; their names are shortened where they do not fit. */
 function laneCell({ sourceNetworkInfo, destNetworkInfo }: Message, width: number | null): string {
   const limit = width === null ? Number.POSITIVE_INFINITY : MAX_NETWORK_NAME;
   const source = clipped(networkName(sourceNetworkInfo), limit);

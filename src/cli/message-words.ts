@@ -1,9 +1,9 @@
-/** How a message is put into words and signs, the same in every verb. */
+/** Texts and signs for messages that all commands share. */
 import type { Status } from '../domain/lifecycle.ts';
 import type { Message, NetworkInfo } from '../domain/message.ts';
 import { type Colour, printable } from './terminal-text.ts';
 
-/** Each status has a sign of its own, so that colour never carries the meaning alone. */
+/** Each status has its own sign, so that colour is never the only difference. */
 export const statusSigns: Record<Status, { readonly glyph: string; readonly colour: Colour }> = {
   SENT: { glyph: '○', colour: 'blue' },
   SOURCE_FINALIZED: { glyph: '◔', colour: 'blue' },
@@ -27,4 +27,4 @@ export function laneWords({ sourceNetworkInfo, destNetworkInfo }: Message): stri
   return `${networkName(sourceNetworkInfo)} → ${networkName(destNetworkInfo)}`;
 }
 
-export const simulatedNotice = 'The data is SIMULATED: no chain stands behind it.';
+export const simulatedNotice = 'The data is SIMULATED: no message exists on a chain.';

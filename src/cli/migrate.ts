@@ -11,26 +11,26 @@ interface MigrateFlags extends ConfigFlags {
 
 export function addMigrate(program: Command, context: CliContext): void {
   withStoreOptions(program.command('migrate'))
-    .option('--grant-read <role>', 'let this database role read everything, also what later migrations make')
     .option(
-      '--from-binaries <folder>',
-      'where the programs of the PostgreSQL are that wrote the embedded database',
+      '--grant-read <role>',
+      'let this database role read all tables, including those of later migrations',
     )
+    .option('--from-binaries <folder>', 'folder of the PostgreSQL programs that wrote the embedded database')
     .description('bring the database schema up to date, or set up a new one')
     .addHelpText(
       'after',
       `
-serve, index, import, mirror and demo do so by themselves when they start, unless autoMigrate is false. The other verbs
-never do. Older programs may go on meanwhile: what they write is waited for, and afterwards they are refused.
+serve, index, import, mirror and demo migrate when they start, unless autoMigrate is false. Other commands never do.
+Older programs may be running: the migration waits for their transactions, and afterwards their writes are refused.
 
 Examples:
   $ lanescan migrate
   $ DATABASE_URL=postgresql://… lanescan migrate      before a rolling upgrade
-  $ lanescan migrate --grant-read lanescan_reader     for servers that shall only read
+  $ lanescan migrate --grant-read lanescan_reader     for servers that only read
   $ lanescan migrate --from-binaries ./postgres-17    an embedded database of PostgreSQL 17
 
-An embedded database of an older PostgreSQL is copied into new files, compared, and put in its place; the old files stay
-beside it. --from-binaries is needed only where the older programs are not where the system puts them.`,
+An embedded database of an older PostgreSQL is copied into new files, which are compared with the old ones and replace
+them; the old files are kept. --from-binaries is needed only where the older programs are not in the system's folder.`,
     )
     .action(async ({ grantRead, fromBinaries, ...flags }: MigrateFlags) => {
       const config = configOf(flags, context);
@@ -43,7 +43,7 @@ beside it. --from-binaries is needed only where the older programs are not where
         );
         if (grantRead === undefined) return;
         await store.grantRead(grantRead);
-        context.out.write(`The role ${printable(grantRead)} may read everything here.\n`);
+        context.out.write(`The role ${printable(grantRead)} may read all tables.\n`);
       });
     });
 }
@@ -56,7 +56,7 @@ async function upgradeDatabaseFiles(
   if (databaseUrl !== null) {
     if (fromBinaries === undefined) return;
     throw new UsageError(
-      '--from-binaries is for the embedded database, and DATABASE_URL names another.',
+      '--from-binaries is for the embedded database, but DATABASE_URL is set.',
       'Leave one of them out.',
     );
   }

@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
-import type { Notice } from '../domain/notice.ts';
+import { parseTime } from '../base/iso-time.ts';
+import type { Notice } from '../base/notice.ts';
 import { filterNames, parseFilters } from '../domain/search-parameters.ts';
-import { parseTime } from '../domain/time.ts';
 import { followSource, type MirrorCounts, type RejectedRecord } from '../ingest/mirror/mirror.ts';
 import { createSource } from '../ingest/mirror/source.ts';
+import { noticeTo, openLog } from './command-log.ts';
 import type { ConfigFlags } from './config.ts';
 import {
   type CliContext,
@@ -16,18 +17,16 @@ import {
 import { addFilterOptions, asUsage, type ParameterFlags, rawParameters } from './filter-flags.ts';
 import { besideBar, createProgress } from './progress.ts';
 import { clipped, counted, printable } from './terminal-text.ts';
-import { noticeTo, openLog } from './verb-log.ts';
 import { lanescanVersion } from './version.ts';
 
 const REJECTED_STATUS = 3;
 const INTERRUPTED_STATUS = 130;
-const DEFAULT_RATE = 5;
-const MAX_RATE = 1_000;
-/** Seconds. */
-const DEFAULT_POLL = 10;
-const MAX_POLL = 86_400;
-/** Enough to see what is wrong with a source; the rest is counted. */
-const SHOWN_REJECTS = 20;
+const DEFAULT_REQUESTS_PER_SECOND = 5;
+const MAX_REQUESTS_PER_SECOND = 1_000;
+const DEFAULT_POLL_SECONDS = 10;
+const MAX_POLL_SECONDS = 86_400;
+/** Rejected records that are logged; further ones are only counted. */
+const LOGGED_REJECTS = 20;
 
 type MirrorFlags = ConfigFlags &
   ParameterFlags & {
@@ -40,21 +39,24 @@ type MirrorFlags = ConfigFlags &
 export function addMirror(program: Command, context: CliContext): void {
   const command = program
     .command('mirror')
-    .argument('<url>', 'a server that speaks this API: the part of its address in front of /v2')
-    .description('follow another server: bring what it has, keep up with what is new and what moves')
-    .option('--once', 'bring everything up to date, then end')
-    .option('--since <time>', 'how far back (ISO 8601 with a time zone; default: to the beginning)')
-    .option('--rate <number>', `requests a second, at most (default: ${DEFAULT_RATE})`)
-    .option('--poll <seconds>', `how often to look for what is new (default: ${DEFAULT_POLL})`);
+    .argument('<url>', 'base URL of a server with this API: the part before /v2')
+    .description('mirror another server: copy its messages, then follow new ones and status changes')
+    .option('--once', 'catch up, then exit')
+    .option('--since <time>', 'only messages sent since then (ISO 8601 with a time zone; default: all)')
+    .option(
+      '--rate <number>',
+      `maximum number of requests a second (default: ${DEFAULT_REQUESTS_PER_SECOND})`,
+    )
+    .option('--poll <seconds>', `interval of polling for new messages (default: ${DEFAULT_POLL_SECONDS})`);
   addFilterOptions(command);
   withLogOption(withStoreOptions(command))
     .addHelpText(
       'after',
       `
-Stopped or killed at any moment, it goes on where it was. Records go through the same checks as an import; bad ones
-are told and counted and stop nothing. Credentials go into the URL, and appear nowhere else.
+Stopped or killed at any moment, it resumes where it was. Records pass the same checks as in an import; invalid ones are
+logged, counted and skipped. Credentials go into the URL; they are never shown.
 
-Exit status: 0 up to date or stopped, 3 some records were rejected, 1 it failed, 130 interrupted with --once.
+Exit status: 0 up to date or stopped, 3 some records were rejected, 1 failure, 130 interrupted with --once.
 
 Examples:
   $ lanescan mirror https://lanescan.example.org
@@ -65,10 +67,14 @@ Examples:
       const filters = rawParameters(flags, filterNames, command);
       asUsage(() => parseFilters(filters), command);
       const since = sinceOf(flags, command);
-      const rate = { fallback: DEFAULT_RATE, max: MAX_RATE, unit: 'requests a second' };
+      const rate = {
+        fallback: DEFAULT_REQUESTS_PER_SECOND,
+        max: MAX_REQUESTS_PER_SECOND,
+        unit: 'requests a second',
+      };
       const requestsPerSecond = numberOf(flags.rate, '--rate', rate, command);
-      const poll = { fallback: DEFAULT_POLL, max: MAX_POLL, unit: 'seconds' };
-      const roundEvery = numberOf(flags.poll, '--poll', poll, command) * 1000;
+      const poll = { fallback: DEFAULT_POLL_SECONDS, max: MAX_POLL_SECONDS, unit: 'seconds' };
+      const roundIntervalMs = numberOf(flags.poll, '--poll', poll, command) * 1000;
       const config = configOf(flags, context);
       const log = await openLog(config, context, { stream: besideBar(context.err) });
       const notice = noticeTo(log, 'mirror');
@@ -93,7 +99,7 @@ Examples:
             progress: shown.progress,
             reject: shown.reject,
             notice,
-            pace: { roundEvery },
+            timing: { roundIntervalMs },
           });
           shown.end();
           context.out.write(`${source.name}: ${describe(counts)}\n`);
@@ -132,26 +138,26 @@ function createReporter(name: string, { err }: CliContext, notice: Notice) {
   const bar = createProgress(err, `Mirroring ${name}`, null, { writeLine: notice });
   let rejected = 0;
   let bytes = 0;
-  let said = '';
+  let logged = '';
   return {
     progress(counts: Readonly<MirrorCounts>) {
-      // Rounds that find nothing new are not worth a line.
+      // Rounds without news are not logged.
       const words = describe(counts);
       const advance = counts.bytes - bytes;
       bytes = counts.bytes;
-      if (words === said) return;
-      said = words;
+      if (words === logged) return;
+      logged = words;
       bar.note(words);
       bar.advance(advance);
     },
     reject({ messageId, problems }: RejectedRecord) {
-      if (++rejected > SHOWN_REJECTS) return;
+      if (++rejected > LOGGED_REJECTS) return;
       const reasons = problems.slice(0, 3).map(({ path, problem }) => `${path} ${problem}`);
       const level = 'warn';
       notice(`rejected ${messageId ?? 'a record'}: ${clipped(printable(reasons.join('; ')), 300)}`, {
         level,
       });
-      if (rejected === SHOWN_REJECTS) notice('further rejected records are only counted', { level });
+      if (rejected === LOGGED_REJECTS) notice('further rejected records are only counted', { level });
     },
     end: () => bar.end(),
   };
@@ -167,7 +173,7 @@ function describe({
 }: Readonly<MirrorCounts>): string {
   const parts = [`${created.toLocaleString('en')} new`, `${updated.toLocaleString('en')} updated`];
   if (rejected > 0) parts.push(`${rejected.toLocaleString('en')} rejected`);
-  if (missed > 0) parts.push(`${counted(missed, 'answer')} missing`);
+  if (missed > 0) parts.push(`${counted(missed, 'response')} missing`);
   if (!isBackfilled && reached !== null)
     parts.push(`back to ${new Date(reached).toISOString().slice(0, 19)}Z`);
   return parts.join(', ');

@@ -1,5 +1,5 @@
-/** What `lanescan doctor` says about the networks to index: every endpoint is tried, all at the same time. */
-import { OperatorError } from '../domain/errors.ts';
+/** Checks of `lanescan doctor` for the configured networks: every endpoint is tested, all at the same time. */
+import { OperatorError } from '../base/operator-error.ts';
 import type { ExaminationFinding, NetworkExamination, NetworkSource } from '../ingest/chain/family.ts';
 import { examineNetwork } from '../ingest/families.ts';
 import { type Config, networkSourcesOf } from './config.ts';
@@ -8,16 +8,10 @@ import type { Finding } from './doctor.ts';
 import { howOld, printable } from './terminal-text.ts';
 import { lanescanVersion } from './version.ts';
 
-/** Some chains make a block only when there is something to put into it. */
+/** Generous, because some chains produce blocks only when there are transactions. */
 const OLD_HEAD_MS = 15 * 60_000;
 
-const verdicts: Record<ExaminationFinding['severity'], Finding['verdict']> = {
-  ok: 'fine',
-  warning: 'worry',
-  error: 'fault',
-};
-
-/** Says nothing where none are configured. */
+/** No findings where no network is configured. */
 export async function* networkFindings(config: Config, context: CliContext): AsyncGenerator<Finding> {
   const { signal, now } = context;
   let sources: readonly NetworkSource[];
@@ -26,7 +20,7 @@ export async function* networkFindings(config: Config, context: CliContext): Asy
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error;
     yield {
-      verdict: 'fault',
+      severity: 'error',
       what: `Networks: ${printable(error.message)}`,
       remedy: printable(error.remedy),
     };
@@ -34,7 +28,7 @@ export async function* networkFindings(config: Config, context: CliContext): Asy
   }
   const options = { userAgent: `lanescan/${lanescanVersion}`, signal, now };
   const examinations = sources.map((source) => examineNetwork(source, options));
-  // One that fails while another is awaited is reported in its turn.
+  // A failure while another network is awaited is reported in its turn.
   for (const examination of examinations) examination.catch(() => undefined);
   for (const [index, { network }] of sources.entries()) {
     const examination = await examinations[index];
@@ -44,24 +38,24 @@ export async function* networkFindings(config: Config, context: CliContext): Asy
 
 function* findingsOf(network: string, { endpoints, routers }: NetworkExamination, now: number) {
   for (const { name, head, capabilities, findings } of endpoints) {
-    const place = `${network} at ${printable(name)}`;
+    const prefix = `${network} at ${printable(name)}`;
     if (head) {
       const headAge = now - head.timestamp * 1000;
       const parts = [`head ${head.number}, ${howOld(headAge)}`, ...capabilities];
-      yield { verdict: 'fine', what: `${place}: ${printable(parts.join(', '))}` } as const;
+      yield { severity: 'ok', what: `${prefix}: ${printable(parts.join(', '))}` } as const;
       if (headAge > OLD_HEAD_MS) {
         yield {
-          verdict: 'worry',
-          what: `${place}: the newest block is ${howOld(headAge)}`,
-          remedy: 'The node may have fallen behind; the indexer prefers others while it has.',
+          severity: 'warning',
+          what: `${prefix}: the newest block is ${howOld(headAge)}`,
+          remedy: 'The node may have fallen behind; the indexer prefers other endpoints meanwhile.',
         } as const;
       }
     }
-    for (const finding of findings) yield asFinding(place, finding);
+    for (const finding of findings) yield asFinding(prefix, finding);
   }
   if (endpoints.every(({ head }) => head === null)) {
     yield {
-      verdict: 'fault',
+      severity: 'error',
       what: `${network}: no endpoint can be used`,
       remedy: 'Check rpc, or add another one.',
     } as const;
@@ -69,10 +63,10 @@ function* findingsOf(network: string, { endpoints, routers }: NetworkExamination
   for (const finding of routers) yield asFinding(network, finding);
 }
 
-function asFinding(place: string, { severity, text, remedy }: ExaminationFinding): Finding {
+function asFinding(prefix: string, { severity, text, remedy }: ExaminationFinding): Finding {
   return {
-    verdict: verdicts[severity],
-    what: `${place}: ${printable(text)}`,
+    severity,
+    what: `${prefix}: ${printable(text)}`,
     ...(remedy !== undefined && { remedy }),
   };
 }

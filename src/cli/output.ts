@@ -1,21 +1,19 @@
-/** Writing to standard output at the pace of whoever reads it. */
-import { OperatorError } from '../domain/errors.ts';
+/** Writing to standard output with backpressure. */
+import { OperatorError } from '../base/operator-error.ts';
 import type { TerminalStream } from './context.ts';
 
-/** Whoever read the output has gone, as `head` does when it has enough. That ends a verb, but is no failure. */
-export class OutputClosed extends Error {}
+/** The reader of the output has closed it, as `head` does. That ends a command, but is not a failure. */
+export class OutputClosedError extends Error {}
 
-/** Resolves when the text (or the bytes) is handed over; that is what keeps a long output in constant memory. */
+/** Resolves when the text (or the bytes) was accepted; awaiting it keeps a long output in constant memory. */
 export function writeOut(stream: TerminalStream, text: string | Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
-    // Node's streams take bytes as well; text is all that the verbs write elsewhere.
+    // Node's streams take bytes as well; TerminalStream declares only text.
     stream.write(text as string, (error) => {
       if (!error) resolve();
-      else if (isClosedPipe(error)) reject(new OutputClosed());
+      else if (isClosedPipe(error)) reject(new OutputClosedError());
       else
-        reject(
-          new OperatorError(`Cannot write the output: ${error.message}.`, 'Mend that and run it again.'),
-        );
+        reject(new OperatorError(`Cannot write the output: ${error.message}.`, 'Fix that and run it again.'));
     });
   });
 }

@@ -1,26 +1,26 @@
-/** Progress of long work: a bar on a terminal, a line every few seconds elsewhere, to the log where there is one. */
+/** Progress of long work: a bar on a terminal, otherwise a log line every few seconds. */
 import type { TerminalStream } from './context.ts';
 
 export interface Progress {
   advance(amount: number): void;
-  /** Words beside the bar. */
+  /** Text beside the bar. */
   note(text: string): void;
   /** Clears the bar. */
   end(): void;
 }
 
 const BAR_WIDTH = 24;
-const BAR_EVERY_MS = 100;
-const LINE_EVERY_MS = 5_000;
+const BAR_INTERVAL_MS = 100;
+const LINE_INTERVAL_MS = 5_000;
 
 export interface ProgressOptions {
-  /** Amounts are bytes unless this says otherwise. */
+  /** Default: amounts are bytes. */
   readonly describeAmount?: (amount: number) => string;
-  /** Writes a line where there is no terminal. */
+  /** Writes a line without a terminal. */
   readonly writeLine?: (line: string) => void;
 }
 
-/** `total` is null where it is not known (a pipe). */
+/** @param total null where it is unknown (a pipe) */
 export function createProgress(
   stream: TerminalStream,
   title: string,
@@ -28,7 +28,7 @@ export function createProgress(
   { describeAmount = megabytes, writeLine = (line) => void stream.write(`${line}\n`) }: ProgressOptions = {},
 ): Progress {
   let done = 0;
-  let words = '';
+  let note = '';
   let shownAt = performance.now();
   const startedAt = shownAt;
 
@@ -37,7 +37,7 @@ export function createProgress(
     const amount =
       total === null ? describeAmount(done) : `${Math.floor((done / Math.max(total, 1)) * 100)}%`;
     const speed = `${describeAmount(done / Math.max(seconds, 0.001))}/s`;
-    return [amount, words, speed].filter((part) => part !== '').join(' · ');
+    return [amount, note, speed].filter((part) => part !== '').join(' · ');
   };
   const show = () => {
     if (stream.isTTY) {
@@ -51,7 +51,7 @@ export function createProgress(
   };
   const showWhenDue = () => {
     const now = performance.now();
-    if (now - shownAt < (stream.isTTY ? BAR_EVERY_MS : LINE_EVERY_MS)) return;
+    if (now - shownAt < (stream.isTTY ? BAR_INTERVAL_MS : LINE_INTERVAL_MS)) return;
     shownAt = now;
     show();
   };
@@ -61,7 +61,7 @@ export function createProgress(
       showWhenDue();
     },
     note(text) {
-      words = text;
+      note = text;
       showWhenDue();
     },
     end() {
@@ -70,7 +70,7 @@ export function createProgress(
   };
 }
 
-/** For log lines beside a bar: on a terminal they take the bar's place, and it is drawn anew below them. */
+/** A stream for log lines beside a bar: on a terminal they replace the bar, which is drawn again below them. */
 export function besideBar(stream: TerminalStream): TerminalStream {
   if (!stream.isTTY) return stream;
   return { isTTY: true, write: (text) => stream.write(`\r\u001b[K${text}`) };

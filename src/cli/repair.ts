@@ -15,16 +15,15 @@ interface RepairFlags extends ConfigFlags {
 export function addRepair(program: Command, context: CliContext): void {
   withStoreOptions(program.command('repair'))
     .option('--dry-run', 'only compare, as `lanescan doctor --deep` does')
-    .description('make derived rows anew where they disagree with the records')
+    .description('rebuild derived rows that disagree with the records')
     .addHelpText(
       'after',
       `
-Compares every record with what is derived from it (columns, tokens, totals, days, delivery times, runs of sequence
-numbers, positions in the history), and writes what is wrong anew. It reads all messages; servers go on answering, and
-writers wait for moments at a time, for as long as a count of all messages takes at most. It can be interrupted and run
-again at any time.
+Compares every record with the rows derived from it (columns, tokens, totals, days, delivery times, runs of sequence
+numbers, positions in the history), and rewrites wrong ones. It reads all messages; servers keep answering, and writers
+wait briefly, at most for the time of counting all messages. It can be interrupted and repeated at any time.
 
-Exit status: 0 everything agrees now, 1 something cannot be repaired (or, with --dry-run, disagrees), 130 interrupted.
+Exit status: 0 everything agrees, 1 something cannot be repaired (or, with --dry-run, disagrees), 130 interrupted.
 
 Examples:
   $ lanescan repair --dry-run
@@ -35,7 +34,7 @@ Examples:
       await withStore(configOf(flags, context), context, { access, connections: 1 }, async (store) => {
         const report = await walkDerivedRows(store, dryRun ? 'compare' : 'repair', context);
         if (report === undefined) {
-          context.err.write('Interrupted. What was repaired stays; run it again to go on.\n');
+          context.err.write('Interrupted. What was repaired stays; run it again to continue.\n');
           context.exitCode = INTERRUPTED_STATUS;
           return;
         }
@@ -46,7 +45,7 @@ Examples:
     });
 }
 
-/** All messages, with progress on standard error; undefined where it was interrupted. */
+/** Compares or repairs all messages, with progress on standard error; undefined where it was interrupted. */
 export async function walkDerivedRows(
   store: Store,
   work: 'compare' | 'repair',
@@ -73,6 +72,6 @@ function summary({ messages, disagreements }: DerivedReport, dryRun: boolean): s
     const verdict = isRepairable ? (dryRun ? 'can be repaired' : 'repaired') : 'cannot be repaired';
     return `${verdict}: ${number(count)} ${what}\n`;
   });
-  const compared = `Compared ${number(messages)} messages with what is derived from them`;
+  const compared = `Compared ${number(messages)} messages with their derived rows`;
   return lines.length === 0 ? `${compared}: everything agrees.\n` : `${compared}.\n${lines.join('')}`;
 }

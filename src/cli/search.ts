@@ -4,7 +4,7 @@ import type { Message } from '../domain/message.ts';
 import { findNetwork } from '../domain/networks.ts';
 import { DEFAULT_LIMIT, MAX_LIMIT, type SearchQuery } from '../domain/query.ts';
 import { type FilterName, filterNames, parseSearch } from '../domain/search-parameters.ts';
-import type { Page } from '../store/page.ts';
+import type { Page } from '../store/reads/reads.ts';
 import type { Store } from '../store/store.ts';
 import type { ConfigFlags } from './config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
@@ -24,15 +24,15 @@ export function addSearch(program: Command, context: CliContext): void {
       collecting(`--limit <number>`, `messages a page, 1 to ${MAX_LIMIT} (default: ${DEFAULT_LIMIT})`),
     )
     .addOption(
-      collecting('--cursor <cursor>', 'go on behind an earlier page; carries the filters of its search'),
+      collecting('--cursor <cursor>', 'continue after an earlier page; contains the filters of its search'),
     )
     .option('--all', 'every page, not just the first')
-    .option('--json', 'one whole record a line, ready for `lanescan import`');
+    .option('--json', 'one full record a line, ready for `lanescan import`');
   withStoreOptions(command)
     .addHelpText(
       'after',
       `
-All filters combine. On a terminal the table fits its width; elsewhere it has whole ids and no colours.
+All filters combine. On a terminal the table fits its width; otherwise it has full ids and no colours.
 
 Examples:
   $ lanescan search --sender 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266 --status FAILED
@@ -41,7 +41,7 @@ Examples:
   $ lanescan search --sent-after 2026-01-01T00:00:00Z --all --json | gzip > january.ndjson.gz`,
     )
     .action(async (flags: SearchFlags) => {
-      // Wrong flags are told before the store is opened; a cursor can only be read with the store's key.
+      // Wrong flags are reported before the store is opened; a cursor can only be read with the store's key.
       const early = flags.cursor === undefined ? parseFlags(flags, command) : undefined;
       await withStore(configOf(flags, context), context, { connections: 1 }, async (store) => {
         const query = early ?? parseFlags(flags, command, store.cursors);
@@ -60,7 +60,7 @@ Examples:
     });
 }
 
-/** The query that the flags ask for. What the API would refuse is wrong usage, told in terms of the flags. */
+/** The query of the flags; errors are reported as wrong usage. */
 function parseFlags(flags: SearchFlags, command: Command, cursors?: CursorCodec): SearchQuery {
   const raw = rawParameters(flags, [...filterNames, 'limit', 'cursor'], command);
   if (flags.all && flags.limit === undefined) raw.push(['limit', String(MAX_LIMIT)]);
@@ -129,7 +129,7 @@ function nothingFound(flags: SearchFlags): string {
   return `No message matches all of these filters. Leave one out to see more.${unknown.join('')}`;
 }
 
-/** Below a table on a terminal; beside it elsewhere, so that what goes into a pipe is messages only. */
+/** On a terminal below the table; otherwise on standard error, so that a pipe gets only messages. */
 async function showFooter(
   text: string,
   flags: SearchFlags,

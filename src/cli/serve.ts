@@ -3,51 +3,52 @@ import { setFlagsFromString } from 'node:v8';
 import type { Command } from 'commander';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import type { Siblings } from '../api/siblings.ts';
-import { ApiError, OperatorError } from '../domain/errors.ts';
+import type { WorkerPeers } from '../api/worker-peers.ts';
+import { OperatorError } from '../base/operator-error.ts';
+import { ApiError } from '../domain/errors.ts';
 import type { NetworkSource } from '../ingest/chain/family.ts';
 import { connectNetwork } from '../ingest/families.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { isDoneWithin } from '../store/time-limit.ts';
 import { SchemaMovedError } from '../store/writer-guard.ts';
-import { type Courier, startCourier } from '../webhooks/courier.ts';
+import { type Dispatcher, startDispatcher } from '../webhooks/dispatcher.ts';
 import type { Subscription } from '../webhooks/subscription.ts';
-import {
-  type Answering,
-  asChild,
-  type Child,
-  listeningText,
-  startAnsweringProcesses,
-} from './answering-processes.ts';
+import { noticeTo, openLog } from './command-log.ts';
 import { type Config, type ConfigFlags, databasePlace, webhooksOf } from './config.ts';
 import { type CliContext, configOf, schemaFor, withLogOption, withStoreOptions } from './context.ts';
-import { wantedSources } from './index.ts';
-import { levelOf, wordsOf } from './index-progress.ts';
-import { noticeTo, openLog } from './verb-log.ts';
+import { chosenSources } from './index.ts';
+import { describeStatus, levelOf } from './index-progress.ts';
 import { lanescanVersion } from './version.ts';
+import {
+  type Answering,
+  connectToPrimary,
+  listeningText,
+  type PrimaryLink,
+  startWorkerProcesses,
+} from './worker-processes.ts';
 
-/** How often the log tells how indexing goes. */
-const INDEX_LINE_EVERY_MS = 60_000;
+/** Interval of the log line with the progress of indexing. */
+const PROGRESS_INTERVAL_MS = 60_000;
 
-/** How long a server may take to stop after its drain time: the HTTP server gives answers that are being sent 10 s. */
-const SERVER_LIMIT_MS = 11_000;
-/** The same for child processes, which close a store of their own within it. */
-const CHILDREN_LIMIT_MS = 15_000;
+/** How long the graceful shutdown may take after the drain time: responses that are being sent have 10 s of it. */
+const SHUTDOWN_TIMEOUT_MS = 11_000;
+/** The same with worker processes, which also close their stores. */
+const WORKERS_SHUTDOWN_TIMEOUT_MS = 15_000;
 
-const CLOCK_LOOK_EVERY_MS = 60_000;
-/** Connections that come while the process is busy wait; beyond Node's 511 a crowd would be reset. */
-const WAITING_CONNECTIONS = 4_096;
+const CLOCK_READ_INTERVAL_MS = 60_000;
+/** Listen backlog: connections that wait while the process is busy. With Node's 511, a crowd would be reset. */
+const LISTEN_BACKLOG = 4_096;
 /**
- * How much the heap may grow before all of it is looked through, in per cent of what was in use at the last look. Bodies
- * of answers count, soon as they are forgotten, and what a server has in use is little: by Node's own measure it would
- * look five times a second, for a quarter of its time. A Node that does not know the setting says so and goes on.
+ * How much the old generation may grow before a full garbage collection, in per cent of what was in use after the last
+ * one. Response bodies count although they are short-lived, and a server has little in use: with V8's default there would
+ * be five full collections a second, a quarter of the CPU time. A Node without this flag prints a warning and continues.
  */
-export const HEAP_GROWTH = '--heap-growing-percent=200';
+export const HEAP_GROWTH_FLAG = '--heap-growing-percent=200';
 
 export function addServe(program: Command, context: CliContext): void {
   withServerOptions(withStoreOptions(program.command('serve')))
     .option('--index', 'also read the lanes of the configured networks, as `lanescan index` does')
-    .option('--processes <number>', 'how many processes answer, best one for each core (default: 1)')
+    .option('--processes <number>', 'number of worker processes, best one for each core (default: 1)')
     .description('answer the API over HTTP')
     .addHelpText(
       'after',
@@ -56,21 +57,21 @@ Examples:
   $ lanescan serve                                    on http://127.0.0.1:8080, data in ./data
   $ lanescan serve --host 0.0.0.0 --port 80           for other machines too
   $ lanescan serve --index                            and index the networks of lanescan.yaml meanwhile
-  $ lanescan serve --processes 4                      with four processes on one port
+  $ lanescan serve --processes 4                      with four worker processes on one port
   $ DATABASE_URL=postgresql://… lanescan serve        on a PostgreSQL server of your own
 
 With DATABASE_REPLICA_URL (separated by commas) reads go to replicas of that server which have caught up.`,
     )
     .action(async (flags: ServeFlags) => {
-      const child = asChild();
-      if (child) await answerAsChild(child, flags, context);
+      const primary = connectToPrimary();
+      if (primary) await serveAsWorker(primary, flags, context);
       else await serve(flags, context);
     });
 }
 
 async function serve(flags: ServeFlags, context: CliContext): Promise<void> {
   const config = configOf(flags, context);
-  const sources = flags.index ? wantedSources(config, context) : [];
+  const sources = flags.index ? chosenSources(config, context) : [];
   const webhooks = webhooksOf(config, context.environment);
   const { processes } = config;
   context.drainMs = config.drainSeconds * 1_000;
@@ -78,6 +79,7 @@ async function serve(flags: ServeFlags, context: CliContext): Promise<void> {
   const store = await openStore({
     place: databasePlace(config),
     replicas: config.replicaUrls,
+    rawRows: config.rawRows,
     startsProcesses: processes,
     ...(flags.index && { content: 'real' }),
     access: flags.index || webhooks.length > 0 ? 'write' : 'read',
@@ -91,33 +93,34 @@ async function serve(flags: ServeFlags, context: CliContext): Promise<void> {
     store,
     webhooks,
     signal: context.signal,
-    ...(processes > 1 && { startAnswering: () => startAnsweringProcesses(processes, log) }),
+    ...(processes > 1 && { startAnswering: () => startWorkerProcesses(processes, log) }),
     ...(flags.index && { alongside: (signal) => indexAlongside(sources, store, log, signal) }),
   });
 }
 
-/** One of several processes on a port: it only answers. */
-async function answerAsChild(child: Child, flags: ServeFlags, context: CliContext): Promise<void> {
+/** A worker process only answers requests. */
+async function serveAsWorker(primary: PrimaryLink, flags: ServeFlags, context: CliContext): Promise<void> {
   try {
     const config = configOf(flags, context);
     context.drainMs = config.drainSeconds * 1_000;
     const log = await openLog(config, context, { isBatched: true });
-    const signal = AbortSignal.any([context.signal, child.stopped]);
+    const signal = AbortSignal.any([context.signal, primary.stopped]);
     const store = await openStore({
       place: databasePlace(config),
       replicas: config.replicaUrls,
-      // Its parent has seen to it.
+      rawRows: config.rawRows,
+      // The primary has migrated it.
       schema: 'expect',
-      // What becomes of an embedded database its parent tells.
+      // The primary logs the notices of an embedded database.
       notice: config.databaseUrl === null ? (line) => log.debug(line) : noticeTo(log, 'store'),
       isOneOf: config.processes,
       signal,
     });
-    const { siblings } = child;
-    await serveUntilStopped({ config, log, store, webhooks: [], signal, siblings });
+    const { peers } = primary;
+    await serveUntilStopped({ config, log, store, webhooks: [], signal, peers });
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error;
-    child.tellFailure(error);
+    primary.reportFailure(error);
     context.exitCode = 1;
   }
 }
@@ -144,13 +147,13 @@ async function indexAlongside(
   });
   const progress = setInterval(() => {
     for (const status of indexer.statuses()) {
-      notice(wordsOf(status, Date.now()), { level: levelOf(status), network: status.network.name });
+      notice(describeStatus(status, Date.now()), { level: levelOf(status), network: status.network.name });
     }
-  }, INDEX_LINE_EVERY_MS);
+  }, PROGRESS_INTERVAL_MS);
   try {
     await indexer.ended;
   } catch (error) {
-    // Reads go on beside a newer schema: this server still answers until it is replaced.
+    // Reads work with a newer schema: this server answers until it is replaced.
     if (!(error instanceof SchemaMovedError)) throw error;
     log.error(`Indexing has ended. ${error.message} ${error.remedy}`);
     await untilAborted(signal);
@@ -172,28 +175,28 @@ interface Serving {
   readonly log: Logger;
   readonly store: Store;
   readonly webhooks: readonly Subscription[];
-  /** Aborted when it is time to stop. */
+  /** Aborted to stop. */
   readonly signal: AbortSignal;
-  /** Other processes that answer on the same port. */
-  readonly siblings?: Siblings;
-  /** Begins to answer; in this process, where nothing is said. */
+  /** The other worker processes on the same port. */
+  readonly peers?: WorkerPeers;
+  /** Starts answering. Default: in this process. */
   readonly startAnswering?: () => Promise<Answering>;
   /** Runs beside the server until the signal; its failure stops the server. */
   readonly alongside?: (signal: AbortSignal) => Promise<void>;
 }
 
-/** Serves until the signal to stop, answers what is in flight, and closes the store. */
+/** Serves until the stop signal; then a graceful shutdown: answers requests in flight and closes the store. */
 export async function serveUntilStopped(serving: Serving): Promise<void> {
-  setFlagsFromString(HEAP_GROWTH);
+  setFlagsFromString(HEAP_GROWTH_FLAG);
   const { log, store, webhooks, alongside } = serving;
   const stopping = new AbortController();
   const signal = AbortSignal.any([serving.signal, stopping.signal]);
   let answering: Answering | undefined;
-  let courier: Courier | undefined;
+  let dispatcher: Dispatcher | undefined;
   let beside: Promise<void> | undefined;
   try {
-    answering = await (serving.startAnswering?.() ?? answerHere(serving, signal));
-    courier = startCourier({
+    answering = await (serving.startAnswering?.() ?? serveInProcess(serving, signal));
+    dispatcher = startDispatcher({
       store,
       subscriptions: webhooks,
       log: log.child({ component: 'webhooks' }),
@@ -201,16 +204,16 @@ export async function serveUntilStopped(serving: Serving): Promise<void> {
       now: webhooks.length > 0 ? await followClock(store, signal) : Date.now,
       random: Math.random,
     });
-    if (store.simulated && !serving.siblings) log.warn('The data is SIMULATED: no chain stands behind it.');
+    if (store.simulated && !serving.peers) log.warn('The data is SIMULATED: no message exists on a chain.');
     beside = alongside?.(signal);
     await Promise.race([untilAborted(signal), beside ?? untilAborted(signal)]);
     await untilAborted(signal);
   } finally {
     stopping.abort();
-    const limitMs = serving.startAnswering ? CHILDREN_LIMIT_MS : SERVER_LIMIT_MS;
-    const isEnded = await endWithin(serving.config.drainSeconds * 1_000 + limitMs, log, {
+    const timeoutMs = serving.startAnswering ? WORKERS_SHUTDOWN_TIMEOUT_MS : SHUTDOWN_TIMEOUT_MS;
+    const isEnded = await endWithin(serving.config.drainSeconds * 1_000 + timeoutMs, log, {
       requests: serving.signal.aborted ? answering?.drain() : answering?.close(),
-      webhooks: courier?.stop(),
+      webhooks: dispatcher?.stop(),
       'work beside the server': beside,
     });
     if (!isEnded) answering?.cut();
@@ -218,27 +221,27 @@ export async function serveUntilStopped(serving: Serving): Promise<void> {
   }
 }
 
-/** Waits for all parts to end; false where that takes too long. Closing the store ends those that wait for the database. */
+/** Waits for all parts to end; false after the timeout. Closing the store then ends those that wait for the database. */
 async function endWithin(
-  limitMs: number,
+  timeoutMs: number,
   log: Logger,
   parts: Readonly<Record<string, Promise<void> | undefined>>,
 ): Promise<boolean> {
-  const left = new Set(Object.keys(parts));
+  const running = new Set(Object.keys(parts));
   const ends = Object.entries(parts).map(async ([name, part]) => {
     await part?.catch(() => undefined);
-    left.delete(name);
+    running.delete(name);
   });
-  if (await isDoneWithin(limitMs, Promise.all(ends))) return true;
-  log.warn(`Stopping: given up after ${limitMs / 1_000} s: ${[...left].join(', ')}`);
+  if (await isDoneWithin(timeoutMs, Promise.all(ends))) return true;
+  log.warn(`Stopping: not ended after ${timeoutMs / 1_000} s: ${[...running].join(', ')}`);
   return false;
 }
 
-async function answerHere(
-  { config, log, store, siblings }: Serving,
+async function serveInProcess(
+  { config, log, store, peers }: Serving,
   signal: AbortSignal,
 ): Promise<Answering> {
-  // Loaded here: no other verb needs it, and it takes longer to load than most of them take to run.
+  // Loaded on demand: no other command needs it, and loading it takes longer than most commands run.
   const { createServer } = await import('../api/server.ts');
   const app = createServer({
     store,
@@ -249,9 +252,9 @@ async function answerHere(
     apiKeys: config.apiKeys,
     trustProxy: config.trustProxy,
     live: config.live,
-    siblings,
+    peers,
   });
-  // A client would keep the connection of its last answer open, and the server would wait for it to let go.
+  // During shutdown the server waits for open connections, and clients would keep theirs alive.
   app.addHook('onSend', (_request, reply, payload, done) => {
     if (signal.aborted) reply.header('Connection', 'close');
     done(null, payload);
@@ -261,7 +264,7 @@ async function answerHere(
     done(new ApiError('SERVICE_UNAVAILABLE', 'This server is stopping. Send requests to another one.'));
   });
   try {
-    await listen(app, config, siblings !== undefined);
+    await listen(app, config, peers !== undefined);
   } catch (error) {
     await app.close();
     throw error;
@@ -269,10 +272,10 @@ async function answerHere(
   return {
     async drain() {
       if (config.drainSeconds > 0) {
-        log.info(`Stopping: not ready any more, but answering for another ${config.drainSeconds} s`);
+        log.info(`Stopping: not ready any more; answering for another ${config.drainSeconds} s`);
         await delay(config.drainSeconds * 1000);
       }
-      log.info('Stopping: answering what is in flight');
+      log.info('Stopping: finishing the requests in flight');
       await app.close();
     },
     close: () => app.close(),
@@ -281,40 +284,40 @@ async function answerHere(
 }
 
 /**
- * The database's clock, for times that servers leave to each other: theirs may differ by hours, or jump. In between
- * looks it goes on by the clock of the process that nobody can set.
+ * The database's clock, for times that several servers share: their own clocks may differ or jump. Between reads it
+ * advances with the monotonic clock of the process.
  */
 async function followClock(store: Store, signal: AbortSignal): Promise<() => number> {
-  let offset = 0;
-  const look = async () => {
-    offset = (await store.clock()) - performance.now();
+  let offsetMs = 0;
+  const read = async () => {
+    offsetMs = (await store.clock()) - performance.now();
   };
-  await look();
-  const looking = setInterval(() => void look().catch(() => undefined), CLOCK_LOOK_EVERY_MS).unref();
-  signal.addEventListener('abort', () => clearInterval(looking), { once: true });
-  return () => performance.now() + offset;
+  await read();
+  const reading = setInterval(() => void read().catch(() => undefined), CLOCK_READ_INTERVAL_MS).unref();
+  signal.addEventListener('abort', () => clearInterval(reading), { once: true });
+  return () => performance.now() + offsetMs;
 }
 
-async function listen(app: FastifyInstance, { host, port }: Config, isOneOfSeveral: boolean): Promise<void> {
+async function listen(app: FastifyInstance, { host, port }: Config, isWorker: boolean): Promise<void> {
   try {
     await app.listen({
       host,
       port,
-      backlog: WAITING_CONNECTIONS,
-      listenTextResolver: (url) => (isOneOfSeveral ? `Process ${process.pid} is ready` : listeningText(url)),
+      backlog: LISTEN_BACKLOG,
+      listenTextResolver: (url) => (isWorker ? `Worker process ${process.pid} is ready` : listeningText(url)),
     });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'EADDRINUSE') {
       throw new OperatorError(
         `Port ${port} on ${host} is taken by another program.`,
-        'Stop that one, or choose another port with --port.',
+        'Stop that program, or choose another port with --port.',
       );
     }
     if (code === 'EACCES' || code === 'EADDRNOTAVAIL') {
       throw new OperatorError(
         `Cannot listen on ${host}:${port}: ${message}.`,
-        'Choose others with --host and --port.',
+        'Choose another address with --host and --port.',
       );
     }
     throw error;

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { OperatorError } from '../domain/errors.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import type { Message } from '../domain/message.ts';
 import type { Store } from '../store/store.ts';
 import type { ConfigFlags } from './config.ts';
@@ -10,7 +10,7 @@ import { writeOut } from './output.ts';
 import { clipped, createPaint, printable, printableJson } from './terminal-text.ts';
 
 const MIN_PREFIX = 6;
-/** Ids are hashes: so many with the same six digits means that the store is huge, and the prefix too short. */
+/** Ids are hashes: this many with the same six digits mean that the prefix is too short. */
 const MAX_CANDIDATES = 50;
 
 interface ShowFlags extends ConfigFlags {
@@ -19,49 +19,49 @@ interface ShowFlags extends ConfigFlags {
 
 export function addShow(program: Command, context: CliContext): void {
   const command = withStoreOptions(program.command('show'))
-    .argument('<id>', 'message id: whole, its first digits, or as `lanescan search` shortens it')
+    .argument('<id>', 'message id: all digits, its first digits, or shortened as by `lanescan search`')
     .option('--json', 'the record as JSON')
     .description('one message, in full')
     .addHelpText(
       'after',
       `
-Exit status: 0 found, 1 not known here, 2 no message id.
+Exit status: 0 found, 1 unknown message, 2 not a message id.
 
 Examples:
   $ lanescan show 0x58521b02b1b25a1cbbc6ba2f5ea4dd9a5ef3e3b4d6ba0fd5cc8cf0c3ce860ca4
   $ lanescan show 0x58521b02…860ca4
   $ lanescan show 0x58521b02 --json | jq .fees`,
     )
-    .action(async (id: string, flags: ShowFlags) => {
-      const wanted = parseId(id, command);
+    .action(async (text: string, flags: ShowFlags) => {
+      const id = parseId(text, command);
       await withStore(configOf(flags, context), context, { connections: 1 }, async (store) => {
-        const record = await findRecord(wanted, store);
+        const record = await findRecord(id, store);
         if (store.simulated) context.err.write(`${simulatedNotice}\n`);
         await writeOut(context.out, flags.json ? jsonText(record, context) : descriptionOf(record, context));
       });
     });
 }
 
-interface WantedId {
+interface ShortId {
   readonly head: string;
   readonly tail: string;
   readonly isWhole: boolean;
 }
 
-function parseId(text: string, command: Command): WantedId {
+function parseId(text: string, command: Command): ShortId {
   const match = /^(?:0x)?([0-9a-f]{6,64})(?:(?:…|\.\.\.?)([0-9a-f]{1,58}))?$/i.exec(text.trim());
   if (!match) {
     const isShort = /^(0x)?[0-9a-f]{1,5}$/i.test(text.trim());
     return command.error(
       `lanescan: A message id is 0x and 64 hexadecimal digits${isShort ? `; its first ${MIN_PREFIX} are enough` : ''}; ` +
-        `${JSON.stringify(clipped(printable(text), 70))} is ${isShort ? 'too short' : 'not one'}.`,
+        `${JSON.stringify(clipped(printable(text), 70))} is ${isShort ? 'too short' : 'not a message id'}.`,
     );
   }
   const [, head = '', tail = ''] = match.map((part) => part?.toLowerCase());
   return { head, tail, isWhole: head.length === 64 };
 }
 
-async function findRecord({ head, tail, isWhole }: WantedId, store: Store): Promise<string> {
+async function findRecord({ head, tail, isWhole }: ShortId, store: Store): Promise<string> {
   if (isWhole) {
     const found = await store.findMessage(head);
     if (found) return found.record;
@@ -77,12 +77,12 @@ async function findRecord({ head, tail, isWhole }: WantedId, store: Store): Prom
   if (record === undefined) {
     throw new OperatorError(
       `No message that begins with ${shown} is known here.`,
-      'See what is: lanescan search',
+      'List the newest with: lanescan search',
     );
   }
   if (records.length === 1 && candidates.length < MAX_CANDIDATES) return record;
   throw new OperatorError(
-    `${shown} fits several messages: ${records.slice(0, 3).map(idOf).join(', ')}${records.length > 3 ? ' and more' : ''}.`,
+    `${shown} matches several messages: ${records.slice(0, 3).map(idOf).join(', ')}${records.length > 3 ? ' and more' : ''}.`,
     'Give more digits.',
   );
 }

@@ -1,4 +1,4 @@
-/** What `doctor` and `audit` say about whether anybody keeps the records up to date: indexers and mirrors. */
+/** Checks of `doctor` and `audit` for the processes that keep the records up to date: indexers and mirrors. */
 import { indexingHealth, lagSeconds, mirrorHealth, secondsBetween } from '../api/indexing-health.ts';
 import { networkBySelector } from '../domain/networks.ts';
 import type { MirrorState } from '../store/mirror-ledger.ts';
@@ -13,7 +13,7 @@ type SourceStore = Pick<Store, 'networkProgress' | 'mirrors'>;
 
 const MISSING = 'new messages and status changes are missing';
 
-/** For `doctor`. Says nothing where nothing is indexed or mirrored. */
+/** For `doctor`. No findings where nothing is indexed or mirrored. */
 export async function sourceFindings(
   store: SourceStore,
   config: Config,
@@ -28,18 +28,18 @@ export async function sourceFindings(
   ];
 }
 
-/** For `audit`: what it cannot judge because nobody reads it. Only of the networks at these ends, where they are given. */
+/** For `audit`: what it cannot judge because an indexer or mirror has stopped. Selectors restrict it to these networks. */
 export async function stoppedRemarks(
   store: SourceStore,
   selectors: readonly (string | undefined)[],
 ): Promise<readonly string[]> {
-  const wanted = new Set(selectors.filter((selector) => selector !== undefined));
+  const chosen = new Set(selectors.filter((selector) => selector !== undefined));
   const networks = (await store.networkProgress()).filter(
-    (network) => (wanted.size === 0 || wanted.has(network.selector)) && indexingHealth(network) === 'stopped',
+    (network) => (chosen.size === 0 || chosen.has(network.selector)) && indexingHealth(network) === 'stopped',
   );
   const mirrors = (await store.mirrors()).filter((mirror) => mirrorHealth(mirror) === 'stopped');
   return [...networks.map(stoppedIndexing), ...mirrors.map(stoppedMirror)].map(
-    (what) => `${what}: what was sent since is not judged.`,
+    (what) => `${what}: messages sent since then are not checked.`,
   );
 }
 
@@ -47,7 +47,7 @@ function configuredSelectors(config: Config, { environment }: CliContext): Reado
   try {
     return new Set(networkSourcesOf(config, environment).map(({ network }) => network.selector));
   } catch {
-    // What is wrong with the configuration is a finding of its own.
+    // Errors of the configuration are a separate finding.
     return new Set();
   }
 }
@@ -57,31 +57,32 @@ function networkFinding(network: NetworkProgress, isConfigured: boolean): Findin
   const name = nameOf(network);
   if (health === 'stopped') {
     return {
-      verdict: isConfigured ? 'fault' : 'worry',
+      severity: isConfigured ? 'error' : 'warning',
       what: `${stoppedIndexing(network)}: ${MISSING}`,
       remedy: 'Start `lanescan index` (or `lanescan serve --index`) again; its log says why it ended.',
     };
   }
   if (health === 'failing') {
-    const problem = network.problem ?? `${network.failedRanges} ranges of blocks could not be read for long`;
+    const problem =
+      network.problem ?? `${network.failedRanges} ranges of blocks could not be read for a long time`;
     return {
-      verdict: 'worry',
+      severity: 'warning',
       what: `Indexing of ${name} has a problem: ${printable(problem)}`,
       remedy: 'It is retried. The log of the indexer has the details.',
     };
   }
   if (health === 'stale') {
     return {
-      verdict: 'worry',
+      severity: 'warning',
       what: `Indexing of ${name} is alive but recorded no progress for ${ageBetween(network.updatedAt, network.readAt)}`,
-      remedy: 'Look at the log of the indexer; restart it if it says nothing.',
+      remedy: 'See the log of the indexer; restart it if it has no new lines.',
     };
   }
   const lag = lagSeconds(network);
   const block = network.indexedBlock === null ? 'no block read yet' : `at block ${network.indexedBlock}`;
   const old = lag === null ? '' : `, whose age is ${age(lag * 1000)}`;
   return {
-    verdict: health === 'ok' ? 'fine' : 'worry',
+    severity: health === 'ok' ? 'ok' : 'warning',
     what: `Indexing of ${name}: ${health === 'ok' ? '' : 'behind, '}${block}${old}`,
   };
 }
@@ -89,16 +90,16 @@ function networkFinding(network: NetworkProgress, isConfigured: boolean): Findin
 function mirrorFinding(mirror: MirrorState): Finding {
   const source = printable(mirror.source);
   const health = mirrorHealth(mirror);
-  if (health === 'ok') return { verdict: 'fine', what: `Mirror of ${source}: up to date` };
+  if (health === 'ok') return { severity: 'ok', what: `Mirror of ${source}: up to date` };
   if (health === 'stopped') {
     return {
-      verdict: 'worry',
+      severity: 'warning',
       what: `${stoppedMirror(mirror)}: ${MISSING}`,
       remedy: 'Start `lanescan mirror` again, or run it with --once if it need not follow any more.',
     };
   }
   return {
-    verdict: 'worry',
+    severity: 'warning',
     what: `Mirror of ${source} is alive, but the source could not be read to its newest message for some time`,
     remedy: 'The log of the mirror says why.',
   };

@@ -1,14 +1,14 @@
 /**
- * When to stop: on SIGINT, SIGTERM and SIGHUP, and when npm, which started this process, is gone.
+ * The stop signal: SIGINT, SIGTERM, SIGHUP, or the end of the npm process that started this one.
  *
- * All of them stop a verb in good order, so that the embedded PostgreSQL is stopped too. A parent other than npm may go
- * at any time: that is how a shell starts a background process.
+ * Each of them causes a graceful shutdown, so that the embedded PostgreSQL is stopped too. The end of a parent other than
+ * npm is ignored: that is how a shell starts a background process.
  */
 
 const INTERRUPTED_STATUS = 130;
-/** Ctrl-C under npm arrives twice, from the terminal and from npm, at the same moment. */
-const SAME_MOMENT_MS = 500;
-const PARENT_LOOK_EVERY_MS = 1_000;
+/** Ctrl-C under npm arrives twice at about the same time, from the terminal and from npm. */
+const SAME_SIGNAL_MS = 500;
+const PARENT_CHECK_INTERVAL_MS = 1_000;
 
 /** Aborted by the first signal. A second SIGINT or SIGTERM ends the process at once. */
 export function createStopSignal(process: NodeJS.Process): AbortSignal {
@@ -19,15 +19,15 @@ export function createStopSignal(process: NodeJS.Process): AbortSignal {
     stoppedAt = performance.now();
     stopping.abort();
   };
-  const stopOrEnd = () => {
-    if (stopping.signal.aborted && performance.now() - stoppedAt > SAME_MOMENT_MS) {
+  const stopOrExit = () => {
+    if (stopping.signal.aborted && performance.now() - stoppedAt > SAME_SIGNAL_MS) {
       process.exit(INTERRUPTED_STATUS);
     }
     stop();
   };
-  process.on('SIGINT', stopOrEnd);
-  process.on('SIGTERM', stopOrEnd);
-  // A terminal that closes sends it more than once, from the kernel and from the shell: it never means "at once".
+  process.on('SIGINT', stopOrExit);
+  process.on('SIGTERM', stopOrExit);
+  // A closing terminal sends it more than once, from the kernel and from the shell, so it never forces an exit.
   process.on('SIGHUP', stop);
   if (process.env.npm_lifecycle_event !== undefined) whenParentEnds(process, stop);
   return stopping.signal;
@@ -35,9 +35,9 @@ export function createStopSignal(process: NodeJS.Process): AbortSignal {
 
 function whenParentEnds(process: NodeJS.Process, stop: () => void): void {
   const parent = process.ppid;
-  const looking = setInterval(() => {
+  const checking = setInterval(() => {
     if (process.ppid === parent) return;
-    clearInterval(looking);
+    clearInterval(checking);
     stop();
-  }, PARENT_LOOK_EVERY_MS).unref();
+  }, PARENT_CHECK_INTERVAL_MS).unref();
 }

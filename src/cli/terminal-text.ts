@@ -1,25 +1,24 @@
 /**
- * Text for a terminal: harmless whatever it holds, measured in cells, short where it must be, coloured where
- * colour is wanted.
+ * Text for a terminal: escaping of control characters, width in cells, shortening, colours.
  */
-import { decodedOr, hasBareSeparator } from '../domain/url-parts.ts';
+import { decodePercent, hasUnescapedPassword } from '../base/url-parts.ts';
 import type { TerminalStream } from './context.ts';
 
-/** What could move the cursor, start an escape sequence, hide text or turn its direction. */
-const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
-/** Marks pile up on a letter without an end and paint over the lines around it. */
-const piledMarks = /(\p{M}{2})\p{M}+/gu;
+/** Characters that could move the cursor, start an escape sequence, hide text or change its direction. */
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
+/** Many combining marks on one letter would cover the lines around it. */
+const STACKED_MARKS = /(\p{M}{2})\p{M}+/gu;
 
-/** Somebody else's text as one line that a terminal only shows. */
+/** Untrusted text as one line without control characters. */
 export function printable(text: string): string {
   return text
-    .replace(unprintable, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`)
-    .replace(piledMarks, '$1');
+    .replace(UNPRINTABLE, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`)
+    .replace(STACKED_MARKS, '$1');
 }
 
-/** The same JSON with the characters that a terminal might obey written as escapes. */
+/** The same JSON with control characters as escapes. */
 export function printableJson(json: string): string {
-  return json.replace(unprintable, (character) =>
+  return json.replace(UNPRINTABLE, (character) =>
     character
       .split('')
       .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
@@ -27,13 +26,13 @@ export function printableJson(json: string): string {
   );
 }
 
-const ascii = /^[\x20-\x7e]*$/;
-const doubleWidth =
+const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
+const DOUBLE_WIDTH =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
 
-/** How many cells of a terminal the text takes. */
+/** Width of the text in terminal cells. */
 export function cellsOf(text: string): number {
-  if (ascii.test(text)) return text.length;
+  if (PRINTABLE_ASCII.test(text)) return text.length;
   let cells = 0;
   for (const character of text) cells += cellsOfCharacter(character);
   return cells;
@@ -41,10 +40,10 @@ export function cellsOf(text: string): number {
 
 function cellsOfCharacter(character: string): number {
   if (/\p{M}/u.test(character)) return 0;
-  return doubleWidth.test(character) ? 2 : 1;
+  return DOUBLE_WIDTH.test(character) ? 2 : 1;
 }
 
-/** Text that takes exactly so many cells, cut with an ellipsis where it is longer. */
+/** Pads or shortens the text to exactly this many cells. */
 export function fitted(text: string, cells: number, align: 'left' | 'right' = 'left'): string {
   const cut = clipped(text, cells);
   const space = ' '.repeat(cells - cellsOf(cut));
@@ -63,7 +62,7 @@ export function clipped(text: string, cells: number): string {
   return `${cut}…`;
 }
 
-/** Lines of whole words, so many cells wide where the words allow it. */
+/** Wraps at spaces, to this many cells where the words allow it. */
 export function wrapped(text: string, cells: number): string[] {
   const lines = [''];
   for (const word of text.split(' ')) {
@@ -80,36 +79,36 @@ export function shortened(text: string, head: number, tail: number): string {
   return text.length <= start + tail + 1 ? text : `${text.slice(0, start)}…${text.slice(-tail)}`;
 }
 
-/** A database URL without its secrets: those may stand before the host, or among the parameters. */
+/** A database URL without its secrets, which may be before the host or in the parameters. */
 export function databaseName(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || hasBareSeparator(url)) return 'at an unreadable URL';
+  if (url === undefined || hasUnescapedPassword(url)) return 'at an unreadable URL';
   const { username, host, pathname, searchParams } = url;
   const user = username || searchParams.get('user') || '';
   const place = host || searchParams.get('host') || '';
-  return printable(`${decodedOr(user)}${user ? '@' : ''}${place}${decodedOr(pathname)}`);
+  return printable(`${decodePercent(user)}${user ? '@' : ''}${place}${decodePercent(pathname)}`);
 }
 
-/** How long ago, in one unit. */
-export function age(milliseconds: number): string {
-  if (milliseconds < 0) return milliseconds > -1000 ? '0 s' : `in ${age(-milliseconds)}`;
-  const seconds = Math.floor(milliseconds / 1000);
+/** An age in one unit. */
+export function age(ms: number): string {
+  if (ms < 0) return ms > -1000 ? '0 s' : `in ${age(-ms)}`;
+  const seconds = Math.floor(ms / 1000);
   if (seconds < 60) return `${seconds} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
   if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h`;
   return `${Math.floor(seconds / 86_400)} d`;
 }
 
-/** The same of something that should have been; where clocks disagree, by how much. */
-export function howOld(milliseconds: number): string {
-  return milliseconds > -1000 ? `${age(milliseconds)} old` : `${age(-milliseconds)} ahead of this clock`;
+/** An age in words; a time in the future means that clocks disagree. */
+export function howOld(ms: number): string {
+  return ms > -1000 ? `${age(ms)} old` : `${age(-ms)} ahead of this clock`;
 }
 
-/** How long something took, in its two largest units: `1 min 0 s`. */
-export function duration(milliseconds: number): string {
-  if (milliseconds < 0) return `-${duration(-milliseconds)}`;
-  if (milliseconds < 1000) return `${milliseconds / 1000} s`;
-  const seconds = Math.floor(milliseconds / 1000);
+/** A duration in its two largest units: `1 min 0 s`. */
+export function duration(ms: number): string {
+  if (ms < 0) return `-${duration(-ms)}`;
+  if (ms < 1000) return `${ms / 1000} s`;
+  const seconds = Math.floor(ms / 1000);
   if (seconds < 60) return `${seconds} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
   if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
@@ -125,7 +124,7 @@ const codes = { red: 31, green: 32, yellow: 33, blue: 34, magenta: 35, cyan: 36,
 export type Colour = keyof typeof codes;
 export type Paint = (text: string, ...colours: readonly Colour[]) => string;
 
-/** Colours on a terminal, unless somebody asked for none (https://no-color.org). */
+/** Colours on a terminal, unless NO_COLOR is set (https://no-color.org). */
 export function createPaint(stream: TerminalStream, environment: NodeJS.ProcessEnv): Paint {
   if (!wantsColour(stream, environment)) return (text) => text;
   return (text, ...colours) =>

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** package.json stands two folders up from here, built or not. */
+/** package.json is two folders up, in the source and in the build. */
 const { version, engines } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 
 export const lanescanVersion: string = version;

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import { OperatorError } from '../domain/errors.ts';
-import { nearestName } from '../domain/nearest-name.ts';
+import { nearestName } from '../base/nearest-name.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import type { Store } from '../store/store.ts';
 import type { WebhookBacklog } from '../store/webhook-deliveries.ts';
-import { courierTimings } from '../webhooks/courier.ts';
+import { dispatcherTimings } from '../webhooks/dispatcher.ts';
 import { signedHeaders, testEvent } from '../webhooks/event.ts';
-import { judge } from '../webhooks/retry.ts';
+import { decideRetry } from '../webhooks/retry.ts';
 import { createSender } from '../webhooks/sender.ts';
 import { type Subscription, shownTarget } from '../webhooks/subscription.ts';
 import { type ConfigFlags, UsageError, webhooksOf } from './config.ts';
@@ -14,8 +14,8 @@ import { writeOut } from './output.ts';
 import { age, cellsOf, counted, fitted, printable } from './terminal-text.ts';
 import { lanescanVersion } from './version.ts';
 
-const exitStatuses = `
-Exit status: 0 done, 1 it failed or there is no such webhook, 2 wrong usage.`;
+const EXIT_STATUSES = `
+Exit status: 0 done, 1 failure or unknown webhook, 2 wrong usage.`;
 
 export function addWebhooks(program: Command, context: CliContext): void {
   const webhooks = program
@@ -41,13 +41,13 @@ interface ListFlags extends ConfigFlags {
 function addList(webhooks: Command, context: CliContext): void {
   withStoreOptions(webhooks.command('list'))
     .option('--json', 'one JSON object a line')
-    .description('how far each has come, what waits, what is parked, the latest error')
+    .description('position, pending and parked deliveries, and the latest error of each webhook')
     .addHelpText(
       'after',
       `
-LAG counts changes that were not looked at yet, PENDING deliveries that wait for an attempt, PARKED those that were
-given up after a day. A server that is at work renews its claim every few seconds; "not served" means that none is.
-${exitStatuses}
+LAG counts changes that were not processed yet, PENDING deliveries that wait for an attempt, PARKED those that were
+given up after a day. A server renews its lease on a webhook every few seconds; "not served" means that none holds it.
+${EXIT_STATUSES}
 
 Examples:
   $ lanescan webhooks list
@@ -57,7 +57,7 @@ Examples:
       const config = configOf(flags, context);
       const configured = webhooksOf(config, context.environment);
       await withStore(config, context, { connections: 1 }, async (store) => {
-        const lines = standing(configured, await store.webhooks.backlog());
+        const lines = webhookStates(configured, await store.webhooks.backlog());
         if (flags.json) {
           await writeOut(context.out, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
         } else if (lines.length === 0) {
@@ -69,7 +69,7 @@ Examples:
     });
 }
 
-interface Standing extends Omit<WebhookBacklog, 'position'> {
+interface WebhookState extends Omit<WebhookBacklog, 'position'> {
   /** Null while it has never been served. */
   readonly position: string | null;
   /** Null where the configuration has no such webhook any more. */
@@ -88,11 +88,11 @@ const unserved = {
   isServed: false,
 };
 
-/** The configured ones in the order of the file, then those that only the store remembers. */
-function standing(
+/** The configured ones in the order of the file, then those that only the store has. */
+function webhookStates(
   configured: readonly Subscription[],
   backlog: readonly WebhookBacklog[],
-): readonly Standing[] {
+): readonly WebhookState[] {
   const known = configured.map((subscription) => ({
     ...(backlog.find(({ name }) => name === subscription.name) ?? unserved),
     name: subscription.name,
@@ -102,7 +102,7 @@ function standing(
   return [...known, ...left.map((line) => ({ ...line, target: null }))];
 }
 
-function table(lines: readonly Standing[], now: number): string {
+function table(lines: readonly WebhookState[], now: number): string {
   const titles = ['NAME', 'TARGET', 'POSITION', 'LAG', 'PENDING', 'PARKED', 'DELIVERED', ''];
   const rows = lines.map((line) => [
     line.name,
@@ -132,7 +132,7 @@ function addTest(webhooks: Command, context: CliContext): void {
     .command('test')
     .argument('<name>', 'name of the webhook')
     .option('--config <file>', 'configuration file (default: ./lanescan.yaml where there is one)')
-    .description('send a signed event of type lanescan.test now, and show the answer')
+    .description('send a signed event of type lanescan.test now, and show the response')
     .addHelpText(
       'after',
       `
@@ -146,15 +146,15 @@ Examples:
       const startedAt = context.now();
       const at = new Date(startedAt);
       const event = testEvent(subscription, at);
-      const sender = createSender(subscription, courierTimings, `Lanescan/${lanescanVersion}`, 1);
+      const sender = createSender(subscription, dispatcherTimings, `Lanescan/${lanescanVersion}`, 1);
       const result = await sender
         .send(signedHeaders(event, subscription.keys, at), event.body, context.signal)
         .catch((error: Error) => error)
         .finally(() => sender.close());
-      const verdict = judge(result, { number: 1, firstAt: at, endedAt: at }, courierTimings, 1);
-      if (verdict.kind !== 'delivered') {
+      const decision = decideRetry(result, { number: 1, firstAt: at, endedAt: at }, dispatcherTimings, 1);
+      if (decision.kind !== 'delivered') {
         throw new OperatorError(
-          `${name} did not accept the test event ${event.id}: ${printable(verdict.failure.error)}.`,
+          `${name} did not accept the test event ${event.id}: ${printable(decision.failure.error)}.`,
           `It was sent to ${shownTarget(subscription)}; nothing is queued.`,
         );
       }
@@ -174,14 +174,14 @@ interface ReplayFlags extends ConfigFlags {
 function addReplay(webhooks: Command, context: CliContext): void {
   withStoreOptions(webhooks.command('replay'))
     .argument('<name>', 'name of the webhook')
-    .option('--parked', 'deliver again what was parked')
-    .option('--after <position>', 'deliver again every matching change behind this position (0: all)')
-    .description('deliver again, by the servers that run or the next one that starts')
+    .option('--parked', 'deliver parked events again')
+    .option('--after <position>', 'deliver every matching change after this position again (0: all)')
+    .description('deliver again, through the running servers or the next one that starts')
     .addHelpText(
       'after',
       `
-Events keep their webhook-id, so that a receiver knows those it already has.
-${exitStatuses}
+Events keep their webhook-id, so that a receiver recognises those it already has.
+${EXIT_STATUSES}
 
 Examples:
   $ lanescan webhooks replay ops-alerts --parked
@@ -203,11 +203,11 @@ Examples:
       const subscription = namedWebhook(name, flags, context);
       const config = configOf(flags, context);
       await withStore(config, context, { connections: 1, access: 'write' }, async (store) => {
-        const said =
+        const result =
           flags.after === undefined
             ? `${counted(await store.webhooks.replayParked(name, new Date(context.now())), 'parked event')} of ${name} will be delivered again.`
             : await rewind(subscription, BigInt(flags.after), store);
-        await writeOut(context.out, `${said}\n`);
+        await writeOut(context.out, `${result}\n`);
       });
     });
 }
@@ -223,12 +223,12 @@ async function rewind({ name }: Subscription, after: bigint, store: Store): Prom
   const backlog = (await store.webhooks.backlog()).find((line) => line.name === name);
   if (backlog && after > BigInt(backlog.position)) {
     throw new UsageError(
-      `--after is ${after}, but ${name} has come only to ${backlog.position}.`,
-      'Going on from there would leave changes out; give an earlier position.',
+      `--after is ${after}, but ${name} is only at ${backlog.position}.`,
+      'Continuing there would skip changes; give an earlier position.',
     );
   }
   await store.webhooks.rewind(name, String(after));
-  return `${name} goes back to position ${after}: ${counted(Number(latest - after), 'change')} will be looked at again.`;
+  return `${name} goes back to position ${after}: ${counted(Number(latest - after), 'change')} will be processed again.`;
 }
 
 function namedWebhook(name: string, flags: ConfigFlags, context: CliContext): Subscription {

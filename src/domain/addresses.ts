@@ -1,8 +1,8 @@
 /**
  * Addresses and transaction hashes of every chain family.
  *
- * One account has many spellings: letter case, padding, base64 flavours. The store keeps and compares
- * bytes; people see one canonical text. Nothing here needs Node, so that a browser can use it too.
+ * One account has many notations: letter case, padding, base64 variants. The store keeps and compares bytes; the canonical
+ * text is shown.
  */
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { base58, base64, hex } from '@scure/base';
@@ -19,12 +19,12 @@ export interface Spelling {
   readonly text: string;
 }
 
-/** The longest spelling there is, a Canton party, has 255 characters. */
+/** The longest notation, a Canton party, has 255 characters. */
 const longestInput = 300;
 
-// Bounds of what a text can mean, over all families. Tests search for texts that exceed them.
+// Bounds on the interpretations of a text, over all families. Tests search for texts that exceed them.
 
-/** Texts that several families take as an address are 0x and hexadecimal digits, and mean the same bytes in each. */
+/** A text that is an address in several families is 0x and hexadecimal digits, with the same bytes in each. */
 export const MAX_ADDRESS_MEANINGS = 1;
 /** 61 to 64 digits `1`, filled up to 64 characters, are a TON hash in hexadecimal and an SVM signature in base58. */
 export const MAX_HASH_MEANINGS = 2;
@@ -34,7 +34,7 @@ export const MAX_ADDRESS_BYTES = longestInput + 63;
 export const MAX_HASH_BYTES = 64;
 
 /**
- * An address of a known family, or undefined when `text` cannot be one.
+ * Parses an address of a known family; undefined when `text` is not valid.
  *
  * Addresses that are numbers below 2^256 (all but TON's and Canton's parties) have 20 bytes where the
  * number fits, else 32. So an EVM address, the same left-padded to 32 bytes, and the Move short form
@@ -47,18 +47,17 @@ export function parseAddress(text: string, family: ChainFamily): Spelling | unde
 }
 
 /**
- * Everything that an address of unknown family can mean: usually one, none when no family has such
- * an address.
+ * Every interpretation of an address of unknown family: usually one; none when it is not valid in any family.
  */
 export function addressBytes(text: string): readonly BytesHex[] {
   return meaningsInAnyFamily(text, parseAddress);
 }
 
 /**
- * The address that other chains mean by these bytes, or undefined where the family has no such address.
+ * The address of these bytes on another chain; undefined where the family has no such address.
  *
- * Contracts spell addresses of other chains as bytes: EVM's 20, or padded to 32 as the ABI does; 32 for SVM, Aptos and
- * Sui; for TON the workchain in 4 and the hash in 32. Nothing is settled for Canton.
+ * Contracts encode addresses of other chains as bytes: EVM's 20, or padded to 32 as the ABI does; 32 for SVM, Aptos and
+ * Sui; for TON the workchain in 4 and the hash in 32. Canton has no such encoding yet.
  *
  * @example addressFromBytes('00'.repeat(12) + '5aaeb6053f3e94c9b9a09f33669435e7ef1beaed', 'EVM')?.text // '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
  */
@@ -84,7 +83,7 @@ export function addressFromBytes(bytes: BytesHex, family: ChainFamily): Spelling
 
 const evenHexDigits = /^(?:[0-9a-fA-F]{2}){1,36}$/;
 
-/** All zeros: what a record shows where it must name a contract and nobody has told which. */
+/** All zeros: in a record, a contract that is unknown. */
 export const zeroAddresses: Readonly<Record<ChainFamily, string>> = {
   EVM: `0x${'0'.repeat(40)}`,
   SVM: '1'.repeat(32),
@@ -95,7 +94,7 @@ export const zeroAddresses: Readonly<Record<ChainFamily, string>> = {
 };
 
 /**
- * A transaction hash of a known family, or undefined when `text` cannot be one.
+ * Parses a transaction hash of a known family; undefined when `text` is not valid.
  *
  * TON's composite `workchain:account:lt:hash` has the bytes of its hash alone, but keeps its text:
  * the other parts are what a TON node needs to find the transaction.
@@ -104,7 +103,7 @@ export function parseTransactionHash(text: string, family: ChainFamily): Spellin
   return text.length > longestInput ? undefined : transactionHashParsers[family](text);
 }
 
-/** Everything that a transaction hash of unknown family can mean; none when no family has such a hash. */
+/** Every interpretation of a transaction hash of unknown family; none when it is not valid in any family. */
 export function transactionHashBytes(text: string): readonly BytesHex[] {
   return meaningsInAnyFamily(text, parseTransactionHash);
 }
@@ -148,12 +147,11 @@ function numberBytes(digits: string): BytesHex {
   return padded.startsWith(twelveZeroBytes) ? padded.slice(24) : padded;
 }
 
-// A wrong mixed-case checksum is accepted: people paste what old tools printed.
+// A wrong mixed-case checksum is accepted, because old tools printed such addresses.
 const evmAddress = /^0[xX](?:0{24})?[0-9a-fA-F]{40}$/;
 
-// Importing asks for the same few contracts again and again, and keccak is most of the cost. Each is found by its
-// two usual spellings, with the checksum and in lower case. Clearing a full cache, rather than evicting, is enough:
-// the busy contracts are back at once.
+// Cache of checksums: an import repeats a few contracts, and keccak is most of the cost. The keys are the two usual
+// notations, with the checksum and in lower case. A full cache is cleared as a whole: the busy contracts return at once.
 const evmSpellings = new Map<string, Spelling>();
 const evmSpellingsLimit = 20_000;
 
@@ -163,7 +161,7 @@ function parseEvmAddress(text: string): Spelling | undefined {
   return evmAddress.test(text) ? checksummed(text.slice(-40).toLowerCase()) : undefined;
 }
 
-/** The EIP-55 spelling of 40 lower-case digits. */
+/** The EIP-55 checksum notation of 40 lower-case digits. */
 function checksummed(digits: BytesHex): Spelling {
   const known = evmSpellings.get(`0x${digits}`);
   if (known) return known;
@@ -171,7 +169,7 @@ function checksummed(digits: BytesHex): Spelling {
   const characters = new Uint8Array(40);
   for (let i = 0; i < 40; i++) characters[i] = digits.charCodeAt(i);
   const hash = keccak_256(characters);
-  // Both strings are made anew: `digits` may be a slice that holds a whole chunk of an import in memory.
+  // Both strings are copies: `digits` may be a slice that keeps a whole chunk of an import in memory.
   let upperAndLower = '';
   for (let i = 0; i < 40; i++) {
     const character = characters[i] ?? 0;
@@ -297,7 +295,7 @@ function spellingIf(bytes: BytesHex | undefined, text: string | undefined): Spel
 // The bounds are those of 32 zero bytes and of 64 bytes 0xff. They keep the quadratic decoding short.
 const base58Text = /^[1-9A-HJ-NP-Za-km-z]{32,88}$/;
 
-/** Base58 of exactly `length` bytes. It has one spelling only, so the text is canonical as it stands. */
+/** Base58 of exactly `length` bytes. It is unambiguous, so the text is canonical. */
 function decodeBase58(text: string, length: 32 | 64): BytesHex | undefined {
   if (!base58Text.test(text)) return undefined;
   const bytes = base58.decode(text);

@@ -1,9 +1,8 @@
 /**
  * A message as a line of CSV (RFC 4180), for spreadsheets and for tools that read nothing else.
  *
- * The columns are flat and their order is part of the contract: new ones are added at the end. What is a list
- * or differs between networks stands in its cell as JSON. An empty cell is null. CSV cannot come back in
- * through an import; NDJSON can.
+ * The columns are flat and their order is part of the contract: new ones are added at the end. Lists, and values that
+ * differ between networks, are JSON in their cell. An empty cell is null. CSV cannot be imported; NDJSON can.
  */
 import type { Message, NetworkInfo } from './message.ts';
 
@@ -74,8 +73,8 @@ function lineOf(cells: readonly Cell[]): string {
 }
 
 /**
- * Text that a spreadsheet would take for a formula gets an apostrophe in front: names and addresses are other
- * people's words. A number is ours, and stays one where it is negative.
+ * Text that a spreadsheet would take for a formula is preceded by an apostrophe, because names and addresses are untrusted.
+ * Numbers are not changed.
  */
 function cellText(cell: Cell): string {
   if (cell === null) return '';

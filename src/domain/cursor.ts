@@ -1,8 +1,8 @@
 /**
- * The pagination cursor: the filters, the view and the last key of a page, in a token that only we can make.
+ * The pagination cursor: a signed token with the filters, the view and the last key of a page.
  *
  * Layout before base64url: one version byte, a MAC of 16 bytes over version and payload, the payload (JSON, all of it
- * ASCII). The MAC's key is a secret of the store. What a cursor holds is checked against the bounds of a request all the
+ * ASCII). The MAC's key is a secret of the store. The content is checked against the bounds of a request all the
  * same (`filter-bounds.ts`).
  */
 import { ApiError } from './errors.ts';
@@ -11,7 +11,7 @@ import type { Filters, PageKey, View } from './query.ts';
 
 const VERSION = String.fromCharCode(3);
 export const MAC_BYTES = 16;
-/** A hundred message ids, ten terms and every other filter fit, each at its longest: we issue nothing longer. */
+/** Fits the longest filters: a hundred message ids, ten terms and every other filter. No longer cursor is issued. */
 export const MAX_CURSOR_LENGTH = 28_000;
 
 export interface Cursor {
@@ -24,17 +24,17 @@ export interface Cursor {
 export interface CursorMac {
   /** The MAC of `data`, 16 bytes. */
   sign(data: string): string;
-  /** Whether `mac` is the MAC of `data`; takes the same time wherever they differ. */
+  /** Whether `mac` is the MAC of `data`, compared in constant time. */
   verify(data: string, mac: string): boolean;
 }
 
 export interface CursorCodec {
   encode(cursor: Cursor): string;
-  /** Throws an ApiError, INVALID_CURSOR, for anything that `encode` has not made with the same key. */
+  /** Throws an ApiError (INVALID_CURSOR) for any text that `encode` did not make with the same key. */
   decode(text: string): Cursor;
 }
 
-/** What stands in a cursor: filters, view, and the key of the last message on the page. */
+/** Filters, view, and the key of the last message of the page. */
 interface Payload {
   readonly f: Filters;
   readonly v: View;
@@ -72,18 +72,19 @@ export function createCursorCodec(mac: CursorMac): CursorCodec {
         throw invalid('was changed or damaged, or was issued by a server with another database');
 
       const value = fromJson(payload);
-      if (!isPayload(value)) throw invalid('holds a search that this version of the service does not take');
+      if (!isPayload(value))
+        throw invalid('contains a search that this version of the service does not support');
       return { filters: value.f, view: value.v, after: { sentAt: value.k[0], messageId: value.k[1] } };
     },
   };
 }
 
-/** The platform's own base64, here and below, is several times as fast as any in JavaScript. */
+/** The platform's base64, here and below, is several times as fast as one in JavaScript. */
 function toBase64url(binary: string): string {
   return btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
 }
 
-/** A character for each byte; undefined for anything that `toBase64url` would not have written. */
+/** One character for each byte; undefined for text that `toBase64url` would not produce. */
 function fromBase64url(text: string): string | undefined {
   try {
     const binary = atob(text.replaceAll('-', '+').replaceAll('_', '/'));

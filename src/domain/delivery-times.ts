@@ -1,6 +1,5 @@
 /**
- * Delivery times as a histogram: exact enough for percentiles (5 per cent), small enough to keep for every lane
- * and day, and two of them add up.
+ * Histogram of delivery times: exact to 5 per cent, small enough to keep for every lane and day, and additive.
  */
 
 const GROWTH = 1.05;
@@ -11,16 +10,16 @@ export const MAX_OVERDUE = 10_000;
 /** Counts by bucket. */
 export type DeliveryHistogram = ReadonlyMap<number, number>;
 
-export function deliveryBucket(milliseconds: number): number {
-  return milliseconds < 1 ? 0 : Math.floor(Math.log(milliseconds) / Math.log(GROWTH)) + 1;
+export function deliveryBucket(ms: number): number {
+  return ms < 1 ? 0 : Math.floor(Math.log(ms) / Math.log(GROWTH)) + 1;
 }
 
 /** The middle of a bucket, in milliseconds. */
-export function bucketMilliseconds(bucket: number): number {
+export function bucketMs(bucket: number): number {
   return bucket === 0 ? 0 : Math.round(GROWTH ** (bucket - 0.5));
 }
 
-/** The time within which this share (0 to 1) was delivered, in milliseconds; null where nothing was. */
+/** The time within which this share (0 to 1) was delivered, in milliseconds; null for an empty histogram. */
 export function percentile(histogram: DeliveryHistogram, share: number): number | null {
   const total = [...histogram.values()].reduce((sum, count) => sum + count, 0);
   if (total === 0) return null;
@@ -28,12 +27,12 @@ export function percentile(histogram: DeliveryHistogram, share: number): number 
   const buckets = [...histogram].sort(([a], [b]) => a - b);
   for (const [bucket, count] of buckets) {
     seen += count;
-    if (seen >= total * share) return bucketMilliseconds(bucket);
+    if (seen >= total * share) return bucketMs(bucket);
   }
-  return bucketMilliseconds(buckets.at(-1)?.[0] ?? 0);
+  return bucketMs(buckets.at(-1)?.[0] ?? 0);
 }
 
-/** A histogram as the store keeps it: bucket and count in turn, what is not zero. */
+/** A histogram in the form of the store: alternating bucket and count, without zeros. */
 export function flatHistogram(histogram: DeliveryHistogram): number[] {
   return [...histogram].filter(([, count]) => count !== 0).flat();
 }

@@ -1,9 +1,6 @@
 /**
- * Every error that Lanescan shows to somebody.
- *
- * `ApiError` goes to HTTP clients and comes from one closed catalogue: a code, once published, keeps
- * its meaning for ever. `OperatorError` goes to whoever runs the program: one line that says what is
- * wrong, one that says what to do.
+ * The catalogue of errors that HTTP clients get. The list is closed, and a published code keeps its meaning for ever.
+ * Errors for the person who runs the program are `OperatorError` in base/operator-error.ts.
  */
 
 interface CatalogueEntry {
@@ -31,7 +28,7 @@ export const errorCatalogue = {
   },
   INSUFFICIENT_DATA: {
     status: 400,
-    meaning: 'The lane is known, but too few of its deliveries match to tell a time from them.',
+    meaning: 'The lane is known, but too few of its deliveries match for an estimate.',
   },
   BAD_REQUEST: {
     status: 400,
@@ -41,11 +38,11 @@ export const errorCatalogue = {
   EXECUTION_INPUTS_NOT_FOUND: {
     status: 404,
     meaning:
-      'The message is known, but not all that an execution by hand needs: `message` says what is missing, and ' +
-      'whether it may still come.',
+      'The message is known, but not all inputs of a manual execution: `message` says what is missing, and ' +
+      'whether it may still arrive.',
   },
   LANE_NOT_FOUND: { status: 404, meaning: 'No message between these two networks is known here.' },
-  NOT_FOUND: { status: 404, meaning: 'The path names nothing that this service has.' },
+  NOT_FOUND: { status: 404, meaning: 'This service has no such path.' },
   METHOD_NOT_ALLOWED: {
     status: 405,
     meaning: 'The HTTP surface only reads. `Allow` lists the methods of this path.',
@@ -56,22 +53,22 @@ export const errorCatalogue = {
   },
   URI_TOO_LONG: {
     status: 414,
-    meaning: 'The request line or its headers are longer than the service reads.',
+    meaning: 'The request line or the headers are too long.',
   },
   RATE_LIMITED: {
     status: 429,
     meaning:
-      'More requests than this client may send. `RateLimit-Policy` has the limit; try again after `Retry-After`.',
+      'The rate limit of this client is exceeded. `RateLimit-Policy` has the limit; try again after `Retry-After`.',
   },
   TOO_MANY_CONNECTIONS: {
     status: 429,
     meaning:
-      'So many streams or waiting requests are open, from this address or in all, that another has no place; or so ' +
-      'many bytes of answers to this address have not been read. Try again after `Retry-After`.',
+      'The limit of open streams or waiting requests is reached, for this address or in total; or too many bytes of ' +
+      'responses to this address have not been read. Try again after `Retry-After`.',
   },
   INTERNAL_SERVER_ERROR: {
     status: 500,
-    meaning: 'The service failed. The request id finds the cause in its log.',
+    meaning: 'The service failed. Its log has the cause under the request id.',
   },
   SERVICE_UNAVAILABLE: {
     status: 503,
@@ -81,14 +78,14 @@ export const errorCatalogue = {
 
 export type ErrorCode = keyof typeof errorCatalogue;
 
-/** One thing wrong with one parameter, in words that say what it takes. */
+/** What is wrong with one parameter, and what it takes. */
 export interface ParameterProblem {
   readonly parameter: string;
   readonly problem: string;
 }
 
 /**
- * A refusal with its place in the catalogue.
+ * An error of the catalogue.
  *
  * @example throw new ApiError('INVALID_CURSOR', 'The cursor is damaged.', [{ parameter: 'cursor', problem: '…' }])
  */
@@ -105,20 +102,5 @@ export class ApiError extends Error {
 
   get status(): number {
     return errorCatalogue[this.code].status;
-  }
-}
-
-/**
- * Something the person at the terminal has to mend.
- *
- * @example throw new OperatorError('The data folder ./data is read-only.', 'Choose another with --data, or change its permissions.')
- */
-export class OperatorError extends Error {
-  readonly remedy: string;
-
-  constructor(what: string, remedy: string, options?: { cause?: unknown }) {
-    super(what, options);
-    this.name = 'OperatorError';
-    this.remedy = remedy;
   }
 }

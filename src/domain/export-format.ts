@@ -1,4 +1,4 @@
-/** The formats of an export: stored records in, the text of a file out. */
+/** The formats of an export: from stored records to the text of a file. */
 import { csvHeader, csvLine } from './csv.ts';
 import type { Message } from './message.ts';
 
@@ -9,7 +9,7 @@ export function isExportFormat(text: string): text is ExportFormat {
   return (exportFormats as readonly string[]).includes(text);
 }
 
-/** What stands before the first record. */
+/** The text before the first record. */
 export function exportHead(format: ExportFormat): string {
   return format === 'csv' ? csvHeader : '';
 }

@@ -1,27 +1,26 @@
 /**
- * Facts: what a source observed. A message is the fold of its facts and nothing else.
+ * Facts: what a source observed. A message is the fold of its facts and of nothing else.
  *
- * Facts of a chain say where they were seen, so that a reorganisation can take back exactly those of the
- * orphaned blocks. A Snapshot is a whole record that somebody else folded (an import); it has no place on
- * a chain and is never taken back.
+ * Facts of a chain have the block in which they were observed, so that a reorganisation retracts exactly those of orphaned
+ * blocks. A Snapshot is a full record that was folded elsewhere (an import); it has no block and is never retracted.
  */
 import type { Message } from './message.ts';
 
-/** Where and when a chain said something. */
+/** Where and when a chain reported something. */
 export interface Observation {
   /** Chain selector of the network that was observed. */
   readonly network: string;
   readonly blockNumber: number;
-  /** As the chain spells it; the key by which a reorganisation takes facts back. */
+  /** In the notation of the chain; a reorganisation retracts facts by this key. */
   readonly blockHash: string;
-  /** Null where no transaction stands behind it (finality is reached, not sent). */
+  /** Null where there is no transaction (finality is reached without one). */
   readonly transactionHash: string | null;
   readonly logIndex: number | null;
   /** ISO 8601 time of the block. */
   readonly at: string;
 }
 
-/** The fields that derive from later facts and so cannot be part of what was sent. */
+/** The fields that derive from later facts, and so are not part of the sent message. */
 export type OutcomeField =
   | 'status'
   | 'receiptTransactionHash'
@@ -31,7 +30,7 @@ export type OutcomeField =
 
 export type SentMessage = Omit<Message, OutcomeField>;
 
-/** A lane as its on-ramp numbers it. */
+/** A lane: an on-ramp numbers its messages consecutively. */
 export interface Lane {
   readonly sourceChainSelector: string;
   readonly destChainSelector: string;
@@ -39,8 +38,8 @@ export interface Lane {
 }
 
 /**
- * What an execution by hand needs of a message and the record does not have: up to 1.6 the message as the official
- * client spells it, above the encoded message.
+ * What a manual execution needs of a message beside the record: up to 1.6 the message in the format of the official SDK,
+ * above the encoded message.
  */
 export type ExecutionMaterial =
   | { readonly message: Readonly<Record<string, unknown>> }
@@ -59,7 +58,7 @@ export interface SourceFinalized {
   readonly seen: Observation;
 }
 
-/** Which verifiers the destination asks for. */
+/** Which verifiers the destination requires. */
 export interface VerifierPolicy {
   readonly kind: 'VerifierPolicy';
   readonly messageId: string;
@@ -70,7 +69,7 @@ export interface VerifierPolicy {
   readonly seen: Observation;
 }
 
-/** A verifier has verified the message; known off chain or from the execution's calldata. */
+/** A verifier has verified the message; learnt off chain or from the calldata of the execution. */
 export interface VerifierCompleted {
   readonly kind: 'VerifierCompleted';
   readonly messageId: string;
@@ -106,7 +105,7 @@ export interface RangeFact {
   readonly seen: Observation;
 }
 
-/** A root was blessed, whose run of sequence numbers only its commit tells. */
+/** A merkle root was blessed; only its commit has the sequence numbers. */
 export interface RootBlessed {
   readonly kind: 'RootBlessed';
   readonly merkleRoot: string;
@@ -118,7 +117,7 @@ export interface Snapshot {
   readonly message: Message;
 }
 
-/** A fact about one message that a chain told. */
+/** A fact about one message, from a chain. */
 export type ChainFact =
   | Sent
   | SourceFinalized
@@ -138,7 +137,7 @@ export function isMessageFact(fact: Fact): fact is MessageFact {
   return !isRangeFact(fact) && fact.kind !== 'RootBlessed';
 }
 
-/** The message a fact speaks of; range facts speak of a run of them. */
+/** The message of a fact; range facts are about a run of messages. */
 export function factMessageId(fact: MessageFact): string {
   return fact.kind === 'Sent' || fact.kind === 'Snapshot' ? fact.message.messageId : fact.messageId;
 }

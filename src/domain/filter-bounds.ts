@@ -1,13 +1,14 @@
 /**
- * Bounds of a search: what filters may hold, whether they come from a request or from a cursor.
+ * Bounds on the values of filters, from a request or from a cursor.
  *
  * The cost of a search depends on how many alternatives its filters have, so these bounds also bound what a client can
  * make the database do. The request parser never produces more than `isFilters` accepts.
  */
+
+import { LATEST_TIME } from '../base/iso-time.ts';
 import { MAX_ADDRESS_BYTES, MAX_ADDRESS_MEANINGS, MAX_HASH_BYTES, MAX_HASH_MEANINGS } from './addresses.ts';
 import { statuses } from './lifecycle.ts';
 import { type Filters, MAX_MESSAGE_IDS, MAX_Q_TERMS, type QTerm } from './query.ts';
-import { LATEST_TIME } from './time.ts';
 
 type Check = (value: unknown) => boolean;
 
@@ -41,7 +42,7 @@ export function isTimeRange({ sentAfter, sentBefore }: Filters): boolean {
   return sentAfter === undefined || sentBefore === undefined || sentAfter < sentBefore;
 }
 
-/** Whether a text means anything that can be searched for. */
+/** Whether a term has any interpretation. */
 export function isMeaningful({ addresses, hashes }: QTerm): boolean {
   return addresses.length + hashes.length > 0;
 }
@@ -58,7 +59,7 @@ const termChecks: Record<keyof QTerm, Check> = {
 };
 const isTerm: Check = (value) => hasMembers(value, termChecks) && isMeaningful(value as QTerm);
 
-/** What each filter may be. The type makes the table complete: a new filter does not compile without its check. */
+/** The check of each filter. The type makes the table complete: a new filter does not compile without its check. */
 const filterChecks: Record<keyof Filters, Check> = {
   sender: isAddressMeanings,
   receiver: isAddressMeanings,
@@ -76,11 +77,11 @@ const filterChecks: Record<keyof Filters, Check> = {
   q: isListOf(isTerm, 1, MAX_Q_TERMS),
 };
 
-/** Whether these are filters that a request could have asked for. */
+/** Whether these are filters that a request could contain. */
 export function isFilters(value: unknown): value is Filters {
   return (
     isObject(value) &&
-    Object.entries(value).every(([name, held]) => isFilter(name, held)) &&
+    Object.entries(value).every(([name, filter]) => isFilter(name, filter)) &&
     isTimeRange(value as Filters)
   );
 }
@@ -89,7 +90,7 @@ function isFilter(name: string, value: unknown): boolean {
   return Object.hasOwn(filterChecks, name) && filterChecks[name as keyof Filters](value);
 }
 
-/** Exactly these members, each as it must be. */
+/** Whether an object has exactly these members, each of which passes its check. */
 export function hasMembers(value: unknown, checks: Readonly<Record<string, Check>>): boolean {
   if (!isObject(value)) return false;
   const names = Object.keys(checks);

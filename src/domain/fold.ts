@@ -1,9 +1,9 @@
 /**
  * The fold: from the facts about one message to its record.
  *
- * A record has three parts, each the greatest of its candidates under a total order: what was sent, how far
- * verification is (verifier by verifier), and the outcome. Greatest-of is idempotent, commutative and
- * associative, hence so is the fold: facts may come in any order, any number of times, and in any grouping.
+ * A record has three parts, each the greatest of its candidates under a total order: the sent message, the state of
+ * verification (for each verifier), and the outcome. The maximum is idempotent, commutative and associative, hence so is
+ * the fold: facts may arrive in any order, any number of times, and in any grouping.
  */
 import { zeroAddresses } from './addresses.ts';
 import type {
@@ -28,8 +28,8 @@ import type { Message, Verifier, Verifiers } from './message.ts';
 type Outcome = Pick<Message, OutcomeField>;
 
 /**
- * The record that the facts about one message amount to, or undefined while nobody has told of its sending
- * (the destination may speak first).
+ * Folds the facts about one message into its record; undefined while its sending is unknown (the destination may be
+ * indexed first).
  *
  * Range facts given here must cover the message.
  */
@@ -48,7 +48,7 @@ export function foldFacts(facts: readonly Fact[]): Message | undefined {
   return { ...message, verifiers, ...foldOutcome(facts, sent.message, wasVerified) };
 }
 
-/** Two snapshots of one message amount to this one; the store keeps just the join. */
+/** Joins two snapshots of one message; the store keeps only the join. */
 export function joinSnapshots(one: Message, other: Message): Message {
   return (
     foldFacts([
@@ -58,7 +58,7 @@ export function joinSnapshots(one: Message, other: Message): Message {
   );
 }
 
-/** What a status rests on: when it came about, and where a chain said so. */
+/** The cause of a status: when it was reached, and where a chain reported it. */
 export interface StatusCause {
   readonly at: string;
   readonly network: string;
@@ -66,14 +66,14 @@ export interface StatusCause {
   readonly transactionHash: string | null;
 }
 
-/** The observation behind the status of a folded message; null where only a snapshot knows of it. */
+/** The observation that caused the status of a folded message; null where it is known only from a snapshot. */
 export function statusCause(message: Message, facts: readonly Fact[]): StatusCause | null {
-  const witness = greatest(
+  const cause = greatest(
     facts.filter((fact) => fact.kind !== 'Snapshot').filter((fact) => reaches(fact, message)),
-    isLatestWitness(message.status) ? compareTimes : (a, b) => compareTimes(b, a),
+    hasLatestCause(message.status) ? compareTimes : (a, b) => compareTimes(b, a),
   );
-  if (witness) {
-    const { network, blockNumber, transactionHash, at } = witness.seen;
+  if (cause) {
+    const { network, blockNumber, transactionHash, at } = cause.seen;
     return { at, network, blockNumber, transactionHash };
   }
   if (message.receiptTimestamp !== null && statusRank(message.status) >= statusRank('FAILED')) {
@@ -101,8 +101,8 @@ function reaches(fact: SeenFact, message: Message): boolean {
   return evidence !== undefined && shownStatus[evidence] === message.status;
 }
 
-/** A status that is reached again (a retry), or by the last of several, is as old as the last of them. */
-function isLatestWitness(status: Status): boolean {
+/** A status that is reached repeatedly (a retry), or by the last of several facts, has the time of the last one. */
+function hasLatestCause(status: Status): boolean {
   return status === 'FAILED' || status === 'VERIFIED';
 }
 
@@ -112,10 +112,10 @@ function compareTimes(a: SeenFact, b: SeenFact): number {
 
 type SeenFact = Exclude<Fact, { kind: 'Snapshot' }>;
 
-/** Somebody's word of what was sent. */
+/** A claim of a source about what was sent. */
 interface SendClaim {
   readonly message: SentMessage;
-  /** A chain's own word outranks a snapshot; among a chain's, the later block does (the earlier is an orphan). */
+  /** A chain outranks a snapshot; of a chain's facts, the later block does (the earlier is an orphan). */
   readonly blockNumber: number;
 }
 
@@ -148,40 +148,40 @@ function withoutOutcome(message: Message): SentMessage {
   return sent;
 }
 
-/** Who verifies, how far they are, and whether that was ever enough for the destination. */
+/** The verifiers, their state, and whether they ever sufficed for the destination. */
 function foldVerifiers(
   facts: readonly Fact[],
   sent: SentMessage,
 ): { readonly verifiers: Verifiers | null; readonly wasVerified: boolean } {
-  const told = joinLists(
+  const listed = joinLists(
     facts.flatMap((fact) =>
       (fact.kind === 'Sent' || fact.kind === 'Snapshot') && fact.message.verifiers
         ? [fact.message.verifiers]
         : [],
     ),
   );
-  if (!told) return { verifiers: null, wasVerified: false };
+  if (!listed) return { verifiers: null, wasVerified: false };
 
-  const nobody: readonly string[] = [
+  const unknownAddresses: readonly string[] = [
     zeroAddresses[sent.sourceNetworkInfo.chainFamily],
     zeroAddresses[sent.destNetworkInfo.chainFamily],
   ];
   const completions = facts
     .filter((fact) => fact.kind === 'VerifierCompleted')
-    .filter(({ verifier }) => !nobody.includes(verifier));
+    .filter(({ verifier }) => !unknownAddresses.includes(verifier));
   const policies = facts.filter((fact) => fact.kind === 'VerifierPolicy');
   const listUnder = (policy: VerifierPolicy | undefined) =>
-    completed(policy ? withPolicy(told, policy, sent) : told, completions);
+    completed(policy ? withPolicy(listed, policy, sent) : listed, completions);
   return {
     verifiers: listUnder(greatest(policies, comparePolicies)),
-    // A destination that asks for others later does not take back that it once had all it asked for.
+    // A destination that requires other verifiers later does not revoke an earlier verification.
     wasVerified: [undefined, ...policies].some((policy) => isVerified(listUnder(policy), sent)),
   };
 }
 
 /**
- * Sources that list the same verifiers add up: what is asked of them is the greatest word, and one is completed as
- * soon as anybody knows it to be. Of lists that differ, the greatest stands alone.
+ * Joins lists of the same verifiers: the requirements are those of the greatest list, and a verifier is completed as soon
+ * as any source says so. Of lists with different verifiers, only the greatest counts.
  */
 function joinLists(lists: readonly Verifiers[]): Verifiers | undefined {
   const base = greatest(lists, compareLists);
@@ -201,9 +201,9 @@ function sourcesText({ items }: Verifiers): string {
   return JSON.stringify(items.map(({ sourceAddress }) => sourceAddress));
 }
 
-/** By who verifies, then by what is asked of them; never by how far they are. */
+/** By the verifiers, then by the requirements; never by their state. */
 function compareLists(a: Verifiers, b: Verifiers): number {
-  const asked = ({ items, optionalThreshold }: Verifiers) =>
+  const requirements = ({ items, optionalThreshold }: Verifiers) =>
     JSON.stringify([
       optionalThreshold,
       items.map(({ isRequired, destAddress, metadata: { name, logoUrl } }) => [
@@ -216,18 +216,18 @@ function compareLists(a: Verifiers, b: Verifiers): number {
   return (
     a.items.length - b.items.length ||
     compareText(sourcesText(a), sourcesText(b)) ||
-    compareText(asked(a), asked(b))
+    compareText(requirements(a), requirements(b))
   );
 }
 
-/** The earliest word counts: a verifier that repeats itself has not verified later. */
+/** The earliest counts: a repeated verification does not change the time. */
 function compareVerifications(a: Verification, b: Verification): number {
   return compareText(b.timestamp, a.timestamp) || compareText(b.data, a.data);
 }
 
 type Verification = NonNullable<Verifier['verification']>;
 
-/** The destination's latest word counts. */
+/** The latest policy of the destination counts. */
 function comparePolicies(a: VerifierPolicy, b: VerifierPolicy): number {
   const text = ({ required, optional, optionalThreshold }: VerifierPolicy) =>
     JSON.stringify([optionalThreshold, required, optional]);
@@ -235,30 +235,30 @@ function comparePolicies(a: VerifierPolicy, b: VerifierPolicy): number {
 }
 
 /**
- * The list as the destination asks for it. The source names verifiers by their addresses there, the destination by
- * those here, and nobody says which are the same. One that goes by the same address on both chains is, and so are
- * the rest, in their order, where they are as many. Where that leaves some over, both are listed: those of the source
- * as they were, those of the destination without a source address, for whoever wants to know what execution waits for.
+ * The list with the requirements of the destination. The source names verifiers by addresses on the source chain, the
+ * destination by addresses on its own chain, and nothing links the two. Verifiers with the same address on both chains are
+ * the same, and so are the others, in order, where their number is equal. Otherwise both are listed: those of the source
+ * unchanged, those of the destination without a source address, because they show what the execution waits for.
  */
 function withPolicy(list: Verifiers, policy: VerifierPolicy, sent: SentMessage): Verifiers {
   const required = new Set(policy.required);
-  const left = new Set([...policy.required, ...policy.optional]);
-  left.delete(zeroAddresses[sent.destNetworkInfo.chainFamily]);
+  const unpaired = new Set([...policy.required, ...policy.optional]);
+  unpaired.delete(zeroAddresses[sent.destNetworkInfo.chainFamily]);
   const pairs = new Map<Verifier, string>();
   for (const nameOf of [(item: Verifier) => item.destAddress, (item: Verifier) => item.sourceAddress]) {
     for (const item of list.items) {
-      if (!pairs.has(item) && left.delete(nameOf(item))) pairs.set(item, nameOf(item));
+      if (!pairs.has(item) && unpaired.delete(nameOf(item))) pairs.set(item, nameOf(item));
     }
   }
-  const alone = list.items.filter((item) => !pairs.has(item));
-  if (alone.length === left.size) {
-    for (const [index, address] of [...left].entries()) {
-      const item = alone[index];
+  const unmatched = list.items.filter((item) => !pairs.has(item));
+  if (unmatched.length === unpaired.size) {
+    for (const [index, address] of [...unpaired].entries()) {
+      const item = unmatched[index];
       if (item) pairs.set(item, address);
     }
-    left.clear();
+    unpaired.clear();
   }
-  const nobody = zeroAddresses[sent.sourceNetworkInfo.chainFamily];
+  const unknownAddress = zeroAddresses[sent.sourceNetworkInfo.chainFamily];
   return {
     optionalThreshold: policy.optionalThreshold,
     items: [
@@ -268,8 +268,8 @@ function withPolicy(list: Verifiers, policy: VerifierPolicy, sent: SentMessage):
           ? item
           : { ...item, destAddress, isRequired: required.has(destAddress) };
       }),
-      ...[...left].map((destAddress) => ({
-        sourceAddress: nobody,
+      ...[...unpaired].map((destAddress) => ({
+        sourceAddress: unknownAddress,
         destAddress,
         metadata: { name: 'Verifier' },
         isRequired: required.has(destAddress),
@@ -297,31 +297,31 @@ function completed(list: Verifiers, completions: readonly VerifierCompleted[]): 
 }
 
 /**
- * All verifiers that the destination requires, and enough of its optional ones. Those whose counterpart there is not
- * known do not count, and where that is all of them, nobody knows what it asks for.
+ * Whether all verifiers that the destination requires, and enough of its optional ones, have completed. Verifiers whose
+ * address on the destination is unknown do not count; if that is all of them, the requirements are unknown.
  */
 export function isVerified(
   verifiers: Verifiers | null,
   { destNetworkInfo }: Pick<Message, 'destNetworkInfo'>,
 ): boolean {
-  const nobody = zeroAddresses[destNetworkInfo.chainFamily];
-  const asked = verifiers?.items.filter(({ destAddress }) => destAddress !== nobody) ?? [];
-  const missing = asked.some((item) => item.isRequired && item.status !== 'COMPLETED');
-  const optional = asked.filter((item) => !item.isRequired && item.status === 'COMPLETED');
-  return asked.length > 0 && !missing && optional.length >= (verifiers?.optionalThreshold ?? 0);
+  const unknownAddress = zeroAddresses[destNetworkInfo.chainFamily];
+  const known = verifiers?.items.filter(({ destAddress }) => destAddress !== unknownAddress) ?? [];
+  const missing = known.some((item) => item.isRequired && item.status !== 'COMPLETED');
+  const optional = known.filter((item) => !item.isRequired && item.status === 'COMPLETED');
+  return known.length > 0 && !missing && optional.length >= (verifiers?.optionalThreshold ?? 0);
 }
 
 function foldOutcome(facts: readonly Fact[], sent: SentMessage, wasVerified: boolean): Outcome {
-  const told = facts.flatMap((fact) => (fact.kind === 'Snapshot' ? [outcomeOf(fact.message)] : []));
+  const imported = facts.flatMap((fact) => (fact.kind === 'Snapshot' ? [outcomeOf(fact.message)] : []));
   const seen = facts.some((fact) => fact.kind !== 'Snapshot') ? [seenOutcome(facts, sent, wasVerified)] : [];
-  const outcome = greatest([...told, ...seen], compareOutcomes) ?? waiting('SENT');
+  const outcome = greatest([...imported, ...seen], compareOutcomes) ?? waiting('SENT');
   const opened = facts.some((fact) => fact.kind === 'ManualExecutionOpened');
   return opened && isAwaitingExecution(outcome.status)
     ? { ...outcome, readyForManualExecution: true }
     : outcome;
 }
 
-/** On the destination chain and not executed: what a passed threshold opens to everybody. */
+/** On the destination chain and not executed: after the threshold, anybody may execute it. */
 function isAwaitingExecution(status: Status): boolean {
   return status === 'COMMITTED' || status === 'BLESSED' || status === 'VERIFIED';
 }
@@ -346,7 +346,7 @@ function seenOutcome(facts: readonly Fact[], sent: SentMessage, wasVerified: boo
   return execution ? executedOutcome(execution, sent) : waiting(status);
 }
 
-/** What a fact says about the status by itself; undefined for one that only bears on what others say. */
+/** The evidence of one fact; undefined for one that proves nothing by itself. */
 function evidenceOf(fact: Fact, version: string | null): Evidence | undefined {
   switch (fact.kind) {
     case 'Sent':
@@ -422,7 +422,7 @@ function greatest<T>(candidates: readonly T[], compare: (a: T, b: T) => number):
   return best;
 }
 
-/** By UTF-16 unit: the same everywhere, which a locale's order is not. */
+/** By UTF-16 unit, independent of the locale. */
 function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

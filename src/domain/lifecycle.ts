@@ -1,10 +1,9 @@
 /**
- * The life of a message, written down once.
+ * The lifecycle of a message.
  *
- * Evidence only ever moves a message to the right in `statuses`; that order is what makes the fold blind
- * to the order in which facts arrive. Commit lanes (protocol 1.6 and below) and verifier lanes (above)
- * use different statuses between finality and execution and never mix in practice; where hostile or
- * broken input mixes them all the same, the order below still decides.
+ * Evidence only moves a message to the right in `statuses`, which makes the fold independent of the order in which facts
+ * arrive. Commit lanes (protocol 1.6 and below) and verifier lanes (above) have different statuses between finality and
+ * execution, and do not mix in practice; where invalid input mixes them, the order below decides.
  */
 
 export const statuses = [
@@ -20,7 +19,7 @@ export const statuses = [
 
 export type Status = (typeof statuses)[number];
 
-/** What can be learned about a message, each kind bearing on its status. */
+/** The kinds of evidence about the status of a message. */
 export type Evidence =
   | 'sent'
   | 'sourceFinalized'
@@ -31,7 +30,7 @@ export type Evidence =
   | 'failed'
   | 'succeeded';
 
-/** The status that each kind of evidence shows by itself. */
+/** The status that each kind of evidence proves by itself. */
 export const shownStatus: Readonly<Record<Evidence, Status>> = {
   sent: 'SENT',
   sourceFinalized: 'SOURCE_FINALIZED',
@@ -43,13 +42,13 @@ export const shownStatus: Readonly<Record<Evidence, Status>> = {
   succeeded: 'SUCCESS',
 };
 
-/** The status after a piece of evidence: the later of the two. FAILED may become SUCCESS, and nothing goes back. */
+/** The status after a piece of evidence: the later of the two. FAILED may become SUCCESS; no status goes back. */
 export function nextStatus(status: Status, evidence: Evidence): Status {
   const shown = shownStatus[evidence];
   return statusRank(shown) > statusRank(status) ? shown : status;
 }
 
-/** How far along a status is; the store keeps this number. */
+/** The position of a status in the lifecycle; the store keeps this number. */
 export function statusRank(status: Status): number {
   return statuses.indexOf(status);
 }

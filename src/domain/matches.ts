@@ -1,29 +1,29 @@
 /**
- * The meaning of a search, written for reading rather than speed: the reference against which tests hold
- * the SQL, and the filter for changes that are pushed.
+ * The reference meaning of the filters, written for clarity rather than speed: property tests compare the SQL with it, and
+ * live push filters changes with it.
  */
 import { type BytesHex, parseAddress, parseTransactionHash } from './addresses.ts';
 import type { Message } from './message.ts';
 import type { Filters, PageKey } from './query.ts';
 
-/** Whether a message is what one filter asks for. The type makes the table complete: a new filter needs its meaning. */
-const meanings: {
-  readonly [N in keyof Filters]-?: (wanted: NonNullable<Filters[N]>, message: Message) => boolean;
+/** Whether a message matches one filter. The type makes the table complete: a new filter needs its predicate. */
+const predicates: {
+  readonly [N in keyof Filters]-?: (value: NonNullable<Filters[N]>, message: Message) => boolean;
 } = {
-  sender: (wanted, message) => isAny(wanted, senderOf(message)),
-  receiver: (wanted, message) => isAny(wanted, receiverOf(message)),
-  address: (wanted, message) =>
-    isAny(wanted, senderOf(message), receiverOf(message), addressAt('source', message.origin, message)),
-  sourceTransactionHash: (wanted, message) => isAny(wanted, sendTransactionOf(message)),
-  destTransactionHash: (wanted, message) => isAny(wanted, receiptTransactionOf(message)),
-  sourceTokenAddress: (wanted, message) => isAny(wanted, ...sourceTokensOf(message)),
-  messageId: (wanted, message) => isAny(wanted, idOf(message)),
-  sourceChainSelector: (wanted, message) => wanted === message.sourceNetworkInfo.chainSelector,
-  destChainSelector: (wanted, message) => wanted === message.destNetworkInfo.chainSelector,
+  sender: (value, message) => isAny(value, senderOf(message)),
+  receiver: (value, message) => isAny(value, receiverOf(message)),
+  address: (value, message) =>
+    isAny(value, senderOf(message), receiverOf(message), addressAt('source', message.origin, message)),
+  sourceTransactionHash: (value, message) => isAny(value, sendTransactionOf(message)),
+  destTransactionHash: (value, message) => isAny(value, receiptTransactionOf(message)),
+  sourceTokenAddress: (value, message) => isAny(value, ...sourceTokensOf(message)),
+  messageId: (value, message) => isAny(value, idOf(message)),
+  sourceChainSelector: (value, message) => value === message.sourceNetworkInfo.chainSelector,
+  destChainSelector: (value, message) => value === message.destNetworkInfo.chainSelector,
   readyForManualExecOnly: (_, message) => message.readyForManualExecution,
-  status: (wanted, message) => wanted.includes(message.status),
-  sentAfter: (wanted, message) => sentAtOf(message) >= wanted,
-  sentBefore: (wanted, message) => sentAtOf(message) < wanted,
+  status: (value, message) => value.includes(message.status),
+  sentAfter: (value, message) => sentAtOf(message) >= value,
+  sentBefore: (value, message) => sentAtOf(message) < value,
   q: (terms, message) => {
     const addresses = [senderOf(message), receiverOf(message), ...tokensAndPoolsOf(message)];
     const hashes = [sendTransactionOf(message), receiptTransactionOf(message)];
@@ -38,13 +38,13 @@ const meanings: {
 
 export function matches(filters: Filters, message: Message): boolean {
   return (Object.keys(filters) as (keyof Filters)[]).every((name) => {
-    const isMatch = meanings[name] as (wanted: unknown, message: Message) => boolean;
+    const isMatch = predicates[name] as (value: unknown, message: Message) => boolean;
     return filters[name] === undefined || isMatch(filters[name], message);
   });
 }
 
-function isAny(wanted: readonly BytesHex[], ...held: readonly (BytesHex | undefined)[]): boolean {
-  return held.some((bytes) => bytes !== undefined && wanted.includes(bytes));
+function isAny(values: readonly BytesHex[], ...present: readonly (BytesHex | undefined)[]): boolean {
+  return present.some((bytes) => bytes !== undefined && values.includes(bytes));
 }
 
 type End = 'source' | 'dest';
@@ -83,7 +83,7 @@ function tokensAndPoolsOf(message: Message): readonly (BytesHex | undefined)[] {
   ]);
 }
 
-/** Newest first; of those sent at the same moment, the greater message id. */
+/** Newest first; for the same time, the greater message id first. */
 export function compareNewestFirst(a: Message, b: Message): number {
   return sentAtOf(b) - sentAtOf(a) || (a.messageId < b.messageId ? 1 : a.messageId > b.messageId ? -1 : 0);
 }

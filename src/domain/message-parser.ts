@@ -1,15 +1,15 @@
 /**
- * From unknown JSON to a canonical Message, or to the list of everything that is wrong with it.
+ * Parses unknown JSON into a canonical Message, or returns the list of all problems.
  *
- * One deep walk: it checks each rule of the record, brings addresses, hashes, numbers and times to their one
- * canonical spelling, and names each problem by its JSON path. Members that the record does not have are
- * left out and reported, so that a richer source can be imported without a silent loss.
+ * It checks each rule of the record, converts addresses, hashes, numbers and times to their canonical notation, and names
+ * each problem by its JSON path. Unknown members are ignored and reported, so that nothing is dropped silently.
  */
+
+import { parseTime } from '../base/iso-time.ts';
 import { type ChainFamily, chainFamilies, parseAddress, parseTransactionHash } from './addresses.ts';
 import { statuses } from './lifecycle.ts';
 import type { Fees, Message, NetworkInfo, TokenAmount, Verifier, Verifiers } from './message.ts';
 import { networkBySelector } from './networks.ts';
-import { parseTime } from './time.ts';
 
 export interface RecordProblem {
   /** JSON path, such as `$.tokenAmounts[0].amount`. */
@@ -41,24 +41,24 @@ interface Report {
 
 const UINT64_MAX = 2n ** 64n - 1n;
 const UINT256_MAX = 2n ** 256n - 1n;
-const MAX_TEXT = 1_000;
-const MAX_BLOB = 2_000_000;
-/** Far more than any protocol allows; what is longer is no message but an attack on whoever stores it. */
+const MAX_TEXT_LENGTH = 1_000;
+const MAX_BLOB_LENGTH = 2_000_000;
+/** Far more than any protocol allows; longer lists are an attack on the store. */
 const MAX_ELEMENTS = 1_000;
 
 /**
- * The members of one JSON object, read one at a time. What fails is reported once and answered with a
- * harmless stand-in, so that the walk goes on and finds the rest; the record is then never used.
+ * The members of one JSON object, read one at a time. An invalid member is reported once and replaced by a placeholder, so
+ * that the parser finds the other problems too; the record is then discarded.
  *
- * Nearly every value is right: what a member must be is put into words only where one is not.
+ * Nearly every value is valid, so error texts are only made for invalid ones.
  */
 class Members {
   readonly path: string;
   readonly report: Report;
-  private readonly members: Readonly<Record<string, unknown>>;
+  readonly #members: Readonly<Record<string, unknown>>;
 
   constructor(members: Readonly<Record<string, unknown>>, path: string, report: Report) {
-    this.members = members;
+    this.#members = members;
     this.path = path;
     this.report = report;
   }
@@ -75,34 +75,34 @@ class Members {
     return this.raw(key) !== undefined;
   }
 
-  /** No member of a record is called like something that every object inherits. */
+  /** Safe without `hasOwn`: no member of a record has the name of an inherited property. */
   raw(key: string): unknown {
-    return this.members[key];
+    return this.#members[key];
   }
 
-  /** Whether they are these, spelled the same way, and no others. */
+  /** Whether the members are exactly these, in the same notation. */
   areExactly(other: object): boolean {
     const others = Object.keys(other);
     return (
-      Object.keys(this.members).length === others.length &&
-      others.every((key) => this.members[key] === (other as Readonly<Record<string, unknown>>)[key])
+      Object.keys(this.#members).length === others.length &&
+      others.every((key) => this.#members[key] === (other as Readonly<Record<string, unknown>>)[key])
     );
   }
 
-  private wrong(key: string, what: string): void {
+  #reportInvalid(key: string, what: string): void {
     this.problem(key, `is ${describe(this.raw(key))}; it must be ${what}`);
   }
 
-  /** `null` for a nullable member that is null or absent, otherwise what `read` makes of it. */
+  /** `null` for a member that is null or absent, otherwise the result of `read`. */
   nullable<T>(key: string, read: () => T): T | null {
     const value = this.raw(key);
     return value === undefined || value === null ? null : read();
   }
 
-  text(key: string, what: string, accepts?: (text: string) => boolean, maxLength = MAX_TEXT): string {
+  text(key: string, what: string, accepts?: (text: string) => boolean, maxLength = MAX_TEXT_LENGTH): string {
     const value = this.raw(key);
     if (typeof value === 'string' && value.length <= maxLength && (!accepts || accepts(value))) return value;
-    this.wrong(key, what);
+    this.#reportInvalid(key, what);
     return '';
   }
 
@@ -112,34 +112,34 @@ class Members {
     if (typeof text === 'string' && isDecimal(text, min, max)) {
       return text.startsWith('0') && text.length > 1 ? text.replace(/^0+(?=.)/, '') : text;
     }
-    this.wrong(key, what);
+    this.#reportInvalid(key, what);
     return '';
   }
 
   integer(key: string, what: string, min = 0): number {
     const value = this.raw(key);
     if (Number.isSafeInteger(value) && (value as number) >= min) return value === 0 ? 0 : (value as number);
-    this.wrong(key, what);
+    this.#reportInvalid(key, what);
     return 0;
   }
 
   boolean(key: string): boolean {
     const value = this.raw(key);
-    if (typeof value !== 'boolean') this.wrong(key, 'true or false');
+    if (typeof value !== 'boolean') this.#reportInvalid(key, 'true or false');
     return value === true;
   }
 
   enumerated<T extends string>(key: string, values: readonly T[]): T {
     const value = this.raw(key) as T;
     if (values.includes(value)) return value;
-    this.wrong(key, `one of ${values.join(', ')}`);
+    this.#reportInvalid(key, `one of ${values.join(', ')}`);
     return '' as T;
   }
 
   time(key: string): string {
     const text = this.raw(key);
-    const time = typeof text === 'string' && text.length <= MAX_TEXT ? canonicalTime(text) : undefined;
-    if (time === undefined) this.wrong(key, 'an ISO 8601 date-time with a time zone');
+    const time = typeof text === 'string' && text.length <= MAX_TEXT_LENGTH ? canonicalTime(text) : undefined;
+    if (time === undefined) this.#reportInvalid(key, 'an ISO 8601 date-time with a time zone');
     return time ?? '';
   }
 
@@ -148,11 +148,11 @@ class Members {
       key,
       'hexadecimal bytes: 0x and an even number of digits',
       isHex,
-      MAX_BLOB,
+      MAX_BLOB_LENGTH,
     ).toLowerCase();
   }
 
-  /** An address of a family; of one or the other where two are given. */
+  /** An address of a family, or of either of two. */
   address(key: string, family: ChainFamily | undefined, other?: ChainFamily): string {
     return this.spelled(key, 'address', parseAddress, family, other);
   }
@@ -170,13 +170,13 @@ class Members {
   ): string {
     const value = this.raw(key);
     if (typeof value === 'string') {
-      // Without a family (its own problem, reported where it stands) nothing can be said about spelling.
+      // Without a family (which is reported elsewhere) the notation cannot be checked.
       if (!family && !other) return '';
       const text = family && parse(value, family)?.text;
       if (text === value || !other) {
         if (text !== undefined) return text;
       } else {
-        // What is canonical in one of two families is not respelled in the other's way.
+        // A text that is canonical in one of two families is not converted to the other's notation.
         const otherText = parse(value, other)?.text;
         const chosen = otherText === value ? otherText : (text ?? otherText);
         if (chosen !== undefined) return chosen;
@@ -184,7 +184,7 @@ class Members {
     }
     const families = [...new Set([family, other])].filter((known) => known !== undefined);
     const article = families[0] === 'EVM' || families[0] === 'APTOS' ? 'an' : 'a';
-    this.wrong(key, `${article} ${families.join(' or ')} ${noun}`);
+    this.#reportInvalid(key, `${article} ${families.join(' or ')} ${noun}`);
     return '';
   }
 
@@ -195,7 +195,7 @@ class Members {
   array<T>(key: string, read: (element: unknown, path: string) => T | undefined): T[] {
     const value = this.raw(key);
     if (!Array.isArray(value)) {
-      this.wrong(key, 'an array');
+      this.#reportInvalid(key, 'an array');
       return [];
     }
     if (value.length > MAX_ELEMENTS) {
@@ -206,7 +206,7 @@ class Members {
   }
 }
 
-/** Members of `value` that what was read of it does not have are reported as left out. */
+/** Reports the members of `value` that the parsed result does not have as ignored. */
 function readObject<T extends object>(
   value: unknown,
   path: string,
@@ -236,18 +236,18 @@ function isDecimal(text: string, min: number, max: bigint): boolean {
   return number >= min && number <= max;
 }
 
-/** From 1970 to 9999 as `toISOString` spells it, but for the last days of a month, which not every month has. */
-const plainTime =
+/** Times in the format of `toISOString`, from 1970 to 9999, except for days after the 28th, which not every month has. */
+const CANONICAL_TIME =
   /^(?:19[7-9]\d|[2-9]\d{3})-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
 
-/** As `toISOString` spells it, which is how most sources do; undefined for what is no time. */
+/** The time in the format of `toISOString`, which most sources use; undefined for an invalid time. */
 function canonicalTime(text: string): string | undefined {
-  if (plainTime.test(text)) return text;
+  if (CANONICAL_TIME.test(text)) return text;
   const time = parseTime(text);
   return Number.isNaN(time) ? undefined : new Date(time).toISOString();
 }
 
-/** Every member of a record, so that none is forgotten; undefined where it could not be read. */
+/** Every member of a record, so that the compiler finds missing ones; undefined where it is invalid. */
 type Read<T> = { readonly [Key in keyof T]: T[Key] | undefined };
 
 function readMessage(value: unknown, report: Report): Message | undefined {
@@ -297,12 +297,12 @@ function readMessage(value: unknown, report: Report): Message | undefined {
       ),
       fees: m.object('fees', (fees) => readFees(fees, source)),
     } satisfies Read<Message>;
-    // Parts that could not be read are undefined only where a problem has been reported.
+    // Members are undefined only where a problem was reported.
     return message as Message;
   });
 }
 
-/** Networks in their canonical form, by selector: the same few come with every record, which then share them. */
+/** Cache of canonical networks by selector: records share these few objects. */
 const knownNetworks = new Map<unknown, NetworkInfo>();
 const MAX_KNOWN_NETWORKS = 1_000;
 
@@ -352,7 +352,7 @@ function readTokenAmount(
     destTokenAddress: m.address('destTokenAddress', dest),
     sourcePoolAddress: m.address('sourcePoolAddress', source),
     amount: m.decimal('amount', UINT256_MAX, 'a positive integer below 2^256 as a string', 1),
-    extraData: m.nullable('extraData', () => m.text('extraData', 'a string', undefined, MAX_BLOB)),
+    extraData: m.nullable('extraData', () => m.text('extraData', 'a string', undefined, MAX_BLOB_LENGTH)),
     destGasAmount: m.nullable('destGasAmount', () =>
       m.decimal('destGasAmount', UINT256_MAX, 'an unsigned integer as a string'),
     ),
@@ -436,12 +436,12 @@ function readFees(m: Members, source: ChainFamily | undefined): Fees {
   return { fixedFeesDetails: details ?? { tokenAddress: '', totalAmount: '0' } };
 }
 
-/** Logos are shown in browsers: other schemes (`javascript:`, `data:`) have no business here. */
+/** Logos are shown in browsers, so schemes such as `javascript:` and `data:` are refused. */
 function isWebAddress(text: string): boolean {
   return /^https?:\/\/([A-Za-z0-9\-._~:/?#@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+$/.test(text) && URL.canParse(text);
 }
 
-/** What stands there, short and safe to print. */
+/** A short description of a value for an error message. */
 function describe(value: unknown): string {
   if (value === undefined) return 'missing';
   if (value === null) return 'null';

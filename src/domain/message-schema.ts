@@ -1,8 +1,8 @@
 /**
- * The schema of the Message record, from which its type, the OpenAPI document and the tests' checks come.
+ * The schema of the Message record, from which its type, the OpenAPI document and checks in the tests derive.
  *
- * `null` means "not known or not there yet" and is always written out; a field without a value is never
- * left out unless the schema calls it optional.
+ * `null` means unknown or not there yet. A field without a value is `null`, never left out, unless the schema calls it
+ * optional.
  */
 import Type from 'typebox';
 import { chainFamilies } from './addresses.ts';
@@ -20,8 +20,8 @@ export const NetworkInfo = Type.Object(
     name: Type.String({ description: 'Name of the network, such as `ethereum-testnet-sepolia`.' }),
     chainSelector: decimal('Chain selector: an unsigned 64-bit integer as a decimal string.'),
     chainId: Type.String({ description: 'The chain’s own id: EIP-155 number, genesis hash, and so on.' }),
-    chainFamily: oneOf(chainFamilies, 'Decides how addresses and hashes of this network are spelled.'),
-    displayName: nullable(Type.String({ description: 'Name for people; null where none is known.' })),
+    chainFamily: oneOf(chainFamilies, 'Decides the notation of addresses and hashes of this network.'),
+    displayName: nullable(Type.String({ description: 'Display name; null where none is known.' })),
   },
   { description: 'A network at one end of a lane.' },
 );
@@ -31,14 +31,14 @@ export const TokenAmount = Type.Object({
   destTokenAddress: Type.String({ description: 'Token contract on the destination chain.' }),
   sourcePoolAddress: Type.String({ description: 'Token pool on the source chain.' }),
   amount: decimal('Amount in the token’s smallest unit.'),
-  extraData: nullable(Type.String({ description: 'Data with which the pools handle the transfer.' })),
+  extraData: nullable(Type.String({ description: 'Data of the token pools for the transfer.' })),
   destGasAmount: nullable(decimal('Gas for the token transfer on the destination chain.')),
 });
 
 export const EvmExtraArgs = Type.Object({
   gasLimit: decimal('Gas limit for the execution on the destination chain.'),
   allowOutOfOrderExecution: Type.Boolean({
-    description: 'Whether the message may overtake earlier ones of the same sender.',
+    description: 'Whether the message may be executed before earlier ones of the same sender.',
   }),
 });
 
@@ -46,10 +46,10 @@ export const SvmExtraArgs = Type.Object({
   computeUnits: Type.Integer({ minimum: 0, description: 'Compute units for the execution.' }),
   accountIsWritableBitmap: Type.String({ description: 'Which of `accounts` may be written.' }),
   allowOutOfOrderExecution: Type.Boolean({
-    description: 'Whether the message may overtake earlier ones of the same sender.',
+    description: 'Whether the message may be executed before earlier ones of the same sender.',
   }),
   tokenReceiver: Type.String({ description: 'Account that receives the tokens.' }),
-  accounts: Type.Array(Type.String(), { description: 'Further accounts the execution touches.' }),
+  accounts: Type.Array(Type.String(), { description: 'Further accounts that the execution uses.' }),
 });
 
 export const Verifier = Type.Object({
@@ -60,16 +60,18 @@ export const Verifier = Type.Object({
       name: Type.String({ description: 'Name of the verifier.' }),
       logoUrl: Type.Optional(Type.String({ format: 'uri', description: 'Address of its logo.' })),
     },
-    { description: 'What to call the verifier.' },
+    { description: 'Name and logo of the verifier.' },
   ),
-  isRequired: Type.Boolean({ description: 'True: execution needs it. False: it counts to the threshold.' }),
+  isRequired: Type.Boolean({
+    description: 'True: required for execution. False: it counts towards the threshold.',
+  }),
   status: oneOf(['PENDING', 'COMPLETED'], 'Whether this verifier has verified the message.'),
   verification: nullable(
     Type.Object({
       data: Type.String({ pattern: '^0x([0-9a-f]{2})*$', description: 'Verification data in hex.' }),
       timestamp: dateTime('Time of the verification.'),
     }),
-    'What was verified and when; null while the verifier is pending.',
+    'Data and time of the verification; null while the verifier is pending.',
   ),
 });
 
@@ -92,7 +94,9 @@ export const Fees = Type.Object({
     {
       tokenAddress: Type.String({ description: 'Fee token on the source chain.' }),
       totalAmount: decimal('Total fee in the smallest unit of the fee token.'),
-      items: Type.Optional(Type.Array(FeeItem, { description: 'The parts, where the protocol tells them.' })),
+      items: Type.Optional(
+        Type.Array(FeeItem, { description: 'The parts, where the protocol reports them.' }),
+      ),
     },
     { description: 'What was paid, and for what.' },
   ),
@@ -106,7 +110,7 @@ const summaryFields = {
   origin: Type.String({ description: 'Account that initiated the transaction on the source chain.' }),
   sender: Type.String({ description: 'Account that called the router on the source chain.' }),
   receiver: Type.String({ description: 'Recipient on the destination chain.' }),
-  status: oneOf(statuses, 'Where the message is in its life.'),
+  status: oneOf(statuses, 'Position of the message in its lifecycle.'),
   sourceNetworkInfo: NetworkInfo,
   destNetworkInfo: NetworkInfo,
   sendTransactionHash: Type.String({ description: 'Transaction that sent the message.' }),
@@ -137,7 +141,7 @@ export const Message = Type.Object({
   tokenAmounts: Type.Array(TokenAmount, { description: 'Token transfers; empty where there are none.' }),
   extraArgs: Type.Union([EvmExtraArgs, SvmExtraArgs]),
   readyForManualExecution: Type.Boolean({
-    description: 'Whether the message can be executed by hand, automatic execution having failed.',
+    description: 'Whether the message can be executed manually, because automatic execution failed.',
   }),
   version: nullable(Type.String({ description: 'Protocol version of the lane, such as `1.6.0`.' })),
   finality: Type.Integer({
@@ -147,7 +151,7 @@ export const Message = Type.Object({
   verifiers: nullable(Verifiers),
   executor: nullable(
     Type.Object({ address: Type.String({ description: 'Executor assigned to the message.' }) }),
-    'Who executes the message; null on lanes without executors.',
+    'Executor of the message; null on lanes without executors.',
   ),
   fees: Fees,
 });

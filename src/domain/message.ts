@@ -1,8 +1,8 @@
 /**
  * The Message record and its wire form.
  *
- * The types come from the schema, but nothing of the schema is loaded here: only the documentation needs it at run
- * time, and it takes longer to load than most commands take to run.
+ * The types come from the schema, but the schema is not loaded here: only the documentation needs it at run time, and
+ * loading it takes longer than most commands run.
  */
 import type { Message, MessageSummary } from './message-schema.ts';
 
@@ -16,7 +16,7 @@ export type {
   Verifiers,
 } from './message-schema.ts';
 
-/** The nine fields of `view=summary`, in the order of the wire. The type makes the list complete. */
+/** The nine fields of `view=summary`, in wire order. The type makes the list complete. */
 export const summaryKeys = keysOf<keyof MessageSummary>({
   messageId: true,
   origin: true,
@@ -29,7 +29,7 @@ export const summaryKeys = keysOf<keyof MessageSummary>({
   sendTimestamp: true,
 });
 
-/** The rest of the record, in the order of the wire. The type makes the list complete. */
+/** The other fields of the record, in wire order. The type makes the list complete. */
 export const detailKeys = keysOf<Exclude<keyof Message, keyof MessageSummary>>({
   nonce: true,
   sequenceNumber: true,
@@ -62,19 +62,19 @@ export interface WireRecord {
 }
 
 const wireKeys: readonly (keyof Message)[] = [...summaryKeys, ...detailKeys];
-/** Where the details begin. In JSON these characters cannot be part of a text, and no summary has such a key inside. */
-const detailsMark = `,"${detailKeys[0]}":`;
+/** Where the details begin. JSON cannot have these characters inside a string, and no summary has such a nested key. */
+const DETAILS_MARK = `,"${detailKeys[0]}":`;
 
 /**
- * The record as it goes over the wire. The summary's fields come first, so that the shorter view is a
- * prefix of the stored text and costs neither a second copy nor a parse.
+ * The wire form of a record. The fields of the summary come first, so that the summary view is a prefix of the stored text
+ * and needs neither a second copy nor parsing.
  */
 export function wireRecord(message: Message): WireRecord {
   const json = JSON.stringify(isInWireOrder(message) ? message : inWireOrder(message));
-  return { json, summaryLength: codePointLength(json.slice(0, json.indexOf(detailsMark))) };
+  return { json, summaryLength: codePointLength(json.slice(0, json.indexOf(DETAILS_MARK))) };
 }
 
-/** As the parser makes them; those that were folded from facts are put in order first. */
+/** True for messages of the parser; those that were folded from facts are ordered first. */
 function isInWireOrder(message: Message): boolean {
   let place = 0;
   for (const key in message) if (key !== wireKeys[place++]) return false;
@@ -87,7 +87,7 @@ function inWireOrder(message: Message): Partial<Message> {
   return ordered;
 }
 
-/** PostgreSQL counts characters where JavaScript counts UTF-16 units. */
+/** PostgreSQL counts code points, JavaScript UTF-16 units. */
 function codePointLength(text: string): number {
   return text.length - (text.match(/[\ud800-\udbff]/g)?.length ?? 0);
 }

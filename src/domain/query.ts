@@ -1,4 +1,4 @@
-/** A search as a value: what is asked for, how much of it, and where the page begins. */
+/** A search as a value: filters, view, page size, and the key after which the page begins. */
 import type { BytesHex } from './addresses.ts';
 import type { Status } from './lifecycle.ts';
 
@@ -9,7 +9,7 @@ export const MAX_Q_TERMS = 10;
 /** The most changes, and the most attempts, in the history of one message. */
 export const MAX_HISTORY_ROWS = 1_000;
 
-/** One term of `q`: every way in which the text can be read. */
+/** One term of `q`: every interpretation of the text. */
 export interface QTerm {
   readonly addresses: readonly BytesHex[];
   readonly hashes: readonly BytesHex[];
@@ -17,8 +17,8 @@ export interface QTerm {
 }
 
 /**
- * What a search asks for; absent means unrestricted, and everything present must hold. Addresses and hashes
- * are lists because a text without a network can, rarely, mean two things.
+ * The filters of a search. An absent filter does not restrict; a message must match all others. Addresses and hashes are
+ * lists because a text without a network is, rarely, ambiguous.
  */
 export interface Filters {
   readonly sender?: readonly BytesHex[];
@@ -39,10 +39,10 @@ export interface Filters {
   readonly q?: readonly QTerm[];
 }
 
-/** The whole record, or just the nine fields that tell messages apart. */
+/** The full record, or the nine fields of the summary. */
 export type View = 'full' | 'summary';
 
-/** Where a page ends: the order's whole key, so that the next page starts exactly behind it. */
+/** The sort key of the last message of a page: the next page starts exactly after it. */
 export interface PageKey {
   /** Milliseconds since 1970. */
   readonly sentAt: number;

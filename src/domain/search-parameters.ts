@@ -1,15 +1,17 @@
 /**
  * The parameters of `GET /messages`, each declared once.
  *
- * A parameter's entry in `filterParameters` is all that parsing, the CLI's flags, the OpenAPI document and
- * the unknown-parameter hint know of it.
+ * The parser, the flags of the command line, the OpenAPI document and the "did you mean" hint derive from
+ * `filterParameters`.
  */
+
+import { parseTimeUp } from '../base/iso-time.ts';
+import { nearestName } from '../base/nearest-name.ts';
 import { addressBytes, type BytesHex, transactionHashBytes } from './addresses.ts';
 import type { CursorCodec } from './cursor.ts';
 import { ApiError, type ParameterProblem } from './errors.ts';
 import { isMeaningful, isSelector, isTimeRange } from './filter-bounds.ts';
 import { type Status, statuses } from './lifecycle.ts';
-import { nearestName } from './nearest-name.ts';
 import {
   DEFAULT_LIMIT,
   type Filters,
@@ -20,32 +22,32 @@ import {
   type SearchQuery,
   type View,
 } from './query.ts';
-import { parseTimeUp } from './time.ts';
 
-/** Of more than these, nobody reads the rest. */
-const TOLD_PROBLEMS = 20;
+/** An error lists at most this many problems. */
+const MAX_PROBLEMS = 20;
+const MAX_QUOTED_LENGTH = 80;
 
-/** A value that the parameter does not take; the message says what it does. */
-class Refusal extends Error {}
+/** An invalid value; the message says what the parameter takes. */
+class InvalidValueError extends Error {}
 
-/** The same for both bounds: a whole millisecond is at or after a finer time exactly if it is at or after the next one. */
+/** Correct for both bounds: a whole millisecond is at or after a finer time exactly if it is at or after the next one. */
 const ROUNDING = 'Messages have times of whole milliseconds; a finer time is rounded up to the next one.';
 
 export interface FilterParameter<Name extends keyof Filters> {
   readonly description: string;
   readonly example: string;
-  /** The filter that `text` means; throws a Refusal that says what the parameter takes. */
+  /** Parses the filter; throws an InvalidValueError that says what the parameter takes. */
   readonly parse: (text: string) => Pick<Filters, Name>;
 }
 
 export const filterParameters = {
   sender: {
-    description: 'Sender on the source chain, in any spelling of its family.',
+    description: 'Sender on the source chain, in any notation of its family.',
     example: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
     parse: (text) => ({ sender: address(text) }),
   },
   receiver: {
-    description: 'Receiver on the destination chain, in any spelling of its family.',
+    description: 'Receiver on the destination chain, in any notation of its family.',
     example: '7EcDhSYGxXyscszYEp35KHN8vvw3svAuLKTzXwCFLtV',
     parse: (text) => ({ receiver: address(text) }),
   },
@@ -63,7 +65,7 @@ export const filterParameters = {
     description: '`true` keeps only messages that are ready for manual execution; `false` keeps all.',
     example: 'true',
     parse: (text) => {
-      if (text !== 'true' && text !== 'false') throw new Refusal('takes true or false');
+      if (text !== 'true' && text !== 'false') throw new InvalidValueError('takes true or false');
       return text === 'true' ? { readyForManualExecOnly: true } : {};
     },
   },
@@ -88,7 +90,7 @@ export const filterParameters = {
     parse: (text) => ({ sentBefore: time(text) }),
   },
   address: {
-    description: 'Sender, receiver or origin, in any spelling of its family.',
+    description: 'Sender, receiver or origin, in any notation of its family.',
     example: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
     parse: (text) => ({ address: address(text) }),
   },
@@ -126,14 +128,14 @@ export type RawParameters = readonly (readonly [name: string, value: string])[];
 /** For searches that have no further pages. */
 const noCursors: Pick<CursorCodec, 'decode'> = {
   decode: () => {
-    const problem = 'is not taken here';
+    const problem = 'is not allowed here';
     throw new ApiError('INVALID_CURSOR', `cursor ${problem}`, [{ parameter: 'cursor', problem }]);
   },
 };
 
 /**
- * The query that the parameters of a search ask for. Throws an ApiError that names every parameter that
- * is wrong and says what it takes. A cursor is read by `cursors`, which is the store's; without it none is taken.
+ * Parses the parameters of a search. Throws an ApiError that names every invalid parameter and what it takes. `cursors` is
+ * the codec of the store; without it cursors are refused.
  */
 export function parseSearch(raw: RawParameters, cursors = noCursors): SearchQuery {
   const cursorText = raw.find(([name]) => name === 'cursor')?.[1];
@@ -152,8 +154,8 @@ export function parseSearch(raw: RawParameters, cursors = noCursors): SearchQuer
 }
 
 /**
- * The filters of a path that takes them without pages, and the values of the parameters that it takes beside
- * them. Throws an ApiError that names every parameter that is wrong; `check` adds what is wrong with the others.
+ * Parses the filters of a path without pages, and returns the values of its other parameters. Throws an ApiError that names
+ * every invalid parameter; `check` adds the problems of the others.
  */
 export function parseFilters(
   raw: RawParameters,
@@ -176,7 +178,7 @@ function filtersOf(values: ReadonlyMap<string, string>, problems: ParameterProbl
     try {
       filters = { ...filters, ...filterParameters[name].parse(text) };
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
+      if (!(error instanceof InvalidValueError)) throw error;
       problems.push({ parameter: name, problem: error.message });
     }
   }
@@ -189,17 +191,17 @@ function filtersOf(values: ReadonlyMap<string, string>, problems: ParameterProbl
   return filters;
 }
 
-/** For a path without parameters: any that was sent is a mistake worth telling. */
+/** For a path without parameters: refuses any parameter. */
 export function refuseParameters(raw: RawParameters): void {
   const problems: ParameterProblem[] = [];
   singleValues(raw, [], problems);
   throwProblems(problems);
 }
 
-/** Reads one value; throws a Refusal that says what the parameter takes. */
+/** Reads one value; throws an InvalidValueError that says what the parameter takes. */
 export type ParameterParser<T> = (text: string) => T;
 
-/** For a path with parameters of its own: those that were sent, parsed; every one that is wrong is told at once. */
+/** For a path with its own parameters: parses those that were sent. The error names every invalid one. */
 export function parseParameters<T extends object>(
   raw: RawParameters,
   parsers: { readonly [name in keyof T]-?: ParameterParser<T[name]> },
@@ -218,7 +220,7 @@ export function parseParameters<T extends object>(
     try {
       parsed[name] = parsers[name](text);
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
+      if (!(error instanceof InvalidValueError)) throw error;
       problems.push({ parameter: name, problem: error.message });
     }
   }
@@ -231,16 +233,16 @@ export function wholeNumber(min: number, max: number): ParameterParser<number> {
   return (text) => {
     const number = /^[0-9]{1,15}$/.test(text) ? Number(text) : Number.NaN;
     if (number >= min && number <= max) return number;
-    throw new Refusal(`takes a whole number from ${min} to ${max}`);
+    throw new InvalidValueError(`takes a whole number from ${min} to ${max}`);
   };
 }
 
 export function trueOrFalse(text: string): boolean {
-  if (text !== 'true' && text !== 'false') throw new Refusal('takes true or false');
+  if (text !== 'true' && text !== 'false') throw new InvalidValueError('takes true or false');
   return text === 'true';
 }
 
-/** The spec's one hard rule: a cursor already carries its filters, so that even an idle one beside it is wrong. */
+/** A rule of the API: a cursor contains its filters, so any filter beside it is an error. */
 function refuseFiltersBesideCursor(raw: RawParameters): void {
   const filters = [...new Set(raw.map(([name]) => name))].filter((name) =>
     Object.hasOwn(filterParameters, name),
@@ -248,8 +250,8 @@ function refuseFiltersBesideCursor(raw: RawParameters): void {
   if (filters.length === 0) return;
   throw new ApiError(
     'INVALID_PARAMETER_COMBINATION',
-    `cursor cannot be combined with ${filters.join(', ')}: the cursor already carries the filters of its search. ` +
-      'Send the cursor alone (limit and view may go with it), or the filters without a cursor.',
+    `cursor cannot be combined with ${filters.join(', ')}: the cursor already contains the filters of its search. ` +
+      'Send the cursor without filters (limit and view are allowed), or the filters without a cursor.',
     filters.map((parameter) => ({ parameter, problem: 'cannot be combined with cursor' })),
   );
 }
@@ -262,8 +264,8 @@ function singleValues(
   const values = new Map<string, string>();
   for (const [name, value] of raw) {
     if (!known.includes(name)) {
-      // Finding out what was meant takes time, and a URL has room for thousands.
-      if (problems.length < TOLD_PROBLEMS)
+      // The search for a similar name takes time, and a URL has room for thousands of parameters.
+      if (problems.length < MAX_PROBLEMS)
         problems.push({ parameter: shortened(name), problem: unknownProblem(name, known) });
     } else if (values.has(name)) problems.push({ parameter: name, problem: 'is given more than once' });
     else values.set(name, value);
@@ -277,7 +279,7 @@ function singleValues(
 }
 
 function unknownProblem(name: string, known: readonly string[]): string {
-  if (known.length === 0) return 'is not known here; this path takes no parameters';
+  if (known.length === 0) return 'is unknown; this path takes no parameters';
   const nearest = nearestName(name, known);
   return nearest
     ? `is not a parameter of this path; did you mean ${nearest}?`
@@ -286,7 +288,7 @@ function unknownProblem(name: string, known: readonly string[]): string {
 
 function throwProblems(problems: readonly ParameterProblem[]): void {
   if (problems.length === 0) return;
-  const shown = problems.slice(0, TOLD_PROBLEMS);
+  const shown = problems.slice(0, MAX_PROBLEMS);
   throw new ApiError(
     'INVALID_PARAMETERS',
     shown.map(({ parameter, problem }) => `${parameter} ${problem}`).join('; '),
@@ -309,12 +311,12 @@ function parseView(text: string | undefined, problems: ParameterProblem[]): View
   return undefined;
 }
 
-/** The bytes that a spelling of an address may stand for. */
+/** The possible bytes of an address. */
 export function address(text: string): readonly BytesHex[] {
   const bytes = addressBytes(text);
   if (bytes.length === 0) {
-    throw new Refusal(
-      `takes an address (EVM 0x…, SVM base58, Aptos or Sui 0x…, TON raw or friendly, Canton party); ${quoted(text)} is not one`,
+    throw new InvalidValueError(
+      `takes an address (EVM 0x…, SVM base58, Aptos or Sui 0x…, TON raw or friendly, Canton party); ${quoted(text)} is not a valid address`,
     );
   }
   return bytes;
@@ -323,8 +325,8 @@ export function address(text: string): readonly BytesHex[] {
 function transactionHash(text: string): readonly BytesHex[] {
   const bytes = transactionHashBytes(text);
   if (bytes.length === 0) {
-    throw new Refusal(
-      `takes a transaction hash (0x and 64 hexadecimal digits, or an SVM or Sui base58 one); ${quoted(text)} is not one`,
+    throw new InvalidValueError(
+      `takes a transaction hash (0x and 64 hexadecimal digits, or an SVM or Sui base58 one); ${quoted(text)} is not a valid hash`,
     );
   }
   return bytes;
@@ -334,68 +336,68 @@ function transactionHash(text: string): readonly BytesHex[] {
 export function selector(text: string): string {
   const canonical = /^[0-9]{1,20}$/.test(text) ? BigInt(text).toString() : text;
   if (isSelector(canonical)) return canonical;
-  throw new Refusal(
-    `takes a chain selector, an unsigned 64-bit integer in decimal; ${quoted(text)} is not one`,
+  throw new InvalidValueError(
+    `takes a chain selector, an unsigned 64-bit integer in decimal; ${quoted(text)} is not valid`,
   );
 }
 
 function time(text: string): number {
   const parsed = parseTimeUp(text);
   if (Number.isNaN(parsed)) {
-    throw new Refusal(
-      `takes an ISO 8601 time with a time zone, such as 2026-01-31T12:00:00Z; ${quoted(text)} is not one`,
+    throw new InvalidValueError(
+      `takes an ISO 8601 time with a time zone, such as 2026-01-31T12:00:00Z; ${quoted(text)} is not valid`,
     );
   }
   return parsed;
 }
 
 function statusList(text: string): readonly Status[] {
-  const wanted = new Set(text.split(','));
-  for (const name of wanted) {
+  const names = new Set(text.split(','));
+  for (const name of names) {
     if ((statuses as readonly string[]).includes(name)) continue;
     const nearest = nearestName(name, statuses);
-    throw new Refusal(
-      `takes ${statuses.join(', ')}, separated by commas; ${quoted(name)} is not one${nearest ? `, did you mean ${nearest}?` : ''}`,
+    throw new InvalidValueError(
+      `takes ${statuses.join(', ')}, separated by commas; ${quoted(name)} is not a status${nearest ? `, did you mean ${nearest}?` : ''}`,
     );
   }
-  return statuses.filter((status) => wanted.has(status));
+  return statuses.filter((status) => names.has(status));
 }
 
 function messageIdList(text: string): readonly BytesHex[] {
   const ids = new Set(text.split(',').map((id) => id.toLowerCase()));
   for (const id of ids) {
     if (!/^0x[0-9a-f]{64}$/.test(id)) {
-      throw new Refusal(
-        `takes message ids, 0x and 64 hexadecimal digits each, separated by commas; ${quoted(id)} is not one`,
+      throw new InvalidValueError(
+        `takes message ids, 0x and 64 hexadecimal digits each, separated by commas; ${quoted(id)} is not a message id`,
       );
     }
   }
   if (ids.size > MAX_MESSAGE_IDS)
-    throw new Refusal(`takes at most ${MAX_MESSAGE_IDS} message ids; these are ${ids.size}`);
+    throw new InvalidValueError(`takes at most ${MAX_MESSAGE_IDS} message ids; these are ${ids.size}`);
   return [...ids].map((id) => id.slice(2));
 }
 
 function terms(text: string): readonly QTerm[] {
   const texts = [...new Set(text.split(',').map((term) => term.trim()))];
   if (texts.length > MAX_Q_TERMS)
-    throw new Refusal(`takes at most ${MAX_Q_TERMS} terms; these are ${texts.length}`);
+    throw new InvalidValueError(`takes at most ${MAX_Q_TERMS} terms; these are ${texts.length}`);
   return texts.map((term) => {
     const addresses = addressBytes(term);
     const hashes = transactionHashBytes(term);
     const messageId = /^0[xX][0-9a-fA-F]{64}$/.test(term) ? term.slice(2).toLowerCase() : null;
     const meaning: QTerm = { addresses, hashes, messageId };
     if (isMeaningful(meaning)) return meaning;
-    throw new Refusal(
-      `takes addresses, transaction hashes and message ids, separated by commas; ${quoted(term)} is not one`,
+    throw new InvalidValueError(
+      `takes addresses, transaction hashes and message ids, separated by commas; ${quoted(term)} is none of these`,
     );
   });
 }
 
-/** Somebody's input inside a message: short, on one line, and visibly theirs. */
+/** Input inside an error message: short, on one line, and in quotes. */
 function quoted(text: string): string {
   return JSON.stringify(shortened(text));
 }
 
 function shortened(text: string): string {
-  return text.length > 80 ? `${text.slice(0, 77)}…` : text;
+  return text.length > MAX_QUOTED_LENGTH ? `${text.slice(0, MAX_QUOTED_LENGTH - 3)}…` : text;
 }

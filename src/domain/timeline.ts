@@ -1,8 +1,8 @@
 /**
- * The way a message has come: every status it reached, when and where, and how long it stayed.
+ * The timeline of a message: every status it reached, when and where, and how long it stayed.
  *
- * Derived from the facts like the record itself, so that a message whose facts came all at once, or in the
- * wrong order, has the same timeline as one that was watched live.
+ * It derives from the facts like the record itself, so a message whose facts arrived at once, or in the wrong order, has
+ * the same timeline as one that was indexed live.
  */
 import type { Fact, Observation } from './facts.ts';
 import { isVerified } from './fold.ts';
@@ -12,32 +12,32 @@ import type { Message, Verifiers } from './message.ts';
 export interface Stage {
   readonly status: Status;
   /**
-   * ISO 8601; null where only a snapshot knows of the stage and none says when it began, and for finality that was
-   * noticed only after what it leads to.
+   * ISO 8601; null where the stage is known only from a snapshot without its time, and for finality that was noticed
+   * only after the next stage.
    */
   readonly at: string | null;
-  /** Chain selector; null where nobody told. */
+  /** Chain selector; null where it is unknown. */
   readonly network: string | null;
   readonly blockNumber: number | null;
   readonly transactionHash: string | null;
   /**
-   * Milliseconds until the next stage began; null for the last one and where a time is not known. 0 where the
-   * clocks of two chains disagree about what came first.
+   * Milliseconds until the next stage began; null for the last one and where a time is unknown. 0 where the clocks of
+   * two chains disagree on the order.
    */
   readonly dwellMs: number | null;
 }
 
 interface Reached extends Omit<Stage, 'dwellMs'> {
-  /** Finality is nobody's event: its time is that of whoever looked, which may be long after the fact. */
+  /** Finality has no event: its time is when it was noticed, which may be much later. */
   readonly isNoticed?: boolean;
 }
 
-/** The stages of a folded message, in their order. Failed attempts are stages of their own. */
+/** The stages of a folded message, in order. Failed attempts are separate stages. */
 export function timeline(message: Message, facts: readonly Fact[]): readonly Stage[] {
   const reached = [sentStage(message), ...facts.flatMap((fact) => stageOf(fact, message))];
   const verified = verifiedStage(message, facts);
   if (verified) reached.push(verified);
-  if (!reached.some(({ status }) => status === message.status)) reached.push(toldStage(message));
+  if (!reached.some(({ status }) => status === message.status)) reached.push(snapshotStage(message));
 
   const ordered = earliestOfEach(reached).sort(compareStages).map(withoutLateTime);
   return ordered.map(({ isNoticed: _, ...stage }, index) => ({
@@ -85,7 +85,7 @@ function stageOf(fact: Fact, { version }: Message): readonly Reached[] {
   }
 }
 
-/** Verified is the moment of the last completion that was needed, whoever told of it. */
+/** The stage VERIFIED begins with the last completion that was needed, from any source. */
 function verifiedStage(message: Message, facts: readonly Fact[]): Reached | undefined {
   const { version, verifiers } = message;
   if (!usesVerifiers(version) || !verifiers) return undefined;
@@ -109,7 +109,7 @@ function verifiedStage(message: Message, facts: readonly Fact[]): Reached | unde
   return { status: 'VERIFIED', at, network: null, blockNumber: null, transactionHash: null };
 }
 
-/** How far the verifiers were at a time. */
+/** The state of the verifiers at a time. */
 function asOf(time: string, verifiers: Verifiers): Verifiers {
   return {
     ...verifiers,
@@ -121,8 +121,8 @@ function asOf(time: string, verifiers: Verifiers): Verifiers {
   };
 }
 
-/** A status that only a snapshot knows of; executions carry their time in the record. */
-function toldStage(message: Message): Reached {
+/** A status that is known only from a snapshot; for executions the record has the time. */
+function snapshotStage(message: Message): Reached {
   const isExecuted = statusRank(message.status) >= statusRank('FAILED');
   return {
     status: message.status,
@@ -137,22 +137,21 @@ function seenStage(status: Status, { at, network, blockNumber, transactionHash }
   return { status, at, network, blockNumber, transactionHash };
 }
 
-/** A stage is entered once, however often it is told; only failing can happen again. */
+/** Each stage once, also if it was reported repeatedly; only failed attempts can repeat. */
 function earliestOfEach(stages: readonly Reached[]): Reached[] {
   const kept = new Map<string, Reached>();
   for (const stage of stages) {
     const key = stage.status === 'FAILED' ? `FAILED ${stage.transactionHash}` : stage.status;
     const before = kept.get(key);
     const isEarlier = !before || timeOf(stage) < timeOf(before);
-    // An event at the same time is a better witness than somebody who looked.
+    // At the same time, an event takes precedence over a notice.
     if (isEarlier || (before.isNoticed && timeOf(stage) === timeOf(before))) kept.set(key, stage);
   }
   return [...kept.values()];
 }
 
 /**
- * By how far along they are, which is the order of cause and effect whatever the chains' clocks say; attempts that
- * failed, by time.
+ * By rank, which is the order of cause and effect whatever the clocks of the chains say; failed attempts by time.
  */
 function compareStages(a: Reached, b: Reached): number {
   return statusRank(a.status) - statusRank(b.status) || timeOf(a) - timeOf(b);

@@ -1,10 +1,10 @@
 /**
  * The registry of chain families: the one place that knows which families can be indexed.
  *
- * Settings are loaded with the configuration; the code that reads chains, and the libraries behind it, only by the
- * verbs that need it.
+ * Settings are loaded with the configuration; the code that reads chains, and its libraries, only by the commands that
+ * need them.
  */
-import type { Variables } from '../domain/declarations.ts';
+import type { Variables } from '../base/config-entries.ts';
 import type { ChainFamily, ExamineOptions, NetworkExamination, NetworkSource } from './chain/family.ts';
 import type { ConnectNetwork } from './chain/indexer.ts';
 import { type FamilySettings, type FamilyTable, parseNetworkEntries } from './chain/settings.ts';

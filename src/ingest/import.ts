@@ -1,8 +1,8 @@
 /**
- * Records in NDJSON become snapshots in the store.
+ * Imports records in NDJSON as snapshots.
  *
- * Each batch is one transaction, and a snapshot told twice changes nothing: an import that is killed and run
- * again ends where it would have ended. A bad line costs itself and nothing else.
+ * Each batch is one transaction, and applying a snapshot is idempotent: an import that was killed can be repeated. An
+ * invalid line is rejected; the others are imported.
  */
 import type { Message } from '../domain/message.ts';
 import { parseMessage, type RecordProblem } from '../domain/message-parser.ts';
@@ -10,24 +10,24 @@ import type { ApplyReport } from '../store/apply.ts';
 import type { Store } from '../store/store.ts';
 import { decompressed, type Line, readLines } from './lines.ts';
 
-/** The longest line that is read as a record; a real one has a few thousand bytes. */
+/** The longest line that is read; a real record has a few thousand bytes. */
 export const MAX_LINE_BYTES = 16 * 1024 * 1024;
 const BATCH_RECORDS = 2_000;
 const BATCH_BYTES = 16 * 1024 * 1024;
-/** One that the database works on, and one that is made ready meanwhile and waits for its turn to write. */
-const BATCHES_BEING_WRITTEN = 2;
-/** Enough to see what a source has more than a record; one with a new name on each line must not fill the memory. */
-const MAX_IGNORED = 100;
+/** One that the database writes, and one that waits for it. */
+const MAX_BATCHES_IN_FLIGHT = 2;
+/** Unknown fields that are reported. A bound, because an input could have a new name on each line. */
+const MAX_IGNORED_FIELDS = 100;
 
 export interface RejectedLine {
   readonly line: number;
   readonly problems: readonly RecordProblem[];
-  /** The line as it stood; null where it was too long or no text. */
+  /** The line; null where it was too long or not text. */
   readonly text: string | null;
 }
 
 export interface ImportCounts {
-  /** Lines that hold something. */
+  /** Lines that are not empty. */
   read: number;
   created: number;
   updated: number;
@@ -41,19 +41,18 @@ export interface ImportOptions {
   readonly reject: (line: RejectedLine) => Promise<void>;
   /** Called after each batch with the counts so far. */
   readonly progress?: (counts: Readonly<ImportCounts>) => void;
-  /** Stops behind the batch that is being written. */
+  /** Stops after the batch that is being written. */
   readonly signal?: AbortSignal;
 }
 
 export interface ImportReport extends Readonly<ImportCounts> {
-  /** Members that the record does not have and that were left out, with how often they came. */
+  /** Unknown fields that were ignored, with how often they occurred. */
   readonly ignored: ReadonlyMap<string, number>;
   readonly interrupted: boolean;
 }
 
 /**
- * Reads one input to its end. A stream that breaks (truncated gzip, say) throws after everything before the
- * break is in the store.
+ * Reads one input to its end. A stream that breaks (truncated gzip) throws after everything before the break was stored.
  */
 export async function importRecords(options: ImportOptions): Promise<ImportReport> {
   const { input, store, reject, progress, signal } = options;
@@ -70,9 +69,9 @@ export async function importRecords(options: ImportOptions): Promise<ImportRepor
     counts.unchanged += messages.length - report.created - report.updated;
     progress?.(counts);
   };
-  /** Reading goes on while batches are being written; with the one that is read, never more than three are held. */
+  /** Reading continues while batches are being written (backpressure: at most three batches are in memory). */
   const flush = async () => {
-    if (writing.length === BATCHES_BEING_WRITTEN) {
+    if (writing.length === MAX_BATCHES_IN_FLIGHT) {
       await writing[0];
       writing.shift();
     }
@@ -92,7 +91,8 @@ export async function importRecords(options: ImportOptions): Promise<ImportRepor
       return;
     }
     for (const path of outcome.ignored) {
-      if (ignored.has(path) || ignored.size < MAX_IGNORED) ignored.set(path, (ignored.get(path) ?? 0) + 1);
+      if (ignored.has(path) || ignored.size < MAX_IGNORED_FIELDS)
+        ignored.set(path, (ignored.get(path) ?? 0) + 1);
     }
     batch.push(outcome.message);
     batchBytes += outcome.bytes;
@@ -107,13 +107,13 @@ export async function importRecords(options: ImportOptions): Promise<ImportRepor
       }
     }
   } catch (error) {
-    // An interrupted input breaks off anywhere, in the middle of gzip too; that is no damage.
+    // An interrupted input may end anywhere, also in the middle of gzip; that is not damage.
     if (!signal?.aborted) throw error;
   } finally {
     try {
       if (batch.length > 0) await flush();
     } finally {
-      // Where one has failed, the other comes to its end too before anybody closes the store.
+      // If one failed, the other must end too before the store is closed.
       await Promise.allSettled(writing);
     }
     await Promise.all(writing);
@@ -121,21 +121,17 @@ export async function importRecords(options: ImportOptions): Promise<ImportRepor
   return { ...counts, ignored, interrupted: signal?.aborted ?? false };
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true });
+const utf8Decoder = new TextDecoder('utf-8', { fatal: true });
 
 function readRecord(
   line: Line,
 ): RejectedLine | { message: Message; ignored: readonly string[]; bytes: number } {
   if ('tooLong' in line) {
-    return rejected(
-      line.number,
-      null,
-      `is ${line.tooLong} bytes long; ${MAX_LINE_BYTES} is the most a record may have`,
-    );
+    return rejected(line.number, null, `is ${line.tooLong} bytes long; the maximum is ${MAX_LINE_BYTES}`);
   }
   let text: string;
   try {
-    text = utf8.decode(line.bytes);
+    text = utf8Decoder.decode(line.bytes);
   } catch {
     return rejected(line.number, null, 'is not valid UTF-8');
   }

@@ -1,8 +1,8 @@
 /**
- * Lines out of a byte stream that may be gzip, in constant memory whatever the stream holds.
+ * Reads lines from a byte stream that may be gzip, in constant memory.
  *
- * Lines are bytes, not text: whether they are valid UTF-8 is for the reader of a line to judge, one line at a
- * time. A line longer than the limit is reported by its length and never held.
+ * Lines are bytes, not text, because UTF-8 is validated line by line. Of a line longer than the limit only the length is
+ * kept.
  */
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
@@ -16,14 +16,14 @@ const CARRIAGE_RETURN = 0x0d;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /**
- * Every line with its number, counted from 1, in lists of those that end in one chunk of the stream. Lines of nothing
- * but white space are left out; a byte order mark and carriage returns before the newline do not count.
+ * Every line with its number, counted from 1, in lists of those that end in one chunk of the stream. Blank lines are left
+ * out; a byte order mark and carriage returns before the newline are removed.
  */
 export async function* readLines(
   stream: AsyncIterable<Buffer>,
   maxLineBytes: number,
 ): AsyncGenerator<readonly Line[]> {
-  const pending = new PendingLine(maxLineBytes);
+  const pending = createPendingLine(maxLineBytes);
   let number = 0;
   for await (const chunk of stream) {
     const lines: Line[] = [];
@@ -41,35 +41,31 @@ export async function* readLines(
   if (last) yield [last];
 }
 
-/** The line that is being put together from chunks. Past the limit only its length is kept. */
-class PendingLine {
-  private readonly maxBytes: number;
-  private parts: Buffer[] = [];
-  private length = 0;
-
-  constructor(maxBytes: number) {
-    this.maxBytes = maxBytes;
-  }
-
-  add(part: Buffer): void {
-    this.length += part.length;
-    if (this.length > this.maxBytes) this.parts = [];
-    else if (part.length > 0) this.parts.push(part);
-  }
-
-  take(number: number): Line | undefined {
-    const { parts, length } = this;
-    this.parts = [];
-    this.length = 0;
-    if (length > this.maxBytes) return { number, tooLong: length };
-    let bytes = parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts);
-    if (bytes.at(-1) === CARRIAGE_RETURN) bytes = bytes.subarray(0, -1);
-    if (number === 1 && bytes.subarray(0, 3).equals(BYTE_ORDER_MARK)) bytes = bytes.subarray(3);
-    return bytes.every((byte) => byte === 0x20 || byte === 0x09) ? undefined : { number, bytes };
-  }
+/** The line that is being assembled from chunks. Past the limit only its length is kept. */
+function createPendingLine(maxBytes: number) {
+  let parts: Buffer[] = [];
+  let length = 0;
+  return {
+    add(part: Buffer): void {
+      length += part.length;
+      if (length > maxBytes) parts = [];
+      else if (part.length > 0) parts.push(part);
+    },
+    take(number: number): Line | undefined {
+      const taken = parts;
+      const takenLength = length;
+      parts = [];
+      length = 0;
+      if (takenLength > maxBytes) return { number, tooLong: takenLength };
+      let bytes = taken.length === 1 && taken[0] ? taken[0] : Buffer.concat(taken);
+      if (bytes.at(-1) === CARRIAGE_RETURN) bytes = bytes.subarray(0, -1);
+      if (number === 1 && bytes.subarray(0, 3).equals(BYTE_ORDER_MARK)) bytes = bytes.subarray(3);
+      return bytes.every((byte) => byte === 0x20 || byte === 0x09) ? undefined : { number, bytes };
+    },
+  };
 }
 
-/** The stream's bytes, unpacked when it begins like gzip (several members in a row included). */
+/** The bytes of the stream, decompressed if it is gzip (also with several members). */
 export async function* decompressed(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const chunks = stream[Symbol.asyncIterator]();
   let head = Buffer.alloc(0);

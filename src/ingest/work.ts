@@ -1,18 +1,18 @@
-/** How work that never ends shares out its time. */
+/** Bounded concurrency, and interruptible pauses. */
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Works on all items, at most `width` at once. The first failure stops the rest before it is thrown. */
+/** Works on all items, at most `width` at once. After a failure no further item is started; then it is thrown. */
 export async function inParallel<T>(
   items: readonly T[],
   width: number,
   work: (item: T) => Promise<void>,
 ): Promise<void> {
-  const waiting = [...items];
+  const queue = [...items];
   const worker = async () => {
     try {
-      for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) await work(item);
+      for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
     } catch (error) {
-      waiting.length = 0;
+      queue.length = 0;
       throw error;
     }
   };
@@ -20,8 +20,8 @@ export async function inParallel<T>(
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
 }
 
-/** Resolves after the pause, or when the signal comes. */
-export async function untilLater(milliseconds: number, signal: AbortSignal): Promise<void> {
-  if (milliseconds <= 0) return;
-  await delay(milliseconds, undefined, { signal }).catch(() => undefined);
+/** Resolves after the pause, or when the signal is aborted. */
+export async function untilLater(pauseMs: number, signal: AbortSignal): Promise<void> {
+  if (pauseMs <= 0) return;
+  await delay(pauseMs, undefined, { signal }).catch(() => undefined);
 }

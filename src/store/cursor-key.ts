@@ -1,8 +1,8 @@
 /** The cursors' MAC, with the secret key that all servers on one database share. The key never leaves this module. */
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { ClientBase } from 'pg';
+import { OperatorError } from '../base/operator-error.ts';
 import { type CursorCodec, type CursorMac, createCursorCodec, MAC_BYTES } from '../domain/cursor.ts';
-import { OperatorError } from '../domain/errors.ts';
 
 /** The codec of the cursors that servers on this database issue and accept. */
 export async function readCursorCodec(client: ClientBase): Promise<CursorCodec> {

@@ -1,5 +1,5 @@
 /** Why a program that may not migrate cannot use a database. */
-import { OperatorError } from '../domain/errors.ts';
+import { OperatorError } from '../base/operator-error.ts';
 
 /** There is no schema, or no database at all. */
 export class NotInitialisedError extends OperatorError {

@@ -4,11 +4,11 @@
  * Reads take a connection from the pool for one statement; writes go through `apply`, one at a time.
  */
 import type pg from 'pg';
+import type { Notice } from '../base/notice.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import type { CursorCodec } from '../domain/cursor.ts';
-import { OperatorError } from '../domain/errors.ts';
 import type { Fact } from '../domain/facts.ts';
 import { statusRank } from '../domain/lifecycle.ts';
-import type { Notice } from '../domain/notice.ts';
 import type { SearchQuery } from '../domain/query.ts';
 import { type ApplyReport, applyFacts } from './apply.ts';
 import {
@@ -63,21 +63,26 @@ import {
   readNetworkProgress,
   readNetworkTraffic,
 } from './networks.ts';
-import { arrayFrame, type Page, type PageFrame, readPage } from './page.ts';
-import { openPools, type Pools, READ_WAIT_MS } from './pools.ts';
-import type { Read, RunStatement, Statement } from './read.ts';
-import { createReadGuard, DatabaseAwayError, DatabaseBusyError, type ReadObserver } from './read-guard.ts';
-import { createReadQueue, type ReadQueue } from './read-queue.ts';
-import { createReplicaSet, type ReplicaFigures } from './replicas.ts';
+import { openPools, type Pools } from './pools.ts';
+import {
+  arrayFrame,
+  createReads,
+  createSingleFlight,
+  DatabaseAwayError,
+  DatabaseBusyError,
+  type Page,
+  type PageFrame,
+  type ReadObserver,
+  type ReplicaFigures,
+  readPage,
+} from './reads/reads.ts';
 import { grantRead, isReadOnly, refuseUnreadableTables } from './roles.ts';
 import { NotInitialisedError } from './schema-errors.ts';
 import { createSchemaWatch } from './schema-watch.ts';
 import { isShort, pageBound, searchSql } from './search.ts';
 import { identitySql } from './server-facts.ts';
 import { readServerSettings, type ServerSettings } from './server-settings.ts';
-import { createSharedQuestion } from './shared-question.ts';
 import { renderSql } from './sql.ts';
-import { createStatementNames } from './statement-names.ts';
 import { createWebhookDeliveries, type WebhookDeliveries } from './webhook-deliveries.ts';
 import { explainRefusedWriter } from './writer-guard.ts';
 
@@ -97,6 +102,8 @@ export interface StoreOptions {
    * without any change.
    */
   readonly schema?: 'migrate' | 'expect';
+  /** Whether pages are made of rows as bytes, by internals of the driver (default), or of the driver's own rows. */
+  readonly rawRows?: boolean;
   /** The most connections for reads, where others than `wholeProcess` says. */
   readonly connections?: number;
   /** This process is to start so many others that answer; refused where the server has no room for their connections. */
@@ -203,13 +210,6 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** A wait that is too long if everybody has it. */
-const LATE_MS = 250;
-const probe: Statement = { text: 'select 1', query_timeout: 2_000 };
-/** How many reads may wait for each connection; a burst of short ones is soon served, and long ones end by time. */
-const WAITING_PER_CONNECTION = 100;
-/** Who asks for the version waits so long at most for others to share the look with. */
-const VERSION_EVERY_MS = 2;
 /** Counting visits every row; beyond so many an estimate has to do. */
 const COUNTED_MESSAGES = 100_000;
 
@@ -249,6 +249,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     primary: connection,
     replicas: (options.replicas ?? []).map((url) => connectionOf(url, 'DATABASE_REPLICA_URL')),
     sizes: { ...sizes, readers: connections },
+    rawRows: options.rawRows ?? true,
     schema: known,
     notice,
   });
@@ -283,11 +284,12 @@ interface StoreNeeds
 }
 
 async function createStore(
-  { readers, writers, exporters, keepers, replicas, watch }: Pools,
+  pools: Pools,
   connection: pg.ClientConfig,
   { content, access, schema, notice, signal, known, startsProcesses, isEmbedded }: StoreNeeds,
   close: () => Promise<void>,
 ): Promise<Store> {
+  const { readers, writers, exporters, keepers, replicas } = pools;
   const { migrations, simulated, serverVersion, identity } = await withClient(writers, async (client) => {
     const version = (await client.query('show server_version')).rows[0].server_version as string;
     refuseOldServer(version);
@@ -327,48 +329,13 @@ async function createStore(
       });
   const [write, keep] = [writing(writers), writing(keepers)];
 
-  const guarded = (pool: pg.Pool) => {
-    const queue = createReadQueue(pool, { longestWaitMs: READ_WAIT_MS, lateMs: LATE_MS });
-    const guard = createReadGuard({
-      probe: () => withClient(pool, (client) => client.query(probe)),
-      waiting: () => queue.waiting,
-      maxWaiting: pool.options.max * WAITING_PER_CONNECTION,
-    });
-    const run: RunStatement = (label, statement) =>
-      guard.run(label, () => queue.run(statement)).catch(schemaWatch.explain);
-    return { guard, queue, run };
-  };
-  const primary = guarded(readers);
-  const copies = replicas.map(guarded);
-  const replicaSet =
-    copies.length === 0
-      ? undefined
-      : createReplicaSet({
-          primary: primary.run,
-          watch: guarded(watch).run,
-          replicas: copies.map(({ run }) => run),
-          identity,
-          migrations: migrations.total,
-          notice,
-        });
-  const { anywhere, onPrimary } = replicaSet ?? { anywhere: primary.run, onPrimary: primary.run };
+  const reads = createReads(pools, {
+    identity,
+    migrations: migrations.total,
+    explain: schemaWatch.explain,
+    notice,
+  });
   let pinging: Promise<void> | undefined;
-
-  const nameOf = createStatementNames();
-  const read = async (
-    label: string,
-    text: string,
-    values: unknown[],
-    { isShort } = { isShort: true },
-  ): Promise<string[][]> =>
-    (await anywhere(label, { name: nameOf(text), text, values, rowMode: 'array', isShort })) as string[][];
-
-  /** Reads that the metrics show under this label. */
-  const readAs =
-    (label: string, run = anywhere): Read =>
-    async (text, values) =>
-      (await run(label, { text, values: [...values] })) as Record<string, unknown>[];
-  const readObjects = readAs('other', onPrimary);
 
   return {
     simulated,
@@ -380,8 +347,8 @@ async function createStore(
 
     search(query, frame = arrayFrame) {
       const { text, values } = renderSql(searchSql(query));
-      return anywhere('search', {
-        name: nameOf(text),
+      return reads.run('search', {
+        name: reads.nameOf(text),
         text,
         values,
         isShort: isShort(query),
@@ -391,7 +358,7 @@ async function createStore(
     },
 
     async findMessage(messageId) {
-      const rows = await read(
+      const rows = await reads.readRows(
         'message',
         `select encode(digest, 'hex'), ${SETTLED_AT}, record from message where message_id = $1`,
         [Buffer.from(messageId, 'hex')],
@@ -403,7 +370,7 @@ async function createStore(
     },
 
     async messageDigest(messageId) {
-      const rows = await read(
+      const rows = await reads.readRows(
         'messageDigest',
         `select encode(digest, 'hex'), ${SETTLED_AT} from message where message_id = $1`,
         [Buffer.from(messageId, 'hex')],
@@ -413,7 +380,7 @@ async function createStore(
     },
 
     async findMessagesByPrefix(digits, limit) {
-      const rows = await read(
+      const rows = await reads.readRows(
         'messagePrefix',
         'select record from message where message_id between $1 and $2 order by message_id limit $3',
         [Buffer.from(digits.padEnd(64, '0'), 'hex'), Buffer.from(digits.padEnd(64, 'f'), 'hex'), limit],
@@ -422,7 +389,7 @@ async function createStore(
     },
 
     async countMessages() {
-      const rows = await read(
+      const rows = await reads.readRows(
         'count',
         `select (select count(*) from (select from message limit $1) few)::text,
                 (select reltuples::bigint from pg_class where oid = 'message'::regclass)::text`,
@@ -437,63 +404,51 @@ async function createStore(
     },
 
     exportRecords: createExporter(exporters, async (processId) => {
-      await readObjects('select pg_cancel_backend($1)', [processId]);
+      await reads.readOnPrimaryAs('other')('select pg_cancel_backend($1)', [processId]);
     }),
 
     mirror: createMirrorLedger(reading, write),
 
     index: createIndexLedger(reading, write, keep),
 
-    messageHistory: (messageId) => readMessageHistory(readAs('history'), messageId),
-    executionInputs: (messageId) => readExecutionInputs(readAs('executionInputs'), messageId),
+    messageHistory: (messageId) => readMessageHistory(reads.readAs('history'), messageId),
+    executionInputs: (messageId) => readExecutionInputs(reads.readAs('executionInputs'), messageId),
     changesAfter: (position, limit, maxBytes) =>
-      readChangesAfter(readAs('changes', onPrimary), position, limit, maxBytes),
+      readChangesAfter(reads.readOnPrimaryAs('changes'), position, limit, maxBytes),
     latestPosition: async () =>
-      String((await readAs('position')('select position from store', []))[0]?.position ?? 0),
-    version: createSharedQuestion(async () => {
-      // Positions begin anew when a simulated store is emptied; the transaction that wrote the row tells them apart.
-      const text = 'select position, xmin::text from store';
-      try {
-        return await onPrimary('version', {
-          name: 'lanescan_version',
-          text,
-          // Many wait for it, and it is quickly told.
-          query_timeout: READ_WAIT_MS,
-          collect: (rows) => `${rows.text(0, 0)},${rows.text(0, 1)}`,
-        });
-      } catch (error) {
-        if (replicaSet) return undefined;
-        throw error;
-      }
-    }, VERSION_EVERY_MS),
+      String((await reads.readAs('position')('select position from store', []))[0]?.position ?? 0),
+    version: reads.version,
     onChanges: createChangeSignal(
       (onChange) => listenForChanges(connection, onChange),
       async () =>
-        Number((await readAs('position', onPrimary)('select position from store', []))[0]?.position),
+        Number((await reads.readOnPrimaryAs('position')('select position from store', []))[0]?.position),
     ),
-    lanes: (selection) => readLanes(readAs('lanes'), selection),
-    laneIdentity: (lane) => readLaneIdentity(readAs('laneIdentity'), lane),
-    recentDeliveries: (lane, bounds) => readRecentDeliveries(readAs('deliveries'), lane, bounds),
-    stats: (selection) => readStats(readAs('stats'), selection),
-    // These are shared by all who ask meanwhile: every tab of the explorer and every probe of /readyz asks again and again.
-    networkTraffic: createSharedQuestion(() => readNetworkTraffic(readAs('networkTraffic'))),
-    networkProgress: createSharedQuestion(() => readNetworkProgress(readAs('networkProgress'))),
-    mirrors: createSharedQuestion(() => readMirrors(readAs('mirrors'))),
-    lastChangeAt: createSharedQuestion(() => readLastChangeAt(readAs('lastChange'))),
-    figures: () => readFigures(readAs('figures', onPrimary)),
-    pools: () => [
-      figuresOf('readers', readers, primary.queue),
-      figuresOf('writers', writers),
-      figuresOf('exporters', exporters),
-      ...replicas.map((pool, index) => figuresOf(`replica_${index + 1}`, pool, copies[index]?.queue)),
-    ],
-    replicas: async () => (await replicaSet?.figures()) ?? [],
-    observeReads: (observer) => {
-      const endings = [primary, ...copies].map(({ guard }) => guard.observe(observer));
-      return () => {
-        for (const end of endings) end();
-      };
+    lanes: (selection) => readLanes(reads.readAs('lanes'), selection),
+    laneIdentity: (lane) => readLaneIdentity(reads.readAs('laneIdentity'), lane),
+    recentDeliveries: (lane, bounds) => readRecentDeliveries(reads.readAs('deliveries'), lane, bounds),
+    stats: (selection) => readStats(reads.readAs('stats'), selection),
+    // Single-flight: every tab of the explorer and every probe of /readyz asks for these again and again.
+    networkTraffic: createSingleFlight(() => readNetworkTraffic(reads.readAs('networkTraffic'))),
+    networkProgress: createSingleFlight(() => readNetworkProgress(reads.readAs('networkProgress'))),
+    mirrors: createSingleFlight(() => readMirrors(reads.readAs('mirrors'))),
+    lastChangeAt: createSingleFlight(() => readLastChangeAt(reads.readAs('lastChange'))),
+    figures: () => readFigures(reads.readOnPrimaryAs('figures')),
+    pools: () => {
+      const figuresOf = (name: string, pool: pg.Pool): PoolFigures => ({
+        pool: name,
+        total: pool.totalCount,
+        idle: pool.idleCount,
+        waiting: pool.waitingCount + reads.waitingFor(pool),
+      });
+      return [
+        figuresOf('readers', readers),
+        figuresOf('writers', writers),
+        figuresOf('exporters', exporters),
+        ...replicas.map((pool, index) => figuresOf(`replica_${index + 1}`, pool)),
+      ];
     },
+    replicas: reads.replicas,
+    observeReads: reads.observe,
 
     derived: createDerivedRows(write),
 
@@ -503,7 +458,8 @@ async function createStore(
 
     ping() {
       // One for all who ask meanwhile: probes may come as often as they like.
-      pinging ??= read('ping', 'select 1', [])
+      pinging ??= reads
+        .readRows('ping', 'select 1', [])
         .then(schemaWatch.refuseIfMoved)
         .finally(() => {
           pinging = undefined;
@@ -512,7 +468,7 @@ async function createStore(
     },
 
     async clock() {
-      const rows = await readAs('clock', onPrimary)(
+      const rows = await reads.readOnPrimaryAs('clock')(
         'select extract(epoch from clock_timestamp())::float8 * 1000 as now',
         [],
       );
@@ -539,11 +495,6 @@ const SETTLED_AT = `case when status = ${statusRank('SUCCESS')}
 
 function numberOrNull(value: string | null | undefined): number | null {
   return value == null ? null : Number(value);
-}
-
-function figuresOf(name: string, pool: pg.Pool, queue?: ReadQueue): PoolFigures {
-  const { totalCount, idleCount, waitingCount } = pool;
-  return { pool: name, total: totalCount, idle: idleCount, waiting: waitingCount + (queue?.waiting ?? 0) };
 }
 
 function refuseOldServer(version: string): void {

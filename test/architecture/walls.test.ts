@@ -16,12 +16,18 @@ const chain = 'src/ingest/chain';
 const evm = 'src/ingest/evm';
 const families = 'src/ingest/families.ts';
 const sources = ['src/ingest', 'src/ingest/mirror', 'src/ingest/demo'];
-const below = ['src/domain', 'src/store'];
+const reads = 'src/store/reads';
+/** The only file of that folder that others import. */
+const readsEntrance = 'src/store/reads/reads.ts';
+const below = ['src/base', 'src/domain', 'src/store', readsEntrance];
 
 /** What each folder, or file, may import beside itself. The longest name that fits a path decides. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
-  'src/domain': [],
-  'src/store': ['src/domain'],
+  'src/base': [],
+  'src/domain': ['src/base'],
+  'src/store': ['src/base', 'src/domain', readsEntrance],
+  [reads]: below,
+  [readsEntrance]: [...below, reads],
   'src/ingest': [...below, ...sources, chain, families],
   'src/ingest/mirror': [...below, ...sources, chain, families],
   'src/ingest/demo': [...below, ...sources, chain, families],
@@ -31,17 +37,19 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'src/webhooks': below,
   'src/api': below,
   'src/cli': [...below, ...sources, chain, families, 'src/webhooks', 'src/api'],
-  explorer: ['src/domain'],
+  explorer: ['src/base', 'src/domain'],
 };
 
 const nodeModules = ['node:fs', 'node:fs/promises'];
 const sql = ['pg', 'pg/lib/client.js', 'pg-copy-streams'];
 const routes = ['fastify', 'fastify/fastify.js'];
-const allowedInDomain = ['typebox', '@noble/hashes/sha3.js', '@scure/base'];
+const allowedInBase = ['@scure/base'];
+const allowedInDomain = [...allowedInBase, 'typebox', '@noble/hashes/sha3.js'];
 const packages = [...nodeModules, ...sql, ...routes, ...allowedInDomain, 'fs', 'pino', 'viem', 'viem/chains'];
 
 /** Packages that a folder does not import; others are free. */
 const refusedPackages: Readonly<Record<string, readonly string[]>> = {
+  'src/base': packages.filter((name) => !allowedInBase.includes(name)),
   'src/domain': packages.filter((name) => !allowedInDomain.includes(name)),
   'src/ingest': [...sql, ...routes],
   'src/ingest/mirror': [...sql, ...routes],
@@ -81,8 +89,8 @@ const folders = [...new Set(sourceFiles.map((file) => path.posix.dirname(file)))
 const plantedFolders = folders.flatMap((folder) =>
   folder === 'explorer' ? [folder] : [folder, `${folder}/deeper`],
 );
-const importers = [...plantedFolders.map((folder) => `${folder}/planted.ts`), families];
-const targets = [...plantedFolders.map((folder) => `${folder}/target.ts`), families];
+const importers = [...plantedFolders.map((folder) => `${folder}/planted.ts`), families, readsEntrance];
+const targets = [...plantedFolders.map((folder) => `${folder}/target.ts`), families, readsEntrance];
 /** Files that are named like a folder are not that folder. */
 const lookalikes = ['./api.ts', './store.ts', './evm.ts', './cli-like/chain.ts', './demo.ts'];
 

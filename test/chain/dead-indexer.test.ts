@@ -4,8 +4,8 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { Notice, NoticeDetails } from '../../src/base/notice.ts';
 import { findNetwork } from '../../src/domain/networks.ts';
-import type { Notice, NoticeDetails } from '../../src/domain/notice.ts';
 import { startIndexer } from '../../src/ingest/chain/indexer.ts';
 import { connectNetwork, parseNetworkSources } from '../../src/ingest/families.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -128,7 +128,7 @@ test('while it lives, it is seen; killed, it is missed everywhere', async () => 
   const audit = await lanescan(['audit', '--source', NETWORK], { env });
   expect(audit.code).toBe(3);
   expect(audit.stderr).toContain(
-    `Indexing of ${NETWORK} stopped ${DEAD_MINUTES} min ago: what was sent since is not judged.`,
+    `Indexing of ${NETWORK} stopped ${DEAD_MINUTES} min ago: messages sent since then are not checked.`,
   );
   const elsewhere = await lanescan(['audit', '--source', 'polygon-mainnet'], { env });
   expect(elsewhere.stderr).not.toContain('stopped');

@@ -190,7 +190,7 @@ describe('words of refusal', () => {
     node.methods.eth_getLogs = () => [huge];
     const failure = await failureOf(chain.run((rpc) => rpc.logs(range)));
     expect(failure).toBeInstanceOf(RangeTooLarge);
-    expect(failure.message).toMatch(/an answer of more than 33554432 bytes/);
+    expect(failure.message).toMatch(/a response of more than 33554432 bytes/);
   });
 
   test.each([

@@ -7,7 +7,7 @@
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { Derivation } from '../../src/ingest/demo/randomness.ts';
+import { createDerivation } from '../../src/ingest/demo/randomness.ts';
 import { buildProgram } from '../cli/program.ts';
 import { deploy, temporaryFolder, type Victim, writeArchive } from './deployment.ts';
 
@@ -41,7 +41,7 @@ describe('whatever is killed, nothing is lost and nothing is told twice', () => 
   test.for(others)('seed %s', { tags: 'slow', timeout: TIMEOUT }, surviveKills);
 
   async function surviveKills(seed: string): Promise<void> {
-    const randomness = new Derivation(seed).randomness('kills');
+    const randomness = createDerivation(seed).randomness('kills');
     const folder = await temporaryFolder(onTestFinished);
     const archive = await writeArchive(folder, FILES, MESSAGES);
     const deployment = await deploy(path.join(folder, 'data'), archive);

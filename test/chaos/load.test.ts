@@ -269,7 +269,7 @@ describe('clients that vanish', () => {
   test('an export that nobody reads any more is ended, and its connection is free', async () => {
     const own = await serveStore(
       { ...store, close: async () => undefined },
-      { outgoing: { stalledMs: 500 } },
+      { backpressure: { stalledMs: 500 } },
     );
     onTestFinished(() => own.close());
     const exporting = () => {

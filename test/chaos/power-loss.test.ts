@@ -11,7 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { statusRank } from '../../src/domain/lifecycle.ts';
-import { Derivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
+import { createDerivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { buildProgram, runProgram, start } from '../cli/program.ts';
 import { type Archive, problemsOf, temporaryFolder, writeArchive } from './deployment.ts';
@@ -121,7 +121,7 @@ function toldBy(files: readonly string[]): Map<string, number> {
 
 describe('with the end of the log', () => {
   test.for(cases)('$damage (seed $seed)', { timeout: 120_000 }, async ({ damage, seed }) => {
-    const randomness = new Derivation(seed).randomness(damage);
+    const randomness = createDerivation(seed).randomness(damage);
     const dataFolder = path.join(folder, `after-${damage}-${seed}`.replace(' ', '-'));
     // Owners and permissions stay as they are, which the copy of Node does not do.
     execFileSync('cp', ['-a', path.join(folder, 'data'), dataFolder]);

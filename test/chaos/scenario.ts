@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Hex } from 'viem';
-import { Derivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
+import { createDerivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
 import { createRecorder, type Recorder, type ReplayNetwork } from '../chain/replay-recording.ts';
 import { deployImpostor } from '../lab/impostor.ts';
 import {
@@ -51,7 +51,7 @@ export async function recordScenario({ forks, emptyBlocks }: ScenarioOptions): P
   const { a, b } = lab;
   const first = { a: await a.blockNumber(), b: await b.blockNumber() };
   const recorders = { a: await createRecorder(a, b.selector), b: await createRecorder(b, a.selector) };
-  const randomness = new Derivation('scenario').randomness('traffic');
+  const randomness = createDerivation('scenario').randomness('traffic');
   const traffic = createTraffic(lab, randomness);
   const ramps = lab.lanes.map((lane) => ({ lane, ramps: lane.ramps }));
 

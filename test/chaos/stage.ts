@@ -3,7 +3,7 @@
  * until all comes right.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { Derivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
+import { createDerivation, type Derivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
 import type { EvmSource } from '../../src/ingest/evm/settings.ts';
 import { labSource } from '../chain/indexing.ts';
 import {
@@ -34,12 +34,12 @@ export function openCalmStage(recording: Recording): Promise<Stage> {
       timeline: [viewOf(network.chain, network.chain.length - 1)],
       endpoints: [{ lagAt: () => 0, misbehave: () => ({}) }],
     })),
-    new Derivation('calm'),
+    createDerivation('calm'),
   );
 }
 
 export function openChaoticStage(recording: Recording, seed: string): Promise<Stage> {
-  const derivation = new Derivation(seed);
+  const derivation = createDerivation(seed);
   return openStage(
     recording.networks.map((network) => {
       const randomness = derivation.randomness(`network ${network.chainId}`);

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
-import { Derivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
+import { createDerivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type FollowingIndexer, follow } from '../chain/indexing.ts';
 import { until } from '../live/live-server.ts';
@@ -57,7 +57,7 @@ export async function survive(options: SurvivalOptions): Promise<Survival> {
     isCalm = true;
   };
   try {
-    const randomness = new Derivation(seed).randomness('course');
+    const randomness = createDerivation(seed).randomness('course');
     const [running] = await Promise.all([course({ stage, randomness, untilAsked, notices }), play()]);
     const until = Date.now() + PATIENCE;
     let problems: readonly string[];

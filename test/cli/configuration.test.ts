@@ -57,7 +57,7 @@ describe('configuration', () => {
     ['an unknown key', 'prot: 1', {}, /has an unknown key "prot"\. Did you mean port\?/],
     ['a wrong value in the file', 'port: lots', {}, /port in \S+ is "lots"\. It takes a port/],
     ['a wrong value in the environment', '', { PORT: '70000' }, /PORT is "70000"\. It takes a port/],
-    ['a file that is a list', '- 1', {}, /does not hold keys and values/],
+    ['a file that is a list', '- 1', {}, /is not a mapping of keys to values/],
     ['broken YAML', 'port: [1', {}, /is not valid YAML/],
   ])('%s fails at the start, in one line', async (_what, text, env, expected) => {
     const { code, stderr } = await lanescan(['search', '--config', yamlFile(text)], { env: { ...env } });
@@ -180,7 +180,7 @@ describe('doctor', () => {
     expect(stdout).toMatch(/✓ Database: embedded PostgreSQL 18/);
     expect(stdout).toMatch(/✓ Schema: up to date, \d+ migrations?\n/);
     expect(stdout).toContain('✓ Content: 0 real messages');
-    expect(stdout).toMatch(/All in order/);
+    expect(stdout).toMatch(/No problems/);
     expect(code).toBe(0);
   });
 
@@ -194,7 +194,7 @@ describe('doctor', () => {
     expect(taken.stdout).toMatch(/✓ Database: server PostgreSQL/);
     expect(taken.stdout).toMatch(/✓ Content: 2 real messages, the newest sent \d+ d ago/);
     expect(taken.stdout).toMatch(/✗ Port: 127\.0\.0\.1:\d+ is taken by another program\n {2}→ Stop that one/);
-    expect(taken.stdout).toMatch(/1 fault to mend/);
+    expect(taken.stdout).toMatch(/1 problem to fix/);
     expect(taken.code).toBe(1);
     const lanescans = await lanescan(['doctor', '--port', ours.port], { env });
     expect(lanescans.stdout).toMatch(/✓ Port: Lanescan already answers on/);
@@ -265,7 +265,7 @@ describe('doctor', () => {
     );
     expect(inFile.code).toBe(1);
     const foreign = await lanescan(['doctor', '--port', '0', '--data', path.join(folder, 'odd')]);
-    expect(foreign.stdout).toMatch(/✗ Database: .* is no PostgreSQL database\.\n {2}→ Move it away/);
+    expect(foreign.stdout).toMatch(/✗ Database: .* is not a PostgreSQL database\.\n {2}→ Move it away/);
     expect(foreign.code).toBe(1);
   });
 });

@@ -139,7 +139,7 @@ describe('what gets in', () => {
     const [message] = messagesFrom(1, 1);
     const records = file('rich.ndjson', `${JSON.stringify({ ...message, 'extra\u001b[2J': 1 })}\n`);
     const { stdout } = await importing(records);
-    expect(stdout).toContain('left out: $.extra\\u{1b}[2J (1 times)');
+    expect(stdout).toContain('not a field of a record: $.extra\\u{1b}[2J (1 times)');
   });
 });
 
@@ -212,9 +212,7 @@ describe('what is turned away', () => {
     const readable =
       gunzipSync(cut, { finishFlush: constants.Z_SYNC_FLUSH }).toString().split('\n').length - 1;
     const { code, stderr } = await importing(file('cut.ndjson.gz', cut));
-    expect(stderr).toMatch(
-      /cut\.ndjson\.gz is damaged gzip .* What could be unpacked before the damage has been imported/,
-    );
+    expect(stderr).toMatch(/cut\.ndjson\.gz is damaged gzip .* The lines before the damage were imported/);
     expect(code).toBe(1);
     expect(readable).toBeGreaterThan(1000);
     expect(await messageCount()).toBe(readable);
@@ -262,7 +260,8 @@ describe('interruptions', () => {
       running.child.kill(signal);
       const { code, stdout } = await running.outcome;
       expect(code).toBe(signal === 'SIGINT' ? 130 : null);
-      if (signal === 'SIGINT') expect(stdout).toContain('interrupted; import the same file again to go on');
+      if (signal === 'SIGINT')
+        expect(stdout).toContain('interrupted; import the same file again to continue');
       expect(await messageCount()).toBeLessThan(RECORDS);
     }
     const last = await start(['import', records], { env: env() }).outcome;

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { wordsOf } from '../../src/cli/index-progress.ts';
+import { describeStatus } from '../../src/cli/index-progress.ts';
 import { network } from '../chain/faulty-node.ts';
 
 const now = Date.parse('2026-01-01T00:00:00Z');
 
 const progressAt = (indexedAt: number) =>
-  wordsOf(
+  describeStatus(
     {
       network,
       isOurs: true,

@@ -89,7 +89,7 @@ test('all of them answer, whoever asks one for metrics learns those of all, and 
   expect({ code }, stderr).toEqual({ code: 0 });
   expect(children.filter(isAlive)).toEqual([]);
   const listening = stderr.split('\n').filter((line) => line.includes('listens on'));
-  expect(listening).toEqual([expect.stringContaining(`${PROCESSES} processes answer`)]);
+  expect(listening).toEqual([expect.stringContaining(`${PROCESSES} worker processes`)]);
 });
 
 test('one that is killed is replaced, and the others answer meanwhile', async () => {

@@ -156,7 +156,7 @@ describe.skipIf(systemPostgres === undefined)('replicas (needs PostgreSQL of the
     expect(lines).toEqual([
       expect.stringMatching(/^! .*: 2 changes behind, and its replay is paused → Resume it/),
     ]);
-    expect(stdout).toMatch(/All in order, \d warnings?\n/);
+    expect(stdout).toMatch(/No problems, \d warnings?\n/);
     expect(code).toBe(0);
   });
 

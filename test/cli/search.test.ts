@@ -160,11 +160,11 @@ describe('help and usage', () => {
     ],
     [
       ['search', '--source', 'ethereum-testnet-sepola'],
-      /knows no network "ethereum-testnet-sepola"; did you mean ethereum-testnet-sepolia\?/,
+      /is an unknown network, "ethereum-testnet-sepola"; did you mean ethereum-testnet-sepolia\?/,
     ],
     [['search', '--dest', 'fuji'], /did you mean avalanche-testnet-fuji\?/],
     [['show'], /missing required argument 'id'/],
-    [['show', 'hello'], /"hello" is not one\./],
+    [['show', 'hello'], /"hello" is not a message id\./],
     [['show', '0x12345'], /its first 6 are enough; "0x12345" is too short/],
     [['import'], /missing required argument 'file'/],
     [['serve', '--port', 'http'], /--port is "http"\. It takes a port from 0 to 65535/],

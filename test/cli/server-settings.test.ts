@@ -77,7 +77,7 @@ test.each([
 ])('settings that differ by %j', (difference, expected) => {
   const found = settingsFindings({ ...healthy, ...difference }, 21);
   if (expected.length === 0)
-    expect(found).toEqual([{ verdict: 'fine', what: 'Server settings: nothing that hurts' }]);
+    expect(found).toEqual([{ severity: 'ok', what: 'Server settings: no problems' }]);
   else
     expect(found.map(({ what }) => what)).toEqual(expected.map((pattern) => expect.stringMatching(pattern)));
 });

@@ -3,13 +3,13 @@ import { crc32 } from 'node:zlib';
 import { base64urlnopad } from '@scure/base';
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
+import { LATEST_TIME } from '../../src/base/iso-time.ts';
 import { addressBytes, transactionHashBytes } from '../../src/domain/addresses.ts';
 import { type Cursor, createCursorCodec } from '../../src/domain/cursor.ts';
 import { ApiError } from '../../src/domain/errors.ts';
 import { statuses } from '../../src/domain/lifecycle.ts';
 import type { Filters } from '../../src/domain/query.ts';
 import { parseSearch, type RawParameters } from '../../src/domain/search-parameters.ts';
-import { LATEST_TIME } from '../../src/domain/time.ts';
 import { createCursorMac } from '../../src/store/cursor-key.ts';
 import { digits, evmAddress, hashOf, svmAddress, svmSignature } from '../fixtures.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { bucketMilliseconds, deliveryBucket, percentile } from '../../src/domain/delivery-times.ts';
+import { bucketMs, deliveryBucket, percentile } from '../../src/domain/delivery-times.ts';
 import '../fixtures.ts';
 
 function histogramOf(times: readonly number[]): Map<number, number> {
@@ -21,7 +21,7 @@ function exactPercentile(times: readonly number[], share: number): number {
 test('a time is told within 5 per cent of itself, from a millisecond to a year', () => {
   let worst = 0;
   const check = (time: number) => {
-    const error = Math.abs(bucketMilliseconds(deliveryBucket(time)) - time) / time;
+    const error = Math.abs(bucketMs(deliveryBucket(time)) - time) / time;
     if (error > worst) worst = error;
   };
   for (let time = 1; time <= 100_000; time++) check(time);

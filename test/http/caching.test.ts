@@ -1,6 +1,6 @@
 /** Validators and lifetimes: what a client has is not sent again, and a 304 costs less than the answer. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { cacheControl, tagInHand } from '../../src/api/caching.ts';
+import { cacheControl, matchingTag } from '../../src/api/caching.ts';
 import { openStore } from '../../src/store/store.ts';
 import { createTestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
@@ -97,11 +97,11 @@ describe('If-None-Match', () => {
   });
 
   test('tags are compared whole', () => {
-    expect(tagInHand('"abc"', 'ab')).toBeUndefined();
-    expect(tagInHand('"ab-br"', 'ab')).toBe('"ab-br"');
-    expect(tagInHand('"ab-zstd"', 'ab')).toBeUndefined();
-    expect(tagInHand('ab', 'ab')).toBeUndefined();
-    expect(tagInHand(undefined, 'ab')).toBeUndefined();
+    expect(matchingTag('"abc"', 'ab')).toBeUndefined();
+    expect(matchingTag('"ab-br"', 'ab')).toBe('"ab-br"');
+    expect(matchingTag('"ab-zstd"', 'ab')).toBeUndefined();
+    expect(matchingTag('ab', 'ab')).toBeUndefined();
+    expect(matchingTag(undefined, 'ab')).toBeUndefined();
   });
 });
 

@@ -3,7 +3,7 @@ import { request as httpRequest } from 'node:http';
 import { Readable } from 'node:stream';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { chooseCoding, gzipStream, takesGzipStream } from '../../src/api/compression.ts';
+import { acceptsGzipStream, chooseCoding, gzipStream } from '../../src/api/compression.ts';
 import { makeMessage } from '../fixtures.ts';
 import { type RunningServer, startServer } from './running-server.ts';
 
@@ -118,7 +118,7 @@ describe('the choice', () => {
   });
 
   test('for a stream is gzip or nothing', () => {
-    expect(['gzip', 'br, gzip', '*', 'br', 'gzip;q=0', undefined].map(takesGzipStream)).toEqual([
+    expect(['gzip', 'br, gzip', '*', 'br', 'gzip;q=0', undefined].map(acceptsGzipStream)).toEqual([
       true,
       true,
       true,

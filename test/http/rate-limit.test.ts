@@ -65,7 +65,7 @@ describe('a bucket', () => {
     expect(limiter.take('192.0.2.1', {})).toEqual({
       policy: 'address',
       isAllowed: false,
-      retryAfter: 1,
+      retryAfterSeconds: 1,
       headers: { 'RateLimit-Policy': '"address";q=200;w=4', RateLimit: '"address";r=0;t=4' },
     });
   });
@@ -337,7 +337,7 @@ describe('the settings', () => {
       /^rateLimit in \S+ is \{"perSecond":"lots"\}\.$/,
     );
     const withKey = 'apiKeys: [{name: a, sha256: my-secret-key, perSecond: 1, burst: 1}]';
-    expect(() => read(withKey)).toThrow(/^apiKeys in \S+ is not as it should be\.$/);
+    expect(() => read(withKey)).toThrow(/^apiKeys in \S+ is not valid\.$/);
     expect(() => read('apiKey: []')).toThrow(/unknown key "apiKey"/);
   });
 

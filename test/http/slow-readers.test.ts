@@ -96,7 +96,7 @@ describe('a client that does not read its page', () => {
     ['an export', EXPORT, 1],
   ] as const) {
     test(`is cut off after the time without progress, and the log says so: ${what}`, async () => {
-      const server = await serve({ outgoing: { stalledMs: 1_000 }, connections: { pipelined: 200 } });
+      const server = await serve({ backpressure: { stalledMs: 1_000 }, connections: { pipelined: 200 } });
       const reader = await ask(server, { path, times, headers: { 'Accept-Encoding': 'identity' } });
       await until(() => requestLines(server, path).some(({ aborted }) => aborted === 'stalled'), WAIT_MS);
       const line = requestLines(server, path).find(({ aborted }) => aborted) as RequestLine;
@@ -115,7 +115,7 @@ describe('a client that does not read its page', () => {
 
   test('gets all of it where it reads slowly but steadily, for longer than that time', async () => {
     const stalledMs = 2_000;
-    const server = await serve({ outgoing: { stalledMs } });
+    const server = await serve({ backpressure: { stalledMs } });
     const reader = await ask(server);
     const startedAt = performance.now();
     for (let answers = 1; reader.received() < answers * pageBytes; ) {
@@ -139,7 +139,7 @@ describe('a client that does not read its page', () => {
 describe('many clients that do not read', () => {
   test('take no more memory than all may, and others are answered meanwhile', async () => {
     const limit = 30 * MEGABYTE;
-    const server = await serve({ outgoing: { bytes: limit, stalledMs: 5_000 } });
+    const server = await serve({ backpressure: { bytes: limit, stalledMs: 5_000 } });
     const readers = await Promise.all(Array.from({ length: 30 }, () => ask(server)));
     const ended = () => requestLines(server).length;
     await until(async () => {
@@ -158,7 +158,7 @@ describe('many clients that do not read', () => {
   }, 240_000);
 
   test('make room for somebody who reads, those first who have waited longest', async () => {
-    const server = await serve({ outgoing: { bytes: 2.5 * pageBytes, stalledMs: 600_000 } });
+    const server = await serve({ backpressure: { bytes: 2.5 * pageBytes, stalledMs: 600_000 } });
     await ask(server);
     await ask(server);
     await until(async () => (await waitingBytes(server)) > 1.9 * pageBytes, WAIT_MS);
@@ -176,7 +176,7 @@ describe('many clients that do not read', () => {
   test('of one network are refused more, while another network is not', async () => {
     const server = await serve({
       trustProxy: 1,
-      outgoing: { bytesPerAddress: 2.5 * pageBytes, stalledMs: 600_000 },
+      backpressure: { bytesPerAddress: 2.5 * pageBytes, stalledMs: 600_000 },
     });
     const from = (address: string) => ({ headers: { 'X-Forwarded-For': address } });
     await ask(server, from('2001:db8:1:1::1'));

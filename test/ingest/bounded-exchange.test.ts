@@ -1,7 +1,7 @@
 /** What somebody else's server decides about an exchange is bounded: how long it takes, and how much it says. */
 import { getEventListeners, once } from 'node:events';
 import { expect, test } from 'vitest';
-import { AnswerTooLong, readBody, withDeadline } from '../../src/ingest/bounded-exchange.ts';
+import { ResponseTooLongError, readBody, withDeadline } from '../../src/ingest/bounded-exchange.ts';
 import { listenWith } from '../listening.ts';
 
 /** Longer than any test takes: what waits for it would be seen. */
@@ -31,8 +31,8 @@ test('a body without an end is refused at its bound, and hung up on', async () =
     more();
   });
   const reading = readBody(await fetch(url), 99_999);
-  await expect(reading).rejects.toThrow(new AnswerTooLong(99_999));
-  await expect(reading).rejects.toThrow('an answer of more than 99999 bytes');
+  await expect(reading).rejects.toThrow(new ResponseTooLongError(99_999));
+  await expect(reading).rejects.toThrow('a response of more than 99999 bytes');
   await hungUp;
 });
 

@@ -6,7 +6,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Hex, numberToHex } from 'viem';
-import { Derivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
+import { createDerivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
 import { type Lab, type Lane, NotExecuted, type SendOptions, type SentMessage } from './lab.ts';
 
 export interface DriveOptions {
@@ -37,7 +37,7 @@ const MESSAGES_A_ROUND = 1.6;
 /** Resolves when the signal or the last round has come, and what was under way is done. */
 export async function drive(lab: Lab, options: DriveOptions): Promise<Tallies> {
   const { seed, signal, messagesPerSecond = 2, rounds = Number.POSITIVE_INFINITY } = options;
-  const derivation = new Derivation(seed);
+  const derivation = createDerivation(seed);
   const pauseMs = (1000 * MESSAGES_A_ROUND * lab.lanes.length) / messagesPerSecond;
   const tallies = await Promise.all(
     lab.lanes.map(async (lane) => {

@@ -113,7 +113,7 @@ describe('lanescan lanes', () => {
   test('refuses what is no network or no window, as wrong usage', async () => {
     const unknown = await run('lanes', '--source', 'sepolja');
     expect(unknown).toMatchObject({ code: 2, stdout: '' });
-    expect(unknown.stderr).toContain('knows no network "sepolja"');
+    expect(unknown.stderr).toContain('is an unknown network, "sepolja"');
     const window = await run('lanes', '--window-days', '0');
     expect(window.code).toBe(2);
     expect(window.stderr).toContain('--window-days takes a whole number from 1 to 365');

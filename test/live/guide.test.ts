@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { defaultLiveLimits } from '../../src/api/change-feed.ts';
+import { defaultLiveLimits } from '../../src/api/live.ts';
 import { makeExecuted, makeMessage, makeSent } from '../fixtures.ts';
 import { startServers } from './live-server.ts';
 
@@ -43,5 +43,5 @@ test('the figures of the guide are the defaults', () => {
     `${streamsPerAddress} streams and ${waitersPerAddress} waits for one address (IPv6: a /64), ${number(streams)} and ${number(waiters)} for a server`,
   );
   expect(text).toContain(`Every ${heartbeatMs / 1000} seconds a comment`);
-  expect(text).toContain(`left what it was sent for ${stalledMs / 1000} seconds`);
+  expect(text).toContain(`read nothing for ${stalledMs / 1000} seconds`);
 });

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
-import type { LiveLimits } from '../../src/api/change-feed.ts';
+import type { LiveLimits } from '../../src/api/live.ts';
 import { createServer } from '../../src/api/server.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { openStore, type Store } from '../../src/store/store.ts';

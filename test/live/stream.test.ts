@@ -374,7 +374,7 @@ describe('a slow reader', () => {
     await reader.ended;
     expect(reader.notices.at(-1)).toMatchObject({
       event: 'dropped',
-      data: { reason: expect.stringMatching(/did not take what it was sent within 0.6 s; connect again/) },
+      data: { reason: expect.stringMatching(/the client read nothing for 0.6 s; reconnect/) },
     });
     const before = reader.changes.length;
     expect(before).toBeLessThan(300);

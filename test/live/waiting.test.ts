@@ -157,12 +157,12 @@ test('a hundred who wait ask the database no more than one: the position of the 
 test('a wait that makes no sense is refused with what it takes', async () => {
   const [server] = await startServers({});
   for (const [query, message] of [
-    ['waitFor=DONE', /waitFor takes SENT, .*"DONE" is not one/],
+    ['waitFor=DONE', /waitFor takes SENT, .*"DONE" is not a status/],
     ['waitFor=', /waitFor is empty/],
     ['waitFor=SUCCESS&timeoutMs=0', /timeoutMs takes a whole number from 1 to 60000/],
     ['waitFor=SUCCESS&timeoutMs=60001', /timeoutMs takes a whole number from 1 to 60000/],
     ['waitFor=SUCCESS&timeoutMs=1e3', /timeoutMs takes a whole number/],
-    ['timeoutMs=1000', /timeoutMs goes with waitFor/],
+    ['timeoutMs=1000', /timeoutMs is only allowed with waitFor/],
     ['waitfor=SUCCESS', /did you mean waitFor\?/],
     ['waitFor=SUCCESS&waitFor=FAILED', /waitFor is given more than once/],
   ] as const) {

@@ -26,7 +26,7 @@ async function openStoreForTest(): Promise<Store & { readonly url: string }> {
 
 interface Run extends Partial<MirrorOptions> {
   readonly requestsPerSecond?: number;
-  readonly timing?: Partial<SourceTiming>;
+  readonly sourceTiming?: Partial<SourceTiming>;
   readonly url?: string;
 }
 
@@ -38,7 +38,7 @@ function run(standIn: Pick<StandIn, 'url'>, store: Store, options: Run = {}) {
       requestsPerSecond: options.requestsPerSecond ?? 1_000,
       userAgent: 'lanescan/test',
       signal,
-      timing: { ...quick, ...options.timing },
+      timing: { ...quick, ...options.sourceTiming },
     }),
     store,
     once: true,
@@ -65,7 +65,7 @@ function follow(standIn: StandIn, store: Store, options: Run = {}) {
   const following = run(standIn, store, {
     once: false,
     signal: stop.signal,
-    pace: { roundEvery: 30, soonestCheck: 30, latestCheck: 60, rest: 20 },
+    timing: { roundIntervalMs: 30, minCheckIntervalMs: 30, maxCheckIntervalMs: 60, failurePauseMs: 20 },
     ...options,
   });
   const end = async () => {
@@ -244,14 +244,14 @@ test('it catches up after a time away, also when it is stopped in the middle of 
       if (--left === 0) stop.abort();
       return undefined;
     };
-    const counts = await run(standIn, store, { signal: stop.signal, pace: { sweepOverlap: 0 } });
+    const counts = await run(standIn, store, { signal: stop.signal, timing: { sweepOverlapMs: 0 } });
     if (!stop.signal.aborted) {
       expect(counts.rejected).toBe(0);
       break;
     }
   }
   standIn.mood = () => undefined;
-  await run(standIn, store, { pace: { sweepOverlap: 0 } });
+  await run(standIn, store, { timing: { sweepOverlapMs: 0 } });
   await expectEqual(store, standIn);
 });
 

@@ -77,7 +77,7 @@ test('filters go to the source, and a mistake in them is wrong usage', async () 
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining(`${flags[0]} takes`) });
   }
   const noUrl = await lanescan(['mirror', 'nowhere'], setting);
-  expect(noUrl).toMatchObject({ code: 1, stderr: expect.stringMatching(/not one\. Give the address/) });
+  expect(noUrl).toMatchObject({ code: 1, stderr: expect.stringMatching(/not a valid URL\. Give the part/) });
 });
 
 test('a mirror follows a Lanescan that changes, and stops when told', async () => {

@@ -45,7 +45,7 @@ beforeAll(async () => {
   await buildProgram();
   store = await openTestStore();
   await store.apply([makeSnapshot(message)]);
-  await store.mirror.beat(`${urlOf(planted.mirror).replace(/planted-user:planted-password@/, '')}`);
+  await store.mirror.heartbeat(`${urlOf(planted.mirror).replace(/planted-user:planted-password@/, '')}`);
   const config = path.join(freshFolder(), 'lanescan.yaml');
   writeFileSync(
     config,

@@ -8,23 +8,23 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { abiValues, textOf } from '../../explorer/src/message/payload.ts';
 import { meaningsOf } from '../../explorer/src/search/input-meanings.ts';
-import { tagInHand } from '../../src/api/caching.ts';
+import { matchingTag } from '../../src/api/caching.ts';
 import { chooseCoding } from '../../src/api/compression.ts';
 import { createRateLimiter } from '../../src/api/rate-limit.ts';
+import { parseRetryAfterMs } from '../../src/base/http-headers.ts';
+import { parseTime } from '../../src/base/iso-time.ts';
+import { nearestName } from '../../src/base/nearest-name.ts';
+import { createRedactor } from '../../src/base/url-parts.ts';
 import { printable, printableJson, wrapped } from '../../src/cli/terminal-text.ts';
 import { addressBytes, transactionHashBytes } from '../../src/domain/addresses.ts';
 import { csvLine } from '../../src/domain/csv.ts';
 import { createCursorCodec } from '../../src/domain/cursor.ts';
-import { retryAfterOf } from '../../src/domain/http-headers.ts';
 import { parseMessage } from '../../src/domain/message-parser.ts';
-import { nearestName } from '../../src/domain/nearest-name.ts';
 import { parseSearch, searchParameterNames } from '../../src/domain/search-parameters.ts';
-import { parseTime } from '../../src/domain/time.ts';
-import { concealing } from '../../src/domain/url-parts.ts';
 import { classifyEvmRefusal } from '../../src/ingest/evm/refusals.ts';
 import { createCursorMac } from '../../src/store/cursor-key.ts';
-import { courierTimings } from '../../src/webhooks/courier.ts';
-import { judge } from '../../src/webhooks/retry.ts';
+import { dispatcherTimings } from '../../src/webhooks/dispatcher.ts';
+import { decideRetry } from '../../src/webhooks/retry.ts';
 import { evmAddress, fuji, makeMessage, makeToken, sepolia } from '../fixtures.ts';
 import { startServerForTest } from '../http/running-server.ts';
 
@@ -113,13 +113,13 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'a time': parseTime,
   'a name that is nearly right': (text) => nearestName(text, searchParameterNames),
   'Accept-Encoding': (text) => chooseCoding(text, LENGTH),
-  'If-None-Match': (text) => tagInHand(text, 'validator'),
+  'If-None-Match': (text) => matchingTag(text, 'validator'),
   Authorization: (text) => limiter.take('6.6.6.6', { authorization: `Bearer ${text}` }),
-  'Retry-After': (text) => retryAfterOf(text, 0),
+  'Retry-After': (text) => parseRetryAfterMs(text, 0),
   'what a receiver of webhooks answers': (text) =>
-    judge({ status: 500, text, retryAfter: text }, attempt, courierTimings, 1),
+    decideRetry({ status: 500, text, retryAfter: text }, attempt, dispatcherTimings, 1),
   'what a node answers': (text) => classifyEvmRefusal({ code: -32000, message: text }, 'eth_getLogs', true),
-  'what repeats a URL': concealing(new URL('https://x.example/secret/path?key=secret')),
+  'what repeats a URL': createRedactor(new URL('https://x.example/secret/path?key=secret')),
   'a line of a terminal': printable,
   'a record on a terminal': (text) => printableJson(JSON.stringify({ text })),
   'wrapped text': (text) => wrapped(text, 80),

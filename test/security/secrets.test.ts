@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { concealing } from '../../src/domain/url-parts.ts';
+import { createRedactor } from '../../src/base/url-parts.ts';
 import { buildProgram, freshFolder, lanescan, type Outcome, start } from '../cli/program.ts';
 import { createTestDatabase, dataTables, type TestDatabase } from '../database.ts';
 import { makeMessage } from '../fixtures.ts';
@@ -263,6 +263,6 @@ describe('what others say', () => {
     ['https://x.example/v1/rpc', 'nothing at /v1/rpc', 'nothing at …'],
     ['https://x.example/', 'not found: /', 'not found: /'],
   ])('of %s: %s', (url, said, shown) => {
-    expect(concealing(new URL(url))(said)).toBe(shown);
+    expect(createRedactor(new URL(url))(said)).toBe(shown);
   });
 });

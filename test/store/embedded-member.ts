@@ -4,7 +4,7 @@
  */
 import { createInterface } from 'node:readline';
 import pg from 'pg';
-import { OperatorError } from '../../src/domain/errors.ts';
+import { OperatorError } from '../../src/base/operator-error.ts';
 import { openEmbedded } from '../../src/store/embedded.ts';
 
 function answer(value: unknown): void {
@@ -13,7 +13,7 @@ function answer(value: unknown): void {
 
 try {
   const embedded = await openEmbedded({ dataFolder: process.argv[2] ?? '' });
-  answer({ started: embedded.started, host: embedded.connection.host });
+  answer({ isStarter: embedded.isStarter, host: embedded.connection.host });
   for await (const line of createInterface({ input: process.stdin })) {
     if (line === 'leave') break;
     const client = new pg.Client(embedded.connection);

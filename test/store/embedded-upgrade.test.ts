@@ -9,7 +9,7 @@ import * as fs from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { OperatorError } from '../../src/domain/errors.ts';
+import { OperatorError } from '../../src/base/operator-error.ts';
 import { joinOrStart, leaveServer, openEmbedded } from '../../src/store/embedded.ts';
 import type { Binaries } from '../../src/store/embedded-binaries.ts';
 import { openFolder, type Place } from '../../src/store/embedded-folder.ts';

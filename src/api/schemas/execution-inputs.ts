@@ -1,6 +1,6 @@
-/** Schema of what an off-ramp needs to execute a message by hand. */
+/** Schema of the inputs of a manual execution. */
 import Type from 'typebox';
-import { type Answer, decimal, orNull } from './fields.ts';
+import { decimal, orNull, type ResponseBody } from './fields.ts';
 
 const hex = (description: string) => Type.String({ pattern: '^0x([0-9a-fA-F]{2})*$', description });
 
@@ -17,8 +17,8 @@ const Batch = Type.Object(
     }),
     messageBatch: Type.Array(Type.Object({}, { additionalProperties: true }), {
       description:
-        'Every message of the root, in the order of their sequence numbers: together they are the proof for each ' +
-        'of them. Fields as in the event that sent them, integers as strings.',
+        'Every message of the root, ordered by sequence number: together they are the proof for each of them. ' +
+        'Fields as in the event that sent them, integers as strings.',
     }),
   },
   { description: 'Up to version 1.6.' },
@@ -33,10 +33,10 @@ const Verified = Type.Object(
         'Verifiers on the destination chain that have verified the message, as far as is known here.',
     }),
     ccvData: Type.Array(hex('Verification data.'), {
-      description: 'What each of them has to say, in the same order.',
+      description: 'Verification data of each verifier, in the same order.',
     }),
     verificationComplete: Type.Boolean({
-      description: 'Whether these are all the verifiers that the destination asks for.',
+      description: 'Whether these are all the verifiers that the destination requires.',
     }),
   },
   { description: 'Above version 1.6.' },
@@ -44,4 +44,4 @@ const Verified = Type.Object(
 
 export const ExecutionInputs = Type.Union([Batch, Verified]);
 
-export type Verified = Answer<typeof Verified>;
+export type Verified = ResponseBody<typeof Verified>;

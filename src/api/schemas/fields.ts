@@ -1,4 +1,4 @@
-/** Schemas of fields that several answers have, and the type of an answer. */
+/** Schemas of fields that several responses have, and the type of a response body. */
 import Type from 'typebox';
 
 export const count = (description: string) => Type.Integer({ minimum: 0, description });
@@ -10,8 +10,8 @@ export const orNull = <T extends Type.TSchema>(schema: T, description?: string) 
 export const oneOf = <T extends string>(values: readonly T[], description?: string) =>
   Type.Unsafe<T>({ type: 'string', enum: [...values], ...(description !== undefined && { description }) });
 
-/** The type of an answer with this schema, read-only at every depth. */
-export type Answer<T extends Type.TSchema> = DeepReadonly<Type.Static<T>>;
+/** The type of a response body with this schema, read-only at every depth. */
+export type ResponseBody<T extends Type.TSchema> = DeepReadonly<Type.Static<T>>;
 
 type DeepReadonly<T> = T extends readonly (infer Element)[]
   ? readonly DeepReadonly<Element>[]

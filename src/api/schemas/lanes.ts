@@ -2,10 +2,10 @@
 import Type from 'typebox';
 import { MAX_OVERDUE } from '../../domain/delivery-times.ts';
 import { type Status, statuses } from '../../domain/lifecycle.ts';
-import { type Answer, count, dateTime, decimal, orNull } from './fields.ts';
+import { count, dateTime, decimal, orNull, type ResponseBody } from './fields.ts';
 import { named } from './named.ts';
 
-/** A list names no more missing ranges for each on-ramp; `missingRangeCount` has the full number. */
+/** A list names at most this many missing ranges for each on-ramp; `missingRangeCount` is the full number. */
 export const NAMED_RANGES = 100;
 
 export const StatusCounts = Type.Object(
@@ -26,7 +26,9 @@ export const messageCounts = {
 export const laneEnds = {
   sourceNetworkInfo: named('NetworkInfo'),
   destNetworkInfo: named('NetworkInfo'),
-  routerAddress: orNull(Type.String({ description: 'Router on the source chain; null where nobody told.' })),
+  routerAddress: orNull(
+    Type.String({ description: 'Router on the source chain; null where it is unknown.' }),
+  ),
 };
 
 export const Completeness = Type.Object({
@@ -34,7 +36,7 @@ export const Completeness = Type.Object({
   last: decimal('Highest sequence number that is present.'),
   present: decimal('How many are present.'),
   missing: decimal('How many are missing between `first` and `last`.'),
-  missingRangeCount: count('How many ranges the missing ones make.'),
+  missingRangeCount: count('Number of missing ranges.'),
   missingRanges: Type.Array(
     Type.Object({ from: decimal('First missing number.'), to: decimal('Last missing number, included.') }),
     { description: `The missing ranges, lowest first; at most ${NAMED_RANGES} are named.` },
@@ -51,7 +53,7 @@ export const Delivery = Type.Object(
     p99Ms: orNull(count('99 of 100 were.')),
   },
   {
-    description: 'Time from sending to successful execution, exact to 5 per cent; null where nothing was.',
+    description: 'Time from sending to successful execution, exact to 5 per cent; null without a delivery.',
   },
 );
 
@@ -73,13 +75,13 @@ export const Lane = Type.Object({
       version: orNull(Type.String({ description: 'Its protocol version.' })),
       completeness: Completeness,
     }),
-    { description: 'Each on-ramp counts its messages by itself. The one that was used last comes first.' },
+    { description: 'Each on-ramp has its own sequence numbers. The one that was used last comes first.' },
   ),
 });
 
 export const LaneList = Type.Object({
   data: Type.Array(Lane),
-  total: count('Lanes that match, shown or not.'),
+  total: count('Number of lanes that match, listed or not.'),
 });
 
 export const LaneLatency = Type.Object({
@@ -87,9 +89,9 @@ export const LaneLatency = Type.Object({
   totalMs: count('Time from sending to execution, in milliseconds.'),
 });
 
-export type StatusCounts = Answer<typeof StatusCounts>;
-export type Completeness = Answer<typeof Completeness>;
-export type Delivery = Answer<typeof Delivery>;
-export type Lane = Answer<typeof Lane>;
-export type LaneList = Answer<typeof LaneList>;
-export type LaneLatency = Answer<typeof LaneLatency>;
+export type StatusCounts = ResponseBody<typeof StatusCounts>;
+export type Completeness = ResponseBody<typeof Completeness>;
+export type Delivery = ResponseBody<typeof Delivery>;
+export type Lane = ResponseBody<typeof Lane>;
+export type LaneList = ResponseBody<typeof LaneList>;
+export type LaneLatency = ResponseBody<typeof LaneLatency>;

@@ -1,17 +1,17 @@
 /** Schema of a page of messages. */
 import Type from 'typebox';
 import type { Message, MessageSummary } from '../../domain/message.ts';
-import type { Answer } from './fields.ts';
+import type { ResponseBody } from './fields.ts';
 import { named } from './named.ts';
 
 export const SearchResult = Type.Object({
   data: Type.Array(
     Type.Unsafe<Message | MessageSummary>({ anyOf: [named('Message'), named('MessageSummary')] }),
     {
-      description: 'Messages, newest first. Whole records, or with `view=summary` their nine leading fields.',
+      description: 'Messages, newest first. Full records, or with `view=summary` their nine leading fields.',
     },
   ),
   pagination: named('Pagination'),
 });
 
-export type SearchResult = Answer<typeof SearchResult>;
+export type SearchResult = ResponseBody<typeof SearchResult>;

@@ -13,7 +13,7 @@ import {
   Verifier,
   Verifiers,
 } from '../../domain/message-schema.ts';
-import type { Answer } from './fields.ts';
+import type { ResponseBody } from './fields.ts';
 
 /** Schemas that the OpenAPI document names; the order is the order of its pages. */
 export const namedSchemas = {
@@ -29,7 +29,7 @@ export const namedSchemas = {
   FeeItem,
   Pagination: Type.Object({
     limit: Type.Integer({ description: 'Page size that was asked for.' }),
-    hasNextPage: Type.Boolean({ description: 'Whether there are more messages behind this page.' }),
+    hasNextPage: Type.Boolean({ description: 'Whether there are more messages after this page.' }),
     cursor: Type.Union([
       Type.String({ description: 'Send it back as `cursor` for the next page.' }),
       Type.Null({ description: 'This was the last page.' }),
@@ -48,31 +48,31 @@ export const namedSchemas = {
         parameter: Type.String({ description: 'The parameter that is wrong.' }),
         problem: Type.String({ description: 'What is wrong with it and what it takes.' }),
       }),
-      { description: 'One entry for each parameter that is wrong; empty where none is.' },
+      { description: 'One entry for each parameter that is wrong; empty for other errors.' },
     ),
   }),
 } satisfies Record<string, Type.TSchema>;
 
 export type SchemaName = keyof typeof namedSchemas;
 
-/** What each named schema is, in a line. */
+/** A one-line description of each named schema. */
 export const schemaDescriptions: Readonly<Record<SchemaName, string>> = {
-  Message: 'The whole record of a message. A field without a value is `null`, never left out.',
+  Message: 'The full record of a message. A field without a value is `null`, never left out.',
   MessageSummary: 'The nine leading fields of a message: what `view=summary` returns.',
   NetworkInfo: 'A network at one end of a lane.',
   TokenAmount: 'One token transfer.',
-  EvmExtraArgs: 'Extra arguments for execution on EVM chains (and on those that count gas as they do).',
+  EvmExtraArgs: 'Extra arguments for execution on EVM chains (and on others with the same gas model).',
   SvmExtraArgs: 'Extra arguments for execution on SVM chains (Solana).',
-  Verifiers: 'Who verifies the message and how far they are; lanes above version 1.6 have them.',
+  Verifiers: 'The verifiers of the message and their progress; only on lanes above version 1.6.',
   Verifier: 'One verifier, its policy and its verification.',
   Fees: 'What was paid for the message.',
   FeeItem: 'One part of the fee.',
-  Pagination: 'Where a page stands in its walk.',
-  Error: 'The one shape of everything that goes wrong.',
+  Pagination: 'The position of a page in its walk.',
+  Error: 'The format of every error.',
 };
 
 /** A reference to a named schema, as the OpenAPI document writes it. */
 export const named = <Name extends SchemaName>(name: Name) =>
   Type.Unsafe<Type.Static<(typeof namedSchemas)[Name]>>({ $ref: `#/components/schemas/${name}` });
 
-export type ErrorBody = Answer<typeof namedSchemas.Error>;
+export type ErrorBody = ResponseBody<typeof namedSchemas.Error>;

@@ -12,24 +12,24 @@ import {
   STALE_AFTER_SECONDS,
   STOPPED_AFTER_SECONDS,
 } from '../health-states.ts';
-import { type Answer, count, dateTime, oneOf, orNull } from './fields.ts';
+import { count, dateTime, oneOf, orNull, type ResponseBody } from './fields.ts';
 
 export const Indexing = Type.Object(
   {
-    headBlock: orNull(count('Newest block that the network has told of.')),
+    headBlock: orNull(count('Newest block that the endpoints have reported.')),
     finalizedBlock: orNull(count('Newest block that is final.')),
     indexedBlock: orNull(
       count(
-        'Newest block that was read. New blocks come first; what is owed below it is told by `owedBlocks`.',
+        'Newest block that was read. New blocks are read first; `owedBlocks` counts older ones that are still to be read.',
       ),
     ),
-    startBlock: orNull(count('Where the wanted history begins; null while that is being looked for.')),
+    startBlock: orNull(count('First block of the configured history; null while it is being searched.')),
     owedBlocks: count('Blocks of the history that are still to be read.'),
     failedRanges: count('Ranges of blocks that could not be read and are tried again.'),
     failedBlocks: count('Blocks in those ranges.'),
     oldestFailureAt: orNull(dateTime('When the oldest of those ranges failed first.')),
-    unreadableLogs: count('Logs of genuine contracts that could not be understood and are kept.'),
-    foreignLogs: count('Logs of contracts that no router named: seen, not believed.'),
+    unreadableLogs: count('Logs of trusted contracts that could not be decoded and are kept.'),
+    foreignLogs: count('Logs of contracts that no configured router registered; they are ignored.'),
     lagBlocks: orNull(count('Blocks between the head and the indexed one.')),
     lagSeconds: orNull(
       count('Age of the newest block that was read, in seconds: it grows while nothing is read.'),
@@ -43,11 +43,11 @@ export const Indexing = Type.Object(
         `\`stale\`: an indexer is alive but recorded no progress for ${STALE_AFTER_SECONDS} seconds. ` +
         `\`lagging\`: more than ${LAGGING_AFTER_SECONDS} seconds behind the head (where block times are not ` +
         `known, ${LAGGING_AFTER_BLOCKS} blocks), or the newest block is older than ${OLD_BLOCK_SECONDS} seconds. ` +
-        '`ok`: none of these. The first that holds.',
+        '`ok`: none of these. The first that applies.',
     ),
-    updatedAt: dateTime('When this was told.'),
+    updatedAt: dateTime('When the progress was recorded.'),
     problem: orNull(
-      Type.String({ description: 'Why indexing does not go on, in a sentence; null while it does.' }),
+      Type.String({ description: 'Why indexing does not progress, in a sentence; null while it does.' }),
     ),
     problemKind: orNull(oneOf(problemKinds, 'The kind of that problem.')),
   },
@@ -76,14 +76,14 @@ export const Network = Type.Object({
 
 export const NetworkList = Type.Object({
   simulated: Type.Boolean({
-    description: 'True where the data is the demo’s: no chain stands behind it.',
+    description: 'True for simulated data (the demo).',
   }),
-  lastChangeAt: orNull(dateTime('When the latest change of a message was recorded, wherever it came from.')),
-  mirrors: Type.Array(Mirror, { description: 'Other servers that are followed.' }),
+  lastChangeAt: orNull(dateTime('When the latest change of a message was recorded, from any source.')),
+  mirrors: Type.Array(Mirror, { description: 'Other servers that are mirrored.' }),
   data: Type.Array(Network),
 });
 
-export type Indexing = Answer<typeof Indexing>;
-export type Mirror = Answer<typeof Mirror>;
-export type Network = Answer<typeof Network>;
-export type NetworkList = Answer<typeof NetworkList>;
+export type Indexing = ResponseBody<typeof Indexing>;
+export type Mirror = ResponseBody<typeof Mirror>;
+export type Network = ResponseBody<typeof Network>;
+export type NetworkList = ResponseBody<typeof NetworkList>;

@@ -1,7 +1,7 @@
 /** Schemas of the health checks. */
 import Type from 'typebox';
 import { checkedStates } from '../health-states.ts';
-import { type Answer, oneOf } from './fields.ts';
+import { oneOf, type ResponseBody } from './fields.ts';
 
 export const Health = Type.Object({
   status: oneOf(['ok']),
@@ -10,7 +10,7 @@ export const Health = Type.Object({
 export const Readiness = Type.Object({
   status: oneOf(['ready']),
   simulated: Type.Boolean({
-    description: 'True where the data is the demo’s and no chain stands behind it.',
+    description: 'True for simulated data (the demo).',
   }),
   checks: Type.Object(
     {
@@ -21,11 +21,11 @@ export const Readiness = Type.Object({
         {
           feed: oneOf(
             ['idle', 'current', 'behind', 'unknown'],
-            'Whether streams and waiting requests have all changes: `behind` for more than 5 s, `unknown` where the database has not said for as long, `idle` while nobody follows.',
+            'Whether streams and waiting requests have all changes: `behind` for more than 5 s, `unknown` when the position of the database has been unknown for as long, `idle` without streams and waiting requests.',
           ),
           listener: oneOf(
             ['idle', 'connected', 'away'],
-            'Whether notifications of changes come; without them the server looks every second.',
+            'Whether notifications of changes arrive; without them the server polls every second.',
           ),
         },
         { description: 'Live push of changes by this process.' },
@@ -33,10 +33,10 @@ export const Readiness = Type.Object({
     },
     {
       description:
-        'What was looked at. `behind`: what is served is older than it should be. `stopped`: the process is not ' +
-        'alive. `unknown`: it could not be read. `not configured`: there is none.',
+        'Results of the checks. `behind`: the data is older than it should be. `stopped`: the process is not alive. ' +
+        '`unknown`: the state could not be read. `not configured`: not in use.',
     },
   ),
 });
 
-export type Readiness = Answer<typeof Readiness>;
+export type Readiness = ResponseBody<typeof Readiness>;

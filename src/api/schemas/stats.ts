@@ -1,6 +1,6 @@
 /** Schema of the totals over all messages. */
 import Type from 'typebox';
-import { type Answer, count, decimal } from './fields.ts';
+import { count, decimal, type ResponseBody } from './fields.ts';
 import { messageCounts, StatusCounts } from './lanes.ts';
 import { named } from './named.ts';
 
@@ -8,7 +8,7 @@ export const TOP_LANES = 10;
 
 export const Stats = Type.Object({
   simulated: Type.Boolean({
-    description: 'True where the data is the demo’s: no chain stands behind it.',
+    description: 'True for simulated data (the demo).',
   }),
   totals: Type.Object(messageCounts, { description: 'Over all time.' }),
   days: Type.Array(
@@ -27,7 +27,9 @@ export const Stats = Type.Object({
     }),
     { description: `The ${TOP_LANES} busiest lanes of all time.` },
   ),
-  position: decimal('Position of the latest change that is counted: the same position, the same numbers.'),
+  position: decimal(
+    'Position of the latest change that is counted: responses with the same position have the same numbers.',
+  ),
 });
 
-export type Stats = Answer<typeof Stats>;
+export type Stats = ResponseBody<typeof Stats>;

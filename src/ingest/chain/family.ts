@@ -9,9 +9,10 @@
  * nothing of logs, topics, bloom filters or parent hashes, and a family that reads only final data never reports
  * abandoned blocks. A step of any family is one `IndexStep`, recorded through `Progress.record` in one transaction.
  */
+
+import type { Notice } from '../../base/notice.ts';
 import type { Fact } from '../../domain/facts.ts';
 import type { Network } from '../../domain/networks.ts';
-import type { Notice } from '../../domain/notice.ts';
 import type {
   BlockId,
   BlockRange,

@@ -5,8 +5,8 @@
  * seconds, and another indexer that waits for it continues. So any number of indexers may run.
  */
 import { randomUUID } from 'node:crypto';
+import type { Notice } from '../../base/notice.ts';
 import type { Network } from '../../domain/networks.ts';
-import type { Notice } from '../../domain/notice.ts';
 import { LeaseLostError } from '../../store/ledger/index-ledger.ts';
 import type { Store } from '../../store/store.ts';
 import { SchemaMovedError } from '../../store/writer-guard.ts';

@@ -4,10 +4,11 @@
  * The loops of a worker share this and nothing else. `record` is the only way forward: steps are recorded one after the
  * other, each made from what the one before has left behind. What is kept here is what the store has acknowledged.
  */
+
+import type { Notice, NoticeLevel } from '../../base/notice.ts';
 import type { Observation, SourceFinalized } from '../../domain/facts.ts';
 import { operatorProblems, type ProblemKind } from '../../domain/indexing-problem.ts';
 import type { Network } from '../../domain/networks.ts';
-import type { Notice, NoticeLevel } from '../../domain/notice.ts';
 import type {
   BlockId,
   BlockRange,

@@ -9,11 +9,11 @@ import {
   refuseUnknownName,
   type Variables,
   withVariables,
-} from '../../domain/declarations.ts';
-import { OperatorError } from '../../domain/errors.ts';
-import { nearestName } from '../../domain/nearest-name.ts';
+} from '../../base/config-entries.ts';
+import { parseTime } from '../../base/iso-time.ts';
+import { nearestName } from '../../base/nearest-name.ts';
+import { OperatorError } from '../../base/operator-error.ts';
 import { findNetwork, type Network, networks } from '../../domain/networks.ts';
-import { parseTime } from '../../domain/time.ts';
 import type { NetworkSource } from './family.ts';
 
 /** How a family reads the keys that only it has. */

@@ -1,5 +1,5 @@
 /** Timing of a network's worker: polling intervals, and exponential backoff after failures. */
-import { growingPause } from '../../domain/growing-pause.ts';
+import { backoffMs } from '../../base/backoff.ts';
 
 export interface WorkerTiming {
   /** Backoff after a failure: the first pause and the longest. */
@@ -32,10 +32,10 @@ export const defaultTiming: WorkerTiming = {
 
 /** The pause before the next attempt at the same work, after so many failures in a row. */
 export function retryDelay(failures: number, { retryMinMs, retryMaxMs }: WorkerTiming): number {
-  return growingPause(failures, { firstPauseMs: retryMinMs, longestPauseMs: retryMaxMs }, Math.random());
+  return backoffMs(failures, { firstPauseMs: retryMinMs, longestPauseMs: retryMaxMs }, Math.random());
 }
 
 /** The same for a range on the ledger of failures. */
 export function repairDelay(failures: number, { repairMinMs, repairMaxMs }: WorkerTiming): number {
-  return growingPause(failures, { firstPauseMs: repairMinMs, longestPauseMs: repairMaxMs }, Math.random());
+  return backoffMs(failures, { firstPauseMs: repairMinMs, longestPauseMs: repairMaxMs }, Math.random());
 }

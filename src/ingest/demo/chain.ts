@@ -1,56 +1,59 @@
-/** A simulated chain: blocks at a steady pace, and what an observer would note of them. */
+/** A simulated chain: blocks at regular intervals, and the observations that an indexer would make of them. */
 import type { Observation } from '../../domain/facts.ts';
 import type { Network } from '../../domain/networks.ts';
 import { knownNetwork } from './message-writer.ts';
-import type { Derivation, HashByNumber } from './randomness.ts';
-import { heightsAt, type NetworkHabits } from './world.ts';
+import { HEIGHTS_AT, type NetworkProfile } from './parameters.ts';
+import type { Derivation } from './randomness.ts';
 
-const second = 1_000;
+const SECOND_MS = 1_000;
 
 export interface Block {
   readonly number: number;
   /** To the millisecond, for the order of blocks within a second. */
   readonly minedAt: number;
-  /** What the chain says: whole seconds. */
+  /** The timestamp of the chain, in whole seconds (milliseconds since 1970). */
   readonly timestamp: number;
 }
 
-/** Numbers and times of blocks follow from each other. */
-export class Chain {
+/** Numbers and times of its blocks follow from each other. */
+export interface Chain {
   readonly network: Network;
-  readonly habits: NetworkHabits;
-  private readonly blockHash: HashByNumber;
-
-  constructor(habits: NetworkHabits, derive: Derivation) {
-    this.network = knownNetwork(habits.name);
-    this.habits = habits;
-    this.blockHash = derive.hashes(this.network.family, `blocks of ${this.network.name}`);
-  }
-
+  readonly profile: NetworkProfile;
   /** The first block at or after a time. Its timestamp is never before that time either. */
-  blockFrom(time: number): Block {
-    const { height, blockMilliseconds } = this.habits;
-    const blocks = Math.ceil((time - heightsAt) / blockMilliseconds);
-    const minedAt = heightsAt + blocks * blockMilliseconds;
-    return { number: height + blocks, minedAt, timestamp: Math.ceil(minedAt / second) * second };
-  }
+  blockFrom(time: number): Block;
+  /** Never earlier for a later block: merkle roots rely on sequence numbers becoming final in order. */
+  finalizedAt(blockTimestamp: number): number;
+  observe(block: Block, transactionHash: string | null, logIndex: number | null): Observation;
+}
 
-  /** Never earlier for a later block: roots rely on numbers finalizing in order. */
-  finalizedAt(blockTimestamp: number): number {
-    const epoch = this.habits.epochSeconds * second;
-    return (Math.floor(blockTimestamp / epoch) + 1) * epoch + this.habits.finalityLagSeconds * second;
-  }
+export function createChain(profile: NetworkProfile, derive: Derivation): Chain {
+  const network = knownNetwork(profile.name);
+  const blockHash = derive.hashes(network.family, `blocks of ${network.name}`);
+  return {
+    network,
+    profile,
 
-  observe(block: Block, transactionHash: string | null, logIndex: number | null): Observation {
-    return {
-      network: this.network.selector,
+    blockFrom(time) {
+      const { height, blockMs } = profile;
+      const blocks = Math.ceil((time - HEIGHTS_AT) / blockMs);
+      const minedAt = HEIGHTS_AT + blocks * blockMs;
+      return { number: height + blocks, minedAt, timestamp: Math.ceil(minedAt / SECOND_MS) * SECOND_MS };
+    },
+
+    finalizedAt(blockTimestamp) {
+      const epochMs = profile.epochSeconds * SECOND_MS;
+      return (Math.floor(blockTimestamp / epochMs) + 1) * epochMs + profile.finalityLagSeconds * SECOND_MS;
+    },
+
+    observe: (block, transactionHash, logIndex) => ({
+      network: network.selector,
       blockNumber: block.number,
-      blockHash: this.blockHash(block.number),
+      blockHash: blockHash(block.number),
       transactionHash,
       logIndex,
       at: isoTime(block),
-    };
-  }
+    }),
+  };
 }
 
 export function isoTime(block: Block): string {

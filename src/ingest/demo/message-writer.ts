@@ -1,34 +1,34 @@
 /**
- * What messages say, and who sends them: from a lane and a number to a message.
+ * Generates simulated messages and their senders from a lane and a sequence number.
  *
- * All of it is canonical as it leaves here: addresses, hashes and numbers are spelled as the record spells
- * them. Identifiers follow from seed, lane and number alone, so that they do not move with the clock.
+ * Addresses, hashes and numbers are in the canonical notation of the record. Identifiers derive from seed, lane and number
+ * alone, so they do not depend on the time.
  */
 import type { Lane, SentMessage } from '../../domain/facts.ts';
 import type { Fees, NetworkInfo, TokenAmount, Verifiers } from '../../domain/message.ts';
 import { findNetwork, type Network } from '../../domain/networks.ts';
-import { type Derivation, type HashByNumber, Randomness } from './randomness.ts';
 import {
-  cast,
-  company,
-  type LaneHabits,
-  networkHabits,
+  bursts,
+  type LaneProfile,
+  networkProfile,
   phrases,
+  population,
   type SenderKind,
   type TokenName,
   tokens,
-  trades,
+  trafficMixes,
   verifierSets,
-} from './world.ts';
+} from './parameters.ts';
+import { type Derivation, type HashByNumber, Randomness } from './randomness.ts';
 
 /** A lane with its addresses. */
 export interface Route {
-  /** Names the lane in everything that is derived for it. */
+  /** Identifies the lane in derived values. */
   readonly key: string;
-  /** Of who sends what; a message's own stream has another. */
-  readonly envelopeSeed: Buffer;
+  /** Seed of the transactions; messages have their own. */
+  readonly transactionSeed: Buffer;
   readonly sendTransactions: HashByNumber;
-  readonly habits: LaneHabits;
+  readonly profile: LaneProfile;
   readonly source: Network;
   readonly dest: Network;
   readonly lane: Lane;
@@ -39,7 +39,7 @@ export interface Route {
   /** LINK first, then the wrapped native token. */
   readonly feeTokens: readonly [string, string];
   readonly tokens: readonly TokenOnRoute[];
-  /** As they stand when a message is sent; null on lanes that commit instead. */
+  /** Their state when a message is sent; null on lanes that commit instead. */
   readonly verifiers: Verifiers | null;
 }
 
@@ -52,13 +52,13 @@ interface TokenOnRoute
   readonly decimals: number;
 }
 
-/** One transaction and who stands behind it. */
-export interface Envelope {
+/** A transaction and its sender. */
+export interface TransactionDraft {
   readonly route: Route;
   readonly firstNumber: number;
   readonly count: number;
   readonly kind: SenderKind | 'heartbeat';
-  /** The person, app, treasury or machine that messages of this kind are about. */
+  /** The person, app, treasury or machine that sends. */
   readonly name: string;
   readonly origin: string;
   readonly sender: string;
@@ -66,21 +66,21 @@ export interface Envelope {
   readonly firstLogIndex: number;
 }
 
-/** What only the moment of sending decides. */
-export interface Posting {
+/** What depends on the time of sending. */
+export interface SendContext {
   readonly sendTimestamp: string;
   readonly sendBlockNumber: number;
   readonly nextNonce: (sender: string) => number;
 }
 
-export interface Written {
+export interface WrittenMessage {
   readonly message: SentMessage;
-  /** For what will become of the message. */
+  /** For the outcome of the message. */
   readonly randomness: Randomness;
 }
 
-/** What one kind of sender puts into a message. */
-interface Parcel {
+/** The content of a message. */
+interface MessageContent {
   readonly tokenAmounts: TokenAmount[];
   readonly data: string;
   /** Derivation name of the recipient. */
@@ -88,147 +88,149 @@ interface Parcel {
   readonly inOrder: boolean;
 }
 
-const emptyData = '0x';
-/** On Solana the recipient of tokens stands in the extra arguments, and this in place of a program. */
-const noProgram = '1'.repeat(32);
+const EMPTY_DATA = '0x';
+/** On Solana the recipient of tokens is in the extra arguments, and this replaces the program. */
+const NO_PROGRAM = '1'.repeat(32);
 
-export class MessageWriter {
-  private readonly derive: Derivation;
+export interface MessageWriter {
+  route(profile: LaneProfile): Route;
+  /** Drafts a transaction of a user. It reserves `count` sequence numbers from `firstNumber` on. */
+  draftTransaction(route: Route, firstNumber: number): TransactionDraft;
+  /** Drafts a transaction of a machine that sends periodically. */
+  draftPeriodic(route: Route, firstNumber: number, machine: string): TransactionDraft;
+  write(draft: TransactionDraft, index: number, context: SendContext): WrittenMessage;
+}
 
-  constructor(derive: Derivation) {
-    this.derive = derive;
-  }
-
-  route(habits: LaneHabits): Route {
-    const source = knownNetwork(networkHabits(habits.source).name);
-    const dest = knownNetwork(networkHabits(habits.dest).name);
+export function createMessageWriter(derive: Derivation): MessageWriter {
+  const route = (profile: LaneProfile): Route => {
+    const source = knownNetwork(networkProfile(profile.source).name);
+    const dest = knownNetwork(networkProfile(profile.dest).name);
     const key = `${source.name} to ${dest.name}`;
     return {
       key,
-      envelopeSeed: this.derive.digest(`envelopes ${key}`),
-      sendTransactions: this.derive.transactionHashes(source.family, `send ${key}`),
-      habits,
+      transactionSeed: derive.digest(`envelopes ${key}`),
+      sendTransactions: derive.transactionHashes(source.family, `send ${key}`),
+      profile,
       source,
       dest,
       lane: {
         sourceChainSelector: source.selector,
         destChainSelector: dest.selector,
-        onramp: this.onramp(source, dest, habits.version),
+        onramp: onrampOf(source, dest, profile.version),
       },
       sourceNetworkInfo: networkInfo(source),
       destNetworkInfo: networkInfo(dest),
-      router: this.contract(source, 'router'),
-      executor: this.contract(source, 'executor'),
-      feeTokens: [this.contract(source, 'token LINK'), this.contract(source, 'wrapped native token')],
-      tokens: trades[habits.trade].tokens.map((name) => ({
+      router: contract(source, 'router'),
+      executor: contract(source, 'executor'),
+      feeTokens: [contract(source, 'token LINK'), contract(source, 'wrapped native token')],
+      tokens: trafficMixes[profile.trafficMix].tokens.map((name) => ({
         name,
         decimals: source.family === 'SVM' ? tokens[name].SVM : tokens[name].EVM,
-        sourceTokenAddress: this.contract(source, `token ${name}`),
-        destTokenAddress: this.contract(dest, `token ${name}`),
-        sourcePoolAddress: this.contract(source, `pool ${name}`),
+        sourceTokenAddress: contract(source, `token ${name}`),
+        destTokenAddress: contract(dest, `token ${name}`),
+        sourcePoolAddress: contract(source, `pool ${name}`),
         destGasAmount: tokens[name].destGas,
       })),
-      verifiers: this.pendingVerifiers(habits, source, dest),
+      verifiers: pendingVerifiers(profile, source, dest),
     };
-  }
+  };
 
-  /** Opens a transaction of the crowd. It reserves `count` numbers from `firstNumber` on. */
-  envelope(route: Route, firstNumber: number): Envelope {
-    const randomness = new Randomness(route.envelopeSeed, firstNumber);
-    const kind = randomness.pickWeighted(trades[route.habits.trade].senders);
-    const person = this.person(route, randomness);
-    const parties = this.parties(route, kind, person, randomness);
-    const count = randomness.chance(company.batchChance) ? randomness.pick(company.batchSizes) : 1;
-    return this.seal(route, firstNumber, { ...parties, kind, count }, randomness);
-  }
+  const draftTransaction = (route: Route, firstNumber: number): TransactionDraft => {
+    const randomness = new Randomness(route.transactionSeed, firstNumber);
+    const kind = randomness.pickWeighted(trafficMixes[route.profile.trafficMix].senders);
+    const person = pickPerson(route, randomness);
+    const parties = partiesOf(route, kind, person, randomness);
+    const count = randomness.chance(bursts.batchChance) ? randomness.pick(bursts.batchSizes) : 1;
+    return draftOf(route, firstNumber, { ...parties, kind, count }, randomness);
+  };
 
-  heartbeatEnvelope(route: Route, firstNumber: number, machine: string): Envelope {
-    const randomness = new Randomness(route.envelopeSeed, firstNumber);
-    const account = this.derive.address(route.source.family, machine);
+  const draftPeriodic = (route: Route, firstNumber: number, machine: string): TransactionDraft => {
+    const randomness = new Randomness(route.transactionSeed, firstNumber);
+    const account = derive.address(route.source.family, machine);
     const parties = { name: machine, origin: account, sender: account };
-    return this.seal(route, firstNumber, { ...parties, kind: 'heartbeat', count: 1 }, randomness);
-  }
+    return draftOf(route, firstNumber, { ...parties, kind: 'heartbeat', count: 1 }, randomness);
+  };
 
-  write(envelope: Envelope, index: number, posting: Posting): Written {
-    const { route } = envelope;
-    const number = envelope.firstNumber + index;
-    const digest = this.derive.digest(`message ${route.key} ${number}`);
+  const write = (draft: TransactionDraft, index: number, context: SendContext): WrittenMessage => {
+    const { route } = draft;
+    const number = draft.firstNumber + index;
+    const digest = derive.digest(`message ${route.key} ${number}`);
     const randomness = new Randomness(digest);
-    const parcel = this.parcel(envelope, number, randomness);
-    const { tokenAmounts, data } = parcel;
+    const content = contentOf(draft, number, randomness);
+    const { tokenAmounts, data } = content;
     const usesVerifiers = route.verifiers !== null;
-    const onlyTokensToSvm = route.dest.family === 'SVM' && tokenAmounts.length > 0 && data === emptyData;
+    const onlyTokensToSvm = route.dest.family === 'SVM' && tokenAmounts.length > 0 && data === EMPTY_DATA;
     return {
       message: {
         messageId: `0x${digest.toString('hex')}`,
-        origin: envelope.origin,
-        sender: envelope.sender,
-        receiver: onlyTokensToSvm ? noProgram : this.derive.address(route.dest.family, parcel.receiver),
+        origin: draft.origin,
+        sender: draft.sender,
+        receiver: onlyTokensToSvm ? NO_PROGRAM : derive.address(route.dest.family, content.receiver),
         sourceNetworkInfo: route.sourceNetworkInfo,
         destNetworkInfo: route.destNetworkInfo,
-        sendTransactionHash: envelope.transactionHash,
-        sendTimestamp: posting.sendTimestamp,
-        nonce: usesVerifiers ? null : parcel.inOrder ? String(posting.nextNonce(envelope.sender)) : '0',
+        sendTransactionHash: draft.transactionHash,
+        sendTimestamp: context.sendTimestamp,
+        nonce: usesVerifiers ? null : content.inOrder ? String(context.nextNonce(draft.sender)) : '0',
         sequenceNumber: String(number),
         onramp: route.lane.onramp,
         routerAddress: route.router,
-        sendBlockNumber: posting.sendBlockNumber,
-        // Each message of a transaction leaves a handful of logs: the fee, the tokens, its own event.
-        sendLogIndex: envelope.firstLogIndex + index * 6 + tokenAmounts.length,
+        sendBlockNumber: context.sendBlockNumber,
+        // Each message of a transaction emits several logs: the fee, the tokens, its own event.
+        sendLogIndex: draft.firstLogIndex + index * 6 + tokenAmounts.length,
         data,
         tokenAmounts,
-        extraArgs: this.extraArgs(route, parcel, randomness),
-        version: route.habits.version,
-        finality: usesVerifiers && randomness.chance(0.25) ? this.customDepth(route, randomness) : 0,
+        extraArgs: extraArgsOf(route, content, randomness),
+        version: route.profile.version,
+        finality: usesVerifiers && randomness.chance(0.25) ? customDepth(route, randomness) : 0,
         verifiers: route.verifiers,
         executor: usesVerifiers ? { address: route.executor } : null,
-        fees: this.fees(route, tokenAmounts, randomness),
+        fees: feesOf(route, tokenAmounts, randomness),
       },
       randomness,
     };
-  }
+  };
 
-  // ---- Who
+  // ---- Senders
 
-  private person(route: Route, randomness: Randomness): string {
-    const people = touchesSvm(route) ? cast.peopleOnSvm : cast.people;
-    // Any number will do, as long as each lane has its own.
-    const start = route.habits.peakHour * 7 + route.habits.share;
+  const pickPerson = (route: Route, randomness: Randomness): string => {
+    const people = touchesSvm(route) ? population.peopleOnSvm : population.people;
+    // Any number that differs between lanes.
+    const start = route.profile.peakHour * 7 + route.profile.share;
     const index = randomness.chance(0.5)
-      ? start + randomness.rank(cast.neighbourhood)
+      ? start + randomness.rank(population.regularsPerLane)
       : randomness.rank(people);
     return `person ${index % people}`;
-  }
+  };
 
-  private parties(
+  const partiesOf = (
     route: Route,
     kind: SenderKind,
     person: string,
     randomness: Randomness,
-  ): Pick<Envelope, 'name' | 'origin' | 'sender'> {
-    const address = (name: string) => this.derive.address(route.source.family, name);
+  ): Pick<TransactionDraft, 'name' | 'origin' | 'sender'> => {
+    const address = (name: string) => derive.address(route.source.family, name);
     switch (kind) {
       case 'bridge':
       case 'account':
         return { name: person, origin: address(person), sender: address(person) };
       case 'app': {
-        const app = `app ${cast.apps[randomness.rank(cast.apps.length)]}`;
+        const app = `app ${population.apps[randomness.rank(population.apps.length)]}`;
         return { name: app, origin: address(person), sender: address(app) };
       }
       case 'treasury': {
-        const treasury = `treasury ${randomness.pick(cast.treasuries)}`;
-        const signer = `${treasury} signer ${randomness.integer(1, cast.signersPerTreasury)}`;
+        const treasury = `treasury ${randomness.pick(population.treasuries)}`;
+        const signer = `${treasury} signer ${randomness.integer(1, population.signersPerTreasury)}`;
         return { name: treasury, origin: address(signer), sender: address(treasury) };
       }
     }
-  }
+  };
 
-  private seal(
+  const draftOf = (
     route: Route,
     firstNumber: number,
-    parties: Pick<Envelope, 'kind' | 'name' | 'origin' | 'sender' | 'count'>,
+    parties: Pick<TransactionDraft, 'kind' | 'name' | 'origin' | 'sender' | 'count'>,
     randomness: Randomness,
-  ): Envelope {
+  ): TransactionDraft => {
     return {
       route,
       firstNumber,
@@ -236,13 +238,13 @@ export class MessageWriter {
       transactionHash: route.sendTransactions(firstNumber),
       firstLogIndex: randomness.integer(1, 60),
     };
-  }
+  };
 
-  // ---- What
+  // ---- Content
 
-  private parcel(envelope: Envelope, number: number, randomness: Randomness): Parcel {
-    const { route, kind, name } = envelope;
-    const { version } = route.habits;
+  const contentOf = (draft: TransactionDraft, number: number, randomness: Randomness): MessageContent => {
+    const { route, kind, name } = draft;
+    const { version } = route.profile;
     // From 2.0 on a message carries one token at most.
     const severalTokens = (chance: number) => (version !== '2.0.0' && randomness.chance(chance) ? 2 : 1);
     const inOrder = (chance: number) =>
@@ -258,69 +260,69 @@ export class MessageWriter {
         };
       case 'bridge':
         return {
-          tokenAmounts: this.tokenAmounts(route, severalTokens(0.05), [0.5, 400], randomness),
-          data: emptyData,
+          tokenAmounts: drawTokens(route, severalTokens(0.05), [0.5, 400], randomness),
+          data: EMPTY_DATA,
           receiver: name,
           inOrder: inOrder(0.1),
         };
       case 'app':
         return {
-          tokenAmounts: this.tokenAmounts(route, randomness.chance(0.25) ? 1 : 0, [0.01, 20], randomness),
-          data: this.payload(randomness),
+          tokenAmounts: drawTokens(route, randomness.chance(0.25) ? 1 : 0, [0.01, 20], randomness),
+          data: drawPayload(randomness),
           receiver: `${name} peer`,
           inOrder: inOrder(0.4),
         };
       case 'treasury':
         return {
-          tokenAmounts: this.tokenAmounts(route, severalTokens(0.4), [5_000, 250_000], randomness),
-          data: randomness.chance(0.2) ? abiString(`rebalance ${number}`) : emptyData,
+          tokenAmounts: drawTokens(route, severalTokens(0.4), [5_000, 250_000], randomness),
+          data: randomness.chance(0.2) ? abiString(`rebalance ${number}`) : EMPTY_DATA,
           receiver: name,
           inOrder: inOrder(0.9),
         };
       case 'account': {
         const count = randomness.pick([0, 0, 1, 1, 1, severalTokens(0.5)]);
         return {
-          tokenAmounts: this.tokenAmounts(route, count, [0.001, 10], randomness),
-          data: randomness.chance(count === 0 ? 0.9 : 0.25) ? this.payload(randomness) : emptyData,
-          receiver: randomness.chance(0.6) ? name : this.person(route, randomness),
+          tokenAmounts: drawTokens(route, count, [0.001, 10], randomness),
+          data: randomness.chance(count === 0 ? 0.9 : 0.25) ? drawPayload(randomness) : EMPTY_DATA,
+          receiver: randomness.chance(0.6) ? name : pickPerson(route, randomness),
           inOrder: inOrder(0.35),
         };
       }
     }
-  }
+  };
 
-  private payload(randomness: Randomness): string {
+  const drawPayload = (randomness: Randomness): string => {
     switch (randomness.integer(0, 3)) {
       case 0:
         return `0x${word(randomness.integer(0, 1_000_000))}`;
       case 1: {
-        const account = this.derive.address('EVM', `person ${randomness.rank(cast.people)}`);
+        const account = derive.address('EVM', `person ${randomness.rank(population.people)}`);
         return `0x${account.slice(2).toLowerCase().padStart(64, '0')}${word(randomness.integer(1, 10_000))}`;
       }
       default:
         return abiString(randomness.pick(phrases));
     }
-  }
+  };
 
-  private tokenAmounts(
+  const drawTokens = (
     route: Route,
     count: number,
     [least, most]: readonly [number, number],
     randomness: Randomness,
-  ): TokenAmount[] {
+  ): TokenAmount[] => {
     const start = randomness.rank(route.tokens.length);
-    // The usual tokens in turn, from a random one on: no message carries the same token twice.
+    // Consecutive tokens from a random one on: no message transfers the same token twice.
     const chosen = [...route.tokens.slice(start), ...route.tokens.slice(0, start)].slice(0, count);
     return chosen.map((token) => {
       const { name, decimals } = token;
-      // People type amounts with a few digits; what lies behind is zeros.
+      // People type amounts with few digits; the rest are zeros.
       const thousandths = Math.ceil(randomness.acrossMagnitudes(least, most) * 1_000);
       return {
         sourceTokenAddress: token.sourceTokenAddress,
         destTokenAddress: token.destTokenAddress,
         sourcePoolAddress: token.sourcePoolAddress,
         amount: (BigInt(thousandths) * 10n ** BigInt(decimals - 3)).toString(),
-        // USDC is burnt and minted by its issuer, by a nonce and a domain; other pools tell their decimals.
+        // USDC is burnt and minted by its issuer, with a nonce and a domain; other pools send their decimals.
         extraData:
           name === 'USDC'
             ? `0x${word(randomness.integer(100_000, 900_000))}${word(randomness.integer(0, 7))}`
@@ -328,29 +330,33 @@ export class MessageWriter {
         destGasAmount: token.destGasAmount,
       };
     });
-  }
+  };
 
-  private extraArgs(route: Route, parcel: Parcel, randomness: Randomness): SentMessage['extraArgs'] {
-    const { data, tokenAmounts, receiver } = parcel;
+  const extraArgsOf = (
+    route: Route,
+    content: MessageContent,
+    randomness: Randomness,
+  ): SentMessage['extraArgs'] => {
+    const { data, tokenAmounts, receiver } = content;
     if (route.dest.family !== 'SVM') {
       return {
-        gasLimit: data === emptyData ? '0' : randomness.pick(['200000', '200000', '300000', '500000']),
-        allowOutOfOrderExecution: !parcel.inOrder,
+        gasLimit: data === EMPTY_DATA ? '0' : randomness.pick(['200000', '200000', '300000', '500000']),
+        allowOutOfOrderExecution: !content.inOrder,
       };
     }
-    const accounts = Array.from({ length: data === emptyData ? 0 : randomness.integer(1, 4) }, (_, i) =>
-      this.derive.address('SVM', `${receiver} account ${i}`),
+    const accounts = Array.from({ length: data === EMPTY_DATA ? 0 : randomness.integer(1, 4) }, (_, i) =>
+      derive.address('SVM', `${receiver} account ${i}`),
     );
     return {
-      computeUnits: data === emptyData ? 0 : randomness.pick([80_000, 120_000, 200_000]),
+      computeUnits: data === EMPTY_DATA ? 0 : randomness.pick([80_000, 120_000, 200_000]),
       accountIsWritableBitmap: String(randomness.integer(0, 2 ** accounts.length - 1)),
       allowOutOfOrderExecution: true,
-      tokenReceiver: tokenAmounts.length > 0 ? this.derive.address('SVM', receiver) : noProgram,
+      tokenReceiver: tokenAmounts.length > 0 ? derive.address('SVM', receiver) : NO_PROGRAM,
       accounts,
     };
-  }
+  };
 
-  private fees(route: Route, tokenAmounts: readonly TokenAmount[], randomness: Randomness): Fees {
+  const feesOf = (route: Route, tokenAmounts: readonly TokenAmount[], randomness: Randomness): Fees => {
     const { source } = route;
     const inLink = randomness.chance(0.55);
     const tokenAddress = route.feeTokens[inLink ? 0 : 1];
@@ -390,33 +396,33 @@ export class MessageWriter {
         items: charges.map((charge) => ({ ...charge, amount: charge.amount.toString() })),
       },
     };
-  }
+  };
 
-  /** Whoever asks for a depth of their own wants to be faster than finality. */
-  private customDepth(route: Route, randomness: Randomness): number {
-    const { blockMilliseconds } = networkHabits(route.habits.source);
-    return blockMilliseconds >= 5_000 ? 1 : randomness.pick([1, 2, 3]);
-  }
+  /** A custom number of confirmations is chosen to be faster than finality. */
+  const customDepth = (route: Route, randomness: Randomness): number => {
+    const { blockMs } = networkProfile(route.profile.source);
+    return blockMs >= 5_000 ? 1 : randomness.pick([1, 2, 3]);
+  };
 
   // ---- Contracts
 
-  private contract(network: Network, name: string): string {
-    return this.derive.address(network.family, `${name} on ${network.name}`);
-  }
+  const contract = (network: Network, name: string): string => {
+    return derive.address(network.family, `${name} on ${network.name}`);
+  };
 
   /** Up to 1.5 each lane has its own on-ramp; since then a network has one for all lanes. */
-  private onramp(source: Network, dest: Network, version: string): string {
-    // On Solana one program is both.
-    if (source.family === 'SVM') return this.contract(source, 'router');
-    return this.contract(source, version === '1.5.0' ? `on-ramp to ${dest.name}` : `on-ramp ${version}`);
-  }
+  const onrampOf = (source: Network, dest: Network, version: string): string => {
+    // On Solana one program is both router and on-ramp.
+    if (source.family === 'SVM') return contract(source, 'router');
+    return contract(source, version === '1.5.0' ? `on-ramp to ${dest.name}` : `on-ramp ${version}`);
+  };
 
-  private pendingVerifiers(habits: LaneHabits, source: Network, dest: Network): Verifiers | null {
-    if (!(habits.assurance in verifierSets)) return null;
-    const set = verifierSets[habits.assurance as keyof typeof verifierSets];
+  const pendingVerifiers = (profile: LaneProfile, source: Network, dest: Network): Verifiers | null => {
+    if (!(profile.assurance in verifierSets)) return null;
+    const set = verifierSets[profile.assurance as keyof typeof verifierSets];
     const pending = (name: string, isRequired: boolean) => ({
-      sourceAddress: this.contract(source, `verifier ${name}`),
-      destAddress: this.contract(dest, `verifier ${name}`),
+      sourceAddress: contract(source, `verifier ${name}`),
+      destAddress: contract(dest, `verifier ${name}`),
       metadata: { name },
       isRequired,
       status: 'PENDING' as const,
@@ -429,12 +435,14 @@ export class MessageWriter {
       ],
       optionalThreshold: set.optionalThreshold,
     };
-  }
+  };
+
+  return { route, draftTransaction, draftPeriodic, write };
 }
 
 export function knownNetwork(name: string): Network {
   const network = findNetwork(name);
-  if (!network) throw new Error(`The simulated world has a network ${name} that nobody else knows.`);
+  if (!network) throw new Error(`The simulation uses an unknown network ${name}.`);
   return network;
 }
 

@@ -1,17 +1,19 @@
 /**
- * When messages are sent: endless, lazy streams of times.
+ * Send times of simulated messages, as endless lazy generators.
  *
- * A history of any length is quiet compared with live traffic. Its last minutes are already as busy as what
- * follows, so that whoever looks first finds messages in every status.
+ * The history has a lower rate than live traffic. Its last minutes already have the live rate, so that the first visitor
+ * finds messages in every status.
  */
+
+import { bursts, MAX_PERIODIC_SHARE, periodicSenders, rhythm } from './parameters.ts';
 import type { Randomness } from './randomness.ts';
-import { company, heartbeatLargestShare, heartbeats, rhythm } from './world.ts';
 
-const minute = 60_000;
-const day = 24 * 60 * minute;
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
 
-const longestLead = 6 * minute;
-const largestShareOfLead = 0.1;
+/** Live traffic begins at most this long before `startsAt`, with at most this share of the history's messages. */
+const MAX_LEAD_MS = 6 * MINUTE_MS;
+const MAX_LEAD_SHARE = 0.1;
 
 export interface TrafficOptions {
   readonly startsAt: number;
@@ -23,64 +25,67 @@ export interface TrafficOptions {
 export interface Traffic {
   readonly from: number;
   readonly busyFrom: number;
-  /** Messages, by whomever, between `from` and `busyFrom`. */
+  /** All messages between `from` and `busyFrom`. */
   readonly quietMessages: number;
-  readonly busyMessagesPerMillisecond: number;
+  readonly busyMessagesPerMs: number;
 }
 
 export function planTraffic(options: TrafficOptions): Traffic {
   const { startsAt, historyMessages } = options;
-  const from = startsAt - options.historyDays * day;
-  const rate = options.liveMessagesPerMinute / minute;
-  const lead =
-    rate > 0 ? Math.min(longestLead, (historyMessages * largestShareOfLead) / rate, startsAt - from) : 0;
+  const from = startsAt - options.historyDays * DAY_MS;
+  const rate = options.liveMessagesPerMinute / MINUTE_MS;
+  const leadMs =
+    rate > 0 ? Math.min(MAX_LEAD_MS, (historyMessages * MAX_LEAD_SHARE) / rate, startsAt - from) : 0;
   return {
     from,
-    busyFrom: startsAt - lead,
-    quietMessages: historyMessages - lead * rate,
-    busyMessagesPerMillisecond: rate,
+    busyFrom: startsAt - leadMs,
+    quietMessages: historyMessages - leadMs * rate,
+    busyMessagesPerMs: rate,
   };
 }
 
-/** Messages that one send of the crowd brings along, itself included, on average. */
-const companySize =
-  meanSize(company.batchChance, company.batchSizes) * meanSize(company.flurryChance, company.flurrySizes);
+/** Average number of messages for each send of a user, with its batch and its burst. */
+const MESSAGES_PER_SEND =
+  meanSize(bursts.batchChance, bursts.batchSizes) * meanSize(bursts.burstChance, bursts.burstSizes);
 
 function meanSize(chance: number, sizes: readonly number[]): number {
   const mean = sizes.reduce((total, size) => total + size, 0) / sizes.length;
   return 1 + chance * (mean - 1);
 }
 
-/** Times of the crowd's sends; what comes in company with each of them is already allowed for. */
-export function* crowdTimes(traffic: Traffic, randomness: Randomness): Generator<number> {
+/** Send times of users. The rate accounts for the batches and bursts that follow each of them. */
+export function* userTimes(traffic: Traffic, randomness: Randomness): Generator<number> {
   const { from, busyFrom } = traffic;
   const quietSpan = busyFrom - from;
-  const beats = (rate: number) =>
-    heartbeats.reduce((total, beat) => total + 1 / heartbeatInterval(beat.everySeconds, rate), 0);
+  const periodicRate = (rate: number) =>
+    periodicSenders.reduce(
+      (total, sender) => total + 1 / periodicIntervalMs(sender.intervalSeconds, rate),
+      0,
+    );
 
   const quietRate = quietSpan > 0 ? traffic.quietMessages / quietSpan : 0;
-  const quietSends = Math.round(((quietRate - beats(quietRate)) * quietSpan) / companySize);
+  const quietSends = Math.round(((quietRate - periodicRate(quietRate)) * quietSpan) / MESSAGES_PER_SEND);
   for (const position of positions(quietSends, randomness)) {
     yield timeInRhythm(from, busyFrom, position / quietSends);
   }
 
-  const busyRate = traffic.busyMessagesPerMillisecond;
-  const busySends = (busyRate - beats(busyRate)) / companySize;
+  const busyRate = traffic.busyMessagesPerMs;
+  const busySends = (busyRate - periodicRate(busyRate)) / MESSAGES_PER_SEND;
   if (busySends <= 0) return;
   for (const position of positions(Number.POSITIVE_INFINITY, randomness)) {
     yield busyFrom + position / busySends;
   }
 }
 
-/** Times of a machine that sends by the clock. */
-export function* heartbeatTimes(
+/** Send times of a machine that sends periodically. */
+export function* periodicTimes(
   traffic: Traffic,
-  everySeconds: number,
+  intervalSeconds: number,
   randomness: Randomness,
 ): Generator<number> {
   const quietRate = traffic.quietMessages / (traffic.busyFrom - traffic.from);
-  const quietInterval = heartbeatInterval(everySeconds, quietRate);
-  const busyInterval = heartbeatInterval(everySeconds, traffic.busyMessagesPerMillisecond);
+  const quietInterval = periodicIntervalMs(intervalSeconds, quietRate);
+  const busyInterval = periodicIntervalMs(intervalSeconds, traffic.busyMessagesPerMs);
   const jitter = () => randomness.between(0.95, 1.05);
 
   let time = traffic.from + quietInterval * randomness.fraction();
@@ -89,24 +94,24 @@ export function* heartbeatTimes(
   for (; Number.isFinite(time); time += busyInterval * jitter()) yield time;
 }
 
-function heartbeatInterval(everySeconds: number, messagesPerMillisecond: number): number {
-  return Math.max(everySeconds * 1_000, 1 / (heartbeatLargestShare * messagesPerMillisecond));
+function periodicIntervalMs(intervalSeconds: number, messagesPerMs: number): number {
+  return Math.max(intervalSeconds * 1_000, 1 / (MAX_PERIODIC_SHARE * messagesPerMs));
 }
 
 /**
- * As many random positions between 0 and `count`, in order. Drawn by the handful: each handful is as uneven
- * as chance makes it, and yet the whole has exactly the count that was asked for.
+ * As many random positions between 0 and `count`, in order. Drawn in groups: each group is randomly distributed, and the
+ * total is exactly `count`.
  */
 function* positions(count: number, randomness: Randomness): Generator<number> {
-  const handful = 16;
-  for (let first = 0; first < count; first += handful) {
-    const size = Math.min(handful, count - first);
+  const groupSize = 16;
+  for (let first = 0; first < count; first += groupSize) {
+    const size = Math.min(groupSize, count - first);
     const drawn = Array.from({ length: size }, () => first + randomness.fraction() * size);
     yield* drawn.sort((a, b) => a - b);
   }
 }
 
-/** The time at which `share` of the traffic between two times is over, given that nights are quiet. */
+/** The time by which `share` of the traffic between two times was sent, given the daily rhythm. */
 function timeInRhythm(from: number, to: number, share: number): number {
   const target = trafficUntil(from) + share * (trafficUntil(to) - trafficUntil(from));
   let low = from;
@@ -121,8 +126,8 @@ function timeInRhythm(from: number, to: number, share: number): number {
 
 /** The integral of 1 + strength × cos(time of day after the peak). */
 function trafficUntil(time: number): number {
-  const angle = 2 * Math.PI * (time / day - rhythm.peakHour / 24);
-  return time + rhythm.ofAllTraffic * (day / (2 * Math.PI)) * Math.sin(angle);
+  const angle = 2 * Math.PI * (time / DAY_MS - rhythm.peakHour / 24);
+  return time + rhythm.ofAllTraffic * (DAY_MS / (2 * Math.PI)) * Math.sin(angle);
 }
 
 /** How busy a lane is at an hour of the day, 1 on average. */

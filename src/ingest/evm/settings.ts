@@ -1,6 +1,7 @@
 /** The settings of an EVM network in lanescan.yaml that other families do not have. */
+
+import type { Refuse } from '../../base/config-entries.ts';
 import { parseAddress } from '../../domain/addresses.ts';
-import type { Refuse } from '../../domain/declarations.ts';
 import type { NetworkSource } from '../chain/family.ts';
 import { type FamilySettings, parseNumber, parseUrl } from '../chain/settings.ts';
 import type { Hex } from './chain.ts';

@@ -4,10 +4,11 @@
  * Nothing proves what it says: that is up to the off-ramp. It is believed to be wrong in every way an answer can be,
  * so that at worst one message is said to be verified too early.
  */
+
+import { basicAuthorization } from '../../base/http-headers.ts';
+import { withoutCredentials } from '../../base/url-parts.ts';
 import { parseAddress, zeroAddresses } from '../../domain/addresses.ts';
-import { authorizationOf } from '../../domain/http-headers.ts';
-import { withoutCredentials } from '../../domain/url-parts.ts';
-import { AnswerTooLong, readBody, withDeadline } from '../bounded-exchange.ts';
+import { ResponseTooLongError, readBody, withDeadline } from '../bounded-exchange.ts';
 
 export interface VerifierResult {
   /** The verifier's address on the source chain or, where that is no EVM chain, on the destination. */
@@ -45,7 +46,7 @@ const EARLIEST_TIME = Date.UTC(2020, 0, 1);
  */
 export function createVerifierResults(base: URL, options: VerifierResultsOptions): VerifierResults {
   const { userAgent, signal, timeoutMs = USUAL_TIMEOUT_MS } = options;
-  const authorization = authorizationOf(base);
+  const authorization = basicAuthorization(base);
   const headers = {
     Accept: 'application/json',
     'User-Agent': userAgent,
@@ -85,7 +86,7 @@ class UnusableAnswer extends Error {}
 
 /** Never the words of fetch: they may hold the URL, which may hold a secret. */
 function problemOf(error: unknown): string {
-  if (error instanceof UnusableAnswer || error instanceof AnswerTooLong) return error.message;
+  if (error instanceof UnusableAnswer || error instanceof ResponseTooLongError) return error.message;
   if (error instanceof SyntaxError) return 'it answered with broken JSON';
   const { cause } = error as Error & { cause?: { code?: string } };
   return `no connection (${cause?.code ?? 'lost'})`;

@@ -1,44 +1,43 @@
 /**
- * The server that is followed: one polite client.
+ * HTTP client for the mirrored server.
  *
- * Requests keep a rate between them whoever sends them, wait as long as the server asks, and try again with
- * growing pauses what may go better next time. What comes back is bounded in time and size, and never from
- * another host. Credentials in the URL go into a header and into nothing that anybody reads.
+ * All requests share one rate limit, obey `Retry-After`, and are retried with exponential backoff. Responses are bounded in
+ * time and size, and never come from another host. Credentials of the URL go into a header; they are never shown.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { OperatorError } from '../../domain/errors.ts';
-import { growingPause, type PauseBounds } from '../../domain/growing-pause.ts';
-import { authorizationOf, retryAfterOf } from '../../domain/http-headers.ts';
-import type { Notice } from '../../domain/notice.ts';
-import { withoutCredentials } from '../../domain/url-parts.ts';
-import { AnswerTooLong, readBody, withDeadline } from '../bounded-exchange.ts';
+import { type BackoffLimits, backoffMs } from '../../base/backoff.ts';
+import { basicAuthorization, parseRetryAfterMs } from '../../base/http-headers.ts';
+import type { Notice } from '../../base/notice.ts';
+import { OperatorError } from '../../base/operator-error.ts';
+import { withoutCredentials } from '../../base/url-parts.ts';
+import { ResponseTooLongError, readBody, withDeadline } from '../bounded-exchange.ts';
 
 export interface SourceOptions {
   readonly url: string;
-  /** Requests a second, at most. */
+  /** Rate limit. */
   readonly requestsPerSecond: number;
   readonly userAgent: string;
   readonly signal: AbortSignal;
-  /** Told when the source makes us wait, in words for people. */
+  /** Receives log lines, for example when the source asks to wait. */
   readonly notice?: Notice;
   readonly timing?: Partial<SourceTiming>;
 }
 
-export interface SourceTiming extends PauseBounds {
-  /** For one request, to the last byte of its answer. */
+export interface SourceTiming extends BackoffLimits {
+  /** For one request, to the last byte of its response. */
   readonly timeoutMs: number;
-  /** The longest that a `Retry-After` is believed. */
+  /** A longer `Retry-After` is shortened to this. */
   readonly longestRetryAfterMs: number;
 }
 
-const usualTiming: SourceTiming = {
+const defaultTiming: SourceTiming = {
   timeoutMs: 30_000,
   firstPauseMs: 1_000,
   longestPauseMs: 60_000,
   longestRetryAfterMs: 3_600_000,
 };
 
-export interface SourceAnswer {
+export interface SourceResponse {
   readonly status: number;
   /** The body as JSON; undefined without one (304). */
   readonly body: unknown;
@@ -47,14 +46,14 @@ export interface SourceAnswer {
   readonly isSimulated: boolean;
 }
 
-/** The source did not answer as it should, however often it was asked. */
-export class SourceFailure extends Error {}
+/** The source failed in all attempts. */
+export class SourceError extends Error {}
 
 export interface Source {
-  /** The URL without credentials, query and trailing slashes: what tells sources apart, and what may be shown. */
+  /** The URL without credentials, query and trailing slashes: identifies the source, and may be shown. */
   readonly name: string;
   /**
-   * The answer to a GET below the URL, 4xx included; throws a SourceFailure after so many attempts in vain.
+   * The response to a GET below the URL, 4xx included; throws a SourceError when all attempts failed.
    */
   get(
     path: string,
@@ -63,36 +62,36 @@ export interface Source {
       readonly etag?: string | null;
       readonly attempts?: number;
     },
-  ): Promise<SourceAnswer>;
+  ): Promise<SourceResponse>;
 }
 
-const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+const MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
 const MAX_REDIRECTS = 5;
 const DEFAULT_ATTEMPTS = 8;
-/** How often one request waits because it was asked to before that counts as a failure. */
-const MAX_OBEYED = 100;
-/** Behind so many failures people are told. */
-const TOLD_FAILURES = 3;
-/** From this on it is worth a word to people that the source asks to wait. */
-const LONG_WAIT_MS = 5_000;
+/** Waits of one request by `Retry-After`; further ones count as failures. */
+const MAX_REQUESTED_WAITS = 100;
+/** This many failures in a row are logged. */
+const LOGGED_FAILURES = 3;
+/** Longer waits by `Retry-After` are logged. */
+const LOGGED_WAIT_MS = 5_000;
 
-/** What one request comes to. */
+/** The outcome of one request. */
 type Exchange =
-  | { readonly answer: SourceAnswer }
+  | { readonly response: SourceResponse }
   | { readonly location: string }
-  /** Not now; `retryAfter` in milliseconds, where the source names a time. */
-  | { readonly status: number; readonly retryAfter: number | null };
+  /** To be retried. */
+  | { readonly status: number; readonly retryAfterMs: number | null };
 
 export function createSource(options: SourceOptions): Source {
   const { requestsPerSecond, userAgent, signal, notice } = options;
-  const timing = { ...usualTiming, ...options.timing };
+  const timing = { ...defaultTiming, ...options.timing };
   const base = baseOf(options.url);
-  const authorization = authorizationOf(base);
+  const authorization = basicAuthorization(base);
   const name = withoutCredentials(base).href.replace(/\/+$/, '');
   /** When the next request may go out, on the clock of performance.now(). */
   let nextAt = 0;
 
-  const turn = async () => {
+  const waitForTurn = async () => {
     for (;;) {
       const now = performance.now();
       if (now >= nextAt) {
@@ -105,7 +104,10 @@ export function createSource(options: SourceOptions): Source {
 
   const exchange = (target: URL, etag: string | null) =>
     withDeadline(signal, async (deadline): Promise<Exchange> => {
-      deadline.restart(timing.timeoutMs, new TooSlow(`did not answer within ${timing.timeoutMs / 1000} s`));
+      deadline.restart(
+        timing.timeoutMs,
+        new TimeoutError(`did not answer within ${timing.timeoutMs / 1000} s`),
+      );
       const response = await fetch(target, {
         redirect: 'manual',
         signal: deadline.signal,
@@ -122,49 +124,52 @@ export function createSource(options: SourceOptions): Source {
         await response.body?.cancel();
         return { location };
       }
-      if (!isWorthRetrying(status)) return { answer: await readAnswer(response) };
+      if (!isWorthRetrying(status)) return { response: await readResponse(response) };
       await response.body?.cancel();
-      return { status, retryAfter: retryAfterOf(headers.get('retry-after'), Date.now()) };
+      return { status, retryAfterMs: parseRetryAfterMs(headers.get('retry-after'), Date.now()) };
     });
 
-  const once = async (url: URL, etag: string | null): Promise<Exclude<Exchange, { location: string }>> => {
+  const followRedirects = async (
+    url: URL,
+    etag: string | null,
+  ): Promise<Exclude<Exchange, { location: string }>> => {
     for (let target = url, redirects = 0; ; redirects++) {
-      await turn();
+      await waitForTurn();
       const outcome = await exchange(target, etag);
       if (!('location' in outcome)) return outcome;
       target = redirectTarget(outcome.location, target, name);
       if (redirects >= MAX_REDIRECTS) {
-        throw new OperatorError(`${name} redirects in circles.`, 'Check the URL.');
+        throw new OperatorError(`${name} redirects more than ${MAX_REDIRECTS} times.`, 'Check the URL.');
       }
     }
   };
 
-  /** The answer, or why there is none; throws what no further attempt would change. */
+  /** The response, or the problem; throws errors that a further attempt would not change. */
   const attempt = async (
     url: URL,
     etag: string | null,
   ): Promise<
-    { readonly answer: SourceAnswer } | { readonly problem: string; readonly askedMs: number | null }
+    { readonly response: SourceResponse } | { readonly problem: string; readonly requestedMs: number | null }
   > => {
     try {
-      const outcome = await once(url, etag);
-      if ('answer' in outcome) return outcome;
-      const { status, retryAfter } = outcome;
-      const askedMs =
-        retryAfter === null ? null : Math.max(Math.min(retryAfter, timing.longestRetryAfterMs), 1);
-      return { problem: `answered ${status}`, askedMs };
+      const outcome = await followRedirects(url, etag);
+      if ('response' in outcome) return outcome;
+      const { status, retryAfterMs } = outcome;
+      const requestedMs =
+        retryAfterMs === null ? null : Math.max(Math.min(retryAfterMs, timing.longestRetryAfterMs), 1);
+      return { problem: `answered ${status}`, requestedMs };
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof OperatorError || error instanceof AnswerTooLong) throw error;
-      return { problem: reasonOf(error), askedMs: null };
+      if (error instanceof OperatorError || error instanceof ResponseTooLongError) throw error;
+      return { problem: reasonOf(error), requestedMs: null };
     }
   };
 
-  /** Whoever else is about to ask waits too. */
-  const obey = (askedMs: number, problem: string) => {
-    nextAt = Math.max(nextAt, performance.now() + askedMs);
-    if (askedMs >= LONG_WAIT_MS)
-      notice?.(`${name} ${problem} and asks to wait ${Math.round(askedMs / 1000)} s`, { level: 'warn' });
+  /** All requests wait, not only the one that was answered so. */
+  const pauseAll = (requestedMs: number, problem: string) => {
+    nextAt = Math.max(nextAt, performance.now() + requestedMs);
+    if (requestedMs >= LOGGED_WAIT_MS)
+      notice?.(`${name} ${problem} and asks to wait ${Math.round(requestedMs / 1000)} s`, { level: 'warn' });
   };
 
   return {
@@ -172,27 +177,27 @@ export function createSource(options: SourceOptions): Source {
     async get(path, { query, etag = null, attempts = DEFAULT_ATTEMPTS } = {}) {
       const url = new URL(`${name}${path}`);
       if (query) url.search = query.toString();
-      let obeyed = 0;
+      let requestedWaits = 0;
       for (let failures = 0; ; ) {
         signal.throwIfAborted();
         const outcome = await attempt(url, etag);
-        if ('answer' in outcome) return outcome.answer;
-        const { problem, askedMs } = outcome;
-        if (askedMs !== null) obey(askedMs, problem);
-        // Being asked to wait is no failure of this request.
-        if (askedMs === null || ++obeyed > MAX_OBEYED) failures++;
-        if (failures >= attempts) throw new SourceFailure(`${name}${path} ${problem} (${attempts} attempts)`);
-        if (askedMs === null && failures === TOLD_FAILURES)
+        if ('response' in outcome) return outcome.response;
+        const { problem, requestedMs } = outcome;
+        if (requestedMs !== null) pauseAll(requestedMs, problem);
+        // A requested wait is not a failure of this request.
+        if (requestedMs === null || ++requestedWaits > MAX_REQUESTED_WAITS) failures++;
+        if (failures >= attempts) throw new SourceError(`${name}${path} ${problem} (${attempts} attempts)`);
+        if (requestedMs === null && failures === LOGGED_FAILURES)
           notice?.(`${name} ${problem}; still trying`, { level: 'warn' });
-        await delay(askedMs ?? growingPause(failures, timing, Math.random()), undefined, { signal });
+        await delay(requestedMs ?? backoffMs(failures, timing, Math.random()), undefined, { signal });
       }
     },
   };
 }
 
 function baseOf(text: string): URL {
-  const remedy = 'Give the address in front of /v2, such as https://lanescan.example.org.';
-  if (!URL.canParse(text)) throw new OperatorError('The URL to mirror is not one.', remedy);
+  const remedy = 'Give the part before /v2, such as https://lanescan.example.org.';
+  if (!URL.canParse(text)) throw new OperatorError('The URL to mirror is not a valid URL.', remedy);
   const url = new URL(text);
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
     throw new OperatorError(
@@ -201,7 +206,7 @@ function baseOf(text: string): URL {
     );
   if (url.search !== '' || url.hash !== '')
     throw new OperatorError('The URL to mirror has a query or a fragment.', `${remedy} Filters are flags.`);
-  // Some paste the address of the search itself.
+  // Accepts the URL of the search itself.
   url.pathname = url.pathname.replace(/\/+$/, '').replace(/\/v2(\/messages)?$/, '');
   return url;
 }
@@ -217,24 +222,24 @@ function redirectTarget(location: string, from: URL, name: string): URL {
     (target.protocol === from.protocol || isSafer);
   if (isSameHost) return withoutCredentials(target);
   throw new OperatorError(
-    `${name} redirects to ${target ? target.origin : 'something that is no URL'}, another host.`,
-    'If you trust that one, mirror it directly.',
+    `${name} redirects to ${target ? target.origin : 'an invalid URL'}, another host.`,
+    'If you trust that host, mirror it directly.',
   );
 }
 
-/** Time-outs, too many requests, and whatever a server blames on itself. */
+/** Timeouts, rate limits, and server errors. */
 function isWorthRetrying(status: number): boolean {
   return status === 408 || status === 425 || status === 429 || status >= 500;
 }
 
-async function readAnswer(response: Response): Promise<SourceAnswer> {
+async function readResponse(response: Response): Promise<SourceResponse> {
   const { status, headers } = response;
-  const content = await readBody(response, MAX_ANSWER_BYTES);
+  const content = await readBody(response, MAX_RESPONSE_BYTES);
   let body: unknown;
   try {
     body = content.length === 0 ? undefined : JSON.parse(content.toString('utf8'));
   } catch (error) {
-    // A page of HTML that tells of a refusal is an answer all the same; half a record is none.
+    // An error page in HTML is a response; an incomplete record is not.
     if (status < 400) throw error;
   }
   return {
@@ -246,11 +251,11 @@ async function readAnswer(response: Response): Promise<SourceAnswer> {
   };
 }
 
-class TooSlow extends Error {}
+class TimeoutError extends Error {}
 
 function reasonOf(error: unknown): string {
   const { message, cause } = error as Error & { cause?: { code?: string; message?: string } };
-  if (error instanceof TooSlow) return message;
+  if (error instanceof TimeoutError) return message;
   if (error instanceof SyntaxError) return 'answered with broken JSON';
   return `could not be read (${cause?.code ?? cause?.message ?? message})`;
 }

@@ -49,9 +49,9 @@ export async function addChores(
   await client.query(
     `insert into index_chore (message_id, network, kind)
      select id, dest, kind from unnest($1::bytea[], $2::bigint[]) as sent (id, dest),
-       (values ('policy', 'VerifierPolicy'), ('verification', 'Executed')) as question (kind, answer)
+       (values ('policy', 'VerifierPolicy'), ('verification', 'Executed')) as chore (kind, answer)
      where not exists (
-       select from fact where message_id = id and body like '{"kind":"' || answer || '"%')
+       select from fact where fact.message_id = id and fact.kind = answer)
      on conflict do nothing`,
     [
       sent.map(({ message }) => bytesOf(message.messageId.slice(2))),
@@ -93,7 +93,7 @@ export async function removeObsoleteChores(
   for (const chore of chores) {
     await client.query(
       `delete from index_chore where ${CHORE} and not exists (
-         select from fact where message_id = $1 and body like '{"kind":"Sent"%')`,
+         select from fact where fact.message_id = $1 and fact.kind = 'Sent')`,
       choreKey(network, chore),
     );
   }

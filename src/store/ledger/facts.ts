@@ -26,7 +26,7 @@ export async function readSentIn(
 ): Promise<readonly SentIn[]> {
   const { rows } = await client.query(
     `select encode(message_id, 'hex') as "messageId", block_hash as "blockHash" from fact
-     where network = $1 and block_hash = any($2) and body like '{"kind":"Sent"%' order by message_id`,
+     where network = $1 and block_hash = any($2) and kind = 'Sent' order by message_id`,
     [network, hashes],
   );
   return rows;
@@ -34,10 +34,9 @@ export async function readSentIn(
 
 /** Of several, for example across a reorganisation, the one in the highest block. */
 export async function readSentFact(client: ClientBase, messageId: string): Promise<Sent | undefined> {
-  const { rows } = await client.query(
-    `select body from fact where message_id = $1 and body like '{"kind":"Sent"%'`,
-    [Buffer.from(messageId, 'hex')],
-  );
+  const { rows } = await client.query(`select body from fact where message_id = $1 and kind = 'Sent'`, [
+    Buffer.from(messageId, 'hex'),
+  ]);
   const sent = rows.map((row) => JSON.parse(row.body) as Sent);
   return sent.sort((a, b) => b.seen.blockNumber - a.seen.blockNumber)[0];
 }
@@ -51,7 +50,7 @@ export async function readSentTo(
   if (hashes.length === 0) return [];
   const { rows } = await client.query(
     `select distinct sent.body from fact orphan join fact sent on sent.message_id = orphan.message_id
-     where orphan.network = $1 and orphan.block_hash = any($2) and sent.body like '{"kind":"Sent"%'`,
+     where orphan.network = $1 and orphan.block_hash = any($2) and sent.kind = 'Sent'`,
     [network, hashes],
   );
   return rows

@@ -7,9 +7,9 @@
  */
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { growingPause } from '../../../domain/growing-pause.ts';
+import { backoffMs } from '../../../base/backoff.ts';
+import type { Notice } from '../../../base/notice.ts';
 import { operatorProblems, type ProblemKind } from '../../../domain/indexing-problem.ts';
-import type { Notice } from '../../../domain/notice.ts';
 import { NodeFault, QuestionRefused } from '../faults.ts';
 import {
   createEndpoint,
@@ -176,10 +176,7 @@ export function createEndpointPool<Node extends PooledNode>(
     member.problemKind = fault.kind;
     member.strikes = Math.max(member.strikes, Math.min(member.strikes + 1, maxStrikes));
     const asked = fault instanceof EndpointFault ? fault.restMs : undefined;
-    const restMs = Math.min(
-      asked ?? growingPause(member.strikes, timing, random()),
-      timing.longestRetryAfterMs,
-    );
+    const restMs = Math.min(asked ?? backoffMs(member.strikes, timing, random()), timing.longestRetryAfterMs);
     member.restsUntil = performance.now() + restMs;
     if (wasWell) {
       const level = operatorProblems.has(fault.kind) ? 'error' : 'warn';

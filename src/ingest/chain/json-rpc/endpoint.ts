@@ -5,9 +5,9 @@
  * fails to answer is thrown as a NodeFault. Nothing that is thrown or returned shows more of its URL than the host.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { growingPause, type PauseBounds } from '../../../domain/growing-pause.ts';
+import { type BackoffLimits, backoffMs } from '../../../base/backoff.ts';
+import { createRedactor } from '../../../base/url-parts.ts';
 import type { ProblemKind } from '../../../domain/indexing-problem.ts';
-import { concealing } from '../../../domain/url-parts.ts';
 import { inParallel } from '../../work.ts';
 import { NodeFault } from '../faults.ts';
 import { createPost, type ExchangeTiming, type HttpAnswer, Unanswered } from './exchange.ts';
@@ -21,7 +21,7 @@ export interface RpcCall {
 
 export type RpcAnswer = { readonly result: unknown } | { readonly refusal: Refusal };
 
-export interface EndpointTiming extends ExchangeTiming, PauseBounds {
+export interface EndpointTiming extends ExchangeTiming, BackoffLimits {
   /** How long one request may wait, all in all, because the node wants us to ask more slowly. */
   readonly patienceMs: number;
   /** The longest rest of all, whatever a `Retry-After` says. */
@@ -106,7 +106,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   const { url, name, signal, random, timing, classifyRefusal } = options;
   const post = createPost(url, timing, options);
   const bucket = createTokenBucket(options.requestsPerSecond, () => performance.now());
-  const conceal = concealing(url);
+  const conceal = createRedactor(url);
   // A batch larger than a second's worth would break the rate all by itself.
   let batchSize = Math.max(1, Math.min(options.batchSize, Math.floor(options.requestsPerSecond)));
   let requests = 0;
@@ -253,7 +253,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     items: readonly Item[],
     waited: Waited,
   ) => {
-    const usualMs = growingPause(++waited.times, timing, random());
+    const usualMs = backoffMs(++waited.times, timing, random());
     const askedMs = Math.min(waitMs ?? 0, timing.longestRetryAfterMs);
     const wanted = waitMs === null || waited.times > 1 ? Math.max(usualMs, askedMs) : askedMs;
     waited.ms += wanted;

@@ -1,7 +1,7 @@
 /** One HTTP request to a node, with a bound on everything that the node decides. Redirects are not followed. */
-import { authorizationOf, retryAfterOf } from '../../../domain/http-headers.ts';
-import { withoutCredentials } from '../../../domain/url-parts.ts';
-import { AnswerTooLong, readBody, withDeadline } from '../../bounded-exchange.ts';
+import { basicAuthorization, parseRetryAfterMs } from '../../../base/http-headers.ts';
+import { withoutCredentials } from '../../../base/url-parts.ts';
+import { ResponseTooLongError, readBody, withDeadline } from '../../bounded-exchange.ts';
 
 export interface ExchangeTiming {
   /** To the head of the answer, connecting included. */
@@ -42,7 +42,7 @@ export function createPost(
   }: { readonly userAgent: string; readonly signal: AbortSignal; readonly now: () => number },
 ): Post {
   const url = withoutCredentials(target);
-  const authorization = authorizationOf(target);
+  const authorization = basicAuthorization(target);
   const headers = {
     'Content-Type': 'application/json',
     Accept: 'application/json',
@@ -63,7 +63,7 @@ export function createPost(
         signal: deadline.signal,
       });
       endAfter(timing.bodyMs, 'no whole answer');
-      const retryAfterMs = retryAfterOf(response.headers.get('retry-after'), now());
+      const retryAfterMs = parseRetryAfterMs(response.headers.get('retry-after'), now());
       return { status: response.status, retryAfterMs, body: await readJson(response) };
     });
 
@@ -72,7 +72,7 @@ export function createPost(
       return await exchange(payload);
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof AnswerTooLong) throw new Unanswered('long', error.message);
+      if (error instanceof ResponseTooLongError) throw new Unanswered('long', error.message);
       throw error instanceof Unanswered ? error : new Unanswered('lost', reasonOf(error));
     }
   };

@@ -4,9 +4,10 @@
  * Whatever a contract emits, decoding goes on: a log that cannot be read is handed back with the reason, and the rest
  * is decoded all the same. Only a node can stop it, by failing or by contradicting itself.
  */
+
+import { LATEST_TIME } from '../../../base/iso-time.ts';
 import type { Fact, VerifierPolicy } from '../../../domain/facts.ts';
 import type { Network } from '../../../domain/networks.ts';
-import { LATEST_TIME } from '../../../domain/time.ts';
 import { NodeFault } from '../../chain/faults.ts';
 import {
   answerOf,

@@ -1,0 +1,107 @@
+/** Limits of live push: slots for streams and waiting requests, and a semaphore for their catch-up reads. */
+import { ApiError } from '../domain/errors.ts';
+import { addressGroup } from './client-address.ts';
+
+export interface LiveLimits {
+  readonly streams: number;
+  readonly streamsPerAddress: number;
+  readonly waiters: number;
+  readonly waitersPerAddress: number;
+  /** Interval of the heartbeats of a stream. */
+  readonly heartbeatMs: number;
+  /** What a stream buffers for a slow reader. */
+  readonly bufferedBytes: number;
+  /** A reader that takes nothing of its buffer for this long is dropped. */
+  readonly stalledMs: number;
+}
+
+export const defaultLiveLimits: LiveLimits = {
+  streams: 5_000,
+  streamsPerAddress: 100,
+  waiters: 10_000,
+  waitersPerAddress: 500,
+  heartbeatMs: 15_000,
+  bufferedBytes: 1_000_000,
+  stalledMs: 20_000,
+};
+
+/** Slots for long-lived requests, limited in total and for each address (IPv6: a /64, as for the rate limit). */
+export interface Slots {
+  readonly used: number;
+  /** Throws TOO_MANY_CONNECTIONS when no slot is free. The returned function releases the slot; it is idempotent. */
+  acquire(address: string): () => void;
+}
+
+export function createSlots(what: string, total: number, perAddress: number): Slots {
+  const usedByGroup = new Map<string, number>();
+  let used = 0;
+  return {
+    get used() {
+      return used;
+    },
+    acquire(address) {
+      const group = addressGroup(address);
+      const ownUsed = usedByGroup.get(group) ?? 0;
+      if (ownUsed >= perAddress) {
+        throw new ApiError(
+          'TOO_MANY_CONNECTIONS',
+          `Your address has ${ownUsed} ${what} open, which is the limit. Close one, or try again later.`,
+        );
+      }
+      if (used >= total) {
+        throw new ApiError(
+          'TOO_MANY_CONNECTIONS',
+          `All ${total} ${what} of this server are in use. Try again later, or use another server.`,
+        );
+      }
+      usedByGroup.set(group, ownUsed + 1);
+      used++;
+      let isHeld = true;
+      return () => {
+        if (!isHeld) return;
+        isHeld = false;
+        used--;
+        const remaining = (usedByGroup.get(group) ?? 1) - 1;
+        if (remaining === 0) usedByGroup.delete(group);
+        else usedByGroup.set(group, remaining);
+      };
+    },
+  };
+}
+
+/** What the routes with long-lived requests share. */
+export interface Live {
+  readonly limits: LiveLimits;
+  readonly streams: Slots;
+  readonly waiters: Slots;
+  /** Runs a catch-up read of a stream, a few at a time, so that the connection pool is left to searches. */
+  catchUp<T>(read: () => Promise<T>): Promise<T>;
+}
+
+const CONCURRENT_CATCH_UPS = 2;
+
+export function createLive(given: Partial<LiveLimits> = {}): Live {
+  const limits = { ...defaultLiveLimits, ...given };
+  return {
+    limits,
+    streams: createSlots('streams', limits.streams, limits.streamsPerAddress),
+    waiters: createSlots('waiting requests', limits.waiters, limits.waitersPerAddress),
+    catchUp: createSemaphore(CONCURRENT_CATCH_UPS),
+  };
+}
+
+function createSemaphore(permits: number): Live['catchUp'] {
+  const queue: (() => void)[] = [];
+  let running = 0;
+  return async (read) => {
+    if (running < permits) running++;
+    else await new Promise<void>((resolve) => queue.push(resolve));
+    try {
+      return await read();
+    } finally {
+      const next = queue.shift();
+      if (next) next();
+      else running--;
+    }
+  };
+}

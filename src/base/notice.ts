@@ -1,0 +1,17 @@
+/** Notices: log lines of long-running parts. The caller that starts a part passes the function that writes them. */
+
+/**
+ * - `info`: normal operation.
+ * - `warn`: degraded; it is retried and may recover without help.
+ * - `error`: does not recover without the operator.
+ */
+export type NoticeLevel = 'info' | 'warn' | 'error';
+
+export interface NoticeDetails {
+  /** Default: `info`. */
+  readonly level?: NoticeLevel;
+  /** Name of the network that the line is about. */
+  readonly network?: string;
+}
+
+export type Notice = (line: string, details?: NoticeDetails) => void;

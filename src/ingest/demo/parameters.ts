@@ -1,0 +1,291 @@
+/**
+ * Parameters of the simulation: networks, tokens, lanes, and the behaviour of senders.
+ *
+ * Networks have the names of real testnets; every address, hash and message is made up. Stages are shorter than in reality
+ * (Sepolia takes a quarter of an hour to finalize), so that a visitor sees messages complete within a minute or two.
+ */
+
+export interface NetworkProfile {
+  readonly name: string;
+  readonly blockMs: number;
+  /** Block number at `HEIGHTS_AT`. */
+  readonly height: number;
+  /** The blocks of an epoch finalize together, `finalityLagSeconds` after it has ended. */
+  readonly epochSeconds: number;
+  readonly finalityLagSeconds: number;
+}
+
+export const HEIGHTS_AT = Date.UTC(2025, 0, 1);
+
+const networkRows = {
+  sepolia: ['ethereum-testnet-sepolia', 12_000, 7_390_000, 24, 12],
+  base: ['ethereum-testnet-sepolia-base-1', 2_000, 19_970_000, 10, 6],
+  arbitrum: ['ethereum-testnet-sepolia-arbitrum-1', 250, 108_600_000, 8, 4],
+  optimism: ['ethereum-testnet-sepolia-optimism-1', 2_000, 21_950_000, 10, 6],
+  fuji: ['avalanche-testnet-fuji', 2_000, 37_200_000, 2, 2],
+  amoy: ['polygon-testnet-amoy', 2_000, 16_250_000, 4, 6],
+  bsc: ['binance_smart_chain-testnet', 750, 46_900_000, 3, 3],
+  linea: ['ethereum-testnet-sepolia-linea-1', 3_000, 8_120_000, 90, 60],
+  scroll: ['ethereum-testnet-sepolia-scroll-1', 3_000, 7_640_000, 60, 45],
+  ronin: ['ronin-testnet-saigon', 3_000, 33_700_000, 9, 6],
+  chiado: ['gnosis_chain-testnet-chiado', 5_000, 13_480_000, 20, 10],
+  solana: ['solana-devnet', 400, 351_000_000, 6, 7],
+} as const;
+
+export type NetworkKey = keyof typeof networkRows;
+export const networkKeys = Object.keys(networkRows) as NetworkKey[];
+
+export function networkProfile(key: NetworkKey): NetworkProfile {
+  const [name, blockMs, height, epochSeconds, finalityLagSeconds] = networkRows[key];
+  return { name, blockMs, height, epochSeconds, finalityLagSeconds };
+}
+
+// ---- Tokens
+
+/** Decimals differ by family: amounts of SVM tokens have 64 bits. */
+export const tokens = {
+  LINK: { EVM: 18, SVM: 9, destGas: '90000' },
+  USDC: { EVM: 6, SVM: 6, destGas: '150000' },
+  'CCIP-BnM': { EVM: 18, SVM: 9, destGas: '90000' },
+  'CCIP-LnM': { EVM: 18, SVM: 9, destGas: '90000' },
+} as const;
+
+export type TokenName = keyof typeof tokens;
+
+// ---- Timing of lanes
+
+export interface LaneTiming {
+  readonly commitIntervalSeconds: number;
+  readonly blessSeconds: readonly [number, number];
+  readonly verifySeconds: readonly [number, number];
+  readonly executeSeconds: readonly [number, number];
+  /** From the commit until anybody may execute the message. */
+  readonly permissionlessAfterMinutes: number;
+}
+
+export const laneTimings = {
+  brisk: {
+    commitIntervalSeconds: 12,
+    blessSeconds: [5, 12],
+    verifySeconds: [4, 18],
+    executeSeconds: [5, 24],
+    permissionlessAfterMinutes: 10,
+  },
+  steady: {
+    commitIntervalSeconds: 20,
+    blessSeconds: [8, 20],
+    verifySeconds: [8, 35],
+    executeSeconds: [8, 45],
+    permissionlessAfterMinutes: 20,
+  },
+  slow: {
+    commitIntervalSeconds: 75,
+    blessSeconds: [30, 60],
+    verifySeconds: [40, 120],
+    executeSeconds: [60, 200],
+    permissionlessAfterMinutes: 45,
+  },
+} as const satisfies Record<string, LaneTiming>;
+
+export interface VerifierSet {
+  readonly required: readonly string[];
+  readonly optional: readonly string[];
+  readonly optionalThreshold: number;
+}
+
+export const verifierSets = {
+  committee: { required: ['Chainlink Committee'], optional: [], optionalThreshold: 0 },
+  'committee and sentinel': {
+    required: ['Chainlink Committee', 'Sentinel Labs'],
+    optional: [],
+    optionalThreshold: 0,
+  },
+  'committee and one of two': {
+    required: ['Chainlink Committee'],
+    optional: ['Sentinel Labs', 'Open Attesters'],
+    optionalThreshold: 1,
+  },
+} as const satisfies Record<string, VerifierSet>;
+
+// ---- Senders
+
+/**
+ * - bridge: users of a bridge's web page; tokens to their own account
+ * - app: contracts that users call, and which call the router; data, sometimes with a token
+ * - treasury: a multi-signature wallet; large amounts to itself
+ * - account: users with scripts; any content to any receiver
+ */
+export type SenderKind = 'bridge' | 'app' | 'treasury' | 'account';
+
+export interface TrafficMix {
+  readonly senders: readonly (readonly [SenderKind, number])[];
+  readonly tokens: readonly TokenName[];
+}
+
+const kinds = (bridge: number, app: number, treasury: number, account: number): TrafficMix['senders'] => [
+  ['bridge', bridge],
+  ['app', app],
+  ['treasury', treasury],
+  ['account', account],
+];
+
+export const trafficMixes = {
+  retail: { senders: kinds(6, 1, 0, 3), tokens: ['CCIP-BnM', 'LINK'] },
+  dollars: { senders: kinds(5, 1, 2, 1), tokens: ['USDC'] },
+  apps: { senders: kinds(1, 7, 0, 2), tokens: ['LINK', 'CCIP-BnM'] },
+  tests: { senders: kinds(1, 2, 0, 7), tokens: ['CCIP-BnM', 'CCIP-LnM'] },
+  mixed: { senders: kinds(3, 3, 1, 3), tokens: ['LINK', 'USDC', 'CCIP-BnM'] },
+} as const satisfies Record<string, TrafficMix>;
+
+export const population = {
+  people: 200,
+  /** Fewer people have an account on the SVM chain too. */
+  peopleOnSvm: 24,
+  /** On each lane, half of the messages come from this many regular users. */
+  regularsPerLane: 12,
+  treasuries: ['northwind', 'atlas-dao', 'meridian'],
+  signersPerTreasury: 3,
+  apps: [
+    'oracle-relay',
+    'nft-courier',
+    'vote-mirror',
+    'lend-sync',
+    'name-registry',
+    'game-vault',
+    'rate-feed',
+  ],
+} as const;
+
+export const phrases = [
+  'gm',
+  'Hello, world!',
+  'hello from the other side',
+  'ping',
+  'proposal 42: passed',
+  'mint #1807 to holder',
+  'sync: epoch closed',
+  'test message, please ignore',
+  'Grüße über die Brücke ✓',
+  'The quick brown fox jumps over the lazy dog, then waits for finality on the other chain.',
+] as const;
+
+/** Bursts, so that merkle roots, blocks and transactions contain more than one message. */
+export const bursts = {
+  /** One transaction that calls the router several times. */
+  batchChance: 0.04,
+  batchSizes: [2, 3, 4],
+  /** Several transactions on one lane within seconds. */
+  burstChance: 0.06,
+  burstSizes: [3, 4, 5],
+  burstSeconds: 15,
+} as const;
+
+/** Probabilities of failures and of manual executions. */
+export const failureModes = {
+  /** Committed, or partly verified, and then not executed. */
+  stuckChance: 0.004,
+  stuckExecutionChance: 0.4,
+  failedExecutionChance: 0.5,
+  /** A manual execution may fail and be repeated once. */
+  secondAttemptChance: 0.25,
+  manualExecutionMinutes: [2, 180],
+  optionalVerifierSilence: 0.1,
+} as const;
+
+// ---- Lanes
+
+export type LaneVersion = '1.5.0' | '1.6.0' | '2.0.0';
+export type Assurance = 'blessed later' | 'blessed at once' | 'unblessed' | keyof typeof verifierSets;
+
+export interface LaneProfile {
+  readonly source: NetworkKey;
+  readonly dest: NetworkKey;
+  readonly version: LaneVersion;
+  /** Share of all traffic, relative to the other lanes. */
+  readonly share: number;
+  readonly timing: keyof typeof laneTimings;
+  readonly trafficMix: keyof typeof trafficMixes;
+  readonly failureRate: number;
+  /** Hour of the day (UTC) at which the lane is busiest. */
+  readonly peakHour: number;
+  readonly assurance: Assurance;
+}
+
+type LaneRow = readonly [
+  NetworkKey,
+  NetworkKey,
+  LaneVersion,
+  number,
+  keyof typeof laneTimings,
+  keyof typeof trafficMixes,
+  number,
+  number,
+  Assurance,
+];
+
+// From, to, version, share, timing, traffic mix, failure rate, peak hour, assurance.
+const laneRows: readonly LaneRow[] = [
+  ['sepolia', 'base', '1.6.0', 160, 'brisk', 'retail', 0.02, 16, 'blessed at once'],
+  ['base', 'sepolia', '1.6.0', 110, 'brisk', 'dollars', 0.02, 17, 'unblessed'],
+  ['sepolia', 'arbitrum', '2.0.0', 130, 'steady', 'mixed', 0.03, 15, 'committee and one of two'],
+  ['arbitrum', 'sepolia', '2.0.0', 80, 'brisk', 'dollars', 0.02, 15, 'committee and sentinel'],
+  ['fuji', 'sepolia', '1.5.0', 90, 'steady', 'tests', 0.04, 9, 'blessed later'],
+  ['sepolia', 'fuji', '1.5.0', 85, 'brisk', 'tests', 0.04, 10, 'blessed later'],
+  ['arbitrum', 'base', '2.0.0', 70, 'brisk', 'dollars', 0.01, 18, 'committee'],
+  ['base', 'arbitrum', '2.0.0', 55, 'brisk', 'apps', 0.02, 19, 'committee and one of two'],
+  ['sepolia', 'solana', '1.6.0', 50, 'steady', 'mixed', 0.05, 20, 'unblessed'],
+  ['solana', 'sepolia', '1.6.0', 40, 'brisk', 'retail', 0.02, 21, 'blessed at once'],
+  ['optimism', 'base', '1.6.0', 40, 'brisk', 'apps', 0.02, 14, 'blessed at once'],
+  ['base', 'optimism', '1.6.0', 35, 'brisk', 'apps', 0.02, 13, 'unblessed'],
+  ['amoy', 'sepolia', '1.5.0', 32, 'steady', 'apps', 0.03, 6, 'blessed later'],
+  ['sepolia', 'amoy', '1.5.0', 30, 'steady', 'retail', 0.03, 7, 'blessed later'],
+  ['bsc', 'sepolia', '1.6.0', 28, 'brisk', 'tests', 0.05, 3, 'blessed at once'],
+  ['sepolia', 'bsc', '1.6.0', 24, 'steady', 'dollars', 0.03, 4, 'unblessed'],
+  ['bsc', 'fuji', '1.5.0', 20, 'brisk', 'retail', 0.03, 2, 'blessed later'],
+  ['optimism', 'arbitrum', '2.0.0', 20, 'brisk', 'mixed', 0.02, 16, 'committee'],
+  ['fuji', 'arbitrum', '2.0.0', 18, 'brisk', 'apps', 0.03, 11, 'committee and sentinel'],
+  ['sepolia', 'linea', '1.5.0', 26, 'slow', 'retail', 0.04, 12, 'blessed later'],
+  ['linea', 'sepolia', '1.5.0', 20, 'slow', 'tests', 0.06, 12, 'blessed later'],
+  ['scroll', 'sepolia', '1.6.0', 12, 'steady', 'apps', 0.03, 5, 'unblessed'],
+  ['sepolia', 'scroll', '2.0.0', 22, 'slow', 'mixed', 0.03, 5, 'committee and one of two'],
+  ['ronin', 'base', '1.6.0', 10, 'brisk', 'apps', 0.02, 1, 'blessed at once'],
+  ['base', 'ronin', '1.6.0', 9, 'steady', 'apps', 0.02, 1, 'unblessed'],
+  ['solana', 'base', '1.6.0', 9, 'brisk', 'dollars', 0.02, 22, 'unblessed'],
+  ['arbitrum', 'solana', '1.6.0', 8, 'steady', 'apps', 0.06, 20, 'unblessed'],
+  ['chiado', 'sepolia', '1.5.0', 8, 'slow', 'tests', 0.08, 8, 'blessed later'],
+  ['chiado', 'arbitrum', '2.0.0', 5, 'steady', 'apps', 0.05, 8, 'committee'],
+];
+
+export const lanes: readonly LaneProfile[] = laneRows.map(
+  ([source, dest, version, share, timing, trafficMix, failureRate, peakHour, assurance]) => ({
+    source,
+    dest,
+    version,
+    share,
+    timing,
+    trafficMix,
+    failureRate,
+    peakHour,
+    assurance,
+  }),
+);
+
+/** How strongly traffic depends on the hour of the day: 0 not at all, 1 none at night. */
+export const rhythm = { ofAllTraffic: 0.35, peakHour: 15, ofOneLane: 0.6 } as const;
+
+// ---- Machines that send periodically
+
+export interface PeriodicSender {
+  readonly name: string;
+  readonly source: NetworkKey;
+  readonly dest: NetworkKey;
+  readonly intervalSeconds: number;
+}
+
+export const periodicSenders: readonly PeriodicSender[] = [
+  { name: 'price-keeper', source: 'sepolia', dest: 'base', intervalSeconds: 120 },
+  { name: 'liveness-probe', source: 'fuji', dest: 'sepolia', intervalSeconds: 180 },
+];
+
+/** Bound on their share of all traffic, for a history with few messages. */
+export const MAX_PERIODIC_SHARE = 0.04;

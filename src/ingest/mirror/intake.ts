@@ -1,0 +1,232 @@
+/**
+ * Takes messages of a mirrored server into the store: the items of its pages, and single records.
+ *
+ * Messages that can still change are kept in the ledger (`owed`), to be fetched again. Progress is recorded only after the
+ * records are stored: a mirror that is killed repeats some work, which changes nothing, and never skips any.
+ */
+import { parseTime } from '../../base/iso-time.ts';
+import { OperatorError } from '../../base/operator-error.ts';
+import type { Message } from '../../domain/message.ts';
+import { parseMessage, type RecordProblem } from '../../domain/message-parser.ts';
+import { MAX_MESSAGE_IDS } from '../../domain/query.ts';
+import type { MirrorUpdate, OwedMessage } from '../../store/mirror-ledger.ts';
+import { inParallel } from '../work.ts';
+import type { MirrorCounts, MirrorOptions, MirrorTiming } from './mirror.ts';
+import { SourceError, type SourceResponse } from './source.ts';
+
+export interface IntakeOptions
+  extends Pick<MirrorOptions, 'source' | 'store' | 'since' | 'progress' | 'reject'> {
+  readonly timing: Pick<MirrorTiming, 'minCheckIntervalMs' | 'maxCheckIntervalMs'>;
+  readonly counts: MirrorCounts;
+  /** Records messages in the mirror's ledger. */
+  readonly record: (update: Omit<MirrorUpdate, 'progress'>) => Promise<void>;
+}
+
+export interface Intake {
+  /** Stores the messages of a page and returns the send times that it spans. */
+  takeItems(values: readonly unknown[]): Promise<{ newest: number | null; oldest: number | null }>;
+  /** Fetches messages one by one and stores their current state. */
+  refresh(messages: readonly OwedMessage[]): Promise<void>;
+  /** Throws where a response is simulated and the store is not, or the other way round. */
+  refuseMixture(isSimulated: boolean): void;
+}
+
+const CONCURRENT_REQUESTS = 4;
+/** Single records are stored in groups of this size, which is also what is fetched again after a kill. */
+export const RECORDS_PER_GROUP = 20;
+const ATTEMPTS_PER_RECORD = 4;
+const MAX_REMEMBERED_REJECTS = 10_000;
+/** A message that can still change is fetched again after this share of its age. */
+const CHECK_INTERVAL_SHARE = 1 / 20;
+
+/** An item of a page with a valid id and time. */
+interface Item {
+  readonly id: string;
+  readonly sentAt: number;
+  readonly status: unknown;
+  readonly value: Readonly<Record<string, unknown>>;
+}
+
+/** A full record of a message that was listed or requested. */
+interface FetchedRecord {
+  readonly item: Item;
+  readonly value: unknown;
+  readonly etag: string | null;
+}
+
+export function createIntake(options: IntakeOptions): Intake {
+  const { source, store, since = 0, timing, counts, record } = options;
+  const rejected = new Set<string>();
+  const reportProgress = () => options.progress?.(counts);
+
+  const reject = (messageId: string | null, problems: readonly RecordProblem[]) => {
+    const key = messageId ?? JSON.stringify(problems);
+    if (rejected.has(key)) return;
+    if (rejected.size < MAX_REMEMBERED_REJECTS) rejected.add(key);
+    counts.rejected++;
+    options.reject?.({ messageId, problems });
+  };
+
+  const owedMessage = ({ id, sentAt }: Item, etag: string | null, checkedAt = Date.now()): OwedMessage => {
+    const { minCheckIntervalMs, maxCheckIntervalMs } = timing;
+    const ageMs = checkedAt - sentAt;
+    const pauseMs = Math.min(Math.max(ageMs * CHECK_INTERVAL_SHARE, minCheckIntervalMs), maxCheckIntervalMs);
+    return { messageId: id, sentAt, checkedAt, dueAt: Math.round(checkedAt + pauseMs), etag };
+  };
+
+  const parseItem = (value: unknown): Item | undefined => {
+    const item = (typeof value === 'object' && value !== null ? value : {}) as Item['value'];
+    const id =
+      typeof item.messageId === 'string' && /^0x([0-9a-f]{64})$/i.exec(item.messageId)?.[1]?.toLowerCase();
+    const sentAt = typeof item.sendTimestamp === 'string' ? parseTime(item.sendTimestamp) : Number.NaN;
+    if (id && !Number.isNaN(sentAt)) return { id, sentAt, status: item.status, value: item };
+    const problems: RecordProblem[] = [];
+    if (!id) problems.push({ path: '$.messageId', problem: 'is not 0x and 64 hexadecimal digits' });
+    if (Number.isNaN(sentAt)) problems.push({ path: '$.sendTimestamp', problem: 'is not an ISO 8601 time' });
+    reject(id ? `0x${id}` : null, problems);
+    return undefined;
+  };
+
+  const storeRecords = async (fetched: readonly FetchedRecord[]): Promise<void> => {
+    const messages: Message[] = [];
+    const owed: OwedMessage[] = [];
+    const settled: string[] = [];
+    for (const { item, value, etag } of fetched) {
+      const parsed = parseMessage(value);
+      const isOther = parsed.ok && parsed.message.messageId.slice(2) !== item.id;
+      if (!parsed.ok || isOther) {
+        const problems = parsed.ok
+          ? [{ path: '$.messageId', problem: 'is not the message that was requested' }]
+          : parsed.problems;
+        reject(`0x${item.id}`, problems);
+        // A record that can still change may become valid.
+        if ((value as { status?: unknown } | null)?.status === 'SUCCESS') settled.push(item.id);
+        else owed.push(owedMessage(item, etag));
+        continue;
+      }
+      const { message } = parsed;
+      messages.push(message);
+      if (message.status === 'SUCCESS') settled.push(item.id);
+      else owed.push(owedMessage({ ...item, sentAt: parseTime(message.sendTimestamp) }, etag));
+    }
+    if (messages.length > 0) {
+      const report = await store.apply(messages.map((message) => ({ kind: 'Snapshot', message })));
+      counts.created += report.created;
+      counts.updated += report.updated;
+      counts.unchanged += messages.length - report.created - report.updated;
+    }
+    await record({ owed, settled });
+  };
+
+  const fetchRecord = async ({ messageId, etag }: OwedMessage): Promise<SourceResponse | null> => {
+    try {
+      const response = await source.get(`/v2/messages/0x${messageId}`, {
+        etag,
+        attempts: ATTEMPTS_PER_RECORD,
+      });
+      counts.bytes += response.bytes;
+      if (response.status === 200) refuseMixture(response.isSimulated);
+      return response;
+    } catch (error) {
+      // A message that cannot be fetched must not stop the others; it stays in the ledger.
+      if (error instanceof SourceError) return null;
+      throw error;
+    }
+  };
+
+  const refresh = async (messages: readonly OwedMessage[]): Promise<void> => {
+    const unchanged: OwedMessage[] = [];
+    const fetched: FetchedRecord[] = [];
+    await inParallel(messages, CONCURRENT_REQUESTS, async (message) => {
+      const item = { id: message.messageId, sentAt: message.sentAt, status: null, value: {} };
+      const response = await fetchRecord(message);
+      if (response?.status === 200) {
+        fetched.push({ item, value: response.body, etag: response.etag });
+        return;
+      }
+      if (response?.status === 304) counts.notModified++;
+      else counts.missed++;
+      unchanged.push(owedMessage(item, message.etag));
+    });
+    await storeRecords(fetched);
+    await record({ owed: unchanged });
+    reportProgress();
+  };
+
+  const storedStatuses = async (ids: readonly string[]): Promise<ReadonlyMap<string, unknown>> => {
+    if (ids.length === 0) return new Map();
+    const { records } = await store.search({
+      filters: { messageId: ids },
+      view: 'summary',
+      limit: ids.length,
+      after: null,
+    });
+    return new Map(
+      records.map((stored) => {
+        const { messageId, status } = JSON.parse(stored) as Message;
+        return [messageId.slice(2), status];
+      }),
+    );
+  };
+
+  /** Fetches the full records of summaries, except for those that are stored with the same status. */
+  const takeSummaries = async (items: readonly Item[]): Promise<void> => {
+    for (const group of groupsOf(items, MAX_MESSAGE_IDS)) {
+      const stored = await storedStatuses(group.map(({ id }) => id));
+      const known = group.filter(({ id, status }) => stored.get(id) === status);
+      counts.unchanged += known.length;
+      await record({
+        // A kill may have come between storing them and recording that they can still change.
+        noted: known.filter(({ status }) => status !== 'SUCCESS').map((item) => owedMessage(item, null, 0)),
+      });
+      const changed = group.filter((item) => !known.includes(item));
+      for (const part of groupsOf(changed, RECORDS_PER_GROUP)) {
+        await refresh(part.map((item) => owedMessage(item, null)));
+        reportProgress();
+      }
+    }
+  };
+
+  const refuseMixture = (isSimulated: boolean) => {
+    if (isSimulated === store.simulated) return;
+    const { name } = source;
+    throw isSimulated
+      ? new OperatorError(
+          `${name} serves a simulated network; its records are never mixed into a store of real ones.`,
+          'Mirror a server with real data, or use the store of a demo.',
+        )
+      : new OperatorError(
+          `This store holds the demo’s simulated network; the real records of ${name} are never mixed into it.`,
+          'Choose another folder with --data, or another database with DATABASE_URL.',
+        );
+  };
+
+  return {
+    async takeItems(values) {
+      const items = values.flatMap((value) => parseItem(value) ?? []);
+      const times = items.map(({ sentAt }) => sentAt);
+      const inRange = items.filter(({ sentAt }) => sentAt >= since);
+      const summaries = inRange.filter(({ value }) => isSummary(value));
+      const records = inRange.filter(({ value }) => !isSummary(value));
+      await storeRecords(records.map((item) => ({ item, value: item.value, etag: null })));
+      await takeSummaries(summaries);
+      return {
+        newest: times.length > 0 ? times.reduce((a, b) => Math.max(a, b)) : null,
+        oldest: times.length > 0 ? times.reduce((a, b) => Math.min(a, b)) : null,
+      };
+    },
+    refresh,
+    refuseMixture,
+  };
+}
+
+/** The list of the hosted service has only nine fields of each message. */
+function isSummary(value: Item['value']): boolean {
+  return value.sequenceNumber === undefined && value.onramp === undefined && value.fees === undefined;
+}
+
+function groupsOf<T>(items: readonly T[], size: number): (readonly T[])[] {
+  const groups: (readonly T[])[] = [];
+  for (let start = 0; start < items.length; start += size) groups.push(items.slice(start, start + size));
+  return groups;
+}

@@ -1,0 +1,114 @@
+/** A page of a search: stored records, joined into the JSON that is sent to the client. */
+import { hash } from 'node:crypto';
+import type { CursorCodec } from '../../domain/cursor.ts';
+import type { PageKey, SearchQuery } from '../../domain/query.ts';
+import type { Rows } from './rows.ts';
+
+/** The text before and after the records, which are separated by commas. */
+export interface PageFrame {
+  readonly head: string;
+  readonly tail: (cursor: string | null) => string;
+}
+
+/** The default: a JSON array. */
+export const arrayFrame: PageFrame = { head: '[', tail: () => ']' };
+
+export class Page {
+  /** The records in their frame. */
+  readonly json: Buffer;
+  /** The cursor of the next page; null on the last one. */
+  readonly cursor: string | null;
+  /** A hash of the page: of the digests of its records, the view and the frame. Pages with different bytes differ in it. */
+  readonly digest: string;
+  readonly #start: number;
+  readonly #lengths: readonly number[];
+
+  constructor(
+    json: Buffer,
+    cursor: string | null,
+    digest: string,
+    start: number,
+    lengths: readonly number[],
+  ) {
+    this.json = json;
+    this.cursor = cursor;
+    this.digest = digest;
+    this.#start = start;
+    this.#lengths = lengths;
+  }
+
+  /** The records one by one. */
+  get records(): readonly string[] {
+    let at = this.#start;
+    return this.#lengths.map((length) => {
+      const record = this.json.toString('utf8', at, at + length);
+      at += length + 1;
+      return record;
+    });
+  }
+}
+
+/** Columns of the rows of `searchSql`. */
+const DIGEST = 0;
+const RECORD = 1;
+const COMMA = ','.charCodeAt(0);
+
+/** Makes a page of the rows of `searchSql`, which reads one row more than the page shows. */
+export function readPage(
+  rows: Rows,
+  { filters, view, limit }: SearchQuery,
+  frame: PageFrame,
+  cursors: CursorCodec,
+): Page {
+  const shown = Math.min(rows.count, limit);
+  const hasMore = rows.isCut || rows.count > limit;
+  const cursor = hasMore
+    ? cursors.encode({ filters, view, after: keyOf(rows.text(shown - 1, RECORD)) })
+    : null;
+  const { head } = frame;
+  const tail = frame.tail(cursor);
+  // With the records, everything that the page depends on.
+  const around = Buffer.from(view + head + tail);
+  const start = Buffer.byteLength(head);
+  const lengths: number[] = [];
+  let length = start + Math.max(0, shown - 1) + Buffer.byteLength(tail);
+  let digestsLength = around.length;
+  for (let row = 0; row < shown; row++) {
+    const recordLength = rows.byteLength(row, RECORD);
+    lengths.push(recordLength);
+    length += recordLength;
+    digestsLength += rows.byteLength(row, DIGEST);
+  }
+
+  const json = Buffer.allocUnsafeSlow(length);
+  const digests = Buffer.allocUnsafe(digestsLength);
+  json.write(head);
+  let at = start;
+  let digestsAt = 0;
+  for (let row = 0; row < shown; row++) {
+    if (row > 0) json[at++] = COMMA;
+    at = rows.copy(row, RECORD, json, at);
+    digestsAt = rows.copy(row, DIGEST, digests, digestsAt);
+  }
+  json.write(tail, at);
+  digests.set(around, digestsAt);
+  return new Page(json, cursor, hash('sha1', digests, 'base64url'), start, lengths);
+}
+
+/** Inside a JSON string a quote has a backslash before it, so these texts can only be a key and the start of its value. */
+const MESSAGE_ID = '"messageId":"0x';
+const SEND_TIMESTAMP = '"sendTimestamp":"';
+
+/** The sort key of a stored record. Both views have its two fields; parsing the whole record would cost far more. */
+function keyOf(record: string): PageKey {
+  const messageId = textAfter(record, MESSAGE_ID);
+  const sentAt = Date.parse(textAfter(record, SEND_TIMESTAMP));
+  if (!/^[0-9a-f]{64}$/.test(messageId) || Number.isNaN(sentAt))
+    throw new Error('A stored record has no key');
+  return { sentAt, messageId };
+}
+
+function textAfter(record: string, name: string): string {
+  const start = record.indexOf(name);
+  return start === -1 ? '' : record.slice(start + name.length, record.indexOf('"', start + name.length));
+}
