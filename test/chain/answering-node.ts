@@ -31,6 +31,7 @@ export function answeringNode(options: {
     logs: unasked,
     logsOfBlocks: unasked,
     receiptLogs: unasked,
+    hasCode: unasked,
     async blocks(numbers) {
       return numbers.map((wanted) => {
         const block = blocks.find(({ number }) => number === wanted);

@@ -106,7 +106,9 @@ export function rangeOf({
   return { from: Number(filter.fromBlock), to: Number(filter.toBlock) };
 }
 
-/** Whether it asks for the logs of everybody in a range, as history is read. */
+/** Whether it asks for the logs of all trusted contracts in a range, not for those of the router alone. */
 export function isHistoryCall(call: Asked): boolean {
-  return rangeOf(call) !== undefined && (call.params[0] as { address?: unknown }).address === undefined;
+  if (rangeOf(call) === undefined) return false;
+  const { address } = call.params[0] as { readonly address?: readonly string[] };
+  return address?.length !== 1;
 }

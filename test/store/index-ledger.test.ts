@@ -167,7 +167,7 @@ describe('a step', () => {
       foreignLogs: 7,
     });
     expect(await store.findMessage(idOf(1))).toBeDefined();
-    expect(await ledger.nextOwed(network)).toMatchObject({ from: 2, to: 9 });
+    expect(await ledger.owedRanges(network)).toMatchObject([{ from: 2, to: 9 }]);
     expect(await ledger.dueFailures(network, 9)).toMatchObject([{ from: 1, to: 1, failures: 1 }]);
     expect(await rows('index_unreadable')).toHaveLength(1);
     expect(await ledger.dueChores(dest, 'policy', 9)).toHaveLength(1);
@@ -219,31 +219,33 @@ describe('a step', () => {
   test('of one network leaves the others alone', async () => {
     await record(fullStep);
     expect(await ledger.state(dest)).toMatchObject({ blocks: [], contracts: [], followedFrom: null });
-    expect(await ledger.nextOwed(dest)).toBeUndefined();
+    expect(await ledger.owedRanges(dest)).toEqual([]);
     expect(await ledger.dueFailures(dest, 9)).toEqual([]);
   });
 });
 
 describe('what is owed', () => {
-  test('comes with the history of the routers first, then from the newest down', async () => {
+  test('comes with routers first, then history, then single contracts, each from the newest down', async () => {
     const routers: BlockRange = { from: 0, to: 10, purpose: 'routers', contracts: [evmAddress('router')] };
     const contracts: BlockRange = { from: 0, to: 55, purpose: 'contracts', contracts: [evmAddress('ramp')] };
     await record({ owed: [history(0, 40), contracts, history(50, 60), routers] });
-    const order: number[] = [];
-    for (let next = await ledger.nextOwed(network); next; next = await ledger.nextOwed(network)) {
-      order.push(next.to);
-      await record({ done: { id: next.id, from: next.from } });
-    }
-    expect(order).toEqual([10, 60, 55, 40]);
+    expect((await ledger.owedRanges(network)).map(({ to }) => to)).toEqual([10, 60, 40, 55]);
   });
 
   test('shrinks from its upper end, and is gone when its beginning is reached', async () => {
     await record({ owed: [history(10, 99)] });
-    const { id = '' } = (await ledger.nextOwed(network)) ?? {};
+    const [{ id } = { id: '' }] = await ledger.owedRanges(network);
     await record({ done: { id, from: 50 } });
-    expect(await ledger.nextOwed(network)).toEqual({ id, ...history(10, 49) });
+    expect(await ledger.owedRanges(network)).toEqual([{ id, ...history(10, 49) }]);
     await record({ done: { id, from: 10 } });
-    expect(await ledger.nextOwed(network)).toBeUndefined();
+    expect(await ledger.owedRanges(network)).toEqual([]);
+  });
+
+  test('is replaced by other ranges in one step', async () => {
+    await record({ owed: [history(10, 99), history(200, 299)] });
+    const [, { id } = { id: '' }] = await ledger.owedRanges(network);
+    await record({ replaced: [id], owed: [history(10, 49)] });
+    expect(await ledger.owedRanges(network)).toMatchObject([history(200, 299), history(10, 49)]);
   });
 
   test('below the wanted beginning is given up, except what the routers and named contracts said', async () => {
@@ -409,7 +411,7 @@ describe('a log that was not understood', () => {
       ['5', '5'],
       ['9', '9'],
     ]);
-    expect(await ledger.nextOwed(network)).toMatchObject({
+    expect((await ledger.owedRanges(network))[0]).toMatchObject({
       purpose: 'contracts',
       contracts: [evmAddress('ramp')],
     });
@@ -675,7 +677,7 @@ test('a reset leaves nothing of the ledger', async () => {
     blocks: [],
     contracts: [],
   });
-  expect(await simulated.index.nextOwed(network)).toBeUndefined();
+  expect(await simulated.index.owedRanges(network)).toEqual([]);
   expect(await simulated.index.dueFailures(network, 9)).toEqual([]);
   expect(await simulated.index.dueChores(dest, 'policy', 9)).toEqual([]);
   expect(await simulated.networkProgress()).toEqual([]);

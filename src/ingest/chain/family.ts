@@ -68,11 +68,15 @@ export interface NetworkReader {
   begin(): Promise<Beginning>;
   /** Reads what is new at the head and records it; true where there is more. */
   follow(): Promise<boolean>;
-  /** The upper part of an owed range that is to be read next. */
+  /**
+   * The upper part of an owed range that is to be read next, as one piece. The engine reads many pieces at once; a family
+   * that can only go through a range page by page returns the whole of it.
+   */
   nextPiece(owed: BlockRange): BlockRange;
   /**
    * Reads history, from the upper end of the range down. With `part` the family may stop early; the reading then says
-   * how far it came. With `whole` it reads all of it, or throws a RangeTooLarge where the range has to be split.
+   * how far it came. With `whole` it reads all of it, or throws a RangeTooLarge where the range has to be split. Of the
+   * contracts that the range names, it has read what they said in it, unless `contracts` names those to read.
    */
   readHistory(range: BlockRange, extent: 'part' | 'whole'): Promise<HistoryReading>;
   /** What no event tells and has to be asked or computed, such as when manual execution opens. */
@@ -84,8 +88,10 @@ export interface NetworkReader {
 export interface Beginning {
   /** The newest final block. */
   readonly final: BlockId;
-  /** The first block of the configured history; undefined where the routers' first event decides. */
+  /** The first block of the configured history; undefined where it begins with the routers. */
   readonly start: number | undefined;
+  /** The block that the first router came with; undefined where that cannot be found out, or was not asked for. */
+  readonly deployed: number | undefined;
   /** Routers of the configuration that were not known before: their whole history is owed. */
   readonly newRouters: readonly string[];
   /** The new routers, and the contracts that they name at present. */
@@ -111,8 +117,12 @@ export interface Reading {
 export interface HistoryReading extends Reading {
   /** The lowest block that was read. */
   readonly from: number;
-  /** `Progress.era` in which it was read, where the blocks may still be abandoned; undefined for final ones. */
-  readonly era: number | undefined;
+  /** Whether all of its blocks were final when they were read. */
+  readonly isFinal: boolean;
+  /** Blocks that are not final and in which something was found: they are held, so that a fork takes it back. */
+  readonly blocks: readonly BlockId[];
+  /** How many events it holds in memory. */
+  readonly items: number;
 }
 
 /** The part of a reading that is recorded as it is. */

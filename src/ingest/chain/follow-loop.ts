@@ -19,67 +19,66 @@ export interface FollowLoopOptions {
   readonly pollEvery: number;
 }
 
-export class FollowLoop {
-  readonly #options: FollowLoopOptions;
-  #isAtHead = false;
-  #choresAt = 0;
-  #choresBegunAt = -1;
-
-  constructor(options: FollowLoopOptions) {
-    this.#options = options;
-  }
-
+export interface FollowLoop {
   /** Whether the newest block has been read, as far as is known. */
-  get isAtHead(): boolean {
-    return this.#isAtHead;
-  }
-
+  readonly isAtHead: boolean;
   /** When the latest complete round of chores began, on performance.now()'s clock. */
-  get choresBegunAt(): number {
-    return this.#choresBegunAt;
-  }
+  readonly choresBegunAt: number;
+  /** Runs until the signal; throws what cannot be retried: a lost lease, or a newer schema. */
+  run(signal: AbortSignal): Promise<void>;
+}
 
-  /** Runs until the signal; throws what ends the work: a lost lease, or a newer schema. */
-  async run(signal: AbortSignal): Promise<void> {
-    const { reader, progress, timing, pollEvery } = this.#options;
-    let failures = 0;
-    while (!signal.aborted) {
-      try {
-        const hasMore = await reader.follow();
-        failures = 0;
-        await this.#doChores();
-        await progress.publishWhenDue();
-        this.#isAtHead = !hasMore;
-        if (!hasMore) await untilLater(pollEvery, signal);
-      } catch (error) {
-        if (signal.aborted) return;
-        if (isUnrecoverable(error)) throw error;
-        failures++;
-        this.#isAtHead = false;
-        progress.setProblem(error);
-        await progress.publishWhenDue();
-        await untilLater(retryDelay(failures, timing), signal);
-      }
-    }
-  }
+export function createFollowLoop({ reader, progress, timing, pollEvery }: FollowLoopOptions): FollowLoop {
+  let isAtHead = false;
+  let choresAt = 0;
+  let choresBegunAt = -1;
 
   /** A question that no endpoint answers is reported as a problem. It does not hold up new blocks. */
-  async #doChores(): Promise<void> {
-    const { reader, progress, timing } = this.#options;
-    if (!progress.final || Date.now() - this.#choresAt < timing.choresEveryMs) {
+  const doChores = async (): Promise<void> => {
+    if (!progress.final || Date.now() - choresAt < timing.choresEveryMs) {
       progress.clearProblem();
       return;
     }
-    this.#choresAt = Date.now();
+    choresAt = Date.now();
     const begunAt = performance.now();
     try {
       const step = await reader.chores.work();
       if (step) await progress.record(() => step);
-      if (!reader.chores.isBehind) this.#choresBegunAt = begunAt;
+      if (!reader.chores.isBehind) choresBegunAt = begunAt;
       progress.clearProblem();
     } catch (error) {
       if (!(error instanceof NodeFault)) throw error;
       progress.setProblem(error);
     }
-  }
+  };
+
+  return {
+    get isAtHead() {
+      return isAtHead;
+    },
+    get choresBegunAt() {
+      return choresBegunAt;
+    },
+    async run(signal) {
+      let failures = 0;
+      while (!signal.aborted) {
+        try {
+          const hasMore = await reader.follow();
+          failures = 0;
+          await doChores();
+          await progress.publishWhenDue();
+          isAtHead = !hasMore;
+          if (!hasMore) await untilLater(pollEvery, signal);
+        } catch (error) {
+          if (signal.aborted) return;
+          if (isUnrecoverable(error)) throw error;
+          failures++;
+          isAtHead = false;
+          progress.setProblem(error);
+          await progress.publishWhenDue();
+          await untilLater(retryDelay(failures, timing), signal);
+        }
+      }
+    },
+  };
 }

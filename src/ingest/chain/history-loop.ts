@@ -1,33 +1,29 @@
 /**
- * The history loop (backfill): reads what is owed, from the newest end down, and retries the ledger of failures.
+ * The history loop (backfill): reads what is owed, many pieces at once, and records it in order, from the newest end down.
  *
- * A piece that no endpoint gives goes to the ledger, and reading goes on below it.
+ * Each range on the backlog is cut into pieces. Pieces are read concurrently and in any order; what was read waits in
+ * memory until everything above it in its range has been recorded. So a range on the backlog only ever shrinks from its
+ * upper end, and a worker that is killed loses no more than what it had in flight. The number of pieces and of events that
+ * wait is bounded. A piece that no endpoint gives goes to the ledger of failures, and reading goes on below it.
  */
-import type { Fact } from '../../domain/facts.ts';
-import {
-  type BlockRange,
-  type FailedRange,
-  type IndexLedger,
-  type IndexStep,
-  isUnrecoverable,
-  type OwedRange,
-} from '../../store/ledger/index-ledger.ts';
+import { type IndexLedger, isUnrecoverable, type OwedRange } from '../../store/ledger/index-ledger.ts';
 import { untilLater } from '../work.ts';
-import { type HistoryReading, type NetworkReader, stepOf } from './family.ts';
-import { NodeFault, RangeTooLarge, reasonOf } from './faults.ts';
-import { historyRange, type Progress } from './progress.ts';
-import { repairDelay, retryDelay, type WorkerTiming } from './timing.ts';
+import { type Concurrency, createConcurrency } from './concurrency.ts';
+import type { HistoryReading, NetworkReader } from './family.ts';
+import { reasonOf } from './faults.ts';
+import { historyStep, type ReadPiece, StaleReadingError } from './history-step.ts';
+import type { Progress, ReadMark } from './progress.ts';
+import { retryDelay, type WorkerTiming } from './timing.ts';
 
 /** How often a piece is tried before it goes to the ledger of failures. */
 const ATTEMPTS = 3;
-const REPAIRS_AT_ONCE = 4;
-/** A failed range is split into so many parts: 10,000 blocks come down to the one at fault in five steps. */
-const PARTS = 8;
-/**
- * With so many failed ranges none is split any more. A whole stretch of history is missing then, not a few blocks, and a
- * list of every block of it would help nobody.
- */
-const MANY_FAILED_RANGES = 100;
+/** Pieces that are planned, being read, or waiting to be recorded, for each that may be read at once. */
+const WINDOW = 4;
+/** Events in memory, as far as can be foreseen: those that wait to be recorded, and those that pieces in flight bring. */
+const MAX_ITEMS = 10_000;
+/** What one transaction records at most, beyond its first piece. */
+const ITEMS_PER_STEP = 2_000;
+const PIECES_PER_STEP = 64;
 
 export interface HistoryLoopOptions {
   /** CCIP's number for the network. */
@@ -36,226 +32,290 @@ export interface HistoryLoopOptions {
   readonly reader: NetworkReader;
   readonly progress: Progress;
   readonly timing: WorkerTiming;
-  /** Whether history begins with the routers' first event, not at a configured block or time. */
+  /** Of each endpoint. */
+  readonly requestsPerSecond: number;
+  /** Whether history begins with the routers, not at a configured block or time. */
   readonly startsWithRouters: boolean;
 }
 
-export class HistoryLoop {
-  readonly #options: HistoryLoopOptions;
-  readonly #selector: string;
-  /** How often new ranges came to be owed. */
-  #owings = 0;
-  #isEmpty = false;
-  #isSearchingRouters = false;
-  #wake: () => void = () => undefined;
-  /** Repairs that failed in a row, and until when, by performance.now(), none is tried again. */
-  #backoff = { failures: 0, until: 0 };
-
-  constructor(options: HistoryLoopOptions) {
-    this.#options = options;
-    this.#selector = options.selector;
-    options.progress.onOwed = () => {
-      this.#owings++;
-      this.#isEmpty = false;
-      this.#wake();
-    };
-  }
-
+export interface HistoryLoop {
   /** Whether all of history has been read, or is on the ledger of failures. */
-  get isEmpty(): boolean {
-    return this.#isEmpty;
-  }
-
-  get isSearchingRouters(): boolean {
-    return this.#isSearchingRouters;
-  }
-
-  /** Runs until the signal; throws what ends the work: a lost lease, or a newer schema. */
-  async run(signal: AbortSignal): Promise<void> {
-    const { ledger, reader, progress, timing } = this.#options;
-    let attempts = 0;
-    /** In a row, of this piece and of those before it: repeated failures must not wear out an endpoint. */
-    let failures = 0;
-    while (!signal.aborted) {
-      try {
-        const repaired = await this.#repairDue(signal);
-        const owings = this.#owings;
-        const owed = await ledger.nextOwed(this.#selector);
-        this.#isSearchingRouters = owed?.purpose === 'routers';
-        if (!this.#isSearchingRouters) await this.#endSearchForRouters();
-        // The follow loop may have added ranges since we looked.
-        this.#isEmpty = !owed && owings === this.#owings;
-        if (!owed) {
-          if (this.#isEmpty && !repaired) await this.#untilWoken(signal);
-          continue;
-        }
-        const piece = { ...reader.nextPiece(owed), id: owed.id };
-        const { mark } = progress.book;
-        const reading = await reader.readHistory(piece, 'part').catch((error: unknown) => {
-          if (isUnrecoverable(error) || signal.aborted) throw error;
-          failures++;
-          if (++attempts < ATTEMPTS || !this.#isAlive()) throw error;
-          return { failure: error };
-        });
-        attempts = 0;
-        if ('failure' in reading) await this.#leaveOut(piece, reasonOf(reading.failure));
-        else {
-          await this.#recordPiece(reading, piece, mark);
-          failures = 0;
-        }
-        await progress.publishWhenDue();
-      } catch (error) {
-        if (signal.aborted) return;
-        if (isUnrecoverable(error)) throw error;
-        progress.setProblem(error);
-        await untilLater(retryDelay(failures + 1, timing), signal);
-      }
-    }
-  }
-
-  async #recordPiece(reading: HistoryReading, piece: OwedRange, mark: number): Promise<void> {
-    const { progress } = this.#options;
-    const read = { ...piece, from: reading.from };
-    await progress.record(() => ({
-      ...this.#historyStep(reading, read, mark),
-      done: { id: piece.id, from: reading.from },
-    }));
-    progress.noticeRefused(reading);
-  }
-
-  async #leaveOut(piece: OwedRange, reason: string): Promise<void> {
-    const { progress } = this.#options;
-    const { id, from, to } = piece;
-    progress.notice(`Blocks ${from} to ${to} cannot be read yet: ${reason}`, 'warn');
-    await progress.record(() => ({ failed: [progress.failureOf(piece, reason)], done: { id, from } }));
-  }
-
-  #historyStep(reading: HistoryReading, piece: BlockRange, mark: number): IndexStep {
-    const { progress, startsWithRouters } = this.#options;
-    if (reading.era !== undefined && reading.era !== progress.era) {
-      throw new NodeFault(`Blocks were abandoned while ${piece.from} to ${piece.to} were being read`);
-    }
-    const { startBlock } = progress;
-    const routerBlock = piece.purpose === 'routers' ? reading.routerBlock : undefined;
-    // The routers' first event may be found late: its range had failed, or the router was added later.
-    const isEarlier =
-      routerBlock !== undefined && startBlock !== null && routerBlock < startBlock && startsWithRouters;
-    return {
-      ...stepOf(reading),
-      ...(routerBlock !== undefined && { routerBlock }),
-      ...(isEarlier && { startBlock: routerBlock }),
-      read: piece,
-      facts: this.#withFinality(reading.facts),
-      owed: [
-        ...(isEarlier ? [historyRange(routerBlock, startBlock - 1)] : []),
-        ...progress.owedFor(reading.contracts, progress.tip?.number ?? piece.to),
-        ...(piece.purpose === 'history' ? progress.owedForOverlap(mark, piece) : []),
-      ],
-    };
-  }
-
-  /** Messages of history are final when they are read. */
-  #withFinality(facts: readonly Fact[]): readonly Fact[] {
-    const { progress } = this.#options;
-    const { final } = progress;
-    if (!final) return facts;
-    return facts.flatMap((fact) => {
-      if (fact.kind !== 'Sent' || fact.seen.blockNumber > final.number) return [fact];
-      const sentIn = { number: fact.seen.blockNumber, hash: fact.seen.blockHash };
-      return [fact, progress.sourceFinalized(fact.message.messageId, sentIn)];
-    });
-  }
-
-  /** When the routers' history has been read, the wanted history may begin with their first event. */
-  async #endSearchForRouters(): Promise<void> {
-    const { ledger, progress } = this.#options;
-    if (progress.startBlock !== null) return;
-    const { firstRouterBlock, followedFrom } = await ledger.state(this.#selector);
-    await progress.record(() => ({ startBlock: firstRouterBlock ?? followedFrom ?? 0 }));
-  }
-
-  // ---- The ledger of failures
-
-  /** Retries failed ranges that are due; true where there were any. */
-  async #repairDue(signal: AbortSignal): Promise<boolean> {
-    const { ledger, reader, progress, timing } = this.#options;
-    if (this.#backoffLeft() > 0) return false;
-    const due = await ledger.dueFailures(this.#selector, REPAIRS_AT_ONCE);
-    for (const failure of due) {
-      if (signal.aborted) return true;
-      const { id, from, to } = failure;
-      try {
-        const { mark } = progress.book;
-        const reading = await reader.readHistory(failure, 'whole');
-        await progress.record(() => ({ ...this.#historyStep(reading, failure, mark), recovered: [id] }));
-        progress.notice(`Blocks ${from} to ${to} have been read at last`);
-        this.#backoff = { failures: 0, until: 0 };
-      } catch (error) {
-        if (isUnrecoverable(error) || signal.aborted) throw error;
-        // No endpoint could be asked: that says nothing of these blocks.
-        if (!this.#isAlive()) throw error;
-        await this.#failAgain(failure, error);
-        if (error instanceof RangeTooLarge) continue;
-        const failures = this.#backoff.failures + 1;
-        this.#backoff = { failures, until: performance.now() + retryDelay(failures, timing) };
-        return true;
-      }
-    }
-    return due.length > 0;
-  }
-
-  /** What can be read must not wait for what cannot: the range is split, or else retried less and less often. */
-  async #failAgain(failure: FailedRange, error: unknown): Promise<void> {
-    const { progress, timing } = this.#options;
-    const { id, since, failures } = failure;
-    const reason = reasonOf(error);
-    // A node that wants shorter ranges gets them in any case: it would never answer for this one.
-    const isSplit = error instanceof RangeTooLarge || progress.owed.failedRanges < MANY_FAILED_RANGES;
-    const parts = isSplit ? partsOf(failure) : [failure];
-    await progress.record(() =>
-      parts.length > 1
-        ? {
-            recovered: [id],
-            // They have not been tried as such: they come due soon, and only their age is that of the whole.
-            failed: parts.map((part) => ({ ...progress.failureOf(part, reason), since })),
-          }
-        : { postponed: [{ id, reason, retryInMs: repairDelay(failures + 1, timing) }] },
-    );
-  }
-
-  /** In milliseconds. */
-  #backoffLeft(): number {
-    return Math.max(0, this.#backoff.until - performance.now());
-  }
-
-  /** Whether any endpoint answers: a range that fails while none does is not at fault. */
-  #isAlive(): boolean {
-    const { reader, progress } = this.#options;
-    return progress.problem === null || reader.health().some(({ healthy }) => healthy);
-  }
-
-  /** Until new ranges are owed, or a failed range may have come due. */
-  #untilWoken(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const wake = () => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', wake);
-        resolve();
-      };
-      const timer = setTimeout(wake, this.#backoffLeft() || this.#options.timing.repairMinMs);
-      signal.addEventListener('abort', wake);
-      this.#wake = wake;
-      if (signal.aborted) wake();
-    });
-  }
+  readonly isEmpty: boolean;
+  readonly isSearchingRouters: boolean;
+  /** Runs until the signal; throws what cannot be retried: a lost lease, or a newer schema. */
+  run(signal: AbortSignal): Promise<void>;
 }
 
-/** In parts of the same length, or nearly so; one block cannot be split. */
-function partsOf(range: BlockRange): readonly BlockRange[] {
-  const length = Math.ceil((range.to - range.from + 1) / PARTS);
-  const parts: BlockRange[] = [];
-  for (let { from } = range; from <= range.to; from += length) {
-    parts.push({ ...range, from, to: Math.min(range.to, from + length - 1) });
-  }
-  return parts;
+/** A piece of a range on the backlog. */
+interface Piece {
+  readonly row: OwedRange;
+  readonly to: number;
+  /** Moves up where the family stopped early. */
+  from: number;
+  attempts: number;
+  state:
+    | { readonly name: 'planned' }
+    | { readonly name: 'reading' }
+    | { readonly name: 'read'; readonly reading: HistoryReading; readonly mark: ReadMark }
+    | { readonly name: 'failed'; readonly reason: string };
+}
+
+type PieceRead = Piece & { readonly state: { readonly name: 'read' } };
+
+export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
+  const { selector, ledger, reader, progress, timing, startsWithRouters } = options;
+  /** The ranges that are worked on now, in their order, and down to where each is cut into pieces. */
+  let rows: readonly OwedRange[] = [];
+  const cutDownTo = new Map<string, number>();
+  /** In the order in which they were planned: pieces of one range from its upper end down. */
+  let pieces: Piece[] = [];
+  let inFlight = 0;
+  let itemsPerPiece = 0;
+  /** Failures in a row, of any piece: repeated failures must not wear out an endpoint. */
+  let failures = 0;
+  let pausedUntil = 0;
+  let isEmpty = false;
+  let isSearchingRouters = false;
+  let isBacklogChanged = true;
+  let isEnded = false;
+  let isWoken = false;
+  let resume: () => void = () => undefined;
+  const wake = () => {
+    isWoken = true;
+    resume();
+  };
+
+  const concurrency: Concurrency = createConcurrency({
+    requestsPerSecond: options.requestsPerSecond,
+    usage: () => {
+      const endpoints = reader.health();
+      return {
+        healthy: endpoints.filter(({ healthy }) => healthy).length,
+        requests: endpoints.reduce((sum, { requests }) => sum + requests, 0),
+      };
+    },
+    inFlight: () => inFlight,
+    clock: () => performance.now(),
+  });
+
+  progress.onOwed(() => {
+    isBacklogChanged = true;
+    isEmpty = false;
+    wake();
+  });
+
+  // ---- Reading
+
+  const hasRoom = (): boolean => {
+    const waiting = pieces.reduce(
+      (sum, { state }) => sum + (state.name === 'read' ? state.reading.items : 0),
+      0,
+    );
+    return waiting + (inFlight + 1) * itemsPerPiece <= MAX_ITEMS;
+  };
+
+  const planNext = (): Piece | undefined => {
+    for (const row of rows) {
+      const to = (cutDownTo.get(row.id) ?? row.to + 1) - 1;
+      if (to < row.from) continue;
+      const { from } = reader.nextPiece({ ...row, to });
+      cutDownTo.set(row.id, from);
+      const piece: Piece = { row, from, to, attempts: 0, state: { name: 'planned' } };
+      pieces.push(piece);
+      return piece;
+    }
+    return undefined;
+  };
+
+  /** Starts as many pieces as may be read at once. With one always under way, what waits is recorded sooner or later. */
+  const startReading = (): void => {
+    if (isEnded || performance.now() < pausedUntil) return;
+    while (inFlight < concurrency.limit && (inFlight === 0 || hasRoom())) {
+      const isFull = pieces.length >= WINDOW * concurrency.limit;
+      const piece = pieces.find(({ state }) => state.name === 'planned') ?? (isFull ? undefined : planNext());
+      if (!piece) return;
+      void read(piece);
+    }
+  };
+
+  const read = async (piece: Piece): Promise<void> => {
+    const mark = progress.mark();
+    const hadFailures = failures;
+    const { row, from, to } = piece;
+    piece.state = { name: 'reading' };
+    inFlight++;
+    try {
+      const reading = await reader.readHistory({ ...row, from, to }, 'part');
+      piece.state = { name: 'read', reading, mark };
+      if (reading.from > from) splitOff(piece, reading.from);
+      itemsPerPiece = 0.7 * itemsPerPiece + 0.3 * reading.items;
+      if (hadFailures === failures) failures = 0;
+      concurrency.succeed();
+    } catch (error) {
+      fail(piece, error, hadFailures);
+    } finally {
+      inFlight--;
+      startReading();
+      wake();
+    }
+  };
+
+  /** The family stopped early: the rest is a piece of its own, in its place. */
+  const splitOff = (piece: Piece, readFrom: number): void => {
+    const rest: Piece = { ...piece, to: readFrom - 1, attempts: 0, state: { name: 'planned' } };
+    piece.from = readFrom;
+    const place = pieces.indexOf(piece);
+    // Its range may have been dropped meanwhile.
+    if (place >= 0) pieces.splice(place + 1, 0, rest);
+  };
+
+  const fail = (piece: Piece, error: unknown, hadFailures: number): void => {
+    if (isEnded) return;
+    concurrency.fail();
+    // Where no endpoint answers at all, the failure says nothing of this piece.
+    const isAlive = progress.problem === null || reader.health().some(({ healthy }) => healthy);
+    if (isAlive) piece.attempts++;
+    piece.state =
+      piece.attempts >= ATTEMPTS ? { name: 'failed', reason: reasonOf(error) } : { name: 'planned' };
+    progress.setProblem(error);
+    // Many that were under way together and fail together count as one.
+    if (hadFailures !== failures) return;
+    failures++;
+    pausedUntil = performance.now() + retryDelay(failures, timing);
+  };
+
+  // ---- Recording
+
+  /** The pieces at the upper end of a range that can be recorded together. */
+  const readyIn = (row: OwedRange): readonly PieceRead[] => {
+    const ready: PieceRead[] = [];
+    let items = 0;
+    for (const piece of pieces) {
+      if (piece.row.id !== row.id) continue;
+      if (piece.state.name !== 'read' || ready.length >= PIECES_PER_STEP) break;
+      items += piece.state.reading.items;
+      if (ready.length > 0 && items > ITEMS_PER_STEP) break;
+      ready.push(piece as PieceRead);
+      // Those below it were read without the contracts that it names, which the next step knows.
+      if (piece.state.reading.contracts.length > 0) break;
+    }
+    return ready;
+  };
+
+  const recordPieces = async (row: OwedRange, ready: readonly PieceRead[]): Promise<void> => {
+    const read: readonly ReadPiece[] = ready.map(({ from, to, state }) => ({
+      from,
+      to,
+      reading: state.reading,
+      mark: state.mark,
+    }));
+    try {
+      await progress.record(() => ({
+        ...historyStep(row, read, progress, startsWithRouters),
+        done: { id: row.id, from: Math.min(...read.map(({ from }) => from)) },
+      }));
+    } catch (error) {
+      if (!(error instanceof StaleReadingError)) throw error;
+      for (const piece of ready as readonly Piece[]) piece.state = { name: 'planned' };
+      return;
+    }
+    pieces = pieces.filter((piece) => !ready.includes(piece as PieceRead));
+    for (const { reading } of read) progress.noticeRefused(reading);
+  };
+
+  const leaveOut = async (piece: Piece, reason: string): Promise<void> => {
+    const { row, from, to } = piece;
+    progress.notice(`Blocks ${from} to ${to} cannot be read yet: ${reason}`, 'warn');
+    await progress.record(() => ({
+      failed: [progress.failureOf({ ...row, from, to }, reason)],
+      done: { id: row.id, from },
+    }));
+    pieces = pieces.filter((other) => other !== piece);
+  };
+
+  /** Records what is ready at the upper end of any range; false where nothing is. */
+  const recordReady = async (): Promise<boolean> => {
+    const begun = [...new Map(pieces.map(({ row }) => [row.id, row])).values()];
+    for (const row of begun) {
+      const first = pieces.find((piece) => piece.row.id === row.id);
+      if (first?.state.name === 'failed') await leaveOut(first, first.state.reason);
+      else {
+        const ready = readyIn(row);
+        if (ready.length === 0) continue;
+        await recordPieces(row, ready);
+      }
+      await progress.publishWhenDue();
+      return true;
+    }
+    return false;
+  };
+
+  // ---- The backlog
+
+  /** Takes up the ranges that come first: those of one purpose, for they decide how the others are read. */
+  const takeUpBacklog = async (): Promise<void> => {
+    isBacklogChanged = false;
+    const owed = await ledger.owedRanges(selector);
+    const ids = new Set(owed.map(({ id }) => id));
+    pieces = pieces.filter(({ row }) => ids.has(row.id));
+    for (const id of cutDownTo.keys()) if (!ids.has(id)) cutDownTo.delete(id);
+    const [first] = owed;
+    isSearchingRouters = first?.purpose === 'routers';
+    if (!isSearchingRouters) await endSearchForRouters();
+    rows = owed.filter(({ purpose }) => purpose === first?.purpose);
+    // The follow loop may have added ranges since we looked.
+    isEmpty = owed.length === 0 && !isBacklogChanged;
+  };
+
+  /** A database of an earlier version may not know yet where history begins. */
+  const endSearchForRouters = async (): Promise<void> => {
+    if (progress.startBlock !== null) return;
+    const { firstRouterBlock, followedFrom } = await ledger.state(selector);
+    await progress.record(() => ({ startBlock: firstRouterBlock ?? followedFrom ?? 0 }));
+    isBacklogChanged = true;
+  };
+
+  const isCut = (row: OwedRange) => (cutDownTo.get(row.id) ?? row.to + 1) <= row.from;
+
+  /** Until a piece has been read or has failed, new ranges are owed, or a pause is over. */
+  const untilWoken = async (signal: AbortSignal): Promise<void> => {
+    const pauseMs = pausedUntil - performance.now();
+    const timer = pauseMs > 0 ? setTimeout(wake, pauseMs) : undefined;
+    signal.addEventListener('abort', wake);
+    await new Promise<void>((resolve) => {
+      resume = resolve;
+      if (isWoken || signal.aborted) resolve();
+    });
+    signal.removeEventListener('abort', wake);
+    clearTimeout(timer);
+  };
+
+  return {
+    get isEmpty() {
+      return isEmpty;
+    },
+    get isSearchingRouters() {
+      return isSearchingRouters;
+    },
+    async run(signal) {
+      try {
+        while (!signal.aborted) {
+          try {
+            isWoken = false;
+            const isFinished = pieces.length === 0 && rows.every(isCut);
+            if (isBacklogChanged || (isFinished && !isEmpty)) await takeUpBacklog();
+            startReading();
+            if (!(await recordReady()) && !isBacklogChanged) await untilWoken(signal);
+          } catch (error) {
+            if (signal.aborted) return;
+            if (isUnrecoverable(error)) throw error;
+            progress.setProblem(error);
+            await untilLater(retryDelay(1, timing), signal);
+          }
+        }
+      } finally {
+        isEnded = true;
+      }
+    },
+  };
 }

@@ -13,9 +13,9 @@ import { SchemaMovedError } from '../../store/writer-guard.ts';
 import { untilLater } from '../work.ts';
 import type { ConnectOptions, NetworkReader, NetworkSource } from './family.ts';
 import type { EndpointTiming } from './json-rpc/endpoint.ts';
-import { Progress } from './progress.ts';
+import { createProgress } from './progress.ts';
 import { defaultTiming, type WorkerTiming } from './timing.ts';
-import { NetworkWorker, type WorkerStatus } from './worker.ts';
+import { createNetworkWorker, type NetworkWorker, type WorkerStatus } from './worker.ts';
 
 /** Connects to a network with the code of its family. */
 export type ConnectNetwork = (source: NetworkSource, options: ConnectOptions) => Promise<NetworkReader>;
@@ -165,7 +165,7 @@ async function workWithLease(
   const lost = new AbortController();
   const working = AbortSignal.any([signal, lost.signal]);
   const timing = { ...defaultTiming, ...given };
-  const progress = new Progress({ network, ledger: store.index, holder, timing, notice });
+  const progress = createProgress({ network, ledger: store.index, holder, timing, notice });
   const reader = await connect(source, {
     store,
     progress,
@@ -175,7 +175,7 @@ async function workWithLease(
     signal: working,
     notice,
   });
-  const worker = new NetworkWorker({
+  const worker = createNetworkWorker({
     source,
     ledger: store.index,
     reader,

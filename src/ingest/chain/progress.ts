@@ -7,7 +7,6 @@
 
 import type { Notice, NoticeLevel } from '../../base/notice.ts';
 import type { Observation, SourceFinalized } from '../../domain/facts.ts';
-import { operatorProblems, type ProblemKind } from '../../domain/indexing-problem.ts';
 import type { Network } from '../../domain/networks.ts';
 import type {
   BlockId,
@@ -20,9 +19,10 @@ import type {
   NewFailure,
   OwedFigures,
 } from '../../store/ledger/index-ledger.ts';
-import { ContractBook } from './contract-book.ts';
+import { type ContractBook, createContractBook } from './contract-book.ts';
 import type { Reading } from './family.ts';
-import { NodeFault, problemKindOf, reasonOf } from './faults.ts';
+import { createNetworkProblem } from './network-problem.ts';
+import { mergeOwed, type Span, without } from './owed-ranges.ts';
 import { repairDelay, type WorkerTiming } from './timing.ts';
 
 export interface ProgressOptions {
@@ -33,224 +33,246 @@ export interface ProgressOptions {
   readonly notice: Notice;
 }
 
-export class Progress {
-  readonly book = new ContractBook();
-  /** Of the newest block. */
-  figures: HeadFigures | null = null;
-  /** Seconds since 1970, of the newest block. */
-  headTime = 0;
-  /** Called when new ranges are owed. */
-  onOwed: () => void = () => undefined;
-  /** Contracts whose events have to be read again too when history is read again for these. Set by the family. */
-  rereadWith: (contracts: readonly string[]) => readonly string[] = (contracts) => contracts;
+/** Blocks that were read without these contracts. Those of them that are still on the backlog need no second reading. */
+export interface Reread {
+  readonly contracts: readonly string[];
+  readonly spans: readonly Span[];
+}
 
-  readonly #options: ProgressOptions;
-  readonly #selector: string;
-  #held: readonly BlockId[] = [];
-  #startBlock: number | null = null;
-  #followedFrom: number | null = null;
-  #era = 0;
-  #counts = { created: 0, updated: 0, removed: 0 };
-  #owed: OwedFigures = { owedBlocks: 0, failedRanges: 0 };
-  #problem: Problem | null = null;
-  #publishedAt = 0;
-  #recording: Promise<void> = Promise.resolve();
+export interface Step extends IndexStep {
+  readonly rereads?: readonly Reread[];
+}
 
-  constructor(options: ProgressOptions) {
-    this.#options = options;
-    this.#selector = options.network.selector;
-  }
-
-  /** Continues from what is stored. The family loads the trusted contracts. */
-  load({ blocks, startBlock, followedFrom }: IndexState): void {
-    this.#held = blocks;
-    this.#startBlock = startBlock;
-    this.#followedFrom = followedFrom;
-  }
-
-  /** Blocks that may be abandoned, by height, above the newest that is final. Empty where nothing has been read. */
-  get held(): readonly BlockId[] {
-    return this.#held;
-  }
-
-  get final(): BlockId | undefined {
-    return this.#held[0];
-  }
-
-  get tip(): BlockId | undefined {
-    return this.#held.at(-1);
-  }
-
+/** A moment of the progress, taken before blocks are read: what happened since decides whether the reading holds. */
+export interface ReadMark {
+  readonly contracts: number;
   /** Changes whenever blocks are abandoned. */
-  get era(): number {
-    return this.#era;
-  }
+  readonly era: number;
+  /** Changes whenever blocks are abandoned that were final. */
+  readonly finalEra: number;
+}
 
-  /** The first block of the wanted history; null while it is being looked for. */
-  get startBlock(): number | null {
-    return this.#startBlock;
-  }
-
-  get counts(): { readonly created: number; readonly updated: number; readonly removed: number } {
-    return this.#counts;
-  }
-
+export interface Progress {
+  readonly book: ContractBook;
+  /** Of the newest block. */
+  readonly figures: HeadFigures | null;
+  /** Seconds since 1970, of the newest block. */
+  readonly headTime: number;
+  /**
+   * Blocks that may be abandoned, by height, above the newest that is final. The newest blocks are all there; further
+   * down, where history is read above the final block, only those in which something was found. Empty where nothing has
+   * been read.
+   */
+  readonly held: readonly BlockId[];
+  readonly final: BlockId | undefined;
+  readonly tip: BlockId | undefined;
+  /** The first block of the history; null until it is known. */
+  readonly startBlock: number | null;
+  readonly counts: { readonly created: number; readonly updated: number; readonly removed: number };
   /** As of the latest `publish`. */
-  get owed(): OwedFigures {
-    return this.#owed;
-  }
-
-  get problem(): string | null {
-    return this.#problem?.text ?? null;
-  }
-
+  readonly owed: OwedFigures;
+  readonly problem: string | null;
+  /** Continues from what is stored. The family loads the trusted contracts. */
+  load(state: IndexState): void;
+  setHead(figures: HeadFigures, headTime: number): void;
+  /** Has `wake` called whenever new ranges are owed. */
+  onOwed(wake: () => void): void;
+  /** Contracts whose events have to be read again too when history is read again for others. Set by the family. */
+  extendRereads(extend: (contracts: readonly string[]) => readonly string[]): void;
+  mark(): ReadMark;
+  /** Whether blocks that were read since the mark may have been abandoned meanwhile. */
+  isStale(mark: ReadMark, isFinal: boolean): boolean;
   /**
    * Records a step. `makeStep` is called when its turn has come: a contract that one loop has just learned of cannot
    * slip past the blocks that the other loop is reading.
    */
-  record(makeStep: () => IndexStep | Promise<IndexStep>): Promise<void> {
-    const { ledger, holder } = this.#options;
-    const recorded = this.#recording.then(async () => {
-      const step = await makeStep();
-      const { created, updated, removed } = await ledger.record(this.#selector, holder, step);
-      this.#counts = {
-        created: this.#counts.created + created,
-        updated: this.#counts.updated + updated,
-        removed: this.#counts.removed + removed,
-      };
-      this.#remember(step);
-    });
-    this.#recording = recorded.catch(() => undefined);
-    return recorded;
-  }
+  record(makeStep: () => Step | Promise<Step>): Promise<void>;
+  /** What was read before these contracts were known, up to `readTo` and except `covered`, is read again for them. */
+  rereadsFor(named: readonly NamedContract[], readTo: number, covered?: Span): readonly Reread[];
+  /** Blocks that were being read while the other loop learned of more contracts are read again for those. */
+  rereadsSince(mark: ReadMark, span: Span): readonly Reread[];
+  /** A range for the ledger of failures. */
+  failureOf(range: BlockRange, reason: string): NewFailure;
+  /** Finality rests on the block of the send: it is taken back together with it. */
+  sourceFinalized(messageId: string, sentIn: BlockId): SourceFinalized;
+  /** An observation that is not an event of the chain: it rests on a block, and was made at the head's time. */
+  observedAt(block: BlockId): Observation;
+  notice(line: string, level?: NoticeLevel): void;
+  /** Reports contracts that a reading does not trust, and events that it could not decode. */
+  noticeRefused(reading: Pick<Reading, 'refused'> & Partial<Reading>): void;
+  /** Sets what keeps the network from progress, until `clearProblem`. */
+  setProblem(error: unknown): void;
+  clearProblem(): void;
+  publishWhenDue(): Promise<void>;
+  /** Stores the figures for others to see, and learns how much is owed. */
+  publish(): Promise<void>;
+}
+
+export function createProgress({ network, ledger, holder, timing, notice }: ProgressOptions): Progress {
+  const { selector } = network;
+  const book = createContractBook();
+  let figures: HeadFigures | null = null;
+  let headTime = 0;
+  let held: readonly BlockId[] = [];
+  let startBlock: number | null = null;
+  let era = 0;
+  let finalEra = 0;
+  let counts = { created: 0, updated: 0, removed: 0 };
+  let owed: OwedFigures = { owedBlocks: 0, failedRanges: 0 };
+  let publishedAt = 0;
+  let recording: Promise<void> = Promise.resolve();
+  let wake: () => void = () => undefined;
+  let extend: (contracts: readonly string[]) => readonly string[] = (contracts) => contracts;
+
+  const say = (line: string, level: NoticeLevel = 'info') => notice(line, { level, network: network.name });
+  const problem = createNetworkProblem({ escalateAfterMs: timing.escalateAfterMs, notice: say });
+
+  /** The step with its rereads as owed ranges: without what is on the backlog, put together with what is owed already. */
+  const withRereads = async ({ rereads = [], ...step }: Step): Promise<IndexStep> => {
+    if (rereads.length === 0) return step;
+    const { done, owed: added = [] } = step;
+    const rows = (await ledger.owedRanges(selector))
+      .map((row) => (row.id === done?.id ? { ...row, to: done.from - 1 } : row))
+      .filter(({ from, to }) => from <= to);
+    const pending = [...rows, ...added].filter(({ purpose }) => purpose === 'history');
+    const ranges = rereads.flatMap(({ contracts, spans }) =>
+      spans
+        .flatMap((span) => without(span, pending))
+        .map((span): BlockRange => ({ ...span, purpose: 'contracts', contracts: extend(contracts) })),
+    );
+    return { ...step, ...mergeOwed(rows, [...added, ...ranges]) };
+  };
 
   /** Repeats in memory what the store has done. */
-  #remember(step: IndexStep): void {
-    const { orphaned = [], blocks = [], forgetBelow = 0, contracts = [], owed = [] } = step;
-    this.book.forget(orphaned);
-    this.book.add(contracts);
-    if (orphaned.length > 0) this.#era++;
+  const remember = (step: IndexStep): void => {
+    const { orphaned = [], blocks = [], forgetBelow = 0, contracts = [] } = step;
+    book.forget(orphaned);
+    book.add(contracts);
     const gone = new Set(orphaned);
-    const held = new Map(
-      this.#held.filter(({ hash }) => !gone.has(hash)).map((block) => [block.number, block]),
-    );
-    for (const { number, hash } of blocks) held.set(number, { number, hash });
-    this.#held = [...held.values()]
+    if (gone.size > 0) era++;
+    if (held[0] && gone.has(held[0].hash)) finalEra++;
+    const stays = new Map(held.filter(({ hash }) => !gone.has(hash)).map((block) => [block.number, block]));
+    for (const { number, hash } of blocks) stays.set(number, { number, hash });
+    held = [...stays.values()]
       .filter(({ number }) => number >= forgetBelow)
       .sort((a, b) => a.number - b.number);
-    this.#startBlock = step.startBlock ?? this.#startBlock;
-    this.#followedFrom ??= step.followedFrom ?? null;
-    if (owed.length > 0) this.onOwed();
-  }
+    startBlock = step.startBlock ?? startBlock;
+    if (step.owed && step.owed.length > 0) wake();
+  };
 
-  /** What was read before these contracts were known has to be read again for them. */
-  owedFor(named: readonly NamedContract[], readTo: number): readonly BlockRange[] {
-    const from = this.#startBlock ?? this.#followedFrom;
-    return this.#owedAgain(
-      named.map(({ address }) => address),
+  const publish = async () => {
+    publishedAt = Date.now();
+    owed = await ledger.reportProgress(selector, figures, problem.current);
+  };
+
+  const observedAt = (block: BlockId): Observation => ({
+    network: selector,
+    blockNumber: block.number,
+    blockHash: block.hash,
+    transactionHash: null,
+    logIndex: null,
+    at: new Date(headTime * 1000).toISOString(),
+  });
+
+  return {
+    book,
+    get figures() {
+      return figures;
+    },
+    get headTime() {
+      return headTime;
+    },
+    get held() {
+      return held;
+    },
+    get final() {
+      return held[0];
+    },
+    get tip() {
+      return held.at(-1);
+    },
+    get startBlock() {
+      return startBlock;
+    },
+    get counts() {
+      return counts;
+    },
+    get owed() {
+      return owed;
+    },
+    get problem() {
+      return problem.current?.text ?? null;
+    },
+    load(state) {
+      held = state.blocks;
+      startBlock = state.startBlock;
+    },
+    setHead(newFigures, newHeadTime) {
+      figures = newFigures;
+      headTime = newHeadTime;
+    },
+    onOwed(newWake) {
+      wake = newWake;
+    },
+    extendRereads(newExtend) {
+      extend = newExtend;
+    },
+    mark: () => ({ contracts: book.mark, era, finalEra }),
+    isStale: (mark, isFinal) => mark.finalEra !== finalEra || (!isFinal && mark.era !== era),
+    record(makeStep) {
+      const recorded = recording.then(async () => {
+        const step = await withRereads(await makeStep());
+        const { created, updated, removed } = await ledger.record(selector, holder, step);
+        counts = {
+          created: counts.created + created,
+          updated: counts.updated + updated,
+          removed: counts.removed + removed,
+        };
+        remember(step);
+      });
+      recording = recorded.catch(() => undefined);
+      return recorded;
+    },
+    rereadsFor(named, readTo, covered) {
+      if (named.length === 0) return [];
+      const spans = without({ from: startBlock ?? 0, to: readTo }, covered ? [covered] : []);
+      return [{ contracts: named.map(({ address }) => address), spans }];
+    },
+    rereadsSince(mark, span) {
+      const contracts = book.since(mark.contracts);
+      return contracts.length === 0 ? [] : [{ contracts, spans: [span] }];
+    },
+    failureOf: ({ from, to, purpose, contracts }, reason) => ({
       from,
-      readTo,
-    );
-  }
-
-  /** Blocks that were being read while the other loop learned of more contracts have to be read again for those. */
-  owedForOverlap(mark: number, { from, to }: { readonly from: number; readonly to: number }) {
-    return this.#owedAgain(this.book.since(mark), from, to);
-  }
-
-  #owedAgain(contracts: readonly string[], from: number | null, to: number): readonly BlockRange[] {
-    if (contracts.length === 0 || from === null || from > to) return [];
-    return [{ from, to, purpose: 'contracts', contracts: this.rereadWith(contracts) }];
-  }
-
-  /** A range for the ledger of failures. */
-  failureOf({ from, to, purpose, contracts }: BlockRange, reason: string): NewFailure {
-    return { from, to, purpose, contracts, reason, retryInMs: repairDelay(1, this.#options.timing) };
-  }
-
-  /** Finality rests on the block of the send: it is taken back together with it. */
-  sourceFinalized(messageId: string, sentIn: BlockId): SourceFinalized {
-    return { kind: 'SourceFinalized', messageId, seen: this.observedAt(sentIn) };
-  }
-
-  /** An observation that is not an event of the chain: it rests on a block, and was made at the head's time. */
-  observedAt(block: BlockId): Observation {
-    return {
-      network: this.#selector,
-      blockNumber: block.number,
-      blockHash: block.hash,
-      transactionHash: null,
-      logIndex: null,
-      at: new Date(this.headTime * 1000).toISOString(),
-    };
-  }
-
-  notice(line: string, level: NoticeLevel = 'info'): void {
-    this.#options.notice(line, { level, network: this.#options.network.name });
-  }
-
-  /** Reports contracts that a reading does not trust, and events that it could not decode. */
-  noticeRefused({ refused, unreadable }: Pick<Reading, 'refused'> & Partial<Reading>): void {
-    for (const refusal of refused) this.notice(`${refusal}; it is not believed`, 'warn');
-    const [unread, ...more] = unreadable ?? [];
-    if (!unread) return;
-    const { blockNumber, logIndex, reason } = unread;
-    const others = more.length > 0 ? ` (and ${more.length} more)` : '';
-    this.notice(
-      `Log ${logIndex} of block ${blockNumber} cannot be understood and is kept: ${reason}${others}`,
-      'warn',
-    );
-  }
-
-  /** Sets what keeps the network from progress, until `clearProblem`. */
-  setProblem(error: unknown): void {
-    const text = reasonOf(error);
-    const kind = problemKindOf(error);
-    // Faults of endpoints were reported when the endpoints were set back.
-    if (this.#problem === null && !(error instanceof NodeFault)) {
-      this.notice(text, operatorProblems.has(kind) ? 'error' : 'warn');
-    }
-    const { since = performance.now(), isEscalated = false } = this.#problem ?? {};
-    const lastedMs = performance.now() - since;
-    const escalates = !isEscalated && lastedMs >= this.#options.timing.escalateAfterMs;
-    if (escalates) {
-      const duration = `${Math.round(lastedMs / 1000)} s`;
-      this.notice(`Nothing could be read for ${duration}; still retrying. Last problem: ${text}`, 'error');
-    }
-    this.#problem = { text, kind, since, isEscalated: isEscalated || escalates };
-  }
-
-  clearProblem(): void {
-    if (this.#problem?.isEscalated) {
-      const duration = `${Math.round((performance.now() - this.#problem.since) / 1000)} s`;
-      this.notice(`Reading goes on, after ${duration}`);
-    }
-    this.#problem = null;
-  }
-
-  async publishWhenDue(): Promise<void> {
-    if (Date.now() - this.#publishedAt < this.#options.timing.publishEveryMs) return;
-    await this.publish();
-  }
-
-  /** Stores the figures for others to see, and learns how much is owed. */
-  async publish(): Promise<void> {
-    this.#publishedAt = Date.now();
-    this.#owed = await this.#options.ledger.reportProgress(this.#selector, this.figures, this.#problem);
-  }
-}
-
-interface Problem {
-  /** For the operator: it may name hosts. */
-  readonly text: string;
-  readonly kind: ProblemKind;
-  /** On performance.now()'s clock. */
-  readonly since: number;
-  /** Whether it was reported as an error. */
-  readonly isEscalated: boolean;
-}
-
-/** A range of everybody's history, both ends included. */
-export function historyRange(from: number, to: number): BlockRange {
-  return { from, to, purpose: 'history', contracts: null };
+      to,
+      purpose,
+      contracts,
+      reason,
+      retryInMs: repairDelay(1, timing),
+    }),
+    sourceFinalized: (messageId, sentIn) => ({
+      kind: 'SourceFinalized',
+      messageId,
+      seen: observedAt(sentIn),
+    }),
+    observedAt,
+    notice: say,
+    noticeRefused({ refused, unreadable }) {
+      for (const refusal of refused) say(`${refusal}; it is not believed`, 'warn');
+      const [unread, ...more] = unreadable ?? [];
+      if (!unread) return;
+      const { blockNumber, logIndex, reason } = unread;
+      const others = more.length > 0 ? ` (and ${more.length} more)` : '';
+      say(
+        `Log ${logIndex} of block ${blockNumber} cannot be understood and is kept: ${reason}${others}`,
+        'warn',
+      );
+    },
+    setProblem: problem.set,
+    clearProblem: problem.clear,
+    async publishWhenDue() {
+      if (Date.now() - publishedAt >= timing.publishEveryMs) await publish();
+    },
+    publish,
+  };
 }

@@ -1,22 +1,24 @@
 /**
- * The worker of one network: begins where the store stands, then runs two loops that share its progress.
+ * The worker of one network: begins where the store stands, then runs three loops that share its progress.
  *
- * The follow loop takes the newest blocks as they come; the history loop reads what is behind them and retries what has
- * failed. Every step is one transaction of the store, so that the worker can be killed at any moment and continues.
+ * The follow loop takes the newest blocks as they come, the history loop reads what is behind them, and the repair loop
+ * retries what has failed. Every step is one transaction of the store: a worker can be killed at any moment, and the next
+ * one continues.
  */
 import type { Network } from '../../domain/networks.ts';
 import {
-  type BlockRange,
   type HeadFigures,
   type IndexLedger,
   type IndexState,
   isUnrecoverable,
 } from '../../store/ledger/index-ledger.ts';
 import { untilLater } from '../work.ts';
-import type { NetworkReader, NetworkSource } from './family.ts';
-import { FollowLoop } from './follow-loop.ts';
-import { HistoryLoop } from './history-loop.ts';
-import { historyRange, type Progress } from './progress.ts';
+import type { Beginning, NetworkReader, NetworkSource } from './family.ts';
+import { createFollowLoop } from './follow-loop.ts';
+import { createHistoryLoop } from './history-loop.ts';
+import { historyRange } from './owed-ranges.ts';
+import type { Progress } from './progress.ts';
+import { createRepairLoop } from './repair-loop.ts';
 import { retryDelay, type WorkerTiming } from './timing.ts';
 
 export interface WorkerOptions {
@@ -48,106 +50,60 @@ export interface WorkerStatus {
   readonly choresBegunAt: number;
 }
 
-export class NetworkWorker {
-  readonly #options: WorkerOptions;
-  readonly #followLoop: FollowLoop;
-  readonly #historyLoop: HistoryLoop;
+export interface NetworkWorker {
+  readonly status: WorkerStatus;
+  /** Works until the signal, or until something cannot be retried: a lost lease, or a newer schema. */
+  run(): Promise<void>;
+}
 
-  constructor(options: WorkerOptions) {
-    this.#options = options;
-    const { source, ledger, reader, progress, timing } = options;
-    this.#followLoop = new FollowLoop({ reader, progress, timing, pollEvery: source.pollEvery });
-    this.#historyLoop = new HistoryLoop({
-      selector: source.network.selector,
-      ledger,
-      reader,
-      progress,
-      timing,
-      startsWithRouters: source.start === null,
-    });
-  }
-
-  get status(): WorkerStatus {
-    const { source, progress } = this.#options;
-    const { figures, startBlock, counts, owed, problem } = progress;
-    const { isAtHead, choresBegunAt } = this.#followLoop;
-    const { isEmpty, isSearchingRouters } = this.#historyLoop;
-    return {
-      network: source.network,
-      figures,
-      startBlock,
-      ...owed,
-      isSearchingRouters,
-      ...counts,
-      problem,
-      isUpToDate: isAtHead && isEmpty,
-      choresBegunAt,
-    };
-  }
-
-  /** Works until the signal, or until what ends the work is thrown: a lost lease, or a newer schema. */
-  async run(): Promise<void> {
-    const { source, ledger, reader, progress } = this.#options;
-    const stop = new AbortController();
-    const signal = AbortSignal.any([this.#options.signal, stop.signal]);
-    const state = await ledger.state(source.network.selector);
-    progress.load(state);
-    reader.load(state);
-    await this.#untilDone(signal, () => this.#begin(state));
-    if (signal.aborted) return;
-    try {
-      // How much an earlier worker has left behind is known from the start.
-      await progress.publish();
-      const loops = [this.#followLoop.run(signal), this.#historyLoop.run(signal)];
-      // The first that fails stops the other; both have ended when this returns.
-      await Promise.all(
-        loops.map((loop) =>
-          loop.catch((error: unknown) => {
-            stop.abort();
-            throw error;
-          }),
-        ),
-      ).finally(() => Promise.allSettled(loops));
-    } finally {
-      await progress.publish().catch(() => undefined);
-    }
-  }
+export function createNetworkWorker(options: WorkerOptions): NetworkWorker {
+  const { source, ledger, reader, progress, timing } = options;
+  const { selector } = source.network;
+  const startsWithRouters = source.start === null;
+  const followLoop = createFollowLoop({ reader, progress, timing, pollEvery: source.pollEvery });
+  const historyLoop = createHistoryLoop({
+    selector,
+    ledger,
+    reader,
+    progress,
+    timing,
+    requestsPerSecond: source.requestsPerSecond,
+    startsWithRouters,
+  });
+  const repairLoop = createRepairLoop({ selector, ledger, reader, progress, timing, startsWithRouters });
 
   /** Records what the configuration asks for and the store does not have yet. */
-  async #begin(state: IndexState): Promise<void> {
-    const { reader, progress } = this.#options;
-    const { final, start, newRouters, contracts, refused } = await reader.begin();
-    progress.noticeRefused({ refused });
-
-    const owed: BlockRange[] = [];
+  const begin = async (state: IndexState): Promise<void> => {
+    const beginning = await reader.begin();
+    const { final, newRouters, contracts } = beginning;
+    progress.noticeRefused(beginning);
     const isNew = state.followedFrom === null;
-    const read = isNew ? final.number : (progress.tip?.number ?? final.number);
-    if (newRouters.length > 0) {
-      // Everything that a router ever registered is trusted, even if that was long before the wanted history.
-      owed.push({ from: 0, to: read, purpose: 'routers', contracts: newRouters });
-    }
-    if (isNew) {
-      if ((start ?? 0) <= final.number) owed.push(historyRange(start ?? 0, final.number));
-    } else {
-      owed.push(...progress.owedFor(contracts, read));
-      const before = state.startBlock;
-      if (start !== undefined && before !== null && start < before) {
-        owed.push(historyRange(start, before - 1));
-      }
-    }
-    const isEarlier = start !== undefined && (state.startBlock === null || start < state.startBlock);
+    const readTo = isNew ? final.number : (progress.tip?.number ?? final.number);
+    const startBlock = startOf(beginning, state);
+    const first = startBlock ?? state.startBlock ?? 0;
+    const before = isNew ? final.number : (state.startBlock ?? first) - 1;
+    const deployed = beginning.deployed ?? 0;
+    // History has the events of the routers too. Above it, and before it, they are read on their own: everything that a
+    // router ever registered is trusted, even if that was long before the history that is asked for.
+    const routersTo = isNew ? Math.min(first - 1, readTo) : readTo;
+    const hasRouters = newRouters.length > 0 && deployed <= routersTo;
     await progress.record(() => ({
       contracts,
-      owed,
+      owed: [
+        ...(hasRouters
+          ? [{ from: deployed, to: routersTo, purpose: 'routers' as const, contracts: newRouters }]
+          : []),
+        ...(startBlock !== undefined && first <= before ? [historyRange(first, before)] : []),
+      ],
+      rereads: isNew ? [] : progress.rereadsFor(contracts, readTo),
       rereadUnreadable: true,
-      ...(isEarlier && { startBlock: start }),
+      ...(startBlock !== undefined && { startBlock }),
       ...(isNew && { followedFrom: final.number, blocks: [final] }),
     }));
-  }
+  };
 
   /** Retries until it succeeds: at the start nothing else can be done. */
-  async #untilDone(signal: AbortSignal, work: () => Promise<void>): Promise<void> {
-    const { progress, timing } = this.#options;
+  const untilDone = async (signal: AbortSignal, work: () => Promise<void>): Promise<void> => {
     for (let failures = 1; !signal.aborted; failures++) {
       try {
         await work();
@@ -160,5 +116,61 @@ export class NetworkWorker {
         await untilLater(retryDelay(failures, timing), signal);
       }
     }
-  }
+  };
+
+  return {
+    get status() {
+      const { figures, startBlock, counts, owed, problem } = progress;
+      const { isAtHead, choresBegunAt } = followLoop;
+      const { isEmpty, isSearchingRouters } = historyLoop;
+      return {
+        network: source.network,
+        figures,
+        startBlock,
+        ...owed,
+        isSearchingRouters,
+        ...counts,
+        problem,
+        isUpToDate: isAtHead && isEmpty && repairLoop.isIdle,
+        choresBegunAt,
+      };
+    },
+    async run() {
+      const stop = new AbortController();
+      const signal = AbortSignal.any([options.signal, stop.signal]);
+      const state = await ledger.state(selector);
+      progress.load(state);
+      reader.load(state);
+      await untilDone(signal, () => begin(state));
+      if (signal.aborted) return;
+      try {
+        // How much an earlier worker has left behind is known from the start.
+        await progress.publish();
+        const loops = [followLoop, historyLoop, repairLoop].map((loop) => loop.run(signal));
+        // The first that fails stops the others; all have ended when this returns.
+        await Promise.all(
+          loops.map((loop) =>
+            loop.catch((error: unknown) => {
+              stop.abort();
+              throw error;
+            }),
+          ),
+        ).finally(() => Promise.allSettled(loops));
+      } finally {
+        await progress.publish().catch(() => undefined);
+      }
+    },
+  };
+}
+
+/** Where history begins from now on; undefined where that does not change. */
+function startOf({ start, deployed, newRouters }: Beginning, state: IndexState): number | undefined {
+  const isNew = state.followedFrom === null;
+  // The first start of a network, or a router that was added and is older than the others.
+  const byRouters =
+    start === undefined && newRouters.length > 0 ? (deployed ?? (isNew ? 0 : undefined)) : undefined;
+  const wanted = start === undefined ? byRouters : Math.max(start, deployed ?? 0);
+  if (wanted === undefined) return undefined;
+  const isEarlier = state.startBlock === null ? start !== undefined : wanted < state.startBlock;
+  return isNew || isEarlier ? wanted : undefined;
 }

@@ -30,7 +30,14 @@ export function parseLog(value: unknown): ChainLog {
     blockHash: bytesOf(log.blockHash, 32, 'blockHash of a log'),
     transactionHash: bytesOf(log.transactionHash, 32, 'transactionHash of a log'),
     logIndex: parseQuantity(log.logIndex, 'logIndex of a log'),
+    ...parseBlockTimestamp(log.blockTimestamp),
   };
+}
+
+/** An extension that not all nodes have, and some fill with zero: what is no time is left out. */
+function parseBlockTimestamp(value: unknown): Pick<ChainLog, 'blockTimestamp'> {
+  const isTime = typeof value === 'string' && /^0x[0-9a-fA-F]{1,12}$/.test(value) && Number(value) > 0;
+  return isTime ? { blockTimestamp: Number(value) } : {};
 }
 
 export function parseLogs(value: unknown): readonly ChainLog[] {

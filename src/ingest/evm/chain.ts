@@ -23,6 +23,8 @@ export interface ChainLog {
   readonly blockHash: Hex;
   readonly transactionHash: Hex;
   readonly logIndex: number;
+  /** Seconds since 1970, where the node says so. */
+  readonly blockTimestamp?: number;
 }
 
 export interface Transaction {
@@ -86,6 +88,13 @@ export interface ChainNode {
   ): Promise<readonly (readonly ChainLog[])[] | undefined>;
   /** In the order asked for; a missing transaction is the node's fault. */
   transactions(hashes: readonly Hex[]): Promise<readonly Transaction[]>;
+  /**
+   * Whether there is code at an address as of a block, in the order asked for; undefined where the node does not have the
+   * state of that block.
+   */
+  hasCode(
+    places: readonly { readonly address: Hex; readonly block: number }[],
+  ): Promise<readonly (boolean | undefined)[]>;
   /** In the order asked for, on the newest state. */
   calls(calls: readonly ContractCall[]): Promise<readonly CallAnswer[]>;
 }

@@ -1,11 +1,14 @@
 /** The EVM family: CCIP 1.2 to 2.0, read from logs over JSON-RPC. */
+import type { IndexState } from '../../store/ledger/index-ledger.ts';
 import type { ChainFamily, ConnectOptions, NetworkReader } from '../chain/family.ts';
+import type { Block, Chain, ChainNode, Hex } from './chain.ts';
 import { createChores } from './chores.ts';
 import { createDecoder } from './decode/decoder.ts';
+import { findDeployment } from './deployment.ts';
 import { createChain } from './endpoints.ts';
 import { examineNetwork } from './examination.ts';
-import { HeadFollower } from './head-follower.ts';
-import { HistoryReader } from './history-reader.ts';
+import { createHeadFollower } from './head-follower.ts';
+import { createHistoryReader } from './history-reader.ts';
 import { createBlockReader, type EvmContractBook } from './reading.ts';
 import type { EvmSource } from './settings.ts';
 import { startBlockOf } from './start-block.ts';
@@ -23,16 +26,21 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
     ...(endpointTiming && { timing: endpointTiming }),
   });
   const book = progress.book as EvmContractBook;
-  progress.rereadWith = (contracts) => withBlessers(contracts, book);
+  progress.extendRereads((contracts) => withBlessers(contracts, book));
   const { selector } = network;
   const reader = createBlockReader(chain, book, createDecoder(network));
-  const follower = new HeadFollower({ selector, chain, ledger: store.index, reader, progress });
-  const history = new HistoryReader({ source, chain, reader, progress });
+  const follower = createHeadFollower({ selector, chain, ledger: store.index, reader, progress });
+  const history = createHistoryReader({ source, chain, reader, progress });
   const results =
     source.verifierResults && createVerifierResults(source.verifierResults, { userAgent, signal });
 
+  let startBlock: IndexState['startBlock'] = null;
+
   return {
-    load: ({ contracts }) => book.load(contracts, routers),
+    load(state) {
+      book.load(state.contracts, routers);
+      startBlock = state.startBlock;
+    },
 
     begin() {
       const newRouters = routers.filter((router) => !book.contracts.has(router));
@@ -42,7 +50,13 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
         const start = await startBlockOf(node, source.start, head);
         const current =
           newRouters.length > 0 ? await reader.readCurrent(node, newRouters) : { contracts: [], refused: [] };
-        return { final, start, newRouters, ...current };
+        const isEarlier = start !== undefined && startBlock !== null && start < startBlock;
+        const deployed =
+          source.deployed ??
+          (newRouters.length > 0 || isEarlier
+            ? await confirmedDeployment(chain, node, routers, head)
+            : undefined);
+        return { final, start, deployed, newRouters, ...current };
       });
     },
 
@@ -53,6 +67,24 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
     health: () => chain.health(),
     close: () => chain.close(),
   };
+}
+
+/**
+ * The block below which there is no history; undefined where no endpoint has the state of old blocks, or two of them
+ * contradict each other.
+ */
+async function confirmedDeployment(
+  chain: Chain,
+  node: ChainNode,
+  routers: readonly Hex[],
+  head: Block,
+): Promise<number | undefined> {
+  const deployed = await findDeployment(node, routers, head.number);
+  if (deployed === undefined)
+    return chain.secondOpinion(node, (other) => findDeployment(other, routers, head.number));
+  const places = routers.map((address) => ({ address, block: deployed - 1 }));
+  const second = await chain.secondOpinion(node, (other) => other.hasCode(places));
+  return second?.includes(true) ? undefined : deployed;
 }
 
 /**

@@ -23,6 +23,7 @@ export class DeepReorganization extends NodeFault {
 }
 
 const COMPARED_AT_ONCE = 32;
+const FACT_BLOCKS_AT_ONCE = 100;
 
 /**
  * Compares the node's chain with the blocks that are held (by height, at least one).
@@ -75,6 +76,40 @@ function refuseOtherFinal(node: ChainNode, final: Block, held: readonly BlockId[
   const same = held.find(({ number }) => number === final.number);
   if (same && same.number <= base.number && same.hash !== final.hash) {
     throw new NodeFault(`${node.name} calls a block final that is not in its own chain (${final.number})`);
+  }
+}
+
+export interface Fork {
+  /** The highest block with facts that the node's chain has; undefined where it has none of them. */
+  readonly fork: BlockId | undefined;
+  /** Hashes of the blocks with facts that it does not have. */
+  readonly orphaned: readonly string[];
+}
+
+/**
+ * Where the node's chain leaves the one that was read, by the blocks in which facts were seen.
+ *
+ * @param final the newest final block of the node; what is above it is read again in any case
+ * @param blocksBelow at most so many blocks with facts below a height, from the highest down
+ */
+export async function findFork(
+  node: ChainNode,
+  final: BlockId,
+  blocksBelow: (below: number, limit: number) => Promise<readonly BlockId[]>,
+): Promise<Fork> {
+  const orphaned: string[] = [];
+  for (let below = Number.MAX_SAFE_INTEGER; ; ) {
+    const seen = await blocksBelow(below, FACT_BLOCKS_AT_ONCE);
+    const within = seen.filter(({ number }) => number <= final.number);
+    const blocks = await node.blocks(within.map(({ number }) => number));
+    const fork = within.find(({ hash }, index) => blocks[index]?.hash === hash);
+    // Of one height there may be several.
+    const gone = seen.filter((block) => block !== fork && block.number >= (fork?.number ?? 0));
+    orphaned.push(...gone.map(({ hash }) => hash));
+    const last = seen.at(-1);
+    if (fork || !last || seen.length < FACT_BLOCKS_AT_ONCE) return { fork, orphaned };
+    // Two blocks of one height may stand on either side of a page's end.
+    below = last.number + 1;
   }
 }
 

@@ -1,23 +1,26 @@
 /**
- * Reads history of an EVM chain in ranges of blocks whose length adapts: it grows while answers are small, and shrinks
- * when a node refuses.
+ * Reads history of an EVM chain in ranges of blocks. Every endpoint gets ranges as long as it accepts, and no longer than
+ * the events in them allow.
  */
-import type { BlockRange } from '../../store/ledger/index-ledger.ts';
+import type { BlockId, BlockRange } from '../../store/ledger/index-ledger.ts';
 import type { HistoryReading } from '../chain/family.ts';
 import { NodeFault, RangeTooLarge } from '../chain/faults.ts';
 import type { Progress } from '../chain/progress.ts';
-import type { Chain, Hex } from './chain.ts';
+import type { Chain, ChainNode, Hex } from './chain.ts';
 import { refuseStrangers } from './head.ts';
+import { createRangeLimits, type RangeLimits } from './range-limits.ts';
 import type { BlockReader, LogReading } from './reading.ts';
 import type { EvmSource } from './settings.ts';
 
-/** Logs that one step over history should have: enough to be worth a transaction, few enough to fit in memory. */
+/** Logs that one piece should have: enough to be worth a transaction, few enough for many pieces to fit in memory. */
 const WANTED_LOGS = 1_000;
-const FIRST_RANGE = 1_000;
-/** Ranges that are read well before a longer one than was refused is tried again. */
-const RANGES_BEFORE_GROWTH = 16;
-/** Headers are asked for one by one; a range that is checked against them is shorter. */
-const MAX_CHECKED_RANGE = 250;
+/** A range that is checked against headers, which are asked for one by one, is not longer. */
+const MAX_CHECKED_BLOCKS = 250;
+/**
+ * Blocks above the final one are checked against their headers where there are no more of them than this. A chain whose
+ * finality is hours behind has too many: they are read like history, and the blocks with events are held.
+ */
+const MAX_CHECKED_ABOVE_FINAL = 1_024;
 
 export interface HistoryReaderOptions {
   readonly source: EvmSource;
@@ -26,86 +29,138 @@ export interface HistoryReaderOptions {
   readonly progress: Progress;
 }
 
-export class HistoryReader {
-  readonly #options: HistoryReaderOptions;
-  #range = FIRST_RANGE;
-  #rangesBeforeGrowth = 0;
+export interface HistoryReader {
+  nextPiece(owed: BlockRange): BlockRange;
+  read(range: BlockRange, extent: 'part' | 'whole'): Promise<HistoryReading>;
+}
 
-  constructor(options: HistoryReaderOptions) {
-    this.#options = options;
-  }
+/** What is known of an endpoint. */
+interface EndpointState {
+  readonly limits: RangeLimits;
+  /** The final block that it was last asked for: whether its chain has it. */
+  agreement: { readonly hash: string; readonly check: Promise<void> } | undefined;
+}
 
-  nextPiece(owed: BlockRange): BlockRange {
-    return { ...owed, from: Math.max(owed.from, owed.to - this.#rangeLength() + 1) };
-  }
+export function createHistoryReader({
+  source,
+  chain,
+  reader,
+  progress,
+}: HistoryReaderOptions): HistoryReader {
+  const maxBlocks = source.verify === 'all' ? Math.min(MAX_CHECKED_BLOCKS, source.maxRange) : source.maxRange;
+  /** By name, which is unique among the endpoints of a network. */
+  const endpoints = new Map<string, EndpointState>();
+  /** How long a range with the wanted number of logs is, by those that were read last. */
+  let wantedBlocks = maxBlocks;
 
-  async read(range: BlockRange, extent: 'part' | 'whole'): Promise<HistoryReading> {
-    if (extent === 'whole') return this.#readBlocks(range);
-    for (let piece = range; ; ) {
+  const stateOf = ({ name }: ChainNode): EndpointState => {
+    const known = endpoints.get(name) ?? { limits: createRangeLimits(maxBlocks), agreement: undefined };
+    endpoints.set(name, known);
+    return known;
+  };
+
+  const adapt = (logs: number, blocks: number): void => {
+    const wanted = Math.floor((blocks * WANTED_LOGS) / Math.max(1, logs));
+    wantedBlocks = Math.max(1, Math.min(wanted, wantedBlocks * 2, maxBlocks));
+  };
+
+  /** Throws where the node's chain is not the one that was read up to this block. */
+  const refuseOtherChain = async (node: ChainNode, { number, hash }: BlockId): Promise<void> => {
+    const [block] = await node.blocks([number]);
+    if (block?.hash !== hash) throw new NodeFault(`${node.name} has another block ${number} than was read`);
+  };
+
+  /** The same for the final block, which stays: once for all pieces that are read meanwhile. */
+  const refuseOtherFinal = (node: ChainNode, final: BlockId): Promise<void> => {
+    const state = stateOf(node);
+    if (state.agreement?.hash !== final.hash) {
+      const check = refuseOtherChain(node, final);
+      const agreement = { hash: final.hash, check };
+      state.agreement = agreement;
+      check.catch(() => {
+        if (state.agreement === agreement) state.agreement = undefined;
+      });
+    }
+    return state.agreement.check;
+  };
+
+  const readBlocks = async (
+    node: ChainNode,
+    { from, to, contracts }: BlockRange,
+  ): Promise<LogReading & HistoryReading> => {
+    const { final, held, tip } = progress;
+    if (!final || !tip) throw new Error('History is read below a block that is final');
+    const isFinal = to <= final.number;
+    const isNear = from === to || tip.number - final.number <= MAX_CHECKED_ABOVE_FINAL;
+    const isChecked = source.verify === 'all' || (!isFinal && isNear);
+    // A block at or above those that are read: a chain that has it has all that was read below it.
+    const witness = held.find(({ number }) => number >= to) ?? tip;
+    await (isFinal ? refuseOtherFinal(node, final) : refuseOtherChain(node, witness));
+    const headers = isChecked ? await readCheckedHeaders(node, from, to) : undefined;
+    const reading = await reader.read(node, {
+      from,
+      to,
+      contracts: contracts as readonly Hex[] | null,
+      isByAddress: true,
+      ...(headers && { headers }),
+      mayBeAbandoned: !isFinal,
+    });
+    // A block that is not final may have been replaced while the logs were read.
+    if (!isFinal) await refuseOtherChain(node, witness);
+    return { ...reading, from, isFinal, blocks: isFinal ? [] : reading.blocks, items: reading.logs };
+  };
+
+  const readCheckedHeaders = async (node: ChainNode, from: number, to: number) => {
+    const { final, held } = progress;
+    // With one more, where there is one: its parent must be the last of these.
+    const end = Math.max(to, Math.min(to + 1, final?.number ?? to));
+    const blocks = await node.blocks(Array.from({ length: end - from + 1 }, (_, index) => from + index));
+    refuseStrangers(node, blocks);
+    for (const { number, hash } of blocks) {
+      const known = held.find((block) => block.number === number);
+      if (known && known.hash !== hash)
+        throw new NodeFault(`${node.name} has another block ${number} than was read`);
+    }
+    return blocks.slice(0, to - from + 1);
+  };
+
+  /** As much of the upper end of the range as the node accepts. */
+  const readPart = async (node: ChainNode, range: BlockRange): Promise<HistoryReading> => {
+    const { limits } = stateOf(node);
+    for (;;) {
+      const blocks = Math.min(range.to - range.from + 1, limits.nextBlocks);
+      const begunAt = performance.now();
+      limits.begin(blocks);
       try {
-        const reading = await this.#readBlocks(piece);
-        this.#adapt(reading.logs, piece);
+        const reading = await readBlocks(node, { ...range, from: range.to - blocks + 1 });
+        limits.accept(blocks, performance.now() - begunAt);
+        adapt(reading.logs, blocks);
         return reading;
       } catch (error) {
-        if (!this.#shrink(error, piece)) throw error;
-        piece = this.nextPiece(range);
+        if (!(error instanceof RangeTooLarge) || blocks === 1) {
+          limits.abandon(blocks);
+          throw error;
+        }
+        limits.refuse(blocks, error.acceptedBlocks);
       }
     }
-  }
+  };
 
-  #readBlocks({ from, to, contracts }: BlockRange): Promise<LogReading & HistoryReading> {
-    const { source, chain, reader, progress } = this.#options;
-    const { final: anchor, era } = progress;
-    if (!anchor) throw new Error('History is read below a block that is final');
-    const isFinal = to <= anchor.number;
-    return chain.run(
-      async (node) => {
-        const isChecked = source.verify === 'all' || !isFinal;
-        // With one more, where there is one: its parent must be the last of these.
-        const end = isChecked ? Math.max(to, Math.min(to + 1, anchor.number)) : from - 1;
-        const numbers = Array.from({ length: end - from + 1 }, (_, index) => from + index);
-        const blocks = await node.blocks([...numbers, anchor.number]);
-        refuseStrangers(node, blocks.slice(0, -1));
-        for (const { number, hash } of blocks) {
-          const held = progress.held.find((block) => block.number === number);
-          if (held && held.hash !== hash)
-            throw new NodeFault(`${node.name} has another block ${number} than was read`);
-        }
-        const reading = await reader.read(node, {
-          from,
-          to,
-          contracts: contracts as readonly Hex[] | null,
-          ...(isChecked && { headers: blocks.slice(0, to - from + 1) }),
-          mayBeAbandoned: !isFinal,
-        });
-        return { ...reading, from, era: isFinal ? undefined : era };
-      },
-      Math.max(to, anchor.number),
-    );
-  }
-
-  #rangeLength(): number {
-    const { verify, maxRange } = this.#options.source;
-    const longest = verify === 'all' ? MAX_CHECKED_RANGE : maxRange;
-    return Math.max(1, Math.min(this.#range, longest, maxRange));
-  }
-
-  /** Whether a shorter range can be tried. */
-  #shrink(error: unknown, { from, to }: BlockRange): boolean {
-    if (!(error instanceof RangeTooLarge) || to <= from) return false;
-    const length = to - from + 1;
-    this.#range = Math.max(1, Math.min(error.acceptedBlocks ?? Infinity, length >> 1));
-    this.#rangesBeforeGrowth = RANGES_BEFORE_GROWTH;
-    return true;
-  }
-
-  #adapt(logs: number, { from, to }: BlockRange): void {
-    const length = to - from + 1;
-    const wanted = Math.floor((length * WANTED_LOGS) / Math.max(1, logs));
-    // Only a range of full length shows that a longer one might be accepted.
-    const isFullLength = length >= this.#rangeLength();
-    const grown = isFullLength && this.#rangesBeforeGrowth === 0 ? this.#range * 2 : this.#range;
-    if (isFullLength && this.#rangesBeforeGrowth > 0) this.#rangesBeforeGrowth--;
-    this.#range = Math.max(1, Math.min(grown, wanted, this.#options.source.maxRange));
-  }
+  return {
+    nextPiece(owed) {
+      const known = [...endpoints.values()].map(({ limits }) => limits.nextBlocks);
+      const longest = known.length > 0 ? Math.max(...known) : createRangeLimits(maxBlocks).nextBlocks;
+      const from = Math.max(owed.from, owed.to - Math.min(longest, wantedBlocks) + 1);
+      const final = progress.final?.number ?? owed.to;
+      // A piece is final or not as a whole.
+      return { ...owed, from: owed.to > final ? Math.max(from, final + 1) : from };
+    },
+    read(range, extent) {
+      const minimumHead = Math.max(range.to, progress.final?.number ?? 0);
+      return chain.share(
+        (node) => (extent === 'whole' ? readBlocks(node, range) : readPart(node, range)),
+        minimumHead,
+      );
+    },
+  };
 }

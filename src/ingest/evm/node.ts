@@ -2,8 +2,9 @@
  * What the indexer asks, put to one endpoint, with every answer held against its question: the blocks asked for, logs of
  * the range, contracts and topics asked for, in order, none twice, of one chain.
  */
+
+import type { Notice } from '../../base/notice.ts';
 import type { ProblemKind } from '../../domain/indexing-problem.ts';
-import type { Notice } from '../../domain/notice.ts';
 import { NodeFault, QuestionRefused } from '../chain/faults.ts';
 import {
   AnswerTooHeavy,
@@ -366,6 +367,17 @@ export function createNode(
         if (transaction.hash !== hash)
           throw fault(method, `transaction ${transaction.hash} instead of ${hash}`);
         return transaction;
+      });
+    },
+
+    async hasCode(places) {
+      const method = 'eth_getCode';
+      const answers = await endpoint.ask(
+        places.map(({ address, block }) => ({ method, params: [address, quantity(block)] })),
+      );
+      return answers.map((answer) => {
+        if ('refusal' in answer) return undefined;
+        return believed(method, () => bytesOf(answer.result, undefined, 'code')) !== '0x';
       });
     },
 

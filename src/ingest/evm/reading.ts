@@ -4,7 +4,7 @@
  *
  * Nothing is stored here. The result is what one step of a worker records.
  */
-import type { NamedContract } from '../../store/ledger/index-ledger.ts';
+import type { BlockId, NamedContract } from '../../store/ledger/index-ledger.ts';
 import type { ContractBook } from '../chain/contract-book.ts';
 import type { Reading } from '../chain/family.ts';
 import { NodeFault } from '../chain/faults.ts';
@@ -22,16 +22,19 @@ import {
 import type { Decoder } from './decode/decoder.ts';
 import { AddressRequiredError, inOrder } from './log-queries.ts';
 
-/** What some blocks said, and how many logs it took: the size of the next range follows from that. */
+/** What some blocks said, how many logs it took, and in which blocks trusted contracts have logs. */
 export interface LogReading extends Reading {
   readonly logs: number;
+  readonly blocks: readonly BlockId[];
 }
 
 export interface ReadRequest {
   readonly from: number;
   readonly to: number;
-  /** Only logs of these; null: of everybody. */
+  /** Only logs of these; null: of all. */
   readonly contracts: readonly Hex[] | null;
+  /** Whether to ask for the logs of the trusted contracts by their addresses, where those are not too many. */
+  readonly isByAddress?: boolean;
   /** The headers of all these blocks, where their logs are to be checked against them. */
   readonly headers?: readonly Block[];
   /** Whether the blocks may still be abandoned: what they name is then tied to them. */
@@ -45,6 +48,12 @@ export interface BlockReader {
   /** The routers themselves, and whom they name at present. */
   readCurrent(node: ChainNode, routers: readonly Hex[]): Promise<Pick<Reading, 'contracts' | 'refused'>>;
 }
+
+/**
+ * Addresses in one filter. With more, the topics alone are asked for: one answer with the logs of strangers is cheaper
+ * than several without.
+ */
+const MAX_ADDRESSES = 100;
 
 /** The trusted contracts of an EVM network. */
 export type EvmContractBook = ContractBook<Hex, GenuineContract>;
@@ -108,7 +117,7 @@ export function createBlockReader(chain: Chain, book: EvmContractBook, decoder: 
   };
 
   return {
-    async read(node, { from, to, contracts: only, headers, mayBeAbandoned, orphaned = [] }) {
+    async read(node, { from, to, contracts: only, isByAddress, headers, mayBeAbandoned, orphaned = [] }) {
       const blocks = new Map((headers ?? []).map((header) => [header.hash, header]));
       const known = new Map(book.without(orphaned));
       const readLogs = async (addresses: readonly Hex[] | null): Promise<readonly ChainLog[]> => {
@@ -119,13 +128,16 @@ export function createBlockReader(chain: Chain, book: EvmContractBook, decoder: 
           ...(addresses && { addresses }),
         });
         if (headers) refuseOtherBlocks(node, found, blocks);
-        return found;
+        // Of blocks that may be abandoned the headers are asked for: they show that the logs are of this chain.
+        return mayBeAbandoned ? found.map(({ blockTimestamp, ...log }) => log) : found;
       };
-      let isByAddress = only === null && node.logLimits.needsAddress;
-      let logs = await readLogs(isByAddress ? [...known.keys()] : only).catch((error: unknown) => {
-        if (!(error instanceof AddressRequiredError) || only !== null) throw error;
-        isByAddress = true;
-        return readLogs([...known.keys()]);
+      const isPreferred = isByAddress && known.size <= MAX_ADDRESSES;
+      const isNeeded = node.logLimits.needsAddress;
+      let trusted = only === null && (isPreferred || isNeeded) ? [...known.keys()] : null;
+      let logs = await readLogs(only ?? trusted).catch((error: unknown) => {
+        if (!(error instanceof AddressRequiredError) || only !== null || trusted !== null) throw error;
+        trusted = [...known.keys()];
+        return readLogs(trusted);
       });
 
       const contracts: NamedContract[] = [];
@@ -147,7 +159,7 @@ export function createBlockReader(chain: Chain, book: EvmContractBook, decoder: 
         refused.push(...adopted.refused);
         if (adopted.contracts.length === 0) break;
         contracts.push(...adopted.contracts);
-        if (isByAddress) {
+        if (trusted) {
           const more = await readLogs(adopted.contracts.map(({ address }) => address as Hex));
           logs = inOrder([...logs, ...more]);
         }
@@ -162,6 +174,7 @@ export function createBlockReader(chain: Chain, book: EvmContractBook, decoder: 
         unreadable: decoded.unreadable.map(({ log, reason }) => ({ ...log, reason })),
         foreign: decoded.foreign,
         logs: logs.length,
+        blocks: blocksOf(logs.filter(({ address }) => known.has(address))),
         routerBlock: logs.find((log) => known.get(log.address)?.role === 'router')?.blockNumber,
         refused,
       };
@@ -190,6 +203,11 @@ export function createBlockReader(chain: Chain, book: EvmContractBook, decoder: 
       return current;
     },
   };
+}
+
+function blocksOf(logs: readonly ChainLog[]): readonly BlockId[] {
+  const hashes = new Map(logs.map(({ blockHash, blockNumber }) => [blockHash, blockNumber]));
+  return [...hashes].map(([hash, number]) => ({ number, hash }));
 }
 
 /** Logs of a block that is not the one at this height in the node's own chain. */

@@ -9,6 +9,8 @@ import type { Hex } from './chain.ts';
 export interface EvmSource extends NetworkSource {
   /** The root of trust: only contracts that these registered are trusted. */
   readonly routers: readonly Hex[];
+  /** The block in which the first router was deployed, where the operator names it; otherwise it is looked for. */
+  readonly deployed?: number;
   /** The node's own word, or a depth in blocks. */
   readonly finality: 'finalized' | 'safe' | number;
   /** Blocks in one request for logs, at most. */
@@ -23,11 +25,20 @@ const MAX_ROUTERS = 20;
 const MAX_DEPTH = 10_000;
 const maxRange = { fallback: 10_000, least: 1, most: 10_000_000, unit: 'blocks', isWhole: true };
 
+const deployed = {
+  fallback: 0,
+  least: 0,
+  most: Number.MAX_SAFE_INTEGER,
+  unit: 'the number of a block',
+  isWhole: true,
+};
+
 export const evmSettings: FamilySettings = {
-  keys: ['routers', 'finality', 'maxRange', 'verify', 'verifierResults'],
+  keys: ['routers', 'deployed', 'finality', 'maxRange', 'verify', 'verifierResults'],
   parse: (common, given, { variables, refuse }): EvmSource => ({
     ...common,
     routers: parseRouters(given.routers, refuse),
+    ...(given.deployed != null && { deployed: parseNumber(given.deployed, 'deployed', deployed, refuse) }),
     finality: parseFinality(given.finality, refuse),
     maxRange: parseNumber(given.maxRange, 'maxRange', maxRange, refuse),
     verify: parseVerify(given.verify, refuse),

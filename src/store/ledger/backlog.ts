@@ -2,14 +2,26 @@
 import type { ClientBase } from 'pg';
 import { type BlockRange, type OwedRange, parseRange, rangeColumns } from './block-range.ts';
 
-/** Routers' history comes first: it names the contracts whose logs the other ranges are read for. */
-export async function readNextOwed(client: ClientBase, network: string): Promise<OwedRange | undefined> {
+/**
+ * All of it in the order in which it is to be read. Routers' history comes first: it names the contracts whose logs the
+ * other ranges are read for. Ranges of single contracts come last, when all contracts that history names are known.
+ */
+export async function readOwedRanges(client: ClientBase, network: string): Promise<readonly OwedRange[]> {
   const { rows } = await client.query(
     `select ${rangeColumns} from index_backlog where network = $1
-     order by purpose = 'routers' desc, to_block desc, id limit 1`,
+     order by array_position(array['routers', 'history', 'contracts'], purpose), to_block desc, id`,
     [network],
   );
-  return rows[0] && parseRange(rows[0]);
+  return rows.map(parseRange);
+}
+
+export async function removeFromBacklog(
+  client: ClientBase,
+  network: string,
+  ids: readonly string[],
+): Promise<void> {
+  if (ids.length === 0) return;
+  await client.query('delete from index_backlog where network = $1 and id = any($2)', [network, ids]);
 }
 
 /** Drops the history below the start block. */

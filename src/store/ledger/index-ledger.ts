@@ -11,7 +11,7 @@ import { type ApplyReport, applyFacts } from '../apply.ts';
 import { LeaseLostError } from '../lease.ts';
 import { storedSelector } from '../message-row.ts';
 import { SchemaMovedError } from '../writer-guard.ts';
-import { addToBacklog, readNextOwed, shortenBacklog, trimBacklog } from './backlog.ts';
+import { addToBacklog, readOwedRanges, removeFromBacklog, shortenBacklog, trimBacklog } from './backlog.ts';
 import type { BlockRange, OwedRange } from './block-range.ts';
 import { addBlocks, type BlockId, readBlocks, removeBlocksBelow, removeOrphanedBlocks } from './blocks.ts';
 import {
@@ -101,6 +101,8 @@ export interface IndexStep {
   /** A block with an event of a router; the lowest counts. */
   readonly routerBlock?: number;
   readonly owed?: readonly BlockRange[];
+  /** Ids of owed ranges whose blocks are in `owed` now. */
+  readonly replaced?: readonly string[];
   /** A piece at the upper end of an owed range that has been read, or put on the ledger of failures. */
   readonly done?: { readonly id: string; readonly from: number };
   readonly failed?: readonly NewFailure[];
@@ -127,8 +129,8 @@ export interface IndexLedger {
   state(network: string): Promise<IndexState>;
   /** Throws a LeaseLostError where `holder` does not have the network. */
   record(network: string, holder: string, step: IndexStep): Promise<ApplyReport>;
-  /** The range to read next: routers' history first, then the newest. */
-  nextOwed(network: string): Promise<OwedRange | undefined>;
+  /** The backlog in the order in which it is to be read: routers, history, single contracts, each from the newest. */
+  owedRanges(network: string): Promise<readonly OwedRange[]>;
   /** Failed ranges whose retry is due: fewest failures first, then the longest due. */
   dueFailures(network: string, limit: number): Promise<readonly FailedRange[]>;
   /** The messages that were sent in these blocks. */
@@ -176,7 +178,7 @@ export function createIndexLedger(
     state: (network) => withReader((client) => readState(client, storedSelector(network))),
     record: (network, holder, step) =>
       withWriter((client) => recordStep(client, network, storedSelector(network), holder, step)),
-    nextOwed: (network) => withReader((client) => readNextOwed(client, storedSelector(network))),
+    owedRanges: (network) => withReader((client) => readOwedRanges(client, storedSelector(network))),
     dueFailures: (network, limit) =>
       withReader((client) => readDueFailures(client, storedSelector(network), limit)),
     sentIn: (network, hashes) => withReader((client) => readSentIn(client, storedSelector(network), hashes)),
@@ -239,6 +241,7 @@ async function writeStep(
   await addContracts(client, network, step.contracts ?? []);
 
   if (step.startBlock !== undefined) await trimBacklog(client, network, step.startBlock);
+  await removeFromBacklog(client, network, step.replaced ?? []);
   await addToBacklog(client, network, step.owed ?? []);
   if (step.done) await shortenBacklog(client, network, step.done);
   await addFailures(client, network, step.failed ?? []);

@@ -1,5 +1,6 @@
 /**
- * The endpoint pool of one network: work goes to the first healthy endpoint, with failover to the next.
+ * The endpoint pool of one network: work goes to the first healthy endpoint, or is shared out among all of them, with
+ * failover to the next.
  *
  * An endpoint is healthy once it has identified itself, and until something fails on it. Then it is set back with
  * exponential backoff and returns by identifying itself again. While another one is healthy, no work waits for that.
@@ -51,6 +52,8 @@ export interface EndpointPool<Node> {
    * fails, the endpoint is set back and the next one gets the same work; the last error is thrown when none is left.
    */
   run<T>(work: (node: Node) => Promise<T>, minimumHead?: number): Promise<T>;
+  /** The same on the healthy endpoint with the least work under way, for work that all of them share. */
+  share<T>(work: (node: Node) => Promise<T>, minimumHead?: number): Promise<T>;
   /**
    * Another healthy endpoint whose head is at `minimumHead` or above, where there is one: for a second opinion within
    * a piece of work.
@@ -104,6 +107,8 @@ interface Member<Node> {
   /** Failures that are not forgiven yet: each doubles the rest. */
   strikes: number;
   failures: number;
+  /** Pieces of work under way. */
+  load: number;
   problem: string | null;
   problemKind: ProblemKind;
   headBlock: number | null;
@@ -155,6 +160,7 @@ export function createEndpointPool<Node extends PooledNode>(
       restsUntil: 0,
       strikes: 0,
       failures: 0,
+      load: 0,
       problem: null,
       problemKind: 'unknown',
       headBlock: null,
@@ -238,7 +244,8 @@ export function createEndpointPool<Node extends PooledNode>(
       : `${member.endpoint.name}: its head ${member.headBlock} is behind block ${member.behind.wanted}`);
 
   /**
-   * The first that is well and far enough among those that were not tried yet.
+   * The first that is well and far enough among those that were not tried yet; one more piece of work is then counted as
+   * under way on it.
    *
    * @param isNeeded whether one that is slow to say who it is is waited for until its time is out
    */
@@ -246,18 +253,31 @@ export function createEndpointPool<Node extends PooledNode>(
     tried: ReadonlySet<Member<Node>>,
     minimumHead: number | undefined,
     isNeeded: boolean,
+    isShared: boolean,
   ): Promise<Member<Node> | undefined> => {
-    for (const member of members) {
+    /** Counted before anything is waited for: of many who choose at once, each sees what the others chose. */
+    const claim = async (member: Member<Node>): Promise<boolean> => {
+      member.load++;
+      const isClaimed = await isFarEnough(member, minimumHead).catch((error: unknown) => {
+        member.load--;
+        throw error;
+      });
+      if (!isClaimed) member.load--;
+      return isClaimed;
+    };
+    if (isShared) for (const member of members) if (!member.isWell) startCheckingIn(member);
+    const inTurn = isShared ? members.toSorted((one, other) => one.load - other.load) : members;
+    for (const member of inTurn) {
       if (tried.has(member)) continue;
       if (!member.isWell) startCheckingIn(member);
-      else if (await isFarEnough(member, minimumHead)) return member;
+      else if (await claim(member)) return member;
     }
     // None is well: give those that are saying who they are for the first time a moment, in their order.
     for (const member of members) {
       if (tried.has(member)) continue;
       if (!member.isWell && member.problem === null && member.checkingIn !== null)
         await Promise.race([member.checkingIn, delay(HEAD_START_MS, false, { signal, ref: false })]);
-      if (member.isWell && (await isFarEnough(member, minimumHead))) return member;
+      if (member.isWell && (await claim(member))) return member;
     }
     if (!isNeeded) return undefined;
     const slow = members.filter((member) => !tried.has(member) && member.checkingIn !== null);
@@ -265,7 +285,9 @@ export function createEndpointPool<Node extends PooledNode>(
       if ((await member.checkingIn) && (await isFarEnough(member, minimumHead))) return member;
       throw new Error('not this one');
     });
-    return Promise.any(answers).catch(() => undefined);
+    const first = await Promise.any(answers).catch(() => undefined);
+    if (first) first.load++;
+    return first;
   };
 
   /** Waits for the rest of an endpoint that returns soon; false where none does. */
@@ -279,6 +301,7 @@ export function createEndpointPool<Node extends PooledNode>(
     return true;
   };
 
+  /** Ends with one piece of work less under way. */
   const attempt = async <T>(member: Member<Node>, work: (node: Node) => Promise<T>): Promise<T> => {
     const { era } = member;
     try {
@@ -290,6 +313,8 @@ export function createEndpointPool<Node extends PooledNode>(
       const maxStrikes = error instanceof QuestionRefused ? MAX_STRIKES_OF_REFUSALS : MAX_STRIKES;
       if (error instanceof NodeFault) setBack(member, error, era, maxStrikes);
       throw error;
+    } finally {
+      member.load--;
     }
   };
 
@@ -297,12 +322,16 @@ export function createEndpointPool<Node extends PooledNode>(
   const offer = async <T>(
     work: (node: Node) => Promise<T>,
     minimumHead: number | undefined,
-    { tried, isNeeded }: { readonly tried: Set<Member<Node>>; readonly isNeeded: boolean },
+    {
+      tried,
+      isNeeded,
+      isShared = false,
+    }: { readonly tried: Set<Member<Node>>; readonly isNeeded: boolean; readonly isShared?: boolean },
   ): Promise<{ readonly result: T } | { readonly fault: NodeFault | undefined }> => {
     let fault: NodeFault | undefined;
     for (;;) {
       signal.throwIfAborted();
-      const member = await nextWell(tried, minimumHead, isNeeded);
+      const member = await nextWell(tried, minimumHead, isNeeded, isShared);
       signal.throwIfAborted();
       if (member === undefined) return { fault };
       tried.add(member);
@@ -315,21 +344,28 @@ export function createEndpointPool<Node extends PooledNode>(
     }
   };
 
+  const runOnOne = async <T>(
+    work: (node: Node) => Promise<T>,
+    minimumHead: number | undefined,
+    isShared: boolean,
+  ): Promise<T> => {
+    const asNeeded = { tried: new Set<Member<Node>>(), isNeeded: true, isShared };
+    let outcome = await offer(work, minimumHead, asNeeded);
+    const foundNobody = 'fault' in outcome && outcome.fault === undefined;
+    if (foundNobody && (await waitForOne())) outcome = await offer(work, minimumHead, asNeeded);
+    if ('result' in outcome) return outcome.result;
+    if (outcome.fault !== undefined) throw outcome.fault;
+    const [troubled] = members.filter((member) => problemOf(member) !== null);
+    if (!troubled) throw new NodeFault('no endpoint', 'unreachable');
+    throw new NodeFault(
+      problemOf(troubled) ?? 'no endpoint',
+      troubled.problem === null ? 'behind' : troubled.problemKind,
+    );
+  };
+
   return {
-    async run(work, minimumHead) {
-      const asNeeded = { tried: new Set<Member<Node>>(), isNeeded: true };
-      let outcome = await offer(work, minimumHead, asNeeded);
-      const foundNobody = 'fault' in outcome && outcome.fault === undefined;
-      if (foundNobody && (await waitForOne())) outcome = await offer(work, minimumHead, asNeeded);
-      if ('result' in outcome) return outcome.result;
-      if (outcome.fault !== undefined) throw outcome.fault;
-      const [troubled] = members.filter((member) => problemOf(member) !== null);
-      if (!troubled) throw new NodeFault('no endpoint', 'unreachable');
-      throw new NodeFault(
-        problemOf(troubled) ?? 'no endpoint',
-        troubled.problem === null ? 'behind' : troubled.problemKind,
-      );
-    },
+    run: (work, minimumHead) => runOnOne(work, minimumHead, false),
+    share: (work, minimumHead) => runOnOne(work, minimumHead, true),
 
     async secondOpinion(first, work, minimumHead) {
       const tried = new Set(members.filter(({ node }) => node === first));

@@ -204,26 +204,31 @@ function reasonOf(finding: Finding<LogReading>): string | undefined {
   return shortened((error instanceof Error ? error.message : String(error)).split('\n')[0] ?? '', MAX_REASON);
 }
 
-/** The time of each block that logs stand in, in ISO 8601. */
+/**
+ * The time of each block that logs stand in, in ISO 8601: from the headers at hand, else from the logs themselves where
+ * the node puts it there, else from headers that are asked for.
+ */
 async function readTimes(
   node: ChainNode,
   logs: readonly ChainLog[],
   blocks: ReadonlyMap<Hex, Block>,
 ): Promise<ReadonlyMap<Hex, string>> {
   const numbers = new Map(logs.map(({ blockHash, blockNumber }) => [blockHash, blockNumber]));
-  const unknown = [...numbers].filter(([hash]) => !blocks.has(hash));
+  const stamps = new Map(logs.map(({ blockHash, blockTimestamp }) => [blockHash, blockTimestamp]));
+  const unknown = [...numbers].filter(([hash]) => !blocks.has(hash) && stamps.get(hash) === undefined);
   const headers = unknown.length === 0 ? [] : await node.blocks(unknown.map(([, number]) => number));
   const times = new Map<Hex, string>();
   for (const [hash] of numbers) {
     const header = blocks.get(hash) ?? headers[unknown.findIndex(([missing]) => missing === hash)];
-    if (header?.hash !== hash) {
+    const seconds = header?.timestamp ?? stamps.get(hash);
+    if (seconds === undefined || (header && header.hash !== hash)) {
       throw new NodeFault(
         `${node.name} shows logs of block ${numbers.get(hash)} that are not of its own block`,
       );
     }
-    const time = header.timestamp * 1_000;
+    const time = seconds * 1_000;
     if (!(time >= 0 && time <= LATEST_TIME)) {
-      throw new NodeFault(`${node.name} gives block ${header.number} the timestamp ${header.timestamp}`);
+      throw new NodeFault(`${node.name} gives block ${numbers.get(hash)} the timestamp ${seconds}`);
     }
     times.set(hash, new Date(time).toISOString());
   }

@@ -1,0 +1,83 @@
+/** What reading history changes: the step that records pieces which follow each other downwards. */
+import type { Fact } from '../../domain/facts.ts';
+import type { BlockRange } from '../../store/ledger/index-ledger.ts';
+import { type HistoryReading, stepOf } from './family.ts';
+import { historyRange, type Span } from './owed-ranges.ts';
+import type { Progress, ReadMark, Step } from './progress.ts';
+
+/** A piece of a range, and what was read in it. */
+export interface ReadPiece extends Span {
+  readonly reading: HistoryReading;
+  /** Of the moment before it was read. */
+  readonly mark: ReadMark;
+}
+
+/** Blocks were abandoned while these were being read: they are read again. */
+export class StaleReadingError extends Error {
+  override readonly name = 'StaleReadingError';
+}
+
+/**
+ * The step that records pieces of one range, from the highest down. Of these only the last may name contracts: what the
+ * others were read without would be missed.
+ *
+ * @param startsWithRouters whether history begins with the routers, not at a configured block or time
+ */
+export function historyStep(
+  range: BlockRange,
+  pieces: readonly ReadPiece[],
+  progress: Progress,
+  startsWithRouters: boolean,
+): Step {
+  const { book, startBlock, final } = progress;
+  if (pieces.some(({ mark, reading }) => progress.isStale(mark, reading.isFinal)))
+    throw new StaleReadingError('blocks were abandoned meanwhile');
+  const steps = pieces.map(({ reading }) => stepOf(reading));
+  const span = { from: Math.min(...pieces.map(({ from }) => from)), to: pieces[0]?.to ?? range.to };
+  const routerBlocks = pieces.flatMap(({ reading }) => reading.routerBlock ?? []);
+  const routerBlock = routerBlocks.length > 0 ? Math.min(...routerBlocks) : undefined;
+  // A router was added, or the beginning of its history could not be read until now.
+  const isEarlier =
+    startsWithRouters && routerBlock !== undefined && startBlock !== null && routerBlock < startBlock;
+  return {
+    facts: steps.flatMap(({ facts = [] }) => withFinality(facts, progress)),
+    contracts: steps.flatMap(({ contracts = [] }) => contracts),
+    unreadable: steps.flatMap(({ unreadable = [] }) => unreadable),
+    foreign: steps.reduce((sum, { foreign = 0 }) => sum + foreign, 0),
+    blocks: pieces.flatMap(({ reading }) =>
+      reading.blocks.filter(({ number }) => final !== undefined && number > final.number),
+    ),
+    ...(routerBlock !== undefined && { routerBlock }),
+    ...(isEarlier && { startBlock: routerBlock }),
+    read: { ...range, ...span },
+    owed: isEarlier ? [historyRange(routerBlock, startBlock - 1)] : [],
+    rereads: pieces.flatMap(({ reading, mark, from, to }) => {
+      const isWhole = range.purpose === 'history';
+      const covered = { from, to };
+      const own = new Set(reading.contracts.map(({ address }) => address));
+      const unknown = reading.contracts.filter(({ address }) => !book.contracts.has(address));
+      const readTo = progress.tip?.number ?? to;
+      return [
+        ...progress.rereadsFor(unknown, readTo, isWhole ? covered : undefined),
+        ...(isWhole
+          ? progress.rereadsSince(mark, covered).map(({ contracts, spans }) => ({
+              contracts: contracts.filter((address) => !own.has(address)),
+              spans,
+            }))
+          : []
+        ).filter(({ contracts }) => contracts.length > 0),
+      ];
+    }),
+  };
+}
+
+/** Messages in final blocks are final when they are read. */
+function withFinality(facts: readonly Fact[], progress: Progress): readonly Fact[] {
+  const { final } = progress;
+  if (!final) return facts;
+  return facts.flatMap((fact) => {
+    if (fact.kind !== 'Sent' || fact.seen.blockNumber > final.number) return [fact];
+    const sentIn = { number: fact.seen.blockNumber, hash: fact.seen.blockHash };
+    return [fact, progress.sourceFinalized(fact.message.messageId, sentIn)];
+  });
+}

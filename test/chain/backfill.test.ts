@@ -1,0 +1,248 @@
+/** How history is read: which requests it takes, counted on virtual chains. Never how long. */
+import { afterEach, describe, expect, test } from 'vitest';
+import type { EvmSource } from '../../src/ingest/evm/settings.ts';
+import { openTestStore } from '../database.ts';
+import { startNodeProxy } from './node-proxy.ts';
+import { type CcipWorld, type CcipWorldOptions, makeCcipWorld } from './zoo/ccip-chain.ts';
+import { differencesFrom, type IndexedWorld, indexWorld, sourceOf } from './zoo/indexed-world.ts';
+import { archiveNode } from './zoo/personalities.ts';
+import type { LogTraits, Personality } from './zoo/personality.ts';
+import { type Provider, type ProviderCall, startProvider } from './zoo/provider.ts';
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+async function provide(
+  chain: CcipWorld['a'],
+  personality: Personality = archiveNode,
+): Promise<Provider & { readonly calls: ProviderCall[] }> {
+  const provider = await startProvider(chain, { personality });
+  closers.push(() => provider.close());
+  const calls: ProviderCall[] = [];
+  provider.onCall = (call) => calls.push(call);
+  return Object.assign(provider, { calls });
+}
+
+async function emptyStore() {
+  const store = await openTestStore();
+  closers.push(() => store.close());
+  return store;
+}
+
+interface Asked {
+  readonly from: number;
+  readonly to: number;
+  readonly addresses: readonly string[] | undefined;
+}
+
+/** The ranges whose logs were asked for. */
+function rangesOf(calls: readonly ProviderCall[]): readonly Asked[] {
+  return calls.flatMap(({ method, params }) => {
+    const [filter] = params as [{ fromBlock?: string; toBlock?: string; address?: string[] }?];
+    if (method !== 'eth_getLogs' || filter?.fromBlock === undefined) return [];
+    return [{ from: Number(filter.fromBlock), to: Number(filter.toBlock), addresses: filter.address }];
+  });
+}
+
+const callsOf = (calls: readonly ProviderCall[], method: string) =>
+  calls.filter((call) => call.method === method);
+
+const withLogs = (logs: LogTraits, more: Partial<Personality> = {}): Personality => ({
+  ...archiveNode,
+  ...more,
+  name: 'of this test',
+  logs,
+});
+const timestamped = withLogs({ hasBlockTimestamp: true });
+
+interface Backfill extends IndexedWorld {
+  readonly calls: readonly ProviderCall[];
+  readonly providers: readonly (Provider & { readonly calls: ProviderCall[] })[];
+  readonly differences: readonly string[];
+}
+
+/** Indexes both chains; the calls are those to the endpoints of chain `a`. */
+async function backfill(
+  world: CcipWorld,
+  overrides: Partial<EvmSource> = {},
+  personalities: readonly Personality[] = [timestamped],
+): Promise<Backfill> {
+  const providers: (Provider & { readonly calls: ProviderCall[] })[] = [];
+  for (const personality of personalities) providers.push(await provide(world.a, personality));
+  const counterpart = await provide(world.b, timestamped);
+  const store = await emptyStore();
+  const indexed = await indexWorld(store, {
+    sources: [sourceOf(world.a, providers, overrides), sourceOf(world.b, [counterpart])],
+  });
+  return {
+    ...indexed,
+    providers,
+    calls: providers.flatMap(({ calls }) => calls),
+    differences: await differencesFrom(world, store),
+  };
+}
+
+const worldOf = (options: Partial<CcipWorldOptions> = {}): CcipWorld =>
+  makeCcipWorld({ blocks: 100_000, messages: 30, deployedAt: 40_000, ...options });
+
+/** Logs of history: not those of the newest blocks, which are read by topics alone. */
+const historyOf = (calls: readonly ProviderCall[]) =>
+  rangesOf(calls).filter(({ addresses }) => addresses !== undefined);
+
+describe('the history of a network', () => {
+  test('takes about as many requests for logs as it has ranges', async () => {
+    const { calls, differences } = await backfill(worldOf({ deployedAt: 1 }), { maxRange: 1_000 });
+    expect(differences).toEqual([]);
+    expect(historyOf(calls).length).toBeGreaterThanOrEqual(100);
+    expect(historyOf(calls).length).toBeLessThan(110);
+  });
+
+  test('is not read below the deployment of the router', async () => {
+    const { calls, differences } = await backfill(worldOf(), { maxRange: 1_000 });
+    expect(differences).toEqual([]);
+    expect(Math.min(...rangesOf(calls).map(({ from }) => from))).toBe(40_000);
+    expect(callsOf(calls, 'eth_getCode').length).toBeLessThan(40);
+  });
+
+  test('is not read below the deployment that is configured', async () => {
+    const { calls, differences } = await backfill(worldOf(), { maxRange: 1_000, deployed: 39_990 });
+    expect(differences).toEqual([]);
+    expect(Math.min(...rangesOf(calls).map(({ from }) => from))).toBe(39_990);
+    expect(callsOf(calls, 'eth_getCode')).toEqual([]);
+  });
+
+  test.each<readonly [string, Personality['state']]>([
+    ['refuses', { keptBlocks: 1_000, answer: { code: -32000, message: 'missing trie node' } }],
+    ['answers with the current code', { keptBlocks: 1_000, answer: 'current' }],
+  ])('is read from the first block on where the only endpoint %s for old blocks', async (_, state) => {
+    const personality = withLogs({ hasBlockTimestamp: true }, state ? { state } : {});
+    const { calls, differences } = await backfill(worldOf(), {}, [personality]);
+    expect(differences).toEqual([]);
+    expect(Math.min(...rangesOf(calls).map(({ from }) => from))).toBe(0);
+    expect(callsOf(calls, 'eth_getCode').length).toBeLessThan(5);
+  });
+
+  test('is asked for by the addresses of the trusted contracts', async () => {
+    const world = worldOf({ foreign: [{ everyBlocks: 50 }] });
+    const { calls, differences } = await backfill(world);
+    expect(differences).toEqual([]);
+    const long = rangesOf(calls).filter(({ from, to }) => to - from >= 256);
+    expect(long.length).toBeGreaterThan(5);
+    for (const { addresses } of long) {
+      expect(addresses).toEqual(expect.arrayContaining([world.a.router, ...world.a.onRamps]));
+    }
+  });
+
+  test('takes the times of its blocks from the logs, where the endpoint puts them there', async () => {
+    const options = { deployedAt: 1, messages: 200 };
+    const with_ = await backfill(worldOf(options));
+    const without = await backfill(worldOf(options), {}, [withLogs({})]);
+    expect([...with_.differences, ...without.differences]).toEqual([]);
+    const headers = ({ calls }: Backfill) =>
+      callsOf(calls, 'eth_getBlockByNumber').filter(
+        ({ params: [number] }) => String(number).startsWith('0x') && Number(number) < 99_000,
+      ).length;
+    expect(headers(without)).toBeGreaterThanOrEqual(400);
+    expect(headers(with_)).toBe(0);
+  });
+
+  test('with a start and many ramps that were replaced is read twice at most', async () => {
+    const world = worldOf({ deployedAt: 1, ramps: 40, messages: 120 });
+    const { calls, isUpToDate } = await backfill(world, { start: { block: 20_000 }, maxRange: 1_000 });
+    expect(isUpToDate).toBe(true);
+    // Once for the contracts that are known; once more, in up to 40 parts, for those that are found in it.
+    expect(rangesOf(calls).length).toBeLessThan(100 + 80 + 80 + 80);
+  });
+
+  test('with ramps that were replaced has the messages of all of them', async () => {
+    const { differences } = await backfill(worldOf({ ramps: 12, messages: 120 }), { maxRange: 1_000 });
+    expect(differences).toEqual([]);
+  });
+});
+
+describe('pieces of history', () => {
+  /** An endpoint that answers requests for history only when so many of them wait at the same time. */
+  async function backfillBehindBarriers(
+    count: number,
+    endpoints: number,
+    overrides: Partial<EvmSource> = {},
+  ) {
+    const world = worldOf({ deployedAt: 1 });
+    const provider = await provide(world.a, timestamped);
+    const counterpart = await provide(world.b, timestamped);
+    let most = 0;
+    let isOpen = false;
+    const waiting: (() => void)[][] = [];
+    const open = () => {
+      isOpen = true;
+      for (const resolve of waiting.flat()) resolve();
+    };
+    const urls: URL[] = [];
+    for (let index = 0; index < endpoints; index++) {
+      const own: (() => void)[] = [];
+      waiting.push(own);
+      const proxy = await startNodeProxy(provider.url.href);
+      closers.push(() => proxy.close());
+      urls.push(proxy.url);
+      let inFlight = 0;
+      proxy.interfere = async (call, truth) => {
+        if (!rangesOf([call as ProviderCall]).some(({ addresses }) => addresses)) return truth;
+        most = Math.max(most, ++inFlight);
+        // The first ones are answered at once: concurrency grows with every piece that is read.
+        if (proxy.calls.length > 60 && !isOpen) {
+          await new Promise<void>((resolve) => {
+            own.push(resolve);
+            if (waiting.every(({ length }) => length >= count)) open();
+          });
+        }
+        inFlight--;
+        return truth;
+      };
+    }
+    const store = await emptyStore();
+    await indexWorld(store, {
+      sources: [
+        { ...sourceOf(world.a, [], { maxRange: 500, ...overrides }), rpc: urls },
+        sourceOf(world.b, [counterpart]),
+      ],
+    });
+    expect(await differencesFrom(world, store)).toEqual([]);
+    expect(isOpen).toBe(true);
+    return { most };
+  }
+
+  test('are read at the same time, up to a bound', async () => {
+    const { most } = await backfillBehindBarriers(16, 1);
+    expect(most).toBeLessThanOrEqual(64);
+  });
+
+  test('are read from all endpoints at the same time', async () => {
+    await backfillBehindBarriers(8, 2);
+  });
+
+  test('are few where the rate is low', async () => {
+    const { most } = await backfillBehindBarriers(4, 1, { requestsPerSecond: 16 });
+    expect(most).toBeLessThanOrEqual(16);
+  });
+
+  test('are as long as each endpoint accepts', async () => {
+    const limit = (max: number) =>
+      withLogs({
+        hasBlockTimestamp: true,
+        blocks: { max, refusal: { code: -32602, message: 'block range too large' } },
+      });
+    const { providers, differences } = await backfill(worldOf({ deployedAt: 1 }), {}, [
+      limit(5_000),
+      limit(300),
+    ]);
+    expect(differences).toEqual([]);
+    for (const [index, max] of [5_000, 300].entries()) {
+      const ranges = historyOf(providers[index]?.calls ?? []);
+      const refused = ranges.filter(({ from, to }) => to - from + 1 > max);
+      expect(ranges.length - refused.length).toBeGreaterThan(5);
+      expect(refused.length).toBeLessThan(8 + ranges.length / 16);
+    }
+  });
+});
