@@ -15,7 +15,7 @@ import {
   writeObjects,
   writeRemark,
 } from './lanes.ts';
-import { simulatedNotice } from './message-words.ts';
+import { SIMULATED_NOTICE } from './message-words.ts';
 import { writeOut } from './output.ts';
 import { stoppedRemarks } from './source-findings.ts';
 import { createPaint, type Paint, printable } from './terminal-text.ts';
@@ -55,7 +55,7 @@ Examples:
       const config = configOf(flags, context);
       const ends = parseLaneFlags(flags, command);
       await withStore(config, context, { connections: 1 }, async (store) => {
-        if (store.simulated) context.err.write(`${simulatedNotice}\n`);
+        if (store.simulated) context.err.write(`${SIMULATED_NOTICE}\n`);
         const now = new Date(context.now());
         const { lanes } = await store.lanes({
           ...ends,
@@ -143,7 +143,7 @@ function formatted(number: string | number | bigint): string {
   return BigInt(number).toLocaleString('en');
 }
 
-/** What the networks at these ends are known to lack, in the operator's words. */
+/** What the networks at these ends are known to lack, in the operator's summary. */
 async function lossesOf(
   store: Store,
   selectors: readonly (string | undefined)[],

@@ -18,14 +18,14 @@ import { parseNetworkSources } from '../ingest/families.ts';
 import type { DatabasePlace } from '../store/store.ts';
 import { parseSubscriptions, type Subscription } from '../webhooks/subscription.ts';
 import {
-  apiKeysTake,
-  liveTakes,
-  rateLimitTakes,
+  API_KEYS_FORMAT,
+  LIVE_FORMAT,
+  RATE_LIMIT_FORMAT,
   readApiKeys,
   readLive,
   readRateLimit,
   readTrustProxy,
-  trustProxyTakes,
+  TRUST_PROXY_FORMAT,
 } from './http-settings.ts';
 import { isKubernetesVariable } from './kubernetes-variables.ts';
 
@@ -136,14 +136,14 @@ const settings = {
     key: 'rateLimit',
     variables: [],
     fallback: defaultRateLimit,
-    takes: rateLimitTakes,
+    takes: RATE_LIMIT_FORMAT,
     read: readRateLimit,
   } as Setting<RateLimitOptions['rateLimit']>,
   apiKeys: {
     key: 'apiKeys',
     variables: [],
     fallback: [],
-    takes: apiKeysTake,
+    takes: API_KEYS_FORMAT,
     isHidden: true,
     read: readApiKeys,
   } as Setting<RateLimitOptions['apiKeys']>,
@@ -151,14 +151,14 @@ const settings = {
     key: 'trustProxy',
     variables: ['LANESCAN_TRUST_PROXY'],
     fallback: false,
-    takes: trustProxyTakes,
+    takes: TRUST_PROXY_FORMAT,
     read: readTrustProxy,
   } as Setting<TrustProxy>,
   live: {
     key: 'live',
     variables: [],
     fallback: {},
-    takes: liveTakes,
+    takes: LIVE_FORMAT,
     read: readLive,
   } as Setting<Partial<LiveLimits>>,
   drainSeconds: {

@@ -12,7 +12,7 @@ import type { Store } from '../store/store.ts';
 import type { ConfigFlags } from './config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
 import { addFilterOptions, asUsage, type ParameterFlags, rawParameters } from './filter-flags.ts';
-import { simulatedNotice } from './message-words.ts';
+import { SIMULATED_NOTICE } from './message-words.ts';
 import { OutputClosedError, writeOut } from './output.ts';
 import { createProgress, type Progress } from './progress.ts';
 import { counted, printable, printableJson } from './terminal-text.ts';
@@ -57,7 +57,7 @@ Examples:
         );
       }
       await withStore(config, context, { connections: 1 }, async (store) => {
-        if (store.simulated) context.err.write(`${simulatedNotice}\n`);
+        if (store.simulated) context.err.write(`${SIMULATED_NOTICE}\n`);
         await exportTo(flags.output, formatOf(flags), isCompressed, filters, store, context);
       });
     });

@@ -5,7 +5,7 @@ import type { LaneEnds, LaneIdentity, LaneStatistics } from '../store/lanes.ts';
 import type { ConfigFlags } from './config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
 import { addFilterOptions, asUsage, collecting, type ParameterFlags, rawParameters } from './filter-flags.ts';
-import { networkName, simulatedNotice } from './message-words.ts';
+import { networkName, SIMULATED_NOTICE } from './message-words.ts';
 import { writeOut } from './output.ts';
 import {
   age,
@@ -56,7 +56,7 @@ Examples:
       const config = configOf(flags, context);
       const { windowDays = DEFAULT_WINDOW_DAYS, ...ends } = parseLaneFlags(flags, command);
       await withStore(config, context, { connections: 1 }, async (store) => {
-        if (store.simulated) context.err.write(`${simulatedNotice}\n`);
+        if (store.simulated) context.err.write(`${SIMULATED_NOTICE}\n`);
         const now = new Date(context.now());
         const { lanes } = await store.lanes({
           ...ends,

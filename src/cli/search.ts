@@ -10,7 +10,7 @@ import type { ConfigFlags } from './config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
 import { addFilterOptions, asUsage, collecting, type ParameterFlags, rawParameters } from './filter-flags.ts';
 import { createMessageTable, tableFooter } from './message-table.ts';
-import { simulatedNotice } from './message-words.ts';
+import { SIMULATED_NOTICE } from './message-words.ts';
 import { writeOut } from './output.ts';
 import { createPaint, printableJson } from './terminal-text.ts';
 
@@ -47,7 +47,7 @@ Examples:
       const early = flags.cursor === undefined ? parseFlags(flags, command) : undefined;
       await withStore(config, context, { connections: 1 }, async (store) => {
         const query = early ?? parseFlags(flags, command, store.cursors);
-        if (store.simulated) context.err.write(`${simulatedNotice}\n`);
+        if (store.simulated) context.err.write(`${SIMULATED_NOTICE}\n`);
         const show = flags.json ? showRecords(context) : showTable(context, flags.all === true);
         let shown = 0;
         let cursor: string | null = null;

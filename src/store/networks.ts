@@ -62,7 +62,7 @@ export interface NetworkProgress {
   readonly seenAt: Date;
   /** The database's time of this reading: ages are counted up to it. */
   readonly readAt: Date;
-  /** The first block of the history that is wanted. */
+  /** The first block of the history that is indexed. */
   readonly startBlock: number | null;
   /** Blocks below the indexed one that are still to be read. */
   readonly owedBlocks: number;

@@ -130,6 +130,20 @@ describe('a node that tells the truth', () => {
     expect(message).toBe(`${node.host}: eth_getLogs: nothing for …, … or … [31m (-32000)`);
   });
 
+  test('gives logs in the order of the chain, in whatever order the node has them', async () => {
+    const node = await startFaultyNode();
+    const chain = openChain([node]);
+    const ordered = await chain.run((rpc) => rpc.logs(range));
+    node.misbehave = whenAsked('eth_getLogs', {
+      change: (answer) => ({
+        ...(answer as object),
+        result: (answer as { result: unknown[] }).result.toReversed(),
+      }),
+    });
+    expect(await chain.run((rpc) => rpc.logs(range))).toEqual(ordered);
+    expect(ordered.length).toBeGreaterThan(5);
+  });
+
   test('answers over few connections, which are kept', async () => {
     const node = await startFaultyNode();
     const chain = openChain([node]);

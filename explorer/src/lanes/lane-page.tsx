@@ -10,7 +10,7 @@ import { counted, dayName, duration, exactTime, grouped, laneWords, percent } fr
 import { Icon } from '../parts/icons.tsx';
 import { MessageRow } from '../parts/message-row.tsx';
 import { LaneLabel } from '../parts/network.tsx';
-import { Bone, FailureNotice, Notice } from '../parts/notices.tsx';
+import { FailureNotice, Notice, Skeleton } from '../parts/notices.tsx';
 import { useTitle } from '../parts/page-title.ts';
 import { Ago } from '../parts/time.tsx';
 import { lanesQuery, networksQuery, searchQuery } from '../server/api-client.ts';
@@ -46,7 +46,7 @@ export function LanePage() {
         </Link>
       </p>
       {error && !data && <FailureNotice error={error} onRetry={() => void refetch()} />}
-      {!error && !data && <Bone width="320px" />}
+      {!error && !data && <Skeleton width="320px" />}
       {data && !lane && (
         <Notice title="No message goes this way">
           <p>

@@ -268,7 +268,7 @@ function StatusChip({ view, onChange }: FilterBarProps) {
     >
       {() => (
         <fieldset className="choices">
-          <legend className="for-ears">Statuses</legend>
+          <legend className="visually-hidden">Statuses</legend>
           {statuses.map((status) => (
             <label key={status} className="choice">
               <input type="checkbox" checked={chosen.includes(status)} onChange={() => toggle(status)} />
@@ -306,13 +306,13 @@ function TimeChip({ view, onChange }: FilterBarProps) {
       {(close) => (
         <div className="picker">
           <div className="spans">
-            {spans.map(([label, milliseconds]) => (
+            {spans.map(([label, ms]) => (
               <button
                 key={label}
                 type="button"
                 className="option"
                 onClick={() => {
-                  onChange({ sentAfter: wholeMinute(serverNow() - milliseconds), sentBefore: undefined });
+                  onChange({ sentAfter: wholeMinute(serverNow() - ms), sentBefore: undefined });
                   close();
                 }}
               >

@@ -23,7 +23,10 @@ export function orderLogs(
     if (places.has(place)) return { problem: `log ${logIndex} of block ${blockNumber} twice` };
     places.add(place);
   }
-  return {
-    logs: [...logs].sort((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex),
-  };
+  return { logs: sortLogs(logs) };
+}
+
+/** By block and index, the order of the chain. */
+export function sortLogs(logs: readonly ChainLog[]): readonly ChainLog[] {
+  return logs.toSorted((one, other) => one.blockNumber - other.blockNumber || one.logIndex - other.logIndex);
 }
