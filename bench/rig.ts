@@ -1,7 +1,7 @@
 /** The rig that measurements share: the cluster, the load generator, the references, and the settings of the run. */
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
-import { searchSettings } from '../src/store/search.ts';
+import { SEARCH_SETTINGS } from '../src/store/search.ts';
 import { startWorker, type Worker } from './child.ts';
 import { type BenchDatabase, type Cluster, openDatabase } from './data/database.ts';
 import type { LoadOrder, LoadReport } from './load/client.ts';
@@ -102,7 +102,7 @@ export async function openRig(settings: RunSettings, cluster: Cluster): Promise<
     async client(url) {
       const known = clients.get(url);
       if (known) return known;
-      const client = new pg.Client({ connectionString: url, options: `-c timezone=UTC ${searchSettings}` });
+      const client = new pg.Client({ connectionString: url, options: `-c timezone=UTC ${SEARCH_SETTINGS}` });
       clients.set(url, client);
       await client.connect();
       return client;

@@ -1,6 +1,6 @@
 /** What the database and its driver give alone: the same statements in a loop, a connection for each that waits. */
 import pg from 'pg';
-import { searchSettings } from '../../src/store/search.ts';
+import { SEARCH_SETTINGS } from '../../src/store/search.ts';
 import { answerOrders } from '../child.ts';
 
 export interface DatabaseOrder {
@@ -27,7 +27,7 @@ async function connect(url: string, connections: number): Promise<readonly pg.Cl
   await Promise.all(pool.clients.map((client) => client.end()));
   const clients = Array.from(
     { length: connections },
-    () => new pg.Client({ connectionString: url, options: `-c timezone=UTC ${searchSettings}` }),
+    () => new pg.Client({ connectionString: url, options: `-c timezone=UTC ${SEARCH_SETTINGS}` }),
   );
   await Promise.all(clients.map((client) => client.connect()));
   pool = { url, clients };

@@ -1,6 +1,6 @@
 /** Turns errors into responses that a client may see. */
 import { ApiError, type ErrorCode, errorCatalogue, type ParameterProblem } from '../domain/errors.ts';
-import { DatabaseBusyError } from '../store/read-guard.ts';
+import { DatabaseBusyError } from '../store/reads/reads.ts';
 import { isDatabaseUnavailable } from '../store/store.ts';
 import { SchemaMovedError } from '../store/writer-guard.ts';
 

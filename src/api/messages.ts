@@ -10,7 +10,7 @@ import {
   type RawParameters,
   wholeNumber,
 } from '../domain/search-parameters.ts';
-import type { PageFrame } from '../store/page.ts';
+import type { PageFrame } from '../store/reads/reads.ts';
 import type { StoredRecord } from '../store/store.ts';
 import type { Freshness } from './caching.ts';
 import type { Following } from './change-feed.ts';

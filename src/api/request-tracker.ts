@@ -1,7 +1,7 @@
 /** Tracks each request from its arrival to the end of its response: in-flight count, log line, metrics, memory. */
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { RawParameters } from '../domain/search-parameters.ts';
-import { DatabaseBusyError } from '../store/read-guard.ts';
+import { DatabaseBusyError } from '../store/reads/reads.ts';
 import type { Backpressure, Reservation } from './backpressure.ts';
 import { clientAddress } from './client-address.ts';
 import type { Connection, Connections } from './connections.ts';

@@ -47,6 +47,8 @@ export interface Config extends RateLimitOptions {
   readonly drainSeconds: number;
   /** Whether commands other than `migrate` may migrate the schema. */
   readonly autoMigrate: boolean;
+  /** Whether rows of pages stay bytes, by internals of the database driver. */
+  readonly rawRows: boolean;
   /** Number of worker processes. */
   readonly processes: number;
   /** As the file has it; `webhooksOf` reads it for the commands that need it. */
@@ -124,8 +126,7 @@ const settings = {
     variables: ['LANESCAN_ACCESS_LOG'],
     fallback: true,
     takes: 'true or false: whether the log has a line for each request',
-    read: (value) =>
-      value === true || value === 'true' ? true : value === false || value === 'false' ? false : undefined,
+    read: trueOrFalse,
   } as Setting<boolean>,
   rateLimit: {
     key: 'rateLimit',
@@ -171,8 +172,14 @@ const settings = {
     variables: ['LANESCAN_AUTO_MIGRATE'],
     fallback: true,
     takes: 'true, or false: then only `lanescan migrate` changes the schema',
-    read: (value) =>
-      value === true || value === 'true' ? true : value === false || value === 'false' ? false : undefined,
+    read: trueOrFalse,
+  } as Setting<boolean>,
+  rawRows: {
+    key: 'rawRows',
+    variables: ['LANESCAN_RAW_ROWS'],
+    fallback: true,
+    takes: 'true, or false: then no internals of the database driver are used',
+    read: trueOrFalse,
   } as Setting<boolean>,
   processes: {
     key: 'processes',
@@ -192,6 +199,10 @@ const CONFIG_VARIABLE = 'LANESCAN_CONFIG';
 const DEFAULT_FILE = 'lanescan.yaml';
 const WEBHOOKS_KEY = 'webhooks';
 const NETWORKS_KEY = 'networks';
+
+function trueOrFalse(value: unknown): boolean | undefined {
+  return value === true || value === 'true' ? true : value === false || value === 'false' ? false : undefined;
+}
 
 function nonEmptyText(value: unknown): string | undefined {
   return typeof value === 'string' && value.trim() !== '' ? value : undefined;
@@ -239,6 +250,7 @@ export function readConfig(flags: ConfigFlags, processEnvironment: NodeJS.Proces
     live: pick(settings.live),
     drainSeconds: pick(settings.drainSeconds),
     autoMigrate: pick(settings.autoMigrate),
+    rawRows: pick(settings.rawRows),
     processes: pick(settings.processes, flags.processes, 'processes'),
     databaseUrl: environment.DATABASE_URL || null,
     replicaUrls: readReplicaUrls(environment),

@@ -4,7 +4,7 @@ import type { Message } from '../domain/message.ts';
 import { findNetwork } from '../domain/networks.ts';
 import { DEFAULT_LIMIT, MAX_LIMIT, type SearchQuery } from '../domain/query.ts';
 import { type FilterName, filterNames, parseSearch } from '../domain/search-parameters.ts';
-import type { Page } from '../store/page.ts';
+import type { Page } from '../store/reads/reads.ts';
 import type { Store } from '../store/store.ts';
 import type { ConfigFlags } from './config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';

@@ -11,7 +11,7 @@ import { connectNetwork } from '../ingest/families.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { isDoneWithin } from '../store/time-limit.ts';
 import { SchemaMovedError } from '../store/writer-guard.ts';
-import { type Courier, startCourier } from '../webhooks/courier.ts';
+import { type Dispatcher, startDispatcher } from '../webhooks/dispatcher.ts';
 import type { Subscription } from '../webhooks/subscription.ts';
 import { noticeTo, openLog } from './command-log.ts';
 import { type Config, type ConfigFlags, databasePlace, webhooksOf } from './config.ts';
@@ -80,6 +80,7 @@ async function serve(flags: ServeFlags, context: CliContext): Promise<void> {
   const store = await openStore({
     place: databasePlace(config),
     replicas: config.replicaUrls,
+    rawRows: config.rawRows,
     startsProcesses: processes,
     ...(flags.index && { content: 'real' }),
     access: flags.index || webhooks.length > 0 ? 'write' : 'read',
@@ -108,6 +109,7 @@ async function serveAsWorker(primary: PrimaryLink, flags: ServeFlags, context: C
     const store = await openStore({
       place: databasePlace(config),
       replicas: config.replicaUrls,
+      rawRows: config.rawRows,
       // The primary has migrated it.
       schema: 'expect',
       // The primary logs the notices of an embedded database.
@@ -191,11 +193,11 @@ export async function serveUntilStopped(serving: Serving): Promise<void> {
   const stopping = new AbortController();
   const signal = AbortSignal.any([serving.signal, stopping.signal]);
   let answering: Answering | undefined;
-  let courier: Courier | undefined;
+  let dispatcher: Dispatcher | undefined;
   let beside: Promise<void> | undefined;
   try {
     answering = await (serving.startAnswering?.() ?? serveInProcess(serving, signal));
-    courier = startCourier({
+    dispatcher = startDispatcher({
       store,
       subscriptions: webhooks,
       log: log.child({ component: 'webhooks' }),
@@ -212,7 +214,7 @@ export async function serveUntilStopped(serving: Serving): Promise<void> {
     const timeoutMs = serving.startAnswering ? WORKERS_SHUTDOWN_TIMEOUT_MS : SHUTDOWN_TIMEOUT_MS;
     const isEnded = await endWithin(serving.config.drainSeconds * 1_000 + timeoutMs, log, {
       requests: serving.signal.aborted ? answering?.drain() : answering?.close(),
-      webhooks: courier?.stop(),
+      webhooks: dispatcher?.stop(),
       'work beside the server': beside,
     });
     if (!isEnded) answering?.cut();

@@ -3,9 +3,9 @@ import { nearestName } from '../base/nearest-name.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import type { Store } from '../store/store.ts';
 import type { WebhookBacklog } from '../store/webhook-deliveries.ts';
-import { courierTimings } from '../webhooks/courier.ts';
+import { dispatcherTimings } from '../webhooks/dispatcher.ts';
 import { signedHeaders, testEvent } from '../webhooks/event.ts';
-import { judge } from '../webhooks/retry.ts';
+import { decideRetry } from '../webhooks/retry.ts';
 import { createSender } from '../webhooks/sender.ts';
 import { type Subscription, shownTarget } from '../webhooks/subscription.ts';
 import { type ConfigFlags, UsageError, webhooksOf } from './config.ts';
@@ -146,15 +146,15 @@ Examples:
       const startedAt = context.now();
       const at = new Date(startedAt);
       const event = testEvent(subscription, at);
-      const sender = createSender(subscription, courierTimings, `Lanescan/${lanescanVersion}`, 1);
+      const sender = createSender(subscription, dispatcherTimings, `Lanescan/${lanescanVersion}`, 1);
       const result = await sender
         .send(signedHeaders(event, subscription.keys, at), event.body, context.signal)
         .catch((error: Error) => error)
         .finally(() => sender.close());
-      const verdict = judge(result, { number: 1, firstAt: at, endedAt: at }, courierTimings, 1);
-      if (verdict.kind !== 'delivered') {
+      const decision = decideRetry(result, { number: 1, firstAt: at, endedAt: at }, dispatcherTimings, 1);
+      if (decision.kind !== 'delivered') {
         throw new OperatorError(
-          `${name} did not accept the test event ${event.id}: ${printable(verdict.failure.error)}.`,
+          `${name} did not accept the test event ${event.id}: ${printable(decision.failure.error)}.`,
           `It was sent to ${shownTarget(subscription)}; nothing is queued.`,
         );
       }

@@ -1,19 +1,18 @@
 /**
- * Facts in, folded messages and history out, in one transaction.
+ * The writer of messages: applies a batch of facts in one transaction, and writes the folded messages and their history.
  *
- * One writer at a time: a transaction begins by locking the store's single row, and holds it until it
- * commits. That is what makes the rest simple. The fold sees every fact there is, two sources that speak of
- * the same message cannot overwrite each other, and history positions have no gaps and become visible in
- * their order. What a batch needs is read in a handful of statements; what it changes is written with COPY.
+ * One writer at a time: a transaction first locks the only row of `store`, and holds that lock until it commits. So the fold
+ * sees every fact, two sources of the same message cannot overwrite each other, and positions in the history have no gaps
+ * and become visible in order. A batch is read in a few statements and written with COPY.
  *
- * Whatever can be made of the facts alone is made before the lock is asked for: a writer that gives the store its next
- * batch while the one before is being written (an import) has it ready when its turn comes.
+ * What depends on the facts alone is computed before the lock is taken: an import prepares its next batch while the one
+ * before is written.
  */
 import type { ClientBase } from 'pg';
 import { type Fact, isMessageFact, isRangeFact, type MessageFact } from '../domain/facts.ts';
 import type { Message } from '../domain/message.ts';
 import { type Change, foldAll, rowsOfSnapshots, writeChanges } from './changes.ts';
-import { groupByMessage, isOldNews, readKnowledge, readStored } from './knowledge.ts';
+import { groupByMessage, isUnchangedSnapshot, readKnowledge, readStored } from './knowledge.ts';
 import {
   messagesInRanges,
   type OrphanedBlock,
@@ -28,13 +27,13 @@ export interface ApplyReport {
   readonly created: number;
   readonly updated: number;
   readonly removed: number;
-  /** Messages that facts spoke of without changing anything. */
+  /** Messages that have facts in the batch and did not change. */
   readonly unchanged: number;
 }
 
 /**
- * Applies facts, and takes back those of orphaned blocks, in one transaction on `client`, which must not be
- * in one already. What is to become true together with them is written by `alongside`.
+ * Applies facts and retracts those of orphaned blocks, in one transaction on `client`, which must not be in a transaction.
+ * `alongside` writes more in the same transaction.
  */
 export async function applyFacts(
   client: ClientBase,
@@ -42,14 +41,14 @@ export async function applyFacts(
   orphaned: readonly OrphanedBlock[] = [],
   alongside?: () => Promise<void>,
 ): Promise<ApplyReport> {
-  const told = groupByMessage(facts.filter(isMessageFact));
+  const newFacts = groupByMessage(facts.filter(isMessageFact));
   const rows = rowsOfSnapshots(facts);
-  // Everything here is a look-up by key, also while a table is too new to have statistics that say so.
+  // All queries here look up rows by key. Without these settings, the planner may scan a table that has no statistics yet.
   await client.query(
     'begin; set local enable_hashjoin = off; set local enable_mergejoin = off; set local enable_seqscan = off',
   );
   try {
-    const report = await applyInTransaction(client, { facts, told, rows, orphaned });
+    const report = await applyInTransaction(client, { facts, newFacts, rows, orphaned });
     await alongside?.();
     await client.query('commit');
     return report;
@@ -59,17 +58,17 @@ export async function applyFacts(
   }
 }
 
-/** Facts, with what was made of them beforehand. */
+/** Facts, with what was computed from them before the lock. */
 interface Batch {
   readonly facts: readonly Fact[];
-  readonly told: ReadonlyMap<string, readonly MessageFact[]>;
+  readonly newFacts: ReadonlyMap<string, readonly MessageFact[]>;
   readonly rows: ReadonlyMap<Message, MessageRow>;
   readonly orphaned: readonly OrphanedBlock[];
 }
 
 async function applyInTransaction(
   client: ClientBase,
-  { facts, told, rows, orphaned }: Batch,
+  { facts, newFacts, rows, orphaned }: Batch,
 ): Promise<ApplyReport> {
   const locked = await client.query('select position from store for update');
   const position = BigInt(locked.rows[0].position);
@@ -85,17 +84,19 @@ async function applyInTransaction(
   const moved = new Set(retracted.messageIds);
   const movedRanges = [...ranges.flatMap(rangePieces), ...retracted.ranges, ...blessed];
   for (const id of await messagesInRanges(client, movedRanges)) moved.add(id);
-  const touched = [...new Set([...told.keys(), ...moved])];
+  const touched = [...new Set([...newFacts.keys(), ...moved])];
 
   const stored = await readStored(client, touched);
-  const news = touched.filter((id) => moved.has(id) || !isOldNews(told.get(id) ?? [], stored.get(id), rows));
-  const changes = foldAll(await readKnowledge(client, news, told, stored), rows);
+  const idsToFold = touched.filter(
+    (id) => moved.has(id) || !isUnchangedSnapshot(newFacts.get(id) ?? [], stored.get(id), rows),
+  );
+  const changes = foldAll(await readKnowledge(client, idsToFold, newFacts, stored), rows);
   await writeChanges(client, changes, position);
   const count = (kind: Change['change']) => changes.filter(({ change }) => change === kind).length;
   return {
     created: count('created'),
     updated: count('updated'),
     removed: count('removed'),
-    unchanged: count('none') + touched.length - news.length,
+    unchanged: count('none') + touched.length - idsToFold.length,
   };
 }

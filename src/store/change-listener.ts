@@ -1,34 +1,34 @@
 /**
- * Wakes those who follow the history whenever it may have grown, in whichever process it was written.
+ * Change notifications: wakes followers of the history whenever it may have grown, whichever process wrote it.
  *
- * PostgreSQL's notifications are the quick way. They need a connection that is alive, so it proves that with a query every
- * second; one that does not answer is replaced. Beside that the position of the store is read every second over the
- * connections for reads, so that nobody who follows stays behind when notifications do not come.
+ * LISTEN/NOTIFY is the fast way. It needs a live connection, so that is probed with a query every second and replaced when
+ * it does not answer. In addition, the position of the store is polled every second over the read pool, so that followers
+ * do not fall behind when notifications are lost.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { CHANGE_CHANNEL } from './changes.ts';
 import { WatchedClient } from './client.ts';
 
-const RECONNECT_AFTER_MS = 500;
-const PROOF_EVERY_MS = 1_000;
-const PROOF_TIMEOUT_MS = 2_000;
-const LOOK_EVERY_MS = 1_000;
-const LOOK_AGAIN_AFTER_MS = 250;
+const RECONNECT_DELAY_MS = 500;
+const PROBE_INTERVAL_MS = 1_000;
+const PROBE_TIMEOUT_MS = 2_000;
+const POLL_INTERVAL_MS = 1_000;
+const POLL_RETRY_DELAY_MS = 250;
 
 export interface ChangeListener {
-  /** Whether notifications come. */
+  /** Whether the connection for notifications is up. */
   readonly isConnected: boolean;
   close(): Promise<void>;
 }
 
 /**
- * Is called without a position when there may be changes, and every second with the position that the store has. The same
- * position may come again and again.
+ * Called without a position when there may be changes, and every second with the position of the store, which may be the
+ * same as before.
  */
 export type WakeFollower = (position?: number) => void;
 
-/** Calls `onChange` with every notification, and whenever the connection is new and some may have been missed. */
+/** Calls `onChange` with every notification, and after every connect, because some may have been missed before. */
 export function listenForChanges(connection: pg.ClientConfig, onChange: () => void): ChangeListener {
   const stopping = new AbortController();
   let client: WatchedClient | undefined;
@@ -39,7 +39,7 @@ export function listenForChanges(connection: pg.ClientConfig, onChange: () => vo
       const current = new WatchedClient({
         ...connection,
         application_name: 'lanescan listener',
-        query_timeout: PROOF_TIMEOUT_MS,
+        query_timeout: PROBE_TIMEOUT_MS,
       });
       client = current;
       const ended = new Promise<void>((resolve) => current.once('end', resolve));
@@ -56,16 +56,16 @@ export function listenForChanges(connection: pg.ClientConfig, onChange: () => vo
         isConnected = true;
         onChange();
         while (isOpen) {
-          await Promise.race([pause(PROOF_EVERY_MS, stopping.signal), ended]);
+          await Promise.race([pause(PROBE_INTERVAL_MS, stopping.signal), ended]);
           if (stopping.signal.aborted) break;
           await current.query('select 1');
         }
       } catch {
-        // Broken or silent: the next round replaces it.
+        // Broken or silent: the loop replaces it.
       }
       isConnected = false;
       await current.end().catch(() => undefined);
-      await pause(RECONNECT_AFTER_MS, stopping.signal);
+      await pause(RECONNECT_DELAY_MS, stopping.signal);
     }
   };
   const running = listen();
@@ -81,7 +81,7 @@ export function listenForChanges(connection: pg.ClientConfig, onChange: () => vo
   };
 }
 
-/** One listener and one look a second for all followers of a process; none while nobody follows. */
+/** One listener and one poll a second for all followers of a process; none while there are no followers. */
 export function createChangeSignal(
   listen: (onChange: () => void) => ChangeListener,
   readPosition: () => Promise<number>,
@@ -96,14 +96,14 @@ export function createChangeSignal(
   const start = (): ChangeListener => {
     const stopping = new AbortController();
     const listener = listen(() => wakeAll());
-    const look = async () => {
+    const poll = async () => {
       while (!stopping.signal.aborted) {
         const position = await readPosition().catch(() => undefined);
         if (position !== undefined && !stopping.signal.aborted) wakeAll(position);
-        await pause(position === undefined ? LOOK_AGAIN_AFTER_MS : LOOK_EVERY_MS, stopping.signal);
+        await pause(position === undefined ? POLL_RETRY_DELAY_MS : POLL_INTERVAL_MS, stopping.signal);
       }
     };
-    void look();
+    void poll();
     return {
       get isConnected() {
         return listener.isConnected;
@@ -116,7 +116,7 @@ export function createChangeSignal(
   };
 
   return (wake) => {
-    // A set holds a function once, and the same one may follow twice.
+    // The same function may follow twice, and a set would hold it once.
     const own: WakeFollower = (position) => wake(position);
     followers.add(own);
     shared ??= start();

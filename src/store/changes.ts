@@ -1,4 +1,4 @@
-/** Writing what changed: messages, their tokens, facts, history and statistics, all with COPY. */
+/** Writes of a batch: messages, their tokens, facts, history and statistics, all with COPY. */
 import type { ClientBase } from 'pg';
 import type { Fact } from '../domain/facts.ts';
 import { foldFacts, statusCause } from '../domain/fold.ts';
@@ -16,12 +16,12 @@ import {
 } from './message-row.ts';
 import { type Tally, updateStatistics } from './statistics.ts';
 
-/** Tells listeners, when the transaction commits, how far the history now reaches. */
+/** The channel of the notification that each commit sends, with the new position of the history. */
 export const CHANGE_CHANNEL = 'lanescan_change';
 
 const SNAPSHOT_FACT_ID = '0'.repeat(32);
 
-/** What becomes of a message when everything known of it is folded. */
+/** The result of folding a message. */
 export interface Change {
   readonly change: 'created' | 'updated' | 'removed' | 'none';
   readonly known: Knowledge;
@@ -30,7 +30,7 @@ export interface Change {
   readonly isSnapshot: boolean;
 }
 
-/** The rows of whole records as they are: what most of them, of which nothing else is known, will come to. */
+/** The rows of snapshots, computed in advance. A message without other facts is stored as exactly this row. */
 export function rowsOfSnapshots(facts: readonly Fact[]): ReadonlyMap<Message, MessageRow> {
   const rows = new Map<Message, MessageRow>();
   for (const fact of facts) if (fact.kind === 'Snapshot') rows.set(fact.message, messageRow(fact.message));
@@ -52,7 +52,7 @@ function changeKind(stored: StoredMessage | undefined, row: MessageRow | undefin
   return stored.digest === row.digest ? 'none' : 'updated';
 }
 
-/** Writes the changes behind `position`, each with a position of its own in the history. */
+/** Writes the changes. Each gets a position of its own in the history, after `position`. */
 export async function writeChanges(
   client: ClientBase,
   changes: readonly Change[],
@@ -126,7 +126,7 @@ function tallyOf(row: MessageRow): Tally {
 }
 
 /**
- * Each time the store has grown fourfold. Autovacuum comes round too late for a first bulk load, and without
+ * Whether the store has grown fourfold since the last ANALYZE. Autovacuum is too late for a first bulk load, and without
  * statistics the planner takes indexes that cost a thousand times as much.
  */
 function hasOutgrownStatistics(before: bigint, after: bigint): boolean {
@@ -138,15 +138,15 @@ async function writeFacts(client: ClientBase, changes: readonly Change[]): Promi
   const values: CopyValue[][] = [];
   const replacedSnapshots: string[] = [];
   for (const { known, isSnapshot } of changes) {
-    for (const { id, fact, body } of known.unstored) {
-      values.push([known.id, id, storedSelector(fact.seen.network), fact.seen.blockHash, body]);
+    for (const { id, fact, body } of known.toStore) {
+      values.push([known.id, id, fact.kind, storedSelector(fact.seen.network), fact.seen.blockHash, body]);
     }
     if (!known.snapshot) continue;
-    // Alone, a snapshot is the record itself; beside chain facts it needs a row of its own.
+    // Without chain facts, the record is the snapshot. Beside them, the snapshot has a row of its own.
     const body = isSnapshot ? undefined : `{"kind":"Snapshot","message":${wireRecord(known.snapshot).json}}`;
     if (body === known.storedSnapshot) continue;
     if (known.storedSnapshot !== undefined) replacedSnapshots.push(known.id);
-    if (body !== undefined) values.push([known.id, SNAPSHOT_FACT_ID, null, null, body]);
+    if (body !== undefined) values.push([known.id, SNAPSHOT_FACT_ID, 'Snapshot', null, null, body]);
   }
   if (replacedSnapshots.length > 0) {
     await client.query('delete from fact where message_id = any($1) and fact_id = $2', [
@@ -158,8 +158,8 @@ async function writeFacts(client: ClientBase, changes: readonly Change[]): Promi
 }
 
 /**
- * A record may stay the same while what it rests on does not: a chain confirms a snapshot, or takes back all
- * that it had said beside one. The mark tells where the snapshot is; a wrong one would lose it.
+ * Updates `is_snapshot` of messages whose record did not change: a chain confirmed a snapshot, or all facts beside it were
+ * retracted. The column says where the snapshot is stored; a wrong value would lose it.
  */
 async function writeSnapshotMarks(client: ClientBase, changes: readonly Change[]): Promise<void> {
   const outdated = changes.filter(
@@ -177,6 +177,7 @@ async function writeSnapshotMarks(client: ClientBase, changes: readonly Change[]
 const FACT_COLUMNS: CopyColumns = {
   message_id: 'bytea',
   fact_id: 'bytea',
+  kind: 'text',
   network: 'bigint',
   block_hash: 'text',
   body: 'text',
@@ -193,7 +194,7 @@ const TOKEN_COLUMNS: CopyColumns = {
   source_pool: 'bytea',
 };
 
-/** The column of each part of a row, and its type. The type makes the table complete: no part is left unwritten. */
+/** The column of each member of `MessageRow`, and its type. A missing member does not compile. */
 const columnsOfRow: Readonly<Record<keyof MessageRow, readonly [column: string, type: ColumnType]>> = {
   messageId: ['message_id', 'bytea'],
   sentAt: ['sent_at', 'timestamptz'],

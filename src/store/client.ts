@@ -1,20 +1,19 @@
-/** Connections to the database, one by one: lent from a pool, and given up when they are no good any more. */
-import { type OnReadOpts, Socket, type SocketConstructorOpts } from 'node:net';
+/** Single connections to the database: lent from a pool, and closed when they are broken. */
+import type { Socket } from 'node:net';
 import pg from 'pg';
-import { leaveRowsRaw } from './raw-rows.ts';
 
-/** Whether a connection is of no more use after this. */
+/** Whether a connection is unusable after this error. */
 export function endsConnection(error: unknown): boolean {
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
-  // The server's last word on it: it hangs up right after, and until then the pool would hand it out.
+  // The server closes the connection right after this error. Until then the pool would hand it out.
   if (/^(08|57P)/.test(String(code))) return true;
-  // Its answer may still come, and would be taken for the answer to the next question.
+  // The answer may still come, and would be taken for the answer to the next statement.
   return /Query read timeout/.test(String(message));
 }
 
 /**
- * Lends a connection of a pool for some work. One that breaks meanwhile does not go back; and while it is lent somebody
- * hears its errors, which would end the process otherwise.
+ * Lends a connection of a pool for some work. A connection that breaks meanwhile does not go back to the pool. While it is
+ * lent, its errors have a listener: without one they would end the process.
  */
 export async function withClient<T>(pool: pg.Pool, use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();
@@ -34,18 +33,15 @@ export async function withClient<T>(pool: pg.Pool, use: (client: pg.PoolClient) 
   }
 }
 
-/** All that has come by the time somebody looks: several pages, mostly. */
-const RECEIVED_AT_ONCE_BYTES = 128 * 1024;
-
 /** A dead peer is noticed by the kernel 10 probes, one a second, after this time without traffic. */
 const KEEPALIVE_AFTER_MS = 10_000;
 const CONNECT_TIMEOUT_MS = 5_000;
-/** How long a server may take to close a connection that we have said goodbye to. */
+/** How long a server may take to close a connection after our Terminate message. */
 const END_TIMEOUT_MS = 2_000;
 
 /**
- * A client whose every wait for the server has an end: connecting, and closing, by time; statements by what
- * `connection-watch.ts` sees here, or by the client's `query_timeout`.
+ * A client whose waits for the server are all bounded: connecting and closing by a time limit, statements by
+ * `connection-watch.ts`, which reads the members below, or by the client's `query_timeout`.
  */
 export class WatchedClient extends pg.Client {
   #isWaiting = false;
@@ -57,7 +53,7 @@ export class WatchedClient extends pg.Client {
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       ...config,
     });
-    // Assigned, not overridden: so it keeps the many signatures that the driver gives it.
+    // Assigned, not overridden, so that it keeps the driver's overloads.
     const query = this.query.bind(this) as (...args: unknown[]) => unknown;
     this.query = ((...args: unknown[]) => {
       this.#isWaiting = true;
@@ -68,12 +64,12 @@ export class WatchedClient extends pg.Client {
     });
   }
 
-  /** Whether a statement was sent that is not answered. */
+  /** Whether a statement is unanswered. */
   get isWaiting(): boolean {
     return this.#isWaiting;
   }
 
-  /** Grows with every byte that comes in, and with every byte that the kernel takes. */
+  /** Grows with every byte that is received, and with every byte that the kernel takes over. */
   get progress(): number {
     const { bytesRead, bytesWritten, writableLength } = this.socket;
     return bytesRead + bytesWritten - writableLength;
@@ -84,7 +80,7 @@ export class WatchedClient extends pg.Client {
     return (this as unknown as { connection: { stream: Socket } }).connection.stream;
   }
 
-  /** The process of the server that works for this connection. */
+  /** Process id of the server's backend for this connection. */
   get session(): number {
     return (this as unknown as { processID: number }).processID;
   }
@@ -97,61 +93,4 @@ export class WatchedClient extends pg.Client {
     this.once('end', () => clearTimeout(timer));
     return super.end(callback as (error: Error) => void) as Promise<void> | undefined;
   }
-}
-
-/**
- * A client for reads: it can send several statements at once, each before the one before it is answered, and leaves rows
- * as they come to those who want them so.
- */
-export class ReadingClient extends WatchedClient {
-  readonly #socket: Socket;
-
-  constructor(config: pg.ClientConfig) {
-    let socket!: Socket;
-    const stream = (({ ssl }: pg.ClientConfig) => {
-      // Under TLS what comes has to be deciphered first.
-      socket = ssl ? new Socket() : socketWithBuffer(RECEIVED_AT_ONCE_BYTES);
-      return socket;
-    }) as () => Socket;
-    super({ ...config, stream, pipeline: true });
-    this.#socket = socket;
-    leaveRowsRaw(this);
-  }
-
-  /**
-   * Makes the server forget a prepared statement. The message waits for no answer: it takes effect before whatever is
-   * sent next, and goes out with it.
-   */
-  closeStatement(name: string): void {
-    const { connection } = this as unknown as {
-      connection: { parsedStatements: Record<string, string>; close(message: object): void };
-    };
-    delete connection.parsedStatements[name];
-    connection.close({ type: 'S', name });
-  }
-
-  /** All that `ask` sends at once goes out in one piece (under TLS, which does not ask the socket, in several). */
-  together<T>(ask: () => Promise<T>): Promise<T> {
-    this.#socket.cork();
-    try {
-      return ask();
-    } finally {
-      this.#socket.uncork();
-    }
-  }
-}
-
-/**
- * A socket that receives into the same memory every time, and so tells of data that is there for the moment only. Memory
- * of their own for all chunks would be more than for anything else in an answer, and collected at a price.
- */
-function socketWithBuffer(size: number): Socket {
-  const buffer = Buffer.allocUnsafeSlow(size);
-  const onread: OnReadOpts = {
-    buffer,
-    callback: (length) => socket.emit('data', buffer.subarray(0, length)),
-  };
-  // Its type knows it only where a socket is connected at once.
-  const socket = new Socket({ onread } as SocketConstructorOpts);
-  return socket;
 }

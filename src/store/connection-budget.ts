@@ -10,7 +10,7 @@ export interface PoolSizes {
   readonly keepers: number;
 }
 
-/** Of a process that does everything by itself. */
+/** Pool sizes of a process that does everything. */
 export const wholeProcess: PoolSizes = {
   readers: 10,
   // Writers wait for the store's row anyway: one works, one is ready to follow.
@@ -19,7 +19,7 @@ export const wholeProcess: PoolSizes = {
   keepers: 4,
 };
 
-/** Of one of several processes that only answer, and share the readers of one. */
+/** Pool sizes of one of several worker processes of a server, which share the readers of one process. */
 export function answeringProcess(processes: number): PoolSizes {
   const share = (whole: number, atLeast: number) => Math.max(atLeast, Math.ceil(whole / processes));
   return {
@@ -35,14 +35,14 @@ export const EMBEDDED_CONNECTIONS = 200;
 /** Kept free on an embedded server for other commands on the same folder. */
 const EMBEDDED_SPARE = 100;
 
-/** The listener for changes, the watchdog, the look at the position beside replicas, the membership of an embedded server. */
+/** The listener for changes, the watchdog, the poll of the position beside replicas, the membership of an embedded server. */
 const SINGLE_CONNECTIONS = 4;
 
 /** The most connections that `lanescan serve` opens on the primary with so many processes. */
 export function connectionsNeeded(processes: number): number {
-  const of = ({ readers, writers, exporters, keepers }: PoolSizes) =>
+  const sum = ({ readers, writers, exporters, keepers }: PoolSizes) =>
     readers + writers + exporters + keepers + SINGLE_CONNECTIONS;
-  return of(wholeProcess) + (processes > 1 ? processes * of(answeringProcess(processes)) : 0);
+  return sum(wholeProcess) + (processes > 1 ? processes * sum(answeringProcess(processes)) : 0);
 }
 
 export function embeddedConnections(processes: number): number {

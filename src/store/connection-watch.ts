@@ -5,39 +5,39 @@
  * would wait until the kernel gives up, a quarter of an hour or more. A limit on the total time of a statement does not
  * help writers, because a migration or a COPY may rightly take long. So the watchdog looks for progress instead.
  *
- * A connection is suspect when a statement waits on it and no byte has moved in either direction for `SILENCE_MS`. The
- * server is then asked, over a new connection, whether it works on that statement. If it does, the wait goes on. If it does
- * not, the answer was lost: the connection is destroyed, its session on the server is ended (it may hold the writers' lock),
- * and so are idle connections from before the silence. If the server cannot be asked, the connection is given up after
- * `GIVE_UP_MS`.
+ * A connection is suspect when a statement waits on it and no byte has moved in either direction for `SILENCE_MS`. A probe
+ * then asks the server, over a new connection, whether it works on that statement. If it does, the wait goes on. If it does
+ * not, the response was lost: the connection is destroyed, its session on the server is ended (it may hold the writers'
+ * lock), and so are idle connections from before the silence. If the probe fails, the connection is destroyed after
+ * `UNREACHABLE_TIMEOUT_MS`.
  */
 import type pg from 'pg';
 import { WatchedClient } from './client.ts';
 
 const SILENCE_MS = 1_500;
-const LOOK_EVERY_MS = 500;
-const GIVE_UP_MS = 30_000;
-/** For the new connection, and for each question on it. */
-const QUESTION_TIMEOUT_MS = 3_000;
+const CHECK_INTERVAL_MS = 500;
+const UNREACHABLE_TIMEOUT_MS = 30_000;
+/** Of the probe: for its connect, and for each of its queries. */
+const PROBE_TIMEOUT_MS = 3_000;
 /** SQLSTATE of a connection failure: callers treat it as one that the server reported. */
 const CONNECTION_FAILURE = '08006';
 
 export interface ConnectionWatch {
   /** Watches every connection that this pool opens from now on, until it is closed. */
   addPool(pool: pg.Pool): void;
-  /** Destroys the sockets of all connections that are open; the answer is how many. */
+  /** Destroys the sockets of all open connections; returns their number. */
   destroyAll(): number;
   close(): void;
 }
 
 interface Observation {
   progress: number;
-  /** When bytes moved last, as far as the looks can tell. */
+  /** When bytes moved last, to the precision of `CHECK_INTERVAL_MS`. */
   movedAt: number;
   /** Since when a statement has waited without progress. */
   silentSince: number;
-  askAt: number;
-  /** In use by somebody, perhaps in a transaction, though no statement waits. */
+  probeAt: number;
+  /** Checked out of the pool, perhaps in a transaction, though no statement waits. */
   isLent: boolean;
 }
 
@@ -47,66 +47,72 @@ export function createConnectionWatch(
   notice: (line: string) => void,
 ): ConnectionWatch {
   const watched = new Map<WatchedClient, Observation>();
-  let isAsking = false;
+  let isProbing = false;
 
   const add = (client: WatchedClient) => {
     const now = performance.now();
     const { progress } = client;
-    watched.set(client, { progress, movedAt: now, silentSince: now, askAt: now + SILENCE_MS, isLent: true });
+    watched.set(client, {
+      progress,
+      movedAt: now,
+      silentSince: now,
+      probeAt: now + SILENCE_MS,
+      isLent: true,
+    });
     client.once('end', () => watched.delete(client));
   };
 
   const isSilent = (client: WatchedClient, seen: Observation) =>
     client.isWaiting && client.progress === seen.progress;
 
-  const look = () => {
+  const check = () => {
     const now = performance.now();
     const suspects: WatchedClient[] = [];
     for (const [client, seen] of watched) {
       const { progress } = client;
       if (progress !== seen.progress) seen.movedAt = now;
       if (isSilent(client, seen)) {
-        if (now >= seen.askAt) suspects.push(client);
+        if (now >= seen.probeAt) suspects.push(client);
         continue;
       }
       seen.progress = progress;
       seen.silentSince = now;
-      seen.askAt = now + SILENCE_MS;
+      seen.probeAt = now + SILENCE_MS;
     }
-    if (suspects.length === 0 || isAsking) return;
-    isAsking = true;
-    void examine(suspects).finally(() => {
-      isAsking = false;
+    if (suspects.length === 0 || isProbing) return;
+    isProbing = true;
+    void probeServer(suspects).finally(() => {
+      isProbing = false;
     });
   };
 
-  const examine = async (suspects: readonly WatchedClient[]): Promise<void> => {
-    const asking = new WatchedClient({
+  const probeServer = async (suspects: readonly WatchedClient[]): Promise<void> => {
+    const probe = new WatchedClient({
       ...connection,
       application_name: 'lanescan watchdog',
-      connectionTimeoutMillis: QUESTION_TIMEOUT_MS,
-      query_timeout: QUESTION_TIMEOUT_MS,
+      connectionTimeoutMillis: PROBE_TIMEOUT_MS,
+      query_timeout: PROBE_TIMEOUT_MS,
     });
-    asking.on('error', () => undefined);
+    probe.on('error', () => undefined);
     try {
-      await asking.connect();
+      await probe.connect();
       const working = await workingSessions(
-        asking,
+        probe,
         suspects.map(({ session }) => session),
       );
       const lost = suspects.filter((client) => {
         const seen = watched.get(client);
-        // The answer may have come while the server was asked.
+        // The response may have arrived during the probe.
         if (!seen || !isSilent(client, seen)) return false;
         if (!working.has(client.session)) return true;
         seen.silentSince = performance.now();
-        seen.askAt = seen.silentSince + SILENCE_MS;
+        seen.probeAt = seen.silentSince + SILENCE_MS;
         return false;
       });
       if (lost.length > 0) {
         giveUp(lost, 'the server has no answer on its way');
         await endSessions(
-          asking,
+          probe,
           lost.map(({ session }) => session),
         );
       }
@@ -114,20 +120,20 @@ export function createConnectionWatch(
       const now = performance.now();
       const late = suspects.filter((client) => {
         const seen = watched.get(client);
-        return seen && isSilent(client, seen) && now - seen.silentSince >= GIVE_UP_MS;
+        return seen && isSilent(client, seen) && now - seen.silentSince >= UNREACHABLE_TIMEOUT_MS;
       });
       if (late.length > 0)
-        giveUp(late, `no answer for ${GIVE_UP_MS / 1_000} s, and the server is out of reach`);
+        giveUp(late, `no answer for ${UNREACHABLE_TIMEOUT_MS / 1_000} s, and the server is out of reach`);
     } finally {
-      await asking.end().catch(() => undefined);
+      await probe.end().catch(() => undefined);
     }
   };
 
   const giveUp = (lost: readonly WatchedClient[], because: string) => {
     const since = Math.min(...lost.map((client) => watched.get(client)?.silentSince ?? 0));
     const idle = [...watched].filter(
-      // Bytes that moved just before the silence began may have been seen by the look after it.
-      ([client, seen]) => !client.isWaiting && !seen.isLent && seen.movedAt < since + 2 * LOOK_EVERY_MS,
+      // Bytes that moved just before the silence began may have been noticed by the check after it.
+      ([client, seen]) => !client.isWaiting && !seen.isLent && seen.movedAt < since + 2 * CHECK_INTERVAL_MS,
     );
     const error = Object.assign(new Error(`The database connection is lost: ${because}`), {
       code: CONNECTION_FAILURE,
@@ -137,7 +143,7 @@ export function createConnectionWatch(
     notice(`Replacing ${all.length} database connection(s) that died without being closed: ${because}`);
   };
 
-  const looking = setInterval(look, LOOK_EVERY_MS).unref();
+  const checking = setInterval(check, CHECK_INTERVAL_MS).unref();
   return {
     addPool(pool) {
       const observe = (client: pg.PoolClient) => watched.get(client as unknown as WatchedClient);
@@ -154,7 +160,7 @@ export function createConnectionWatch(
       for (const client of open) client.socket.destroy();
       return open.length;
     },
-    close: () => clearInterval(looking),
+    close: () => clearInterval(checking),
   };
 }
 

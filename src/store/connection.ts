@@ -1,4 +1,4 @@
-/** Database URLs: what the driver makes of them, and what went wrong with one, in words. */
+/** Database URLs: their connection parameters, and error messages for operators. */
 import type pg from 'pg';
 import { OperatorError } from '../base/operator-error.ts';
 import { hasUnescapedPassword } from '../base/url-parts.ts';
@@ -14,7 +14,7 @@ export function connectionOf(url: string, variable: string): pg.ClientConfig {
       'Write it as postgresql://user:password@host:5432/database, with special characters percent-encoded.',
     );
   }
-  // The driver lets `options` in the URL replace ours, which searches and statistics rely on; both shall hold.
+  // In the driver, `options` of the URL would replace ours, which searches and statistics rely on. Both must apply.
   const withoutOptions = new URL(url);
   const options = withoutOptions.searchParams.get('options') ?? '';
   withoutOptions.searchParams.delete('options');
@@ -24,7 +24,7 @@ export function connectionOf(url: string, variable: string): pg.ClientConfig {
 export function explainConnectionFailure(error: unknown, url: string, variable: string): unknown {
   if (error instanceof OperatorError) return error;
   const { host, pathname } = new URL(url);
-  // Of several addresses that were tried, each has its error; together they have no message.
+  // An AggregateError, of several addresses that were tried, has no message.
   const { message, code } = error as Error & { code?: string };
   return new OperatorError(
     `Cannot use the database ${pathname.slice(1)} at ${host || 'the local socket'}: ${message || code || String(error)}`,

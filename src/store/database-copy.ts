@@ -1,6 +1,6 @@
 /**
- * A copy of Lanescan's tables from one PostgreSQL server to another, of any two major versions: made by our own migrations,
- * filled by COPY, and compared by a digest of every table before it counts.
+ * Copies Lanescan's tables from one PostgreSQL server to another, of any two major versions: our migrations create them,
+ * COPY fills them, and a digest of every table is compared in the end.
  */
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -8,7 +8,7 @@ import type { Client } from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import { migrate, verifiedSchema } from './migrate.ts';
 
-const NOTICE_EVERY_MS = 3_000;
+const NOTICE_INTERVAL_MS = 3_000;
 
 export interface CopyOptions {
   readonly notice: (line: string) => void;
@@ -21,7 +21,7 @@ export interface CopyReport {
 }
 
 /**
- * Copies every table and sequence of ours into an empty database. Nobody else may write to either.
+ * Copies all our tables and sequences into an empty database. No other session may write to either.
  * Throws when the copy differs from the original in anything.
  */
 export async function copyDatabase(
@@ -88,7 +88,7 @@ async function relationsOf(client: Client, kind: 'r' | 'S'): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** Drops the indexes that are no constraint's, which are built faster when the rows are in; the answer makes them again. */
+/** Drops indexes that belong to no constraint, to build them faster after the rows are in; returns their definitions. */
 async function dropIndexes(client: Client): Promise<string[]> {
   const { rows } = await client.query(
     `select indexrelid::regclass::text as name, pg_get_indexdef(indexrelid) as definition
@@ -116,12 +116,12 @@ async function copyTable(
   const size = megabytes(Number(bytes));
   notice(`Copying ${table} (${size} on disk)`);
   let copied = 0;
-  let nextNotice = Date.now() + NOTICE_EVERY_MS;
+  let nextNotice = Date.now() + NOTICE_INTERVAL_MS;
   const meter = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       copied += chunk.length;
       if (Date.now() > nextNotice) {
-        nextNotice = Date.now() + NOTICE_EVERY_MS;
+        nextNotice = Date.now() + NOTICE_INTERVAL_MS;
         notice(`Copying ${table} (${size} on disk): ${megabytes(copied)} so far`);
       }
       done(null, chunk);
@@ -135,7 +135,7 @@ async function copyTable(
   );
 }
 
-/** Of all rows with all of their columns, in any order: the sum of the two halves of their hashes. */
+/** A digest of all rows in any order: the sums of the two halves of their hashes. */
 async function digestOf(client: Client, table: string): Promise<{ rows: number; digest: string }> {
   const half = (from: number) => `sum(('x' || substr(hash, ${from}, 16))::bit(64)::bigint::numeric)`;
   const { rows } = await client.query(

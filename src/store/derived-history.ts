@@ -1,4 +1,4 @@
-/** Positions in the history: 1 to that of the store, each once, and every message at its latest. */
+/** Check of positions in the history: 1 to that of the store, each once, and every message has its latest. */
 import type { ClientBase } from 'pg';
 
 export interface HistoryFaults {
@@ -31,9 +31,9 @@ export async function compareHistory(client: ClientBase): Promise<HistoryFaults>
 }
 
 /**
- * Gives messages the position of their latest change, or writes down a change for those that have none, and sets the
- * position of the store. A change that nothing but the history knew of is lost: its position stays a gap, which
- * readers pass over. In the transaction of the caller, which has the writer's lock.
+ * Gives messages the position of their latest change, inserts a change for those that have none, and sets the position of
+ * the store. A change that only the history had is lost: its position stays a gap, which readers skip. Runs in the
+ * transaction of the caller, which holds the writers' lock.
  */
 export async function repairHistory(client: ClientBase): Promise<number> {
   const { rowCount: missing } = await client.query(

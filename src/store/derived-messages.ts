@@ -1,14 +1,14 @@
-/** Rows that are derived from one record each: the columns by which a message is found, and its tokens. */
+/** Check of rows that are derived from one record each: the columns of a message, and its tokens. */
 import type { ClientBase } from 'pg';
 import type { Message } from '../domain/message.ts';
 import { writeTokens } from './changes.ts';
 import { type MessageRow, messageIdArray, messageRow, type TokenRow, tokenRows } from './message-row.ts';
 
-/** What is wrong with one message. */
+/** A derived row of one message that is wrong. */
 export interface MessageFault {
   readonly kind: 'columns' | 'tokens' | 'record';
   readonly messageId: string;
-  /** The rows as they should be; undefined where the message is gone, or its record cannot be read. */
+  /** The correct rows; undefined where the message does not exist, or its record cannot be parsed. */
   readonly row: MessageRow | undefined;
   readonly tokens: readonly TokenRow[];
 }
@@ -16,7 +16,7 @@ export interface MessageFault {
 export interface MessageBatch {
   readonly size: number;
   readonly faults: readonly MessageFault[];
-  /** The last id of the batch, in hex; undefined behind the last message. */
+  /** The last id of the batch, in hex; undefined at the end. */
   readonly last: string | undefined;
 }
 
@@ -36,7 +36,7 @@ const TOKENS = `encode(message_id, 'hex') as "messageId", token_index as "tokenI
   dest_selector::text as "destSelector", encode(source_token, 'hex') as "sourceToken",
   encode(dest_token, 'hex') as "destToken", encode(source_pool, 'hex') as "sourcePool"`;
 
-/** Compares the next messages behind an id (hex; '' to begin) with their records, tokens without a message included. */
+/** Compares the messages after an id (hex; '' to begin) with their records. Finds tokens without a message too. */
 export async function compareBatch(client: ClientBase, after: string, limit: number): Promise<MessageBatch> {
   const behind = Buffer.from(after, 'hex');
   const { rows } = await client.query(
@@ -51,7 +51,7 @@ export async function compareBatch(client: ClientBase, after: string, limit: num
   return { size: rows.length, faults: findFaults(rows, tokens), last };
 }
 
-/** Compares the messages that come next behind each of these ids. */
+/** Compares the message at or after each of these ids. */
 export async function compareSample(client: ClientBase, ids: readonly string[]): Promise<MessageBatch> {
   const { rows } = await client.query(
     `select distinct on (message_id) ${COLUMNS} from unnest($1::bytea[]) as wanted (id) cross join lateral (
@@ -85,7 +85,7 @@ function findFaults(rows: readonly MessageRow[], storedTokens: readonly TokenRow
     if (!isSame(stored, expected.row)) faults.push({ kind: 'columns', messageId, ...expected });
     if (!areSame(found, expected.tokens)) faults.push({ kind: 'tokens', messageId, ...expected });
   }
-  // What is left belongs to no message.
+  // The rest belongs to no message.
   for (const messageId of tokensOf.keys())
     faults.push({ kind: 'tokens', messageId, row: undefined, tokens: [] });
   return faults;
@@ -106,7 +106,7 @@ function areSame(stored: readonly TokenRow[], expected: readonly TokenRow[]): bo
   return expected.every((token) => isSame(byIndex.get(token.tokenIndex), token));
 }
 
-/** Every value of the expected row, times by their moment. */
+/** Compares every member of the expected row; times by their value, not their text. */
 function isSame<T extends { readonly sentAt: string }>(stored: T | undefined, expected: T): boolean {
   return (
     stored !== undefined &&
@@ -118,7 +118,7 @@ function isSame<T extends { readonly sentAt: string }>(stored: T | undefined, ex
   );
 }
 
-/** Writes the rows as they should be, in the transaction of the caller, which has the writer's lock. */
+/** Writes the correct rows, in the transaction of the caller, which holds the writers' lock. */
 export async function repairMessages(client: ClientBase, faults: readonly MessageFault[]): Promise<void> {
   const withTokens = faults.filter(({ kind }) => kind === 'tokens');
   if (withTokens.length > 0) {

@@ -1,8 +1,8 @@
 /**
- * Derived rows: everything that writes keep beside the records, compared with the records, and made anew from them.
+ * Consistency check of derived rows: compares everything that writes derive from records with the records, and rebuilds it.
  *
- * The records are the truth. A comparison reads one snapshot and changes nothing. A repair works in transactions under
- * the writer's lock, so that it may run beside writers; it can be stopped at any moment and run again.
+ * The records are the source of truth. A comparison reads one snapshot and changes nothing. A repair works in transactions
+ * under the writers' lock, so it may run beside writers; it can be stopped at any moment and run again.
  */
 import { randomBytes } from 'node:crypto';
 import type { ClientBase } from 'pg';
@@ -17,7 +17,7 @@ import {
 } from './derived-statistics.ts';
 
 export interface Disagreement {
-  /** What disagrees with the records, in words: `12 …`. */
+  /** What disagrees with the records, to follow the count: `12 …`. */
   readonly what: string;
   readonly count: number;
   readonly isRepairable: boolean;
@@ -34,13 +34,14 @@ export interface DerivedReport {
 
 export interface DerivedOptions {
   readonly signal: AbortSignal;
-  /** Called with messages that were compared since the last call, and with what comes next. */
+  /** Called with the number of messages that were compared since the last call. */
   readonly advance?: (messages: number) => void;
-  readonly note?: (words: string) => void;
+  /** Called with the name of each step. */
+  readonly note?: (step: string) => void;
 }
 
 export interface DerivedRows {
-  /** A look at a thousand messages and at sums; takes seconds at most, whatever the size of the store. */
+  /** Checks a thousand messages and some sums; takes seconds at most, whatever the size of the store. */
   sample(): Promise<DerivedReport>;
   /** Everything, from one snapshot. */
   compare(options: DerivedOptions): Promise<DerivedReport>;
@@ -49,14 +50,14 @@ export interface DerivedRows {
 
 type Use = <T>(use: (client: ClientBase) => Promise<T>) => Promise<T>;
 
-const BATCH = 1_000;
-const SAMPLE = 1_000;
-/** Up to so many messages are counted in the sample. */
-const COUNTED = 100_000;
+const BATCH_SIZE = 1_000;
+const SAMPLE_SIZE = 1_000;
+/** The sample counts messages up to this number. */
+const MAX_COUNTED = 100_000;
 const SAMPLE_TIMEOUT_MS = 5_000;
-const STATEMENT_STOPPED = '57014';
+const QUERY_CANCELED = '57014';
 
-const words: Record<MessageFault['kind'], string> = {
+const faultLabels: Record<MessageFault['kind'], string> = {
   tokens: 'messages whose token rows disagree with their records',
   columns: 'messages whose columns disagree with their records',
   record: 'records that cannot be read',
@@ -81,7 +82,7 @@ async function compare(
     let messages = 0;
     for (let after: string | undefined = ''; after !== undefined; ) {
       signal.throwIfAborted();
-      const batch = await compareBatch(client, after, BATCH);
+      const batch = await compareBatch(client, after, BATCH_SIZE);
       tally.addFaults(batch.faults);
       messages += batch.size;
       advance?.(batch.size);
@@ -111,11 +112,11 @@ async function repair(client: ClientBase, { signal, advance, note }: DerivedOpti
   for (let after: string | undefined = ''; after !== undefined; ) {
     signal.throwIfAborted();
     const from: string = after;
-    const batch = await compareBatch(client, from, BATCH);
-    // Most batches are in order. Where one is not, it is read again under the lock, as nobody changes it then.
+    const batch = await compareBatch(client, from, BATCH_SIZE);
+    // Most batches are correct. One that is not is read again under the lock, so that it cannot change meanwhile.
     if (batch.faults.length > 0) {
-      await asWriter(client, async () => {
-        const { faults } = await compareBatch(client, from, BATCH);
+      await withWriteLock(client, async () => {
+        const { faults } = await compareBatch(client, from, BATCH_SIZE);
         await repairMessages(client, faults);
         tally.addFaults(faults);
       });
@@ -127,7 +128,7 @@ async function repair(client: ClientBase, { signal, advance, note }: DerivedOpti
   for (const part of countedTables) {
     signal.throwIfAborted();
     note?.(part.table);
-    await asWriter(client, async () => {
+    await withWriteLock(client, async () => {
       tally.add(`rows of ${part.table}`, await repairTable(client, part));
       if (part.table === 'lane_onramp')
         tally.add('descriptions of lanes', await compareDescriptions(client, true));
@@ -135,20 +136,20 @@ async function repair(client: ClientBase, { signal, advance, note }: DerivedOpti
   }
   signal.throwIfAborted();
   note?.('lane_delivery');
-  await asWriter(client, async () =>
+  await withWriteLock(client, async () =>
     tally.add('rows of lane_delivery', await compareDeliveries(client, true)),
   );
   signal.throwIfAborted();
   note?.('history');
-  await asWriter(client, async () => {
+  await withWriteLock(client, async () => {
     tally.add('positions in the history', await repairHistory(client));
     addHistory(tally, await compareHistory(client));
   });
   return { messages, disagreements: tally.disagreements(), unchecked: [] };
 }
 
-/** A transaction under the writer's lock. Servers that keep answers learn from the row of the store that it happened. */
-async function asWriter(client: ClientBase, work: () => Promise<void>): Promise<void> {
+/** A transaction under the writers' lock. The update of `store` invalidates the response caches of servers. */
+async function withWriteLock(client: ClientBase, work: () => Promise<void>): Promise<void> {
   await client.query('begin; set local statement_timeout = 0; select from store for update');
   try {
     await work();
@@ -171,14 +172,14 @@ async function sample(client: ClientBase): Promise<DerivedReport> {
     try {
       await work();
     } catch (error) {
-      if ((error as { code?: unknown }).code !== STATEMENT_STOPPED) throw error;
+      if ((error as { code?: unknown }).code !== QUERY_CANCELED) throw error;
       unchecked.push(what);
     } finally {
       await client.query('rollback').catch(() => undefined);
     }
   };
   await bounded('messages and tokens', async () => {
-    const ids = Array.from({ length: SAMPLE }, () => randomBytes(32).toString('hex'));
+    const ids = Array.from({ length: SAMPLE_SIZE }, () => randomBytes(32).toString('hex'));
     const { faults, size } = await compareSample(client, ids);
     messages = size;
     tally.addFaults(faults);
@@ -188,10 +189,10 @@ async function sample(client: ClientBase): Promise<DerivedReport> {
       `select (select coalesce(sum(messages), 0) from lane_total) as lanes,
               (select coalesce(sum(messages), 0) from day_total) as days,
               (select count(*) from (select from message limit $1) few) as counted`,
-      [COUNTED + 1],
+      [MAX_COUNTED + 1],
     );
     const [lanes, days, counted] = [rows[0].lanes, rows[0].days, rows[0].counted].map(Number);
-    const isWrong = lanes !== days || ((counted ?? 0) <= COUNTED && counted !== lanes);
+    const isWrong = lanes !== days || ((counted ?? 0) <= MAX_COUNTED && counted !== lanes);
     tally.add('sums of messages by lane or by day', isWrong ? 1 : 0);
   });
   await bounded('runs of sequence numbers', async () => {
@@ -228,7 +229,7 @@ function createTally() {
   return {
     add,
     addFaults(faults: readonly MessageFault[]) {
-      for (const { kind } of faults) add(words[kind], 1, kind !== 'record');
+      for (const { kind } of faults) add(faultLabels[kind], 1, kind !== 'record');
     },
     disagreements: (): Disagreement[] => [...counts].map(([what, found]) => ({ what, ...found })),
   };

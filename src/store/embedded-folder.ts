@@ -1,6 +1,4 @@
-/**
- * The data folder of the embedded PostgreSQL: what is in it, whose it is, and whether a server works in it.
- */
+/** The data folder of the embedded PostgreSQL: its files, their owner, and whether a server runs on them. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
@@ -13,8 +11,8 @@ import {
   type Binaries,
   chooseServerUser,
   isRoot,
-  majorVersion,
-  port,
+  MAJOR_VERSION,
+  PORT,
   preparePrograms,
   type ServerUser,
 } from './embedded-binaries.ts';
@@ -22,35 +20,35 @@ import { NotInitialisedError } from './schema-errors.ts';
 
 const run = promisify(execFile);
 
-const draftPrefix = 'postgres.new-';
-const draftLifetimeMilliseconds = 600_000;
+const DRAFT_PREFIX = 'postgres.new-';
+const DRAFT_LIFETIME_MS = 600_000;
 
 export interface Place {
-  /** The data folder in the words of the operator, for messages. */
+  /** The data folder as the operator wrote it, for messages. */
   readonly shown: string;
   readonly folder: string;
   /** What PostgreSQL calls its data directory. */
   readonly cluster: string;
   readonly log: string;
-  /** The major version of PostgreSQL that works here. */
+  /** The major version of PostgreSQL for these files. */
   readonly major: string;
   /** The programs of that version; undefined for the bundled ones. */
   readonly binaries?: Binaries;
-  /** Whom new database files shall belong to; undefined: chosen by who owns the folder. */
+  /** The owner of new database files; undefined: chosen by the owner of the folder. */
   readonly owner?: ServerUser;
 }
 
-/** What a running server, or one that crashed, says about itself in postmaster.pid. */
+/** The postmaster.pid of a server that runs or crashed. */
 export interface ServerRecord {
   readonly pid: number;
   /** Undefined while the file is incomplete: the server has not opened its socket yet, or is writing right now. */
   readonly socketFolder: string | undefined;
-  readonly stopping: boolean;
+  readonly isStopping: boolean;
 }
 
-/** initdb works in a draft that is renamed into place when complete: there is no half made cluster. */
+/** initdb works in a draft folder, which is renamed when it is complete: a cluster is never incomplete. */
 export async function createCluster(place: Place, signal: AbortSignal | undefined): Promise<void> {
-  const draft = await fs.mkdtemp(path.join(place.folder, draftPrefix));
+  const draft = await fs.mkdtemp(path.join(place.folder, DRAFT_PREFIX));
   try {
     const owner = await serverUser(place);
     const programs = await preparePrograms(owner, place.folder, place.binaries);
@@ -59,8 +57,8 @@ export async function createCluster(place: Place, signal: AbortSignal | undefine
     await renameDurably(draft, place.cluster);
   } catch (error) {
     await removeDraft(draft);
-    const madeByAnother = (await inspectCluster(place)) !== undefined;
-    if (!madeByAnother) throw error;
+    const isMadeByAnother = (await inspectCluster(place)) !== undefined;
+    if (!isMadeByAnother) throw error;
   }
 }
 
@@ -72,15 +70,15 @@ export async function renameDurably(from: string, to: string): Promise<void> {
 }
 
 /**
- * Once there is a cluster no draft can take its place, so all of them are rubbish. Those of a start that
- * still runs are left to it, because initdb does not end well when its files vanish.
+ * Once there is a cluster, all drafts are useless. A draft of an initdb that may still run is left to it, because initdb
+ * fails badly when its files are removed.
  */
 export async function removeDrafts(place: Place): Promise<void> {
   for (const name of await fs.readdir(place.folder)) {
-    if (!name.startsWith(draftPrefix)) continue;
+    if (!name.startsWith(DRAFT_PREFIX)) continue;
     const draft = path.join(place.folder, name);
     const made = (await fs.stat(draft).catch(() => undefined))?.mtimeMs ?? Date.now();
-    if (Date.now() - made > draftLifetimeMilliseconds) await removeDraft(draft);
+    if (Date.now() - made > DRAFT_LIFETIME_MS) await removeDraft(draft);
   }
 }
 
@@ -93,13 +91,13 @@ export async function serverUser(place: Place): Promise<ServerUser> {
   return chooseServerUser(place.shown, (await fs.stat(place.folder)).uid, owner);
 }
 
-/** Socket addresses are short, file paths are not. */
+/** Where the socket is: in the cluster, or in a temporary folder where that path is too long for a socket address. */
 export async function socketFolderFor(place: Place, owner: ServerUser): Promise<string> {
   const limit = process.platform === 'darwin' ? 103 : 107;
-  const fits = (folder: string) => Buffer.byteLength(`${folder}/.s.PGSQL.${port}`) <= limit;
+  const fits = (folder: string) => Buffer.byteLength(`${folder}/.s.PGSQL.${PORT}`) <= limit;
   if (fits(place.cluster)) return place.cluster;
   const name = `lanescan-${createHash('sha256').update(place.cluster).digest('hex').slice(0, 20)}`;
-  // Root's own temporary folder may be closed to the user of the server.
+  // The user of the server may have no access to root's own temporary folder.
   const own = isRoot() ? '/tmp' : await fs.realpath(os.tmpdir()).catch(() => '/tmp');
   const folder = [own, '/tmp'].map((base) => path.join(base, name)).find(fits) ?? path.join('/tmp', name);
   await fs.mkdir(folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
@@ -109,14 +107,14 @@ export async function socketFolderFor(place: Place, owner: ServerUser): Promise<
   if (uid === 0 && isRoot()) await fs.lchown(folder, owner.uid, owner.gid);
   if (!(await isPrivate(folder, owner.uid))) {
     throw new OperatorError(
-      `The folder ${folder} for the PostgreSQL socket is not private to user ${owner.uid}: somebody else may have made it.`,
-      'Choose a shorter path with --data: the socket then fits into the data folder. Or find out who made that folder, and why.',
+      `The folder ${folder} for the PostgreSQL socket is not private to user ${owner.uid}: another user may have made it.`,
+      'Choose a shorter path with --data: the socket then fits into the data folder. Or find out who made that folder.',
     );
   }
   return folder;
 }
 
-/** False also when it is missing. In a folder that others can write to, anybody could pose as the server. */
+/** False also when it is missing. In a folder that others can write to, another user could impersonate the server. */
 export async function isPrivate(folder: string, owner: number): Promise<boolean> {
   const found = await fs.lstat(folder).catch(() => undefined);
   return found?.isDirectory() === true && found.uid === owner && (found.mode & 0o077) === 0;
@@ -138,11 +136,11 @@ export async function readRecord(place: Pick<Place, 'cluster'>): Promise<ServerR
   return {
     pid: Number(pid),
     socketFolder: status === undefined ? undefined : socketFolder || undefined,
-    stopping: status === 'stopping',
+    isStopping: status === 'stopping',
   };
 }
 
-/** Whether the server of this record runs. A process that merely got its number later is not it, nor a zombie. */
+/** Whether the server of this record runs. A process that got the same id later does not count, nor does a zombie. */
 export async function isServer(record: ServerRecord | undefined, place: Place): Promise<boolean> {
   if (record === undefined) return false;
   let commandLine: string;
@@ -174,10 +172,10 @@ export async function openFolder(dataFolder: string): Promise<Place> {
       folder,
       cluster,
       log: path.join(folder, 'postgres.log'),
-      major: majorVersion,
+      major: MAJOR_VERSION,
     };
   } catch (error) {
-    throw inOperatorWords(error, { shown: dataFolder });
+    throw explainFolderError(error, { shown: dataFolder });
   }
 }
 
@@ -186,13 +184,13 @@ export async function requireCluster(dataFolder: string): Promise<void> {
   const files = await fs
     .readdir(path.join(path.resolve(dataFolder), 'postgres'))
     .catch((error: NodeJS.ErrnoException) => {
-      // Whatever else is wrong with the folder is said by those who open it.
+      // Other problems with the folder are reported when it is opened.
       return error.code === 'ENOENT' ? [] : undefined;
     });
   if (files?.length === 0) throw new NotInitialisedError(`There is no database in ${dataFolder} yet.`);
 }
 
-/** The owner of the database files, undefined when there are none. Throws when they are not for us. */
+/** The owner of the database files; undefined where there are none. Throws where they are of another major version. */
 export async function inspectCluster(place: Place): Promise<ServerUser | undefined> {
   const found = await describeCluster(place);
   if (found === undefined || found.version === place.major) return found;
@@ -219,15 +217,15 @@ export async function describeCluster(
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EACCES') await chooseServerUser(place.shown, uid, { uid, gid });
-    if (code !== 'ENOENT' && code !== 'ENOTDIR') throw inOperatorWords(error, place);
+    if (code !== 'ENOENT' && code !== 'ENOTDIR') throw explainFolderError(error, place);
     throw new OperatorError(
-      `${path.join(place.shown, 'postgres')} exists, but is no PostgreSQL database.`,
+      `${path.join(place.shown, 'postgres')} exists, but is not a PostgreSQL database.`,
       'Move it away, or choose another folder with --data.',
     );
   }
 }
 
-/** Where an upgrade has the complete new database files until the old ones have made room for them. */
+/** Where an upgrade keeps the complete new database files until the old ones are renamed. */
 export function upgradedCluster({ cluster }: Pick<Place, 'cluster'>): string {
   return `${cluster}.upgraded`;
 }
@@ -235,21 +233,21 @@ export function upgradedCluster({ cluster }: Pick<Place, 'cluster'>): string {
 async function clusterStats(place: Place): Promise<Stats | undefined> {
   const stats = () =>
     fs.stat(place.cluster).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'ENOENT') throw inOperatorWords(error, place);
+      if (error.code !== 'ENOENT') throw explainFolderError(error, place);
       return undefined;
     });
   const found = await stats();
   if (found !== undefined) return found;
-  // An upgrade was killed between its last two steps, or another process is at the last one right now.
+  // An upgrade was killed between its last two steps, or another process is at its last step now.
   await renameDurably(upgradedCluster(place), place.cluster).catch((error: NodeJS.ErrnoException) => {
-    const nothingToDo = ['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(error.code ?? '');
-    if (!nothingToDo) throw inOperatorWords(error, place);
+    const isNothingToDo = ['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(error.code ?? '');
+    if (!isNothingToDo) throw explainFolderError(error, place);
   });
   return stats();
 }
 
-/** A failure of the file system or of initdb as somebody can act on it. */
-export function inOperatorWords(error: unknown, place: Pick<Place, 'shown'>): unknown {
+/** A failure of the file system or of initdb as an OperatorError with a remedy. */
+export function explainFolderError(error: unknown, place: Pick<Place, 'shown'>): unknown {
   if (error instanceof OperatorError || (error as Error).name === 'AbortError') return error;
   const { code = '', message, stderr = '' } = error as NodeJS.ErrnoException & { stderr?: string };
   const reasons: Record<string, string> = {
@@ -268,7 +266,7 @@ export function inOperatorWords(error: unknown, place: Pick<Place, 'shown'>): un
   const reason = stderr.includes('No space left') ? reasons.ENOSPC : (reasons[code] ?? output ?? message);
   return new OperatorError(
     `The data folder ${place.shown} cannot be used: ${reason}.`,
-    'Choose another folder with --data, mend this one, or set DATABASE_URL to a PostgreSQL server.',
+    'Choose another folder with --data, fix this one, or set DATABASE_URL to a PostgreSQL server.',
     { cause: error },
   );
 }

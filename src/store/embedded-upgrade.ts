@@ -17,11 +17,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { OperatorError } from '../base/operator-error.ts';
 import { type CopyReport, copyDatabase } from './database-copy.ts';
-import { becomeOnlyMember, database, joinOrStart, leaveServer, type Membership } from './embedded.ts';
-import { majorVersion, port, superuser } from './embedded-binaries.ts';
+import { becomeOnlyMember, DATABASE_NAME, joinOrStart, leaveServer, type Membership } from './embedded.ts';
+import { MAJOR_VERSION, PORT, SUPERUSER } from './embedded-binaries.ts';
 import {
   describeCluster,
-  inOperatorWords,
+  explainFolderError,
   isServer,
   openFolder,
   type Place,
@@ -60,16 +60,20 @@ export interface UpgradeReport extends CopyReport {
 export async function upgradeEmbedded(options: UpgradeOptions): Promise<UpgradeReport | undefined> {
   const { notice, signal } = options;
   const place = await openFolder(options.dataFolder);
+  // Taken before anything is read of the files, so that a replacement at any later moment is noticed.
+  const original = await fs.stat(place.cluster).catch(() => undefined);
   const found = await describeCluster(place);
   // Opening the database refuses files of a newer version.
-  if (found === undefined || Number(found.version) >= Number(majorVersion)) return undefined;
+  if (found === undefined || Number(found.version) >= Number(MAJOR_VERSION)) return undefined;
   const { version: from, uid, gid } = found;
   const binaries = await findOlderPostgres(from, options.fromBinaries);
   const old: Place = { ...place, major: from, binaries };
   const fresh: Place = { ...place, cluster: `${place.cluster}.upgrade`, owner: { uid, gid } };
-  const original = await fs.stat(place.cluster);
   let report: CopyReport;
-  const { membership: source } = await joinOrStart(old, notice, signal);
+  const { membership: source } = await joinOrStart(old, notice, signal).catch(async (error: unknown) => {
+    await requireSame(place, original);
+    throw error;
+  });
   try {
     if (!(await becomeOnlyMember(source))) {
       throw new OperatorError(
@@ -85,7 +89,7 @@ export async function upgradeEmbedded(options: UpgradeOptions): Promise<UpgradeR
   await requireSame(place, original);
   const kept = `${place.cluster}.pg${from}-${new Date().toISOString().slice(0, 19).replace(/\D/g, '')}`;
   await switchFiles(place, fresh.cluster, kept);
-  return { ...report, from, to: majorVersion, kept };
+  return { ...report, from, to: MAJOR_VERSION, kept };
 }
 
 /** Fills the new files. Only the one member of the old server may call this: nobody else is at the copy then. */
@@ -100,7 +104,7 @@ async function copyBeside(
   await removeCopy({ ...fresh, cluster: upgradedCluster(old) });
   const { rows } = await source.session.query(
     'select pg_database_size(oid) as bytes from pg_database where datname = $1',
-    [database],
+    [DATABASE_NAME],
   );
   await requireSpace(old, Number(rows[0].bytes) * 1.1 + SPARE_BYTES);
   try {
@@ -131,9 +135,9 @@ async function copyBeside(
 function clientOf({ server }: Membership, schema: number): pg.Client {
   const client = new pg.Client({
     host: server.socketFolder,
-    port,
-    user: superuser,
-    database,
+    port: PORT,
+    user: SUPERUSER,
+    database: DATABASE_NAME,
     ssl: false,
     application_name: 'lanescan upgrade',
     options: `-c timezone=UTC -c statement_timeout=0 ${declaredSchema(schema)}`,
@@ -174,9 +178,9 @@ async function requireStopped(place: Place): Promise<void> {
 }
 
 /** Another upgrade may have been faster; what it put there must stay. */
-async function requireSame({ cluster, shown }: Place, original: Stats): Promise<void> {
+async function requireSame({ cluster, shown }: Place, original: Stats | undefined): Promise<void> {
   const now = await fs.stat(cluster).catch(() => undefined);
-  if (now?.ino === original.ino && now.dev === original.dev) return;
+  if (now !== undefined && now.ino === original?.ino && now.dev === original.dev) return;
   throw new OperatorError(
     `The database files in ${shown} were replaced during the upgrade. Nothing was changed.`,
     'Another process has upgraded them; run this again to see.',
@@ -189,11 +193,11 @@ async function switchFiles(place: Place, copy: string, kept: string): Promise<vo
     await renameDurably(copy, complete);
     await renameDurably(place.cluster, kept);
   } catch (error) {
-    throw inOperatorWords(error, place);
+    throw explainFolderError(error, place);
   }
   await renameDurably(complete, place.cluster).catch(async (error: NodeJS.ErrnoException) => {
     // A process that opens the folder at this moment makes this step by itself.
     const isDone = error.code === 'ENOENT' && (await describeCluster(place)) !== undefined;
-    if (!isDone) throw inOperatorWords(error, { shown: path.dirname(kept) });
+    if (!isDone) throw explainFolderError(error, { shown: path.dirname(kept) });
   });
 }

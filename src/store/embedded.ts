@@ -1,17 +1,16 @@
 /**
- * The embedded PostgreSQL: a private server inside the data folder, shared by every Lanescan process that
- * uses the folder, reachable through a Unix socket only, and gone when nobody needs it.
+ * The embedded PostgreSQL: a server in the data folder, shared by all Lanescan processes on that folder. It listens on a
+ * Unix socket only, and the last process to leave stops it.
  *
  *     <data folder>/postgres       the database files, and the socket when its path is short enough
- *     <data folder>/postgres.log   what the server says
+ *     <data folder>/postgres.log   the log of the server
  *
- * How it is shared. A member is a process with a session that holds a shared advisory lock. Whoever finds
- * no server starts one, detached; PostgreSQL's own postmaster.pid lets only one win, and the others join
- * it. Who leaves gives up the shared lock and then tries the exclusive one: it is to be had only when no
- * member is left, and it keeps newcomers out while the server stops. A process that dies loses its session
- * and with it the membership, so that there is nothing to clean up; a server without members is joined by the
- * next process, or stops by itself (embedded-watchdog.ts). A server that dies is started again by the members
- * it had.
+ * How it is shared. A member is a process with a session that holds a shared advisory lock. A process that finds no server
+ * starts one, detached. If several do so at once, PostgreSQL's postmaster.pid lets one win, and the others join it. A
+ * member that leaves releases the shared lock and then tries the exclusive one. It gets that only when no member is left,
+ * and it keeps new members out while the server stops. A process that dies loses its session and with it the membership,
+ * so nothing has to be cleaned up. A server without members is joined by the next process or stopped by its watchdog
+ * (`embedded-watchdog.ts`). A server that dies is started again by its members.
  */
 import * as fs from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -20,10 +19,10 @@ import type { Notice } from '../base/notice.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { WatchedClient } from './client.ts';
 import { EMBEDDED_CONNECTIONS } from './connection-budget.ts';
-import { port, preparePrograms, type StartedServer, superuser } from './embedded-binaries.ts';
+import { PORT, preparePrograms, type StartedServer, SUPERUSER } from './embedded-binaries.ts';
 import {
   createCluster,
-  inOperatorWords,
+  explainFolderError,
   inspectCluster,
   isPrivate,
   isServer,
@@ -35,37 +34,38 @@ import {
   serverUser,
   socketFolderFor,
 } from './embedded-folder.ts';
-import { membershipKey, startWatchdog, type Watchdog } from './embedded-watchdog.ts';
-import type { Statement } from './read.ts';
+import { MEMBERSHIP_LOCK, startWatchdog, type Watchdog } from './embedded-watchdog.ts';
+import type { Statement } from './reads/reads.ts';
 
 /** The one database of an embedded server. */
-export const database = 'lanescan';
-/** What PostgreSQL says when its predecessor was killed and processes of that still work. */
-const lingering = /pre-existing shared memory block/;
-/** For how long a server may neither answer nor end. Recovery does not count: it answers. */
-const patienceMilliseconds = 60_000;
-const stopPatienceMilliseconds = 300_000;
-/** The same where this process was told to stop: PostgreSQL then ends by itself, a little later. */
-const hurriedStopMilliseconds = 5_000;
-/** For one statement on the session of a member. */
-const queryPatienceMilliseconds = 30_000;
-const leavePatienceMilliseconds = 3_000;
-const noticeEveryMilliseconds = 3_000;
-/** Behind an attempt to start a killed server again that failed; each pause is twice the one before. */
-const firstReturnMilliseconds = 250;
+export const DATABASE_NAME = 'lanescan';
+/** PostgreSQL's error while processes of a killed predecessor still run. */
+const LEFTOVER_PROCESSES = /pre-existing shared memory block/;
+/** For how long a starting server may neither answer nor end. During recovery it answers. */
+const START_TIMEOUT_MS = 60_000;
+const STOP_TIMEOUT_MS = 300_000;
+/** The same after the abort signal. PostgreSQL then goes on stopping without this process. */
+const ABORTED_STOP_TIMEOUT_MS = 5_000;
+/** Of one statement on the session of a member. */
+const QUERY_TIMEOUT_MS = 30_000;
+const LEAVE_TIMEOUT_MS = 3_000;
+const NOTICE_INTERVAL_MS = 3_000;
+/** Exponential backoff between attempts to start a killed server again. */
+const FIRST_RESTART_DELAY_MS = 250;
+const MAX_RESTART_DELAY_MS = 10_000;
 
 export interface EmbeddedDatabase {
   /** Options for `pg` clients: the host is the folder of the Unix socket. */
   readonly connection: { host: string; port: number; user: string; database: string };
   /** Absolute, without symbolic links. */
   readonly dataFolder: string;
-  /** True when this process started the server, false when it joined one that was running. */
-  readonly started: boolean;
-  /** Leave. The last process to leave stops the server, and waits until it is stopped. Idempotent. */
+  /** Whether this process started the server; otherwise it joined one that was running. */
+  readonly isStarter: boolean;
+  /** Ends the membership. The last member stops the server, and waits until it is stopped. Idempotent. */
   leave(): Promise<void>;
 }
 
-/** A place, and what a server that is started there is to hold. */
+/** A place, and `max_connections` of a server that is started there. */
 type StartablePlace = Place & { readonly maxConnections?: number };
 
 export interface Membership {
@@ -74,18 +74,18 @@ export interface Membership {
   readonly watchdog: Watchdog;
 }
 
-/** Why there is no membership: nobody listens, or somebody does who cannot admit us now. */
+/** Why joining failed: there is no server, or it does not admit a member now. */
 interface Refusal {
-  readonly listening: boolean;
+  readonly isListening: boolean;
   readonly because: string;
-  /** The server itself says that it is on its way up or down, so waiting is not in vain. */
-  readonly onItsWay: boolean;
+  /** The server reports that it is starting or stopping: waiting helps. */
+  readonly isTransient: boolean;
 }
 
-const nobodyListens: Refusal = { listening: false, because: 'it does not answer', onItsWay: false };
+const notListening: Refusal = { isListening: false, because: 'it does not answer', isTransient: false };
 
 /**
- * Joins the PostgreSQL of a data folder, and before that creates and starts it as far as needed.
+ * Joins the PostgreSQL of a data folder. Creates and starts it first where that is needed.
  *
  * @example
  * const embedded = await openEmbedded({ dataFolder: './data', notice: console.error });
@@ -96,7 +96,7 @@ const nobodyListens: Refusal = { listening: false, because: 'it does not answer'
  */
 export async function openEmbedded(options: {
   dataFolder: string;
-  /** What a server that is started here is to hold; one that runs already keeps its own number. */
+  /** Only for a server that is started here; one that runs already keeps its own. */
   maxConnections?: number;
   notice?: Notice;
   signal?: AbortSignal;
@@ -104,17 +104,21 @@ export async function openEmbedded(options: {
   const { dataFolder, maxConnections = EMBEDDED_CONNECTIONS, notice = () => {}, signal } = options;
   const place = { ...(await openFolder(dataFolder)), maxConnections };
   await inspectCluster(place);
-  const { membership: first, started } = await joinOrStart(place, notice, signal);
+  const { membership: first, isStarter } = await joinOrStart(place, notice, signal);
   let membership: Membership | undefined;
   let leaving: Promise<void> | undefined;
-  let returning: Promise<void> | undefined;
-  const departure = new AbortController();
+  let restarting: Promise<void> | undefined;
+  const leaveController = new AbortController();
 
-  /** A server that was killed is started again, by whoever of its members is first; the others join it. */
-  const returnTo = async () => {
+  /** The first member to notice that the server was killed starts it again; the others join it. */
+  const restart = async () => {
     notice(`PostgreSQL in ${place.shown} is gone; starting it again`, { level: 'warn' });
-    const stop = AbortSignal.any([departure.signal, ...(signal ? [signal] : [])]);
-    for (let pause = firstReturnMilliseconds; !stop.aborted; pause = Math.min(2 * pause, 10_000)) {
+    const stop = AbortSignal.any([leaveController.signal, ...(signal ? [signal] : [])]);
+    for (
+      let pause = FIRST_RESTART_DELAY_MS;
+      !stop.aborted;
+      pause = Math.min(2 * pause, MAX_RESTART_DELAY_MS)
+    ) {
       try {
         hold((await joinOrStart(place, () => {}, stop)).membership);
         notice(`PostgreSQL in ${place.shown} runs again`);
@@ -129,22 +133,22 @@ export async function openEmbedded(options: {
   const hold = (held: Membership) => {
     membership = held;
     held.session.once('end', () => {
-      held.watchdog.letGo();
+      held.watchdog.disconnect();
       membership = undefined;
-      if (leaving === undefined) returning = returnTo();
+      if (leaving === undefined) restarting = restart();
     });
   };
   hold(first);
 
   return {
-    connection: { host: first.server.socketFolder, port, user: superuser, database },
+    connection: { host: first.server.socketFolder, port: PORT, user: SUPERUSER, database: DATABASE_NAME },
     dataFolder: place.folder,
-    started,
+    isStarter,
     leave() {
       leaving ??= (async () => {
-        departure.abort();
-        await returning;
-        // A server that crashed and restarted by itself still wants to be stopped by the last to leave.
+        leaveController.abort();
+        await restarting;
+        // A server that crashed and restarted by itself still has to be stopped by the last member.
         const current = membership ?? (await tryToJoin(place).catch(() => undefined));
         if (current !== undefined && 'session' in current) await leaveServer(place, current, notice, signal);
       })();
@@ -153,65 +157,65 @@ export async function openEmbedded(options: {
   };
 }
 
-/** Joins the server of this place, and starts it before where there is none. */
+/** Joins the server of this place. Starts it first if it does not run. */
 export async function joinOrStart(
   place: StartablePlace,
   notice: (line: string) => void,
   signal: AbortSignal | undefined,
-): Promise<{ membership: Membership; started: boolean }> {
+): Promise<{ membership: Membership; isStarter: boolean }> {
   let announce = notice;
   let own: StartedServer | undefined;
   const begin = Date.now();
   let lastSign = begin;
-  let nextNotice = begin + noticeEveryMilliseconds;
-  let waitingFor = nobodyListens.because;
+  let nextNotice = begin + NOTICE_INTERVAL_MS;
+  let waitingFor = notListening.because;
   try {
     for (;;) {
       signal?.throwIfAborted();
       const attempt = await tryToJoin(place);
-      if ('session' in attempt) return { membership: attempt, started: own?.pid === attempt.server.pid };
-      if (attempt.onItsWay) lastSign = Date.now();
-      if (attempt !== nobodyListens) waitingFor = attempt.because;
+      if ('session' in attempt) return { membership: attempt, isStarter: own?.pid === attempt.server.pid };
+      if (attempt.isTransient) lastSign = Date.now();
+      if (attempt !== notListening) waitingFor = attempt.because;
       const end = own?.end();
       if (own !== undefined && end !== undefined) {
-        const lastWords = await own.lastWords();
+        const failureReason = await own.failureReason();
         own = undefined;
-        const anotherWasFaster = /lock file .* (already exists|is empty)/.test(lastWords);
-        const killedOneLingers = lingering.test(lastWords);
-        // Somebody joined it and was the last to leave before this process got in.
-        const cameAndWent = end === 'code 0';
-        if (!anotherWasFaster && !killedOneLingers && !cameAndWent) {
-          throw startFailure(place, lastWords || `it ended with ${end}`);
+        const isRaceLost = /lock file .* (already exists|is empty)/.test(failureReason);
+        const hasLeftovers = LEFTOVER_PROCESSES.test(failureReason);
+        // Another process joined it and, as the last member, stopped it before this process joined.
+        const hasCleanExit = end === 'code 0';
+        if (!isRaceLost && !hasLeftovers && !hasCleanExit) {
+          throw startFailure(place, failureReason || `it ended with ${end}`);
         }
-        if (!cameAndWent) waitingFor = lastWords;
-        if (killedOneLingers) await delay(250, undefined, { signal });
+        if (!hasCleanExit) waitingFor = failureReason;
+        if (hasLeftovers) await delay(250, undefined, { signal });
       }
-      if (!attempt.listening && own === undefined && !(await isServer(await readRecord(place), place))) {
+      if (!attempt.isListening && own === undefined && !(await isServer(await readRecord(place), place))) {
         own = await startServer(place, announce, signal);
-        // Creating the files of a new database takes its time, which the start must not lose.
+        // The time that creating the files takes does not count.
         lastSign = Date.now();
         announce = () => {};
       }
-      if (Date.now() - lastSign > patienceMilliseconds) throw startFailure(place, waitingFor);
+      if (Date.now() - lastSign > START_TIMEOUT_MS) throw startFailure(place, waitingFor);
       if (Date.now() > nextNotice) {
         const seconds = Math.round((Date.now() - begin) / 1000);
         notice(`Waiting for PostgreSQL in ${place.shown} (${seconds} s): ${waitingFor}`);
-        nextNotice = Date.now() + noticeEveryMilliseconds;
+        nextNotice = Date.now() + NOTICE_INTERVAL_MS;
       }
       await delay(25, undefined, { signal });
     }
   } catch (error) {
-    // Others may have joined the server by now. If nobody can have, it goes as it came.
+    // Others may have joined the server by now. If nobody can have, it is stopped.
     const attempt = own === undefined ? undefined : await tryToJoin(place).catch(() => undefined);
     if (attempt !== undefined && 'session' in attempt) await leaveServer(place, attempt, notice, signal);
-    else if (attempt?.onItsWay || attempt?.listening === false) await own?.stop();
+    else if (attempt?.isTransient || attempt?.isListening === false) await own?.stop();
     throw signal?.aborted ? signal.reason : error;
   }
 }
 
 function startFailure(place: Place, detail: string): OperatorError {
   let remedy = `See the end of ${place.log}, or set DATABASE_URL to a PostgreSQL server of your own.`;
-  if (lingering.test(detail))
+  if (LEFTOVER_PROCESSES.test(detail))
     remedy = 'Wait for the postgres processes that a killed server left, or end them.';
   if (detail.includes('No space left')) remedy = 'Free some space, or choose another folder with --data.';
   return new OperatorError(`PostgreSQL in ${place.shown} does not start: ${detail}`, remedy);
@@ -219,51 +223,51 @@ function startFailure(place: Place, detail: string): OperatorError {
 
 async function tryToJoin(place: Place): Promise<Membership | Refusal> {
   const record = await readRecord(place);
-  if (record?.socketFolder === undefined) return nobodyListens;
+  if (record?.socketFolder === undefined) return notListening;
   const { socketFolder } = record;
   if (socketFolder !== place.cluster) {
     const { uid } = await fs.stat(place.cluster);
     if (!(await isPrivate(socketFolder, uid)))
-      return { ...nobodyListens, because: `its socket folder ${socketFolder} is not private to user ${uid}` };
+      return { ...notListening, because: `its socket folder ${socketFolder} is not private to user ${uid}` };
   }
   const session = new WatchedClient({
     host: socketFolder,
-    port,
-    user: superuser,
+    port: PORT,
+    user: SUPERUSER,
     database: 'postgres',
     ssl: false,
-    query_timeout: queryPatienceMilliseconds,
+    query_timeout: QUERY_TIMEOUT_MS,
     application_name: 'lanescan member',
   });
-  // Without a listener the end of the server would end this process too.
+  // Without a listener, the error would end this process when the server ends.
   session.on('error', () => {});
   try {
     await session.connect();
-    // A folder that was copied while its server ran has that server's record: it is not ours to join.
+    // A folder that was copied while its server ran has the postmaster.pid of that other server.
     const { rows } = await session.query(`select current_setting('data_directory') as cluster`);
     if (!(await isSameFolder(rows[0].cluster, place.cluster))) {
       await session.end();
-      return nobodyListens;
+      return notListening;
     }
     const admission = await session.query('select pg_try_advisory_lock_shared($1) as admitted', [
-      membershipKey,
+      MEMBERSHIP_LOCK,
     ]);
-    // A stopping server says so in its record before it ends the session that kept newcomers out. So the
-    // record, read after the lock was granted, tells whether the lock means anything; an incomplete one does not.
+    // A stopping server writes its status to postmaster.pid before it ends the session with the exclusive lock. So the
+    // shared lock counts only if the file, read after the lock was granted, is complete and not of a stopping server.
     const now = await readRecord(place);
-    const isUp = now?.pid === record.pid && now.socketFolder === socketFolder && !now.stopping;
+    const isUp = now?.pid === record.pid && now.socketFolder === socketFolder && !now.isStopping;
     if (admission.rows[0].admitted && isUp) {
       await createDatabaseIfMissing(session);
       return { session, server: { ...now, socketFolder }, watchdog: await startWatchdog(socketFolder) };
     }
     await session.end();
-    return { listening: true, because: 'another process stops or upgrades it', onItsWay: false };
+    return { isListening: true, because: 'another process stops or upgrades it', isTransient: false };
   } catch (error) {
     session.end().catch(() => {});
     const { code, message } = error as Error & { code?: string };
-    if (code === 'ENOENT' || code === 'ECONNREFUSED') return nobodyListens;
+    if (code === 'ENOENT' || code === 'ECONNREFUSED') return notListening;
     const passes = ['57P03', '57P01', '57P02', '53300', 'ECONNRESET', 'EPIPE', 'EAGAIN', undefined];
-    if (passes.includes(code)) return { listening: true, because: message, onItsWay: code === '57P03' };
+    if (passes.includes(code)) return { isListening: true, because: message, isTransient: code === '57P03' };
     throw new OperatorError(
       `The PostgreSQL in ${place.shown} does not let Lanescan in: ${message}`,
       `See the end of ${place.log}, or choose another folder with --data.`,
@@ -278,40 +282,40 @@ async function isSameFolder(one: string, other: string): Promise<boolean> {
 }
 
 async function createDatabaseIfMissing(session: ClientBase): Promise<void> {
-  const { rowCount } = await session.query('select from pg_database where datname = $1', [database]);
+  const { rowCount } = await session.query('select from pg_database where datname = $1', [DATABASE_NAME]);
   if (rowCount !== 0) return;
-  await session.query(`create database ${database}`).catch((error: Error & { code?: string }) => {
-    const madeByAnother = error.code === '42P04' || error.code === '23505';
-    if (!madeByAnother) throw error;
+  await session.query(`create database ${DATABASE_NAME}`).catch((error: Error & { code?: string }) => {
+    const isMadeByAnother = error.code === '42P04' || error.code === '23505';
+    if (!isMadeByAnother) throw error;
   });
 }
 
 /**
- * Makes a member the only one: nobody else is one, or can become one, until it leaves. False where there are others; then
- * it is no member any more either, and has only to leave.
+ * Makes a member the only one: no other process can join until it leaves. False where there are others; the caller has then
+ * lost its membership too, and has only to leave.
  */
 export async function becomeOnlyMember({ session }: Pick<Membership, 'session'>): Promise<boolean> {
-  const ask = (text: string) =>
-    session.query({ text, values: [membershipKey], query_timeout: leavePatienceMilliseconds } as Statement);
-  await ask('select pg_advisory_unlock_shared($1)');
-  const { rows } = await ask('select pg_try_advisory_lock($1) as only');
+  const query = (text: string) =>
+    session.query({ text, values: [MEMBERSHIP_LOCK], query_timeout: LEAVE_TIMEOUT_MS } as Statement);
+  await query('select pg_advisory_unlock_shared($1)');
+  const { rows } = await query('select pg_try_advisory_lock($1) as only');
   return rows[0].only;
 }
 
-/** Gives up a membership, and stops the server where it was the last. Never fails. */
+/** Ends a membership, and stops the server if it was the last one. Never fails. */
 export async function leaveServer(
   place: Place,
   { session, server, watchdog }: Membership,
   notice: Notice = () => undefined,
   signal?: AbortSignal,
 ): Promise<void> {
-  watchdog.letGo();
-  let deadline = Date.now() + stopPatienceMilliseconds;
-  const hurry = () => {
-    deadline = Math.min(deadline, Date.now() + hurriedStopMilliseconds);
+  watchdog.disconnect();
+  let deadline = Date.now() + STOP_TIMEOUT_MS;
+  const shortenDeadline = () => {
+    deadline = Math.min(deadline, Date.now() + ABORTED_STOP_TIMEOUT_MS);
   };
-  if (signal?.aborted) hurry();
-  signal?.addEventListener('abort', hurry);
+  if (signal?.aborted) shortenDeadline();
+  signal?.addEventListener('abort', shortenDeadline);
   try {
     if (!(await becomeOnlyMember({ session })) || !(await isServer(server, place))) return;
     process.kill(server.pid, 'SIGINT');
@@ -325,7 +329,7 @@ export async function leaveServer(
   } catch {
     // The session ended, and the membership with it.
   } finally {
-    signal?.removeEventListener('abort', hurry);
+    signal?.removeEventListener('abort', shortenDeadline);
     await session.end().catch(() => {});
   }
 }
@@ -344,11 +348,11 @@ async function startServer(
     const programs = await preparePrograms(owner, place.folder, place.binaries);
     const socketFolder = await socketFolderFor(place, owner);
     const crashed = await readRecord(place);
-    const stranger =
-      crashed === undefined || (await isServer(crashed, place)) ? {} : { stranger: crashed.pid };
+    const stalePid =
+      crashed === undefined || (await isServer(crashed, place)) ? {} : { stalePid: crashed.pid };
     const { maxConnections = EMBEDDED_CONNECTIONS } = place;
-    return await programs.startServer({ ...place, maxConnections, socketFolder, ...stranger });
+    return await programs.startServer({ ...place, maxConnections, socketFolder, ...stalePid });
   } catch (error) {
-    throw inOperatorWords(error, place);
+    throw explainFolderError(error, place);
   }
 }

@@ -1,11 +1,11 @@
-/** What an execution by hand needs of a message, put together from what chains told of it and of its batch. */
+/** The inputs of a manual execution, collected from the facts of the message and of its batch. */
 import { zeroAddresses } from '../domain/addresses.ts';
 import type { RangeFact } from '../domain/facts.ts';
 import { isVerified } from '../domain/fold.ts';
 import type { Message } from '../domain/message.ts';
 import { rangesCovering } from './lane-facts.ts';
 import { addressColumn, storedSelector } from './message-row.ts';
-import type { Read } from './read.ts';
+import type { Read } from './reads/reads.ts';
 
 /** Up to version 1.6: the proof for one message of a root takes all of them. */
 export interface BatchInputs {
@@ -17,7 +17,7 @@ export interface BatchInputs {
   readonly batch: readonly string[];
 }
 
-/** Above 1.6: the message and what its verifiers have said. */
+/** Above 1.6: the message and the results of its verifiers. */
 export interface VerifiedInputs {
   readonly kind: 'verified';
   readonly offramp: string;
@@ -53,15 +53,15 @@ export interface SequenceRun {
 
 export type ExecutionInputs = BatchInputs | VerifiedInputs | UnavailableInputs;
 
-/** The protocol's trees have no more leaves; a commit that says otherwise is not worth the work. */
-const LONGEST_BATCH = 256n;
+/** The protocol's merkle trees have no more leaves; a commit of more is refused. */
+const MAX_BATCH_MESSAGES = 256n;
 /** The most bytes of messages in a batch: twice what 256 messages with 30 kB of data each take. */
 export const MAX_BATCH_BYTES = 32 * 1024 * 1024;
 
-/** Only what a chain told has it; a snapshot may hold text that PostgreSQL's JSON does not take. */
-const MATERIAL = `case when f.body like '{"kind":"Sent"%' then f.body::json -> 'execution' end`;
+/** SQL of `Sent.execution`. Only `Sent` has it; the body of a snapshot may hold text that PostgreSQL's JSON refuses. */
+const MATERIAL = `case when f.kind = 'Sent' then f.body::json -> 'execution' end`;
 
-/** Undefined for a message that nobody knows. */
+/** Undefined for an unknown message. */
 export async function readExecutionInputs(
   read: Read,
   messageId: string,
@@ -85,13 +85,13 @@ function verifiedInputs(
   message: Message,
   { encodedMessage, offramp }: { readonly encodedMessage: string; readonly offramp: string },
 ): VerifiedInputs {
-  const nobody = zeroAddresses[message.destNetworkInfo.chainFamily];
+  const zeroAddress = zeroAddresses[message.destNetworkInfo.chainFamily];
   return {
     kind: 'verified',
     offramp,
     encodedMessage,
     verifications: (message.verifiers?.items ?? []).flatMap(({ destAddress, verification }) =>
-      verification && destAddress !== nobody ? [{ verifier: destAddress, data: verification.data }] : [],
+      verification && destAddress !== zeroAddress ? [{ verifier: destAddress, data: verification.data }] : [],
     ),
     isComplete: isVerified(message.verifiers, message),
   };
@@ -107,7 +107,7 @@ async function readBatchInputs(
   if (!commit) return { kind: 'unavailable', reason: 'not committed' };
   const run = { from: BigInt(commit.fromSequenceNumber), to: BigInt(commit.toSequenceNumber) };
   if (commit.offramp === undefined) return { kind: 'unavailable', reason: 'off-ramp unknown', run };
-  if (run.to - run.from >= LONGEST_BATCH) return { kind: 'unavailable', reason: 'too long', run };
+  if (run.to - run.from >= MAX_BATCH_MESSAGES) return { kind: 'unavailable', reason: 'too long', run };
 
   const { sourceNetworkInfo, destNetworkInfo, onramp } = message;
   const rows = await read(

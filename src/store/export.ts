@@ -1,49 +1,49 @@
-/** All records that match, from one snapshot of the database, in constant memory. */
+/** Exports: all records that match, from one snapshot of the database, in constant memory. */
 import type pg from 'pg';
 import type { Filters } from '../domain/query.ts';
 import { exportSql } from './search.ts';
 import { renderSql } from './sql.ts';
 
-/** Every connection that is meant for exports is at work: another one has to come back later. */
+/** All connections of the export pool are in use; the client may retry later. */
 export class ExportsBusyError extends Error {}
 
 export type ExportRecords = (filters: Filters, signal?: AbortSignal) => AsyncGenerator<readonly string[]>;
 
 const FIRST_ROWS = 50;
 const MAX_ROWS_PER_FETCH = 500;
-/** What one fetch should bring; the length of the rows before tells how many that may be. */
+/** The aim for one fetch; the number of its rows is estimated from the rows before. */
 const FETCH_BYTES = 1024 * 1024;
 
 /**
- * Exports over the connections of a pool that serves nothing else, one connection each; one more than there
- * are connections is refused at once instead of waiting. `cancel` stops what a server process is working on.
+ * Exports over the connections of a pool of their own, one connection each. When all are in use, the next export is refused
+ * at once instead of waiting. `cancel` stops the statement of a server process.
  *
- * Each yields batches of records, newest first. The server-side cursor reads what the transaction saw when it
- * began, whatever is written meanwhile. The signal frees the connection at once, in the middle of a fetch and
- * also when nobody asks the generator again.
+ * Each export yields batches of records, newest first. A server-side cursor reads the snapshot of its transaction, whatever
+ * is written meanwhile. The signal frees the connection at once, also during a fetch, and also when the generator is not
+ * called again.
  */
 export function createExporter(pool: pg.Pool, cancel: (processId: number) => Promise<void>): ExportRecords {
-  let underWay = 0;
+  let activeExports = 0;
 
   return async function* exportRecords(filters, signal) {
     signal?.throwIfAborted();
-    if (underWay >= pool.options.max) throw new ExportsBusyError(`${underWay} exports are under way`);
-    underWay++;
+    if (activeExports >= pool.options.max) throw new ExportsBusyError(`${activeExports} exports are running`);
+    activeExports++;
     let client: pg.PoolClient;
     try {
       client = await pool.connect();
     } catch (error) {
-      underWay--;
+      activeExports--;
       throw error;
     }
-    // A connection that breaks rejects the query at work as well; unheard, the event would end the process.
+    // A broken connection rejects its query too. Without a listener, the event would end the process.
     const ignore = () => undefined;
     client.on('error', ignore);
     let isReleased = false;
     const release = (isBroken: boolean) => {
       if (isReleased) return;
       isReleased = true;
-      underWay--;
+      activeExports--;
       signal?.removeEventListener('abort', stop);
       if (!isBroken) client.off('error', ignore);
       client.release(isBroken);
@@ -80,12 +80,12 @@ export function createExporter(pool: pg.Pool, cancel: (processId: number) => Pro
         const records = rows.map(([record]) => record ?? '');
         yield records;
         const longest = records.reduce((length, record) => Math.max(length, record.length), 1);
-        // Doubling at most: where records suddenly grow long, few of them have been asked for.
+        // Doubled at most, so that a fetch is not too large where records suddenly get longer.
         count = Math.max(1, Math.min(count * 2, MAX_ROWS_PER_FETCH, Math.floor(FETCH_BYTES / longest)));
       }
       isEnded = true;
     } finally {
-      // A reader that had enough leaves a transaction behind; a connection after a failure is not worth keeping.
+      // A reader that stops early leaves an open transaction. After a failure the connection is not reused.
       if (!isReleased) {
         if (isEnded) await query('rollback').catch(() => release(true));
         release(!isEnded);

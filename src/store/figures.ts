@@ -3,7 +3,7 @@ import { type Status, statuses, statusRank } from '../domain/lifecycle.ts';
 import { emptyCounts, type StatusCounts } from './lanes.ts';
 import { type MirrorState, readMirrors } from './mirror-ledger.ts';
 import { type NetworkProgress, readNetworkProgress } from './networks.ts';
-import type { Read } from './read.ts';
+import type { Read } from './reads/reads.ts';
 
 export interface StoreFigures {
   /** Position of the latest change. */

@@ -1,11 +1,11 @@
-/** Reading what happened: to one message, and to all of them in order. */
+/** Reads of the history: of one message, and of all messages in order. */
 import type { Fact } from '../domain/facts.ts';
 import { type Status, statuses, statusRank } from '../domain/lifecycle.ts';
 import type { Message } from '../domain/message.ts';
 import { MAX_HISTORY_ROWS } from '../domain/query.ts';
 import { rangesCovering } from './lane-facts.ts';
 import { selectorOf } from './message-row.ts';
-import type { Read } from './read.ts';
+import type { Read } from './reads/reads.ts';
 
 /** One change of one message, as the history keeps it. */
 export interface HistoryEntry {
@@ -18,7 +18,7 @@ export interface HistoryEntry {
   readonly readyForManualExecution: boolean;
   /** When Lanescan learned of it. */
   readonly recordedAt: string;
-  /** When and where a chain said what the status rests on; null where nobody told. */
+  /** When and where a chain emitted the event behind the status; null where no chain was read. */
   readonly occurredAt: string | null;
   readonly network: string | null;
   readonly blockNumber: number | null;
@@ -31,9 +31,9 @@ export interface RecordedChange extends HistoryEntry {
 }
 
 export interface MessageHistory {
-  /** Null where the message was removed, or where nobody has told of its sending yet. */
+  /** Null where the message was removed, or its sending is not known yet. */
   readonly record: string | null;
-  /** What the stages of the message rest on beside its record. `Sent` and `Snapshot` are left out: the record has them. */
+  /** The facts behind the stages of the message. `Sent` and `Snapshot` are left out: the record contains them. */
   readonly facts: readonly Fact[];
   /** In order; the latest ones where there are too many. */
   readonly entries: readonly HistoryEntry[];
@@ -41,13 +41,13 @@ export interface MessageHistory {
   readonly isTruncated: boolean;
 }
 
-/** The most bytes of facts in it. A verification can be long. */
+/** The most bytes of facts in a message's history. A verification can be long. */
 const MAX_FACTS_BYTES = 8 * 1024 * 1024;
 
 const ENTRY_COLUMNS = `h.position, encode(h.message_id, 'hex') as id, h.change, h.status, h.previous_status, h.ready,
   h.recorded_at, h.occurred_at, h.network, h.block_number, h.transaction_hash`;
 
-/** Undefined for a message that nothing was ever heard of. */
+/** Undefined for an unknown message. */
 export async function readMessageHistory(read: Read, messageId: string): Promise<MessageHistory | undefined> {
   const id = Buffer.from(messageId, 'hex');
   const latest = await read(
@@ -67,21 +67,20 @@ export async function readMessageHistory(read: Read, messageId: string): Promise
 }
 
 /**
- * Executions come last: a message can have any number of failed attempts, and where there are too many, the other stages
- * are still whole. The execution that counts is in the record.
+ * Executions come last: a message can have any number of failed attempts. Where there are too many, the other stages are
+ * still complete. The execution that counts is in the record.
  */
 async function readStageFacts(
   read: Read,
   id: Buffer,
 ): Promise<{ readonly facts: readonly Fact[]; readonly hasMore: boolean }> {
   const rows = await read(
-    // The kind comes first in a body. Only the first characters of a long one are read.
+    // A body that is over the limit is not read: its length is known without it.
     `select body, has_next from (
        select body, row_number() over in_order as number, sum(octet_length(body)) over in_order as bytes,
          lead(true, 1, false) over in_order as has_next
-       from (select body, fact_id, left(body, 20) as kind from fact where message_id = $1) f
-       where kind not like '{"kind":"Sent"%' and kind not like '{"kind":"Snapshot"%'
-       window in_order as (order by kind like '{"kind":"Executed"%', fact_id rows unbounded preceding)) measured
+       from fact where message_id = $1 and kind not in ('Sent', 'Snapshot')
+       window in_order as (order by kind = 'Executed', fact_id rows unbounded preceding)) measured
      where number = 1 or (number <= $2 and bytes <= $3) order by number`,
     [id, MAX_HISTORY_ROWS, MAX_FACTS_BYTES],
   );
@@ -163,7 +162,7 @@ function statusAt(rank: number): Status {
   return statuses[rank] ?? 'SENT';
 }
 
-/** The message as it was at a change: the record of now, with the status and the receipt of then. */
+/** The message as it was at a change: the current record, with the status and the receipt of that time. */
 export function messageAtChange({
   change,
   status,
@@ -174,7 +173,7 @@ export function messageAtChange({
   const message = JSON.parse(record) as Message;
   const isSame = message.status === status;
   if (change === 'removed') {
-    // The history has no word on it, but those who follow what is ready want to hear that it is gone.
+    // The history does not store it, but followers of ready messages must see the removal.
     const ready = isSame ? message.readyForManualExecution : status === 'FAILED';
     return { ...message, status, readyForManualExecution: ready };
   }

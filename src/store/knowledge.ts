@@ -1,4 +1,4 @@
-/** What is known of messages: the stored row, the facts stored before, and those that are told now. */
+/** What the fold of a message needs: its stored row, its stored facts, and the new facts of the batch. */
 import type { ClientBase } from 'pg';
 import {
   type ChainFact,
@@ -31,15 +31,15 @@ export interface StoredMessage {
   readonly tally: Tally;
 }
 
-/** All that bears on one message: its stored row, the facts stored before, and those told now. */
+/** Of one message: its stored row, its stored facts, and the new ones. */
 export interface Knowledge {
   readonly id: string;
   readonly stored: StoredMessage | undefined;
   readonly chainFacts: Map<string, ChainFact>;
   snapshot: Message | undefined;
-  /** Of the chain facts, those that no transaction before has stored. */
-  readonly unstored: { readonly id: string; readonly fact: ChainFact; readonly body: string }[];
-  /** The snapshot as it stands in `fact`, where it does: to be replaced when it grows. */
+  /** The chain facts that are not stored yet. */
+  readonly toStore: { readonly id: string; readonly fact: ChainFact; readonly body: string }[];
+  /** The body of the snapshot in `fact`, if it has a row there; replaced when the snapshot changes. */
   readonly storedSnapshot: string | undefined;
   ranges: RangeFact[];
 }
@@ -69,16 +69,16 @@ export async function readStored(
   );
 }
 
-/** Exactly what is stored, told once more: most of what an import repeats, settled without reading records. */
-export function isOldNews(
-  told: readonly MessageFact[],
+/** Whether the new facts are just the stored snapshot again, as in a repeated import. Needs no stored record. */
+export function isUnchangedSnapshot(
+  newFacts: readonly MessageFact[],
   stored: StoredMessage | undefined,
   rows: ReadonlyMap<Message, MessageRow>,
 ): boolean {
-  const [fact] = told;
+  const [fact] = newFacts;
   return (
     stored?.isSnapshot === true &&
-    told.length === 1 &&
+    newFacts.length === 1 &&
     fact?.kind === 'Snapshot' &&
     rows.get(fact.message)?.digest === stored.digest
   );
@@ -87,7 +87,7 @@ export function isOldNews(
 export async function readKnowledge(
   client: ClientBase,
   ids: readonly string[],
-  told: ReadonlyMap<string, readonly MessageFact[]>,
+  newFacts: ReadonlyMap<string, readonly MessageFact[]>,
   stored: ReadonlyMap<string, StoredMessage>,
 ): Promise<Knowledge[]> {
   if (ids.length === 0) return [];
@@ -107,7 +107,7 @@ export async function readKnowledge(
       stored: stored.get(id),
       chainFacts: new Map(),
       snapshot: parsedRecord(snapshots.get(id)),
-      unstored: [],
+      toStore: [],
       storedSnapshot: undefined,
       ranges: [],
     });
@@ -120,7 +120,7 @@ export async function readKnowledge(
       all.set(row.id, { ...known, snapshot: fact.message, storedSnapshot: row.body });
     else known.chainFacts.set(row.fact_id, fact);
   }
-  for (const known of all.values()) addTold(known, told.get(known.id) ?? []);
+  for (const known of all.values()) addFacts(known, newFacts.get(known.id) ?? []);
   await addCoveringRanges(client, [...all.values()]);
   return [...all.values()];
 }
@@ -138,7 +138,7 @@ function parsedRecord(record: string | undefined): Message | undefined {
   return record === undefined ? undefined : (JSON.parse(record) as Message);
 }
 
-function addTold(known: Knowledge, facts: readonly MessageFact[]): void {
+function addFacts(known: Knowledge, facts: readonly MessageFact[]): void {
   for (const fact of facts) {
     if (fact.kind === 'Snapshot') {
       known.snapshot = known.snapshot ? joinSnapshots(known.snapshot, fact.message) : fact.message;
@@ -148,7 +148,7 @@ function addTold(known: Knowledge, facts: readonly MessageFact[]): void {
     const id = factId(body);
     if (known.chainFacts.has(id)) continue;
     known.chainFacts.set(id, fact);
-    known.unstored.push({ id, fact, body });
+    known.toStore.push({ id, fact, body });
   }
 }
 
@@ -164,7 +164,7 @@ async function addCoveringRanges(client: ClientBase, all: readonly Knowledge[]):
   for (const [index, ranges] of covering) sent[index]?.known.ranges.push(...ranges);
 }
 
-/** Whoever tells of the sending names the same lane and number: they are part of what the id is a hash of. */
+/** Any source of the sending will do: lane and sequence number are part of what the message id is a hash of. */
 function sentMessage(known: Knowledge): SentMessage | undefined {
   for (const fact of known.chainFacts.values()) if (fact.kind === 'Sent') return fact.message;
   return known.snapshot;

@@ -1,15 +1,15 @@
 /**
- * Facts about runs of sequence numbers: storing them, taking them back, and which messages and runs meet.
+ * Facts about ranges of sequence numbers: storing and retracting them, and which messages they cover.
  *
- * A run is blessed by an event of its own, or by one that names just its root. The latter is kept as it was told and
- * meets the commit whenever somebody reads: so it does not matter which of the two came first, or is taken back.
+ * A range is blessed by an event of its own, or by one that names only its merkle root. The latter is stored as it is and
+ * joined with the commit at every read, so the order in which the two arrive or are retracted does not matter.
  */
 import { hash } from 'node:crypto';
 import type { ClientBase } from 'pg';
 import type { Lane, RangeFact, RootBlessed, SentMessage } from '../domain/facts.ts';
 import { networkBySelector } from '../domain/networks.ts';
 import { addressColumn, storedSelector } from './message-row.ts';
-import type { Read } from './read.ts';
+import type { Read } from './reads/reads.ts';
 
 /**
  * Ranges are stored in pieces of at most this length, so that those which cover a number end within this
@@ -18,7 +18,7 @@ import type { Read } from './read.ts';
 const PIECE_LENGTH = 256n;
 const MAX_PIECES = 4_096n;
 
-/** A block that the chain has abandoned, with all that was seen in it. */
+/** A block that a reorganisation replaced. */
 export interface OrphanedBlock {
   readonly network: string;
   readonly blockHash: string;
@@ -88,7 +88,7 @@ export async function writeRangeFacts(client: ClientBase, facts: readonly RangeF
   );
 }
 
-/** Stores blessings of roots; tells which runs they bear on. */
+/** Stores blessings of roots, and returns the ranges that they bless. */
 export async function writeBlessings(
   client: ClientBase,
   facts: readonly RootBlessed[],
@@ -105,11 +105,11 @@ export async function writeBlessings(
      on conflict do nothing`,
     [networks, roots, bodies.map(factId), facts.map(({ seen }) => seen.blockHash), bodies],
   );
-  return runsOfRoots(client, networks, roots);
+  return rangesOfRoots(client, networks, roots);
 }
 
-/** The runs that were committed under these roots on these networks. */
-async function runsOfRoots(
+/** The ranges that were committed under these roots on these networks. */
+async function rangesOfRoots(
   client: ClientBase,
   networks: readonly string[],
   roots: readonly string[],
@@ -132,7 +132,7 @@ function rootColumn(merkleRoot: string): string {
   return digits.toLowerCase();
 }
 
-/** Deletes what was seen in orphaned blocks; tells which messages and runs that bears on. */
+/** Deletes the facts of orphaned blocks, and returns the messages and ranges that they were about. */
 export async function retract(
   client: ClientBase,
   orphaned: readonly OrphanedBlock[],
@@ -160,12 +160,12 @@ export async function retract(
      returning root_blessing.network, encode(merkle_root, 'hex') as root`,
     blocks,
   );
-  const unblessed = await runsOfRoots(
+  const unblessedRanges = await rangesOfRoots(
     client,
     blessings.rows.map((row) => row.network),
     blessings.rows.map((row) => row.root),
   );
-  return { messageIds: facts.rows.map((row) => row.id), ranges: [...ranges.rows, ...unblessed] };
+  return { messageIds: facts.rows.map((row) => row.id), ranges: [...ranges.rows, ...unblessedRanges] };
 }
 
 export async function messagesInRanges(
@@ -237,7 +237,7 @@ export async function rangesCovering(
   return covering;
 }
 
-/** The same observation told twice is one fact. */
+/** A hash of the body: the same observation from two sources is one fact. */
 export function factId(body: string): string {
   return hash('sha256', body, 'hex').slice(0, 32);
 }

@@ -1,8 +1,8 @@
 /**
- * Reading the statistics that every write keeps: lanes, days, totals.
+ * Reads of the statistics that every write updates: lanes, days, totals.
  *
- * Nothing here counts messages. The cost of each read grows with the lanes, the days and what is in flight, never
- * with how many messages there are.
+ * Nothing here counts messages. The cost of each read grows with the number of lanes, days and messages in flight, never
+ * with the number of messages.
  */
 import {
   addFlatHistogram,
@@ -13,7 +13,7 @@ import {
 import { type Status, statuses, statusRank } from '../domain/lifecycle.ts';
 import type { NetworkInfo } from '../domain/message.ts';
 import { storedSelector } from './message-row.ts';
-import type { Read } from './read.ts';
+import type { Read } from './reads/reads.ts';
 
 export type StatusCounts = Readonly<Record<Status, number>>;
 
@@ -25,7 +25,7 @@ export interface MessageCounts {
   readonly readyForManualExecution: number;
 }
 
-/** Which sequence numbers of an on-ramp are there; numbers are uint64 in decimal. */
+/** Which sequence numbers of an on-ramp are present; numbers are uint64 in decimal. */
 export interface Completeness {
   readonly first: string;
   readonly last: string;
@@ -45,7 +45,7 @@ export interface OnrampStatistics {
   readonly completeness: Completeness;
 }
 
-/** What the newest message on a lane says of it. */
+/** The description of a lane, from its newest message. */
 export interface LaneIdentity {
   readonly sourceNetworkInfo: NetworkInfo;
   readonly destNetworkInfo: NetworkInfo;
@@ -102,7 +102,7 @@ export async function readLanes(read: Read, selection: LaneSelection): Promise<L
   const statistics = shown.flatMap(({ key, counts }, index): LaneStatistics[] => {
     const ramps = onramps.get(key) ?? [];
     const newest = ramps[0];
-    // Gone between two statements.
+    // Removed between two statements.
     if (!newest) return [];
     const histogram = histograms.get(key) ?? new Map();
     const { version, ...identity } = descriptionOf(newest);
@@ -185,7 +185,7 @@ function countsOf(rows: readonly Row[]): MessageCounts {
     byStatus[statusOf(row)] += Number(row.messages);
     if (row.ready) readyForManualExecution += Number(row.messages);
   }
-  const sum = (wanted: readonly Status[]) => wanted.reduce((total, status) => total + byStatus[status], 0);
+  const sum = (added: readonly Status[]) => added.reduce((total, status) => total + byStatus[status], 0);
   const inFlight = sum(statuses.filter((status) => statusRank(status) < statusRank('FAILED')));
   return { messages: sum(statuses), byStatus, inFlight, readyForManualExecution };
 }
@@ -200,10 +200,10 @@ export function emptyCounts(): Record<Status, number> {
   return Object.fromEntries(statuses.map((status) => [status, 0])) as Record<Status, number>;
 }
 
-/** Lanes as two arrays, `$1` and `$2`, for statements that answer for all of them at once. */
+/** SQL: lanes from two arrays, `$1` and `$2`. */
 const LANES = 'unnest($1::bigint[], $2::bigint[]) as lane (source, dest)';
 
-/** On-ramps with their ends and lowest gaps, read from the edge of `lane_run` and no further. */
+/** On-ramps with their first and last numbers and their lowest gaps. Reads only the ends of `lane_run`. */
 function readOnramps(read: Read, lanes: readonly unknown[], namedRanges: number): Promise<Row[]> {
   const ofOnramp =
     'source_selector = o.source_selector and dest_selector = o.dest_selector and onramp = o.onramp';
@@ -247,7 +247,7 @@ async function readHistograms(
   return histograms;
 }
 
-/** Bounded by what is in flight, which a partial index lists. */
+/** The cost is bounded by the messages in flight, which have a partial index. */
 async function readOverdue(
   read: Read,
   lanes: readonly unknown[],
@@ -301,7 +301,7 @@ function onrampOf(row: Row): OnrampStatistics {
   };
 }
 
-/** What a lane is, by its newest message; undefined where it has none. */
+/** Undefined where the lane has no message. */
 export async function readLaneIdentity(
   read: Read,
   lane: Required<LaneEnds>,
@@ -335,10 +335,10 @@ export interface StatsSelection {
   readonly lastDay: string;
 }
 
-/** In one statement, so that the position and all counts are of one snapshot, on whichever server. */
+/** One statement, so that the position and all counts are of one snapshot, also on a replica. */
 export async function readStats(read: Read, { topLanes, firstDay, lastDay }: StatsSelection): Promise<Stats> {
   const [row] = await read(
-    // More lanes than are wanted, where several have as many messages as the last of them.
+    // With ties: there may be more lanes than asked for.
     `with lane as (
        select source_selector, dest_selector, sum(messages) as messages from lane_total where messages > 0
        group by 1, 2 order by 3 desc fetch first ($1::int) rows with ties)
@@ -408,13 +408,13 @@ export interface DeliverySelection {
   readonly sourceTokens: readonly string[] | null;
 }
 
-/** How many times are wanted, and how many messages are looked at for them: what bounds the cost. */
+/** How many delivery times to return at most, and how many messages to examine for them. */
 export interface DeliveryBounds {
   readonly samples: number;
   readonly candidates: number;
 }
 
-/** Delivery times (ms) of the latest successes on a lane, newest first; what a latency is estimated from. */
+/** Delivery times (ms) of the latest successes on a lane, newest first, to estimate the latency from. */
 export async function readRecentDeliveries(
   read: Read,
   lane: DeliverySelection,

@@ -1,4 +1,4 @@
-/** From a record to the columns by which it is found. */
+/** The columns of a record: what `message` and `message_token` store beside the JSON, to find it by. */
 import { hash } from 'node:crypto';
 import { type ChainFamily, parseAddress, parseTransactionHash } from '../domain/addresses.ts';
 import { statusRank } from '../domain/lifecycle.ts';
@@ -107,7 +107,7 @@ function transactionColumn(text: string, family: ChainFamily): string {
   return spelling.bytes;
 }
 
-/** Message ids as an array for a statement: one text, where the driver would turn each into bytes and back. */
+/** Message ids as an array literal for a statement: the driver would convert each to bytes and back. */
 export function messageIdArray(ids: readonly string[]): string {
   return ids.length === 0 ? '{}' : `{"\\\\x${ids.join('","\\\\x')}"}`;
 }

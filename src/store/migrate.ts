@@ -1,16 +1,15 @@
 /**
- * Schema migrations: forward only, each with a checksum of its text. All that are due are applied in one transaction,
- * which first locks every writer out (`migration-lock.ts`) and ends by refusing older writers (`writer-guard.ts`).
+ * Schema migrations: forward only, each with a checksum of its text. All pending ones are applied in one transaction. It
+ * first locks all writers out (`migration-lock.ts`), and last installs the guard against older writers (`writer-guard.ts`).
  *
- * Several processes may start at once: an advisory lock lets one migrate while the rest wait and then find
- * nothing to do.
+ * Several processes may start at once: an advisory lock lets one migrate while the others wait and then find nothing to do.
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import type { ClientBase } from 'pg';
 import { OperatorError } from '../base/operator-error.ts';
 import { isLockFailure, type LockOptions, withMigrationLock, withoutWriters } from './migration-lock.ts';
-import { isRefusal, roleName, unreadable } from './roles.ts';
+import { isPermissionError, roleName, unreadableError } from './roles.ts';
 import { NotInitialisedError, OlderSchemaError } from './schema-errors.ts';
 import { guardWriters } from './writer-guard.ts';
 
@@ -43,8 +42,8 @@ export async function knownSchema(): Promise<number> {
 }
 
 /**
- * Brings the schema up to date. Throws an OperatorError when the database is newer or was tampered with, when the
- * schema is older and this role may not change it, or when others keep it locked.
+ * Applies pending migrations. Throws an OperatorError when the database is newer or an applied migration differs, when this
+ * role may not change the schema, or when others keep it locked.
  */
 export async function migrate(
   client: ClientBase,
@@ -58,7 +57,7 @@ export async function migrate(
         for (const migration of pending) await applyMigration(client, migration);
         await guardWriters(client, Math.max(...known.map(({ number }) => number)));
       }).catch(async (error) => {
-        throw isRefusal(error) ? await notAllowed(client, pending[0] as Migration, error) : error;
+        throw isPermissionError(error) ? await notAllowed(client, pending[0] as Migration, error) : error;
       });
     }
     return { applied: pending.map(({ name }) => name), total: known.length };
@@ -117,7 +116,7 @@ async function appliedMigrations(client: ClientBase): Promise<AppliedMigrations>
   const { rows } = await client
     .query('select number, name, checksum from migration order by number')
     .catch(async (error) => {
-      throw isRefusal(error) ? await unreadable(client, 'migration') : error;
+      throw isPermissionError(error) ? await unreadableError(client, 'migration') : error;
     });
   return new Map(rows.map(({ number, name, checksum }) => [number, { name, checksum }]));
 }
@@ -140,7 +139,7 @@ function verify(known: readonly Migration[], done: AppliedMigrations): void {
   }
 }
 
-/** Inside the transaction of them all. */
+/** Runs inside the transaction of all pending migrations. */
 async function applyMigration(client: ClientBase, migration: Migration): Promise<void> {
   try {
     await client.query(
@@ -155,10 +154,10 @@ async function applyMigration(client: ClientBase, migration: Migration): Promise
       migration.checksum,
     ]);
   } catch (error) {
-    if (isRefusal(error) || isLockFailure(error)) throw error;
+    if (isPermissionError(error) || isLockFailure(error)) throw error;
     throw new OperatorError(
       `Migration ${migration.name} failed: ${(error as Error).message}`,
-      'The schema is as it was before. Fix what the message says, then start again.',
+      'The schema was not changed. Fix what the message says, then start again.',
       { cause: error },
     );
   }

@@ -6,51 +6,51 @@
  * webhooks and the mirror ledger write without the store's lock. EXCLUSIVE mode lets readers go on; a migration takes
  * more where its statements need it.
  *
- * No wait is silent or endless: a lock that is not granted in time ends the attempt, a line says who holds it, and the
- * whole transaction is tried again.
+ * No wait is silent or endless: a lock that is not granted in time ends the attempt, a notice names its holder, and the
+ * whole transaction is retried.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
 import { OperatorError } from '../base/operator-error.ts';
 import { existingTables } from './tables.ts';
 
-/** Any constant will do, so long as every Lanescan uses the same. */
+/** Key of the advisory lock. It must never change: processes of different releases share a database. */
 const MIGRATION_LOCK = 7_264_910_331;
 
 export interface LockOptions {
   readonly notice?: (line: string) => void;
   readonly signal?: AbortSignal | undefined;
-  /** Milliseconds after which a migration that others keep waiting gives up. */
-  readonly patienceMs?: number;
+  /** How long a migration waits for others before it gives up. */
+  readonly timeoutMs?: number;
 }
 
-const PATIENCE_MS = 10 * 60_000;
-const LOOK_EVERY_MS = 100;
-const NOTICE_EVERY_MS = 5_000;
-/** The longest wait for a lock in one attempt. */
+const MIGRATION_TIMEOUT_MS = 10 * 60_000;
+const POLL_INTERVAL_MS = 100;
+const NOTICE_INTERVAL_MS = 5_000;
+/** The longest wait for one table lock in one attempt. */
 const LOCK_TIMEOUT_MS = 5_000;
 /**
- * The first attempts wait for less than PostgreSQL's deadlock_timeout (1 s): should an older program hold one of our
- * tables and wait for another, we let go before PostgreSQL ends its transaction. Later ones wait for longer, because
- * autovacuum lets go only of those that have waited for that time.
+ * The first attempts wait for less than PostgreSQL's deadlock_timeout (1 s): if an older program holds one of our tables and
+ * waits for another, we release ours before PostgreSQL aborts its transaction. Later attempts wait for longer, because
+ * autovacuum yields only to a lock request that has waited for deadlock_timeout.
  */
 const FIRST_LOCK_TIMEOUT_MS = 500;
-const PAUSE_MS = 200;
+const RETRY_DELAY_MS = 200;
 
-/** Does the work while no other process migrates; the lock belongs to the session of `client`. */
+/** Runs `work` while no other process migrates. The lock belongs to the session of `client`. */
 export async function withMigrationLock<T>(
   client: ClientBase,
-  { notice, signal, patienceMs = PATIENCE_MS }: LockOptions,
+  { notice, signal, timeoutMs = MIGRATION_TIMEOUT_MS }: LockOptions,
   work: () => Promise<T>,
 ): Promise<T> {
   const begin = performance.now();
-  let nextNotice = begin + NOTICE_EVERY_MS;
+  let nextNotice = begin + NOTICE_INTERVAL_MS;
   for (;;) {
     signal?.throwIfAborted();
     const { rows } = await client.query('select pg_try_advisory_lock($1) as granted', [MIGRATION_LOCK]);
     if (rows[0].granted) break;
     const waited = performance.now() - begin;
-    if (waited > patienceMs) {
+    if (waited > timeoutMs) {
       throw new OperatorError(
         `Another process has been migrating this database for ${seconds(waited)}.`,
         'Wait until it is done, or end it; then start this again.',
@@ -58,9 +58,9 @@ export async function withMigrationLock<T>(
     }
     if (performance.now() > nextNotice) {
       notice?.(`Waiting for another process that migrates this database (${seconds(waited)})`);
-      nextNotice += NOTICE_EVERY_MS;
+      nextNotice += NOTICE_INTERVAL_MS;
     }
-    await delay(LOOK_EVERY_MS, undefined, signal && { signal });
+    await delay(POLL_INTERVAL_MS, undefined, signal && { signal });
   }
   try {
     return await work();
@@ -69,10 +69,10 @@ export async function withMigrationLock<T>(
   }
 }
 
-/** Does the work in a transaction during which nobody else writes to our tables. The work may be done several times. */
+/** Runs `work` in a transaction during which no other session writes to our tables. It may run several times. */
 export async function withoutWriters(
   client: ClientBase,
-  { notice, signal, patienceMs = PATIENCE_MS }: LockOptions,
+  { notice, signal, timeoutMs = MIGRATION_TIMEOUT_MS }: LockOptions,
   work: () => Promise<void>,
 ): Promise<void> {
   const begin = performance.now();
@@ -89,7 +89,7 @@ export async function withoutWriters(
       if (!isLockFailure(error)) throw error;
       const waited = performance.now() - begin;
       const holders = await lockHolders(client);
-      if (waited > patienceMs) {
+      if (waited > timeoutMs) {
         throw new OperatorError(
           `The schema could not be changed for ${seconds(waited)}, because others use the tables: ${holders}.`,
           'Stop the older programs and long exports, then start this again. Nothing was changed.',
@@ -97,25 +97,25 @@ export async function withoutWriters(
         );
       }
       notice?.(`Waiting to change the schema (${seconds(waited)}): ${holders}`);
-      await delay(PAUSE_MS, undefined, signal && { signal });
+      await delay(RETRY_DELAY_MS, undefined, signal && { signal });
     }
   }
 }
 
-/** 55P03: not granted in time; 40P01: PostgreSQL ended us to resolve a deadlock. */
+/** 55P03: lock not granted in time; 40P01: aborted to resolve a deadlock. */
 export function isLockFailure(error: unknown): boolean {
   return ['55P03', '40P01'].includes(String((error as { code?: unknown } | undefined)?.code));
 }
 
 async function lockTables(client: ClientBase, lockTimeoutMs: number): Promise<void> {
-  // Limits that an operator gave to the role are meant for queries; a migration takes as long as it takes.
+  // Time limits of the role are meant for queries; a migration may take longer.
   await client.query(
     `select set_config(name, '0', true) from pg_settings
      where name in ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`,
   );
   const wait = (ms: number) => client.query(`set local lock_timeout = ${ms}`);
   const [first, ...others] = await existingTables(client);
-  // Nothing is held yet while the first lock is waited for, so that no deadlock can come of a long wait.
+  // The first lock is waited for while none is held, so a long wait cannot cause a deadlock.
   await wait(LOCK_TIMEOUT_MS);
   if (first) await client.query(`lock table ${first} in exclusive mode`);
   await wait(lockTimeoutMs);
@@ -123,7 +123,7 @@ async function lockTables(client: ClientBase, lockTimeoutMs: number): Promise<vo
   await wait(LOCK_TIMEOUT_MS);
 }
 
-/** Who has locks on our tables, for people. A role sees the sessions of others without their names. */
+/** The sessions that hold locks on our tables, for messages. A role sees those of others without their names. */
 async function lockHolders(client: ClientBase): Promise<string> {
   const { rows } = await client.query(
     `select a.pid, coalesce(nullif(a.application_name, ''), a.backend_type, 'unknown program') as program,
@@ -145,6 +145,6 @@ async function lockHolders(client: ClientBase): Promise<string> {
     .join(', ');
 }
 
-function seconds(milliseconds: number): string {
-  return `${Math.round(milliseconds / 1000)} s`;
+function seconds(ms: number): string {
+  return `${Math.round(ms / 1000)} s`;
 }

@@ -1,15 +1,15 @@
-/** How far mirrored servers have been followed, and which of their messages are to be asked for again. */
+/** The ledger of mirrors: how far each source was read, and which of its messages are to be requested again. */
 import type { ClientBase } from 'pg';
-import type { Read } from './read.ts';
+import type { Read } from './reads/reads.ts';
 
 /** Times are milliseconds since 1970. */
 export interface MirrorProgress {
-  /** The newest message brought; null where there was none yet. */
-  readonly groundSentAt: number | null;
+  /** Send time of the newest message that was read; null where there was none yet. */
+  readonly newestSentAt: number | null;
   readonly backfillCursor: string | null;
-  /** The oldest time that the walk into the past has reached. */
+  /** The oldest send time that the backfill has reached. */
   readonly backfillOldest: number | null;
-  /** How far back the walk is complete (0: to the end); null while it is under way. */
+  /** How far back the backfill is complete (0: to the end); null while it runs. */
   readonly completeSince: number | null;
 }
 
@@ -27,57 +27,57 @@ export interface MirrorUpdate {
   readonly owed?: readonly OwedMessage[];
   /** As `owed`, but only those that are not owed already. */
   readonly noted?: readonly OwedMessage[];
-  /** Ids of messages that have come to rest. */
+  /** Ids of messages in a final state. */
   readonly settled?: readonly string[];
 }
 
-/** A mirror that is meant to follow its source, as far as its heartbeats tell. */
+/** A mirror that follows its source, by its heartbeats. */
 export interface MirrorState {
   /** The server's URL without credentials, and its filters; for operators only. */
   readonly source: string;
   /** When the process was last alive. */
   readonly seenAt: Date;
-  /** When the source was last read to its newest message; null where it never was. */
+  /** When the mirror was last up to date with the source; null where it never was. */
   readonly currentAt: Date | null;
-  /** How often that is meant to happen. */
+  /** The interval at which that is expected. */
   readonly roundSeconds: number;
   /** The database's time of this reading. */
   readonly readAt: Date;
 }
 
 export interface MirrorHeartbeat {
-  /** How often the source is meant to be read to its newest message. */
+  /** The interval at which the mirror is up to date with the source. */
   readonly roundSeconds?: number;
-  /** The source has just been read to its newest message. */
+  /** The mirror is up to date with the source now. */
   readonly isCurrent?: boolean;
-  /** The process ends on purpose and is not missed: `--once` is done. */
-  readonly isOver?: boolean;
+  /** The process ends on purpose (`--once`): no heartbeat is expected any more. */
+  readonly isEnding?: boolean;
 }
 
 export interface MirrorLedger {
   progress(source: string): Promise<MirrorProgress>;
-  /** Messages whose time has come, the longest overdue first. */
+  /** Messages that are due, the longest overdue first. */
   due(source: string, now: number, limit: number): Promise<readonly OwedMessage[]>;
-  /** Messages that were last asked for before a time, the longest ago first. */
+  /** Messages that were last requested before a time, the longest ago first. */
   notCheckedSince(source: string, time: number, limit: number): Promise<readonly OwedMessage[]>;
   countOwed(source: string): Promise<number>;
-  /** One transaction; call it behind the apply of what it speaks of, and nothing can be lost between the two. */
+  /** One transaction. Call it after `apply` of the same messages, so that a crash between the two loses nothing. */
   record(source: string, update: MirrorUpdate): Promise<void>;
-  /** Says by the database's clock that the process is alive. */
-  beat(source: string, heartbeat?: MirrorHeartbeat): Promise<void>;
+  /** Records by the database's clock that the process is alive. */
+  heartbeat(source: string, heartbeat?: MirrorHeartbeat): Promise<void>;
 }
 
 type UseClient = <T>(use: (client: ClientBase) => Promise<T>) => Promise<T>;
 
 const noProgress: MirrorProgress = {
-  groundSentAt: null,
+  newestSentAt: null,
   backfillCursor: null,
   backfillOldest: null,
   completeSince: null,
 };
 
 const progressColumns = {
-  groundSentAt: 'ground_sent_at',
+  newestSentAt: 'ground_sent_at',
   backfillCursor: 'backfill_cursor',
   backfillOldest: 'backfill_oldest',
   completeSince: 'complete_since',
@@ -110,9 +110,9 @@ export function createMirrorLedger(withReader: UseClient, withWriter: UseClient)
           source,
         ]);
         if (rows.length === 0) return noProgress;
-        const { groundSentAt, backfillCursor, backfillOldest, completeSince } = rows[0];
+        const { newestSentAt, backfillCursor, backfillOldest, completeSince } = rows[0];
         return {
-          groundSentAt: groundSentAt?.getTime() ?? null,
+          newestSentAt: newestSentAt?.getTime() ?? null,
           backfillCursor,
           backfillOldest: backfillOldest?.getTime() ?? null,
           completeSince: completeSince?.getTime() ?? null,
@@ -130,7 +130,7 @@ export function createMirrorLedger(withReader: UseClient, withWriter: UseClient)
         return Number(rows[0].count);
       }),
 
-    beat: (source, { roundSeconds = 0, isCurrent = false, isOver = false } = {}) =>
+    heartbeat: (source, { roundSeconds = 0, isCurrent = false, isEnding = false } = {}) =>
       withWriter(async (client) => {
         await client.query(
           `insert into mirror (source, seen_at, current_at, round_seconds)
@@ -138,7 +138,7 @@ export function createMirrorLedger(withReader: UseClient, withWriter: UseClient)
            on conflict (source) do update
              set seen_at = excluded.seen_at, current_at = coalesce(excluded.current_at, mirror.current_at),
                  round_seconds = excluded.round_seconds`,
-          [source, isCurrent, isOver, roundSeconds],
+          [source, isCurrent, isEnding, roundSeconds],
         );
       }),
 
@@ -157,7 +157,7 @@ export function createMirrorLedger(withReader: UseClient, withWriter: UseClient)
             client,
             source,
             messages,
-            // An answer without an ETag, a page say, does not make the last one wrong.
+            // A response without an ETag, such as a page, does not invalidate the last one.
             `do update set sent_at = excluded.sent_at, checked_at = excluded.checked_at, due_at = excluded.due_at,
                            etag = coalesce(excluded.etag, mirror_owed.etag)`,
           );
@@ -171,7 +171,7 @@ export function createMirrorLedger(withReader: UseClient, withWriter: UseClient)
   };
 }
 
-/** Mirrors that are meant to follow a source; those that ran with `--once` have no heartbeat. */
+/** Mirrors that follow a source; those that ran with `--once` have no heartbeat. */
 export async function readMirrors(read: Read): Promise<readonly MirrorState[]> {
   const rows = await read(
     `select source, seen_at as "seenAt", current_at as "currentAt", round_seconds as "roundSeconds",

@@ -1,14 +1,15 @@
-/** Reading what the store knows of networks: their traffic, and how far each is indexed. */
+/** Reads about networks: their traffic, and how far each is indexed. */
 import { type ProblemKind, problemKindOf } from '../domain/indexing-problem.ts';
 import type { NetworkInfo } from '../domain/message.ts';
+import { networkLeases } from './ledger/network.ts';
 import { selectorOf } from './message-row.ts';
-import type { Read } from './read.ts';
+import type { Read } from './reads/reads.ts';
 
 export interface NetworkTraffic {
   readonly selector: string;
   readonly sent: number;
   readonly received: number;
-  /** As the newest message of one of its lanes tells it. */
+  /** From the newest message of one of its lanes. */
   readonly info: NetworkInfo;
 }
 
@@ -37,7 +38,7 @@ export async function readNetworkTraffic(read: Read): Promise<readonly NetworkTr
   }));
 }
 
-/** How far a network is indexed; null: not told yet. */
+/** How far a network is indexed; null: not known yet. */
 export interface NetworkProgress {
   readonly selector: string;
   readonly headBlock: number | null;
@@ -48,7 +49,7 @@ export interface NetworkProgress {
   readonly indexedBlock: number | null;
   /** Time of the indexed block. */
   readonly indexedAt: Date | null;
-  /** When this was told. */
+  /** When the indexer last reported its progress. */
   readonly updatedAt: Date;
   /** For the operator: it may name hosts. */
   readonly problem: string | null;
@@ -70,15 +71,15 @@ export interface NetworkProgress {
   readonly oldestFailureAt: Date | null;
   /** Logs of genuine contracts that could not be understood. */
   readonly unreadableLogs: number;
-  /** Logs of contracts that no router named. */
+  /** Logs of contracts that no router registered. */
   readonly foreignLogs: number;
 }
 
 /**
- * Whether an indexer lives, of `network_progress p` and `index_network n`. An indexer of an older version renews its lease
- * without a heartbeat; then the progress it told last counts.
+ * SQL: whether an indexer is alive, from `network_progress p` and `index_network n`. An indexer of an older version renews
+ * its lease without a heartbeat; then its latest progress counts.
  */
-const HEARTBEAT = `coalesce(n.holder is not null and n.lease_until > clock_timestamp(), false) as is_leased,
+const HEARTBEAT = `${networkLeases.isHeldSql('n')} as is_leased,
             greatest(n.seen_at, p.updated_at) as seen_at, clock_timestamp() as read_at`;
 
 export async function readNetworkProgress(read: Read): Promise<readonly NetworkProgress[]> {

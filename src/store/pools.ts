@@ -1,33 +1,32 @@
 /**
- * The connection pools of a store: one for each kind of work, so that no kind keeps another waiting.
+ * The connection pools of a store: one for each kind of work, so that no kind makes another wait.
  *
  * Every connection is watched for silence (`connection-watch.ts`), and closing the pools takes a bounded time.
  */
 import pg from 'pg';
 import type { Notice } from '../base/notice.ts';
-import { ReadingClient, WatchedClient } from './client.ts';
+import { WatchedClient } from './client.ts';
 import type { PoolSizes } from './connection-budget.ts';
 import { type ConnectionWatch, createConnectionWatch } from './connection-watch.ts';
-import { searchSettings } from './search.ts';
+import { configurePositionPool, configureReadPool, type ReadPools } from './reads/reads.ts';
+import { SEARCH_SETTINGS } from './search.ts';
 import { isDoneWithin } from './time-limit.ts';
 import { declaredSchema } from './writer-guard.ts';
 
-export interface Pools {
-  readonly readers: pg.Pool;
+export interface Pools extends ReadPools {
   readonly writers: pg.Pool;
-  /** An export lasts as long as its reader takes; it must not keep searches waiting. */
+  /** An export lasts as long as its reader takes, and must not make searches wait. */
   readonly exporters: pg.Pool;
-  /** Deliveries and leases go on while searches or imports have all of their connections. */
+  /** For deliveries and leases, which go on while searches or imports use all of their connections. */
   readonly keepers: pg.Pool;
-  readonly replicas: readonly pg.Pool[];
-  /** For the position of the primary. Used only where there are replicas; until then it has no connection. */
-  readonly watch: pg.Pool;
 }
 
 export interface PoolsOptions {
   readonly primary: pg.ClientConfig;
   readonly replicas: readonly pg.ClientConfig[];
   readonly sizes: PoolSizes;
+  /** Whether rows of pages stay bytes, by internals of the driver. */
+  readonly rawRows: boolean;
   /** The number of the schema that this program knows; writers declare it. */
   readonly schema: number;
   readonly notice: Notice;
@@ -41,13 +40,6 @@ export interface OpenPools {
   close(): Promise<void>;
 }
 
-/** The longest wait of a read for a connection, free or new. */
-export const READ_WAIT_MS = 2_000;
-/** One expensive search must not hold a connection for long. */
-const READ_TIMEOUT_MS = 15_000;
-/** Beyond the server's own limit: the server is silent, and the connection is lost. */
-const SILENCE_TIMEOUT_MS = READ_TIMEOUT_MS + 2_000;
-const WATCH_TIMEOUT_MS = 2_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 /** How long statements may go on when the pools are closed. */
 const CLOSE_TIMEOUT_MS = 3_000;
@@ -55,10 +47,12 @@ const CLOSE_TIMEOUT_MS = 3_000;
 const SERVER_KEEPALIVE = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3';
 /** And a transaction whose client sends nothing for so long, whatever the network reports. */
 const IDLE_TRANSACTION = '-c idle_in_transaction_session_timeout=60000';
-const STATEMENT_TIMEOUT = `-c statement_timeout=${READ_TIMEOUT_MS}`;
+/** Leases and deliveries take milliseconds; one that waits this long is retried. */
+const KEEPER_TIMEOUT = '-c statement_timeout=15000';
 
 /** Opens no connection yet: pools do so on demand. */
-export function openPools({ primary, replicas, sizes, schema, notice }: PoolsOptions): OpenPools {
+export function openPools(options: PoolsOptions): OpenPools {
+  const { primary, replicas, sizes, rawRows, schema, notice } = options;
   const watches: ConnectionWatch[] = [];
   const watchOf = (server: pg.ClientConfig): ConnectionWatch => {
     const watch = createConnectionWatch(server, notice);
@@ -68,12 +62,24 @@ export function openPools({ primary, replicas, sizes, schema, notice }: PoolsOpt
   const primaryWatch = watchOf(primary);
   const forWrites = `${IDLE_TRANSACTION} ${declaredSchema(schema)}`;
   const pools: Pools = {
-    readers: createReaders(primary, primaryWatch, sizes.readers),
+    readers: createPool(
+      configureReadPool({ ...primary, rawRows }),
+      primaryWatch,
+      sizes.readers,
+      SEARCH_SETTINGS,
+    ),
+    replicas: replicas.map((replica) =>
+      createPool(
+        configureReadPool({ ...replica, rawRows }),
+        watchOf(replica),
+        sizes.readers,
+        SEARCH_SETTINGS,
+      ),
+    ),
+    position: createPool(configurePositionPool({ ...primary, rawRows }), primaryWatch, 1, SEARCH_SETTINGS),
     writers: createPool(primary, primaryWatch, sizes.writers, forWrites),
     exporters: createPool(primary, primaryWatch, sizes.exporters, ''),
-    keepers: createPool(primary, primaryWatch, sizes.keepers, `${STATEMENT_TIMEOUT} ${forWrites}`),
-    replicas: replicas.map((replica) => createReaders(replica, watchOf(replica), sizes.readers)),
-    watch: createReaders(primary, primaryWatch, 1, WATCH_TIMEOUT_MS),
+    keepers: createPool(primary, primaryWatch, sizes.keepers, `${KEEPER_TIMEOUT} ${forWrites}`),
   };
   const destroyConnections = () => watches.reduce((count, watch) => count + watch.destroyAll(), 0);
   return {
@@ -95,26 +101,6 @@ export function openPools({ primary, replicas, sizes, schema, notice }: PoolsOpt
   };
 }
 
-function createReaders(
-  server: pg.ClientConfig,
-  watch: ConnectionWatch,
-  max: number,
-  silenceMs = SILENCE_TIMEOUT_MS,
-): pg.Pool {
-  return createPool(
-    {
-      ...server,
-      // The pool's type knows no client that takes a configuration, though the pool gives it one.
-      Client: ReadingClient as unknown as new () => pg.ClientBase,
-      connectionTimeoutMillis: READ_WAIT_MS,
-      query_timeout: silenceMs,
-    },
-    watch,
-    max,
-    `${STATEMENT_TIMEOUT} ${searchSettings}`,
-  );
-}
-
 function createPool(
   connection: pg.PoolConfig,
   watch: ConnectionWatch,
@@ -131,9 +117,9 @@ function createPool(
     application_name: 'lanescan',
   });
   watch.addPool(pool);
-  // A connection that breaks while idle is replaced by the pool; the next query reports it.
+  // The pool replaces a connection that breaks while idle.
   pool.on('error', () => undefined);
-  // One that breaks while the pool hands it over has no other listener, and would end the process.
+  // A connection that breaks while the pool hands it over has no other listener, and would end the process.
   pool.on('connect', (client) => void client.on('error', () => undefined));
   return pool;
 }

@@ -1,8 +1,8 @@
-/** Database roles: what the present one may do, and how another one is let in to read. */
+/** Database roles: what the current role may do, and granting read access to another one. */
 import type { ClientBase } from 'pg';
 import { OperatorError } from '../base/operator-error.ts';
 
-/** Whether this role may only read: by what it was granted, or because the server takes no writes (a replica). */
+/** Whether this role may only read: by its privileges, or because the server is read-only (a replica). */
 export async function isReadOnly(client: ClientBase): Promise<boolean> {
   const { rows } = await client.query(
     `select current_setting('transaction_read_only') = 'on' or not has_table_privilege('store', 'update') as answer`,
@@ -15,12 +15,12 @@ export async function refuseUnreadableTables(client: ClientBase): Promise<void> 
   const { rows } = await client.query(
     `${OUR_TABLES} and not has_table_privilege(c.oid, 'select') order by c.oid`,
   );
-  if (rows.length > 0) throw await unreadable(client, rows.map(({ name }) => name).join(', '));
+  if (rows.length > 0) throw await unreadableError(client, rows.map(({ name }) => name).join(', '));
 }
 
 /**
- * Lets a role read everything, and what later migrations by the present role will make; nothing else.
- * Throws an OperatorError when there is no such role or it is not ours to grant; then nothing is granted.
+ * Lets a role read all our tables, and those that later migrations by the current role create; nothing else.
+ * Throws an OperatorError when there is no such role or the current one may not grant; then nothing is granted.
  */
 export async function grantRead(client: ClientBase, role: string): Promise<void> {
   const { rows: known } = await client.query('select from pg_roles where rolname = $1', [role]);
@@ -42,13 +42,13 @@ export async function grantRead(client: ClientBase, role: string): Promise<void>
   const grantee = client.escapeIdentifier(role);
   await client.query('begin');
   try {
-    // Often PUBLIC has these two, and the owner of the tables need not own the database.
+    // PUBLIC often has these two privileges, and the owner of the tables may not be allowed to grant them.
     if (!mayConnect)
       await client.query(`grant connect on database ${client.escapeIdentifier(database)} to ${grantee}`);
     if (!mayUse) await client.query(`grant usage on schema ${schema} to ${grantee}`);
     await client.query(`grant select on ${tables.map(({ name }) => name).join(', ')} to ${grantee}`);
     await client.query(`alter default privileges in schema ${schema} grant select on tables to ${grantee}`);
-    // Where some privileges are held but none may be passed on, PostgreSQL only warns.
+    // PostgreSQL only warns where the current role may not grant.
     const { rows: left } = await client.query(
       `${OUR_TABLES} and not has_table_privilege($1, c.oid, 'select')`,
       [role],
@@ -65,12 +65,12 @@ export async function grantRead(client: ClientBase, role: string): Promise<void>
   }
 }
 
-/** The schema may hold tables of others too; ours have the owner of the list of migrations. Names come quoted. */
+/** SQL of our tables: those with the owner of the table `migration`. The schema may hold others. Names are quoted. */
 const OUR_TABLES = `select c.oid::regclass::text as name from pg_class c, pg_class m
   where m.oid = 'migration'::regclass and c.relkind in ('r', 'p')
     and (c.relnamespace, c.relowner) = (m.relnamespace, m.relowner)`;
 
-export async function unreadable(client: ClientBase, tables: string): Promise<OperatorError> {
+export async function unreadableError(client: ClientBase, tables: string): Promise<OperatorError> {
   const role = await roleName(client);
   return new OperatorError(
     `The role ${role} may not read ${tables}.`,
@@ -82,7 +82,7 @@ export async function roleName(client: ClientBase): Promise<string> {
   return (await client.query('select current_user as name')).rows[0].name;
 }
 
-/** 42501: not granted; 25006: the server, or this role's sessions, take no writes. */
-export function isRefusal(error: unknown): boolean {
+/** 42501: insufficient privilege; 25006: read-only transaction. */
+export function isPermissionError(error: unknown): boolean {
   return ['42501', '25006'].includes(String((error as { code?: unknown }).code));
 }

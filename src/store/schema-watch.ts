@@ -1,6 +1,6 @@
 /**
- * A reader beside a newer schema: it goes on while the tables it reads have their form. Once a read fails for want of a
- * table, a column or a function, and the schema has moved, that is the reason it gives, until it is started anew.
+ * Readers beside a newer schema: they go on while the tables that they read are unchanged. Once a read fails because a
+ * table, a column or a function is missing, and the schema is newer, reads fail with a SchemaMovedError until the restart.
  */
 import { isMissingPart, SchemaMovedError } from './writer-guard.ts';
 

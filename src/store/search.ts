@@ -1,34 +1,35 @@
 /**
- * The search, as SQL.
+ * The SQL of a search.
  *
- * Every page is `… order by sent_at desc, message_id desc limit n` over an index that serves filter and order together
- * (`scan.ts` says which). A filter that can hold in several ways (an address that may be sender, receiver or origin; one
- * of several statuses; a search term) becomes a union of such scans, which PostgreSQL merges in order: still no sort,
- * and still no more rows read than the page needs. One filter at most is spread out like that; the rest are conditions
- * on each scan. Each of these is first looked up by itself, once: one that no message satisfies ends the search, which
- * would otherwise examine every row of a busy address in vain.
+ * Every page is `… order by sent_at desc, message_id desc limit n` (keyset pagination) over an index that serves filter and
+ * order together (`scan.ts` chooses it). A filter with alternatives (an address that may be sender, receiver or origin; one
+ * of several statuses; a search term) becomes a union of such scans, which PostgreSQL merges in order: still no sort, and
+ * still no more rows read than the page needs. At most one filter is split like that; the others are conditions on each
+ * scan. An existence check comes first for each of these: where no message satisfies it, the search ends at once, and does
+ * not examine every row of a busy address.
  */
 import { type Filters, MAX_LIMIT, type QTerm, type SearchQuery } from '../domain/query.ts';
-import type { RowBound } from './raw-rows.ts';
-import { anyOf, isAnywhere, type Scan, scanFor, unite, type Wanted } from './scan.ts';
+import type { RowBound } from './reads/reads.ts';
+import { anyMessageHas, anyOf, mergeRequirements, type Requirements, type Scan, scanFor } from './scan.ts';
 import { fixedSql, joinSql, type Sql, sql } from './sql.ts';
 
 /**
- * Settings of the connections that search. Plans are made once, without looking at values: which index finds what is
- * settled anyway, and planning costs more than most pages. Bitmaps would read all that matches, for the sake of a page;
- * and to start other processes for it takes longer than to read it.
+ * Settings of the connections that search. Generic plans are made once, without looking at values: `scan.ts` has chosen the
+ * index, and planning costs more than most pages. A bitmap scan would read all matching rows for one page, and starting
+ * parallel workers takes longer than reading it.
  */
-export const searchSettings =
+export const SEARCH_SETTINGS =
   '-c plan_cache_mode=force_generic_plan -c enable_bitmapscan=off -c max_parallel_workers_per_gather=0';
 
-/** The statement for one page: digests and records (`readPage`), newest first, one more than the page shows. */
+/** The statement for one page: the columns of `readPage`, newest first, one row more than the page shows. */
 export function searchSql(query: SearchQuery): Sql {
   const rows = query.limit + 1;
   const conditions = conditionsOf(query.filters);
-  return sql`select digest, body from (${matchingSql(query, conditions, rows)}) page ${gates(conditions)}limit ${rows}`;
+  return sql`select digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)
+    from (${matchingSql(query, conditions, rows)}) page ${existenceChecks(conditions)}limit ${rows}`;
 }
 
-/** Whether a filter, with others of the same kind, finds a page without reading many other rows. */
+/** Whether a search with this filter, and others that are true here, reads few rows beyond its page. */
 const isSelective: Readonly<Record<keyof Filters, boolean>> = {
   sender: true,
   receiver: true,
@@ -47,7 +48,7 @@ const isSelective: Readonly<Record<keyof Filters, boolean>> = {
 };
 const SHORT_PAGE = 100;
 
-/** Whether a page takes a moment only, whatever the data is like. */
+/** Whether a search takes about a millisecond, whatever the data is like (`Statement.isShort`). */
 export function isShort({ filters, limit }: SearchQuery): boolean {
   return (
     limit <= SHORT_PAGE && (Object.keys(filters) as (keyof Filters)[]).every((name) => isSelective[name])
@@ -60,7 +61,7 @@ export function isShort({ filters, limit }: SearchQuery): boolean {
  */
 export const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 
-/** Short pages come in one round trip; longer ones in two or three, so that the database stops where the page does. */
+/** Short pages are fetched in one round trip, longer ones in two or three, so that the database stops where the page does. */
 export function pageBound({ limit }: SearchQuery): RowBound {
   return { maxBytes: MAX_PAGE_BYTES, ...(limit > SHORT_PAGE && { firstRows: SHORT_PAGE }) };
 }
@@ -69,33 +70,33 @@ export function pageBound({ limit }: SearchQuery): RowBound {
 export function exportSql(filters: Filters): Sql {
   const conditions = conditionsOf(filters);
   const matching = matchingSql({ view: 'full', after: null }, conditions, null);
-  return sql`select body from (${matching}) page ${gates(conditions)}`;
+  return sql`select body from (${matching}) page ${existenceChecks(conditions)}`;
 }
 
-/** Conditions without a row: the planner asks them before it reads any. */
-function gates({ alternatives: [, ...others] }: Conditions): Sql {
-  // Some message has nearly every status.
-  const asked = others.filter((alternatives) => alternatives.every(({ status }) => status === undefined));
-  return asked.length === 0 ? sql`` : sql`where ${joinSql(asked.map(isAnywhere), ' and ')} `;
+/** Conditions that depend on no row: PostgreSQL evaluates them once, before it reads any. */
+function existenceChecks({ alternatives: [, ...others] }: Conditions): Sql {
+  // Nearly every status has some message.
+  const checked = others.filter((alternatives) => alternatives.every(({ status }) => status === undefined));
+  return checked.length === 0 ? sql`` : sql`where ${joinSql(checked.map(anyMessageHas), ' and ')} `;
 }
 
-/** Tells the planner that a page is wanted, in a plan that is kept for pages of every length. */
+/** Tells the planner that only a page is read. The plan is cached for pages of every length. */
 const LONGEST_PAGE = fixedSql(`limit ${MAX_LIMIT + 1}`);
 
-/** `rows` is the most that anybody will take; null is all there are. */
+/** `rows` is the most that is read; null is all. */
 function matchingSql(
   { view, after }: Pick<SearchQuery, 'view' | 'after'>,
-  { certain, alternatives, times }: Conditions,
+  { required, alternatives, times }: Conditions,
   rows: number | null,
 ): Sql {
-  const [spread = [{}], ...others] = alternatives;
+  const [split = [{}], ...others] = alternatives;
   const limit = rows === null ? sql`` : LONGEST_PAGE;
   const body = view === 'summary' ? sql`left(m.record, m.summary_length) || '}'` : sql`m.record`;
-  const pages = spread
-    .flatMap((alternative) => unite(certain, alternative) ?? [])
-    .map((wanted) => pageOf(scanFor(wanted, rows !== null)));
+  const pages = split
+    .flatMap((alternative) => mergeRequirements(required, alternative) ?? [])
+    .map((requirements) => pageOf(scanFor(requirements, rows !== null)));
   const [only] = pages;
-  if (!only) return sql`select m.digest, ${body} as body from message m where false`;
+  if (!only) return sql`select m.sent_at, m.message_id, m.digest, ${body} as body from message m where false`;
   if (pages.length === 1) return only;
   return sql`select distinct on (sent_at, message_id) sent_at, message_id, digest, body
     from (${joinSql(
@@ -109,7 +110,7 @@ function matchingSql(
     const from = isByToken
       ? sql`message_token t join message m on m.message_id = t.message_id`
       : sql`message m`;
-    // A message may have several rows of one token; each would count to the limit.
+    // A message may have several rows of one token, each of which would count to the limit.
     const select = isByToken ? sql`select distinct on (t.sent_at, t.message_id)` : sql`select`;
     const where = [...found, ...checked, ...others.map(anyOf), ...timeConditions(key)];
     const page = sql`${select} ${key}.sent_at, ${key}.message_id, m.digest, ${body} as body from ${from}
@@ -133,12 +134,11 @@ function matchingSql(
 /** A condition on the send time, of `message` or of `message_token`. */
 type TimeCondition = (key: Sql) => Sql;
 
-/** What filters ask for, all of it. */
+/** The conditions of all filters. */
 interface Conditions {
-  /** Holds in any case. */
-  readonly certain: Wanted;
-  /** Of each list, one must hold. The lists that select fewest rows come first. */
-  readonly alternatives: (readonly Wanted[])[];
+  readonly required: Requirements;
+  /** Of each list, one must hold. The lists that select the fewest rows come first. */
+  readonly alternatives: (readonly Requirements[])[];
   readonly times: TimeCondition[];
 }
 
@@ -149,28 +149,28 @@ type AddConditions<T> = (value: T, conditions: Conditions) => void;
  * order of `alternatives`.
  */
 const translations: { readonly [N in keyof Filters]-?: AddConditions<NonNullable<Filters[N]>> } = {
-  messageId: certainly((messageIds) => ({ messageIds })),
+  messageId: always((messageIds) => ({ messageIds })),
   sourceTransactionHash: oneOf((sendTransaction) => ({ sendTransaction })),
   destTransactionHash: oneOf((receiptTransaction) => ({ receiptTransaction })),
   q: (terms, { alternatives }) =>
-    alternatives.push(...[...terms].sort(mostTellingFirst).map(alternativesOfTerm)),
+    alternatives.push(...[...terms].sort(mostSelectiveFirst).map(alternativesOfTerm)),
   sender: oneOf((sender) => ({ sender })),
   receiver: oneOf((receiver) => ({ receiver })),
   address: (addresses, { alternatives }) => alternatives.push(addresses.flatMap(involving)),
-  // Never certain, even where it is only one: a message can have several tokens.
+  // Alternatives even where it is only one: a message can have several tokens.
   sourceTokenAddress: (tokens, { alternatives }) =>
     alternatives.push(tokens.map((sourceToken) => ({ sourceToken }))),
-  sourceChainSelector: certainly((source) => ({ source })),
-  destChainSelector: certainly((dest) => ({ dest })),
+  sourceChainSelector: always((source) => ({ source })),
+  destChainSelector: always((dest) => ({ dest })),
   status: oneOf((status) => ({ status })),
-  readyForManualExecOnly: certainly((ready) => ({ ready })),
+  readyForManualExecOnly: always((ready) => ({ ready })),
   sentAfter: (time, { times }) => times.push((key) => sql`${key}.sent_at >= ${isoTime(time)}::timestamptz`),
   sentBefore: (time, { times }) => times.push((key) => sql`${key}.sent_at < ${isoTime(time)}::timestamptz`),
 };
 const filterNames = Object.keys(translations) as readonly (keyof Filters)[];
 
-/** Fixes the order in which conditions stand in a statement, whatever sets them. */
-const nothingCertain: Wanted = {
+/** Fixes the order of the conditions in a statement, whatever the order of the filters. */
+const nothingRequired: Requirements = {
   messageIds: undefined,
   sendTransaction: undefined,
   receiptTransaction: undefined,
@@ -183,7 +183,7 @@ const nothingCertain: Wanted = {
 };
 
 function conditionsOf(filters: Filters): Conditions {
-  const conditions: Conditions = { certain: { ...nothingCertain }, alternatives: [], times: [] };
+  const conditions: Conditions = { required: { ...nothingRequired }, alternatives: [], times: [] };
   for (const name of filterNames) {
     if (filters[name] === undefined) continue;
     (translations[name] as AddConditions<unknown>)(filters[name], conditions);
@@ -191,31 +191,31 @@ function conditionsOf(filters: Filters): Conditions {
   return conditions;
 }
 
-function certainly<T>(wanted: (value: T) => Wanted): AddConditions<T> {
+function always<T>(requirementsOf: (value: T) => Requirements): AddConditions<T> {
   return (value, conditions) => {
-    Object.assign(conditions.certain, wanted(value));
+    Object.assign(conditions.required, requirementsOf(value));
   };
 }
 
-/** One value is certain; several are alternatives. */
-function oneOf<T>(wanted: (value: T) => Wanted): AddConditions<readonly T[]> {
+/** One value is required; several are alternatives. */
+function oneOf<T>(requirementsOf: (value: T) => Requirements): AddConditions<readonly T[]> {
   return ([first, ...others], conditions) => {
     if (first === undefined) return;
-    if (others.length > 0) conditions.alternatives.push([first, ...others].map(wanted));
-    else Object.assign(conditions.certain, wanted(first));
+    if (others.length > 0) conditions.alternatives.push([first, ...others].map(requirementsOf));
+    else Object.assign(conditions.required, requirementsOf(first));
   };
 }
 
 /** A transaction or a message id has few messages, an address any number. */
-function mostTellingFirst(one: QTerm, other: QTerm): number {
-  return Number(isTelling(other)) - Number(isTelling(one));
+function mostSelectiveFirst(one: QTerm, other: QTerm): number {
+  return Number(isSelectiveTerm(other)) - Number(isSelectiveTerm(one));
 }
 
-function isTelling({ hashes, messageId }: QTerm): boolean {
+function isSelectiveTerm({ hashes, messageId }: QTerm): boolean {
   return hashes.length > 0 || messageId !== null;
 }
 
-function alternativesOfTerm({ addresses, hashes, messageId }: QTerm): readonly Wanted[] {
+function alternativesOfTerm({ addresses, hashes, messageId }: QTerm): readonly Requirements[] {
   return [
     ...addresses.flatMap((address) => [
       { sender: address },
@@ -229,11 +229,11 @@ function alternativesOfTerm({ addresses, hashes, messageId }: QTerm): readonly W
   ];
 }
 
-/** As sender, as receiver, or as whoever made the sender send. */
-function involving(address: string): readonly Wanted[] {
+/** As sender, as receiver, or as origin of the transaction. */
+function involving(address: string): readonly Requirements[] {
   return [{ sender: address }, { receiver: address }, { origin: address }];
 }
 
-function isoTime(milliseconds: number): string {
-  return new Date(milliseconds).toISOString();
+function isoTime(ms: number): string {
+  return new Date(ms).toISOString();
 }

@@ -1,4 +1,4 @@
-/** Settings of the PostgreSQL server that decide how safe and how fast the store is, as its writers get them. */
+/** Settings of the PostgreSQL server that decide durability and speed, as a session of a writer sees them. */
 import type { ClientBase } from 'pg';
 
 export interface ServerSettings {
@@ -10,10 +10,10 @@ export interface ServerSettings {
   readonly sharedBuffersBytes: number;
   readonly workMemBytes: number;
   readonly randomPageCost: number;
-  /** Milliseconds; 0: no limit. */
+  /** 0: no limit. */
   readonly statementTimeoutMs: number;
   readonly idleInTransactionTimeoutMs: number;
-  /** How many connections our role may have here, by the server, the database and the role. */
+  /** The lowest limit on our role's connections: of the server, the database or the role. */
   readonly maxConnections: number;
   readonly databaseBytes: number;
 }

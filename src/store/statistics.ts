@@ -1,6 +1,6 @@
 /**
- * Statistics that every write keeps up to date, in its own transaction: totals, days, delivery times, and which
- * sequence numbers each lane has. The writer's lock makes reading and then writing them safe.
+ * Statistics, updated by every write in its own transaction: totals, days, delivery times, and which sequence numbers each
+ * lane has. The writers' lock makes it safe to read a row and then write it.
  */
 import type { ClientBase } from 'pg';
 import { addFlatHistogram, deliveryBucket, flatHistogram } from '../domain/delivery-times.ts';
@@ -8,7 +8,7 @@ import { statusRank } from '../domain/lifecycle.ts';
 import type { Message } from '../domain/message.ts';
 import { messageIdArray } from './message-row.ts';
 
-/** What statistics see of a message. */
+/** The fields of a message that statistics count. */
 export interface Tally {
   readonly sourceSelector: string;
   readonly destSelector: string;
@@ -21,7 +21,7 @@ export interface Tally {
   readonly deliveryMs: number | null;
 }
 
-/** A message before and after a change; undefined where it was not, or is no more. */
+/** A message before and after a change; undefined where it did not exist, or was removed. */
 export interface TallyChange {
   readonly messageId: string;
   readonly before: Tally | undefined;
@@ -34,13 +34,13 @@ export interface LaneMessage {
   readonly message: Message;
 }
 
-/** The part of a record that tells of its lane, as JSON. */
+/** The part of a record that describes its lane, as JSON. */
 export function describeLane(message: Message): string {
   const { onramp, routerAddress, version, sourceNetworkInfo, destNetworkInfo } = message;
   return JSON.stringify({ onramp, routerAddress, version, sourceNetworkInfo, destNetworkInfo });
 }
 
-/** Brings the statistics up to date with changes that the table of messages already shows. */
+/** Updates the statistics after the changes were written to `message`. */
 export async function updateStatistics(
   client: ClientBase,
   changes: readonly TallyChange[],
@@ -89,7 +89,7 @@ interface CountChange {
   readonly delta: number;
 }
 
-/** How much each count changes; what cancels out is left out. */
+/** By how much each count changes; changes of 0 are left out. */
 function countChanges(
   changes: readonly TallyChange[],
   keyOf: (tally: Tally) => CountKey | undefined,
@@ -125,7 +125,7 @@ async function addCounts(
   );
 }
 
-/** Adds to the histograms of the days that are concerned, each of which is one row. */
+/** Adds to the histograms of the days that changed. A lane's day is one row. */
 async function addDeliveries(client: ClientBase, deltas: readonly CountChange[]): Promise<void> {
   if (deltas.length === 0) return;
   const days = new Map<string, { lane: readonly string[]; histogram: Map<number, number> }>();
@@ -156,11 +156,11 @@ async function addDeliveries(client: ClientBase, deltas: readonly CountChange[])
   );
 }
 
-// --- What lanes are ----------------------------------------------------------------------------------
+// --- Descriptions of lanes ---------------------------------------------------------------------------
 
 /**
- * A newest message that was removed, or turned out to have been sent earlier or elsewhere, gives its place to the
- * one that is the newest now. Reorgs do that, at the head of a lane, where the index finds the next one at once.
+ * Finds the newest message of a lane again after the one before was removed, or turned out to have been sent earlier or on
+ * another lane. Reorganisations do that, at the head of a lane, where the index finds the next one quickly.
  */
 async function redescribeLanes(client: ClientBase, changes: readonly TallyChange[]): Promise<void> {
   const changed = changes.filter(({ before }) => before).map(({ messageId }) => messageId);
@@ -219,14 +219,14 @@ async function describeLanes(client: ClientBase, messages: readonly LaneMessage[
   );
 }
 
-/** In the order of a search: by the time of sending, then by the id. Stored times sort as text. */
+/** In the order of a search: by send time, then by id. Stored times sort as text. */
 function isOlder({ row: one }: LaneMessage, { row: other }: LaneMessage): boolean {
   return one.sentAt < other.sentAt || (one.sentAt === other.sentAt && one.messageId < other.messageId);
 }
 
 // --- Runs of sequence numbers ------------------------------------------------------------------------
 
-/** The numbers of one on-ramp are counted by themselves. */
+/** Each on-ramp has its own sequence numbers. */
 type LaneKey = Pick<Tally, 'sourceSelector' | 'destSelector' | 'onramp'>;
 
 function laneKey({ sourceSelector, destSelector, onramp }: LaneKey): string {
@@ -244,12 +244,12 @@ interface LaneNumbers {
   readonly removed: Set<bigint>;
 }
 
-/** Four statements at most, however many lanes and runs they concern. */
+/** Takes four statements at most, for any number of lanes and runs. */
 async function updateRuns(client: ClientBase, changes: readonly TallyChange[]): Promise<void> {
   const lanes = numbersByLane(changes);
   if (lanes.size === 0) return;
-  await keepWhatOthersHave(client, lanes);
-  const touched = await takeTouchedRuns(client, lanes);
+  await keepNumbersInUse(client, lanes);
+  const touched = await deleteTouchedRuns(client, lanes);
   const outcome = [...lanes].map(([key, { lane, added, removed }]) => {
     const before = touched.get(key) ?? [];
     const after = withoutNumbers(mergeRuns([...before, ...runsOf(added)]), removed);
@@ -266,7 +266,7 @@ async function updateRuns(client: ClientBase, changes: readonly TallyChange[]): 
      where source_selector = source and dest_selector = dest and t.onramp = decode(n.onramp, 'hex')`,
     [
       ...laneArrays(outcome.map(({ lane }) => lane)),
-      outcome.map(({ before, after }) => String(numbersIn(after) - numbersIn(before))),
+      outcome.map(({ before, after }) => String(countNumbers(after) - countNumbers(before))),
       outcome.map(({ before, after }) => after.length - before.length),
     ],
   );
@@ -290,11 +290,8 @@ function numbersByLane(changes: readonly TallyChange[]): Map<string, LaneNumbers
   return lanes;
 }
 
-/** A number that another message still has is not missing. */
-async function keepWhatOthersHave(
-  client: ClientBase,
-  lanes: ReadonlyMap<string, LaneNumbers>,
-): Promise<void> {
+/** A number that another message still has is not removed. */
+async function keepNumbersInUse(client: ClientBase, lanes: ReadonlyMap<string, LaneNumbers>): Promise<void> {
   const removed = [...lanes.values()].flatMap(({ lane, removed }) =>
     [...removed].map((number) => ({ lane, number })),
   );
@@ -314,7 +311,7 @@ function runsOf(numbers: Iterable<bigint>): Run[] {
   return mergeRuns([...numbers].map((number) => ({ from: number, to: number })));
 }
 
-function numbersIn(runs: readonly Run[]): bigint {
+function countNumbers(runs: readonly Run[]): bigint {
   return runs.reduce((sum, { from, to }) => sum + to - from + 1n, 0n);
 }
 
@@ -332,7 +329,7 @@ function mergeRuns(runs: readonly Run[]): Run[] {
   return merged;
 }
 
-/** Ascending runs, split where numbers are gone. */
+/** Ascending runs, split where numbers were removed. */
 function withoutNumbers(runs: readonly Run[], gone: ReadonlySet<bigint>): readonly Run[] {
   if (gone.size === 0) return runs;
   const holes = [...gone].sort(ascending);
@@ -350,10 +347,10 @@ function withoutNumbers(runs: readonly Run[], gone: ReadonlySet<bigint>): readon
 }
 
 /**
- * Takes out the stored runs that overlap or adjoin what changes: those that begin within reach, and the one that
- * begins before and reaches in.
+ * Deletes and returns the stored runs that overlap or adjoin the changed numbers: those that begin among them, and the one
+ * that begins before and reaches them.
  */
-async function takeTouchedRuns(
+async function deleteTouchedRuns(
   client: ClientBase,
   lanes: ReadonlyMap<string, LaneNumbers>,
 ): Promise<Map<string, Run[]>> {

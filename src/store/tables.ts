@@ -1,4 +1,4 @@
-/** The tables of the schema, besides `migration`. The database may hold tables of others, also of the same role. */
+/** The tables of the schema, except `migration`. The database may hold other tables too, also of the same role. */
 import type { ClientBase } from 'pg';
 
 /**
@@ -33,10 +33,10 @@ export const tables = [
   'cursor_key',
 ] as const;
 
-/** Those that the database has, in the same order; an older schema has fewer. */
+/** The tables that the database has, in the same order; an older schema has fewer. */
 export async function existingTables(client: ClientBase): Promise<readonly string[]> {
   const { rows } = await client.query(
-    `select name from unnest($1::text[]) with ordinality as wanted (name, place)
+    `select name from unnest($1::text[]) with ordinality as known (name, place)
      where to_regclass(name) is not null order by place`,
     [tables],
   );

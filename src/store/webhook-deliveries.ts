@@ -1,15 +1,16 @@
 /**
- * What webhook subscriptions are owed, kept so that no crash loses any of it.
+ * The ledger of webhooks: the cursor of each subscription, and its queue of deliveries. A crash loses nothing.
  *
- * A subscription's cursor moves on in the statement that writes down what was found on the way. A delivery is
- * claimed before it is sent (its attempt is counted, and it is not due again until the attempt must have ended) and
- * removed when the receiver has it. An attempt's number is its fence: whoever comes with an older one is too late.
+ * A subscription's cursor moves in the statement that queues the changes it passed. A delivery is claimed before it is
+ * sent: its attempt is counted, and it is not due again until the attempt must have ended. It is removed when the receiver
+ * has accepted it. The number of the attempt is a fencing token: an update with an older one has no effect.
  */
 import type { ClientBase } from 'pg';
 import type { HistoryEntry } from './history.ts';
+import { createLeases } from './lease.ts';
 
-/** Which server works for a subscription, and for how long unless it says so again. */
-export interface Lease {
+/** A lease on a subscription: the server that delivers for it. */
+export interface SubscriptionLease {
   readonly subscription: string;
   /** A UUID of the server's own. */
   readonly holder: string;
@@ -23,72 +24,90 @@ export interface DueDelivery {
   readonly attempts: number;
 }
 
-/** A delivery whose next attempt is ours to make. */
+/** A delivery whose attempt this server has to make. */
 export interface ClaimedDelivery extends DueDelivery {
   readonly firstAttemptAt: Date;
 }
 
 export interface FailedAttempt {
   readonly error: string;
-  /** The HTTP status; null where there was no answer. */
+  /** The HTTP status; null where there was no response. */
   readonly status: number | null;
 }
 
-/** How one subscription stands. */
+/** The state of one subscription. */
 export interface WebhookBacklog {
   readonly name: string;
   readonly position: string;
-  /** Changes in the history that have not been looked at yet. */
+  /** Changes in the history that the cursor has not passed yet. */
   readonly lag: number;
   readonly pending: number;
   readonly parked: number;
-  /** Deliveries that were accepted, ever. */
+  /** Deliveries that were accepted, in all. */
   readonly delivered: number;
   readonly lastDeliveredAt: Date | null;
   readonly lastError: string | null;
   readonly lastFailedAt: Date | null;
-  /** Whether a server works for it now. */
+  /** Whether a server holds the lease. */
   readonly isServed: boolean;
 }
 
 export interface WebhookDeliveries {
   /**
-   * Takes or renews the lease, and tells the position of the subscription; undefined while another server has it.
-   * A subscription that is new here starts at the end of the history.
+   * Takes or renews the lease, and returns the position of the cursor; undefined while another server has the lease.
+   * A new subscription starts at the end of the history.
    */
-  lease(lease: Lease, durationMs: number): Promise<string | undefined>;
-  release(lease: Lease): Promise<void>;
+  lease(lease: SubscriptionLease, durationMs: number): Promise<string | undefined>;
+  release(lease: SubscriptionLease): Promise<void>;
   /**
-   * Moves the cursor from one position to another and queues the changes that matched between. False where the
-   * lease or the cursor is no longer what the caller believes; then nothing was done.
+   * Moves the cursor and queues the changes that matched in between. False, without an effect, where the lease was lost or
+   * the cursor is not at `from`.
    */
   advance(
-    lease: Lease,
+    lease: SubscriptionLease,
     step: { readonly from: string; readonly to: string },
     matched: readonly Pick<HistoryEntry, 'messageId' | 'position'>[],
     now: Date,
   ): Promise<boolean>;
-  /** How many wait, counted up to `atMost`. */
+  /** How many deliveries are pending, counted up to `atMost`. */
   countPending(subscription: string, atMost: number): Promise<number>;
-  /** Deliveries that may be tried now: of each message the earliest that waits, the longest due first. */
+  /** Deliveries that are due: of each message the earliest pending one, the longest due first. */
   due(subscription: string, now: Date, limit: number): Promise<readonly DueDelivery[]>;
-  /** Counts an attempt, unless the lease is lost or somebody else was quicker. */
-  claim(lease: Lease, delivery: DueDelivery, now: Date, until: Date): Promise<ClaimedDelivery | undefined>;
-  delivered(delivery: ClaimedDelivery, now: Date): Promise<void>;
-  failed(delivery: ClaimedDelivery, attempt: FailedAttempt, now: Date, nextAttemptAt: Date): Promise<void>;
-  /** Gives up until somebody asks for a replay; forgets what was parked before `forgetBefore`. */
-  park(delivery: ClaimedDelivery, attempt: FailedAttempt, now: Date, forgetBefore: Date): Promise<void>;
-  /** What waits for its next attempt is due now, except where the receiver itself asked for time (429). */
-  hasten(subscription: string, now: Date): Promise<void>;
-  /** Removes a delivery of which the history knows nothing (any more). */
-  forget(delivery: DueDelivery): Promise<void>;
-  /** Makes everything that is parked pending again, and tells how much that was. */
+  /** Counts an attempt; undefined where the lease was lost or another server claimed the delivery. */
+  claim(
+    lease: SubscriptionLease,
+    delivery: DueDelivery,
+    now: Date,
+    until: Date,
+  ): Promise<ClaimedDelivery | undefined>;
+  recordDelivered(delivery: ClaimedDelivery, now: Date): Promise<void>;
+  recordFailed(
+    delivery: ClaimedDelivery,
+    attempt: FailedAttempt,
+    now: Date,
+    nextAttemptAt: Date,
+  ): Promise<void>;
+  /** Stops retrying until a replay is requested. Removes deliveries that were parked before `removeBefore`. */
+  park(delivery: ClaimedDelivery, attempt: FailedAttempt, now: Date, removeBefore: Date): Promise<void>;
+  /** Makes pending retries due now, except where the receiver asked for a pause (429). */
+  retryNow(subscription: string, now: Date): Promise<void>;
+  /** Removes a delivery whose change is not in the history any more. */
+  remove(delivery: DueDelivery): Promise<void>;
+  /** Makes all parked deliveries pending again, and returns their number. */
   replayParked(subscription: string, now: Date): Promise<number>;
-  /** Sets the cursor back (or a new subscription's to begin with), so that everything behind is looked at again. */
+  /** Sets the cursor, also of a new subscription, so that all changes after this position are read again. */
   rewind(subscription: string, position: string): Promise<void>;
-  /** How every subscription stands that was ever served, by name. */
+  /** The state of every subscription that was ever served, by name. */
   backlog(): Promise<readonly WebhookBacklog[]>;
 }
+
+/** A subscription that is new starts at the end of the history. */
+const subscriptionLeases = createLeases({
+  table: 'webhook_subscription',
+  keyColumn: 'name',
+  untilColumn: 'leased_until',
+  initialValues: { position: '(select position from store)' },
+});
 
 /** Runs statements on a connection of its own. */
 type Use = <T>(use: (client: ClientBase) => Promise<T>) => Promise<T>;
@@ -107,30 +126,20 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
     );
 
   return {
-    async lease({ subscription, holder }, durationMs) {
-      const rows = await run(
-        `insert into webhook_subscription as known (name, position, holder, leased_until)
-         select $1::text, position, $2::uuid, clock_timestamp() + $3::float * interval '1 millisecond' from store
-         on conflict (name) do update set holder = excluded.holder, leased_until = excluded.leased_until
-         where known.holder is null or known.holder = excluded.holder or known.leased_until < clock_timestamp()
-         returning position`,
-        [subscription, holder, durationMs],
-      );
-      return rows[0] === undefined ? undefined : String(rows[0].position);
-    },
+    lease: ({ subscription, holder }, durationMs) =>
+      use(async (client) => {
+        const row = await subscriptionLeases.acquire(client, subscription, holder, durationMs);
+        return row && String(row.position);
+      }),
 
-    async release({ subscription, holder }) {
-      await run(
-        'update webhook_subscription set holder = null, leased_until = null where name = $1 and holder = $2',
-        [subscription, holder],
-      );
-    },
+    release: ({ subscription, holder }) =>
+      use((client) => subscriptionLeases.release(client, subscription, holder)),
 
     async advance({ subscription, holder }, { from, to }, matched, now) {
       const rows = await run(
         `with advanced as (
            update webhook_subscription set position = $4
-           where name = $1 and holder = $2 and leased_until > clock_timestamp() and position = $3
+           where name = $1 and ${subscriptionLeases.isHeldBySql('$2')} and position = $3
            returning name),
          queued as (
            insert into webhook_delivery (message_id, subscription, position, next_attempt_at)
@@ -185,7 +194,7 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
            first_attempt_at = coalesce(first_attempt_at, $5)
          where ${AT_THIS_ATTEMPT} and exists (
            select from webhook_subscription
-           where name = $2 and holder = $7 and leased_until > clock_timestamp())
+           where name = $2 and ${subscriptionLeases.isHeldBySql('$7')})
          returning first_attempt_at`,
         [...keyOf({ ...delivery, subscription }), delivery.attempts, now, until, holder],
       );
@@ -198,7 +207,7 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
           };
     },
 
-    async delivered(delivery, now) {
+    async recordDelivered(delivery, now) {
       await run(
         `with settled as (delete from webhook_delivery where ${AT_THIS_ATTEMPT})
          update webhook_subscription set delivered = delivered + 1, last_delivered_at = $5 where name = $2`,
@@ -206,19 +215,19 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
       );
     },
 
-    async failed(delivery, attempt, now, nextAttemptAt) {
+    async recordFailed(delivery, attempt, now, nextAttemptAt) {
       await settle(delivery, attempt, 'pending', now, nextAttemptAt);
     },
 
-    async park(delivery, attempt, now, forgetBefore) {
+    async park(delivery, attempt, now, removeBefore) {
       await settle(delivery, attempt, 'parked', now, now);
       await run(
         `delete from webhook_delivery where subscription = $1 and state = 'parked' and next_attempt_at < $2`,
-        [delivery.subscription, forgetBefore],
+        [delivery.subscription, removeBefore],
       );
     },
 
-    async hasten(subscription, now) {
+    async retryNow(subscription, now) {
       await run(
         `update webhook_delivery set next_attempt_at = $2
          where subscription = $1 and state = 'pending' and next_attempt_at > $2
@@ -227,7 +236,7 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
       );
     },
 
-    async forget(delivery) {
+    async remove(delivery) {
       await run(`delete from webhook_delivery where ${AT_THIS_ATTEMPT}`, [
         ...keyOf(delivery),
         delivery.attempts,
@@ -256,7 +265,7 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
     async backlog() {
       const rows = await run(
         `select s.*, greatest(store.position - s.position, 0)::text as lag,
-           coalesce(s.leased_until > clock_timestamp(), false) as is_served,
+           ${subscriptionLeases.isHeldSql('s')} as is_served,
            coalesce(counts.pending, 0)::integer as pending, coalesce(counts.parked, 0)::integer as parked
          from webhook_subscription s cross join store
          left join (

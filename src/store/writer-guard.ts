@@ -1,21 +1,21 @@
 /**
- * The guard against older writers: a statement trigger on every table, which refuses sessions that do not declare the
- * schema of the database, or a later one. For all others it is one comparison a statement, and no round trip.
+ * The guard against older writers: a statement trigger on every table. It refuses sessions that do not declare the schema of
+ * the database, or a later one. For all others it costs one comparison a statement, and no round trip.
  */
 import type { ClientBase } from 'pg';
 import { OperatorError } from '../base/operator-error.ts';
 import { existingTables } from './tables.ts';
 
-/** The migration that brings the trigger's function. */
+/** The migration that creates the trigger's function. */
 const GUARDED_SINCE = 8;
 /** SQLSTATE of the trigger's refusal, raised in migration 0008. */
 const REFUSED_WRITER = '57L01';
 /** SQL of the schema that a session declares; 0 where it declares none. */
 const DECLARED = `coalesce(nullif(current_setting('lanescan.schema', true), ''), '0')::integer`;
-/** SQLSTATEs of a table, column or function that is not there. */
+/** SQLSTATEs of an undefined table, column or function. */
 const MISSING_PARTS: readonly unknown[] = ['42P01', '42703', '42883'];
 
-/** Thrown where the database has a newer schema than this program knows, and what was asked for needs the older one. */
+/** The database has a newer schema than this program knows, and the operation needs the older one. */
 export class SchemaMovedError extends OperatorError {
   constructor(schema: number, known: number, options?: ErrorOptions) {
     super(
@@ -26,12 +26,12 @@ export class SchemaMovedError extends OperatorError {
   }
 }
 
-/** Options of a connection: the schema that its writes are made for. */
+/** Options of a connection that declare the schema that its writes are made for. */
 export function declaredSchema(schema: number): string {
   return `-c lanescan.schema=${schema}`;
 }
 
-/** Puts the guard on every table, for a schema of this number; inside the transaction of the migration. */
+/** Creates the guard on every table, for a schema of this number; inside the transaction of the migration. */
 export async function guardWriters(client: ClientBase, schema: number): Promise<void> {
   if (schema < GUARDED_SINCE) return;
   for (const table of await existingTables(client)) {
@@ -42,7 +42,7 @@ export async function guardWriters(client: ClientBase, schema: number): Promise<
   }
 }
 
-/** What a refusal of the guard means in this program, which knows schema `known`; other errors as they are. */
+/** Turns a refusal by the guard into a SchemaMovedError; `known` is the schema of this program. Other errors stay. */
 export function explainRefusedWriter(error: unknown, known: number): unknown {
   const { code, detail } = (error ?? {}) as { code?: unknown; detail?: unknown };
   return code === REFUSED_WRITER ? new SchemaMovedError(Number(detail), known, { cause: error }) : error;

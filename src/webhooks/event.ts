@@ -1,10 +1,10 @@
-/** What is sent: events as Standard Webhooks has them (https://www.standardwebhooks.com), and their signature. */
+/** Events and their signatures, by Standard Webhooks (https://www.standardwebhooks.com). */
 import { createHmac } from 'node:crypto';
 import { messageAtChange, type RecordedChange } from '../store/history.ts';
 import type { Subscription } from './subscription.ts';
 
 export interface WebhookEvent {
-  /** The same for every attempt, so that receivers know what they have already. */
+  /** The same for every attempt: receivers use it to ignore duplicates. */
   readonly id: string;
   readonly body: string;
 }
@@ -29,7 +29,7 @@ export function changeEvent({ name }: Subscription, change: RecordedChange): Web
   };
 }
 
-/** An event about nothing, to try a receiver out. */
+/** An event without a change, to test a receiver. */
 export function testEvent({ name }: Subscription, now: Date): WebhookEvent {
   const timestamp = now.toISOString();
   return {

@@ -1,9 +1,9 @@
 /**
- * Which addresses are on the public internet.
+ * Protection against server-side request forgery (SSRF): which addresses are on the public internet.
  *
- * Whoever may name a webhook's target must not reach what only this machine can reach: loopback, private networks,
- * a cloud's metadata. Names are judged by what they resolve to, at the moment of connecting, so that a name that
- * changes its mind between check and use gets nowhere.
+ * The target of a webhook must not be an address that only this machine can reach: loopback, private networks, a cloud's
+ * metadata service. Names are checked by the addresses that they resolve to, at the moment of connecting, so DNS rebinding
+ * between check and use has no effect.
  */
 import { type LookupAddress, lookup } from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
@@ -38,7 +38,7 @@ for (const [network, bits] of [
 }
 
 // Everything global is in 2000::/3; loopback, mapped and translated IPv4, unique-local, link-local and multicast
-// are outside. Inside, what carries an IPv4 address or is no place at all:
+// are outside. These are inside, and embed an IPv4 address or are reserved:
 const globalIPv6 = new BlockList();
 globalIPv6.addSubnet('2000::', 3, 'ipv6');
 const specialIPv6 = new BlockList();
@@ -63,20 +63,20 @@ export function isPublicAddress(address: string): boolean {
   }
 }
 
-/** The host of a URL where it is an address rather than a name: no look-up will judge that. */
+/** The host of a URL where it is an address rather than a name: such a host has no DNS lookup to check it. */
 export function literalAddress({ hostname }: URL): string | undefined {
   const address = hostname.replace(/^\[|\]$/g, '');
   return isIP(address) === 0 ? undefined : address;
 }
 
-/** Looks names up for a connection, and fails where any of the addresses is not public. */
+/** The DNS lookup of a connection; fails where any of the addresses is not public. */
 export const publicLookup: LookupFunction = (hostname, options, callback) => {
   lookup(hostname, { ...options, all: true }, (error, addresses: LookupAddress[]) => {
     const refused = error ? undefined : addresses.find(({ address }) => !isPublicAddress(address));
     const [first] = addresses ?? [];
     if (error) callback(error, '', 0);
     else if (refused) callback(new PrivateTargetError(`${hostname} (${refused.address})`), '', 0);
-    // Node takes for granted that there is one, and would end the process.
+    // Without an address Node would throw and end the process.
     else if (!first) callback(new Error(`${hostname} has no address`), '', 0);
     else if (options.all) callback(null, addresses);
     else callback(null, first.address, first.family);

@@ -1,22 +1,22 @@
 /**
- * What becomes of a delivery after an attempt.
+ * The retry policy: what happens to a delivery after an attempt.
  *
- * Only a 2xx is a success. Everything else is tried again for a day, also what HTTP calls the client's mistake: a 401
- * or 404 from a receiver is most often a deployment that went wrong, and mended within hours. The one exception is
- * 410 Gone, by which Standard Webhooks lets a receiver say that it does not want to hear any more.
+ * Only a 2xx is a success. Everything else is retried for a day with exponential backoff, also 4xx: a 401 or 404 from a
+ * receiver is most often a failed deployment, which is fixed within hours. The one exception is 410 Gone, with which
+ * Standard Webhooks lets a receiver unsubscribe.
  */
 import { type BackoffLimits, backoffMs } from '../base/backoff.ts';
 import { parseRetryAfterMs } from '../base/http-headers.ts';
-import type { Answer } from './sender.ts';
+import type { ReceiverResponse } from './sender.ts';
 
 export interface RetryTimings extends BackoffLimits {
   /** From the first attempt to the last one, after which a delivery is parked. */
   readonly retryForMs: number;
 }
 
-export type Verdict =
+export type RetryDecision =
   | { readonly kind: 'delivered' }
-  | { readonly kind: 'retry'; readonly at: Date; readonly holdsAll: boolean; readonly failure: Failure }
+  | { readonly kind: 'retry'; readonly at: Date; readonly pausesAll: boolean; readonly failure: Failure }
   | { readonly kind: 'park'; readonly failure: Failure };
 
 export interface Failure {
@@ -31,37 +31,37 @@ export interface Attempt {
   readonly endedAt: Date;
 }
 
-const MAX_ERROR = 300;
+const MAX_ERROR_LENGTH = 300;
 
 /** @param random from 0 to 1 */
-export function judge(
-  result: Answer | Error,
+export function decideRetry(
+  result: ReceiverResponse | Error,
   attempt: Attempt,
   timings: RetryTimings,
   random: number,
-): Verdict {
+): RetryDecision {
   if (!(result instanceof Error) && result.status >= 200 && result.status < 300) return { kind: 'delivered' };
   const failure = failureOf(result);
   const { number, firstAt, endedAt } = attempt;
   const lastAt = firstAt.getTime() + timings.retryForMs;
   if (failure.status === 410 || endedAt.getTime() >= lastAt) return { kind: 'park', failure };
   const asked = result instanceof Error ? 0 : (parseRetryAfterMs(result.retryAfter, endedAt.getTime()) ?? 0);
-  // A receiver that asks for a year shall not have it.
+  // Retry-After is capped.
   const pause = Math.max(backoffMs(number, timings, random), Math.min(asked, timings.longestPauseMs));
   return {
     kind: 'retry',
     at: new Date(Math.min(endedAt.getTime() + pause, lastAt)),
-    holdsAll: asked > 0,
+    pausesAll: asked > 0,
     failure,
   };
 }
 
-function failureOf(result: Answer | Error): Failure {
+function failureOf(result: ReceiverResponse | Error): Failure {
   if (result instanceof Error) return { error: clipped(reasonOf(result)), status: null };
   const { status, text } = result;
   const redirect =
     status >= 300 && status < 400 ? ' (redirects are not followed; configure the final URL)' : '';
-  // PostgreSQL has no place for the character 0.
+  // PostgreSQL does not store the character 0.
   const said = text.replaceAll('\0', ' ').replace(/\s+/g, ' ').trim();
   return { error: clipped(`HTTP ${status}${redirect}${said === '' ? '' : `: ${said}`}`), status };
 }
@@ -73,5 +73,5 @@ function reasonOf(error: Error): string {
 }
 
 function clipped(text: string): string {
-  return text.length <= MAX_ERROR ? text : `${text.slice(0, MAX_ERROR - 1)}…`;
+  return text.length <= MAX_ERROR_LENGTH ? text : `${text.slice(0, MAX_ERROR_LENGTH - 1)}…`;
 }

@@ -1,6 +1,6 @@
 /**
- * One HTTP request to a receiver, with a bound on everything that the receiver decides: time, the size of what it
- * answers, and where the request ends up. Redirects are not followed.
+ * The HTTP client for deliveries: one request to a receiver, with limits on the time, the size of the response and the
+ * address that it connects to. Redirects are not followed.
  */
 import http, { type ClientRequest, type IncomingMessage } from 'node:http';
 import https from 'node:https';
@@ -8,16 +8,20 @@ import { createRedactor } from '../base/url-parts.ts';
 import { isPublicAddress, literalAddress, PrivateTargetError, publicLookup } from './public-address.ts';
 import type { Subscription } from './subscription.ts';
 
-export interface Answer {
+export interface ReceiverResponse {
   readonly status: number;
-  /** The beginning of the body, without what it repeats of the URL. */
+  /** The beginning of the body, with the secret parts of the URL removed. */
   readonly text: string;
   readonly retryAfter: string | undefined;
 }
 
 export interface Sender {
-  /** Resolves with the answer, whatever its status; rejects where there was none. */
-  send(headers: Readonly<Record<string, string>>, body: string, signal?: AbortSignal): Promise<Answer>;
+  /** Resolves with the response, whatever its status; rejects where there was none. */
+  send(
+    headers: Readonly<Record<string, string>>,
+    body: string,
+    signal?: AbortSignal,
+  ): Promise<ReceiverResponse>;
   close(): void;
 }
 
@@ -27,8 +31,8 @@ export interface SenderTimings {
   readonly totalMs: number;
 }
 
-/** More of an answer than this is not read. */
-const MAX_ANSWER_BYTES = 4_096;
+/** The rest of a longer response is not read. */
+const MAX_RESPONSE_BYTES = 4_096;
 
 /** Keeps connections to one receiver, at most `connections`. */
 export function createSender(
@@ -44,7 +48,7 @@ export function createSender(
   const conceal = createRedactor(url);
 
   const attempt = (headers: Readonly<Record<string, string>>, body: string, signal: AbortSignal) =>
-    new Promise<Answer>((resolve, reject) => {
+    new Promise<ReceiverResponse>((resolve, reject) => {
       if (!allowPrivate && literal !== undefined && !isPublicAddress(literal)) {
         throw new PrivateTargetError(literal);
       }
@@ -61,9 +65,9 @@ export function createSender(
         ...(allowPrivate ? {} : { lookup: publicLookup }),
       });
       limitConnecting(request, timings.connectMs);
-      request.on('response', (response) => resolve(readAnswer(response, conceal)));
+      request.on('response', (response) => resolve(readResponse(response, conceal)));
       request.on('error', (error) =>
-        reject(isStaleConnection(error, request) ? new StaleConnection() : error),
+        reject(isStaleConnection(error, request) ? new StaleConnectionError() : error),
       );
       request.end(body);
     });
@@ -74,13 +78,13 @@ export function createSender(
       const signal = stop ? AbortSignal.any([timeOut, stop]) : timeOut;
       try {
         return await attempt(headers, body, signal).catch((error) => {
-          // The receiver closed a kept connection while we wrote to it: that says nothing about its health.
-          if (error instanceof StaleConnection) return attempt(headers, body, signal);
+          // The receiver closed a keep-alive connection while the request was written: retry on a new one.
+          if (error instanceof StaleConnectionError) return attempt(headers, body, signal);
           throw error;
         });
       } catch (error) {
         if (timeOut.aborted) throw new Error(`no answer within ${timings.totalMs / 1000} s`);
-        if (error instanceof StaleConnection) throw new Error('the connection was closed');
+        if (error instanceof StaleConnectionError) throw new Error('the connection was closed');
         throw error;
       }
     },
@@ -88,7 +92,7 @@ export function createSender(
   };
 }
 
-class StaleConnection extends Error {}
+class StaleConnectionError extends Error {}
 
 function isStaleConnection(error: NodeJS.ErrnoException, request: ClientRequest): boolean {
   return request.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
@@ -107,23 +111,26 @@ function limitConnecting(request: ClientRequest, connectMs: number): void {
   });
 }
 
-/** The status has been said before the body: whatever becomes of that, the attempt has its answer. */
-async function readAnswer(response: IncomingMessage, conceal: (text: string) => string): Promise<Answer> {
+/** The status decides. A body that breaks off, or is too long, is cut. */
+async function readResponse(
+  response: IncomingMessage,
+  conceal: (text: string) => string,
+): Promise<ReceiverResponse> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
     for await (const chunk of response as AsyncIterable<Buffer>) {
       chunks.push(chunk);
       bytes += chunk.length;
-      // Leaving the loop ends the connection too.
-      if (bytes >= MAX_ANSWER_BYTES) break;
+      // Leaving the loop destroys the connection too.
+      if (bytes >= MAX_RESPONSE_BYTES) break;
     }
   } catch {
-    // What was read has to do.
+    // Use what was read so far.
   }
   return {
     status: response.statusCode ?? 0,
-    text: conceal(Buffer.concat(chunks).subarray(0, MAX_ANSWER_BYTES).toString('utf8')),
+    text: conceal(Buffer.concat(chunks).subarray(0, MAX_RESPONSE_BYTES).toString('utf8')),
     retryAfter: response.headers['retry-after'],
   };
 }

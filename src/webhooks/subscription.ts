@@ -23,9 +23,9 @@ export interface Subscription {
 }
 
 const KEYS = ['name', 'url', 'secret', 'filters', 'allowPrivate'] as const;
-/** Each costs a lease and a look at every change. */
+/** Each has a lease and reads every change. */
 const MAX_SUBSCRIPTIONS = 100;
-const MAX_NAME = 60;
+const MAX_NAME_LENGTH = 60;
 const MAKE_SECRET = `node -p '"whsec_" + crypto.randomBytes(32).toString("base64")'`;
 
 /**
@@ -65,11 +65,11 @@ function parseSubscription(entry: unknown, index: number, file: string, variable
   }
   for (const key of Object.keys(entry)) refuseUnknownName(key, KEYS, refuse);
   const { name, url, secret, filters, allowPrivate = false } = entry as Record<string, unknown>;
-  if (typeof name !== 'string' || name.length > MAX_NAME || !/^[a-z0-9](-?[a-z0-9])*$/.test(name)) {
+  if (typeof name !== 'string' || name.length > MAX_NAME_LENGTH || !/^[a-z0-9](-?[a-z0-9])*$/.test(name)) {
     return refuse(
       'name',
       'is not a name',
-      `It takes lower-case letters, digits and single dashes between them, at most ${MAX_NAME}.`,
+      `It takes lower-case letters, digits and single dashes between them, at most ${MAX_NAME_LENGTH}.`,
     );
   }
   if (typeof allowPrivate !== 'boolean') {

@@ -16,13 +16,18 @@ const chain = 'src/ingest/chain';
 const evm = 'src/ingest/evm';
 const families = 'src/ingest/families.ts';
 const sources = ['src/ingest', 'src/ingest/mirror', 'src/ingest/demo'];
-const below = ['src/base', 'src/domain', 'src/store'];
+const reads = 'src/store/reads';
+/** The only file of that folder that others import. */
+const readsEntrance = 'src/store/reads/reads.ts';
+const below = ['src/base', 'src/domain', 'src/store', readsEntrance];
 
 /** What each folder, or file, may import beside itself. The longest name that fits a path decides. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   'src/base': [],
   'src/domain': ['src/base'],
-  'src/store': ['src/base', 'src/domain'],
+  'src/store': ['src/base', 'src/domain', readsEntrance],
+  [reads]: below,
+  [readsEntrance]: [...below, reads],
   'src/ingest': [...below, ...sources, chain, families],
   'src/ingest/mirror': [...below, ...sources, chain, families],
   'src/ingest/demo': [...below, ...sources, chain, families],
@@ -84,8 +89,8 @@ const folders = [...new Set(sourceFiles.map((file) => path.posix.dirname(file)))
 const plantedFolders = folders.flatMap((folder) =>
   folder === 'explorer' ? [folder] : [folder, `${folder}/deeper`],
 );
-const importers = [...plantedFolders.map((folder) => `${folder}/planted.ts`), families];
-const targets = [...plantedFolders.map((folder) => `${folder}/target.ts`), families];
+const importers = [...plantedFolders.map((folder) => `${folder}/planted.ts`), families, readsEntrance];
+const targets = [...plantedFolders.map((folder) => `${folder}/target.ts`), families, readsEntrance];
 /** Files that are named like a folder are not that folder. */
 const lookalikes = ['./api.ts', './store.ts', './evm.ts', './cli-like/chain.ts', './demo.ts'];
 

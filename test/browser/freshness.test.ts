@@ -27,7 +27,7 @@ async function indexing(server: RunningServer, ...networks: readonly NetworkInfo
   for (const { chainSelector } of networks) {
     await server.store.index.lease(chainSelector, 'an indexer', 3_600);
     const figures = { headBlock: 100, headAt: now, finalizedBlock: 90, indexedBlock: 100, indexedAt: now };
-    await server.store.index.tellProgress(chainSelector, figures, null);
+    await server.store.index.reportProgress(chainSelector, figures, null);
   }
 }
 

@@ -84,7 +84,7 @@ test('while it lives, it is seen; killed, it is missed everywhere', async () => 
   // Blocks that it read in better times.
   const now = Date.now();
   const figures = { headBlock: 1_000, finalizedBlock: 900, indexedBlock: 1_000, headAt: now, indexedAt: now };
-  await store.index.tellProgress(selector, figures, null);
+  await store.index.reportProgress(selector, figures, null);
   await vi.waitFor(async () => {
     const { ready, indexing, figure } = await told();
     expect(ready).toMatchObject({

@@ -775,12 +775,12 @@ describe('a long stretch of history that cannot be read', () => {
     await store.index.lease(selector, 'somebody', 60);
     await store.index.record(selector, 'somebody', {
       failed: [
-        { ...failure, from: message.blockNumber - 23, to: message.blockNumber, retryIn: 0 },
+        { ...failure, from: message.blockNumber - 23, to: message.blockNumber, retryInMs: 0 },
         ...Array.from({ length: 150 }, (_, block) => ({
           ...failure,
           from: block,
           to: block,
-          retryIn: 3_600_000,
+          retryInMs: 3_600_000,
         })),
       ],
     });

@@ -8,6 +8,7 @@ import type { EndpointPoolOptions } from '../../src/ingest/chain/json-rpc/endpoi
 import type { Block, Chain, ChainLog, ChainNode, Hex, Transaction } from '../../src/ingest/evm/chain.ts';
 import { createChain } from '../../src/ingest/evm/endpoints.ts';
 import type { EvmSource } from '../../src/ingest/evm/settings.ts';
+import { bloomOf } from './zoo/bloom-filter.ts';
 
 export interface TinyBlock extends Block {
   readonly logs: readonly ChainLog[];
@@ -72,19 +73,6 @@ function makeLog(blockNumber: number, blockHash: Hex, logIndex: number, topic: H
     transactionHash: keccak256(stringToHex(`transaction of ${blockHash}`)),
     logIndex,
   };
-}
-
-export function bloomOf(logs: readonly ChainLog[]): Hex {
-  const bloom = new Uint8Array(256);
-  for (const entry of logs.flatMap(({ address, topics }) => [address, ...topics])) {
-    const hash = Buffer.from(keccak256(entry).slice(2), 'hex');
-    for (const at of [0, 2, 4]) {
-      const bit = hash.readUInt16BE(at) & 2047;
-      const byte = 255 - (bit >> 3);
-      bloom[byte] = (bloom[byte] ?? 0) | (1 << (bit & 7));
-    }
-  }
-  return `0x${Buffer.from(bloom).toString('hex')}`;
 }
 
 export function transactionOf({ transactionHash }: ChainLog): Transaction {

@@ -30,7 +30,7 @@ beforeAll(async () => {
   );
   await client.end();
   await server.store.webhooks.rewind('orders', '0');
-  await server.store.mirror.beat('https://mirror.example/with/a/path', { isCurrent: true });
+  await server.store.mirror.heartbeat('https://mirror.example/with/a/path', { isCurrent: true });
   const { url } = server.store;
   replicated = await serveStore({ ...(await openStore({ place: { url }, replicas: [url] })), url });
   // Durations are shown once there is one.

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { LanePage } from '../../src/store/lanes.ts';
 import { readLanes, readStats } from '../../src/store/lanes.ts';
 import { readNetworkTraffic } from '../../src/store/networks.ts';
-import type { Read } from '../../src/store/read.ts';
+import type { Read } from '../../src/store/reads/reads.ts';
 import { lanescan } from '../cli/program.ts';
 import { openTestStore } from '../database.ts';
 import { fuji, makeMessage, makeSent, makeSnapshot, seenOn, sepolia } from '../fixtures.ts';

@@ -45,7 +45,7 @@ beforeAll(async () => {
   await buildProgram();
   store = await openTestStore();
   await store.apply([makeSnapshot(message)]);
-  await store.mirror.beat(`${urlOf(planted.mirror).replace(/planted-user:planted-password@/, '')}`);
+  await store.mirror.heartbeat(`${urlOf(planted.mirror).replace(/planted-user:planted-password@/, '')}`);
   const config = path.join(freshFolder(), 'lanescan.yaml');
   writeFileSync(
     config,
@@ -80,7 +80,7 @@ beforeAll(async () => {
   // Facts of every status, for the webhook and the stream to fail with.
   await store.webhooks.rewind('ops', '0');
   const old = networks.find(({ name }) => name === OLD);
-  await store.index.tellProgress(old?.selector ?? '', null, {
+  await store.index.reportProgress(old?.selector ?? '', null, {
     kind: 'of another version' as 'unknown',
     text: `${planted.rpc.host}:${planted.rpc.port}: eth_chainId: no connection to ${urlOf(planted.rpc)}`,
   });

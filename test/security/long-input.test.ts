@@ -23,8 +23,8 @@ import { parseMessage } from '../../src/domain/message-parser.ts';
 import { parseSearch, searchParameterNames } from '../../src/domain/search-parameters.ts';
 import { classifyEvmRefusal } from '../../src/ingest/evm/refusals.ts';
 import { createCursorMac } from '../../src/store/cursor-key.ts';
-import { courierTimings } from '../../src/webhooks/courier.ts';
-import { judge } from '../../src/webhooks/retry.ts';
+import { dispatcherTimings } from '../../src/webhooks/dispatcher.ts';
+import { decideRetry } from '../../src/webhooks/retry.ts';
 import { evmAddress, fuji, makeMessage, makeToken, sepolia } from '../fixtures.ts';
 import { startServerForTest } from '../http/running-server.ts';
 
@@ -117,7 +117,7 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   Authorization: (text) => limiter.take('6.6.6.6', { authorization: `Bearer ${text}` }),
   'Retry-After': (text) => parseRetryAfterMs(text, 0),
   'what a receiver of webhooks answers': (text) =>
-    judge({ status: 500, text, retryAfter: text }, attempt, courierTimings, 1),
+    decideRetry({ status: 500, text, retryAfter: text }, attempt, dispatcherTimings, 1),
   'what a node answers': (text) => classifyEvmRefusal({ code: -32000, message: text }, 'eth_getLogs', true),
   'what repeats a URL': createRedactor(new URL('https://x.example/secret/path?key=secret')),
   'a line of a terminal': printable,

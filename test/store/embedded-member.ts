@@ -13,7 +13,7 @@ function answer(value: unknown): void {
 
 try {
   const embedded = await openEmbedded({ dataFolder: process.argv[2] ?? '' });
-  answer({ started: embedded.started, host: embedded.connection.host });
+  answer({ isStarter: embedded.isStarter, host: embedded.connection.host });
   for await (const line of createInterface({ input: process.stdin })) {
     if (line === 'leave') break;
     const client = new pg.Client(embedded.connection);

@@ -312,6 +312,28 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
     expect(fs.readdirSync(folder).filter((name) => name.startsWith('postgres.pg'))).toHaveLength(1);
   });
 
+  test('that another upgrade replaces before the old server starts are left alone, with the reason', async () => {
+    const { folder } = await olderData(5);
+    const copy = newDataFolder();
+    execFileSync('cp', ['-a', folder, copy]);
+    await upgradeEmbedded({ dataFolder: copy, fromBinaries: flags[1], notice: () => {} });
+    const cluster = path.join(folder, 'postgres');
+    // The upgrade asks the older postgres for its version after it has looked at the files: the moment of the other one.
+    const programs = freshFolder();
+    fs.chmodSync(programs, 0o755);
+    for (const [name, program] of Object.entries(older?.binaries ?? {})) {
+      const replace = `if [ "$1" = -V ]; then mv '${cluster}' '${cluster}.kept'; mv '${copy}/postgres' '${cluster}'; fi`;
+      fs.writeFileSync(path.join(programs, name), `#!/bin/sh\n${replace}\nexec '${program}' "$@"\n`, {
+        mode: 0o755,
+      });
+    }
+    const { message } = await refusalOf(
+      upgradeEmbedded({ dataFolder: folder, fromBinaries: programs, notice: () => {} }),
+    );
+    expect(message).toMatch(/were replaced during the upgrade\. Nothing was changed\./);
+    await withUpgraded(folder, contentOf);
+  });
+
   test('are not copied where the disk has too little room', { tags: 'slow' }, async ({
     skip,
     onTestFinished,

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, test } from 'vitest';
 import { parseSearch, type RawParameters } from '../../src/domain/search-parameters.ts';
-import { searchSettings, searchSql } from '../../src/store/search.ts';
+import { SEARCH_SETTINGS, searchSql } from '../../src/store/search.ts';
 import { renderSql } from '../../src/store/sql.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { evmAddress, fuji, hashOf, sepolia, svmAddress } from '../fixtures.ts';
@@ -49,7 +49,7 @@ let client: pg.Client;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  client = new pg.Client({ connectionString: database.url, options: searchSettings });
+  client = new pg.Client({ connectionString: database.url, options: SEARCH_SETTINGS });
   await client.connect();
   await client.query(`create function party(kind text, number bigint) returns bytea language sql immutable
                       return substring(sha256((kind || number)::bytea) for 20)`);

@@ -6,10 +6,10 @@ import {
   type BlockRange,
   type IndexLedger,
   type IndexStep,
-  LeaseLost,
+  LeaseLostError,
   type NamedContract,
-  type UnreadLog,
-} from '../../src/store/index-ledger.ts';
+  type UnreadableLog,
+} from '../../src/store/ledger/index-ledger.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createTestDatabase, dataTables, emptyTables, openTestStore } from '../database.ts';
 import {
@@ -71,7 +71,7 @@ function makeContract(name: string, blockHash: string | null = null): NamedContr
   return { address: evmAddress(name), namedBy: null, blockHash, body: { name } };
 }
 
-function makeUnread(blockNumber: number, logIndex = 0, emitter = 'ramp'): UnreadLog {
+function makeUnread(blockNumber: number, logIndex = 0, emitter = 'ramp'): UnreadableLog {
   return {
     blockNumber,
     blockHash: hashOf('block', sepolia.name, blockNumber),
@@ -145,7 +145,7 @@ describe('a step', () => {
     followedFrom: 1,
     routerBlock: 1,
     owed: [history(2, 9)],
-    failed: [{ ...history(1, 1), reason: 'why not', retryIn: 0 }],
+    failed: [{ ...history(1, 1), reason: 'why not', retryInMs: 0 }],
     unreadable: [makeUnread(1)],
     foreign: 7,
   };
@@ -186,7 +186,7 @@ describe('a step', () => {
   ])('of somebody who %s writes nothing at all', async (_, lose) => {
     await lose();
     const before = await everything();
-    await expect(record(fullStep)).rejects.toThrow(LeaseLost);
+    await expect(record(fullStep)).rejects.toThrow(LeaseLostError);
     expect(await everything()).toEqual(before);
   });
 
@@ -195,7 +195,7 @@ describe('a step', () => {
     const upsideDown = { ...history(9, 2) };
     for (const step of [
       { ...fullStep, owed: [...(fullStep.owed ?? []), upsideDown] },
-      { ...fullStep, failed: [{ ...upsideDown, reason: 'why not', retryIn: 0 }] },
+      { ...fullStep, failed: [{ ...upsideDown, reason: 'why not', retryInMs: 0 }] },
     ]) {
       await expect(record(step)).rejects.toThrow(/check constraint/);
     }
@@ -263,17 +263,17 @@ describe('what is owed', () => {
 });
 
 describe('a failed range', () => {
-  const failure = { ...history(5, 8), reason: 'the node is tired', retryIn: 0 };
+  const failure = { ...history(5, 8), reason: 'the node is tired', retryInMs: 0 };
 
   test('comes up when its time has come: those that failed least first, then the longest due', async () => {
     await record({
       failed: [
-        { ...failure, retryIn: 3_600_000 },
+        { ...failure, retryInMs: 3_600_000 },
         { ...failure, from: 4 },
       ],
     });
     const [{ id = '' } = {}] = await ledger.dueFailures(network, 1);
-    await record({ postponed: [{ id, reason: 'still tired', retryIn: 0 }], failed: [failure] });
+    await record({ postponed: [{ id, reason: 'still tired', retryInMs: 0 }], failed: [failure] });
     await record({ failed: [{ ...failure, from: 6 }] });
     expect((await ledger.dueFailures(network, 9)).map(({ from }) => from)).toEqual([5, 6, 4]);
     expect(await ledger.dueFailures(network, 1)).toHaveLength(1);
@@ -284,7 +284,7 @@ describe('a failed range', () => {
   test('that fails again waits for its new time, and counts', async () => {
     await record({ failed: [failure] });
     const [{ id = '', since } = {}] = await ledger.dueFailures(network, 1);
-    await record({ postponed: [{ id, reason: 'still tired', retryIn: 3_600_000 }] });
+    await record({ postponed: [{ id, reason: 'still tired', retryInMs: 3_600_000 }] });
     expect(await ledger.dueFailures(network, 9)).toEqual([]);
     await client.query(`update index_failure set retry_at = now()`);
     expect(await ledger.dueFailures(network, 9)).toMatchObject([{ id, failures: 2, since }]);
@@ -295,7 +295,7 @@ describe('a failed range', () => {
     await record({ failed: [failure] });
     await client.query(`update index_failure set first_failed_at = first_failed_at - interval '2 hours'`);
     const [{ id = '', since = new Date() } = {}] = await ledger.dueFailures(network, 1);
-    await record({ postponed: [{ id, reason: 'still tired', retryIn: 0 }] });
+    await record({ postponed: [{ id, reason: 'still tired', retryInMs: 0 }] });
     const part = { ...failure, since };
     await record({
       recovered: [id],
@@ -419,7 +419,7 @@ describe('a log that was not understood', () => {
 
   test('is not owed twice', async () => {
     await record({ unreadable: [makeUnread(5), makeUnread(9)] });
-    await record({ failed: [{ ...history(9, 9), reason: 'why not', retryIn: 0 }] });
+    await record({ failed: [{ ...history(9, 9), reason: 'why not', retryInMs: 0 }] });
     await record({ rereadUnreadable: true });
     await record({ rereadUnreadable: true });
     expect(await rows('index_backlog')).toHaveLength(1);
@@ -465,7 +465,7 @@ describe('a question about a message', () => {
     if (!policy || !verification) throw new Error('there should be two');
     await ledger.record(dest, 'there', {
       choresDone: [policy],
-      choresPostponed: [{ ...verification, dueIn: 3_600_000 }],
+      choresPostponed: [{ ...verification, dueInMs: 3_600_000 }],
     });
     expect(await ledger.dueChores(dest, 'policy', 9)).toEqual([]);
     expect(await ledger.dueChores(dest, 'verification', 9)).toEqual([]);
@@ -481,11 +481,11 @@ describe('a question about a message', () => {
       ...(await ledger.dueChores(dest, 'verification', 9)),
     ];
     expect(chores).toHaveLength(2);
-    await ledger.record(dest, 'there', { choresMoot: chores });
+    await ledger.record(dest, 'there', { choresObsolete: chores });
     expect(await rows('index_chore')).toHaveLength(2);
 
     await record({ orphaned: [makeVerifiedSent(1).seen.blockHash] });
-    await ledger.record(dest, 'there', { choresMoot: chores });
+    await ledger.record(dest, 'there', { choresObsolete: chores });
     expect(await rows('index_chore')).toEqual([]);
   });
 
@@ -601,13 +601,13 @@ describe('progress', () => {
       startBlock: 10,
       owed: [history(10, 19), history(40, 59), contracts],
       failed: [
-        { ...history(30, 33), reason: 'why not', retryIn: 0, since: new Date(Date.UTC(2026, 0, 1)) },
-        { ...history(35, 35), reason: 'why not', retryIn: 0 },
+        { ...history(30, 33), reason: 'why not', retryInMs: 0, since: new Date(Date.UTC(2026, 0, 1)) },
+        { ...history(35, 35), reason: 'why not', retryInMs: 0 },
       ],
       unreadable: [makeUnread(5), makeUnread(6)],
       foreign: 3,
     });
-    expect(await ledger.tellProgress(network, figures, null)).toEqual({ owedBlocks: 30, failedRanges: 2 });
+    expect(await ledger.reportProgress(network, figures, null)).toEqual({ owedBlocks: 30, failedRanges: 2 });
     expect(await store.networkProgress()).toEqual([
       {
         selector: network,
@@ -634,17 +634,17 @@ describe('progress', () => {
   });
 
   test('that nobody knows anew stays as it was, beside the problem', async () => {
-    await ledger.tellProgress(network, figures, null);
-    await ledger.tellProgress(network, null, { kind: 'unreachable', text: 'no endpoint answers' });
+    await ledger.reportProgress(network, figures, null);
+    await ledger.reportProgress(network, null, { kind: 'unreachable', text: 'no endpoint answers' });
     expect(await store.networkProgress()).toMatchObject([
       { headBlock: 120, indexedBlock: 110, problem: 'no endpoint answers' },
     ]);
-    await ledger.tellProgress(network, { ...figures, indexedBlock: 111 }, null);
+    await ledger.reportProgress(network, { ...figures, indexedBlock: 111 }, null);
     expect(await store.networkProgress()).toMatchObject([{ indexedBlock: 111, problem: null }]);
   });
 
   test('of a network on which nobody ever worked has a problem and nothing else', async () => {
-    await ledger.tellProgress(dest, null, { kind: 'unreachable', text: 'no endpoint answers' });
+    await ledger.reportProgress(dest, null, { kind: 'unreachable', text: 'no endpoint answers' });
     expect(await store.networkProgress()).toMatchObject([
       { selector: dest, headBlock: null, owedBlocks: 0, problem: 'no endpoint answers', startBlock: null },
     ]);
@@ -665,10 +665,10 @@ test('a reset leaves nothing of the ledger', async () => {
     blocks: [block(1)],
     contracts: [makeContract('ramp')],
     owed: [history(2, 9)],
-    failed: [{ ...history(1, 1), reason: 'why not', retryIn: 0 }],
+    failed: [{ ...history(1, 1), reason: 'why not', retryInMs: 0 }],
     unreadable: [makeUnread(1)],
   });
-  await simulated.index.tellProgress(network, null, null);
+  await simulated.index.reportProgress(network, null, null);
   await simulated.reset();
   expect(await simulated.index.state(network)).toMatchObject({
     followedFrom: null,

@@ -6,8 +6,20 @@ import { parseSearch } from '../../src/domain/search-parameters.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
-import { makeMessage, makeRange, makeRootBlessed, makeSent, makeSnapshot } from '../fixtures.ts';
+import {
+  makeExecuted,
+  makeFinalized,
+  makeManualExecutionOpened,
+  makeMessage,
+  makePolicy,
+  makeRange,
+  makeRootBlessed,
+  makeSent,
+  makeSnapshot,
+  makeVerifierCompleted,
+} from '../fixtures.ts';
 import { refusalOf } from '../refusal.ts';
+import { makeOlderSchema } from '../upgrade/older-schema.ts';
 
 let database: TestDatabase;
 let client: pg.Client;
@@ -158,6 +170,33 @@ describe('migrating', () => {
     } finally {
       await store.close();
     }
+  });
+
+  it('gives facts that are there already their kind, and asks writers for it from then on', async () => {
+    await makeOlderSchema(client, 10);
+    const message = { ...makeMessage({ version: '2.0.0' }), data: '"kind":"Executed" \u0000' };
+    const facts = [
+      makeSent(message),
+      makeSnapshot(message),
+      makeFinalized(message),
+      makePolicy(message, {}),
+      makeVerifierCompleted(message, 'verifier'),
+      makeManualExecutionOpened(message),
+      makeExecuted(message, true),
+    ];
+    for (const [index, fact] of facts.entries()) {
+      await client.query('insert into fact (message_id, fact_id, body) values ($1, $2, $3)', [
+        Buffer.from(message.messageId.slice(2), 'hex'),
+        Buffer.of(index),
+        JSON.stringify(fact),
+      ]);
+    }
+    await migrate(client);
+    const { rows } = await client.query('select kind from fact order by fact_id');
+    expect(rows).toEqual(facts.map(({ kind }) => ({ kind })));
+    await expect(
+      client.query(`insert into fact (message_id, fact_id, body) values ('\\x01', '\\x01', '{}')`),
+    ).rejects.toThrow(/null value in column "kind"/);
   });
 
   it('takes back all of a migration that fails halfway', async () => {

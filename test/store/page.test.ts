@@ -1,13 +1,13 @@
-/** Pages as JSON that is ready to go out, and the digest by which one is told from another. */
-import { afterEach, beforeEach, expect, test } from 'vitest';
+/** Pages: the JSON of their records, their digest, and the same bytes with raw rows and with those of the driver. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
 import { parseSearch } from '../../src/domain/search-parameters.ts';
-import type { PageFrame } from '../../src/store/page.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Page, PageFrame } from '../../src/store/reads/reads.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
 import { openTestStore } from '../database.ts';
-import { makeExecuted, makeMessage, makeSent, makeSnapshot } from '../fixtures.ts';
+import { makeExecuted, makeMessage, makeSent, makeSnapshot, makeVerifier } from '../fixtures.ts';
 
-let store: Store;
+let store: Awaited<ReturnType<typeof openTestStore>>;
 beforeEach(async () => {
   store = await openTestStore();
 });
@@ -70,4 +70,63 @@ test('its digest changes with its records, with what is behind them, and with no
   const plain = await pageOf(20, frame);
   expect(plain.cursor).toBe(null);
   expect(new Set([plain, summary, otherFrame].map((page) => page.digest)).size).toBe(3);
+});
+
+describe('raw rows, rows of the driver, and both beside replicas', () => {
+  const frame = { head: '{"é":[', tail: (cursor: string | null) => `],"€":${JSON.stringify(cursor)}}` };
+  let others: readonly Store[];
+  beforeEach(async () => {
+    const place = { url: store.url };
+    others = await Promise.all([
+      openStore({ place, rawRows: false }),
+      // Beside replicas every row has more columns.
+      openStore({ place, rawRows: true, replicas: [store.url] }),
+      openStore({ place, rawRows: false, replicas: [store.url] }),
+    ]);
+  });
+  afterEach(async () => {
+    for (const other of others) await other.close();
+  });
+
+  async function expectSamePages(parameters: Readonly<Record<string, string>>): Promise<Page> {
+    const query = parseSearch(Object.entries(parameters), store.cursors);
+    const expected = await store.search(query, frame);
+    for (const other of others) {
+      const page = await other.search(query, frame);
+      expect(page.json.equals(expected.json)).toBe(true);
+      expect([page.digest, page.cursor]).toEqual([expected.digest, expected.cursor]);
+      expect(page.records).toEqual(expected.records);
+    }
+    return expected;
+  }
+
+  test('give the same bytes for pages of every length, in both views', async () => {
+    await expectSamePages({});
+    const verifiers = { items: [makeVerifier('Zoë, 验证者 🦊')], optionalThreshold: 0 };
+    const many = Array.from({ length: 130 }, (_, number) =>
+      makeMessage({ number, ...(number % 3 === 0 && { version: '2.0.0', verifiers }) }),
+    );
+    await store.apply(many.map(makeSnapshot));
+    for (const limit of ['1', '20', '100', '101', '129', '130', '1000']) {
+      for (const view of ['full', 'summary']) await expectSamePages({ limit, view });
+    }
+    expect((await expectSamePages({ limit: '130' })).json.toString()).toContain('验证者 🦊');
+    await expectSamePages({ messageId: `0x${'0'.repeat(64)}` });
+  }, 60_000);
+
+  test('give the same bytes for pages that end early because of long records', {
+    tags: 'slow',
+    timeout: 120_000,
+  }, async () => {
+    const long = Array.from({ length: 12 }, (_, number) =>
+      makeMessage({ number, data: `0x${'ab'.repeat(450_000 + number)}` }),
+    );
+    for (const message of long) await store.apply([makeSnapshot(message)]);
+    for (const limit of ['12', '1000']) {
+      const { records, cursor } = await expectSamePages({ limit });
+      expect(records.length).toBeLessThan(long.length);
+      const rest = await expectSamePages({ limit, cursor: String(cursor) });
+      expect([...records, ...rest.records]).toHaveLength(long.length);
+    }
+  });
 });

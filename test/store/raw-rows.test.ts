@@ -1,9 +1,10 @@
-/** Rows as bytes: messages cut anywhere, rows gathered from chunks that are overwritten, and the driver's own queries. */
+/** Rows as bytes, raw and from the driver: chunks that end anywhere and are overwritten, bounds, failures, time limits. */
 import { Buffer } from 'node:buffer';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ReadingClient } from '../../src/store/client.ts';
-import { RawQuery, type RawRows, type RowBound, splitMessages } from '../../src/store/raw-rows.ts';
+import { createMessageSplitter } from '../../src/store/reads/raw-rows.ts';
+import { ReadingClient } from '../../src/store/reads/reading-client.ts';
+import type { RowBound, Rows } from '../../src/store/reads/rows.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 
 function message(code: string, content: Buffer): Buffer {
@@ -25,13 +26,13 @@ function row(...values: readonly (string | null)[]): Buffer {
   return message('D', Buffer.concat([count, ...parts]));
 }
 
-describe('what a database says', () => {
+describe('the splitter of messages', () => {
   const values = [
     ['one', null, ''],
     ['zwölf', '2', 'x'.repeat(300)],
     ['', '', ''],
   ];
-  const said = [
+  const sent = [
     message('2', Buffer.alloc(0)),
     ...values.map((list) => row(...list)),
     message('N', Buffer.from('a notice between rows')),
@@ -40,7 +41,7 @@ describe('what a database says', () => {
     message('Z', Buffer.from('I')),
     row('of the next answer'),
   ];
-  const whole = Buffer.concat(said);
+  const whole = Buffer.concat(sent);
   const expected = [
     '2',
     ...values.map((list) => JSON.stringify(list)),
@@ -50,17 +51,17 @@ describe('what a database says', () => {
     '["of the next answer"]',
   ];
 
-  /** What is told of chunks that end at these places, each of them overwritten when the next one comes. */
-  function told(places: readonly number[]): string[] {
-    const heard: string[] = [];
-    const take = splitMessages(
-      ({ fields }) => heard.push(JSON.stringify(fields)),
+  /** What the splitter passes on for chunks that end at these places and are overwritten by the next chunk. */
+  function split(places: readonly number[]): string[] {
+    const passedOn: string[] = [];
+    const take = createMessageSplitter(
+      ({ fields }) => passedOn.push(JSON.stringify(fields)),
       (messages) => {
         let codes = '';
         for (let at = 0; at < messages.length; at += 1 + messages.readUInt32BE(at + 1)) {
           codes += String.fromCharCode(messages[at] ?? 0);
         }
-        heard.push(codes);
+        passedOn.push(codes);
       },
     );
     const memory = Buffer.alloc(whole.length);
@@ -71,32 +72,35 @@ describe('what a database says', () => {
       take(memory.subarray(0, end - start));
       start = end;
     }
-    // How runs of others are cut is nobody's business.
-    return heard
+    // Where runs of other messages are cut does not matter.
+    return passedOn
       .join('\n')
       .replaceAll(/(?<=^[A-Z2])\n(?=[A-Z]$)/gm, '')
       .split('\n');
   }
 
-  test('is told in its order, wherever it is cut once', () => {
-    for (let place = 0; place <= whole.length; place++) expect(told([place])).toEqual(expected);
+  test('keeps the order, wherever a chunk ends', () => {
+    for (let place = 0; place <= whole.length; place++) expect(split([place])).toEqual(expected);
   });
 
-  test('is told in its order in chunks of any length', () => {
+  test('keeps the order in chunks of any length', () => {
     for (let length = 1; length <= 400; length++) {
       const places = Array.from({ length: Math.floor(whole.length / length) }, (_, n) => n * length);
-      expect(told(places)).toEqual(expected);
+      expect(split(places)).toEqual(expected);
     }
   });
 });
 
-describe('over a connection', () => {
+describe.each([
+  ['raw rows', true],
+  ['rows of the driver', false],
+])('%s', (_name, rawRows) => {
   let database: TestDatabase;
   let client: ReadingClient;
 
   beforeEach(async () => {
     database = await createTestDatabase({ empty: true });
-    client = new ReadingClient({ connectionString: database.url });
+    client = new ReadingClient({ connectionString: database.url, rawRows });
     await client.connect();
   });
   afterEach(async () => {
@@ -104,16 +108,9 @@ describe('over a connection', () => {
     await database.drop();
   });
 
-  const ask = <T>(
-    statement: pg.QueryConfig & { bound?: RowBound },
-    collect: (rows: RawRows) => T,
-  ): Promise<T> =>
-    new Promise((resolve, reject) => {
-      client.query(
-        new RawQuery(statement, collect, (error, answer) => (error ? reject(error) : resolve(answer as T))),
-      );
-    });
-  const texts = (rows: RawRows) => Array.from({ length: rows.count }, (_, n) => rows.text(n, 0));
+  const run = <T>(statement: pg.QueryConfig & { bound?: RowBound }, collect: (rows: Rows) => T): Promise<T> =>
+    client.run({ ...statement, collect });
+  const texts = (rows: Rows) => Array.from({ length: rows.count }, (_, n) => rows.text(n, 0));
   const lines = (count: number, length: number) => ({
     text: `select n || repeat('é', $2::int) from generate_series(1, $1::int) n`,
     values: [count, length],
@@ -121,7 +118,7 @@ describe('over a connection', () => {
   const linesMade = (count: number, length: number) =>
     Array.from({ length: count }, (_, n) => `${n + 1}${'é'.repeat(length)}`);
 
-  test('come as they are, few and many, short and long, named and not', async () => {
+  test('come complete: few and many, short and long, prepared and not', async () => {
     for (const name of [undefined, 'lines']) {
       for (const [count, length] of [
         [0, 0],
@@ -131,13 +128,13 @@ describe('over a connection', () => {
         [5_000, 60],
         [2, 10],
       ] as const) {
-        const rows = await ask({ ...(name && { name }), ...lines(count, length) }, texts);
+        const rows = await run({ ...(name && { name }), ...lines(count, length) }, texts);
         expect(rows).toEqual(linesMade(count, length));
       }
     }
   });
 
-  test('are cut at their bound, in one fetch or in several, and the next query gets its own', async () => {
+  test('are cut at their bound, in one fetch or in several, and the next statement gets its own', async () => {
     for (const firstRows of [undefined, 1, 7, 1_000]) {
       for (const [count, maxBytes, taken] of [
         [500, 10_000, 48],
@@ -148,33 +145,37 @@ describe('over a connection', () => {
         const bound = { maxBytes, ...(firstRows && { firstRows }) };
         // 208 bytes a row, at most: the value, its length, and the number of columns.
         const text = `select lpad(n::text, 202, '.') from generate_series(1, ${count}) n`;
-        const seen = await ask({ text, bound }, (rows) => ({ count: rows.count, isCut: rows.isCut }));
+        const seen = await run({ text, bound }, (rows) => ({ count: rows.count, isCut: rows.isCut }));
         expect(seen).toEqual({ count: taken, isCut: taken < count });
-        expect(await ask(lines(2, 10), texts)).toEqual(linesMade(2, 10));
+        expect(await run(lines(2, 10), texts)).toEqual(linesMade(2, 10));
       }
     }
   });
 
-  test('one that fails in a later fetch is told, and the connection goes on', async () => {
+  test('a statement that fails in a later fetch reports it, and the connection stays usable', async () => {
     const text = 'select 1 / (n - 50) from generate_series(1, 100) n';
-    await expect(ask({ text, bound: { maxBytes: 10_000, firstRows: 10 } }, texts)).rejects.toThrow(
+    await expect(run({ text, bound: { maxBytes: 10_000, firstRows: 10 } }, texts)).rejects.toThrow(
       'division',
     );
-    expect(await ask(lines(3, 1), texts)).toEqual(linesMade(3, 1));
+    expect(await run(lines(3, 1), texts)).toEqual(linesMade(3, 1));
   });
 
-  test('values, their lengths, nulls, copies, and all of it behind some columns', async () => {
+  test('have values, lengths, nulls and copies, also without their first columns', async () => {
     const statement = { text: 'select 7, null::text, $1::text, $2::text', values: ['', 'ü'] };
-    const seen = await ask(statement, (rows) => {
+    const seen = await run(statement, (rows) => {
       const copy = Buffer.alloc(6, '.');
       const end = rows.copy(0, 3, copy, 2);
       return {
         count: rows.count,
-        lengths: [0, 1, 2, 3].map((column) => rows.lengthOf(0, column)),
+        lengths: [0, 1, 2, 3].map((column) => rows.byteLength(0, column)),
         texts: [0, 1, 2, 3].map((column) => rows.text(0, column)),
         copy: copy.toString(),
         end,
-        behind: [rows.behind(2).text(0, 1), rows.behind(1).behind(2).text(0, 0), rows.behind(3).count],
+        without: [
+          rows.withoutColumns(2).text(0, 1),
+          rows.withoutColumns(1).withoutColumns(2).text(0, 0),
+          rows.withoutColumns(3).count,
+        ],
       };
     });
     expect(seen).toEqual({
@@ -183,52 +184,52 @@ describe('over a connection', () => {
       texts: ['7', '', '', 'ü'],
       copy: '..ü..',
       end: 4,
-      behind: ['ü', 'ü', 1],
+      without: ['ü', 'ü', 1],
     });
   });
 
-  test('everybody gets their own, of both kinds and together', async () => {
+  test('go to their own statement when several are pipelined, with and without collect', async () => {
     const asked = Array.from({ length: 60 }, (_, n) => {
       const statement = { name: 'both', ...lines(n % 25, 900) };
       return n % 3 === 0
         ? client.query({ ...statement, rowMode: 'array' }).then(({ rows }) => rows.flat())
-        : ask(statement, texts);
+        : run(statement, texts);
     });
-    await client.together(() => Promise.all(asked));
+    await client.pipelineTogether(() => Promise.all(asked));
     for (const [n, rows] of (await Promise.all(asked)).entries())
       expect(rows).toEqual(linesMade(n % 25, 900));
   });
 
-  test('one that fails halfway leaves nothing to the next, and neither does one that cannot be made sense of', async () => {
+  test('a statement that fails halfway, or whose collect throws, leaves nothing to the next', async () => {
     const failing = { text: 'select 100 / (5 - n) from generate_series(1, $1::int) n', values: [9] };
     const outcomes = await Promise.allSettled([
-      ask(failing, texts),
-      ask(lines(2, 3), texts),
-      ask(lines(4, 3), () => {
-        throw new Error('no sense in it');
+      run(failing, texts),
+      run(lines(2, 3), texts),
+      run(lines(4, 3), () => {
+        throw new Error('not collected');
       }),
-      ask(lines(1, 3), texts),
-      ask({ text: 'select 1 where $1', values: [false] }, texts),
+      run(lines(1, 3), texts),
+      run({ text: 'select 1 where $1', values: [false] }, texts),
     ]);
     expect(outcomes).toEqual([
       { status: 'rejected', reason: expect.objectContaining({ message: 'division by zero' }) },
       { status: 'fulfilled', value: linesMade(2, 3) },
-      { status: 'rejected', reason: new Error('no sense in it') },
+      { status: 'rejected', reason: new Error('not collected') },
       { status: 'fulfilled', value: linesMade(1, 3) },
       { status: 'fulfilled', value: [] },
     ]);
   });
 
-  test('one that may take a moment only is given up after it', async () => {
+  test('a statement with a time limit is given up after it', async () => {
     const statement = { text: 'select pg_sleep($1)', values: [3], query_timeout: 50 };
-    await expect(ask(statement, texts)).rejects.toThrow('Query read timeout');
+    await expect(run(statement, texts)).rejects.toThrow('Query read timeout');
   });
 
-  test('a database that goes away is told to everybody', async () => {
+  test('a connection that breaks fails all of its statements', async () => {
     client.on('error', () => undefined);
     const asked = Promise.allSettled([
-      ask({ text: 'select pg_sleep($1)', values: [30] }, texts),
-      ask(lines(1, 1), texts),
+      run({ text: 'select pg_sleep($1)', values: [30] }, texts),
+      run(lines(1, 1), texts),
     ]);
     const administrator = new pg.Client({ connectionString: database.url });
     await administrator.connect();

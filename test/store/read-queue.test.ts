@@ -1,10 +1,10 @@
-/** Reads that wait for connections: together, alone, in a crowd, and when a connection breaks. */
+/** The queue of reads: pipelined batches, LIFO and load shedding in overload, and connections that break. */
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { ReadingClient } from '../../src/store/client.ts';
-import type { Statement } from '../../src/store/read.ts';
-import { DatabaseBusyError } from '../../src/store/read-guard.ts';
-import { createReadQueue, type ReadQueue } from '../../src/store/read-queue.ts';
+import { DatabaseBusyError } from '../../src/store/reads/errors.ts';
+import { createReadQueue, type ReadQueue } from '../../src/store/reads/read-queue.ts';
+import { ReadingClient } from '../../src/store/reads/reading-client.ts';
+import type { Statement } from '../../src/store/reads/statement.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 
 let database: TestDatabase;
@@ -18,7 +18,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-const patient = { longestWaitMs: 60_000, lateMs: 60_000 };
+const patient = { maxWaitMs: 60_000, overloadWaitMs: 60_000 };
 
 function openQueue(max: number, options = patient): ReadQueue {
   pool = new pg.Pool({
@@ -44,12 +44,12 @@ const number = (n: number) =>
 const sleep = (seconds: number, isShort: boolean) =>
   statement('select 1 from pg_sleep($1)', [seconds], { isShort });
 
-test('everybody gets the answer to their own question, and many go to the database together', async () => {
+test('every read gets its own rows, and many are pipelined', async () => {
   const queue = openQueue(10);
   const numbers = Array.from({ length: 300 }, (_, n) => n);
   let lent = 0;
   for (let round = 0; round < 5; round++) {
-    // In the first round no connection knows the statement, and each goes alone.
+    // In the first round no connection has prepared the statement, and each read goes alone.
     if (round === 1) pool.on('acquire', () => lent++);
     const rows = await Promise.all(numbers.map((n) => queue.run(number(n))));
     expect(rows.map(([row]) => (row as number[])[0])).toEqual(numbers);
@@ -58,7 +58,7 @@ test('everybody gets the answer to their own question, and many go to the databa
   expect(queue.waiting).toBe(0);
 });
 
-test('one that fails fails alone', async () => {
+test('a read that fails fails alone', async () => {
   const queue = openQueue(1);
   const asked = Array.from({ length: 40 }, (_, n) =>
     queue.run(statement('select 100 / $1::int', [n % 10], { name: 'share' })),
@@ -73,7 +73,7 @@ test('one that fails fails alone', async () => {
   }
 });
 
-test('a statement that cannot be prepared does not take others along', async () => {
+test('a statement that cannot be prepared does not make other reads fail', async () => {
   const queue = openQueue(1);
   const wrong = () => queue.run(statement('select nothing from nowhere', [], { name: 'wrong' }));
   const outcomes = await Promise.allSettled([wrong(), wrong(), queue.run(number(1)), wrong(), wrong()]);
@@ -84,7 +84,7 @@ test('a statement that cannot be prepared does not take others along', async () 
   expect(reasons).toEqual([missing, missing, [1, expect.any(Number)], missing, missing]);
 });
 
-test('nobody stands behind one that may take long', async () => {
+test('no read waits behind a long one', async () => {
   const queue = openQueue(2);
   await Promise.all([queue.run(number(0)), queue.run(number(0))]);
   const ended: string[] = [];
@@ -97,8 +97,8 @@ test('nobody stands behind one that may take long', async () => {
   expect(ended).toHaveLength(51);
 });
 
-test('whoever waits in vain is told so, also behind others on a connection', async () => {
-  const queue = openQueue(1, { longestWaitMs: 300, lateMs: 60_000 });
+test('a read that waits too long is refused, also behind others in a batch', async () => {
+  const queue = openQueue(1, { maxWaitMs: 300, overloadWaitMs: 60_000 });
   await queue.run(sleep(0, true));
   // What has been short so far goes together, though this is not.
   const asked = await Promise.allSettled(Array.from({ length: 12 }, () => queue.run(sleep(1.5, true))));
@@ -110,8 +110,8 @@ test('whoever waits in vain is told so, also behind others on a connection', asy
   }
 });
 
-test('in a crowd those who came last are served, the others turned away, and then all are served in turn again', async () => {
-  const queue = openQueue(1, { longestWaitMs: 400, lateMs: 100 });
+test('in overload the queue is LIFO and sheds old reads, and afterwards it is FIFO again', async () => {
+  const queue = openQueue(1, { maxWaitMs: 400, overloadWaitMs: 100 });
   const ended: { readonly asked: number; readonly isServed: boolean }[] = [];
   const all: Promise<unknown>[] = [];
   // Four times as many as one connection can serve.
@@ -130,9 +130,9 @@ test('in a crowd those who came last are served, the others turned away, and the
   }
   await Promise.all(all);
   const served = ended.filter(({ isServed }) => isServed).map(({ asked }) => asked);
-  const turnedAway = ended.filter(({ isServed }) => !isServed).map(({ asked }) => asked);
-  expect(turnedAway.length).toBeGreaterThan(0);
-  // In line, nobody who came later is ever served before somebody who came earlier.
+  const refused = ended.filter(({ isServed }) => !isServed).map(({ asked }) => asked);
+  expect(refused.length).toBeGreaterThan(0);
+  // In a FIFO queue no read is served before an older one.
   const overtakers = ended.filter(({ asked, isServed }, index) =>
     isServed ? ended.slice(index + 1).some((later) => later.asked < asked) : false,
   );
@@ -145,7 +145,7 @@ test('in a crowd those who came last are served, the others turned away, and the
   expect(order).toEqual([0, 1, 2, 3, 4]);
 });
 
-test('a connection that breaks fails those that were on it, and is replaced', async () => {
+test('a connection that breaks fails the reads on it, and is replaced', async () => {
   const queue = openQueue(1);
   await queue.run(number(0));
   const outcomes = await Promise.allSettled([

@@ -1,10 +1,11 @@
-/** Prepared statements are kept for those filters that were used last, and never more of them than a server should hold. */
+/** Prepared statements are an LRU cache of bounded size, in this process and on each connection. */
 import pg from 'pg';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { filterNames, filterParameters, parseSearch } from '../../src/domain/search-parameters.ts';
-import { ReadingClient } from '../../src/store/client.ts';
-import { createReadQueue } from '../../src/store/read-queue.ts';
-import { createStatementNames, NAMED_STATEMENTS } from '../../src/store/statement-names.ts';
+import { createReadQueue } from '../../src/store/reads/read-queue.ts';
+import { ReadingClient } from '../../src/store/reads/reading-client.ts';
+import { createStatementNames } from '../../src/store/reads/statement-names.ts';
+import { MAX_PREPARED_STATEMENTS } from '../../src/store/reads/tuning.ts';
 import { openStore } from '../../src/store/store.ts';
 import { startSystemServer, systemPostgres } from '../chaos/system-postgres.ts';
 import { createTestDatabase } from '../database.ts';
@@ -34,7 +35,7 @@ function openQueue() {
   pool.on('error', () => undefined);
   pool.on('connect', (client) => void client.on('error', () => undefined));
   onTestFinished(() => pool.end());
-  const queue = createReadQueue(pool, { longestWaitMs: 60_000, lateMs: 60_000 });
+  const queue = createReadQueue(pool, { maxWaitMs: 60_000, overloadWaitMs: 60_000 });
   const nameOf = createStatementNames();
   return {
     run: (text: string, values: unknown[] = []) =>
@@ -53,36 +54,36 @@ const shape = (number: number) => `select ${number} + $1::int as sum`;
 const HOT = 'select $1::int as hot';
 
 describe('with more shapes than there are names', () => {
-  test('a shape that comes late is prepared like the first ones, and those used longest ago are given up', async () => {
+  test('a shape that comes late is prepared like the first ones, and the least recently used are evicted', async () => {
     const { run, prepared } = openQueue();
-    for (let number = 0; number < 3 * NAMED_STATEMENTS; number++) {
+    for (let number = 0; number < 3 * MAX_PREPARED_STATEMENTS; number++) {
       expect(await run(shape(number), [1])).toEqual([{ sum: number + 1 }]);
     }
     for (let i = 0; i < 5; i++) expect(await run(HOT, [i])).toEqual([{ hot: i }]);
     const kept = await prepared();
-    expect(kept).toHaveLength(NAMED_STATEMENTS);
+    expect(kept).toHaveLength(MAX_PREPARED_STATEMENTS);
     expect(kept.find(({ statement }) => statement === HOT)).toMatchObject({ calls: 5 });
     expect(kept.some(({ statement }) => statement === shape(0))).toBe(false);
   });
 
-  test('one that is used all the time stays prepared; one that was given up is prepared again', async () => {
+  test('a shape that is always in use stays prepared, and an evicted one is prepared again', async () => {
     const { run, prepared } = openQueue();
-    for (let number = 0; number < 2 * NAMED_STATEMENTS; number++) {
+    for (let number = 0; number < 2 * MAX_PREPARED_STATEMENTS; number++) {
       await run(HOT, [number]);
       await run(shape(number), [1]);
     }
     const hot = (await prepared()).filter(({ statement }) => statement === HOT);
-    expect(hot).toMatchObject([{ calls: 2 * NAMED_STATEMENTS }]);
+    expect(hot).toMatchObject([{ calls: 2 * MAX_PREPARED_STATEMENTS }]);
     await run(shape(0), [1]);
     await run(shape(0), [2]);
     const again = (await prepared()).filter(({ statement }) => statement === shape(0));
     expect(again).toMatchObject([{ calls: 2 }]);
   });
 
-  test('many at once, among them some that fail, leave the connection whole and the number bounded', async () => {
+  test('many at once, some of which fail, leave the connection usable and the number bounded', async () => {
     const { run, prepared } = openQueue();
     const answers = await Promise.allSettled(
-      Array.from({ length: 4 * NAMED_STATEMENTS }, (_, number) =>
+      Array.from({ length: 4 * MAX_PREPARED_STATEMENTS }, (_, number) =>
         number % 7 === 0 ? run(`${shape(number)} / 0`, [1]) : run(shape(number % 300), [number]),
       ),
     );
@@ -90,7 +91,7 @@ describe('with more shapes than there are names', () => {
       if (number % 7 === 0) expect(answer.status).toBe('rejected');
       else expect(answer).toMatchObject({ value: [{ sum: (number % 300) + number }] });
     });
-    expect((await prepared()).length).toBeLessThanOrEqual(NAMED_STATEMENTS);
+    expect((await prepared()).length).toBeLessThanOrEqual(MAX_PREPARED_STATEMENTS);
   });
 });
 
@@ -104,7 +105,7 @@ test.skipIf(systemPostgres === undefined)(
     const search = (names: readonly (typeof filterNames)[number][]) =>
       store.search(parseSearch(names.map((name) => [name, filterParameters[name].example])));
     const others = filterNames.filter((name) => name !== 'messageId').slice(0, 9);
-    for (let bits = 0; bits < 2 * NAMED_STATEMENTS; bits++) {
+    for (let bits = 0; bits < 2 * MAX_PREPARED_STATEMENTS; bits++) {
       await search(others.filter((_, index) => bits & (1 << index)));
     }
     for (let i = 0; i < 3; i++) await search(['messageId', 'sender', 'receiver']);

@@ -1,16 +1,11 @@
 /** A chain of a CCIP 1.6 on-ramp that a node of the tests serves: made of encoded events, so that no lab is needed. */
-import { encodeAbiParameters, keccak256, numberToHex, pad, stringToHex } from 'viem';
+import { keccak256, numberToHex, pad, stringToHex } from 'viem';
 import { findNetwork, type Network } from '../../src/domain/networks.ts';
 import * as abi from '../../src/ingest/evm/abi.ts';
 import type { ChainLog, Hex } from '../../src/ingest/evm/chain.ts';
-import { extraArgsTags } from '../../src/ingest/evm/decode/extra-args.ts';
-import {
-  bloomOf,
-  type FaultyNode,
-  startFaultyNode,
-  type TinyBlock,
-  type TinyChain,
-} from '../chain/faulty-node.ts';
+import { type FaultyNode, startFaultyNode, type TinyBlock, type TinyChain } from '../chain/faulty-node.ts';
+import { bloomOf } from '../chain/zoo/bloom-filter.ts';
+import { type EncodedEvent, encodeAnswer, encodeEvent, messageSent16 } from '../chain/zoo/ccip-events.ts';
 
 export const source = findNetwork('1337') as Network;
 const dest = findNetwork('ethereum-testnet-sepolia') as Network;
@@ -25,20 +20,18 @@ const token = addressOf(0x70ce);
 /** Blocks with a message each; the first names the on-ramp. */
 export async function startCcipNode(length: number): Promise<FaultyNode> {
   const node = await startFaultyNode({ chain: makeCcipChain(length), chainId: Number(source.chainId) });
-  const words = (text: string) => encodeAbiParameters([{ type: 'string' }], [text]);
+  const words = (text: string) => encodeAnswer(abi.typeAndVersion, [text]);
   const answers = (table: Record<Hex, Hex>) => (data: Hex) => table[data.slice(0, 10) as Hex] ?? '0x';
-  const answer = (view: abi.ContractFunction, values: readonly unknown[]) =>
-    encodeAbiParameters(view.outputs, values);
   node.contracts[router] = answers({
     [abi.typeAndVersion.selector]: words('Router 1.2.0'),
-    [abi.getOffRamps.selector]: answer(abi.getOffRamps, [[]]),
+    [abi.getOffRamps.selector]: encodeAnswer(abi.getOffRamps, [[]]),
   });
   node.contracts[onRamp] = answers({
     [abi.typeAndVersion.selector]: words('OnRamp 1.6.0'),
-    [abi.getStaticConfig.selector]: answer(abi.getStaticConfig, [BigInt(source.selector)]),
-    [abi.getRouter16.selector]: answer(abi.getRouter16, [1n, false, router]),
+    [abi.getStaticConfig.selector]: encodeAnswer(abi.getStaticConfig, [BigInt(source.selector)]),
+    [abi.getRouter16.selector]: encodeAnswer(abi.getRouter16, [1n, false, router]),
   });
-  node.contracts[pool] = answers({ [abi.getToken.selector]: answer(abi.getToken, [token]) });
+  node.contracts[pool] = answers({ [abi.getToken.selector]: encodeAnswer(abi.getToken, [token]) });
   return node;
 }
 
@@ -74,66 +67,25 @@ function makeCcipChain(length: number): TinyChain {
   };
 }
 
-function logOf(
-  address: Hex,
-  event: abi.ContractEvent,
-  indexed: readonly unknown[],
-  data: readonly unknown[],
-  blockNumber: number,
-  blockHash: Hex,
-): ChainLog {
-  return {
-    address,
-    topics: [
-      event.topic,
-      ...event.indexed.map((input, index) => encodeAbiParameters([input], [indexed[index]])),
-    ],
-    data: encodeAbiParameters(event.data, data),
-    blockNumber,
-    blockHash,
-    transactionHash: hashOf(`transaction of ${blockNumber}`),
-    logIndex: 0,
-  };
+function logOf(address: Hex, event: EncodedEvent, blockNumber: number, blockHash: Hex): ChainLog {
+  const transactionHash = hashOf(`transaction of ${blockNumber}`);
+  return { ...event, address, blockNumber, blockHash, transactionHash, logIndex: 0 };
 }
 
 function onRampSet(blockHash: Hex): ChainLog {
-  return logOf(router, abi.onRampSet, [BigInt(dest.selector)], [onRamp], 1, blockHash);
+  return logOf(router, encodeEvent(abi.onRampSet, [BigInt(dest.selector)], [onRamp]), 1, blockHash);
 }
 
 function messageSent(number: number, blockHash: Hex): ChainLog {
-  const sequenceNumber = BigInt(number + 1);
-  const header = {
+  const event = messageSent16({
     messageId: hashOf(`message ${number}`),
     sourceChainSelector: BigInt(source.selector),
     destChainSelector: BigInt(dest.selector),
-    sequenceNumber,
-    nonce: 0n,
-  };
-  const message = {
-    header,
+    sequenceNumber: BigInt(number + 1),
     sender: addressOf(0xa11ce),
-    data: '0x1234',
-    receiver: pad(addressOf(0xb0b)),
-    extraArgs: `${extraArgsTags.evmV2}${encodeAbiParameters(abi.evmExtraArgsV2, [200_000n, true]).slice(2)}`,
+    receiver: addressOf(0xb0b),
     feeToken: token,
-    feeTokenAmount: 10n ** 15n,
-    feeValueJuels: 10n ** 17n,
-    tokenAmounts: [
-      {
-        sourcePoolAddress: pool,
-        destTokenAddress: pad(addressOf(0xde57)),
-        extraData: '0x12',
-        amount: BigInt(number + 1),
-        destExecData: pad(numberToHex(90_000)),
-      },
-    ],
-  };
-  return logOf(
-    onRamp,
-    abi.ccipMessageSent16,
-    [BigInt(dest.selector), sequenceNumber],
-    [message],
-    number,
-    blockHash,
-  );
+    tokens: [{ pool, destToken: addressOf(0xde57), amount: BigInt(number + 1) }],
+  });
+  return logOf(onRamp, event, number, blockHash);
 }

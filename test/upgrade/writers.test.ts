@@ -81,7 +81,7 @@ describe('a migration beside a writer of an older release', () => {
     await writer.query(
       `begin; set local application_name = 'a stuck import'; select position from store for update`,
     );
-    const refusal = await refusalOf(() => migrate(migrator, { patienceMs: 1 }));
+    const refusal = await refusalOf(() => migrate(migrator, { timeoutMs: 1 }));
     expect(refusal.message).toMatch(/a stuck import \(process \d+, since \d+ s\)/);
     expect(await databaseSchema(migrator)).toBe(7);
     await writer.query('rollback');
@@ -134,8 +134,8 @@ describe('a writer beside a newer schema', () => {
         'index lease': () => store.index.lease('1', 'me', 9),
         'index record': () =>
           store.index.record('1', 'me', { facts: [makeSnapshot(makeMessage({ number: 3 }))] }),
-        'index progress': () => store.index.tellProgress('1', progress, null),
-        mirror: () => store.mirror.record('http://one', { progress: { groundSentAt: 1 } }),
+        'index progress': () => store.index.reportProgress('1', progress, null),
+        mirror: () => store.mirror.record('http://one', { progress: { newestSentAt: 1 } }),
         'webhook lease': () => store.webhooks.lease(lease, 1_000),
         'webhook replay': () => store.webhooks.rewind('one', '0'),
       };

@@ -10,7 +10,7 @@ import {
   newMessage,
   openStoreForTest,
   type Receiver,
-  runCourier,
+  runDispatcher,
   SECRET,
   startReceiver,
   subscriptionTo,
@@ -39,7 +39,7 @@ describe('lanescan webhooks list', () => {
   test('shows position, lag, what waits and what is parked, the latest error, and no secret', async () => {
     expect((await webhooks('list')).stdout).toMatch(/^ops .* – +0 +0 +0 +0 +not served$/m);
     receiver.reply = ({ event }) => ({ status: event.data.version === 1 ? 410 : 500, body: '\u001b[31mno' });
-    await runCourier(store, [subscriptionTo(receiver.url)], { timings: { retryForMs: 60_000 } });
+    await runDispatcher(store, [subscriptionTo(receiver.url)], { timings: { retryForMs: 60_000 } });
     await store.apply([newMessage(1), newMessage(2)]);
     // Which of the two is answered first is not certain: the one that is parked has had its last word.
     await eventually(async () => (await store.webhooks.backlog())[0]).toMatchObject({
@@ -95,7 +95,7 @@ describe('lanescan webhooks test', () => {
 describe('lanescan webhooks replay', () => {
   test('--parked makes parked events pending again', async () => {
     receiver.reply = () => ({ status: 410 });
-    await runCourier(store, [subscriptionTo(receiver.url)]);
+    await runDispatcher(store, [subscriptionTo(receiver.url)]);
     await store.apply([newMessage(1)]);
     await eventually(async () => (await store.webhooks.backlog())[0]?.parked).toBe(1);
     receiver.reply = () => ({ status: 200 });
@@ -111,7 +111,7 @@ describe('lanescan webhooks replay', () => {
     await store.apply([1, 2, 3].map((number) => newMessage(number)));
     const { stdout } = await webhooks('replay', 'ops', '--after', '1');
     expect(stdout).toBe('ops goes back to position 1: 2 changes will be processed again.\n');
-    await runCourier(store, [subscriptionTo(receiver.url)]);
+    await runDispatcher(store, [subscriptionTo(receiver.url)]);
     await untilSettled(store);
     expect(receiver.accepted.map(({ id }) => id).sort()).toEqual(['ops_2', 'ops_3']);
   });

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { type Courier, type CourierOptions, startCourier } from '../../src/webhooks/courier.ts';
+import { type Dispatcher, type DispatcherOptions, startDispatcher } from '../../src/webhooks/dispatcher.ts';
 import { parseSubscriptions, type Subscription } from '../../src/webhooks/subscription.ts';
 import { openTestStore } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
@@ -126,22 +126,22 @@ export async function openAgain(url: string): Promise<Store> {
   return store;
 }
 
-export interface RunningCourier extends Courier {
+export interface RunningDispatcher extends Dispatcher {
   readonly log: readonly string[];
 }
 
 /** Runs until the test ends, and waits until its subscriptions have their place in the history. */
-export async function runCourier(
+export async function runDispatcher(
   store: Store,
   subscriptions: readonly Subscription[],
-  given: Partial<CourierOptions> = {},
-): Promise<RunningCourier> {
+  given: Partial<DispatcherOptions> = {},
+): Promise<RunningDispatcher> {
   const log: string[] = [];
   const write = (line: string) => void log.push(line);
-  const courier = startCourier({
+  const dispatcher = startDispatcher({
     store,
     subscriptions,
-    log: { info: write, warn: write } as unknown as CourierOptions['log'],
+    log: { info: write, warn: write } as unknown as DispatcherOptions['log'],
     userAgent: 'Lanescan/test',
     now: Date.now,
     random: () => 1,
@@ -150,7 +150,7 @@ export async function runCourier(
   });
   let isStopped = false;
   const stop = async () => {
-    if (!isStopped) await courier.stop();
+    if (!isStopped) await dispatcher.stop();
     isStopped = true;
   };
   onTestFinished(stop);

@@ -11,7 +11,7 @@ import {
   eventually,
   newMessage,
   openStoreForTest,
-  runCourier,
+  runDispatcher,
   startReceiver,
   subscriptionTo,
 } from './receiver.ts';
@@ -66,7 +66,7 @@ describe('a target that is not allowed', () => {
       url: new URL(`http://${host}:${receiver.port}/hook`),
       allowPrivate: false,
     }));
-    await runCourier(store, subscriptions);
+    await runDispatcher(store, subscriptions);
     await store.apply([newMessage(1)]);
     const refused = /is not a public address; allowPrivate permits such targets/;
     await eventually(async () =>
@@ -79,7 +79,7 @@ describe('a target that is not allowed', () => {
     const store = await openStoreForTest();
     const [receiver, inner] = [await startReceiver(), await startReceiver()];
     receiver.reply = () => ({ status: 307, headers: { location: inner.url } });
-    await runCourier(store, [subscriptionTo(receiver.url)]);
+    await runDispatcher(store, [subscriptionTo(receiver.url)]);
     await store.apply([newMessage(1)]);
     await eventually(async () => (await store.webhooks.backlog())[0]?.lastError).toBe(
       'HTTP 307 (redirects are not followed; configure the final URL)',

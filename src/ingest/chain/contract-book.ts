@@ -1,5 +1,5 @@
 /** The trusted contracts (or programs) of one network, and which contract registered each. */
-import type { NamedContract } from '../../store/index-ledger.ts';
+import type { NamedContract } from '../../store/ledger/index-ledger.ts';
 
 /** `Body` is what the family knows of a contract; it is stored as it is. */
 export class ContractBook<Address extends string = string, Body = unknown> {

@@ -19,8 +19,8 @@ import type {
   IndexState,
   IndexStep,
   NamedContract,
-  UnreadLog,
-} from '../../store/index-ledger.ts';
+  UnreadableLog,
+} from '../../store/ledger/index-ledger.ts';
 import type { Store } from '../../store/store.ts';
 import type { EndpointTiming } from './json-rpc/endpoint.ts';
 import type { EndpointHealth } from './json-rpc/endpoint-pool.ts';
@@ -99,7 +99,7 @@ export interface Reading {
   readonly facts: readonly Fact[];
   /** Contracts that were named in these blocks and were not known before. */
   readonly contracts: readonly NamedContract[];
-  readonly unreadable: readonly UnreadLog[];
+  readonly unreadable: readonly UnreadableLog[];
   /** How many events came from contracts that nobody trusted named. */
   readonly foreign: number;
   /** The earliest block with an event of a router. */

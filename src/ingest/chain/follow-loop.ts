@@ -4,7 +4,7 @@
  * Failures are retried with exponential backoff. How the head is read, across forks where a chain has them, is up to
  * the family.
  */
-import { endsWork } from '../../store/index-ledger.ts';
+import { isUnrecoverable } from '../../store/ledger/index-ledger.ts';
 import { untilLater } from '../work.ts';
 import type { NetworkReader } from './family.ts';
 import { NodeFault } from './faults.ts';
@@ -53,7 +53,7 @@ export class FollowLoop {
         if (!hasMore) await untilLater(pollEvery, signal);
       } catch (error) {
         if (signal.aborted) return;
-        if (endsWork(error)) throw error;
+        if (isUnrecoverable(error)) throw error;
         failures++;
         this.#isAtHead = false;
         progress.setProblem(error);

@@ -6,12 +6,12 @@
 import type { Fact } from '../../domain/facts.ts';
 import {
   type BlockRange,
-  endsWork,
   type FailedRange,
   type IndexLedger,
   type IndexStep,
+  isUnrecoverable,
   type OwedRange,
-} from '../../store/index-ledger.ts';
+} from '../../store/ledger/index-ledger.ts';
 import { untilLater } from '../work.ts';
 import { type HistoryReading, type NetworkReader, stepOf } from './family.ts';
 import { NodeFault, RangeTooLarge, reasonOf } from './faults.ts';
@@ -92,7 +92,7 @@ export class HistoryLoop {
         const piece = { ...reader.nextPiece(owed), id: owed.id };
         const { mark } = progress.book;
         const reading = await reader.readHistory(piece, 'part').catch((error: unknown) => {
-          if (endsWork(error) || signal.aborted) throw error;
+          if (isUnrecoverable(error) || signal.aborted) throw error;
           failures++;
           if (++attempts < ATTEMPTS || !this.#isAlive()) throw error;
           return { failure: error };
@@ -106,7 +106,7 @@ export class HistoryLoop {
         await progress.publishWhenDue();
       } catch (error) {
         if (signal.aborted) return;
-        if (endsWork(error)) throw error;
+        if (isUnrecoverable(error)) throw error;
         progress.setProblem(error);
         await untilLater(retryDelay(failures + 1, timing), signal);
       }
@@ -191,7 +191,7 @@ export class HistoryLoop {
         progress.notice(`Blocks ${from} to ${to} have been read at last`);
         this.#backoff = { failures: 0, until: 0 };
       } catch (error) {
-        if (endsWork(error) || signal.aborted) throw error;
+        if (isUnrecoverable(error) || signal.aborted) throw error;
         // No endpoint could be asked: that says nothing of these blocks.
         if (!this.#isAlive()) throw error;
         await this.#failAgain(failure, error);
@@ -219,7 +219,7 @@ export class HistoryLoop {
             // They have not been tried as such: they come due soon, and only their age is that of the whole.
             failed: parts.map((part) => ({ ...progress.failureOf(part, reason), since })),
           }
-        : { postponed: [{ id, reason, retryIn: repairDelay(failures + 1, timing) }] },
+        : { postponed: [{ id, reason, retryInMs: repairDelay(failures + 1, timing) }] },
     );
   }
 

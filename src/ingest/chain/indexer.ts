@@ -7,7 +7,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Notice } from '../../base/notice.ts';
 import type { Network } from '../../domain/networks.ts';
-import { LeaseLost } from '../../store/index-ledger.ts';
+import { LeaseLostError } from '../../store/ledger/index-ledger.ts';
 import type { Store } from '../../store/store.ts';
 import { SchemaMovedError } from '../../store/writer-guard.ts';
 import { untilLater } from '../work.ts';
@@ -140,7 +140,7 @@ async function keepIndexing(source: NetworkSource, options: IndexerOptions, work
     } catch (error) {
       if (signal.aborted) break;
       if (error instanceof SchemaMovedError) throw error;
-      if (error instanceof LeaseLost) {
+      if (error instanceof LeaseLostError) {
         notice(error.message, { level: 'warn', network });
         continue;
       }
@@ -196,7 +196,7 @@ async function workWithLease(
   workers.set(selector, { worker, state: 'working' });
   try {
     await worker.run();
-    if (lost.signal.aborted) throw new LeaseLost('Another indexer works on this network now');
+    if (lost.signal.aborted) throw new LeaseLostError('Another indexer works on this network now');
   } finally {
     clearInterval(renewal);
     workers.set(selector, { worker, state: 'stopped' });

@@ -19,7 +19,7 @@ import type {
   NamedContract,
   NewFailure,
   OwedFigures,
-} from '../../store/index-ledger.ts';
+} from '../../store/ledger/index-ledger.ts';
 import { ContractBook } from './contract-book.ts';
 import type { Reading } from './family.ts';
 import { NodeFault, problemKindOf, reasonOf } from './faults.ts';
@@ -165,7 +165,7 @@ export class Progress {
 
   /** A range for the ledger of failures. */
   failureOf({ from, to, purpose, contracts }: BlockRange, reason: string): NewFailure {
-    return { from, to, purpose, contracts, reason, retryIn: repairDelay(1, this.#options.timing) };
+    return { from, to, purpose, contracts, reason, retryInMs: repairDelay(1, this.#options.timing) };
   }
 
   /** Finality rests on the block of the send: it is taken back together with it. */
@@ -236,7 +236,7 @@ export class Progress {
   /** Stores the figures for others to see, and learns how much is owed. */
   async publish(): Promise<void> {
     this.#publishedAt = Date.now();
-    this.#owed = await this.#options.ledger.tellProgress(this.#selector, this.figures, this.#problem);
+    this.#owed = await this.#options.ledger.reportProgress(this.#selector, this.figures, this.#problem);
   }
 }
 

@@ -7,11 +7,11 @@
 import type { Network } from '../../domain/networks.ts';
 import {
   type BlockRange,
-  endsWork,
   type HeadFigures,
   type IndexLedger,
   type IndexState,
-} from '../../store/index-ledger.ts';
+  isUnrecoverable,
+} from '../../store/ledger/index-ledger.ts';
 import { untilLater } from '../work.ts';
 import type { NetworkReader, NetworkSource } from './family.ts';
 import { FollowLoop } from './follow-loop.ts';
@@ -154,7 +154,7 @@ export class NetworkWorker {
         progress.clearProblem();
         return;
       } catch (error) {
-        if (signal.aborted || endsWork(error)) throw error;
+        if (signal.aborted || isUnrecoverable(error)) throw error;
         progress.setProblem(error);
         await progress.publish().catch(() => undefined);
         await untilLater(retryDelay(failures, timing), signal);

@@ -5,7 +5,7 @@
 import type { Fact, Observation, RangeFact } from '../../domain/facts.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
 import type { Message } from '../../domain/message.ts';
-import type { AwaitingExecution, Chore, IndexStep } from '../../store/index-ledger.ts';
+import type { AwaitingExecution, Chore, IndexStep } from '../../store/ledger/index-ledger.ts';
 import type { Store } from '../../store/store.ts';
 import type { Chores } from '../chain/family.ts';
 import type { Progress } from '../chain/progress.ts';
@@ -34,7 +34,7 @@ interface ChoreContext {
   readonly seen: Observation;
 }
 
-type ChoreStep = Pick<IndexStep, 'facts' | 'choresDone' | 'choresMoot' | 'choresPostponed'>;
+type ChoreStep = Pick<IndexStep, 'facts' | 'choresDone' | 'choresObsolete' | 'choresPostponed'>;
 
 /** Backoff of a chore that came to nothing. */
 type ChoreTiming = Pick<WorkerTiming, 'choreMinMs' | 'choreMaxMs'>;
@@ -121,7 +121,7 @@ export function createChores({
       const step = {
         facts: steps.flatMap(({ facts = [] }) => facts),
         choresDone: steps.flatMap(({ choresDone = [] }) => choresDone),
-        choresMoot: steps.flatMap(({ choresMoot = [] }) => choresMoot),
+        choresObsolete: steps.flatMap(({ choresObsolete = [] }) => choresObsolete),
         choresPostponed: steps.flatMap(({ choresPostponed = [] }) => choresPostponed),
       };
       const isEmpty = Object.values(step).every((list) => list.length === 0);
@@ -161,7 +161,7 @@ async function askPolicy(
 ): Promise<ChoreStep> {
   const execution = (await store.index.sentFact(chore.messageId))?.execution;
   // Its sending was taken back, or it is a lane without verifiers.
-  if (!execution || !('encodedMessage' in execution)) return { choresMoot: [chore] };
+  if (!execution || !('encodedMessage' in execution)) return { choresObsolete: [chore] };
   const { offramp, encodedMessage } = execution;
   const isGenuine = book.get(offramp.toLowerCase() as Hex)?.role === 'offRamp';
   const policy = isGenuine
@@ -187,7 +187,7 @@ async function askResults(
   const stored = await context.store.findMessage(chore.messageId);
   if (!stored) {
     const isSent = (await context.store.index.sentFact(chore.messageId)) !== undefined;
-    return isSent ? postponed(chore, timing) : { choresMoot: [chore] };
+    return isSent ? postponed(chore, timing) : { choresObsolete: [chore] };
   }
   const { status, verifiers } = JSON.parse(stored.record) as Message;
   if (statusRank(status) >= statusRank('VERIFIED')) return { choresDone: [chore] };
@@ -213,6 +213,6 @@ async function askResults(
 
 /** By twice as long as the last time, up to so many of the longest pauses. */
 function postponed(chore: Chore, { choreMinMs, choreMaxMs }: ChoreTiming, longest = 1): ChoreStep {
-  const dueIn = Math.min(longest * choreMaxMs, choreMinMs * 2 ** Math.min(chore.attempts, 20));
-  return { choresPostponed: [{ ...chore, dueIn }] };
+  const dueInMs = Math.min(longest * choreMaxMs, choreMinMs * 2 ** Math.min(chore.attempts, 20));
+  return { choresPostponed: [{ ...chore, dueInMs }] };
 }

@@ -4,7 +4,7 @@
  * A block that cannot be read goes to the ledger of failures on its own, and a long gap goes to the history loop:
  * nothing holds up the head.
  */
-import type { IndexLedger } from '../../store/index-ledger.ts';
+import type { IndexLedger } from '../../store/ledger/index-ledger.ts';
 import { stepOf } from '../chain/family.ts';
 import { RangeTooLarge, reasonOf } from '../chain/faults.ts';
 import { historyRange, type Progress } from '../chain/progress.ts';

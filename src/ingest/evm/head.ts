@@ -4,7 +4,7 @@
  * The blocks that may still be abandoned are held by hash. Before anything new is read, the node's chain is compared
  * with them; where it has forked off, those above the fork are orphans, and reading goes on from the fork.
  */
-import type { BlockId } from '../../store/index-ledger.ts';
+import type { BlockId } from '../../store/ledger/index-ledger.ts';
 import { NodeFault } from '../chain/faults.ts';
 import type { Block, ChainNode } from './chain.ts';
 

@@ -2,7 +2,7 @@
  * Reads history of an EVM chain in ranges of blocks whose length adapts: it grows while answers are small, and shrinks
  * when a node refuses.
  */
-import type { BlockRange } from '../../store/index-ledger.ts';
+import type { BlockRange } from '../../store/ledger/index-ledger.ts';
 import type { HistoryReading } from '../chain/family.ts';
 import { NodeFault, RangeTooLarge } from '../chain/faults.ts';
 import type { Progress } from '../chain/progress.ts';

@@ -4,7 +4,7 @@
  *
  * Nothing is stored here. The result is what one step of a worker records.
  */
-import type { NamedContract } from '../../store/index-ledger.ts';
+import type { NamedContract } from '../../store/ledger/index-ledger.ts';
 import type { ContractBook } from '../chain/contract-book.ts';
 import type { Reading } from '../chain/family.ts';
 import { NodeFault } from '../chain/faults.ts';

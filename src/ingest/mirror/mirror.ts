@@ -92,7 +92,7 @@ export async function followSource(options: MirrorOptions): Promise<Readonly<Mir
     await mirror.open();
     if (options.once) {
       await mirror.catchUp();
-      await mirror.beat({ isCurrent: true, isOver: true });
+      await mirror.beat({ isCurrent: true, isEnding: true });
     } else {
       await followWithHeartbeat(
         mirror,
@@ -139,7 +139,7 @@ function createMirror(options: MirrorOptions): Mirror {
     isBackfilled: false,
   };
   let progress: MirrorProgress = {
-    groundSentAt: null,
+    newestSentAt: null,
     backfillCursor: null,
     backfillOldest: null,
     completeSince: null,
@@ -165,7 +165,7 @@ function createMirror(options: MirrorOptions): Mirror {
 
   /** Reads one page further into the past. */
   const backfillPage = async (): Promise<void> => {
-    const { backfillCursor, backfillOldest, groundSentAt } = progress;
+    const { backfillCursor, backfillOldest, newestSentAt } = progress;
     // Without a cursor the walk continues by time, including the millisecond that it had reached; or from the top.
     const isSeeking = backfillCursor === null && backfillOldest !== null && canSeekByTime;
     const page = await requestPage(
@@ -189,7 +189,7 @@ function createMirror(options: MirrorOptions): Mirror {
         backfillCursor: isEnd ? null : page.cursor,
         backfillOldest: reached,
         completeSince: isEnd ? (page.cursor === null ? 0 : since) : null,
-        ...(groundSentAt === null && newest !== null && { groundSentAt: Math.min(newest, Date.now()) }),
+        ...(newestSentAt === null && newest !== null && { newestSentAt: Math.min(newest, Date.now()) }),
       },
     });
     counts.reached = reached;
@@ -199,8 +199,8 @@ function createMirror(options: MirrorOptions): Mirror {
 
   /** Reads pages from the newest down to the high-water mark, which rises when all of them are stored. */
   const readRound = async (overlapMs: number): Promise<void> => {
-    const { groundSentAt } = progress;
-    const target = Math.max(groundSentAt === null ? 0 : groundSentAt - overlapMs, since);
+    const { newestSentAt } = progress;
+    const target = Math.max(newestSentAt === null ? 0 : newestSentAt - overlapMs, since);
     let cursor: string | null = null;
     let top: number | null = null;
     for (;;) {
@@ -215,12 +215,12 @@ function createMirror(options: MirrorOptions): Mirror {
       cursor = page.cursor;
     }
     // A time in the future, from a wrong clock, would make later rounds end too early.
-    const ground = top === null ? groundSentAt : Math.max(Math.min(top, Date.now()), groundSentAt ?? 0);
-    if (ground !== groundSentAt) await record({ progress: { groundSentAt: ground } });
+    const ground = top === null ? newestSentAt : Math.max(Math.min(top, Date.now()), newestSentAt ?? 0);
+    if (ground !== newestSentAt) await record({ progress: { newestSentAt: ground } });
   };
 
   const beat = (heartbeat: MirrorHeartbeat = {}) =>
-    store.mirror.beat(key, { roundSeconds: timing.roundIntervalMs / 1000, ...heartbeat });
+    store.mirror.heartbeat(key, { roundSeconds: timing.roundIntervalMs / 1000, ...heartbeat });
 
   return {
     counts,

@@ -17,7 +17,7 @@ import {
 const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
 
 function startProcess(database: string, receiver: string, name: string): ChildProcess {
-  const script = fileURLToPath(new URL('courier-process.ts', import.meta.url));
+  const script = fileURLToPath(new URL('dispatcher-process.ts', import.meta.url));
   const child = spawn(process.execPath, ['--import', 'tsx', script, database, receiver, name], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { PATH: process.env.PATH, SECRET },

@@ -1,14 +1,14 @@
-/** A process that delivers webhooks until it is killed: `courier-process.ts DATABASE_URL RECEIVER_URL NAME`. */
+/** A process that delivers webhooks until it is killed: `dispatcher-process.ts DATABASE_URL RECEIVER_URL NAME`. */
 import { pino } from 'pino';
 import { openStore } from '../../src/store/store.ts';
-import { startCourier } from '../../src/webhooks/courier.ts';
+import { startDispatcher } from '../../src/webhooks/dispatcher.ts';
 import { parseSubscriptions } from '../../src/webhooks/subscription.ts';
 
 const [, , database = '', url = '', name = ''] = process.argv;
 // biome-ignore lint/suspicious/noTemplateCurlyInString: that is how the file has it
 const entry = { name: 'ops', url, secret: '${SECRET}', allowPrivate: true };
 const store = await openStore({ place: { url: database } });
-startCourier({
+startDispatcher({
   store,
   subscriptions: parseSubscriptions([entry], 'lanescan.yaml', process.env),
   log: pino({}, { write: (line: string) => void process.stdout.write(line) }),

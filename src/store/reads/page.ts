@@ -1,16 +1,16 @@
-/** Pages: stored records as they are, in JSON that is ready to go out. */
+/** A page of a search: stored records, joined into the JSON that is sent to the client. */
 import { hash } from 'node:crypto';
-import type { CursorCodec } from '../domain/cursor.ts';
-import type { PageKey, SearchQuery } from '../domain/query.ts';
-import type { RawRows } from './raw-rows.ts';
+import type { CursorCodec } from '../../domain/cursor.ts';
+import type { PageKey, SearchQuery } from '../../domain/query.ts';
+import type { Rows } from './rows.ts';
 
-/** What stands around the records, which are separated by commas. */
+/** The text before and after the records, which are separated by commas. */
 export interface PageFrame {
   readonly head: string;
   readonly tail: (cursor: string | null) => string;
 }
 
-/** Where nothing else is wanted: a JSON array. */
+/** The default: a JSON array. */
 export const arrayFrame: PageFrame = { head: '[', tail: () => ']' };
 
 export class Page {
@@ -18,7 +18,7 @@ export class Page {
   readonly json: Buffer;
   /** The cursor of the next page; null on the last one. */
   readonly cursor: string | null;
-  /** Changes with the page. */
+  /** A hash of the page: of the digests of its records, the view and the frame. Pages with different bytes differ in it. */
   readonly digest: string;
   readonly #start: number;
   readonly #lengths: readonly number[];
@@ -37,7 +37,7 @@ export class Page {
     this.#lengths = lengths;
   }
 
-  /** Each of them, as it is stored. */
+  /** The records one by one. */
   get records(): readonly string[] {
     let at = this.#start;
     return this.#lengths.map((length) => {
@@ -48,36 +48,38 @@ export class Page {
   }
 }
 
-/** Columns of `searchSql`. */
+/** Columns of the rows of `searchSql`. */
 const DIGEST = 0;
 const RECORD = 1;
+/** In hex. */
+const MESSAGE_ID = 2;
+/** Seconds since 1970, with microseconds. */
+const SENT_AT = 3;
 const COMMA = ','.charCodeAt(0);
 
-/** The page that the rows of `searchSql` make. */
+/** Makes a page of the rows of `searchSql`, which reads one row more than the page shows. */
 export function readPage(
-  rows: RawRows,
+  rows: Rows,
   { filters, view, limit }: SearchQuery,
   frame: PageFrame,
   cursors: CursorCodec,
 ): Page {
   const shown = Math.min(rows.count, limit);
   const hasMore = rows.isCut || rows.count > limit;
-  const cursor = hasMore
-    ? cursors.encode({ filters, view, after: keyOf(rows.text(shown - 1, RECORD)) })
-    : null;
+  const cursor = hasMore ? cursors.encode({ filters, view, after: keyOf(rows, shown - 1) }) : null;
   const { head } = frame;
   const tail = frame.tail(cursor);
-  // The records apart, this is what the page is made of.
+  // With the records, everything that the page depends on.
   const around = Buffer.from(view + head + tail);
   const start = Buffer.byteLength(head);
   const lengths: number[] = [];
   let length = start + Math.max(0, shown - 1) + Buffer.byteLength(tail);
   let digestsLength = around.length;
   for (let row = 0; row < shown; row++) {
-    const recordLength = rows.lengthOf(row, RECORD);
+    const recordLength = rows.byteLength(row, RECORD);
     lengths.push(recordLength);
     length += recordLength;
-    digestsLength += rows.lengthOf(row, DIGEST);
+    digestsLength += rows.byteLength(row, DIGEST);
   }
 
   const json = Buffer.allocUnsafeSlow(length);
@@ -95,20 +97,10 @@ export function readPage(
   return new Page(json, cursor, hash('sha1', digests, 'base64url'), start, lengths);
 }
 
-/** In JSON these characters cannot be part of a text: a quote inside one has a backslash before it. */
-const MESSAGE_ID = '"messageId":"0x';
-const SEND_TIMESTAMP = '"sendTimestamp":"';
-
-/** The order's key of a stored record; both of its fields stand in either view, and there is no need to parse the rest. */
-function keyOf(record: string): PageKey {
-  const messageId = textBehind(record, MESSAGE_ID);
-  const sentAt = Date.parse(textBehind(record, SEND_TIMESTAMP));
-  if (!/^[0-9a-f]{64}$/.test(messageId) || Number.isNaN(sentAt))
-    throw new Error('A stored record has no key');
-  return { sentAt, messageId };
-}
-
-function textBehind(record: string, name: string): string {
-  const start = record.indexOf(name);
-  return start === -1 ? '' : record.slice(start + name.length, record.indexOf('"', start + name.length));
+/** The sort key of a row. */
+function keyOf(rows: Rows, row: number): PageKey {
+  return {
+    sentAt: Math.round(Number(rows.text(row, SENT_AT)) * 1000),
+    messageId: rows.text(row, MESSAGE_ID),
+  };
 }

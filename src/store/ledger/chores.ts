@@ -1,0 +1,125 @@
+/**
+ * Chores (`index_chore`): what no event tells about a message and has to be asked for on its destination.
+ *
+ * Only messages of verifier lanes have them. The worker of the destination does them.
+ */
+import type { ClientBase } from 'pg';
+import type { Fact, Sent } from '../../domain/facts.ts';
+import { storedSelector } from '../message-row.ts';
+
+export type ChoreKind = 'policy' | 'verification';
+
+/** A request to make on a network about one message that was sent to it. */
+export interface Chore {
+  /** 64 hexadecimal digits. */
+  readonly messageId: string;
+  readonly kind: ChoreKind;
+  readonly attempts: number;
+}
+
+export interface PostponedChore extends Chore {
+  readonly dueInMs: number;
+}
+
+export async function readDueChores(
+  client: ClientBase,
+  network: string,
+  kind: ChoreKind,
+  limit: number,
+): Promise<readonly Chore[]> {
+  const { rows } = await client.query(
+    `select encode(message_id, 'hex') as "messageId", kind, attempts from index_chore
+     where network = $1 and kind = $2 and due_at <= now() order by due_at, message_id limit $3`,
+    [network, kind, limit],
+  );
+  return rows;
+}
+
+/** Adds the chores of new messages, and of those that lost an answer to a reorganisation (`reopened`). */
+export async function addChores(
+  client: ClientBase,
+  facts: readonly Fact[],
+  reopened: readonly Sent[],
+): Promise<void> {
+  const sent = [...facts.filter((fact) => fact.kind === 'Sent'), ...reopened].filter(
+    ({ execution }) => execution !== undefined && 'encodedMessage' in execution,
+  );
+  if (sent.length === 0) return;
+  // What is known needs no request. An execution includes the verifications.
+  await client.query(
+    `insert into index_chore (message_id, network, kind)
+     select id, dest, kind from unnest($1::bytea[], $2::bigint[]) as sent (id, dest),
+       (values ('policy', 'VerifierPolicy'), ('verification', 'Executed')) as chore (kind, answer)
+     where not exists (
+       select from fact where fact.message_id = id and fact.kind = answer)
+     on conflict do nothing`,
+    [
+      sent.map(({ message }) => bytesOf(message.messageId.slice(2))),
+      sent.map(({ message }) => storedSelector(message.destNetworkInfo.chainSelector)),
+    ],
+  );
+}
+
+/** Removes the chores that an execution on this network answers. */
+export async function removeExecutedChores(
+  client: ClientBase,
+  network: string,
+  facts: readonly Fact[],
+): Promise<void> {
+  const executed = facts.filter((fact) => fact.kind === 'Executed');
+  if (executed.length === 0) return;
+  await client.query(
+    `delete from index_chore where message_id = any($1) and network = $2 and kind = 'verification'`,
+    [executed.map(({ messageId }) => bytesOf(messageId.slice(2))), network],
+  );
+}
+
+export async function removeChores(
+  client: ClientBase,
+  network: string,
+  chores: readonly Chore[],
+): Promise<void> {
+  for (const chore of chores) {
+    await client.query(`delete from index_chore where ${CHORE}`, choreKey(network, chore));
+  }
+}
+
+/** Removes chores of messages whose sending was retracted; those that were sent again meanwhile stay. */
+export async function removeObsoleteChores(
+  client: ClientBase,
+  network: string,
+  chores: readonly Chore[],
+): Promise<void> {
+  for (const chore of chores) {
+    await client.query(
+      `delete from index_chore where ${CHORE} and not exists (
+         select from fact where fact.message_id = $1 and fact.kind = 'Sent')`,
+      choreKey(network, chore),
+    );
+  }
+}
+
+export async function postponeChores(
+  client: ClientBase,
+  network: string,
+  chores: readonly PostponedChore[],
+): Promise<void> {
+  for (const chore of chores) {
+    await client.query(
+      `update index_chore set attempts = attempts + 1, due_at = now() + make_interval(secs => $4 / 1000.0)
+       where ${CHORE}`,
+      [...choreKey(network, chore), chore.dueInMs],
+    );
+  }
+}
+
+/** SQL condition on the parameters of `choreKey`. */
+const CHORE = 'index_chore.message_id = $1 and index_chore.network = $2 and index_chore.kind = $3';
+
+function choreKey(network: string, { messageId, kind }: Chore): unknown[] {
+  return [bytesOf(messageId), network, kind];
+}
+
+function bytesOf(digits: string): Buffer {
+  return Buffer.from(digits, 'hex');
+}

@@ -1,0 +1,100 @@
+/** Queries of an indexer about facts that are stored. */
+import type { ClientBase } from 'pg';
+import type { RangeFact, Sent, SentMessage } from '../../domain/facts.ts';
+import { rangesCovering } from '../lane-facts.ts';
+import { storedSelector } from '../message-row.ts';
+import type { BlockId } from './blocks.ts';
+
+/** A committed message that has not been executed. */
+export interface AwaitingExecution {
+  readonly messageId: string;
+  readonly status: number;
+  /** The commits (and blessings) that cover it. */
+  readonly ranges: readonly RangeFact[];
+}
+
+export interface SentIn {
+  /** 64 hexadecimal digits. */
+  readonly messageId: string;
+  readonly blockHash: string;
+}
+
+export async function readSentIn(
+  client: ClientBase,
+  network: string,
+  hashes: readonly string[],
+): Promise<readonly SentIn[]> {
+  const { rows } = await client.query(
+    `select encode(message_id, 'hex') as "messageId", block_hash as "blockHash" from fact
+     where network = $1 and block_hash = any($2) and kind = 'Sent' order by message_id`,
+    [network, hashes],
+  );
+  return rows;
+}
+
+/** Of several, for example across a reorganisation, the one in the highest block. */
+export async function readSentFact(client: ClientBase, messageId: string): Promise<Sent | undefined> {
+  const { rows } = await client.query(`select body from fact where message_id = $1 and kind = 'Sent'`, [
+    Buffer.from(messageId, 'hex'),
+  ]);
+  const sent = rows.map((row) => JSON.parse(row.body) as Sent);
+  return sent.sort((a, b) => b.seen.blockNumber - a.seen.blockNumber)[0];
+}
+
+/** Messages to this network of which a fact was seen in these blocks, also one that a chore brought. */
+export async function readSentTo(
+  client: ClientBase,
+  network: string,
+  hashes: readonly string[],
+): Promise<readonly Sent[]> {
+  if (hashes.length === 0) return [];
+  const { rows } = await client.query(
+    `select distinct sent.body from fact orphan join fact sent on sent.message_id = orphan.message_id
+     where orphan.network = $1 and orphan.block_hash = any($2) and sent.kind = 'Sent'`,
+    [network, hashes],
+  );
+  return rows
+    .map((row) => JSON.parse(row.body) as Sent)
+    .filter(({ message }) => storedSelector(message.destNetworkInfo.chainSelector) === network);
+}
+
+export async function readAwaitingExecution(
+  client: ClientBase,
+  network: string,
+  after: string | null,
+  limit: number,
+): Promise<readonly AwaitingExecution[]> {
+  const { rows } = await client.query(
+    `select encode(message_id, 'hex') as id, status, record from message
+     where dest_selector = $1 and status in (2, 3) and not ready and message_id > $2
+     order by message_id limit $3`,
+    [network, Buffer.from(after ?? '', 'hex'), limit],
+  );
+  const covering = await rangesCovering(
+    async (text, values) => (await client.query(text, [...values])).rows,
+    rows.map((row) => JSON.parse(row.record) as SentMessage),
+  );
+  return rows.map((row, index) => ({
+    messageId: row.id,
+    status: row.status,
+    ranges: covering.get(index) ?? [],
+  }));
+}
+
+export async function readFactBlocks(
+  client: ClientBase,
+  network: string,
+  below: number,
+  limit: number,
+): Promise<readonly BlockId[]> {
+  const blocksOf = (table: string) =>
+    `select (body::json -> 'seen' ->> 'blockNumber')::bigint as number, block_hash as hash
+     from ${table} where network = $1`;
+  const { rows } = await client.query(
+    `select distinct number, hash
+     from (${['fact', 'lane_fact', 'root_blessing'].map(blocksOf).join(' union all ')}) seen
+     where number < $2 order by number desc, hash limit $3`,
+    [network, below, limit],
+  );
+  return rows.map((row) => ({ number: Number(row.number), hash: row.hash }));
+}

@@ -1,0 +1,256 @@
+/**
+ * The ledger of the indexer: how far each network has been read, what is still owed, and which process works on it.
+ *
+ * One step of a worker is one transaction: the facts of some blocks, the blocks themselves, the contracts that they
+ * registered and the ranges that are done are committed together. The lease is checked in the same transaction, so a
+ * worker that lost it writes nothing. Each table has a module of its own beside this one.
+ */
+import type { ClientBase } from 'pg';
+import type { Fact, Sent } from '../../domain/facts.ts';
+import { type ApplyReport, applyFacts } from '../apply.ts';
+import { LeaseLostError } from '../lease.ts';
+import { storedSelector } from '../message-row.ts';
+import { SchemaMovedError } from '../writer-guard.ts';
+import { addToBacklog, readNextOwed, shortenBacklog, trimBacklog } from './backlog.ts';
+import type { BlockRange, OwedRange } from './block-range.ts';
+import { addBlocks, type BlockId, readBlocks, removeBlocksBelow, removeOrphanedBlocks } from './blocks.ts';
+import {
+  addChores,
+  type Chore,
+  type ChoreKind,
+  type PostponedChore,
+  postponeChores,
+  readDueChores,
+  removeChores,
+  removeExecutedChores,
+  removeObsoleteChores,
+} from './chores.ts';
+import {
+  addContracts,
+  confirmContractsBelow,
+  type NamedContract,
+  readContracts,
+  removeOrphanedContracts,
+} from './contracts.ts';
+import {
+  type AwaitingExecution,
+  readAwaitingExecution,
+  readFactBlocks,
+  readSentFact,
+  readSentIn,
+  readSentTo,
+  type SentIn,
+} from './facts.ts';
+import {
+  addFailures,
+  type FailedRange,
+  type NewFailure,
+  type PostponedFailure,
+  postponeFailures,
+  readDueFailures,
+  removeFailures,
+} from './failures.ts';
+import { type NetworkRow, networkLeases, readNetworkRow, updateNetworkRow } from './network.ts';
+import { type HeadFigures, type OwedFigures, type ReportedProblem, writeProgress } from './progress.ts';
+import {
+  removeOrphanedLogs,
+  rereadUnreadableLogs,
+  type UnreadableLog,
+  writeUnreadableLogs,
+} from './unreadable-logs.ts';
+
+export type {
+  AwaitingExecution,
+  BlockId,
+  BlockRange,
+  Chore,
+  ChoreKind,
+  FailedRange,
+  HeadFigures,
+  NamedContract,
+  NewFailure,
+  OwedFigures,
+  OwedRange,
+  PostponedChore,
+  PostponedFailure,
+  ReportedProblem,
+  SentIn,
+  UnreadableLog,
+};
+export { LeaseLostError };
+
+export interface IndexState extends NetworkRow {
+  /** By height; the last is the checkpoint. Empty where nothing has been read. */
+  readonly blocks: readonly BlockId[];
+  readonly contracts: readonly NamedContract[];
+}
+
+/** What one transaction writes. */
+export interface IndexStep {
+  readonly facts?: readonly Fact[];
+  /** Hashes of blocks that a reorganisation replaced: every fact that was seen in them is retracted. */
+  readonly orphaned?: readonly string[];
+  /** Blocks that were read and may still be replaced. */
+  readonly blocks?: readonly BlockId[];
+  /** Blocks below this height are final and are removed from the ledger. */
+  readonly forgetBelow?: number;
+  readonly contracts?: readonly NamedContract[];
+  /** The history begins here: the backlog below is dropped. */
+  readonly startBlock?: number;
+  readonly followedFrom?: number;
+  /** A block with an event of a router; the lowest counts. */
+  readonly routerBlock?: number;
+  readonly owed?: readonly BlockRange[];
+  /** A piece at the upper end of an owed range that has been read, or put on the ledger of failures. */
+  readonly done?: { readonly id: string; readonly from: number };
+  readonly failed?: readonly NewFailure[];
+  /** Ids of failed ranges that have been read, or were split. */
+  readonly recovered?: readonly string[];
+  readonly postponed?: readonly PostponedFailure[];
+  readonly unreadable?: readonly UnreadableLog[];
+  /** Blocks that were read: of their unreadable logs, only `unreadable` is left. */
+  readonly read?: BlockRange;
+  /** Blocks with unreadable logs go on the backlog again: this version may have a decoder for them. */
+  readonly rereadUnreadable?: boolean;
+  /** How many logs of untrusted contracts were seen. */
+  readonly foreign?: number;
+  readonly choresDone?: readonly Chore[];
+  /** Of messages whose sending was retracted; kept where the source's worker has recorded it again meanwhile. */
+  readonly choresObsolete?: readonly Chore[];
+  readonly choresPostponed?: readonly PostponedChore[];
+}
+
+export interface IndexLedger {
+  /** Takes or renews the lease of a network; false while another holder has it. Times are the database's. */
+  lease(network: string, holder: string, seconds: number): Promise<boolean>;
+  release(network: string, holder: string): Promise<void>;
+  state(network: string): Promise<IndexState>;
+  /** Throws a LeaseLostError where `holder` does not have the network. */
+  record(network: string, holder: string, step: IndexStep): Promise<ApplyReport>;
+  /** The range to read next: routers' history first, then the newest. */
+  nextOwed(network: string): Promise<OwedRange | undefined>;
+  /** Failed ranges whose retry is due: fewest failures first, then the longest due. */
+  dueFailures(network: string, limit: number): Promise<readonly FailedRange[]>;
+  /** The messages that were sent in these blocks. */
+  sentIn(network: string, hashes: readonly string[]): Promise<readonly SentIn[]>;
+  dueChores(network: string, kind: ChoreKind, limit: number): Promise<readonly Chore[]>;
+  /** The fact of a message's sending; undefined where there is none, or it was retracted. */
+  sentFact(messageId: string): Promise<Sent | undefined>;
+  /** Messages to this network that were committed, not executed and not opened, with an id above `after` (64 digits). */
+  awaitingExecution(
+    network: string,
+    after: string | null,
+    limit: number,
+  ): Promise<readonly AwaitingExecution[]>;
+  /** Blocks with facts of a network, from the highest down, below `below`. */
+  factBlocks(network: string, below: number, limit: number): Promise<readonly BlockId[]>;
+  /** Publishes the progress of a network, and returns what is still owed. */
+  reportProgress(
+    network: string,
+    figures: HeadFigures | null,
+    problem: ReportedProblem | null,
+  ): Promise<OwedFigures>;
+}
+
+/** Whether a retry cannot help: another indexer has the network, or the schema is newer than this program. */
+export function isUnrecoverable(error: unknown): boolean {
+  return error instanceof LeaseLostError || error instanceof SchemaMovedError;
+}
+
+type UseClient = <T>(use: (client: ClientBase) => Promise<T>) => Promise<T>;
+
+/** `withKeeper` is for what must not wait behind a long write: a lease that is renewed too late is lost. */
+export function createIndexLedger(
+  withReader: UseClient,
+  withWriter: UseClient,
+  withKeeper: UseClient,
+): IndexLedger {
+  return {
+    lease: (network, holder, seconds) =>
+      withKeeper(async (client) => {
+        const key = storedSelector(network);
+        return (await networkLeases.acquire(client, key, holder, seconds * 1_000)) !== undefined;
+      }),
+    release: (network, holder) =>
+      withKeeper((client) => networkLeases.release(client, storedSelector(network), holder)),
+    state: (network) => withReader((client) => readState(client, storedSelector(network))),
+    record: (network, holder, step) =>
+      withWriter((client) => recordStep(client, network, storedSelector(network), holder, step)),
+    nextOwed: (network) => withReader((client) => readNextOwed(client, storedSelector(network))),
+    dueFailures: (network, limit) =>
+      withReader((client) => readDueFailures(client, storedSelector(network), limit)),
+    sentIn: (network, hashes) => withReader((client) => readSentIn(client, storedSelector(network), hashes)),
+    dueChores: (network, kind, limit) =>
+      withReader((client) => readDueChores(client, storedSelector(network), kind, limit)),
+    sentFact: (messageId) => withReader((client) => readSentFact(client, messageId)),
+    awaitingExecution: (network, after, limit) =>
+      withReader((client) => readAwaitingExecution(client, storedSelector(network), after, limit)),
+    factBlocks: (network, below, limit) =>
+      withReader((client) => readFactBlocks(client, storedSelector(network), below, limit)),
+    reportProgress: (network, figures, problem) =>
+      withKeeper((client) => writeProgress(client, storedSelector(network), figures, problem)),
+  };
+}
+
+async function readState(client: ClientBase, network: string): Promise<IndexState> {
+  return {
+    ...(await readNetworkRow(client, network)),
+    blocks: await readBlocks(client, network),
+    contracts: await readContracts(client, network),
+  };
+}
+
+async function recordStep(
+  client: ClientBase,
+  selector: string,
+  network: string,
+  holder: string,
+  step: IndexStep,
+): Promise<ApplyReport> {
+  const { facts = [], orphaned = [] } = step;
+  // Read before the retraction. While the lease holds, no other process writes facts of this network.
+  const reopened = await readSentTo(client, network, orphaned);
+  return applyFacts(
+    client,
+    facts,
+    orphaned.map((blockHash) => ({ network: selector, blockHash })),
+    () => writeStep(client, network, holder, step, reopened),
+  );
+}
+
+async function writeStep(
+  client: ClientBase,
+  network: string,
+  holder: string,
+  step: IndexStep,
+  reopened: readonly Sent[],
+): Promise<void> {
+  await updateNetworkRow(client, network, holder, step);
+
+  const { orphaned = [], forgetBelow } = step;
+  await removeOrphanedBlocks(client, network, orphaned);
+  await removeOrphanedContracts(client, network, orphaned);
+  await removeOrphanedLogs(client, network, orphaned);
+  await addBlocks(client, network, step.blocks ?? []);
+  if (forgetBelow !== undefined) {
+    await confirmContractsBelow(client, network, forgetBelow);
+    await removeBlocksBelow(client, network, forgetBelow);
+  }
+  await addContracts(client, network, step.contracts ?? []);
+
+  if (step.startBlock !== undefined) await trimBacklog(client, network, step.startBlock);
+  await addToBacklog(client, network, step.owed ?? []);
+  if (step.done) await shortenBacklog(client, network, step.done);
+  await addFailures(client, network, step.failed ?? []);
+  await removeFailures(client, network, step.recovered ?? []);
+  await postponeFailures(client, network, step.postponed ?? []);
+  if (step.rereadUnreadable) await rereadUnreadableLogs(client, network);
+  await writeUnreadableLogs(client, network, step.unreadable ?? [], step.read);
+
+  const { facts = [] } = step;
+  await addChores(client, facts, reopened);
+  await removeExecutedChores(client, network, facts);
+  await removeChores(client, network, step.choresDone ?? []);
+  await removeObsoleteChores(client, network, step.choresObsolete ?? []);
+  await postponeChores(client, network, step.choresPostponed ?? []);
+}

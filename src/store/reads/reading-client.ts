@@ -1,0 +1,80 @@
+/**
+ * A connection for reads: it pipelines (several statements are sent before the first is answered) and, unless that is
+ * turned off, delivers raw rows.
+ */
+import { type OnReadOpts, Socket, type SocketConstructorOpts } from 'node:net';
+import type pg from 'pg';
+import { WatchedClient } from '../client.ts';
+import { collectDriverRows } from './driver-rows.ts';
+import { collectRawRows, patchConnection } from './raw-query.ts';
+import type { Statement } from './statement.ts';
+import { RECEIVE_BUFFER_BYTES } from './tuning.ts';
+
+export interface ReadingClientConfig extends pg.ClientConfig {
+  /** Whether rows stay bytes (`raw-query.ts`) or come from the driver (`driver-rows.ts`). Default: true. */
+  readonly rawRows?: boolean;
+}
+
+export class ReadingClient extends WatchedClient {
+  readonly #socket: Socket;
+  readonly #hasRawRows: boolean;
+
+  constructor({ rawRows = true, ...config }: ReadingClientConfig) {
+    let socket!: Socket;
+    const stream = (({ ssl }: pg.ClientConfig) => {
+      // Under TLS the data is decrypted first, and the driver's parser keeps parts of chunks: both need plain sockets.
+      socket = ssl || !rawRows ? new Socket() : createBufferedSocket();
+      return socket;
+    }) as () => Socket;
+    super({ ...config, stream, pipeline: true });
+    this.#socket = socket;
+    this.#hasRawRows = rawRows;
+    if (rawRows) patchConnection(this);
+  }
+
+  /** Runs one statement. The result is what `collect` makes of the rows, or the rows. */
+  run<T>(statement: Statement<T>): Promise<T> {
+    const { collect } = statement;
+    if (!collect) return this.query(statement).then(({ rows }) => rows as T);
+    return this.#hasRawRows
+      ? collectRawRows(this, statement, collect)
+      : collectDriverRows(this, statement, collect);
+  }
+
+  /**
+   * Makes the server forget a prepared statement. The message waits for no answer: it takes effect before whatever is
+   * sent next, and goes out with it.
+   */
+  closeStatement(name: string): void {
+    const { connection } = this as unknown as {
+      connection: { parsedStatements: Record<string, string>; close(message: object): void };
+    };
+    delete connection.parsedStatements[name];
+    connection.close({ type: 'S', name });
+  }
+
+  /** Sends everything that `send` writes in one piece. Under TLS it still goes out in several. */
+  pipelineTogether<T>(send: () => Promise<T>): Promise<T> {
+    this.#socket.cork();
+    try {
+      return send();
+    } finally {
+      this.#socket.uncork();
+    }
+  }
+}
+
+/**
+ * A socket that receives every chunk into the same memory, so that a chunk is valid only while its `data` event lasts. New
+ * memory for each chunk would be the largest allocation of a read, and it would be garbage at once.
+ */
+function createBufferedSocket(): Socket {
+  const buffer = Buffer.allocUnsafeSlow(RECEIVE_BUFFER_BYTES);
+  const onread: OnReadOpts = {
+    buffer,
+    callback: (length) => socket.emit('data', buffer.subarray(0, length)),
+  };
+  // The type declares `onread` only for sockets that connect at once.
+  const socket = new Socket({ onread } as SocketConstructorOpts);
+  return socket;
+}

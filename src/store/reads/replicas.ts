@@ -1,0 +1,265 @@
+/**
+ * Routing of reads to replicas, with fallback to the primary. Clients see one database.
+ *
+ * Invariant: no client sees an older state than it has seen before, on whichever server. Every result carries the position
+ * of the store at which it was read, in the same statement. A replica's result counts only if it has reached the position
+ * that the primary had when the read came, and every position that this process has seen. Otherwise the next replica is
+ * asked, and the primary last. While the primary is away, the positions that this process has seen are the only bound.
+ */
+import type { Notice } from '../../base/notice.ts';
+import { identitySql } from '../server-facts.ts';
+import { isDoneWithin } from '../time-limit.ts';
+import { noRows, type Rows } from './rows.ts';
+import { createSingleFlight } from './single-flight.ts';
+import type { Row, RunStatement, Statement } from './statement.ts';
+import {
+  AWAY_PRIMARY_WAIT_MS,
+  PRIMARY_WAIT_MS,
+  REPLICA_CHECK_INTERVAL_MS,
+  REPLICA_NOTICE_AFTER_MS,
+} from './tuning.ts';
+
+export interface ReplicaFigures {
+  /** Its place in DATABASE_REPLICA_URL, from 1. */
+  readonly replica: string;
+  /** Changes that this process knows of and the replica does not have; null where it does not answer. */
+  readonly lag: number | null;
+  readonly isUsed: boolean;
+}
+
+export interface ReplicaSet {
+  /** Runs a statement on a replica that has caught up, otherwise on the primary. */
+  readonly run: RunStatement;
+  readonly runOnPrimary: RunStatement;
+  figures(): Promise<readonly ReplicaFigures[]>;
+}
+
+export interface ReplicaSetOptions {
+  readonly primary: RunStatement;
+  /** The primary too, over a connection that nothing else uses. */
+  readonly positionSource: RunStatement;
+  readonly replicas: readonly RunStatement[];
+  /** The result of `identitySql` on the primary. */
+  readonly identity: string;
+  /** How many migrations the schema has: a replica that has not replayed them all is not used. */
+  readonly migrations: number;
+  readonly notice: Notice;
+}
+
+/** SQLSTATE of a statement that PostgreSQL stopped after its time limit. It would take as long elsewhere. */
+const QUERY_CANCELED = '57014';
+
+interface Replica {
+  readonly name: string;
+  readonly run: RunStatement;
+  isUsed: boolean;
+  /** Its latest known position; undefined while it does not answer. */
+  position: number | undefined;
+  /** Since when it is not used; undefined while it is. */
+  unusedSince: number | undefined;
+  /** Whether the log says that it is not used. */
+  isNoticed: boolean;
+  checking: Promise<void> | undefined;
+  checkedAt: number;
+}
+
+export function createReplicaSet(options: ReplicaSetOptions): ReplicaSet {
+  const { primary, positionSource, identity, migrations, notice } = options;
+  /** The highest position that this process has seen, and so the highest that a client may know. */
+  let seenPosition = 0;
+  let isPrimaryAway = false;
+  let turn = 0;
+  const replicas = options.replicas.map(
+    (run, index): Replica => ({
+      name: String(index + 1),
+      run,
+      isUsed: false,
+      position: undefined,
+      unusedSince: performance.now(),
+      isNoticed: false,
+      checking: undefined,
+      checkedAt: Number.NEGATIVE_INFINITY,
+    }),
+  );
+
+  const recordSeen = (position: number) => {
+    seenPosition = Math.max(seenPosition, position);
+  };
+
+  const queryPrimaryPosition = createSingleFlight(async () => {
+    try {
+      const [row] = await positionSource('position', { text: 'select position from store' });
+      recordSeen(Number((row as { position: string }).position));
+      isPrimaryAway = false;
+    } catch {
+      isPrimaryAway = true;
+    }
+  });
+
+  const learnPrimaryPosition = async (): Promise<void> => {
+    const waitMs = isPrimaryAway ? AWAY_PRIMARY_WAIT_MS : PRIMARY_WAIT_MS;
+    if (!(await isDoneWithin(waitMs, queryPrimaryPosition()))) isPrimaryAway = true;
+  };
+
+  /** After a promotion two servers may take writes. The one of DATABASE_URL counts while it answers. */
+  const isUsable = (isReplica: boolean) => isReplica || isPrimaryAway;
+
+  const use = (replica: Replica) => {
+    replica.isUsed = true;
+    replica.unusedSince = undefined;
+    if (replica.isNoticed) notice(`Replica ${replica.name} is read from again`);
+    replica.isNoticed = false;
+  };
+
+  const stopUsing = (replica: Replica, because: string) => {
+    replica.isUsed = false;
+    replica.unusedSince ??= performance.now();
+    if (replica.isNoticed || performance.now() - replica.unusedSince < REPLICA_NOTICE_AFTER_MS) return;
+    replica.isNoticed = true;
+    notice(`Replica ${replica.name} is not read from: ${because}`, { level: 'warn' });
+  };
+
+  const check = (replica: Replica): Promise<void> => {
+    replica.checking ??= checkNow(replica).finally(() => {
+      replica.checking = undefined;
+      replica.checkedAt = performance.now();
+    });
+    return replica.checking;
+  };
+
+  const checkNow = async (replica: Replica): Promise<void> => {
+    try {
+      const [row] = await replica.run('replica', {
+        text: `select position, pg_is_in_recovery() as is_replica, (select count(*) from migration) as migrations,
+               ${identitySql} as identity from store`,
+      });
+      const found = row as
+        | { position: string; is_replica: boolean; migrations: string; identity: string }
+        | undefined;
+      replica.position = Number(found?.position ?? 0);
+      if (found?.identity !== identity) stopUsing(replica, 'it belongs to another database');
+      else if (Number(found?.migrations) !== migrations) stopUsing(replica, 'its schema is another one');
+      else if (!isUsable(found?.is_replica === true)) stopUsing(replica, 'it is a replica no more');
+      else if (replica.position < seenPosition) {
+        stopUsing(replica, `it is ${seenPosition - replica.position} changes behind`);
+      } else use(replica);
+    } catch (error) {
+      replica.position = undefined;
+      stopUsing(replica, (error as Error).message);
+    }
+  };
+
+  /** The replicas in use, round-robin. Those that are not used are checked meanwhile; no read waits for that. */
+  const candidates = (): readonly Replica[] => {
+    const now = performance.now();
+    for (const replica of replicas) {
+      if (!replica.isUsed && now - replica.checkedAt >= REPLICA_CHECK_INTERVAL_MS) void check(replica);
+    }
+    const used = replicas.filter(({ isUsed }) => isUsed);
+    const first = turn++ % Math.max(1, used.length);
+    return [...used.slice(first), ...used.slice(0, first)];
+  };
+
+  const runOnPrimary: RunStatement = async <T>(label: string, statement: Statement<T>) => {
+    const { position, result } = await runStamped(primary, label, statement);
+    recordSeen(position);
+    return result;
+  };
+
+  const run: RunStatement = async <T>(label: string, statement: Statement<T>) => {
+    await learnPrimaryPosition();
+    for (const replica of candidates()) {
+      // Other reads may see more until this one is answered; the client of this one does not.
+      const neededPosition = seenPosition;
+      try {
+        const { position, isReplica, result } = await runStamped(replica.run, label, statement);
+        replica.position = position;
+        if (position >= neededPosition && isUsable(isReplica)) {
+          recordSeen(position);
+          return result;
+        }
+        stopUsing(replica, `it is ${neededPosition - position} changes behind`);
+      } catch (error) {
+        stopUsing(replica, (error as Error).message);
+        if ((error as { code?: unknown }).code === QUERY_CANCELED) throw error;
+      }
+    }
+    return runOnPrimary(label, statement);
+  };
+
+  for (const replica of replicas) void check(replica);
+  return {
+    run,
+    runOnPrimary,
+    async figures() {
+      await learnPrimaryPosition();
+      await Promise.all(replicas.map((replica) => isDoneWithin(PRIMARY_WAIT_MS, check(replica))));
+      return replicas.map(({ name, position, isUsed }) => ({
+        replica: name,
+        lag: position === undefined ? null : Math.max(0, seenPosition - position),
+        isUsed,
+      }));
+    },
+  };
+}
+
+/** A result, and the server's position and kind at which it was read. */
+interface Stamped<T> {
+  readonly position: number;
+  readonly isReplica: boolean;
+  readonly result: T;
+}
+
+/** Runs the statement and reads the position in one. A statement without rows still gives one row with the stamp. */
+async function runStamped<T>(run: RunStatement, label: string, statement: Statement<T>): Promise<Stamped<T>> {
+  const { collect } = statement;
+  const text = `select s.position as stamp_position, pg_is_in_recovery() as stamp_is_replica, a.*
+    from store s left join (select true as stamp_is_row, answer.* from (${statement.text}) answer) a on true`;
+  if (collect) return run(label, { ...statement, text, collect: (rows) => collectStamped(rows, collect) });
+  const rows = await run(label, { ...(statement as Statement), text });
+  return unstamped(rows, statement.rowMode) as Stamped<T>;
+}
+
+const STAMP_COLUMNS = 3;
+
+function collectStamped<T>(rows: Rows, collect: (rows: Rows) => T): Stamped<T> {
+  if (rows.count === 0) throw missingStamp();
+  const isRow = rows.text(0, 2) === 't';
+  return {
+    position: Number(rows.text(0, 0)),
+    isReplica: rows.text(0, 1) === 't',
+    result: collect(isRow ? rows.withoutColumns(STAMP_COLUMNS) : noRows),
+  };
+}
+
+function unstamped(rows: readonly Row[], rowMode: Statement['rowMode']): Stamped<Row[]> {
+  const [first] = rows;
+  if (first === undefined) throw missingStamp();
+  if (rowMode === 'array') {
+    const [position, isReplica, isRow] = first as unknown[];
+    const result = isRow === true ? rows.map((row) => (row as unknown[]).slice(STAMP_COLUMNS)) : [];
+    return { position: Number(position), isReplica: isReplica === true, result };
+  }
+  const { stamp_position: position, stamp_is_replica: isReplica, stamp_is_row: isRow } = first as StampedRow;
+  const result = isRow === true ? rows.map((row) => withoutStamp(row as StampedRow)) : [];
+  return { position: Number(position), isReplica, result };
+}
+
+function missingStamp(): Error {
+  return new Error('The table store has no row with the position');
+}
+
+interface StampedRow extends Record<string, unknown> {
+  readonly stamp_position: string;
+  readonly stamp_is_replica: boolean;
+  readonly stamp_is_row: boolean | null;
+}
+
+function withoutStamp({
+  stamp_position: _position,
+  stamp_is_replica: _isReplica,
+  stamp_is_row: _isRow,
+  ...row
+}: StampedRow): Record<string, unknown> {
+  return row;
+}

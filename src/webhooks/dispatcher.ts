@@ -1,0 +1,288 @@
+/**
+ * The webhook dispatcher: follows the history for each subscription, and delivers the changes that match, at least once.
+ *
+ * Any number of servers may run a dispatcher on one store. For each subscription one of them holds a lease and does the
+ * work. When it dies, another takes over as soon as the lease has expired. All state is in the store: a dispatcher may be
+ * killed at any moment.
+ */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { matches } from '../domain/matches.ts';
+import { messageAtChange, type RecordedChange } from '../store/history.ts';
+import type { Store } from '../store/store.ts';
+import type { ClaimedDelivery, DueDelivery } from '../store/webhook-deliveries.ts';
+import { changeEvent, signedHeaders } from './event.ts';
+import { decideRetry, type RetryDecision, type RetryTimings } from './retry.ts';
+import { createSender, type SenderTimings } from './sender.ts';
+import { type Subscription, shownTarget } from './subscription.ts';
+
+export interface DispatcherTimings extends RetryTimings, SenderTimings {
+  /** How long a server that died keeps others from its work. */
+  readonly leaseMs: number;
+  /** How often a lease is renewed, and due deliveries are looked up. */
+  readonly tickMs: number;
+  /** How long attempts in flight may go on when the dispatcher stops. */
+  readonly stopMs: number;
+  /** An attempt that is not recorded this long after its timeout was lost with its server. */
+  readonly lostAfterMs: number;
+  readonly keepParkedMs: number;
+}
+
+const SECOND_MS = 1_000;
+const HOUR_MS = 3_600 * SECOND_MS;
+
+export const dispatcherTimings: DispatcherTimings = {
+  firstPauseMs: 5 * SECOND_MS,
+  longestPauseMs: HOUR_MS,
+  retryForMs: 24 * HOUR_MS,
+  connectMs: 5 * SECOND_MS,
+  totalMs: 15 * SECOND_MS,
+  leaseMs: 6 * SECOND_MS,
+  tickMs: 2 * SECOND_MS,
+  stopMs: 3 * SECOND_MS,
+  lostAfterMs: 5 * SECOND_MS,
+  keepParkedMs: 30 * 24 * HOUR_MS,
+};
+
+export interface DispatcherOptions {
+  readonly store: Pick<Store, 'webhooks' | 'changesAfter' | 'onChanges'>;
+  readonly subscriptions: readonly Subscription[];
+  readonly log: Pick<Logger, 'info' | 'warn'>;
+  readonly userAgent: string;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** From 0 to 1. */
+  readonly random: () => number;
+  readonly timings?: Partial<DispatcherTimings>;
+}
+
+export interface Dispatcher {
+  /** Waits for attempts in flight, for at most `stopMs`, and releases the leases. */
+  stop(): Promise<void>;
+}
+
+const CHANGES_PER_READ = 500;
+/** Attempts in flight to one receiver; 1 during an outage of it. */
+const CONCURRENCY = 4;
+/** Failures in a row, of any deliveries, that count as an outage of the receiver. */
+const OUTAGE_FAILURES = 5;
+/** With more pending deliveries the cursor waits (backpressure): the history keeps the rest. */
+export const MAX_PENDING = 10_000;
+
+/** @example const dispatcher = startDispatcher({ store, subscriptions, log, userAgent, now: Date.now, random: Math.random }) */
+export function startDispatcher(options: DispatcherOptions): Dispatcher {
+  const { store, subscriptions } = options;
+  if (subscriptions.length === 0) return { stop: async () => undefined };
+  const loops = subscriptions.map((subscription) => startSubscriptionLoop(subscription, options));
+  const listener = store.onChanges((latest) => {
+    for (const loop of loops) loop.wake(latest);
+  });
+  return {
+    async stop() {
+      await listener.close();
+      await Promise.all(loops.map((loop) => loop.stop()));
+    },
+  };
+}
+
+interface SubscriptionLoop {
+  /** The history may have grown, or is at this position. */
+  wake(latest?: number): void;
+  stop(): Promise<void>;
+}
+
+/** The loops of one subscription: one keeps the lease, one reads changes and starts attempts. */
+function startSubscriptionLoop(subscription: Subscription, options: DispatcherOptions): SubscriptionLoop {
+  const { store, log, now, random, userAgent } = options;
+  const timings = { ...dispatcherTimings, ...options.timings };
+  const { webhooks } = store;
+  const { name } = subscription;
+  const lease = { subscription: name, holder: randomUUID() };
+  const sender = createSender(subscription, timings, userAgent, CONCURRENCY);
+  const inFlight = new Map<string, Promise<void>>();
+  const stopping = new AbortController();
+  const attemptsController = new AbortController();
+  const wakeUp = createWakeUp();
+
+  /** Position of the cursor; undefined while another server has the lease. */
+  let position: string | undefined;
+  let mayHaveGrown = true;
+  let failuresInARow = 0;
+  /** The receiver asked for a pause (Retry-After) until then. */
+  let pausedUntil = 0;
+  let isStoreUnavailable = false;
+
+  /** Logs the first failure of an outage of the database, and returns undefined: the loops retry. */
+  const tolerateOutage = async <T>(work: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      const result = await work();
+      if (isStoreUnavailable) log.info(`Webhook ${name}: the database answers again`);
+      isStoreUnavailable = false;
+      return result;
+    } catch (error) {
+      if (!isStoreUnavailable)
+        log.warn(`Webhook ${name} waits for the database: ${(error as Error).message}`);
+      isStoreUnavailable = true;
+      return undefined;
+    }
+  };
+
+  const keepLease = async () => {
+    while (!stopping.signal.aborted) {
+      const before = position;
+      const held = await tolerateOutage(() => webhooks.lease(lease, timings.leaseMs));
+      if (held !== undefined && before === undefined) {
+        log.info(`Webhook ${name}: this server delivers to ${shownTarget(subscription)}`);
+      }
+      // If the other loop has moved the cursor during the query, its position is the newer one.
+      if (held === undefined || (position === before && held !== before)) {
+        // Taken over, or rewound by an operator: either way there may be changes to read.
+        mayHaveGrown = true;
+        position = held;
+      }
+      wakeUp.signal();
+      await delay(timings.tickMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+    }
+  };
+
+  /** Reads the next changes and queues those that match; false where there are none, or too many are pending. */
+  const readChanges = async (from: string): Promise<boolean> => {
+    if (!mayHaveGrown || (await webhooks.countPending(name, MAX_PENDING)) >= MAX_PENDING) return false;
+    // Reset before the read, so that a change that is committed during it leads to another read.
+    mayHaveGrown = false;
+    const { changes } = await store.changesAfter(from, CHANGES_PER_READ).catch((error) => {
+      mayHaveGrown = true;
+      throw error;
+    });
+    const to = changes.at(-1)?.position;
+    if (to === undefined) return false;
+    mayHaveGrown = true;
+    const matching = changes.filter((change) => isMatching(change, subscription));
+    const isDone = await webhooks.advance(lease, { from, to }, matching, new Date(now()));
+    // Otherwise the lease was lost or the cursor was rewound; `keepLease` notices.
+    if (isDone && position === from) position = to;
+    return isDone;
+  };
+
+  const startDue = async (): Promise<void> => {
+    const free = (failuresInARow >= OUTAGE_FAILURES ? 1 : CONCURRENCY) - inFlight.size;
+    if (free <= 0 || now() < pausedUntil) return;
+    // An attempt in flight may look due again after the clock has jumped.
+    const due = await webhooks.due(name, new Date(now()), free + inFlight.size);
+    for (const delivery of due.filter(({ position: at }) => !inFlight.has(at)).slice(0, free)) {
+      const ended = tolerateOutage(() => deliver(delivery)).then(() => {
+        inFlight.delete(delivery.position);
+        wakeUp.signal();
+      });
+      inFlight.set(delivery.position, ended);
+    }
+  };
+
+  const deliver = async (due: DueDelivery): Promise<void> => {
+    const lostAt = now() + timings.totalMs + timings.lostAfterMs;
+    const delivery = await webhooks.claim(lease, due, new Date(now()), new Date(lostAt));
+    if (!delivery) return;
+    const { changes } = await store.changesAfter(String(BigInt(delivery.position) - 1n), 1);
+    const [change] = changes;
+    if (change?.position !== delivery.position) return webhooks.remove(delivery);
+    const event = changeEvent(subscription, change);
+    const headers = signedHeaders(event, subscription.keys, new Date(now()));
+    const result = await sender
+      .send(headers, event.body, attemptsController.signal)
+      .catch((error: Error) => error);
+    const endedAt = new Date(now());
+    // Aborted by the stop: not a failure of the receiver, and the next server may retry at once.
+    if (result instanceof Error && attemptsController.signal.aborted) {
+      return webhooks.recordFailed(
+        delivery,
+        { error: 'the server was stopped', status: null },
+        endedAt,
+        endedAt,
+      );
+    }
+    const attempt = { number: delivery.attempts, firstAt: delivery.firstAttemptAt, endedAt };
+    await settle(delivery, decideRetry(result, attempt, timings, random()), endedAt);
+  };
+
+  const settle = async (delivery: ClaimedDelivery, decision: RetryDecision, at: Date): Promise<void> => {
+    if (decision.kind === 'delivered') {
+      const wasOutage = failuresInARow >= OUTAGE_FAILURES;
+      failuresInARow = 0;
+      await webhooks.recordDelivered(delivery, at);
+      if (!wasOutage) return;
+      log.info(`Webhook ${name}: the receiver answers again`);
+      return webhooks.retryNow(name, at);
+    }
+    const { failure } = decision;
+    failuresInARow++;
+    if (failuresInARow === OUTAGE_FAILURES)
+      log.warn(`Webhook ${name}: the receiver is away: ${failure.error}`);
+    if (decision.kind === 'retry') {
+      if (decision.pausesAll) pausedUntil = Math.max(pausedUntil, decision.at.getTime());
+      return webhooks.recordFailed(delivery, failure, at, decision.at);
+    }
+    log.warn(
+      `Webhook ${name}: delivery ${delivery.position} is parked after ${delivery.attempts} attempts: ${failure.error}`,
+    );
+    await webhooks.park(delivery, failure, at, new Date(at.getTime() - timings.keepParkedMs));
+  };
+
+  const work = async () => {
+    while (!stopping.signal.aborted) {
+      const from = position;
+      const hasRead =
+        from !== undefined &&
+        (await tolerateOutage(async () => {
+          const isMore = await readChanges(from);
+          await startDue();
+          return isMore;
+        }));
+      if (!hasRead) await wakeUp.wait();
+    }
+  };
+
+  const running = [keepLease(), work()];
+  return {
+    wake(latest) {
+      if (latest !== undefined && position !== undefined && latest <= Number(position)) return;
+      mayHaveGrown = true;
+      wakeUp.signal();
+    },
+    async stop() {
+      stopping.abort();
+      wakeUp.signal();
+      const timer = setTimeout(() => attemptsController.abort(), timings.stopMs);
+      await Promise.all(running);
+      await Promise.all(inFlight.values());
+      clearTimeout(timer);
+      sender.close();
+      await tolerateOutage(() => webhooks.release(lease));
+    },
+  };
+}
+
+function isMatching(change: RecordedChange, { filters }: Subscription): boolean {
+  return Object.keys(filters).length === 0 || matches(filters, messageAtChange(change));
+}
+
+/** Wakes one waiting loop; a signal while it does not wait is kept for the next wait. */
+function createWakeUp() {
+  let isSignalled = false;
+  let wake: (() => void) | undefined;
+  return {
+    signal() {
+      isSignalled = true;
+      wake?.();
+    },
+    async wait() {
+      if (!isSignalled) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+      wake = undefined;
+      isSignalled = false;
+    },
+  };
+}

@@ -1,0 +1,108 @@
+/** Indexes a world of virtual chains with the real engine into a real store, and compares the two. */
+import type { Message } from '../../../src/domain/message.ts';
+import { type IndexerTiming, type NetworkStatus, startIndexer } from '../../../src/ingest/chain/indexer.ts';
+import type { EvmSource } from '../../../src/ingest/evm/settings.ts';
+import { connectNetwork } from '../../../src/ingest/families.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { allRecords, hurriedTiming } from '../indexing.ts';
+import { type CcipChain, type CcipWorld, expectedMessages } from './ccip-chain.ts';
+import type { Provider } from './provider.ts';
+
+/** A chain as the configuration would declare it. */
+export function sourceOf(
+  chain: CcipChain,
+  providers: readonly Provider[],
+  overrides: Partial<EvmSource> = {},
+): EvmSource {
+  return {
+    network: chain.network,
+    rpc: providers.map(({ url }) => url),
+    routers: [chain.router],
+    start: null,
+    finality: 'finalized',
+    requestsPerSecond: 10_000,
+    batchSize: 50,
+    maxRange: 10_000,
+    pollEvery: 20,
+    verify: 'head',
+    verifierResults: null,
+    ...overrides,
+  };
+}
+
+export interface WorldIndexing {
+  readonly sources: readonly EvmSource[];
+  readonly timing?: Partial<IndexerTiming>;
+  /** Ends it before everything is read. */
+  readonly until?: (statuses: readonly NetworkStatus[]) => boolean;
+}
+
+export interface IndexedWorld {
+  readonly statuses: readonly NetworkStatus[];
+  readonly notices: readonly string[];
+  /** Whether everything was read, or is on the ledger of failures; otherwise `until` has ended it. */
+  readonly isUpToDate: boolean;
+}
+
+const LOOK_EVERY_MS = 20;
+
+/** What `lanescan index --once` does, or less where `until` ends it. */
+export async function indexWorld(store: Store, options: WorldIndexing): Promise<IndexedWorld> {
+  const stopping = new AbortController();
+  const notices: string[] = [];
+  const indexer = startIndexer({
+    sources: options.sources,
+    connect: connectNetwork,
+    store,
+    signal: stopping.signal,
+    userAgent: 'lanescan-test',
+    notice: (line) => notices.push(line),
+    once: true,
+    timing: { ...hurriedTiming, ...options.timing },
+  });
+  const { until } = options;
+  const looking = until && setInterval(() => until(indexer.statuses()) && stopping.abort(), LOOK_EVERY_MS);
+  try {
+    await indexer.ended;
+  } finally {
+    clearInterval(looking);
+  }
+  return { statuses: indexer.statuses(), notices, isUpToDate: !stopping.signal.aborted };
+}
+
+/** How a store differs from the chains; empty where it does not. */
+export async function differencesFrom({ a, b }: CcipWorld, store: Store): Promise<readonly string[]> {
+  const records = await allRecords(store);
+  const differences: string[] = [];
+  let expected = 0;
+  for (const [from, to] of [
+    [a, b],
+    [b, a],
+  ] as const) {
+    for (const message of expectedMessages(from, to)) {
+      expected++;
+      const text = records.get(message.messageId);
+      if (text === undefined) {
+        differences.push(
+          `${from.network.name}: message ${message.sequenceNumber} of ${message.onramp} is missing`,
+        );
+        continue;
+      }
+      const record = JSON.parse(text) as Message;
+      const facts = {
+        sequenceNumber: message.sequenceNumber,
+        sendBlockNumber: message.sendBlockNumber,
+        sendTransactionHash: message.sendTransactionHash,
+        receiptTransactionHash: message.receiptTransactionHash,
+        onramp: message.onramp,
+      };
+      for (const [key, value] of Object.entries(facts)) {
+        const stored = record[key as keyof Message];
+        const isSame = String(stored).toLowerCase() === String(value).toLowerCase();
+        if (!isSame) differences.push(`${message.messageId}: ${key} is ${stored} instead of ${value}`);
+      }
+    }
+  }
+  if (records.size > expected) differences.push(`${records.size - expected} messages that no chain has`);
+  return differences;
+}

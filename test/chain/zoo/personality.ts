@@ -1,0 +1,92 @@
+/**
+ * The personality of an RPC endpoint as data: its limits, its wordings, what it leaves out and how it lies. `provider.ts`
+ * behaves accordingly. Whatever is left out is as on an archive node without limits.
+ */
+
+/** An error as the endpoint words it. */
+export interface Wording {
+  /** Of the JSON-RPC error; the error has none where it is left out. */
+  readonly code?: number;
+  /**
+   * Placeholders: `{max}` the limit, `{count}` what was asked for, `{from}` and `{to}` the range in decimal, `{fromHex}`
+   * and `{acceptedToHex}` a range that would be accepted.
+   */
+  readonly message: string;
+  /** Of the HTTP answer; 200 where it is left out. */
+  readonly status?: number;
+  /** The HTTP body is this text, and no JSON-RPC at all. */
+  readonly isPlainText?: boolean;
+}
+
+export interface Limit {
+  readonly max: number;
+  readonly refusal: Wording;
+}
+
+export interface LogTraits {
+  /** Blocks in one request. */
+  readonly blocks?: Limit;
+  /** Blocks in one request whose filter has no address. */
+  readonly blocksWithoutAddress?: Limit;
+  /** Logs in one answer. */
+  readonly results?: Limit;
+  /** Alternatives for one topic. */
+  readonly topics?: Limit;
+  readonly addresses?: Limit;
+  /** Filters without an address are refused. */
+  readonly addressRequired?: Wording;
+  /** The method is refused. */
+  readonly refused?: Wording;
+  /** Logs further below the head than so many blocks are gone: an empty list, or an error. */
+  readonly kept?: { readonly blocks: number; readonly answer: 'empty' | Wording };
+  /** Every n-th answer for a range that has logs lacks the last of them. */
+  readonly leavesOutEvery?: number;
+  /** Answers with more than so many logs are cut off there, without a word. */
+  readonly truncatedAt?: number;
+  /** The order in which logs are answered. */
+  readonly order?: 'reversed' | 'by address';
+  /** `logIndex` counts from 0 in every transaction. */
+  readonly hasIndexPerTransaction?: boolean;
+  /** Each log has the time of its block. */
+  readonly hasBlockTimestamp?: boolean;
+}
+
+export interface Personality {
+  /** Kebab-case; tests and failures name it. */
+  readonly name: string;
+  /** Where the behaviour or the wording was seen: a public URL, or repository and path. */
+  readonly seen: string;
+  readonly logs?: LogTraits;
+  /** Calls in one HTTP request. */
+  readonly batch?: Limit;
+  /** Calls a second, with a burst of one second. The refusal may carry a `Retry-After` in seconds. */
+  readonly rate?: Limit & { readonly retryAfterSeconds?: number };
+  /** Calls in all; what comes after is refused for good. */
+  readonly cap?: Limit;
+  /** One HTTP request in so many ends with a reset connection. */
+  readonly resetsEvery?: number;
+  /** One HTTP request in so many gets this answer. */
+  readonly fails?: { readonly every: number; readonly refusal: Wording };
+  readonly latencyMs?: number;
+  /** How many blocks it is behind the chain. */
+  readonly lagBlocks?: number;
+  /** How far the `finalized` block is behind its head, or what it says instead. 8 blocks where it is left out. */
+  readonly finalized?: { readonly lagBlocks: number } | { readonly refusal: Wording } | 'null' | 'genesis';
+  /** `eth_getCode`, `eth_call` and `eth_getBalance` at older blocks. */
+  readonly state?: { readonly keptBlocks: number; readonly answer: 'current' | Wording };
+  readonly bloom?: 'zero' | 'absent' | 'full';
+  /** `eth_getBlockReceipts` is refused. */
+  readonly receipts?: Wording;
+  /**
+   * What an indexer with this endpoint alone comes to: everything, or it says that something is missing. With a second
+   * endpoint that has everything, it always comes to everything.
+   */
+  readonly alone: 'complete' | 'incomplete';
+}
+
+/** An archive node without limits. */
+export const archiveNode: Personality = {
+  name: 'archive-node',
+  seen: 'https://ethereum.org/en/developers/docs/apis/json-rpc/',
+  alone: 'complete',
+};

@@ -1,0 +1,167 @@
+// @module-tag slow: packs, installs from the registry and starts the program on several versions of Node
+/** The package that users install: made by `npm pack`, installed into an empty folder, run there as a plain user. */
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import * as fs from 'node:fs';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { freshFolder } from '../cli/program.ts';
+import { makeMessage } from '../fixtures.ts';
+
+const repository = path.resolve(import.meta.dirname, '../..');
+const quiet = ['--no-audit', '--no-fund', '--loglevel=error'];
+
+vi.setConfig({ testTimeout: 600_000, hookTimeout: 900_000 });
+
+/** Root runs the program as nobody, for a plain user is what it is made for. */
+const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+
+let listing: string[];
+let command: string;
+/** The program of each major version of Node; undefined where the registry has none for this platform. */
+const nodes = new Map<number, string | undefined>();
+
+beforeAll(async () => {
+  const work = openFolder();
+  // A copy, for packing removes and builds dist/, which other tests are using.
+  const list = ['ls-files', '-z', '--cached', '--others', '--exclude-standard'];
+  const files = execFileSync('git', list, { cwd: repository, encoding: 'utf8' }).split('\0');
+  const clone = path.join(work, 'clone');
+  for (const file of files.filter((name) => name !== '' && fs.existsSync(path.join(repository, name)))) {
+    fs.cpSync(path.join(repository, file), path.join(clone, file));
+  }
+  fs.symlinkSync(path.join(repository, 'node_modules'), path.join(clone, 'node_modules'));
+  await npm(['pack', '--pack-destination', work, ...quiet], clone);
+  const tarball = fs.readdirSync(work).find((name) => name.endsWith('.tgz')) ?? '';
+  listing = execFileSync('tar', ['-tzf', path.join(work, tarball)], { encoding: 'utf8' })
+    .trim()
+    .split('\n');
+
+  const installed = path.join(work, 'installed');
+  fs.mkdirSync(installed);
+  fs.writeFileSync(path.join(installed, 'package.json'), '{ "private": true }');
+  // Strict: a package that asks for a newer Node than ours, of a dependency's dependency too, ends the installation.
+  await npm(['install', path.join(work, tarball), '--engine-strict', ...quiet], installed);
+  command = path.join(installed, 'node_modules/.bin/lanescan');
+  for (const major of [18, 22, 24]) nodes.set(major, await installNode(major, work));
+  nodes.set(Number.parseInt(process.versions.node, 10), process.execPath);
+});
+
+/** A folder that a plain user may enter. */
+function openFolder(): string {
+  const folder = freshFolder();
+  fs.chmodSync(folder, 0o777);
+  return folder;
+}
+
+function npm(args: readonly string[], cwd: string): Promise<unknown> {
+  return promisify(execFile)('npm', args, { cwd });
+}
+
+/** npm has the programs of Node as packages, one for each platform. */
+async function installNode(major: number, work: string): Promise<string | undefined> {
+  const { platform, arch } = process;
+  const name = `${platform === 'darwin' && arch === 'arm64' ? 'node-bin' : 'node'}-${platform}-${arch}`;
+  const folder = path.join(work, `node-${major}`);
+  fs.mkdirSync(folder);
+  try {
+    await npm(['install', '--prefix', folder, `${name}@${major}`, ...quiet], folder);
+  } catch {
+    process.stderr.write(`NO NODE ${major}: the registry has no ${name}@${major}; it is NOT TESTED.\n`);
+    return undefined;
+  }
+  return path.join(folder, 'node_modules', name, 'bin/node');
+}
+
+/** Runs the installed command with a version of Node first in the path, as a plain user in an empty folder. */
+function lanescanWith(node: string, args: readonly string[], cwd: string) {
+  const bin = openFolder();
+  fs.symlinkSync(node, path.join(bin, 'node'));
+  const env = { PATH: `${bin}:/usr/bin:/bin`, HOME: cwd, LANG: 'C.UTF-8' };
+  const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], ...user });
+  const said = { stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    said.stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said.stderr += text;
+  });
+  const outcome = new Promise<{ code: number | null; stdout: string; stderr: string }>((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code) => resolve({ code, ...said }));
+  });
+  return { child, said, outcome };
+}
+
+test('has the built program and its papers, and nothing of the build or the tests', () => {
+  const files = listing.map((name) => name.replace(/^package\//, ''));
+  expect(files).toEqual(
+    expect.arrayContaining([
+      'bin/lanescan',
+      'dist/cli/main.js',
+      'dist/explorer/index.html',
+      'dist/store/migrations/0001-messages.sql',
+      'openapi.json',
+      'README.md',
+    ]),
+  );
+  expect(
+    files.filter((name) => /tsbuildinfo|\.ts$|^(src|test|bench|explorer)\/|built-for/.test(name)),
+  ).toEqual([]);
+});
+
+test('brings no package that only builds or tests', () => {
+  const modules = path.resolve(path.dirname(command), '..');
+  const lock = JSON.parse(fs.readFileSync(path.join(repository, 'package-lock.json'), 'utf8')).packages;
+  const runtime = Object.keys(lock).filter((place) => place !== '' && !lock[place].dev);
+  const names = new Set(runtime.map((place) => place.replace(/.*node_modules\//, '')));
+  const installed = fs
+    .readdirSync(modules)
+    .filter((name) => !name.startsWith('.') && name !== 'lanescan')
+    .flatMap((name) =>
+      name.startsWith('@')
+        ? fs.readdirSync(path.join(modules, name)).map((part) => `${name}/${part}`)
+        : [name],
+    );
+  expect(installed.filter((name) => !names.has(name))).toEqual([]);
+});
+
+test('on Node 18: says that it is too old and what to install', async ({ skip }) => {
+  const node = nodes.get(18);
+  if (node === undefined) return skip('no Node 18 for this platform in the registry');
+  const { code, stdout, stderr } = await lanescanWith(node, ['--help'], openFolder()).outcome;
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(/^lanescan: Node 18\.[\d.]+ is too old\. Install Node 20\.19 or later: .*\n$/);
+});
+
+describe.each([20, 22, 24])('on Node %i', (major) => {
+  test('import, search, doctor and demo work as a plain user', async ({ skip }) => {
+    const node = nodes.get(major);
+    if (node === undefined) return skip(`no Node ${major} here`);
+    const cwd = openFolder();
+    const run = (...args: string[]) => lanescanWith(node, args, cwd).outcome;
+    const message = makeMessage();
+    fs.writeFileSync(path.join(cwd, 'messages.ndjson'), `${JSON.stringify(message)}\n`);
+
+    const imported = await run('import', 'messages.ndjson');
+    expect(imported.code, imported.stderr).toBe(0);
+    const found = await run('search', '--json');
+    expect(found.code, found.stderr).toBe(0);
+    expect(found.stdout).toContain(message.messageId);
+    const examined = await run('doctor');
+    expect(examined.code, examined.stdout + examined.stderr).toBe(0);
+
+    const demo = lanescanWith(node, ['demo', '--port', '0', '--data', path.join(cwd, 'demo')], cwd);
+    while (!/listens on http/.test(demo.said.stderr)) {
+      if (demo.child.exitCode !== null) throw new Error(demo.said.stderr);
+      await delay(50);
+    }
+    const [, url] = /listens on (http:\/\/[\d.:]+)/.exec(demo.said.stderr) ?? [];
+    const page = (await (await fetch(`${url}/v2/messages?limit=2`)).json()) as { data: unknown[] };
+    expect(page.data).toHaveLength(2);
+    expect((await fetch(`${url}/`)).status).toBe(200);
+    demo.child.kill('SIGTERM');
+    expect((await demo.outcome).code, demo.said.stderr).toBe(0);
+  });
+});
