@@ -21,11 +21,12 @@ import { fixedSql, joinSql, type Sql, sql } from './sql.ts';
 export const SEARCH_SETTINGS =
   '-c plan_cache_mode=force_generic_plan -c enable_bitmapscan=off -c max_parallel_workers_per_gather=0';
 
-/** The statement for one page: digests and records (`readPage`), newest first, one more than the page shows. */
+/** The statement for one page: the columns of `readPage`, newest first, one row more than the page shows. */
 export function searchSql(query: SearchQuery): Sql {
   const rows = query.limit + 1;
   const conditions = conditionsOf(query.filters);
-  return sql`select digest, body from (${matchingSql(query, conditions, rows)}) page ${existenceChecks(conditions)}limit ${rows}`;
+  return sql`select digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)
+    from (${matchingSql(query, conditions, rows)}) page ${existenceChecks(conditions)}limit ${rows}`;
 }
 
 /** Whether a search with this filter, and others that are true here, reads few rows beyond its page. */
@@ -95,7 +96,7 @@ function matchingSql(
     .flatMap((alternative) => mergeRequirements(required, alternative) ?? [])
     .map((requirements) => pageOf(scanFor(requirements, rows !== null)));
   const [only] = pages;
-  if (!only) return sql`select m.digest, ${body} as body from message m where false`;
+  if (!only) return sql`select m.sent_at, m.message_id, m.digest, ${body} as body from message m where false`;
   if (pages.length === 1) return only;
   return sql`select distinct on (sent_at, message_id) sent_at, message_id, digest, body
     from (${joinSql(

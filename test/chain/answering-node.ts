@@ -31,7 +31,7 @@ export function answeringNode(options: {
     logs: unasked,
     logsOfBlocks: unasked,
     receiptLogs: unasked,
-    hasCode: unasked,
+    accounts: unasked,
     async blocks(numbers) {
       return numbers.map((wanted) => {
         const block = blocks.find(({ number }) => number === wanted);

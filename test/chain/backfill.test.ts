@@ -1,13 +1,16 @@
 /** How history is read: which requests it takes, counted on virtual chains. Never how long. */
 import { afterEach, describe, expect, test } from 'vitest';
+import type { Message } from '../../src/domain/message.ts';
 import type { EvmSource } from '../../src/ingest/evm/settings.ts';
+import type { Store } from '../../src/store/store.ts';
 import { openTestStore } from '../database.ts';
+import { allRecords } from './indexing.ts';
 import { startNodeProxy } from './node-proxy.ts';
 import { type CcipWorld, type CcipWorldOptions, makeCcipWorld } from './zoo/ccip-chain.ts';
 import { differencesFrom, type IndexedWorld, indexWorld, sourceOf } from './zoo/indexed-world.ts';
-import { archiveNode } from './zoo/personalities.ts';
-import type { LogTraits, Personality } from './zoo/personality.ts';
+import { archiveNode, type LogTraits, type Personality } from './zoo/personality.ts';
 import { type Provider, type ProviderCall, startProvider } from './zoo/provider.ts';
+import type { EventSeries } from './zoo/virtual-chain.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -116,12 +119,13 @@ describe('the history of a network', () => {
   test.each<readonly [string, Personality['state']]>([
     ['refuses', { keptBlocks: 1_000, answer: { code: -32000, message: 'missing trie node' } }],
     ['answers with the current code', { keptBlocks: 1_000, answer: 'current' }],
+    ['answers that there is no code', { keptBlocks: 1_000, answer: 'empty' }],
   ])('is read from the first block on where the only endpoint %s for old blocks', async (_, state) => {
     const personality = withLogs({ hasBlockTimestamp: true }, state ? { state } : {});
     const { calls, differences } = await backfill(worldOf(), {}, [personality]);
     expect(differences).toEqual([]);
     expect(Math.min(...rangesOf(calls).map(({ from }) => from))).toBe(0);
-    expect(callsOf(calls, 'eth_getCode').length).toBeLessThan(5);
+    expect(callsOf(calls, 'eth_getCode').length).toBeLessThan(40);
   });
 
   test('is asked for by the addresses of the trusted contracts', async () => {
@@ -244,5 +248,80 @@ describe('pieces of history', () => {
       expect(ranges.length - refused.length).toBeGreaterThan(5);
       expect(refused.length).toBeLessThan(8 + ranges.length / 16);
     }
+  });
+});
+
+describe('a chain whose finality is far behind', () => {
+  const LAG = 30_000;
+  const lagging = (lagBlocks: number) => withLogs({ hasBlockTimestamp: true }, { finalized: { lagBlocks } });
+  const statuses = async (store: Store) =>
+    [...(await allRecords(store)).values()].map((record) => (JSON.parse(record) as Message).status);
+
+  test('is not read header by header at the first start', async () => {
+    const { calls, differences } = await backfill(worldOf(), {}, [lagging(LAG)]);
+    expect(differences).toEqual([]);
+    expect(callsOf(calls, 'eth_getBlockByNumber').length).toBeLessThan(1_500);
+  });
+
+  test('has its messages final when their blocks are', async () => {
+    const world = worldOf({ messages: 40 });
+    const provider = await provide(world.a, lagging(LAG));
+    const store = await emptyStore();
+    const sources = [sourceOf(world.a, [provider])];
+    await indexWorld(store, { sources });
+    const blocks = Array.from({ length: 40 }, (_, index) => world.a.blockOfMessage(index));
+    const expectFinalBelow = async (lag: number) => {
+      const sent = (await statuses(store)).filter((status) => status === 'SENT');
+      expect(sent).toHaveLength(blocks.filter((block) => block > world.a.head - lag).length);
+    };
+    await expectFinalBelow(LAG);
+    provider.personality = lagging(LAG / 2);
+    await indexWorld(store, { sources });
+    await expectFinalBelow(LAG / 2);
+    provider.personality = lagging(0);
+    await indexWorld(store, { sources });
+    await expectFinalBelow(0);
+  });
+
+  test('takes back what was read in blocks that a fork abandons, far below the head', async () => {
+    const world = worldOf({ messages: 40 });
+    const providers = [await provide(world.a, lagging(LAG)), await provide(world.b, timestamped)] as const;
+    const store = await emptyStore();
+    const sources = [sourceOf(world.a, [providers[0]]), sourceOf(world.b, [providers[1]])];
+    await indexWorld(store, { sources });
+    expect(await differencesFrom(world, store)).toEqual([]);
+    const fork = world.a.head - LAG / 2;
+    world.a.reorganize({ fork, series: movedDown(world.a, fork) });
+    const { notices } = await indexWorld(store, { sources });
+    expect(notices.join('\n')).toContain('were abandoned');
+    expect(notices.join('\n')).not.toContain('had called final');
+    expect(await differencesFrom(world, store)).toEqual([]);
+  });
+});
+
+/** The same events as before, those above the fork each in a lower block: halfway down to the fork. */
+function movedDown(chain: CcipWorld['a'], fork: number): readonly EventSeries[] {
+  const lower = (block: number) => (block <= fork ? block : fork + Math.ceil((block - fork) / 2));
+  return chain.series.map((series) => ({ ...series, blockOf: (index) => lower(series.blockOf(index)) }));
+}
+
+describe('a reorganization deeper than finality', () => {
+  test('that moves messages to lower blocks has them there', async () => {
+    const world = worldOf({ messages: 40 });
+    const providers = [await provide(world.a, timestamped), await provide(world.b, timestamped)] as const;
+    const store = await emptyStore();
+    const sources = [sourceOf(world.a, [providers[0]]), sourceOf(world.b, [providers[1]])];
+    await indexWorld(store, { sources });
+    expect(await differencesFrom(world, store)).toEqual([]);
+    const fork = world.a.head - 10_000;
+    world.a.reorganize({ fork, series: movedDown(world.a, fork) });
+    providers[0].calls.length = 0;
+    const { notices } = await indexWorld(store, { sources });
+    expect(notices.join('\n')).toContain('had called final');
+    expect(await differencesFrom(world, store)).toEqual([]);
+    // From the last block with a fact that is still there, not from the beginning.
+    const lowest = Math.min(...rangesOf(providers[0].calls).map(({ from }) => from));
+    expect(lowest).toBeLessThanOrEqual(fork + 1);
+    expect(lowest).toBeGreaterThan(fork - 5_000);
   });
 });

@@ -1,47 +1,56 @@
 -- The SQL of the search as it is sent. Written by explain.test.ts; update with `npx vitest run test/store/explain.test.ts -u`.
 
 -- The newest messages.
-select digest, body from (select m.sent_at, m.message_id, m.digest, m.record as body from message m
+select digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)
+    from (select m.sent_at, m.message_id, m.digest, m.record as body from message m
       where true
       order by m.sent_at desc, m.message_id desc limit 1001) page limit $1;
 
 -- The newest messages, summary view, behind a cursor.
-select digest, body from (select m.sent_at, m.message_id, m.digest, left(m.record, m.summary_length) || '}' as body from message m
+select digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)
+    from (select m.sent_at, m.message_id, m.digest, left(m.record, m.summary_length) || '}' as body from message m
       where (m.sent_at, m.message_id) < ($1::timestamptz, $2::bytea)
       order by m.sent_at desc, m.message_id desc limit 1001) page limit $3;
 
 -- By sender.
-select digest, body from (select m.sent_at, m.message_id, m.digest, m.record as body from message m
+select digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)
+    from (select m.sent_at, m.message_id, m.digest, m.record as body from message m
       where m.sender = $1::bytea
       order by m.sent_at desc, m.message_id desc limit 1001) page limit $2;
 
 -- By receiver on SVM.
-select digest, body from (select m.sent_at, m.message_id, m.digest, m.record as body from message m
+select digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)
+    from (select m.sent_at, m.message_id, m.digest, m.record as body from message m
       where m.receiver = $1::bytea
       order by m.sent_at desc, m.message_id desc limit 1001) page limit $2;
 
 -- A lane.
-select digest, body from (select m.sent_at, m.message_id, m.digest, m.record as body from message m
+select digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)
+    from (select m.sent_at, m.message_id, m.digest, m.record as body from message m
       where m.source_selector = $1::bigint and m.dest_selector = $2::bigint
       order by m.sent_at desc, m.message_id desc limit 1001) page limit $3;
 
 -- Ready for manual execution.
-select digest, body from (select m.sent_at, m.message_id, m.digest, m.record as body from message m
+select digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)
+    from (select m.sent_at, m.message_id, m.digest, m.record as body from message m
       where m.ready
       order by m.sent_at desc, m.message_id desc limit 1001) page limit $1;
 
 -- By source transaction.
-select digest, body from (select m.sent_at, m.message_id, m.digest, m.record as body from message m
+select digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)
+    from (select m.sent_at, m.message_id, m.digest, m.record as body from message m
       where m.send_transaction = $1::bytea
       order by m.sent_at desc, m.message_id desc limit 1001) page limit $2;
 
 -- By one status.
-select digest, body from (select m.sent_at, m.message_id, m.digest, m.record as body from message m
+select digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)
+    from (select m.sent_at, m.message_id, m.digest, m.record as body from message m
       where m.status = 6
       order by m.sent_at desc, m.message_id desc limit 1001) page limit $1;
 
 -- By several statuses, behind a cursor.
-select digest, body from (select distinct on (sent_at, message_id) sent_at, message_id, digest, body
+select digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)
+    from (select distinct on (sent_at, message_id) sent_at, message_id, digest, body
     from ((select m.sent_at, m.message_id, m.digest, m.record as body from message m
       where m.status = 2 and (m.sent_at, m.message_id) < ($1::timestamptz, $2::bytea)
       order by m.sent_at desc, m.message_id desc limit 1001) union all (select m.sent_at, m.message_id, m.digest, m.record as body from message m
@@ -50,12 +59,14 @@ select digest, body from (select distinct on (sent_at, message_id) sent_at, mess
     order by sent_at desc, message_id desc limit 1001) page limit $5;
 
 -- Sent in a period.
-select digest, body from (select m.sent_at, m.message_id, m.digest, m.record as body from message m
+select digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)
+    from (select m.sent_at, m.message_id, m.digest, m.record as body from message m
       where m.sent_at >= $1::timestamptz and m.sent_at < $2::timestamptz
       order by m.sent_at desc, m.message_id desc limit 1001) page limit $3;
 
 -- By address: sender, receiver or origin.
-select digest, body from (select distinct on (sent_at, message_id) sent_at, message_id, digest, body
+select digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)
+    from (select distinct on (sent_at, message_id) sent_at, message_id, digest, body
     from ((select m.sent_at, m.message_id, m.digest, m.record as body from message m
       where m.sender = $1::bytea
       order by m.sent_at desc, m.message_id desc limit 1001) union all (select m.sent_at, m.message_id, m.digest, m.record as body from message m
@@ -66,28 +77,33 @@ select digest, body from (select distinct on (sent_at, message_id) sent_at, mess
     order by sent_at desc, message_id desc limit 1001) page limit $4;
 
 -- By source token.
-select digest, body from (select distinct on (t.sent_at, t.message_id) t.sent_at, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
+select digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)
+    from (select distinct on (t.sent_at, t.message_id) t.sent_at, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
       where t.source_token = $1::bytea
       order by t.sent_at desc, t.message_id desc limit 1001) page limit $2;
 
 -- By source token, to a network.
-select digest, body from (select of_lane.* from (select distinct source_selector, dest_selector from lane_total where dest_selector = $1::bigint) l cross join lateral (select distinct on (t.sent_at, t.message_id) t.sent_at, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
+select digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)
+    from (select of_lane.* from (select distinct source_selector, dest_selector from lane_total where dest_selector = $1::bigint) l cross join lateral (select distinct on (t.sent_at, t.message_id) t.sent_at, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
       where search_key(t.source_token, null, t.source_selector, t.dest_selector) = search_key($2::bytea, null, l.source_selector, l.dest_selector) and coalesce(t.source_token = $3::bytea, false) and coalesce(m.dest_selector = $4::bigint, false)
       order by t.sent_at desc, t.message_id desc limit $5) of_lane
       order by of_lane.sent_at desc, of_lane.message_id desc limit 1001) page limit $6;
 
 -- By destination transaction.
-select digest, body from (select m.sent_at, m.message_id, m.digest, m.record as body from message m
+select digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)
+    from (select m.sent_at, m.message_id, m.digest, m.record as body from message m
       where m.receipt_transaction = $1::bytea
       order by m.sent_at desc, m.message_id desc limit 1001) page limit $2;
 
 -- By message ids.
-select digest, body from (select m.sent_at, m.message_id, m.digest, m.record as body from message m
+select digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)
+    from (select m.sent_at, m.message_id, m.digest, m.record as body from message m
       where m.message_id = any($1::bytea[])
       order by m.sent_at desc, m.message_id desc limit 1001) page limit $2;
 
 -- By an address as a search term.
-select digest, body from (select distinct on (sent_at, message_id) sent_at, message_id, digest, body
+select digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)
+    from (select distinct on (sent_at, message_id) sent_at, message_id, digest, body
     from ((select m.sent_at, m.message_id, m.digest, m.record as body from message m
       where m.sender = $1::bytea
       order by m.sent_at desc, m.message_id desc limit 1001) union all (select m.sent_at, m.message_id, m.digest, m.record as body from message m
@@ -102,7 +118,8 @@ select digest, body from (select distinct on (sent_at, message_id) sent_at, mess
     order by sent_at desc, message_id desc limit 1001) page limit $6;
 
 -- By a hash or id as a search term.
-select digest, body from (select distinct on (sent_at, message_id) sent_at, message_id, digest, body
+select digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)
+    from (select distinct on (sent_at, message_id) sent_at, message_id, digest, body
     from ((select m.sent_at, m.message_id, m.digest, m.record as body from message m
       where m.sender = $1::bytea
       order by m.sent_at desc, m.message_id desc limit 1001) union all (select m.sent_at, m.message_id, m.digest, m.record as body from message m
@@ -123,7 +140,8 @@ select digest, body from (select distinct on (sent_at, message_id) sent_at, mess
     order by sent_at desc, message_id desc limit 1001) page limit $9;
 
 -- By two addresses as search terms.
-select digest, body from (select distinct on (sent_at, message_id) sent_at, message_id, digest, body
+select digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)
+    from (select distinct on (sent_at, message_id) sent_at, message_id, digest, body
     from ((select m.sent_at, m.message_id, m.digest, m.record as body from message m
       where m.sender = $1::bytea and coalesce(((m.sender = $2::bytea) or (m.receiver = $3::bytea) or (exists (select from message_token t where t.message_id = m.message_id and t.source_token = $4::bytea)) or (exists (select from message_token t where t.message_id = m.message_id and t.dest_token = $5::bytea)) or (exists (select from message_token t where t.message_id = m.message_id and t.source_pool = $6::bytea))), false)
       order by m.sent_at desc, m.message_id desc limit 1001) union all (select m.sent_at, m.message_id, m.digest, m.record as body from message m
@@ -143,7 +161,8 @@ select digest, body from (select distinct on (sent_at, message_id) sent_at, mess
       order by t.sent_at desc, t.message_id desc limit 1) is not null) limit $36;
 
 -- Several at once: one is spread out, the others are conditions.
-select digest, body from (select distinct on (sent_at, message_id) sent_at, message_id, digest, body
+select digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)
+    from (select distinct on (sent_at, message_id) sent_at, message_id, digest, body
     from ((select m.sent_at, m.message_id, m.digest, m.record as body from message m
       where search_key(m.sender, m.receiver, null, null) = search_key($1::bytea, $2::bytea, null, null) and coalesce(m.sender = $3::bytea, false) and coalesce(m.receiver = $4::bytea, false) and coalesce(((exists (select from message_token t where t.message_id = m.message_id and t.source_token = $5::bytea))), false) and coalesce(((m.status = 0) or (m.status = 6)), false)
       order by m.sent_at desc, m.message_id desc limit 1001) union all (select m.sent_at, m.message_id, m.digest, m.record as body from message m

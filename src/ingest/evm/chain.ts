@@ -50,6 +50,12 @@ export interface ContractCall {
   readonly data: Hex;
 }
 
+export interface AccountQuestion {
+  readonly address: Hex;
+  readonly has: 'code' | 'balance';
+  readonly block: number;
+}
+
 /** Undefined: the contract refused, or there is none at this address. A node that cannot answer throws instead. */
 export type CallAnswer = Hex | undefined;
 
@@ -89,12 +95,10 @@ export interface ChainNode {
   /** In the order asked for; a missing transaction is the node's fault. */
   transactions(hashes: readonly Hex[]): Promise<readonly Transaction[]>;
   /**
-   * Whether there is code at an address as of a block, in the order asked for; undefined where the node does not have the
-   * state of that block.
+   * Whether accounts had code, or a balance, as of a block, in the order asked for; undefined where the node refuses to
+   * answer for that block. Some answer with nothing where they do not have its state.
    */
-  hasCode(
-    places: readonly { readonly address: Hex; readonly block: number }[],
-  ): Promise<readonly (boolean | undefined)[]>;
+  accounts(questions: readonly AccountQuestion[]): Promise<readonly (boolean | undefined)[]>;
   /** In the order asked for, on the newest state. */
   calls(calls: readonly ContractCall[]): Promise<readonly CallAnswer[]>;
 }

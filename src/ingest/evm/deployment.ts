@@ -4,9 +4,13 @@ import type { ChainNode, Hex } from './chain.ts';
 /** Blocks that are asked about in one request: with three, a chain of 25 million blocks takes 13 round trips. */
 const PROBES = 3;
 
+/** Accounts that have had a balance since the early days of every public chain: people burn coins by sending them there. */
+const burners: readonly Hex[] = [`0x${'00'.repeat(20)}`, '0x000000000000000000000000000000000000dead'];
+
 /**
- * Undefined where the node does not have the state of old blocks. Some nodes answer with the current code for every
- * block, so nothing is believed unless there is no code at the beginning of the chain.
+ * Undefined where the node does not have the state of old blocks. Not all nodes say so. Some answer with the current code
+ * for every block: nothing is believed unless there is no code at the beginning of the chain. Others answer that there is
+ * no code: nothing is believed unless some account has a balance just before the deployment.
  */
 export async function findDeployment(
   node: ChainNode,
@@ -15,8 +19,9 @@ export async function findDeployment(
 ): Promise<number | undefined> {
   /** Whether any router has code, for each of these blocks. */
   const haveCode = async (blocks: readonly number[]): Promise<readonly (boolean | undefined)[]> => {
-    const places = blocks.flatMap((block) => routers.map((address) => ({ address, block })));
-    const answers = await node.hasCode(places);
+    const answers = await node.accounts(
+      blocks.flatMap((block) => routers.map((address) => ({ address, has: 'code' as const, block }))),
+    );
     return blocks.map((_, index) => {
       const own = answers.slice(index * routers.length, (index + 1) * routers.length);
       return own.includes(undefined) ? undefined : own.includes(true);
@@ -38,5 +43,8 @@ export async function findDeployment(
     empty = blocks[(first < 0 ? blocks.length : first) - 1] ?? empty;
     deployed = blocks[first] ?? deployed;
   }
-  return deployed;
+  const balances = await node.accounts(
+    burners.map((address) => ({ address, has: 'balance' as const, block: empty })),
+  );
+  return balances.includes(true) ? deployed : undefined;
 }

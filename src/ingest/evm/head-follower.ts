@@ -105,10 +105,11 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
     if (skipped) progress.notice(`Block ${skipped.number} cannot be read yet: ${unread.reason}`, 'warn');
     if (headers.length === 0 && orphaned.length === 0 && !landing) return;
     const [first, last] = [headers[0], headers.at(-1)];
+    const isFinalNew = final.number > base.number && final.number !== landing?.number;
     await progress.record(() => ({
       ...(reading && stepOf(reading)),
       orphaned,
-      blocks: landing ? [...(final.number > base.number ? [final] : []), landing] : headers,
+      blocks: landing ? [...(isFinalNew ? [final] : []), landing] : headers,
       owed: landing ? [historyRange(base.number + 1, landing.number)] : [],
       rereads: [
         ...progress.rereadsFor(reading?.contracts ?? [], base.number),

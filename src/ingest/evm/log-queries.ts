@@ -12,6 +12,7 @@ import { AnswerTooHeavy, EndpointFault, type RpcAnswer } from '../chain/json-rpc
 import type { Refusal, RefusalKind } from '../chain/json-rpc/refusal.ts';
 import { inParallel } from '../work.ts';
 import type { ChainLog, Hex, LogFilter } from './chain.ts';
+import { inOrder } from './log-order.ts';
 
 /** The endpoint gives logs only of addresses that are named, or the block has too many logs to ask for all. */
 export class AddressRequiredError extends NodeFault {
@@ -386,9 +387,4 @@ function halved({ topics, addresses }: TopicFilter): readonly TopicFilter[] {
   if (addresses && addresses.length > 1)
     return chunksOf(addresses, Math.ceil(addresses.length / 2)).map((list) => ({ topics, addresses: list }));
   return chunksOf(topics, Math.ceil(topics.length / 2)).map((some) => ({ topics: some, addresses }));
-}
-
-/** In the order of the chain. Parts of a filter answer one by one, and some chains answer in an order of their own. */
-export function inOrder(logs: readonly ChainLog[]): readonly ChainLog[] {
-  return logs.toSorted((one, other) => one.blockNumber - other.blockNumber || one.logIndex - other.logIndex);
 }

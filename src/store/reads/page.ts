@@ -51,6 +51,10 @@ export class Page {
 /** Columns of the rows of `searchSql`. */
 const DIGEST = 0;
 const RECORD = 1;
+/** In hex. */
+const MESSAGE_ID = 2;
+/** Seconds since 1970, with microseconds. */
+const SENT_AT = 3;
 const COMMA = ','.charCodeAt(0);
 
 /** Makes a page of the rows of `searchSql`, which reads one row more than the page shows. */
@@ -62,9 +66,7 @@ export function readPage(
 ): Page {
   const shown = Math.min(rows.count, limit);
   const hasMore = rows.isCut || rows.count > limit;
-  const cursor = hasMore
-    ? cursors.encode({ filters, view, after: keyOf(rows.text(shown - 1, RECORD)) })
-    : null;
+  const cursor = hasMore ? cursors.encode({ filters, view, after: keyOf(rows, shown - 1) }) : null;
   const { head } = frame;
   const tail = frame.tail(cursor);
   // With the records, everything that the page depends on.
@@ -95,20 +97,10 @@ export function readPage(
   return new Page(json, cursor, hash('sha1', digests, 'base64url'), start, lengths);
 }
 
-/** Inside a JSON string a quote has a backslash before it, so these texts can only be a key and the start of its value. */
-const MESSAGE_ID = '"messageId":"0x';
-const SEND_TIMESTAMP = '"sendTimestamp":"';
-
-/** The sort key of a stored record. Both views have its two fields; parsing the whole record would cost far more. */
-function keyOf(record: string): PageKey {
-  const messageId = textAfter(record, MESSAGE_ID);
-  const sentAt = Date.parse(textAfter(record, SEND_TIMESTAMP));
-  if (!/^[0-9a-f]{64}$/.test(messageId) || Number.isNaN(sentAt))
-    throw new Error('A stored record has no key');
-  return { sentAt, messageId };
-}
-
-function textAfter(record: string, name: string): string {
-  const start = record.indexOf(name);
-  return start === -1 ? '' : record.slice(start + name.length, record.indexOf('"', start + name.length));
+/** The sort key of a row. */
+function keyOf(rows: Rows, row: number): PageKey {
+  return {
+    sentAt: Math.round(Number(rows.text(row, SENT_AT)) * 1000),
+    messageId: rows.text(row, MESSAGE_ID),
+  };
 }

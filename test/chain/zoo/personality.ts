@@ -77,7 +77,7 @@ export interface Personality {
   /** How far the `finalized` block is behind its head, or what it says instead. 8 blocks where it is left out. */
   readonly finalized?: { readonly lagBlocks: number } | { readonly refusal: Wording } | 'null' | 'genesis';
   /** `eth_getCode`, `eth_call` and `eth_getBalance` at older blocks. */
-  readonly state?: { readonly keptBlocks: number; readonly answer: 'current' | Wording };
+  readonly state?: { readonly keptBlocks: number; readonly answer: 'current' | 'empty' | Wording };
   readonly bloom?: 'zero' | 'absent' | 'full';
   /** `eth_getBlockReceipts` is refused. */
   readonly receipts?: Wording;
@@ -87,3 +87,10 @@ export interface Personality {
    */
   readonly alone: 'complete' | 'incomplete' | 'stuck';
 }
+
+/** An archive node without limits. */
+export const archiveNode: Personality = {
+  name: 'archive-node',
+  seen: 'https://ethereum.org/en/developers/docs/apis/json-rpc/',
+  alone: 'complete',
+};

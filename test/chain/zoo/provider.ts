@@ -4,8 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Hex } from '../../../src/ingest/evm/chain.ts';
 import { EMPTY_BLOOM } from './bloom-filter.ts';
-import { archiveNode } from './personalities.ts';
-import type { LogTraits, Personality, Wording } from './personality.ts';
+import { archiveNode, type LogTraits, type Personality, type Wording } from './personality.ts';
 import type { VirtualBlock, VirtualChain, VirtualLog, VirtualTransaction } from './virtual-chain.ts';
 
 export interface ProviderCall {
@@ -138,12 +137,13 @@ export async function startProvider(chain: VirtualChain, options: ProviderOption
   const visible = (block: VirtualBlock | undefined) =>
     block && block.number <= headNumber() ? block : undefined;
 
-  /** The block whose state answers, or a refusal. */
+  /** The block whose state answers, or a refusal; -1: the state before the first block, where there is nothing. */
   const stateBlock = (tag: unknown): number => {
     const number = numberOf(tag);
     const { state } = provider.personality;
     if (!state || number >= headNumber() - state.keptBlocks) return number;
     if (state.answer === 'current') return headNumber();
+    if (state.answer === 'empty') return -1;
     throw new Refused(state.answer, { count: number });
   };
 
@@ -185,8 +185,7 @@ export async function startProvider(chain: VirtualChain, options: ProviderOption
       case 'eth_getCode':
         return chain.hasCode((first as string).toLowerCase() as Hex, stateBlock(second)) ? CODE : '0x';
       case 'eth_getBalance':
-        stateBlock(second);
-        return '0x0';
+        return stateBlock(second) < 0 ? '0x0' : '0xde0b6b3a7640000';
       default:
         throw new Refused({
           code: -32601,

@@ -1,0 +1,112 @@
+/** Reads of messages: the search, and single messages by id. */
+import type { CursorCodec } from '../domain/cursor.ts';
+import { statusRank } from '../domain/lifecycle.ts';
+import type { SearchQuery } from '../domain/query.ts';
+import { type ExecutionInputs, readExecutionInputs } from './execution-inputs.ts';
+import { type MessageHistory, readMessageHistory } from './history.ts';
+import { arrayFrame, type Page, type PageFrame, type Reads, readPage } from './reads/reads.ts';
+import { isShort, pageBound, searchSql } from './search.ts';
+import { renderSql } from './sql.ts';
+
+export interface StoredRecord {
+  readonly record: string;
+  /** Changes exactly when the record does. */
+  readonly digest: string;
+  /** When it was executed (ms since 1970), for a message that succeeded; null while it may still change. */
+  readonly settledAt: number | null;
+}
+
+/** Message ids are 64 hexadecimal digits. */
+export interface MessageReads {
+  /** Encodes and decodes cursors with the key of this database. */
+  readonly cursors: CursorCodec;
+  search(query: SearchQuery, frame?: PageFrame): Promise<Page>;
+  findMessage(messageId: string): Promise<StoredRecord | undefined>;
+  /** The same without the record, which is then not read. */
+  messageDigest(messageId: string): Promise<Omit<StoredRecord, 'record'> | undefined>;
+  /** Records whose message ids begin with these hexadecimal digits, at most `limit`. */
+  findMessagesByPrefix(digits: string, limit: number): Promise<readonly string[]>;
+  /** Counts messages while they are few; PostgreSQL's estimate beyond. */
+  countMessages(): Promise<{ readonly count: number; readonly isExact: boolean }>;
+  /** The changes of one message; undefined for an unknown one. */
+  messageHistory(messageId: string): Promise<MessageHistory | undefined>;
+  /** The inputs of a manual execution; undefined for an unknown message. */
+  executionInputs(messageId: string): Promise<ExecutionInputs | undefined>;
+}
+
+/** Counting visits every row, so a larger store is estimated. */
+const MAX_COUNTED_MESSAGES = 100_000;
+
+/** SQL of `StoredRecord.settledAt`. */
+const SETTLED_AT = `case when status = ${statusRank('SUCCESS')}
+  then (extract(epoch from sent_at) * 1000 + coalesce(delivery_ms, 0))::bigint end`;
+
+export function createMessageReads(reads: Reads, cursors: CursorCodec): MessageReads {
+  return {
+    cursors,
+    search(query, frame = arrayFrame) {
+      const { text, values } = renderSql(searchSql(query));
+      return reads.run('search', {
+        name: reads.nameOf(text),
+        text,
+        values,
+        isShort: isShort(query),
+        bound: pageBound(query),
+        collect: (rows) => readPage(rows, query, frame, cursors),
+      });
+    },
+
+    async findMessage(messageId) {
+      const rows = await reads.readRows(
+        'message',
+        `select encode(digest, 'hex'), ${SETTLED_AT}, record from message where message_id = $1`,
+        [Buffer.from(messageId, 'hex')],
+      );
+      const [digest, settledAt, record] = rows[0] ?? [];
+      return record === undefined || digest === undefined
+        ? undefined
+        : { record, digest, settledAt: numberOrNull(settledAt) };
+    },
+
+    async messageDigest(messageId) {
+      const rows = await reads.readRows(
+        'messageDigest',
+        `select encode(digest, 'hex'), ${SETTLED_AT} from message where message_id = $1`,
+        [Buffer.from(messageId, 'hex')],
+      );
+      const [digest, settledAt] = rows[0] ?? [];
+      return digest === undefined ? undefined : { digest, settledAt: numberOrNull(settledAt) };
+    },
+
+    async findMessagesByPrefix(digits, limit) {
+      const rows = await reads.readRows(
+        'messagePrefix',
+        'select record from message where message_id between $1 and $2 order by message_id limit $3',
+        [Buffer.from(digits.padEnd(64, '0'), 'hex'), Buffer.from(digits.padEnd(64, 'f'), 'hex'), limit],
+      );
+      return rows.map(([record]) => record ?? '');
+    },
+
+    async countMessages() {
+      const rows = await reads.readRows(
+        'count',
+        `select (select count(*) from (select from message limit $1) few)::text,
+                (select reltuples::bigint from pg_class where oid = 'message'::regclass)::text`,
+        [MAX_COUNTED_MESSAGES + 1],
+        { isShort: false },
+      );
+      const [counted, estimated] = (rows[0] ?? []).map(Number);
+      const count = counted ?? 0;
+      return count <= MAX_COUNTED_MESSAGES
+        ? { count, isExact: true }
+        : { count: Math.max(count, estimated ?? 0), isExact: false };
+    },
+
+    messageHistory: (messageId) => readMessageHistory(reads.readAs('history'), messageId),
+    executionInputs: (messageId) => readExecutionInputs(reads.readAs('executionInputs'), messageId),
+  };
+}
+
+function numberOrNull(value: string | null | undefined): number | null {
+  return value == null ? null : Number(value);
+}

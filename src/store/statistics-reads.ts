@@ -1,0 +1,57 @@
+/** Reads of statistics, of lanes and networks, and of how far indexers and mirrors are. */
+import { readFigures, type StoreFigures } from './figures.ts';
+import { type CountedLane, readCountedLanes } from './lane-counters.ts';
+import {
+  type DeliveryBounds,
+  type DeliverySelection,
+  type LaneEnds,
+  type LaneIdentity,
+  type LanePage,
+  type LaneSelection,
+  readLaneIdentity,
+  readLanes,
+  readRecentDeliveries,
+  readStats,
+  type Stats,
+  type StatsSelection,
+} from './lanes.ts';
+import { type MirrorState, readMirrors } from './mirror-ledger.ts';
+import {
+  type NetworkProgress,
+  type NetworkTraffic,
+  readNetworkProgress,
+  readNetworkTraffic,
+} from './networks.ts';
+import { createSingleFlight, type Reads } from './reads/reads.ts';
+
+export interface StatisticsReads {
+  lanes(selection: LaneSelection): Promise<LanePage>;
+  /** What contracts have counted of each lane, with what the records have. */
+  countedLanes(ends: LaneEnds): Promise<readonly CountedLane[]>;
+  /** The description of a lane; undefined where it has no message. */
+  laneIdentity(lane: Required<LaneEnds>): Promise<LaneIdentity | undefined>;
+  recentDeliveries(lane: DeliverySelection, bounds: DeliveryBounds): Promise<readonly number[]>;
+  /** Counts of all messages, of the lanes with the most, and by the day they were sent, from one snapshot. */
+  stats(selection: StatsSelection): Promise<Stats>;
+  networkTraffic(): Promise<readonly NetworkTraffic[]>;
+  /** How far networks are indexed; empty where records come from imports only. */
+  networkProgress(): Promise<readonly NetworkProgress[]>;
+  /** Mirrors that follow a source. */
+  mirrors(): Promise<readonly MirrorState[]>;
+  figures(): Promise<StoreFigures>;
+}
+
+export function createStatisticsReads(reads: Reads): StatisticsReads {
+  return {
+    lanes: (selection) => readLanes(reads.readAs('lanes'), selection),
+    countedLanes: (ends) => readCountedLanes(reads.readAs('other'), ends),
+    laneIdentity: (lane) => readLaneIdentity(reads.readAs('laneIdentity'), lane),
+    recentDeliveries: (lane, bounds) => readRecentDeliveries(reads.readAs('deliveries'), lane, bounds),
+    stats: (selection) => readStats(reads.readAs('stats'), selection),
+    // Single-flight: every tab of the explorer and every probe of /readyz asks for these again and again.
+    networkTraffic: createSingleFlight(() => readNetworkTraffic(reads.readAs('networkTraffic'))),
+    networkProgress: createSingleFlight(() => readNetworkProgress(reads.readAs('networkProgress'))),
+    mirrors: createSingleFlight(() => readMirrors(reads.readAs('mirrors'))),
+    figures: () => readFigures(reads.readOnPrimaryAs('figures')),
+  };
+}

@@ -1,0 +1,71 @@
+// @module-tag slow: indexes long chains
+/** Memory of the indexer while history is read: what is alive does not grow with blocks or messages. */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, onTestFinished, test } from 'vitest';
+import { openTestStore } from '../database.ts';
+import { type CcipWorldOptions, makeCcipWorld } from './zoo/ccip-chain.ts';
+import { indexWorld, sourceOf } from './zoo/indexed-world.ts';
+import { archiveNode } from './zoo/personality.ts';
+import { startProvider } from './zoo/provider.ts';
+
+const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
+const SAMPLES = 40;
+/** Of what is alive in the first quarter: caches fill up, and pieces in flight differ in size. */
+const MAX_GROWTH = 1.25;
+const LEEWAY_BYTES = 16 * 1024 * 1024;
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+interface Sample {
+  readonly owedBlocks: number;
+  readonly heapBytes: number;
+  readonly rssBytes: number;
+}
+
+/** What is alive, and what the process holds, each time a share of history has been read. */
+async function sampleBackfill(options: CcipWorldOptions): Promise<readonly Sample[]> {
+  const world = makeCcipWorld(options);
+  const personality = { ...archiveNode, logs: { hasBlockTimestamp: true } };
+  const provider = await startProvider(world.a, { personality });
+  onTestFinished(() => provider.close());
+  const store = await openTestStore();
+  onTestFinished(() => store.close());
+  const samples: Sample[] = [];
+  const { isUpToDate, statuses } = await indexWorld(store, {
+    sources: [
+      sourceOf(world.a, [provider], { pollEvery: 1_000, maxRange: Math.ceil(options.blocks / 1_000) }),
+    ],
+    timing: { publishEveryMs: 20, choresEveryMs: 1_000 },
+    until(current) {
+      const { owedBlocks = 0 } = current[0]?.worker ?? {};
+      const last = samples.at(-1)?.owedBlocks ?? options.blocks;
+      if (owedBlocks > 0 && owedBlocks < last - options.blocks / SAMPLES) {
+        collectGarbage();
+        const { heapUsed, rss } = process.memoryUsage();
+        samples.push({ owedBlocks, heapBytes: heapUsed, rssBytes: rss });
+      }
+      return false;
+    },
+  });
+  expect(isUpToDate).toBe(true);
+  expect(statuses[0]?.worker?.created).toBe(options.messages);
+  return samples;
+}
+
+test.each<readonly [string, CcipWorldOptions]>([
+  ['sparse blocks', { blocks: isFull ? 10_000_000 : 500_000, messages: 200, ramps: 3 }],
+  ['messages', { blocks: isFull ? 2_000_000 : 40_000, messages: isFull ? 200_000 : 3_000 }],
+])('does not grow with the number of %s', { timeout: 3_600_000 }, async (what, options) => {
+  const samples = await sampleBackfill(options);
+  const megabytes = (bytes: number) => Math.round(bytes / 1024 / 1024);
+  if (isFull) {
+    const shown = samples.map(({ heapBytes, rssBytes }) => `${megabytes(heapBytes)}/${megabytes(rssBytes)}`);
+    process.stdout.write(`${what}: live heap / resident, MB: ${shown.join(' ')}\n`);
+  }
+  expect(samples.length).toBeGreaterThan(8);
+  const most = (some: readonly Sample[]) => Math.max(...some.map(({ heapBytes }) => heapBytes));
+  const early = most(samples.slice(0, samples.length / 4));
+  expect(most(samples.slice(samples.length / 2))).toBeLessThan(MAX_GROWTH * early + LEEWAY_BYTES);
+});
