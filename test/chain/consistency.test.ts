@@ -159,7 +159,7 @@ describe('an endpoint that has pruned old logs in silence', () => {
 test('an on-ramp that only its commits elsewhere name is a contradiction', async () => {
   const world = makeCcipWorld({ blocks: 2_000, messages: 60, ramps: 2 });
   // The first on-ramp is retired: the router's views do not name it any more.
-  const hidesRetired: Personality = { ...pruned, logs: { kept: { blocks: 1_000, answer: 'empty' } } };
+  const hidesRetired: Personality = { ...pruned, logs: { kept: { blocks: 400, answer: 'empty' } } };
   const { a, b } = await provide(world, [hidesRetired]);
   const store = await testStore();
   await indexWorld(store, { sources: [sourceOf(world.a, a), sourceOf(world.b, b)] });
