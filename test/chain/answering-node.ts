@@ -27,6 +27,7 @@ export function answeringNode(options: {
     head: unasked,
     finalized: unasked,
     blockByHash: unasked,
+    logLimits: { needsAddress: false, maxTopics: undefined, maxAddresses: undefined, offersLogs: true },
     logs: unasked,
     logsOfBlocks: unasked,
     receiptLogs: unasked,

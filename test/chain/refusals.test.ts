@@ -119,13 +119,30 @@ describe('words of refusal', () => {
     ['1RPC', -32602, 'eth_getLogs is limited to 0 - 10000 blocks range', 10_000],
     ['Nethermind, many', -32005, 'Too many logs requested. Max logs per response is 20000.', undefined],
     ['Arbitrum gateway', -32020, 'backend response too large', undefined],
+    ['Arbitrum', -32000, 'logs matched by query exceeds limit of 10000', undefined],
+    ['Tenderly, in short', -32602, 'invalid params: range 9009594 is bigger than range limit 2000', 2_000],
+    [
+      'Conflux',
+      -32016,
+      'Error processing request: Filter error: The gap between from_epoch and to_epoch is larger than max_gap (from: 71160000, to: 71252840, max_gap: 1000)',
+      1_000,
+    ],
+    ['Arc', -32012, 'block limit exceeded (maximum: 500)', 500],
+    ['the code of Arc alone', -32012, 'no', undefined],
+    ['no words that we know', -32000, 'nope', undefined],
+    ['no words at all', -32603, 'Internal error', undefined],
     ['geth, slow', -32002, 'request timed out', undefined],
     ['Go, slow', -32000, 'context deadline exceeded', undefined],
     ['the code alone', -32005, 'no', undefined],
   ];
 
   test.each(tooLarge)('%s (%i): %s', async (_who, code, message, accepted) => {
-    const { chain } = await refusing('eth_getLogs', code, message);
+    const { chain, node } = await refusing('eth_getLogs', code, message);
+    const refuse = node.methods.eth_getLogs as (params: readonly unknown[]) => unknown;
+    node.methods.eth_getLogs = (params) => {
+      const [{ fromBlock, toBlock }] = params as [{ fromBlock: Hex; toBlock: Hex }];
+      return fromBlock === toBlock ? [] : refuse(params);
+    };
     const failure = await failureOf(chain.run((rpc) => rpc.logs({ ...range, toBlock: 19_999 })));
     expect(failure).toBeInstanceOf(RangeTooLarge);
     expect((failure as RangeTooLarge).acceptedBlocks).toBe(accepted);

@@ -1,6 +1,7 @@
 /** What the EVM indexer asks of a node, and the shapes of the answers. */
 import type { Network } from '../../domain/networks.ts';
 import type { EndpointPool } from '../chain/json-rpc/endpoint-pool.ts';
+import type { FilterLimits } from './log-queries.ts';
 
 /** `0x` and hexadecimal digits, lower case. */
 export type Hex = `0x${string}`;
@@ -69,10 +70,23 @@ export interface ChainNode {
   blocks(numbers: readonly number[]): Promise<readonly Block[]>;
   /** Undefined where the node knows no block of that hash. */
   blockByHash(hash: Hex): Promise<Block | undefined>;
-  /** In the order of the chain, none twice. Throws a RangeTooLarge where the node wants a shorter range. */
+  /** What it accepts in one query for logs, as far as is known. Queries are split accordingly. */
+  readonly logLimits: FilterLimits;
+  /**
+   * In the order of the chain, none twice. Throws a RangeTooLarge where the node wants a shorter range, and an
+   * AddressRequiredError where it does not give the logs of all contracts.
+   */
   logs(filter: LogFilter): Promise<readonly ChainLog[]>;
-  /** Of single blocks, in the order asked for. */
-  logsOfBlocks(hashes: readonly Hex[], topics: readonly Hex[]): Promise<readonly (readonly ChainLog[])[]>;
+  /**
+   * Of single blocks, in the order asked for.
+   *
+   * @param addresses asked for where the node does not give the logs of all contracts
+   */
+  logsOfBlocks(
+    hashes: readonly Hex[],
+    topics: readonly Hex[],
+    addresses?: readonly Hex[],
+  ): Promise<readonly (readonly ChainLog[])[]>;
   /** The same by the blocks' receipts, another way into the node's data; undefined where it does not offer them. */
   receiptLogs(
     hashes: readonly Hex[],

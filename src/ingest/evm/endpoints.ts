@@ -9,7 +9,8 @@ export function createChain(source: EvmSource, options: EndpointPoolOptions): Ch
   const { network, rpc, requestsPerSecond, batchSize } = source;
   const pool = createEndpointPool(
     { networkName: network.name, rpc, requestsPerSecond, batchSize, classifyRefusal: classifyEvmRefusal },
-    (endpoint, nodeOptions) => createNode(endpoint, source, nodeOptions),
+    (endpoint, nodeOptions) =>
+      createNode(endpoint, source, { ...nodeOptions, ...(options.notice && { notice: options.notice }) }),
     options,
   );
   return { network, ...pool };

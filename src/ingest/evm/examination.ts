@@ -6,7 +6,8 @@ import type {
   NetworkExamination,
 } from '../chain/family.ts';
 import { endpointNames } from '../chain/json-rpc/endpoint-pool.ts';
-import { type EndpointProbe, type Found, probeEndpoint } from './endpoint-probe.ts';
+import { watchedTopics } from './contracts.ts';
+import { type EndpointProbe, type Found, MAX_ADDRESSES, probeEndpoint } from './endpoint-probe.ts';
 import type { EvmSource } from './settings.ts';
 
 /** Below this, history takes more requests than most plans allow. */
@@ -30,7 +31,8 @@ export async function examineNetwork(
 }
 
 function endpointExamination(source: EvmSource, probe: EndpointProbe): EndpointExamination {
-  const { name, head, finalized, batchSize, logRange, logsFrom, stateDepth } = probe;
+  const { name, head, finalized, batchSize, filterSize, logRangeOfAll, logRange, logsFrom, stateDepth } =
+    probe;
   const textOf = (problem: string) =>
     // Problems begin with the name of their endpoint, which the reader has already.
     problem.startsWith(`${name}: `) ? problem.slice(name.length + 2) : problem;
@@ -44,7 +46,23 @@ function endpointExamination(source: EvmSource, probe: EndpointProbe): EndpointE
   const capabilities = [
     described(finalized, (block) => `final up to ${block.number}`),
     described(logRange, (blocks) => `logs of ${blockCount(blocks)} at once`),
+    described(logRangeOfAll, (blocks) =>
+      blocks === null
+        ? 'only by address'
+        : blocks === known(logRange)
+          ? ''
+          : `of ${blockCount(blocks)} without an address`,
+    ),
+    described(filterSize, ({ topics, addresses }) =>
+      [
+        ...(topics < watchedTopics.length ? [counted(topics, 'topic', 'topics')] : []),
+        ...(addresses < MAX_ADDRESSES ? [counted(addresses, 'address', 'addresses')] : []),
+      ]
+        .map((text) => `${text} in one filter`)
+        .join(', '),
+    ),
     described(batchSize, (calls) => (calls === 1 ? 'no batches' : `batches of ${calls}`)),
+    described(probe.hasReceipts, (offers) => (offers ? '' : 'no receipts')),
     described(logsFrom, (block) => `logs from block ${block} on`),
     state === undefined
       ? ''
@@ -56,13 +74,24 @@ function endpointExamination(source: EvmSource, probe: EndpointProbe): EndpointE
   const remedies: readonly (readonly [Found<unknown> | undefined, 'warning' | 'error', string])[] = [
     [finalized, 'error', 'Set `finality` to a depth in blocks.'],
     [batchSize, 'warning', 'Set `batchSize: 1`.'],
-    [logRange, 'error', 'Use an endpoint that answers eth_getLogs.'],
+    [
+      filterSize !== undefined && 'problem' in filterSize ? filterSize : logRange,
+      'error',
+      'Use an endpoint that answers eth_getLogs.',
+    ],
     [logsFrom, 'warning', 'Use an endpoint with the whole history, or a later `start`.'],
     [probe.routers, 'warning', 'Try again; the indexer asks routers all the time.'],
   ];
   const findings: ExaminationFinding[] = remedies.flatMap(([found, severity, remedy]) =>
     found !== undefined && 'problem' in found ? [{ severity, text: textOf(found.problem), remedy }] : [],
   );
+  if (known(logRangeOfAll) === null) {
+    findings.push({
+      severity: 'warning',
+      text: 'it gives logs only of addresses that are named: new blocks take a query for each new contract',
+      remedy: 'It works. An endpoint without this limit finds new ramps with fewer queries.',
+    });
+  }
   const range = known(logRange);
   if (range !== undefined && range < Math.min(SHORT_RANGE, source.maxRange, number + 1)) {
     findings.push({
@@ -94,7 +123,11 @@ function routerFinding(router: string, probes: readonly EndpointProbe[]): Examin
 }
 
 function blockCount(blocks: number): string {
-  return `${blocks.toLocaleString('en')} ${blocks === 1 ? 'block' : 'blocks'}`;
+  return counted(blocks, 'block', 'blocks');
+}
+
+function counted(count: number, one: string, several: string): string {
+  return `${count.toLocaleString('en')} ${count === 1 ? one : several}`;
 }
 
 function known<T>(found: Found<T> | undefined): T | undefined {

@@ -2,8 +2,10 @@
  * What the indexer asks, put to one endpoint, with every answer held against its question: the blocks asked for, logs of
  * the range, contracts and topics asked for, in order, none twice, of one chain.
  */
+
+import type { Notice } from '../../base/notice.ts';
 import type { ProblemKind } from '../../domain/indexing-problem.ts';
-import { NodeFault, QuestionRefused, RangeTooLarge } from '../chain/faults.ts';
+import { NodeFault, QuestionRefused } from '../chain/faults.ts';
 import {
   AnswerTooHeavy,
   type Endpoint,
@@ -24,6 +26,7 @@ import {
   parseTransaction,
 } from './answers.ts';
 import type { Block, CallAnswer, ChainLog, ChainNode, Hex } from './chain.ts';
+import { createLogQueries, inOrder, type LogPlace, type TopicFilter } from './log-queries.ts';
 import type { EvmSource } from './settings.ts';
 
 export interface RpcNode extends ChainNode {
@@ -47,10 +50,15 @@ const problemOfRefusal: Partial<Record<RefusalKind, ProblemKind>> = {
 const TIMES_TOO_HEAVY = 3;
 const MAX_HEAVY_CALLS = 10_000;
 
+export interface NodeOptions extends PooledNodeOptions {
+  /** Called with what was learned of the endpoint. */
+  readonly notice?: Notice;
+}
+
 export function createNode(
   endpoint: Endpoint,
   { network, finality }: Pick<EvmSource, 'network' | 'finality'>,
-  { now, heard }: PooledNodeOptions,
+  { now, heard, notice = () => undefined }: NodeOptions,
 ): RpcNode {
   const { name } = endpoint;
   let offersReceipts = true;
@@ -151,22 +159,22 @@ export function createNode(
     return believed(method, () => parseBlock(resultOf(answer, method)));
   };
 
-  /** Held against the question, in the order of the chain. */
+  /** Checked against the query, in the order of the chain. */
   const checkedLogs = (
-    logs: readonly ChainLog[],
+    unchecked: readonly ChainLog[],
     method: string,
     topics: readonly Hex[],
-    isWanted: (log: ChainLog) => string | undefined,
+    problemOf: (log: ChainLog) => string | undefined,
   ): readonly ChainLog[] => {
     const askedTopics = new Set<string | undefined>(topics);
-    let last: ChainLog | undefined;
-    for (const log of logs) {
+    const logs = inOrder(unchecked);
+    for (const [index, log] of logs.entries()) {
+      const before = logs[index - 1];
       const problem =
-        isWanted(log) ??
+        problemOf(log) ??
         (askedTopics.has(log.topics[0]) ? undefined : 'a log with a topic that was not asked for') ??
-        (last && misplaced(last, log));
+        (before && contradiction(before, log));
       if (problem !== undefined) throw fault(method, problem);
-      last = log;
     }
     return logs;
   };
@@ -179,28 +187,6 @@ export function createNode(
       if (error instanceof NodeFault) return false;
       throw error;
     }
-  };
-
-  const askForLogs = async (filter: object, blockCount: number): Promise<readonly ChainLog[]> => {
-    const method = 'eth_getLogs';
-    let answer: RpcAnswer | undefined;
-    try {
-      answer = await ask(method, filter);
-    } catch (error) {
-      // Is it the question or the node?
-      if (error instanceof AnswerTooHeavy && blockCount > 1 && (await isAlive()))
-        throw new RangeTooLarge(error.message);
-      throw error;
-    }
-    if (answer !== undefined && 'refusal' in answer) {
-      const { refusal } = answer;
-      if (blockCount > 1 && ['range', 'size', 'slow'].includes(refusal.kind)) {
-        const isShorter = refusal.accepts !== undefined && refusal.accepts < blockCount;
-        throw new RangeTooLarge(refused(method, refusal).message, isShorter ? refusal.accepts : undefined);
-      }
-    }
-    const result = resultOf(answer, method);
-    return believed(method, () => parseLogs(result));
   };
 
   /** How often calls, each alone, were too much for the node while it was alive. */
@@ -245,6 +231,66 @@ export function createNode(
       return askContracts(calls);
     }
   };
+
+  const parseLogAnswer = (
+    result: unknown,
+    place: LogPlace,
+    { topics, addresses }: TopicFilter,
+  ): readonly ChainLog[] => {
+    const method = 'eth_getLogs';
+    const asked = addresses && new Set<string>(addresses);
+    return checkedLogs(
+      believed(method, () => parseLogs(result)),
+      method,
+      topics,
+      ({ blockNumber, blockHash, address }) => {
+        if (asked?.has(address) === false) return `a log of ${address}, which was not asked for`;
+        if ('blockHash' in place) return blockHash === place.blockHash ? undefined : 'a log of another block';
+        return blockNumber < place.fromBlock || blockNumber > place.toBlock
+          ? `a log of block ${blockNumber}, outside ${place.fromBlock} to ${place.toBlock}`
+          : undefined;
+      },
+    );
+  };
+
+  const receiptLogs = async (
+    hashes: readonly Hex[],
+    topics: readonly Hex[],
+  ): Promise<readonly (readonly ChainLog[])[] | undefined> => {
+    const method = 'eth_getBlockReceipts';
+    const wanted = new Set<string | undefined>(topics);
+    const found = new Map<Hex, readonly ChainLog[]>();
+    // Not in batches: the receipts of one busy block are an answer of megabytes.
+    await inParallel(hashes, RECEIPTS_AT_ONCE, async (blockHash) => {
+      if (!offersReceipts) return;
+      const answer = await ask(method, blockHash);
+      const kind = answer !== undefined && 'refusal' in answer ? answer.refusal.kind : undefined;
+      if (kind === 'unsupported' || kind === 'invalid') {
+        offersReceipts = false;
+        return;
+      }
+      const result = resultOf(answer, method);
+      if (result === null) throw fault(method, `it has no receipts of block ${blockHash}`);
+      const logs = believed(method, () => parseReceiptLogs(result, blockHash)).filter((log) =>
+        wanted.has(log.topics[0]),
+      );
+      const problemOf = (log: ChainLog) =>
+        log.blockHash === blockHash ? undefined : 'a log of another block';
+      found.set(blockHash, checkedLogs(logs, method, topics, problemOf));
+    });
+    return offersReceipts ? hashes.map((hash) => found.get(hash) ?? []) : undefined;
+  };
+
+  const queries = createLogQueries({
+    ask: (filters) => endpoint.ask(filters.map((filter) => ({ method: 'eth_getLogs', params: [filter] }))),
+    isAlive,
+    parse: parseLogAnswer,
+    receiptLogs,
+    hashesOf: async (numbers) => (await blocks(numbers)).map(({ hash }) => hash),
+    refused: (refusal) => refused('eth_getLogs', refusal),
+    learned: (text) => notice(`${name}: ${text}`, { network: network.name }),
+    now,
+  });
 
   return {
     name,
@@ -294,69 +340,22 @@ export function createNode(
       return block;
     },
 
-    async logs({ fromBlock, toBlock, topics, addresses }) {
+    get logLimits() {
+      return queries.limits;
+    },
+
+    async logs(filter) {
+      const { fromBlock, toBlock, topics, addresses } = filter;
       if (fromBlock > toBlock) throw new RangeError(`No blocks from ${fromBlock} to ${toBlock}.`);
       // To a node an empty list means "any", not "none".
-      if (topics.length === 0 || addresses?.length === 0) return [];
-      const logs = await askForLogs(
-        {
-          fromBlock: quantity(fromBlock),
-          toBlock: quantity(toBlock),
-          topics: [topics],
-          ...(addresses && { address: addresses }),
-        },
-        toBlock - fromBlock + 1,
-      );
-      const askedAddresses = addresses && new Set<string>(addresses);
-      return checkedLogs(logs, 'eth_getLogs', topics, ({ blockNumber, address }) => {
-        if (blockNumber < fromBlock || blockNumber > toBlock)
-          return `a log of block ${blockNumber}, outside ${fromBlock} to ${toBlock}`;
-        if (askedAddresses?.has(address) === false) return `a log of ${address}, which was not asked for`;
-        return undefined;
-      });
+      return topics.length === 0 || addresses?.length === 0 ? [] : queries.logs(filter);
     },
 
-    async logsOfBlocks(hashes, topics) {
-      if (topics.length === 0) return hashes.map(() => []);
-      const method = 'eth_getLogs';
-      const answers = await endpoint.ask(
-        hashes.map((blockHash) => ({ method, params: [{ blockHash, topics: [topics] }] })),
-      );
-      return hashes.map((blockHash, index) => {
-        const result = resultOf(answers[index], method);
-        return checkedLogs(
-          believed(method, () => parseLogs(result)),
-          method,
-          topics,
-          (log) => (log.blockHash === blockHash ? undefined : 'a log of another block'),
-        );
-      });
+    async logsOfBlocks(hashes, topics, addresses) {
+      return topics.length === 0 ? hashes.map(() => []) : queries.logsOfBlocks(hashes, topics, addresses);
     },
 
-    async receiptLogs(hashes, topics) {
-      const method = 'eth_getBlockReceipts';
-      const wanted = new Set<string | undefined>(topics);
-      const found = new Map<Hex, readonly ChainLog[]>();
-      // Not in batches: the receipts of one busy block are an answer of megabytes.
-      await inParallel(hashes, RECEIPTS_AT_ONCE, async (blockHash) => {
-        if (!offersReceipts) return;
-        const answer = await ask(method, blockHash);
-        const kind = answer !== undefined && 'refusal' in answer ? answer.refusal.kind : undefined;
-        if (kind === 'unsupported' || kind === 'invalid') {
-          offersReceipts = false;
-          return;
-        }
-        const result = resultOf(answer, method);
-        if (result === null) throw fault(method, `it has no receipts of block ${blockHash}`);
-        const logs = believed(method, () => parseReceiptLogs(result, blockHash)).filter((log) =>
-          wanted.has(log.topics[0]),
-        );
-        const isWanted = (log: ChainLog) =>
-          log.blockHash === blockHash ? undefined : 'a log of another block';
-        found.set(blockHash, checkedLogs(logs, method, topics, isWanted));
-      });
-      return offersReceipts ? hashes.map((hash) => found.get(hash) ?? []) : undefined;
-    },
+    receiptLogs,
 
     async transactions(hashes) {
       const method = 'eth_getTransactionByHash';
@@ -403,16 +402,14 @@ export function createNode(
   };
 }
 
-/** What is wrong with the order of two logs that follow each other. */
-function misplaced(last: ChainLog, log: ChainLog): string | undefined {
-  const isSameBlock = log.blockNumber === last.blockNumber;
-  if (isSameBlock !== (log.blockHash === last.blockHash))
+/** How two logs that follow each other contradict each other. */
+function contradiction(before: ChainLog, log: ChainLog): string | undefined {
+  const isSameBlock = log.blockNumber === before.blockNumber;
+  if (isSameBlock !== (log.blockHash === before.blockHash))
     return `two hashes for block ${log.blockNumber}, or one for two blocks`;
-  if (isSameBlock && log.logIndex === last.logIndex)
-    return `log ${log.logIndex} of block ${log.blockNumber} twice`;
-  if (log.blockNumber < last.blockNumber || (isSameBlock && log.logIndex < last.logIndex))
-    return `logs out of order at block ${log.blockNumber}`;
-  return undefined;
+  // Some chains number the logs of each transaction from 0.
+  const isSameLog = log.logIndex === before.logIndex && log.transactionHash === before.transactionHash;
+  return isSameBlock && isSameLog ? `log ${log.logIndex} of block ${log.blockNumber} twice` : undefined;
 }
 
 function quantity(number: number): Hex {

@@ -20,6 +20,7 @@ import {
   watchedTopics,
 } from './contracts.ts';
 import type { Decoder } from './decode/decoder.ts';
+import { AddressRequiredError, inOrder } from './log-queries.ts';
 
 /** What some blocks said, how many logs it took, and in which blocks trusted contracts have logs. */
 export interface LogReading extends Reading {
@@ -130,8 +131,14 @@ export function createBlockReader(chain: Chain, book: EvmContractBook, decoder: 
         // Of blocks that may be abandoned the headers are asked for: they show that the logs are of this chain.
         return mayBeAbandoned ? found.map(({ blockTimestamp, ...log }) => log) : found;
       };
-      const trusted = isByAddress && only === null && known.size <= MAX_ADDRESSES ? [...known.keys()] : null;
-      let logs = await readLogs(only ?? trusted);
+      const isPreferred = isByAddress && known.size <= MAX_ADDRESSES;
+      const isNeeded = node.logLimits.needsAddress;
+      let trusted = only === null && (isPreferred || isNeeded) ? [...known.keys()] : null;
+      let logs = await readLogs(only ?? trusted).catch((error: unknown) => {
+        if (!(error instanceof AddressRequiredError) || only !== null || trusted !== null) throw error;
+        trusted = [...known.keys()];
+        return readLogs(trusted);
+      });
 
       const contracts: NamedContract[] = [];
       const refused: string[] = [];
@@ -153,8 +160,8 @@ export function createBlockReader(chain: Chain, book: EvmContractBook, decoder: 
         if (adopted.contracts.length === 0) break;
         contracts.push(...adopted.contracts);
         if (trusted) {
-          const more = await readLogs(adopted.contracts.map(({ address }) => address));
-          logs = [...logs, ...more].sort(byPlace);
+          const more = await readLogs(adopted.contracts.map(({ address }) => address as Hex));
+          logs = inOrder([...logs, ...more]);
         }
       }
       // Whoever was named just now may have spoken in these blocks too, and nobody will read them again for it.
@@ -196,10 +203,6 @@ export function createBlockReader(chain: Chain, book: EvmContractBook, decoder: 
       return current;
     },
   };
-}
-
-function byPlace(one: ChainLog, other: ChainLog): number {
-  return one.blockNumber - other.blockNumber || one.logIndex - other.logIndex;
 }
 
 function blocksOf(logs: readonly ChainLog[]): readonly BlockId[] {
@@ -247,7 +250,7 @@ async function refuseMissingLogs(
         throw new NodeFault(`${node.name} left out logs of block ${number}`);
     }
   };
-  refuseWhereMore(await node.logsOfBlocks(hashes, watchedTopics));
+  refuseWhereMore(await node.logsOfBlocks(hashes, watchedTopics, emitters));
   const second = await chain.secondOpinion(
     node,
     async (other) => {
@@ -255,7 +258,7 @@ async function refuseMissingLogs(
       if (!(await other.blockByHash(highest.hash))) {
         throw new NodeFault(`${other.name} has no block ${highest.hash}, which ${node.name} has`);
       }
-      return other.logsOfBlocks(hashes, watchedTopics);
+      return other.logsOfBlocks(hashes, watchedTopics, emitters);
     },
     highest.number,
   );

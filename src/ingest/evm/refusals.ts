@@ -32,9 +32,11 @@ const accepted: Partial<Record<RefusalKind, readonly RegExp[]>> = {
     ),
     words(`max(?:imum)?(?: allowed)?(?: block)?[ -]?range(?: is| of|:| =)? ?${N}`),
     words(`maximum(?: allowed)?(?: number of requested blocks)?(?: is)?(?: set to)?:? ${N}`),
-    words(`exceeds? (?:the )?limit(?: of)? ${N}`),
+    // Of logs, not of blocks: "logs matched by query exceeds limit of 10000".
+    words(`^(?!.*logs matched).*exceeds? (?:the )?limit(?: of)? ${N}`),
     words(`greater than ${N} max`),
     words(`\\(\\s*\\d+ ?> ?${N}\\s*\\)`),
+    words(`(?:range limit|max_gap:?) ${N}`),
   ],
   batch: [
     words(`(?:more than|limit(?:ed)?(?: to| of)?|max(?:imum)?(?: of| is| size)?|at most)[: ]+${N}`),
@@ -67,13 +69,29 @@ const table: readonly Row[] = [
     ),
   },
   {
+    kind: 'address',
+    to: 'eth_getLogs',
+    says: words(
+      'specify an? address|missing field .?address|address (?:filter )?(?:is )?(?:required|missing)|requires? an? address|' +
+        'without an? address',
+    ),
+  },
+  {
+    kind: 'filter',
+    to: 'eth_getLogs',
+    says: words(
+      'max(?:imum)?(?: number of)? (?:addresses|topics)|(?:too many|less number of) (?:addresse?s?|(?:sub-?)?topics)|' +
+        'addresses or topics|contains \\d+ filters|unsupported ?filter',
+    ),
+  },
+  {
     kind: 'range',
     to: 'eth_getLogs',
     says: words(
       'block range|blocks? range|range (?:is )?(?:too|limit|exceed)|range \\d+ exceeds|ranges over|too many blocks|blocks? distance|' +
         'requested blocks|block span|max(?:imum)?(?: allowed)? range|(?:returned|returns|than|many|max|maximum) [\\d,]*\\+? ?(?:results|logs|events)|' +
         'limited to (?:an? )?(?:0\\s*-\\s*)?[\\d,]+k?[ -]?(?:blocks?|range)|(?:more than|at most) [\\d,]+ blocks|' +
-        'logs? (?:response|matched|count|limit)|query (?:exceeds|size)|range allowed',
+        'logs? (?:response|matched|count|limit)|query (?:exceeds|size)|range allowed|range limit|max_gap|block limit exceeded',
     ),
   },
   {
@@ -94,6 +112,7 @@ const table: readonly Row[] = [
   },
   { kind: 'rate', code: 429, says: words('') },
   { kind: 'rate', code: -32029, says: words('') },
+  { kind: 'range', to: 'eth_getLogs', code: -32012, says: words('') },
   // BNB Chain and old Erigon refuse logs in these two words, others mean the rate.
   { kind: 'range', to: 'eth_getLogs', code: -32005, says: words('') },
   { kind: 'rate', code: -32005, says: words('') },

@@ -8,14 +8,16 @@ export interface Wording {
   /** Of the JSON-RPC error; the error has none where it is left out. */
   readonly code?: number;
   /**
-   * Placeholders: `{max}` the limit, `{count}` what was asked for, `{from}` and `{to}` the range in decimal, `{fromHex}`
-   * and `{acceptedToHex}` a range that would be accepted.
+   * Placeholders: `{max}` the limit, `{count}` what was asked for, `{from}` and `{to}` the range that was asked for,
+   * `{fromHex}` and `{acceptedToHex}` one that would be accepted.
    */
   readonly message: string;
   /** Of the HTTP answer; 200 where it is left out. */
   readonly status?: number;
   /** The HTTP body is this text, and no JSON-RPC at all. */
   readonly isPlainText?: boolean;
+  /** Instead of any answer the connection is reset. */
+  readonly isReset?: boolean;
 }
 
 export interface Limit {
@@ -39,7 +41,9 @@ export interface LogTraits {
   readonly refused?: Wording;
   /** Logs further below the head than so many blocks are gone: an empty list, or an error. */
   readonly kept?: { readonly blocks: number; readonly answer: 'empty' | Wording };
-  /** Every n-th answer for a range that has logs lacks the last of them. */
+  /** Filters with addresses over a range find nothing. */
+  readonly isBlindToAddresses?: boolean;
+  /** Every n-th answer that has logs lacks the last of them. */
   readonly leavesOutEvery?: number;
   /** Answers with more than so many logs are cut off there, without a word. */
   readonly truncatedAt?: number;
@@ -54,7 +58,7 @@ export interface LogTraits {
 export interface Personality {
   /** Kebab-case; tests and failures name it. */
   readonly name: string;
-  /** Where the behaviour or the wording was seen: a public URL, or repository and path. */
+  /** A public page where the behaviour or the wording was seen; 'invented' for what stands for many. */
   readonly seen: string;
   readonly logs?: LogTraits;
   /** Calls in one HTTP request. */
@@ -68,8 +72,8 @@ export interface Personality {
   /** One HTTP request in so many gets this answer. */
   readonly fails?: { readonly every: number; readonly refusal: Wording };
   readonly latencyMs?: number;
-  /** How many blocks it is behind the chain. */
-  readonly lagBlocks?: number;
+  /** How many blocks it is behind the chain, at every n-th HTTP request where `every` is given. */
+  readonly lag?: { readonly blocks: number; readonly every?: number };
   /** How far the `finalized` block is behind its head, or what it says instead. 8 blocks where it is left out. */
   readonly finalized?: { readonly lagBlocks: number } | { readonly refusal: Wording } | 'null' | 'genesis';
   /** `eth_getCode`, `eth_call` and `eth_getBalance` at older blocks. */
@@ -78,15 +82,8 @@ export interface Personality {
   /** `eth_getBlockReceipts` is refused. */
   readonly receipts?: Wording;
   /**
-   * What an indexer with this endpoint alone comes to: everything, or it says that something is missing. With a second
-   * endpoint that has everything, it always comes to everything.
+   * What an indexer with this endpoint alone comes to: everything; less, and it says so when it ends; or it cannot go on,
+   * and says why for as long as it runs.
    */
-  readonly alone: 'complete' | 'incomplete';
+  readonly alone: 'complete' | 'incomplete' | 'stuck';
 }
-
-/** An archive node without limits. */
-export const archiveNode: Personality = {
-  name: 'archive-node',
-  seen: 'https://ethereum.org/en/developers/docs/apis/json-rpc/',
-  alone: 'complete',
-};

@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Hex } from '../../../src/ingest/evm/chain.ts';
 import { EMPTY_BLOOM } from './bloom-filter.ts';
-import { archiveNode, type LogTraits, type Personality, type Wording } from './personality.ts';
+import { archiveNode } from './personalities.ts';
+import type { LogTraits, Personality, Wording } from './personality.ts';
 import type { VirtualBlock, VirtualChain, VirtualLog, VirtualTransaction } from './virtual-chain.ts';
 
 export interface ProviderCall {
@@ -116,7 +117,11 @@ export async function startProvider(chain: VirtualChain, options: ProviderOption
     );
   };
 
-  const headNumber = () => Math.max(0, chain.head - (provider.personality.lagBlocks ?? 0));
+  const headNumber = (): number => {
+    const { lag } = provider.personality;
+    const isBehind = lag !== undefined && requests % (lag.every ?? 1) === 0;
+    return Math.max(0, chain.head - (isBehind ? lag.blocks : 0));
+  };
 
   const numberOf = (tag: unknown): number => {
     const head = headNumber();
@@ -206,7 +211,7 @@ export async function startProvider(chain: VirtualChain, options: ProviderOption
     const from = numberOf(filter.fromBlock);
     const to = Math.min(numberOf(filter.toBlock), headNumber());
     const count = numberOf(filter.toBlock) - from + 1;
-    const values = { count, from, to, fromHex: quantity(from) };
+    const values = { count, from, to: from + count - 1, fromHex: quantity(from) };
     for (const limit of [traits.blocks, asked.addresses ? undefined : traits.blocksWithoutAddress]) {
       if (!limit || count <= limit.max) continue;
       throw new Refused(limit.refusal, {
@@ -215,6 +220,7 @@ export async function startProvider(chain: VirtualChain, options: ProviderOption
         acceptedToHex: quantity(from + limit.max - 1),
       });
     }
+    if (traits.isBlindToAddresses && asked.addresses) return [];
     return answered(chain.logs({ from, to, topics: asked.topics, addresses: asked.addresses }), { from, to });
   };
 
@@ -242,7 +248,7 @@ export async function startProvider(chain: VirtualChain, options: ProviderOption
         max: results.max,
         count: logs.length,
         from,
-        to: middle,
+        to,
         fromHex: quantity(from),
         acceptedToHex: quantity(middle),
       });
@@ -421,7 +427,11 @@ function sendJson(response: ServerResponse, value: unknown, status = 200): void 
 
 function sendRefusal(response: ServerResponse, error: unknown, id: unknown, { rate }: Personality): void {
   if (!(error instanceof Refused)) throw error;
-  const { message, status = 200, isPlainText } = error.wording;
+  const { message, status = 200, isPlainText, isReset } = error.wording;
+  if (isReset) {
+    response.socket?.resetAndDestroy();
+    return;
+  }
   if (rate?.retryAfterSeconds !== undefined && status === 429)
     response.setHeader('Retry-After', String(rate.retryAfterSeconds));
   if (isPlainText) response.writeHead(status, { 'Content-Type': 'text/plain' }).end(message);

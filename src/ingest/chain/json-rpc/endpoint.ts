@@ -240,8 +240,8 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       );
     if (status === 401 || status === 402 || status === 403)
       throw fault(items, `HTTP ${status}: it does not let us in; check the key`, 'denied', HOPELESS_REST_MS);
-    const isTimeOut = status === 408 || status === 504 || status === 524;
-    if (isTimeOut) throw new AnswerTooHeavy(`${name}: ${methodsOf(items)}: HTTP ${status}`);
+    const isTooHeavy = status === 408 || status === 413 || status === 504 || status === 524;
+    if (isTooHeavy) throw new AnswerTooHeavy(`${name}: ${methodsOf(items)}: HTTP ${status}`);
     const restMs =
       answer.retryAfterMs === null ? undefined : Math.min(answer.retryAfterMs, timing.longestRetryAfterMs);
     throw fault(items, `HTTP ${status}`, status >= 500 ? 'unreachable' : 'refused', restMs);

@@ -7,6 +7,10 @@ export type RefusalKind =
   | 'batch'
   /** Fewer blocks or results in one answer. */
   | 'range'
+  /** A query for logs must name addresses. */
+  | 'address'
+  /** Fewer topics or addresses in one query. */
+  | 'filter'
   /** The answer would be too large. */
   | 'size'
   /** The node gave up computing. */

@@ -1,0 +1,64 @@
+/** `lanescan index --once` as it is installed, from its start to its end, with its memory. */
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { stringify } from 'yaml';
+import type { CcipChain } from '../../test/chain/zoo/ccip-chain.ts';
+import type { Provider } from '../../test/chain/zoo/provider.ts';
+
+export interface ServedChain {
+  readonly chain: CcipChain;
+  readonly providers: readonly Provider[];
+}
+
+export interface LanescanSettings {
+  /** Calls a second to each endpoint. */
+  readonly requestsPerSecond: number;
+  /** Blocks in one request for logs, at most. */
+  readonly maxRange?: number;
+}
+
+export interface LanescanRun {
+  readonly ms: number;
+  /** The highest resident memory of each quarter of the time. */
+  readonly mebibytesByQuarter: readonly number[];
+}
+
+const SAMPLE_MS = 250;
+const program = path.join(import.meta.dirname, '..', '..', 'bin', 'lanescan');
+
+export async function runLanescan(
+  folder: string,
+  databaseUrl: string,
+  served: readonly ServedChain[],
+  { requestsPerSecond, maxRange }: LanescanSettings,
+): Promise<LanescanRun> {
+  const config = path.join(folder, 'lanescan.yaml');
+  const networks = served.map(({ chain, providers }) => ({
+    network: chain.network.name,
+    rpc: providers.map(({ url }) => url.href),
+    routers: [chain.router],
+    requestsPerSecond,
+    ...(maxRange !== undefined && { maxRange }),
+  }));
+  writeFileSync(config, stringify({ networks }));
+  const began = performance.now();
+  const child = spawn(process.execPath, [program, 'index', '--once', '--config', config], {
+    env: { PATH: process.env.PATH, NODE_OPTIONS: process.env.NODE_OPTIONS, DATABASE_URL: databaseUrl },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  const samples: { readonly atMs: number; readonly mebibytes: number }[] = [];
+  const sampling = setInterval(() => {
+    const resident = execFileSync('ps', ['-o', 'rss=', '-p', String(child.pid)], { encoding: 'utf8' });
+    samples.push({ atMs: performance.now() - began, mebibytes: Number(resident) / 1024 });
+  }, SAMPLE_MS);
+  const [status] = await once(child, 'exit').finally(() => clearInterval(sampling));
+  if (status !== 0) throw new Error(`lanescan index ended with status ${status}.`);
+  const ms = performance.now() - began;
+  const mebibytesByQuarter = [0, 1, 2, 3].map((quarter) => {
+    const within = samples.filter(({ atMs }) => Math.floor((4 * atMs) / ms) === quarter);
+    return Math.round(Math.max(0, ...within.map(({ mebibytes }) => mebibytes)));
+  });
+  return { ms, mebibytesByQuarter };
+}

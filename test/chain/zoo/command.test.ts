@@ -1,0 +1,69 @@
+// @module-tag slow: starts the program for each endpoint
+/** What `lanescan index --once` makes of endpoints that people really have: what it stores, prints and exits with. */
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { openStore } from '../../../src/store/store.ts';
+import { freshFolder, lanescan } from '../../cli/program.ts';
+import { createTestDatabase } from '../../database.ts';
+import { allRecords } from '../indexing.ts';
+import { type CcipWorldOptions, makeCcipWorld } from './ccip-chain.ts';
+import { personalityOf, ZOO_BLOCKS } from './personalities.ts';
+import type { Personality } from './personality.ts';
+import { startProvider } from './provider.ts';
+
+const MESSAGES = 29;
+
+async function index(personality: Personality, options: Partial<CcipWorldOptions> = {}) {
+  const { a } = makeCcipWorld({ blocks: ZOO_BLOCKS, messages: MESSAGES, ramps: 2, ...options });
+  const provider = await startProvider(a, { personality });
+  const database = await createTestDatabase();
+  try {
+    const config = path.join(freshFolder(), 'lanescan.yaml');
+    const network = { network: a.network.name, rpc: [provider.url.href], routers: [a.router] };
+    writeFileSync(config, stringify({ networks: [{ ...network, requestsPerSecond: 10_000 }] }));
+    const { code, stdout, stderr } = await lanescan(['index', '--once', '--config', config], {
+      env: { DATABASE_URL: database.url },
+    });
+    const store = await openStore({ place: { url: database.url } });
+    const messages = (await allRecords(store)).size;
+    await store.close();
+    return { code, text: stdout + stderr, messages };
+  } finally {
+    await provider.close();
+    await database.drop();
+  }
+}
+
+test.each([
+  ['that refuses queries for logs without an address', 'address-required'],
+  ['that limits the topics of one filter', 'few-topics'],
+  ['that refuses long ranges by a code', 'range-by-code-alone'],
+  ['that refuses long ranges with "nope"', 'range-unnamed'],
+])('an endpoint %s is read to the end', async (_, name) => {
+  const { code, text, messages } = await index(personalityOf(name));
+  expect(messages, text).toBe(MESSAGES);
+  expect(code, text).toBe(0);
+});
+
+test('a message among 12,000 foreign logs in one block is found on an endpoint that limits results', async () => {
+  const limited: Personality = {
+    name: 'ten-thousand-results',
+    seen: 'https://github.com/aurora-is-near/aurora-relayer/pull/327',
+    logs: {
+      results: { max: 10_000, refusal: { code: -32005, message: 'query returned more than 10000 results' } },
+    },
+    alone: 'complete',
+  };
+  const { code, text, messages } = await index(limited, { foreign: [{ message: 14, logs: 12_000 }] });
+  expect(messages, text).toBe(MESSAGES);
+  expect(code, text).toBe(0);
+});
+
+test('an endpoint whose old logs are gone ends with status 3 and the reason', async () => {
+  const { code, text, messages } = await index(personalityOf('pruned-with-an-error'));
+  expect(messages).toBeLessThan(MESSAGES);
+  expect(code).toBe(3);
+  expect(text).toContain('pruned history unavailable');
+});

@@ -1,0 +1,94 @@
+/**
+ * Every personality alone and in pairs: an indexer reads everything, or says that and why something is missing.
+ *
+ * A few run by default, the slow tests run every personality alone and some pairs, and `LANESCAN_TEST_SCALE=full` runs
+ * all pairs.
+ */
+import { describe, expect, test } from 'vitest';
+import { openTestStore } from '../../database.ts';
+import { briefly } from '../faulty-node.ts';
+import { makeCcipWorld } from './ccip-chain.ts';
+import { indexWorld, sourceOf } from './indexed-world.ts';
+import { personalities, personalityOf, ZOO_BLOCKS } from './personalities.ts';
+import type { Personality } from './personality.ts';
+import { startProvider } from './provider.ts';
+import { judge, type Verdict } from './verdict.ts';
+
+const MESSAGES = 29;
+
+/** Chain `a` behind endpoints of these personalities, its counterpart behind an archive node. */
+async function verdictOf(...behaviours: readonly Personality[]): Promise<Verdict> {
+  const world = makeCcipWorld({ blocks: ZOO_BLOCKS, messages: MESSAGES, ramps: 2 });
+  const [b, ...a] = await Promise.all([
+    startProvider(world.b),
+    ...behaviours.map((personality) => startProvider(world.a, { personality })),
+  ]);
+  const store = await openTestStore();
+  try {
+    const canGoOn = behaviours.some(({ alone }) => alone !== 'stuck');
+    const indexed = await indexWorld(store, {
+      sources: [sourceOf(world.a, a), sourceOf(world.b, [b])],
+      timing: { endpoints: briefly },
+      ...(!canGoOn && { until: (statuses) => statuses.some(({ worker }) => worker?.problem) }),
+    });
+    return await judge(world, store, indexed);
+  } finally {
+    await store.close();
+    for (const provider of [b, ...a]) await provider.close();
+  }
+}
+
+function expectHonest(verdict: Verdict, behaviours: readonly Personality[]): void {
+  const isReadable = behaviours.every(({ alone }) => alone === 'complete');
+  const allowed = isReadable ? ['complete'] : ['complete', 'incomplete and said so'];
+  const names = behaviours.map(({ name }) => name).join(' and ');
+  expect(allowed, `${names}: ${JSON.stringify(verdict)}`).toContain(verdict.kind);
+}
+
+/** One of each kind. */
+const quick = ['address-required', 'few-topics', 'range-unnamed', 'payment-required'];
+const quickPairs = [['one-topic-unnamed', 'address-required']] as const;
+
+describe('alone', () => {
+  const isQuick = ({ name }: Personality) => quick.includes(name);
+  const named = (list: readonly Personality[]) => list.map((one) => [one.name, one] as const);
+  const honest = async (_: string, personality: Personality) =>
+    expectHonest(await verdictOf(personality), [personality]);
+  test.each(named(personalities.filter(isQuick)))('%s', honest);
+  test.each(named(personalities.filter((one) => !isQuick(one))))('%s', { tags: 'slow' }, honest);
+});
+
+describe('in pairs', () => {
+  test.each(quickPairs)('%s and %s', async (first, second) => {
+    const pair = [personalityOf(first), personalityOf(second)];
+    expectHonest(await verdictOf(...pair), pair);
+  });
+
+  const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
+  /** Of every personality, the pairs with those at these distances in the table. */
+  const distances = isFull ? personalities.map((_, index) => index + 1) : [7];
+  const partnersOf = (index: number) =>
+    distances.flatMap((distance) => personalities[index + distance] ?? []);
+  test.each(personalities.map(({ name }, index) => [name, index] as const))(
+    '%s with others',
+    { tags: 'slow', timeout: isFull ? 1_800_000 : 180_000 },
+    async (_, index) => {
+      const first = personalities[index] as Personality;
+      for (const second of partnersOf(index)) {
+        // The order in which endpoints are configured matters.
+        const pair = index % 2 === 0 ? [first, second] : [second, first];
+        expectHonest(await verdictOf(...pair), pair);
+      }
+    },
+  );
+});
+
+test('every personality has a name of its own and says where it was seen', () => {
+  const names = personalities.map(({ name }) => name);
+  expect(new Set(names).size).toBe(names.length);
+  expect(names.length).toBeGreaterThanOrEqual(25);
+  for (const { name, seen } of personalities) {
+    expect(name).toMatch(/^[a-z0-9]+(?:-[a-z0-9]+)*$/);
+    expect(seen === 'invented' || URL.canParse(seen), `${name}: ${seen}`).toBe(true);
+  }
+});
