@@ -9,8 +9,8 @@ import { metricOf, serveStore } from '../http/running-server.ts';
 import { allRecords } from './indexing.ts';
 import { type CcipWorld, makeCcipWorld } from './zoo/ccip-chain.ts';
 import { differencesFrom, indexWorld, sourceOf } from './zoo/indexed-world.ts';
-import { archiveNode } from './zoo/personalities.ts';
 import type { Personality } from './zoo/personality.ts';
+import { archiveNode } from './zoo/personality.ts';
 import { type Provider, startProvider } from './zoo/provider.ts';
 
 type TestStore = Awaited<ReturnType<typeof openTestStore>>;

@@ -4,8 +4,8 @@ import type { EvmSource } from '../../src/ingest/evm/settings.ts';
 import { openTestStore } from '../database.ts';
 import { type CcipWorldOptions, makeCcipWorld } from './zoo/ccip-chain.ts';
 import { differencesFrom, indexWorld, sourceOf } from './zoo/indexed-world.ts';
-import { archiveNode } from './zoo/personalities.ts';
 import type { Personality } from './zoo/personality.ts';
+import { archiveNode } from './zoo/personality.ts';
 import { startProvider } from './zoo/provider.ts';
 
 const worldOptions: CcipWorldOptions = { blocks: 300, messages: 12 };

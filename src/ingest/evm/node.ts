@@ -162,19 +162,19 @@ export function createNode(
 
   /** Checked against the query, in the order of the chain. */
   const checkedLogs = (
-    unchecked: readonly ChainLog[],
+    logs: readonly ChainLog[],
     method: string,
     topics: readonly Hex[],
     problemOf: (log: ChainLog) => string | undefined,
   ): readonly ChainLog[] => {
     const askedTopics = new Set<string | undefined>(topics);
-    for (const log of unchecked) {
+    for (const log of logs) {
       const problem =
         problemOf(log) ??
         (askedTopics.has(log.topics[0]) ? undefined : 'a log with a topic that was not asked for');
       if (problem !== undefined) throw fault(method, problem);
     }
-    const ordered = orderLogs(unchecked);
+    const ordered = orderLogs(logs);
     if ('problem' in ordered) throw fault(method, ordered.problem);
     return ordered.logs;
   };
