@@ -146,6 +146,7 @@ test('while history is being read, and when it has been', async () => {
       updatedAt: expect.stringMatching(/^\d{4}-/),
       problem: null,
       problemKind: null,
+      findings: [],
     });
     expect(figures).toEqual({
       lag_blocks: 0,
