@@ -1,4 +1,4 @@
-/** A close look at an answer: what it holds, and whether a plain query finds exactly the same. */
+/** Checks responses: their content, and whether a plain query finds exactly the same. */
 import type pg from 'pg';
 import { statusRank } from '../src/domain/lifecycle.ts';
 import { compareNewestFirst, matches } from '../src/domain/matches.ts';
@@ -16,7 +16,7 @@ interface PageAnswer {
   };
 }
 
-/** Throws unless `body` is a right answer as far as the answer alone can tell. */
+/** Throws unless `body` is correct, as far as the response alone shows. */
 export function checkAnswer({ path, search, rows }: SearchRequest, body: string): void {
   const wrong = (what: string) => new Error(`${path}: ${what}`);
   const answer = JSON.parse(body) as Message | PageAnswer;

@@ -21,22 +21,22 @@ interface Plan {
 export interface Effort {
   /** Rows that scans touched, whether they were kept or not. */
   readonly rowsRead: number;
-  /** Pages of 8 kB. Also tells of index entries that were passed over inside an index, which no row count shows. */
+  /** Pages of 8 kB. They also show index entries that were skipped inside an index, which no row count does. */
   readonly pages: number;
   readonly rowsFound: number;
   readonly planningMs: number;
   readonly executionMs: number;
   readonly plan: string;
-  /** True where it was given up: then the counts are those of nobody. */
+  /** True after the timeout: then there are no counts. */
   readonly isGivenUp: boolean;
 }
 
-const GIVE_UP_MS = 15_000;
+const EXPLAIN_TIMEOUT_MS = 15_000;
 
 /** By the plan that is kept for all values, as the server runs it: `client` must have the settings of the search. */
 export async function explain(client: pg.ClientBase, search: SearchQuery): Promise<Effort> {
   const { text, values } = renderSql(searchSql(search));
-  await client.query(`set statement_timeout = ${GIVE_UP_MS}`);
+  await client.query(`set statement_timeout = ${EXPLAIN_TIMEOUT_MS}`);
   try {
     await client.query(`deallocate all; prepare explained as ${text}`);
     const { rows } = await client.query(
@@ -73,7 +73,7 @@ export async function explain(client: pg.ClientBase, search: SearchQuery): Promi
       pages: Number.POSITIVE_INFINITY,
       rowsFound: 0,
       planningMs: 0,
-      executionMs: GIVE_UP_MS,
+      executionMs: EXPLAIN_TIMEOUT_MS,
       plan: 'given up',
       isGivenUp: true,
     };

@@ -26,7 +26,7 @@ export async function interleave(
   rounds: number,
 ): Promise<Map<string, Standing>> {
   const turns = new Map<string, Turn[]>(subjects.map(({ name }) => [name, []]));
-  // The first round warms up whoever needs it, and does not count.
+  // The first round is a warm-up and does not count.
   for (let round = 0; round <= rounds; round++) {
     for (const { name, turn } of subjects) {
       const result = await turn(round);

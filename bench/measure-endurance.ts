@@ -15,12 +15,12 @@ const BATCH = 20;
 export interface EnduranceResult {
   readonly requests: number;
   readonly requestsASecond: number;
-  /** Of reads while nobody wrote, before and after. */
+  /** Reads a second without writes, before and after. */
   readonly undisturbed: number;
   readonly written: number;
   readonly memoryMb: { readonly afterFirstMinute: number; readonly most: number; readonly end: number };
   readonly growth: number;
-  /** How many acknowledged writes were looked for at once, and found, in the newest page, by sender and by id. */
+  /** Acknowledged writes that were found at once, in the newest page, by sender and by id. */
   readonly freshReads: number;
 }
 

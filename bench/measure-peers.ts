@@ -47,7 +47,7 @@ interface PageRequest {
 
 const folder = fileURLToPath(new URL('./peers/', import.meta.url));
 
-/** They are a package of their own. Returns whether they are there now; why not has been said. */
+/** Installs the peers, a separate package. Returns whether they are installed; the script has printed why not. */
 export function installPeers(): boolean {
   const script = fileURLToPath(new URL('../scripts/install-package.mjs', import.meta.url));
   const { status } = spawnSync(process.execPath, [script, 'bench/peers'], {

@@ -33,7 +33,7 @@ export interface BenchOptions {
   readonly settings: Omit<RunSettings, 'dataFolder'>;
 }
 
-/** Ends the process where it is told something that makes no sense, or asked for help. */
+/** Exits after wrong usage and after `--help`. */
 export function readOptions(args: readonly string[]): BenchOptions {
   const command = new Command('npm run bench --')
     .description('How fast is Lanescan, beside what the machine allows and beside what others would build?')

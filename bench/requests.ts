@@ -209,7 +209,7 @@ export function drawCombinations({ filters, casts, beyond }: Combinations, world
 
 function valuesOf(cast: Cast, world: World): Readonly<Record<string, string>> {
   if (cast !== 'together') return world.casts[cast];
-  // A message that all six filters find: somebody's, ready, in the middle of the time.
+  // A message that all six filters find, ready for manual execution, in the middle of the time span.
   for (let n = Math.floor(world.size / 3); n < world.size; n++) {
     const { isReady, sender, receiver, sendTransaction, lane: number } = world.envelope(n);
     const lane = lanes[number];

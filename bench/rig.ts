@@ -1,4 +1,4 @@
-/** What measurements share: the cluster, the load generator, the references, and the settings of this run. */
+/** The rig that measurements share: the cluster, the load generator, the references, and the settings of the run. */
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { SEARCH_SETTINGS } from '../src/store/search.ts';
@@ -16,11 +16,11 @@ export interface RunSettings {
   readonly seconds: number;
   readonly rounds: number;
   readonly connections: number;
-  /** How many processes answer, ours and those of the HTTP limit. */
+  /** Number of worker processes, of Lanescan and of the HTTP limit. */
   readonly processes: number;
   /**
-   * Requests to a fresh process before it is measured: its compiler must have seen what is hot. By number, because time
-   * is worth little on a busy machine.
+   * Warm-up requests to a new process, until the JIT compiler has optimised the hot code. A number, because a time would
+   * mean little on a busy machine.
    */
   readonly warmUp: number;
 }

@@ -1,4 +1,4 @@
-/** The built program as anybody runs it: `lanescan serve` on a database, its log in a file. */
+/** Starts the built program: `lanescan serve` on a database, with its log in a file. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync, readFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { familyOf } from './cpu.ts';
 
 export const program = fileURLToPath(new URL('../bin/lanescan', import.meta.url));
 
-/** How the program starts Node; whoever is held against it has to be started so too. */
+/** The Node flags of the program; servers that are compared with it get the same. */
 export const nodeArgsOfProgram: readonly string[] = readNodeArgs();
 
 function readNodeArgs(): string[] {
@@ -38,7 +38,7 @@ export interface ServerCommand {
 export interface LanescanOptions {
   readonly url: string;
   readonly log: string;
-  /** How many processes answer. */
+  /** Number of worker processes. */
   readonly processes: number;
   readonly nodeArgs?: readonly string[];
 }
@@ -50,7 +50,7 @@ export function startLanescan({
   nodeArgs = [],
 }: LanescanOptions): Promise<RunningServer> {
   const serve = (port: number) => ['serve', '--port', String(port), '--processes', String(processes)];
-  // A profile cannot be asked for in NODE_OPTIONS.
+  // NODE_OPTIONS does not accept the flags of the profiler.
   const node = [...nodeArgsOfProgram, ...nodeArgs, program];
   return startServer({
     command: nodeArgs.length === 0 ? program : process.execPath,

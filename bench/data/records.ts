@@ -70,7 +70,7 @@ export function createRowWriter(world: World): (n: number) => Rows {
       `"fees":{"fixedFeesDetails":{"tokenAddress":"${lane.feeToken}","totalAmount":"${100_000 + (n % 77_777)}"}}}`;
     const position = n + 1;
     const status = statusRank(envelope.status);
-    /** Where and when the status came about, as far as a record alone tells. */
+    /** Where and when the status was reached, as far as the record alone shows. */
     const causeOf = () => {
       if (envelope.receiptTransaction !== null && deliveryMs !== null) {
         const at = new Date(envelope.sentAtMs + deliveryMs).toISOString();

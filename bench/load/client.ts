@@ -19,7 +19,7 @@ export interface PlainRequest {
 export interface LoadOrder {
   readonly port: number;
   readonly requests: readonly PlainRequest[];
-  /** Where in the list to begin; from its end it goes on at its start. */
+  /** Index of the first request; the list is repeated from its end. */
   readonly from: number;
   readonly connections: number;
   /** Ends after so long, or after so many requests. */
@@ -27,11 +27,11 @@ export interface LoadOrder {
   readonly count?: number;
   /** `page`: count rows and check their order. `same`: every answer has the bytes of the first. */
   readonly check: 'page' | 'same' | 'status';
-  /** Spell every URL another way, which means the same: no answer that is kept by its URL can help. */
+  /** Vary every URL without changing its meaning, so that the response cache does not help. */
   readonly isRespelled?: boolean;
-  /** Whether the server may refuse (503), because it has too much to do; a refused connection comes back when it is told to. */
+  /** Whether the server may shed load (503); a refused connection waits for `Retry-After`. */
   readonly mayRefuse?: boolean;
-  /** Keep the answer of every so manieth request, for a closer look afterwards; none where nothing is said. */
+  /** Keep the response of every n-th request, to check it afterwards; default: none. */
   readonly keepEvery?: number;
 }
 
@@ -203,7 +203,7 @@ function work(
       bodyEnd = bodyStart + Number(length);
     };
     const take = (chunk: Buffer) => {
-      if (index === undefined) throw new Error('An answer that nobody asked for');
+      if (index === undefined) throw new Error('A response without a request');
       if (filled + chunk.length > buffer.length) {
         const larger = Buffer.allocUnsafe(Math.max(2 * buffer.length, filled + chunk.length));
         buffer.copy(larger, 0, 0, filled);

@@ -15,7 +15,7 @@ import { answerOrders } from '../child.ts';
 
 export interface HttpLimitOrder {
   readonly processes: number;
-  /** Of the real server; the framework alone where there is none. */
+  /** Of the real server; absent: the framework alone. */
   readonly databaseUrl?: string;
 }
 

@@ -80,7 +80,7 @@ function whatIsMissing({ reason, run, missing = [], bytes = 0 }: UnavailableInpu
         'Index its source network to get it from the chain.'
       );
     case 'not committed':
-      return 'is not committed on its destination yet, as far as that is indexed here. Until then nobody can execute it.';
+      return 'is not committed on its destination yet, as far as that is indexed here. Until then it cannot be executed.';
     case 'off-ramp unknown':
       return 'is committed, but by a source that does not tell its off-ramp. Index its destination network to learn it.';
     case 'too long':

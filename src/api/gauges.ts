@@ -1,4 +1,5 @@
 /** The gauges of /metrics: figures of this process, and figures of the store, which all processes read alike. */
+import { findingKindNames } from '../domain/index-findings.ts';
 import { statuses } from '../domain/lifecycle.ts';
 import { findNetwork } from '../domain/networks.ts';
 import type { StoreFigures } from '../store/figures.ts';
@@ -268,6 +269,18 @@ export function storeGauges(store: Store): readonly GaugeSource[] {
       'Logs of contracts that no configured router registered; they are ignored.',
       ({ foreignLogs }) => foreignLogs,
     ),
+    {
+      name: 'lanescan_network_findings',
+      help: 'Open findings about the completeness of a network, by kind.',
+      labelNames: ['network', 'kind'],
+      read: async () =>
+        (await currentFigures()).networks.flatMap(({ selector, findings }) =>
+          findingKindNames.map((kind) => ({
+            value: findings.find((finding) => finding.kind === kind)?.count ?? 0,
+            labels: { network: findNetwork(selector)?.name ?? selector, kind },
+          })),
+        ),
+    },
     networkFigure('lanescan_network_stopped', 'Whether indexing a network has a problem.', (network) =>
       network.problem === null ? 0 : 1,
     ),

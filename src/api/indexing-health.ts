@@ -5,6 +5,7 @@
  * indexer must not look like one without new blocks.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import { findingKinds } from '../domain/index-findings.ts';
 import type { MirrorState } from '../store/mirror-ledger.ts';
 import type { NetworkProgress } from '../store/networks.ts';
 import type { Store } from '../store/store.ts';
@@ -26,7 +27,7 @@ type Seen = Pick<NetworkProgress, 'seenAt' | 'readAt'>;
 export function indexingHealth(progress: NetworkProgress): IndexingHealth {
   const { readAt, oldestFailureAt, updatedAt, headAt, indexedAt } = progress;
   if (!progress.isLeased && seenAgeSeconds(progress) > STOPPED_AFTER_SECONDS) return 'stopped';
-  if (progress.problem !== null) return 'failing';
+  if (progress.problem !== null || hasLoss(progress)) return 'failing';
   if (oldestFailureAt !== null && secondsBetween(oldestFailureAt, readAt) > FAILING_AFTER_SECONDS)
     return 'failing';
   if (secondsBetween(updatedAt, readAt) > STALE_AFTER_SECONDS) return 'stale';
@@ -34,6 +35,11 @@ export function indexingHealth(progress: NetworkProgress): IndexingHealth {
     return (lagBlocks(progress) ?? 0) > LAGGING_AFTER_BLOCKS ? 'lagging' : 'ok';
   const isBehind = secondsBetween(indexedAt, headAt) > LAGGING_AFTER_SECONDS;
   return isBehind || secondsBetween(indexedAt, readAt) > OLD_BLOCK_SECONDS ? 'lagging' : 'ok';
+}
+
+/** Whether messages or statuses are missing by the word of the network's own contracts. */
+export function hasLoss({ findings }: Pick<NetworkProgress, 'findings'>): boolean {
+  return findings.some(({ kind }) => findingKinds[kind].isLoss);
 }
 
 /** Seconds since an indexer was last alive. */

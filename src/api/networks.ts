@@ -1,7 +1,8 @@
 /** Networks: traffic, and how far each is indexed. */
+import { findingKinds } from '../domain/index-findings.ts';
 import { problemSentences } from '../domain/indexing-problem.ts';
 import type { NetworkInfo } from '../domain/message.ts';
-import { networkBySelector, networks } from '../domain/networks.ts';
+import { knownNetworks, networkBySelector } from '../domain/networks.ts';
 import { parseParameters, trueOrFalse } from '../domain/search-parameters.ts';
 import type { MirrorState } from '../store/mirror-ledger.ts';
 import type { NetworkProgress } from '../store/networks.ts';
@@ -85,14 +86,20 @@ export const networkRoutes: readonly Route[] = [
       const progressBySelector = new Map(progress.map((network) => [network.selector, network]));
       const infos = new Map(traffic.map(({ selector, info }) => [selector, info]));
       // The table of known networks takes precedence over the text of records.
-      for (const { selector, family, ...network } of networks) {
-        infos.set(selector, { ...network, chainSelector: selector, chainFamily: family });
+      for (const { selector, name, chainId, family, displayName } of knownNetworks()) {
+        infos.set(selector, { name, chainSelector: selector, chainId, chainFamily: family, displayName });
       }
       const data = [...infos.values()]
         .map((info): Network => {
           const { sent = 0, received = 0 } = trafficBySelector.get(info.chainSelector) ?? {};
           const progress = progressBySelector.get(info.chainSelector);
-          return { ...infoOf(info), sent, received, indexing: progress ? indexingOf(progress) : null };
+          return {
+            ...infoOf(info),
+            blockExplorer: networkBySelector(info.chainSelector)?.blockExplorer ?? null,
+            sent,
+            received,
+            indexing: progress ? indexingOf(progress) : null,
+          };
         })
         .filter(({ sent, received }) => !active || sent + received > 0)
         .filter(({ indexing }) => !indexed || indexing !== null)
@@ -144,6 +151,10 @@ function indexingOf(progress: NetworkProgress): Indexing {
     // The text for the operator may name hosts and ports; clients get a fixed sentence.
     problem: problemKind === null ? null : problemSentences[problemKind],
     problemKind,
+    findings: progress.findings.map(({ kind, count }) => {
+      const { sentence, isLoss } = findingKinds[kind];
+      return { kind, text: sentence, isLoss, count };
+    }),
   };
 }
 

@@ -29,8 +29,8 @@ export const operationRoutes: readonly Route[] = [
     tag: 'Operations',
     summary: 'Can it answer?',
     description:
-      'Answers 200 when the database does, otherwise 503. `checks` tells what does not keep it from answering: ' +
-      'while `indexing` is `stopped`, answers are served but new messages and status changes are missing.',
+      'Answers 200 when the database does, otherwise 503. `checks` has states that do not affect the status: ' +
+      'while `indexing` is `stopped`, requests are answered but new messages and status changes are missing.',
     success: { description: 'The database answers.', schema: Readiness },
     errors: [],
     async handle({ query }, { store, feed }) {

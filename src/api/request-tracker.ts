@@ -72,7 +72,7 @@ export function createRequestTracker({
   const report = (request: FastifyRequest, reply: FastifyReply, sentBytes: number) => {
     const { headersSent, writableFinished } = reply.raw;
     const status = headersSent ? reply.statusCode : CLIENT_CLOSED_STATUS;
-    // An event stream has no end of its own, so it is never cut short.
+    // An event stream has no natural end, so it does not count as cut.
     const isCut = headersSent && !writableFinished && !isEventStream(reply);
     const aborted = request.connection.cutReason ?? 'client';
     if (isCut) metrics.observeCut(aborted);
@@ -104,7 +104,7 @@ export function createRequestTracker({
     },
     begin,
     reserveBody(request, bytes) {
-      // Nobody would release the reservation of a request that has ended meanwhile.
+      // The reservation of a request that has ended meanwhile would never be released.
       if (!inFlight.has(request)) return { resize: () => undefined };
       request.reservation = backpressure.reserve(request.connection, groupOf(request.client), bytes);
       return request.reservation;
@@ -128,7 +128,7 @@ function isEventStream(reply: FastifyReply): boolean {
   return String(reply.getHeader('content-type')).startsWith('text/event-stream');
 }
 
-/** Long polls have a label of their own, because they would distort the durations of other requests. */
+/** Long polls have a separate label, because they would distort the durations of other requests. */
 function routeLabel(request: FastifyRequest): string {
   const query = Array.isArray(request.query) ? (request.query as unknown as RawParameters) : [];
   const isWaiting = query.some(([name]) => name === 'waitFor');

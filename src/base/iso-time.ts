@@ -20,7 +20,7 @@ export function parseTimeUp(text: string): number {
   return parse(text, Math.ceil);
 }
 
-function parse(text: string, round: (milliseconds: number) => number): number {
+function parse(text: string, round: (ms: number) => number): number {
   const match =
     /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:[Zz]|([+-])(\d\d):?(\d\d))$/.exec(
       text,
@@ -49,9 +49,9 @@ function parse(text: string, round: (milliseconds: number) => number): number {
   );
   const inCalendar = new Date(local).toISOString().startsWith(`${year}-${month}-${day}T${hour}:${minute}`);
   if (!inCalendar || Number(zoneHour) > 14 || Number(zoneMinute) > 59) return Number.NaN;
-  const offset = (Number(zoneHour) * 60 + Number(zoneMinute)) * 60_000;
+  const offsetMs = (Number(zoneHour) * 60 + Number(zoneMinute)) * 60_000;
   // Via a whole number of nanoseconds: a fraction of a second has no exact floating-point value.
-  const milliseconds = round(Number(fraction.padEnd(9, '0')) / 1e6);
-  const time = local + milliseconds - (sign === '-' ? -offset : offset);
+  const fractionMs = round(Number(fraction.padEnd(9, '0')) / 1e6);
+  const time = local + fractionMs - (sign === '-' ? -offsetMs : offsetMs);
   return time >= 0 && time <= LATEST_TIME ? time : Number.NaN;
 }

@@ -1,7 +1,11 @@
 import type { Command } from 'commander';
 import { dayOf } from '../api/lanes.ts';
-import type { Completeness, LaneEnds, LaneStatistics, OnrampStatistics } from '../store/lanes.ts';
+import { findingKinds } from '../domain/index-findings.ts';
+import type { MissingNumbers } from '../domain/missing-numbers.ts';
+import type { LaneEnds } from '../store/lanes.ts';
+import type { Store } from '../store/store.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
+import { auditOnramps, type OnrampAudit } from './lane-audit.ts';
 import {
   addLaneOptions,
   type LaneFlags,
@@ -11,7 +15,7 @@ import {
   writeObjects,
   writeRemark,
 } from './lanes.ts';
-import { simulatedNotice } from './message-words.ts';
+import { SIMULATED_NOTICE } from './message-words.ts';
 import { writeOut } from './output.ts';
 import { stoppedRemarks } from './source-findings.ts';
 import { createPaint, type Paint, printable } from './terminal-text.ts';
@@ -33,8 +37,10 @@ export function addAudit(program: Command, context: CliContext): void {
     .addHelpText(
       'after',
       `
-An on-ramp numbers its messages consecutively, so a missing message leaves a gap in the sequence numbers. Numbers before
-the first known one, or after the last, are not checked.
+An on-ramp numbers its messages consecutively, so a missing message leaves a gap in the sequence numbers. Where the
+network is indexed here, both ends of a lane are checked too, against the number that the on-ramp itself has reached, and so
+are the commits on the destination. Elsewhere, numbers before the first known one, or after the last, are not checked. Where
+indexing has a configured start, what was sent before it is unknown, not missing.
 
 Exit status: 0 nothing is missing, 1 there are gaps (or the audit failed), 2 wrong usage, 3 there was nothing to check:
 whether anything is missing is unknown.
@@ -45,9 +51,11 @@ Examples:
   $ lanescan audit --json | jq -c 'select(.completeness.isComplete | not)'`,
     )
     .action(async (flags: LaneFlags) => {
+      // First: it defines networks that flags may name.
+      const config = configOf(flags, context);
       const ends = parseLaneFlags(flags, command);
-      await withStore(configOf(flags, context), context, { connections: 1 }, async (store) => {
-        if (store.simulated) context.err.write(`${simulatedNotice}\n`);
+      await withStore(config, context, { connections: 1 }, async (store) => {
+        if (store.simulated) context.err.write(`${SIMULATED_NOTICE}\n`);
         const now = new Date(context.now());
         const { lanes } = await store.lanes({
           ...ends,
@@ -56,42 +64,74 @@ Examples:
           namedRanges: flags.json ? NAMED_RANGES : SHOWN_RANGES,
           limit: Number.MAX_SAFE_INTEGER,
         });
-        if (flags.json) await writeObjects(lanes.flatMap(onrampObjects), context);
-        else await showLanes(lanes, context);
-        const { summary, status } = summarise(lanes, ends);
+        const audits = auditOnramps(lanes, await store.countedLanes(ends));
+        if (flags.json) await writeObjects(audits.map(auditObject), context);
+        else await showAudits(audits, context);
+        const { sourceChainSelector, destChainSelector } = ends;
+        const losses = await lossesOf(store, [sourceChainSelector, destChainSelector]);
+        const { summary, status } = summarise(audits, losses.length, ends);
         if (status !== 0) context.exitCode = status;
         await writeRemark(summary, flags, context);
-        const { sourceChainSelector, destChainSelector } = ends;
+        for (const loss of losses) await writeRemark(loss, flags, context);
         for (const remark of await stoppedRemarks(store, [sourceChainSelector, destChainSelector]))
           await writeRemark(remark, flags, context);
       });
     });
 }
 
-function onrampObjects({ sourceNetworkInfo, destNetworkInfo, onramps }: LaneStatistics): object[] {
-  return onramps.map((onramp) => ({ sourceNetworkInfo, destNetworkInfo, ...onramp }));
+function auditObject(audit: OnrampAudit): object {
+  const { statistics, missing, missingCommits, counted, countedCommits, isUnknownBefore } = audit;
+  const found = (numbers: MissingNumbers | undefined) => ({
+    missing: (numbers?.count ?? 0n).toString(),
+    missingRanges: numbers?.ranges.slice(0, NAMED_RANGES) ?? [],
+  });
+  return {
+    ...audit.networks,
+    onramp: audit.onramp,
+    version: statistics?.version ?? null,
+    completeness: statistics?.completeness ?? null,
+    sent: counted === null ? null : { counted, isUnknownBefore, ...found(missing) },
+    committed: countedCommits === null ? null : { counted: countedCommits, ...found(missingCommits) },
+  };
 }
 
-async function showLanes(lanes: readonly LaneStatistics[], { out, environment }: CliContext): Promise<void> {
+async function showAudits(audits: readonly OnrampAudit[], { out, environment }: CliContext): Promise<void> {
   const paint = createPaint(out, environment);
-  for (const lane of lanes) {
-    const lines = lane.onramps.map((onramp) => `  ${onrampLine(onramp, paint)}\n`);
-    await writeOut(out, `${paint(laneName(lane), 'bold')}\n${lines.join('')}`);
+  let shown = '';
+  for (const audit of audits) {
+    const title = laneName(audit.networks);
+    const heading = title === shown ? '' : `${paint(title, 'bold')}\n`;
+    shown = title;
+    await writeOut(out, `${heading}  ${onrampLine(audit, paint)}\n`);
   }
 }
 
-function onrampLine({ onramp, version, completeness }: OnrampStatistics, paint: Paint): string {
-  const { first, last, isComplete } = completeness;
+function onrampLine(audit: OnrampAudit, paint: Paint): string {
+  const { onramp, statistics, first, last, missing, missingCommits, counted, countedCommits } = audit;
+  const version = statistics?.version ?? null;
   const name = `${printable(onramp)}${version === null ? '' : ` (${printable(version)})`}`;
-  const finding = isComplete ? paint('none missing', 'green') : paint(gapsOf(completeness), 'red');
-  return `${name}  ${rangeText(first, last)}: ${finding}`;
+  const finding = missing ? paint(gapsOf(missing, audit), 'red') : paint('none missing', 'green');
+  const remarks = [
+    ...(counted === null ? [] : [`the on-ramp counts ${formatted(counted)}`]),
+    ...(audit.isUnknownBefore ? [`unknown before ${formatted(first)}, where indexing starts`] : []),
+    ...(countedCommits === null || missingCommits
+      ? []
+      : [`no commit missing of ${formatted(countedCommits)}`]),
+  ];
+  const commits = missingCommits ? paint(`; commits ${gapsOf(missingCommits, audit)}`, 'red') : '';
+  return `${name}  ${rangeText(first, last)}: ${finding}${commits}${remarks.length === 0 ? '' : ` (${remarks.join(', ')})`}`;
 }
 
-function gapsOf({ missing, missingRangeCount, missingRanges }: Completeness): string {
-  const ranges = missingRanges.map(({ from, to }) => rangeText(from, to)).join(', ');
-  const unnamed = missingRangeCount - missingRanges.length;
+function gapsOf({ count, ranges }: MissingNumbers, { statistics, counted }: OnrampAudit): string {
+  const named = ranges
+    .slice(0, SHOWN_RANGES)
+    .map(({ from, to }) => rangeText(from, to))
+    .join(', ');
+  const all =
+    counted === null ? (statistics?.completeness.missingRangeCount ?? ranges.length) : ranges.length;
+  const unnamed = all - Math.min(ranges.length, SHOWN_RANGES);
   const more = unnamed > 0 ? ` and ${formatted(unnamed)} more ranges, which --json lists` : '';
-  return `${formatted(missing)} missing: ${ranges}${more}`;
+  return `${formatted(count)} missing: ${named}${more}`;
 }
 
 /** @example rangeText('1', '18204') // '1…18,204' */
@@ -99,23 +139,47 @@ function rangeText(from: string, to: string): string {
   return from === to ? formatted(from) : `${formatted(from)}…${formatted(to)}`;
 }
 
-function formatted(number: string | number): string {
+function formatted(number: string | number | bigint): string {
   return BigInt(number).toLocaleString('en');
 }
 
-/** Without an on-ramp nothing was checked: that is neither complete nor incomplete. */
-function summarise(lanes: readonly LaneStatistics[], ends: LaneEnds): { summary: string; status: number } {
-  const onramps = lanes.flatMap((lane) => lane.onramps);
-  if (onramps.length === 0) {
+/** What the networks at these ends are known to lack, in the operator's summary. */
+async function lossesOf(
+  store: Store,
+  selectors: readonly (string | undefined)[],
+): Promise<readonly string[]> {
+  const wanted = new Set(selectors.filter((selector) => selector !== undefined));
+  const lines: string[] = [];
+  for (const { selector } of await store.networkProgress()) {
+    if (wanted.size > 0 && !wanted.has(selector)) continue;
+    for (const { kind, detail } of await store.index.checks.findings(selector))
+      if (findingKinds[kind].isLoss) lines.push(`${printable(detail)}.`);
+  }
+  return lines;
+}
+
+/** Where there is no on-ramp, nothing was checked: that is neither complete nor incomplete. */
+function summarise(
+  audits: readonly OnrampAudit[],
+  losses: number,
+  ends: LaneEnds,
+): { summary: string; status: number } {
+  if (audits.length === 0 && losses === 0) {
     const summary = `Nothing to check: whether anything is missing is unknown. ${noLane(ends)}`;
     return { summary, status: NOTHING_TO_CHECK_STATUS };
   }
-  const incomplete = onramps.filter(({ completeness }) => !completeness.isComplete);
-  const missing = incomplete.reduce((sum, { completeness }) => sum + BigInt(completeness.missing), 0n);
+  const incomplete = audits.filter(({ missing, missingCommits }) => missing ?? missingCommits);
+  const missing = incomplete.reduce((sum, audit) => sum + (audit.missing?.count ?? 0n), 0n);
+  const commits = incomplete.reduce((sum, audit) => sum + (audit.missingCommits?.count ?? 0n), 0n);
+  if (incomplete.length === 0 && losses === 0) {
+    const onramps = audits.length === 1 ? 'this on-ramp' : `any of ${formatted(audits.length)} on-ramps`;
+    return { summary: `Complete: nothing is missing on ${onramps}.`, status: 0 };
+  }
+  if (incomplete.length === 0) {
+    return { summary: 'NOT complete: the chain contradicts what was read.', status: GAPS_STATUS };
+  }
   const summary =
-    incomplete.length === 0
-      ? `Complete: nothing is missing on ${onramps.length === 1 ? 'this on-ramp' : `any of ${formatted(onramps.length)} on-ramps`}.`
-      : `NOT complete: ${formatted(missing.toString())} missing on ${formatted(incomplete.length)} of ${formatted(onramps.length)} ` +
-        `${onramps.length === 1 ? 'on-ramp' : 'on-ramps'}.`;
-  return { summary, status: incomplete.length > 0 ? GAPS_STATUS : 0 };
+    `NOT complete: ${formatted(missing)} missing on ${formatted(incomplete.length)} of ${formatted(audits.length)} ` +
+    `${audits.length === 1 ? 'on-ramp' : 'on-ramps'}${commits > 0n ? `, and the commits of ${formatted(commits)} messages` : ''}.`;
+  return { summary, status: GAPS_STATUS };
 }

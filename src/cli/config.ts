@@ -11,19 +11,21 @@ import type { LiveLimits } from '../api/live.ts';
 import { defaultRateLimit, type RateLimitOptions } from '../api/rate-limit.ts';
 import { nearestName } from '../base/nearest-name.ts';
 import { OperatorError } from '../base/operator-error.ts';
+import { parseNetworkDefinitions } from '../domain/network-definitions.ts';
+import type { Network } from '../domain/networks.ts';
 import type { NetworkSource } from '../ingest/chain/family.ts';
 import { parseNetworkSources } from '../ingest/families.ts';
 import type { DatabasePlace } from '../store/store.ts';
 import { parseSubscriptions, type Subscription } from '../webhooks/subscription.ts';
 import {
-  apiKeysTake,
-  liveTakes,
-  rateLimitTakes,
+  API_KEYS_FORMAT,
+  LIVE_FORMAT,
+  RATE_LIMIT_FORMAT,
   readApiKeys,
   readLive,
   readRateLimit,
   readTrustProxy,
-  trustProxyTakes,
+  TRUST_PROXY_FORMAT,
 } from './http-settings.ts';
 import { isKubernetesVariable } from './kubernetes-variables.ts';
 
@@ -51,6 +53,8 @@ export interface Config extends RateLimitOptions {
   readonly rawRows: boolean;
   /** Number of worker processes. */
   readonly processes: number;
+  /** Networks beside those of the built-in table. */
+  readonly chains: readonly Network[];
   /** As the file has it; `webhooksOf` reads it for the commands that need it. */
   readonly webhooks: unknown;
   /** As the file has it; `networkSourcesOf` reads it for the commands that need it. */
@@ -132,14 +136,14 @@ const settings = {
     key: 'rateLimit',
     variables: [],
     fallback: defaultRateLimit,
-    takes: rateLimitTakes,
+    takes: RATE_LIMIT_FORMAT,
     read: readRateLimit,
   } as Setting<RateLimitOptions['rateLimit']>,
   apiKeys: {
     key: 'apiKeys',
     variables: [],
     fallback: [],
-    takes: apiKeysTake,
+    takes: API_KEYS_FORMAT,
     isHidden: true,
     read: readApiKeys,
   } as Setting<RateLimitOptions['apiKeys']>,
@@ -147,14 +151,14 @@ const settings = {
     key: 'trustProxy',
     variables: ['LANESCAN_TRUST_PROXY'],
     fallback: false,
-    takes: trustProxyTakes,
+    takes: TRUST_PROXY_FORMAT,
     read: readTrustProxy,
   } as Setting<TrustProxy>,
   live: {
     key: 'live',
     variables: [],
     fallback: {},
-    takes: liveTakes,
+    takes: LIVE_FORMAT,
     read: readLive,
   } as Setting<Partial<LiveLimits>>,
   drainSeconds: {
@@ -199,6 +203,7 @@ const CONFIG_VARIABLE = 'LANESCAN_CONFIG';
 const DEFAULT_FILE = 'lanescan.yaml';
 const WEBHOOKS_KEY = 'webhooks';
 const NETWORKS_KEY = 'networks';
+const CHAINS_KEY = 'chains';
 
 function trueOrFalse(value: unknown): boolean | undefined {
   return value === true || value === 'true' ? true : value === false || value === 'false' ? false : undefined;
@@ -254,6 +259,7 @@ export function readConfig(flags: ConfigFlags, processEnvironment: NodeJS.Proces
     processes: pick(settings.processes, flags.processes, 'processes'),
     databaseUrl: environment.DATABASE_URL || null,
     replicaUrls: readReplicaUrls(environment),
+    chains: parseNetworkDefinitions(values[CHAINS_KEY], file ?? DEFAULT_FILE),
     webhooks: values[WEBHOOKS_KEY],
     networks: values[NETWORKS_KEY],
     file,
@@ -330,7 +336,7 @@ function readFile(named: string | undefined): { file: string | null; values: Rec
       'Write it as `port: 8080`, one key a line.',
     );
   }
-  const keys = [...Object.values(settings).map(({ key }) => key), WEBHOOKS_KEY, NETWORKS_KEY];
+  const keys = [...Object.values(settings).map(({ key }) => key), WEBHOOKS_KEY, NETWORKS_KEY, CHAINS_KEY];
   for (const key of Object.keys(values)) {
     if ((keys as readonly string[]).includes(key)) continue;
     const nearest = nearestName(key, keys);

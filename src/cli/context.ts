@@ -1,6 +1,7 @@
 /** The environment of a command: streams, variables, the stop signal; and options that commands share. */
 import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
+import { defineNetworks } from '../domain/networks.ts';
 import { openStore, type Store, type StoreOptions } from '../store/store.ts';
 import { type Config, type ConfigFlags, databasePlace, readConfig } from './config.ts';
 
@@ -42,8 +43,11 @@ export function withStoreOptions(command: Command): Command {
     .option('--data <folder>', 'folder of the embedded database (default: ./data; unused with DATABASE_URL)');
 }
 
+/** The configuration. The chains that it defines are known from then on, wherever a network is looked up. */
 export function configOf(flags: ConfigFlags, context: CliContext): Config {
-  return readConfig(flags, context.environment);
+  const config = readConfig(flags, context.environment);
+  defineNetworks(config.chains);
+  return config;
 }
 
 /** For commands that may migrate the schema. */

@@ -12,7 +12,7 @@ import type { Store } from '../store/store.ts';
 import type { ConfigFlags } from './config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
 import { addFilterOptions, asUsage, type ParameterFlags, rawParameters } from './filter-flags.ts';
-import { simulatedNotice } from './message-words.ts';
+import { SIMULATED_NOTICE } from './message-words.ts';
 import { OutputClosedError, writeOut } from './output.ts';
 import { createProgress, type Progress } from './progress.ts';
 import { counted, printable, printableJson } from './terminal-text.ts';
@@ -46,6 +46,8 @@ Examples:
   $ lanescan export --sent-after 2026-01-01T00:00:00Z --output january.ndjson.gz`,
     )
     .action(async (flags: ExportFlags) => {
+      // First: it defines networks that flags may name.
+      const config = configOf(flags, context);
       const raw = rawParameters(flags, filterNames, command);
       const { filters } = asUsage(() => parseFilters(raw), command);
       const isCompressed = flags.gzip === true || /\.gz$/i.test(flags.output ?? '');
@@ -54,8 +56,8 @@ Examples:
           'lanescan: --gzip cannot be shown on a terminal; name a file with --output, or redirect the output.',
         );
       }
-      await withStore(configOf(flags, context), context, { connections: 1 }, async (store) => {
-        if (store.simulated) context.err.write(`${simulatedNotice}\n`);
+      await withStore(config, context, { connections: 1 }, async (store) => {
+        if (store.simulated) context.err.write(`${SIMULATED_NOTICE}\n`);
         await exportTo(flags.output, formatOf(flags), isCompressed, filters, store, context);
       });
     });

@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander';
 import { nearestName } from '../base/nearest-name.ts';
 import { ApiError } from '../domain/errors.ts';
-import { findNetwork, networks } from '../domain/networks.ts';
+import { findNetwork, knownNetworks } from '../domain/networks.ts';
 import { type FilterName, filterNames, filterParameters } from '../domain/search-parameters.ts';
 import { printable } from './terminal-text.ts';
 
@@ -122,7 +122,7 @@ function inTermsOfFlags({ details, message }: ApiError): string {
 function selectorOf(text: string, parameter: string, command: Command): string {
   const name = text.trim().toLowerCase();
   const network =
-    findNetwork(text.trim()) ?? networks.find(({ displayName }) => displayName.toLowerCase() === name);
+    findNetwork(text.trim()) ?? knownNetworks().find(({ displayName }) => displayName.toLowerCase() === name);
   if (network) return network.selector;
   // A number may be the selector of a private network.
   if (/^\d*$/.test(text)) return text;
@@ -132,12 +132,12 @@ function selectorOf(text: string, parameter: string, command: Command): string {
 }
 
 function networkHint(typed: string): string {
-  const alike = networks.filter(({ name, displayName }) =>
+  const alike = knownNetworks().filter(({ name, displayName }) =>
     `${name} ${displayName.toLowerCase()}`.includes(typed),
   );
   const byName = nearestName(
     typed,
-    networks.map(({ name }) => name),
+    knownNetworks().map(({ name }) => name),
   );
   if (alike.length === 0)
     return byName ? `did you mean ${byName}?` : 'it takes a selector, a name or a chain id.';

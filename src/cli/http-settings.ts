@@ -4,7 +4,7 @@ import type { TrustProxy } from '../api/client-address.ts';
 import type { LiveLimits } from '../api/live.ts';
 import { type Allowance, type ApiKey, defaultRateLimit, type RateLimit } from '../api/rate-limit.ts';
 
-export const rateLimitTakes =
+export const RATE_LIMIT_FORMAT =
   '`false`, or a mapping such as {perSecond: 50, burst: 200, loopback: false}: perSecond more than 0 and at most ' +
   '1000000, burst a whole number from 1 to 1000000';
 
@@ -16,7 +16,7 @@ export function readRateLimit(value: unknown): RateLimit | false | undefined {
   return allowance && typeof loopback === 'boolean' ? { ...allowance, loopback } : undefined;
 }
 
-export const apiKeysTake =
+export const API_KEYS_FORMAT =
   'a list of {name, sha256, perSecond, burst}, each name and each hash once: sha256 is the 64 hexadecimal digits ' +
   'that `printf %s KEY | sha256sum` prints, never the key itself';
 
@@ -37,7 +37,7 @@ export function readApiKeys(value: unknown): readonly ApiKey[] | undefined {
 
 const liveCaps = ['streams', 'streamsPerAddress', 'waiters', 'waitersPerAddress'] as const;
 
-export const liveTakes = `a mapping with any of ${liveCaps.join(', ')}, each a whole number from 1 to 1000000`;
+export const LIVE_FORMAT = `a mapping with any of ${liveCaps.join(', ')}, each a whole number from 1 to 1000000`;
 
 export function readLive(value: unknown): Partial<LiveLimits> | undefined {
   const members = membersOf(value, liveCaps);
@@ -45,7 +45,7 @@ export function readLive(value: unknown): Partial<LiveLimits> | undefined {
   return members && Object.values(members).every(isCap) ? members : undefined;
 }
 
-export const trustProxyTakes =
+export const TRUST_PROXY_FORMAT =
   '`false`, the number of proxies in front (1 to 10), or a list of their addresses or networks, such as ' +
   '["10.0.0.0/8", "::1"]';
 

@@ -112,7 +112,7 @@ async function importOne(
   const progress = createProgress(context.err, `Importing ${input.name}`, input.size, { writeLine: notice });
   const counted = async function* () {
     const stream = input.open();
-    // A pipe may be silent for ever; whoever interrupts does not want to wait for its next line.
+    // An interruption must not wait for the next line of a pipe, which may never come.
     const stop = () => stream.destroy();
     context.signal.addEventListener('abort', stop);
     try {

@@ -1,8 +1,10 @@
 import type { Command } from 'commander';
 import { OperatorError } from '../base/operator-error.ts';
+import { findingKinds } from '../domain/index-findings.ts';
 import type { NetworkSource } from '../ingest/chain/family.ts';
 import type { NetworkStatus } from '../ingest/chain/indexer.ts';
 import { connectNetwork } from '../ingest/families.ts';
+import type { Store } from '../store/store.ts';
 import { noticeTo, openLog } from './command-log.ts';
 import { type Config, type ConfigFlags, networkSourcesOf } from './config.ts';
 import {
@@ -36,8 +38,8 @@ export function addIndex(program: Command, context: CliContext): void {
 The networks are those of lanescan.yaml (see lanescan.example.yaml); \`lanescan doctor\` tests their endpoints. Stopped
 or killed at any moment, it resumes where it was. Several may run: a lease gives each network to one of them at a time.
 
-Exit status: 0 up to date or stopped, 3 up to date but some ranges could not be read yet, 1 failure, 130 interrupted
-with --once.
+Exit status: 0 up to date or stopped, 3 up to date but some ranges could not be read yet or the history that was read
+contradicts what the contracts count, 1 failure, 130 interrupted with --once.
 
 Examples:
   $ lanescan index                                        follow all networks
@@ -78,10 +80,23 @@ Examples:
         const statuses = indexer.statuses();
         context.out.write(`${describe(statuses)}\n`);
         const failed = statuses.reduce((sum, { worker }) => sum + (worker?.failedRanges ?? 0), 0);
+        const losses = await lossesOf(sources, store);
+        for (const loss of losses) context.out.write(`${loss}\n`);
         if (context.signal.aborted && flags.once) context.exitCode = INTERRUPTED_STATUS;
-        else if (flags.once && failed > 0) context.exitCode = UNREAD_STATUS;
+        else if (flags.once && failed + losses.length > 0) context.exitCode = UNREAD_STATUS;
       });
     });
+}
+
+/** What is missing according to the contracts themselves, a line each. */
+async function lossesOf(sources: readonly NetworkSource[], store: Store): Promise<readonly string[]> {
+  const lines: string[] = [];
+  for (const { network } of sources) {
+    for (const { kind, detail } of await store.index.checks.findings(network.selector)) {
+      if (findingKinds[kind].isLoss) lines.push(`${network.name}: ${printable(detail)}`);
+    }
+  }
+  return lines;
 }
 
 /** The networks to index, all or those with these names. Throws where there is none. */

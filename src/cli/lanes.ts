@@ -5,7 +5,7 @@ import type { LaneEnds, LaneIdentity, LaneStatistics } from '../store/lanes.ts';
 import type { ConfigFlags } from './config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
 import { addFilterOptions, asUsage, collecting, type ParameterFlags, rawParameters } from './filter-flags.ts';
-import { networkName, simulatedNotice } from './message-words.ts';
+import { networkName, SIMULATED_NOTICE } from './message-words.ts';
 import { writeOut } from './output.ts';
 import {
   age,
@@ -52,9 +52,11 @@ Examples:
   $ lanescan lanes --dest solana-devnet --window-days 7 --json`,
     )
     .action(async (flags: LaneFlags) => {
+      // First: it defines networks that flags may name.
+      const config = configOf(flags, context);
       const { windowDays = DEFAULT_WINDOW_DAYS, ...ends } = parseLaneFlags(flags, command);
-      await withStore(configOf(flags, context), context, { connections: 1 }, async (store) => {
-        if (store.simulated) context.err.write(`${simulatedNotice}\n`);
+      await withStore(config, context, { connections: 1 }, async (store) => {
+        if (store.simulated) context.err.write(`${SIMULATED_NOTICE}\n`);
         const now = new Date(context.now());
         const { lanes } = await store.lanes({
           ...ends,
@@ -121,7 +123,10 @@ export function noLane({ sourceChainSelector, destChainSelector }: LaneEnds): st
     : 'No message of this lane is known here.';
 }
 
-export function laneName({ sourceNetworkInfo, destNetworkInfo }: LaneIdentity): string {
+export function laneName({
+  sourceNetworkInfo,
+  destNetworkInfo,
+}: Omit<LaneIdentity, 'routerAddress'>): string {
   return `${networkName(sourceNetworkInfo)} → ${networkName(destNetworkInfo)}`;
 }
 

@@ -27,4 +27,4 @@ export function laneWords({ sourceNetworkInfo, destNetworkInfo }: Message): stri
   return `${networkName(sourceNetworkInfo)} → ${networkName(destNetworkInfo)}`;
 }
 
-export const simulatedNotice = 'The data is SIMULATED: no message exists on a chain.';
+export const SIMULATED_NOTICE = 'The data is SIMULATED: no message exists on a chain.';

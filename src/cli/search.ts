@@ -10,7 +10,7 @@ import type { ConfigFlags } from './config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
 import { addFilterOptions, asUsage, collecting, type ParameterFlags, rawParameters } from './filter-flags.ts';
 import { createMessageTable, tableFooter } from './message-table.ts';
-import { simulatedNotice } from './message-words.ts';
+import { SIMULATED_NOTICE } from './message-words.ts';
 import { writeOut } from './output.ts';
 import { createPaint, printableJson } from './terminal-text.ts';
 
@@ -41,11 +41,13 @@ Examples:
   $ lanescan search --sent-after 2026-01-01T00:00:00Z --all --json | gzip > january.ndjson.gz`,
     )
     .action(async (flags: SearchFlags) => {
+      // First: it defines networks that flags may name.
+      const config = configOf(flags, context);
       // Wrong flags are reported before the store is opened; a cursor can only be read with the store's key.
       const early = flags.cursor === undefined ? parseFlags(flags, command) : undefined;
-      await withStore(configOf(flags, context), context, { connections: 1 }, async (store) => {
+      await withStore(config, context, { connections: 1 }, async (store) => {
         const query = early ?? parseFlags(flags, command, store.cursors);
-        if (store.simulated) context.err.write(`${simulatedNotice}\n`);
+        if (store.simulated) context.err.write(`${SIMULATED_NOTICE}\n`);
         const show = flags.json ? showRecords(context) : showTable(context, flags.all === true);
         let shown = 0;
         let cursor: string | null = null;

@@ -42,6 +42,7 @@ const LISTEN_BACKLOG = 4_096;
  * How much the old generation may grow before a full garbage collection, in per cent of what was in use after the last
  * one. Response bodies count although they are short-lived, and a server has little in use: with V8's default there would
  * be five full collections a second, a quarter of the CPU time. A Node without this flag prints a warning and continues.
+ * The size of the young generation can only be set at start: see bin/lanescan.
  */
 export const HEAP_GROWTH_FLAG = '--heap-growing-percent=200';
 

@@ -5,7 +5,7 @@ import type { Store } from '../store/store.ts';
 import type { ConfigFlags } from './config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
 import { describeMessage } from './message-description.ts';
-import { simulatedNotice } from './message-words.ts';
+import { SIMULATED_NOTICE } from './message-words.ts';
 import { writeOut } from './output.ts';
 import { clipped, createPaint, printable, printableJson } from './terminal-text.ts';
 
@@ -36,7 +36,7 @@ Examples:
       const id = parseId(text, command);
       await withStore(configOf(flags, context), context, { connections: 1 }, async (store) => {
         const record = await findRecord(id, store);
-        if (store.simulated) context.err.write(`${simulatedNotice}\n`);
+        if (store.simulated) context.err.write(`${SIMULATED_NOTICE}\n`);
         await writeOut(context.out, flags.json ? jsonText(record, context) : descriptionOf(record, context));
       });
     });

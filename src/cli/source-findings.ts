@@ -1,31 +1,72 @@
 /** Checks of `doctor` and `audit` for the processes that keep the records up to date: indexers and mirrors. */
-import { indexingHealth, lagSeconds, mirrorHealth, secondsBetween } from '../api/indexing-health.ts';
+import { hasLoss, indexingHealth, lagSeconds, mirrorHealth, secondsBetween } from '../api/indexing-health.ts';
+import { type FindingKind, findingKinds } from '../domain/index-findings.ts';
 import { networkBySelector } from '../domain/networks.ts';
+import type { StoredFinding } from '../store/ledger/index-ledger.ts';
 import type { MirrorState } from '../store/mirror-ledger.ts';
 import type { NetworkProgress } from '../store/networks.ts';
 import type { Store } from '../store/store.ts';
 import { type Config, networkSourcesOf } from './config.ts';
 import type { CliContext } from './context.ts';
 import type { Finding } from './doctor.ts';
-import { age, printable } from './terminal-text.ts';
+import { age, counted, printable } from './terminal-text.ts';
 
 type SourceStore = Pick<Store, 'networkProgress' | 'mirrors'>;
+type IndexedStore = SourceStore & { readonly index: Pick<Store['index'], 'checks'> };
 
 const MISSING = 'new messages and status changes are missing';
 
 /** For `doctor`. No findings where nothing is indexed or mirrored. */
 export async function sourceFindings(
-  store: SourceStore,
+  store: IndexedStore,
   config: Config,
   context: CliContext,
 ): Promise<readonly Finding[]> {
   const configured = configuredSelectors(config, context);
   const networks = await store.networkProgress();
   const mirrors = await store.mirrors();
+  const completeness: Finding[] = [];
+  for (const network of networks) {
+    const found = await store.index.checks.findings(network.selector);
+    completeness.push(...found.map((finding) => completenessFinding(finding, network)));
+  }
   return [
     ...networks.map((network) => networkFinding(network, configured.has(network.selector))),
+    ...networks.filter(({ unreadableLogs }) => unreadableLogs > 0).map(unreadableFinding),
+    ...completeness,
     ...mirrors.map(mirrorFinding),
   ];
+}
+
+const ARCHIVE_REMEDY =
+  'Add an endpoint that has the whole history (an archive node) to `rpc`; the blocks are read again.';
+const remedies: Readonly<Record<FindingKind, string>> = {
+  'registrations-missing': ARCHIVE_REMEDY,
+  'messages-missing': ARCHIVE_REMEDY,
+  'commits-missing': ARCHIVE_REMEDY,
+  'executions-missing': ARCHIVE_REMEDY,
+  'onramp-unknown': 'Check `routers` in the configuration, or add an endpoint that has the whole history.',
+  'contract-unknown':
+    'A newer version of Lanescan may know it; it is examined again at every start. Check `routers` in the configuration.',
+  'bloom-wrong': 'Nothing has to be done. `verify: off` makes it explicit.',
+};
+
+function completenessFinding({ kind, detail }: StoredFinding, network: NetworkProgress): Finding {
+  return {
+    severity: findingKinds[kind].isLoss ? 'error' : 'warning',
+    what: `${nameOf(network)}: ${printable(detail)}`,
+    remedy: remedies[kind],
+  };
+}
+
+function unreadableFinding(network: NetworkProgress): Finding {
+  const { unreadableLogs } = network;
+  return {
+    severity: 'warning',
+    what: `${nameOf(network)}: ${counted(unreadableLogs, 'log')} could not be decoded and ${unreadableLogs === 1 ? 'is' : 'are'} kept`,
+    remedy:
+      'The log of the indexer says why. A chain that is not built in is defined under `chains`; otherwise a newer version may decode them. They are read again at every start.',
+  };
 }
 
 /** For `audit`: what it cannot judge because an indexer or mirror has stopped. Selectors restrict it to these networks. */
@@ -64,7 +105,10 @@ function networkFinding(network: NetworkProgress, isConfigured: boolean): Findin
   }
   if (health === 'failing') {
     const problem =
-      network.problem ?? `${network.failedRanges} ranges of blocks could not be read for a long time`;
+      network.problem ??
+      (hasLoss(network)
+        ? 'the history that was read contradicts its contracts, see below'
+        : `${network.failedRanges} ranges of blocks could not be read for a long time`);
     return {
       severity: 'warning',
       what: `Indexing of ${name} has a problem: ${printable(problem)}`,

@@ -20,7 +20,7 @@ export interface Spelling {
 }
 
 /** The longest notation, a Canton party, has 255 characters. */
-const longestInput = 300;
+const MAX_INPUT_LENGTH = 300;
 
 // Bounds on the interpretations of a text, over all families. Tests search for texts that exceed them.
 
@@ -29,7 +29,7 @@ export const MAX_ADDRESS_MEANINGS = 1;
 /** 61 to 64 digits `1`, filled up to 64 characters, are a TON hash in hexadecimal and an SVM signature in base58. */
 export const MAX_HASH_MEANINGS = 2;
 /** A Move path behind the shortest address: `0x0::…`, whose address gets 63 digits more. */
-export const MAX_ADDRESS_BYTES = longestInput + 63;
+export const MAX_ADDRESS_BYTES = MAX_INPUT_LENGTH + 63;
 /** An SVM signature. */
 export const MAX_HASH_BYTES = 64;
 
@@ -43,7 +43,7 @@ export const MAX_HASH_BYTES = 64;
  * @example parseAddress('0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed', 'EVM')?.text // '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
  */
 export function parseAddress(text: string, family: ChainFamily): Spelling | undefined {
-  return text.length > longestInput ? undefined : addressParsers[family](text);
+  return text.length > MAX_INPUT_LENGTH ? undefined : addressParsers[family](text);
 }
 
 /**
@@ -57,12 +57,13 @@ export function addressBytes(text: string): readonly BytesHex[] {
  * The address of these bytes on another chain; undefined where the family has no such address.
  *
  * Contracts encode addresses of other chains as bytes: EVM's 20, or padded to 32 as the ABI does; 32 for SVM, Aptos and
- * Sui; for TON the workchain in 4 and the hash in 32. Canton has no such encoding yet.
+ * Sui; for TON the workchain in 4 and the hash in 32; for Canton the 32 bytes of the Keccak hash of a party or of a
+ * contract's instance address, from which the party's name cannot be recovered.
  *
  * @example addressFromBytes('00'.repeat(12) + '5aaeb6053f3e94c9b9a09f33669435e7ef1beaed', 'EVM')?.text // '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
  */
 export function addressFromBytes(bytes: BytesHex, family: ChainFamily): Spelling | undefined {
-  if (!evenHexDigits.test(bytes)) return undefined;
+  if (!EVEN_HEX_DIGITS.test(bytes)) return undefined;
   const digits = bytes.toLowerCase();
   switch (family) {
     case 'EVM':
@@ -77,11 +78,11 @@ export function addressFromBytes(bytes: BytesHex, family: ChainFamily): Spelling
         ? tonAddress(Number.parseInt(digits.slice(0, 8), 16) | 0, digits.slice(8))
         : undefined;
     case 'CANTON':
-      return undefined;
+      return digits.length === 64 ? parseCantonAddress(`0x${digits}`) : undefined;
   }
 }
 
-const evenHexDigits = /^(?:[0-9a-fA-F]{2}){1,36}$/;
+const EVEN_HEX_DIGITS = /^(?:[0-9a-fA-F]{2}){1,36}$/;
 
 /** All zeros: in a record, a contract that is unknown. */
 export const zeroAddresses: Readonly<Record<ChainFamily, string>> = {
@@ -100,7 +101,7 @@ export const zeroAddresses: Readonly<Record<ChainFamily, string>> = {
  * the other parts are what a TON node needs to find the transaction.
  */
 export function parseTransactionHash(text: string, family: ChainFamily): Spelling | undefined {
-  return text.length > longestInput ? undefined : transactionHashParsers[family](text);
+  return text.length > MAX_INPUT_LENGTH ? undefined : transactionHashParsers[family](text);
 }
 
 /** Every interpretation of a transaction hash of unknown family; none when it is not valid in any family. */
@@ -148,17 +149,17 @@ function numberBytes(digits: string): BytesHex {
 }
 
 // A wrong mixed-case checksum is accepted, because old tools printed such addresses.
-const evmAddress = /^0[xX](?:0{24})?[0-9a-fA-F]{40}$/;
+const EVM_ADDRESS = /^0[xX](?:0{24})?[0-9a-fA-F]{40}$/;
 
 // Cache of checksums: an import repeats a few contracts, and keccak is most of the cost. The keys are the two usual
 // notations, with the checksum and in lower case. A full cache is cleared as a whole: the busy contracts return at once.
 const evmSpellings = new Map<string, Spelling>();
-const evmSpellingsLimit = 20_000;
+const MAX_CACHED_EVM_ADDRESSES = 20_000;
 
 function parseEvmAddress(text: string): Spelling | undefined {
   const known = evmSpellings.get(text);
   if (known) return known;
-  return evmAddress.test(text) ? checksummed(text.slice(-40).toLowerCase()) : undefined;
+  return EVM_ADDRESS.test(text) ? checksummed(text.slice(-40).toLowerCase()) : undefined;
 }
 
 /** The EIP-55 checksum notation of 40 lower-case digits. */
@@ -179,7 +180,7 @@ function checksummed(digits: BytesHex): Spelling {
   }
   const spelling = { bytes: upperAndLower.toLowerCase(), text: `0x${upperAndLower}` };
 
-  if (evmSpellings.size >= evmSpellingsLimit) evmSpellings.clear();
+  if (evmSpellings.size >= MAX_CACHED_EVM_ADDRESSES) evmSpellings.clear();
   evmSpellings.set(spelling.text, spelling);
   evmSpellings.set(`0x${spelling.bytes}`, spelling);
   return spelling;
@@ -191,10 +192,10 @@ function parseSvmAddress(text: string): Spelling | undefined {
 }
 
 // Aptos and Sui name modules and coin types by an address and one or two Move identifiers: `0x2::sui::SUI`.
-const moveAddress = /^0[xX]([0-9a-fA-F]{1,64})((?:::[A-Za-z_][A-Za-z0-9_]*){0,2})$/;
+const MOVE_ADDRESS = /^0[xX]([0-9a-fA-F]{1,64})((?:::[A-Za-z_][A-Za-z0-9_]*){0,2})$/;
 
 function parseMoveAddress(text: string): Spelling | undefined {
-  const [, number = '', path = ''] = moveAddress.exec(text) ?? [];
+  const [, number = '', path = ''] = MOVE_ADDRESS.exec(text) ?? [];
   if (number === '') return undefined;
   const digits = number.toLowerCase().padStart(64, '0');
   const canonical = `0x${digits}${path}`;
@@ -203,17 +204,17 @@ function parseMoveAddress(text: string): Spelling | undefined {
 
 // ---- TON
 
-const tonRawAddress = /^(0|-?[1-9]\d{0,9}):([0-9a-fA-F]{64})$/;
-const tonFriendlyAddress = /^[A-Za-z0-9+/_-]{48}$/;
+const TON_RAW_ADDRESS = /^(0|-?[1-9]\d{0,9}):([0-9a-fA-F]{64})$/;
+const TON_FRIENDLY_ADDRESS = /^[A-Za-z0-9+/_-]{48}$/;
 const tonTestOnlyFlag = 0x80;
 const tonTags: ReadonlySet<number> = new Set([0x11, 0x51]);
 
 function parseTonAddress(text: string): Spelling | undefined {
-  const raw = tonRawAddress.exec(text);
+  const raw = TON_RAW_ADDRESS.exec(text);
   if (raw?.[1] !== undefined && raw[2] !== undefined) return tonAddress(Number(raw[1]), raw[2].toLowerCase());
 
   // 48 characters: tag, workchain (signed byte), 32 bytes of hash, CRC over all of these.
-  const bytes = tonFriendlyAddress.test(text) ? decodeBase64(text, 36) : undefined;
+  const bytes = TON_FRIENDLY_ADDRESS.test(text) ? decodeBase64(text, 36) : undefined;
   if (!bytes || crc16(bytes) !== 0) return undefined;
   const [tag = 0, workchain = 0] = bytes;
   if (!tonTags.has(tag & ~tonTestOnlyFlag)) return undefined;
@@ -239,22 +240,22 @@ function crc16(bytes: Uint8Array): number {
   return crc;
 }
 
-const tonCompositeHash = /^(?:0|-?[1-9]\d{0,9}):[0-9a-fA-F]{64}:\d{1,20}:([0-9a-fA-F]{64})$/;
-const tonHexHash = /^(?:0[xX])?([0-9a-fA-F]{64})$/;
+const TON_COMPOSITE_HASH = /^(?:0|-?[1-9]\d{0,9}):[0-9a-fA-F]{64}:\d{1,20}:([0-9a-fA-F]{64})$/;
+const TON_HEX_HASH = /^(?:0[xX])?([0-9a-fA-F]{64})$/;
 
 function parseTonHash(text: string): Spelling | undefined {
-  const composite = tonCompositeHash.exec(text)?.[1];
+  const composite = TON_COMPOSITE_HASH.exec(text)?.[1];
   if (composite !== undefined) return { bytes: composite.toLowerCase(), text: text.toLowerCase() };
-  const bytes = tonHexHash.exec(text)?.[1]?.toLowerCase() ?? decodeBase64Hash(text);
+  const bytes = TON_HEX_HASH.exec(text)?.[1]?.toLowerCase() ?? decodeBase64Hash(text);
   return spellingIf(bytes, bytes);
 }
 
 // ---- Canton
 
-const cantonParty = /^([A-Za-z0-9:_ -]{1,185}::)(1220[0-9a-fA-F]{64})$/;
+const CANTON_PARTY = /^([A-Za-z0-9:_ -]{1,185}::)(1220[0-9a-fA-F]{64})$/;
 
 function parseCantonAddress(text: string): Spelling | undefined {
-  const [, name, fingerprint] = cantonParty.exec(text) ?? [];
+  const [, name, fingerprint] = CANTON_PARTY.exec(text) ?? [];
   if (name !== undefined && fingerprint !== undefined) {
     // Letter case matters in the name, not in the hex after it.
     const canonical = name + fingerprint.toLowerCase();
@@ -264,20 +265,20 @@ function parseCantonAddress(text: string): Spelling | undefined {
   return contract && { bytes: numberBytes(contract.bytes), text: contract.text };
 }
 
-const cantonMultihash = /^1220[0-9a-fA-F]{64}$/;
+const CANTON_MULTIHASH = /^1220[0-9a-fA-F]{64}$/;
 
 function parseCantonUpdateId(text: string): Spelling | undefined {
-  if (cantonMultihash.test(text)) return { bytes: text.toLowerCase(), text: text.toLowerCase() };
+  if (CANTON_MULTIHASH.test(text)) return { bytes: text.toLowerCase(), text: text.toLowerCase() };
   const bytes = decodeBase64Hash(text);
   return parsePrefixedHash(text) ?? spellingIf(bytes, `0x${bytes}`);
 }
 
 // ---- Hashes and encodings that families share
 
-const prefixedHash = /^0[xX][0-9a-fA-F]{64}$/;
+const PREFIXED_HASH = /^0[xX][0-9a-fA-F]{64}$/;
 
 function parsePrefixedHash(text: string): Spelling | undefined {
-  if (!prefixedHash.test(text)) return undefined;
+  if (!PREFIXED_HASH.test(text)) return undefined;
   const bytes = text.slice(2).toLowerCase();
   return { bytes, text: `0x${bytes}` };
 }
@@ -293,11 +294,11 @@ function spellingIf(bytes: BytesHex | undefined, text: string | undefined): Spel
 }
 
 // The bounds are those of 32 zero bytes and of 64 bytes 0xff. They keep the quadratic decoding short.
-const base58Text = /^[1-9A-HJ-NP-Za-km-z]{32,88}$/;
+const BASE58_TEXT = /^[1-9A-HJ-NP-Za-km-z]{32,88}$/;
 
 /** Base58 of exactly `length` bytes. It is unambiguous, so the text is canonical. */
 function decodeBase58(text: string, length: 32 | 64): BytesHex | undefined {
-  if (!base58Text.test(text)) return undefined;
+  if (!BASE58_TEXT.test(text)) return undefined;
   const bytes = base58.decode(text);
   return bytes.length === length ? hex.encode(bytes) : undefined;
 }
@@ -312,10 +313,10 @@ function decodeBase64(text: string, length: number): Uint8Array | undefined {
   }
 }
 
-const base64Hash = /^[A-Za-z0-9+/_-]{43}=$/;
+const BASE64_HASH = /^[A-Za-z0-9+/_-]{43}=$/;
 
 function decodeBase64Hash(text: string): BytesHex | undefined {
-  const bytes = base64Hash.test(text) ? decodeBase64(text, 32) : undefined;
+  const bytes = BASE64_HASH.test(text) ? decodeBase64(text, 32) : undefined;
   return bytes && hex.encode(bytes);
 }
 

@@ -112,6 +112,16 @@ export interface RootBlessed {
   readonly seen: Observation;
 }
 
+/** A root that was not blessed was taken back; its messages are committed again, as a rule under another root. */
+export interface RootRemoved {
+  readonly kind: 'RootRemoved';
+  readonly merkleRoot: string;
+  readonly seen: Observation;
+}
+
+/** Names a root, whose run of sequence numbers only its commit tells. */
+export type RootFact = RootBlessed | RootRemoved;
+
 export interface Snapshot {
   readonly kind: 'Snapshot';
   readonly message: Message;
@@ -127,14 +137,18 @@ export type ChainFact =
   | Executed;
 /** A fact about one message. */
 export type MessageFact = ChainFact | Snapshot;
-export type Fact = MessageFact | RangeFact | RootBlessed;
+export type Fact = MessageFact | RangeFact | RootFact;
 
 export function isRangeFact(fact: Fact): fact is RangeFact {
   return fact.kind === 'Committed' || fact.kind === 'Blessed';
 }
 
+export function isRootFact(fact: Fact): fact is RootFact {
+  return fact.kind === 'RootBlessed' || fact.kind === 'RootRemoved';
+}
+
 export function isMessageFact(fact: Fact): fact is MessageFact {
-  return !isRangeFact(fact) && fact.kind !== 'RootBlessed';
+  return !isRangeFact(fact) && !isRootFact(fact);
 }
 
 /** The message of a fact; range facts are about a run of messages. */

@@ -354,6 +354,7 @@ function evidenceOf(fact: Fact, version: string | null): Evidence | undefined {
     case 'Snapshot':
     case 'VerifierPolicy':
     case 'RootBlessed':
+    case 'RootRemoved':
     case 'ManualExecutionOpened':
       return undefined;
     case 'SourceFinalized':

@@ -154,14 +154,14 @@ class Members {
 
   /** An address of a family, or of either of two. */
   address(key: string, family: ChainFamily | undefined, other?: ChainFamily): string {
-    return this.spelled(key, 'address', parseAddress, family, other);
+    return this.#canonical(key, 'address', parseAddress, family, other);
   }
 
   transactionHash(key: string, family: ChainFamily | undefined): string {
-    return this.spelled(key, 'transaction hash', parseTransactionHash, family);
+    return this.#canonical(key, 'transaction hash', parseTransactionHash, family);
   }
 
-  private spelled(
+  #canonical(
     key: string,
     noun: string,
     parse: typeof parseAddress,

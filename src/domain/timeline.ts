@@ -80,6 +80,7 @@ function stageOf(fact: Fact, { version }: Message): readonly Reached[] {
     case 'Snapshot':
     case 'VerifierPolicy':
     case 'RootBlessed':
+    case 'RootRemoved':
     case 'ManualExecutionOpened':
       return [];
   }

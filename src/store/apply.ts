@@ -9,7 +9,7 @@
  * before is written.
  */
 import type { ClientBase } from 'pg';
-import { type Fact, isMessageFact, isRangeFact, type MessageFact } from '../domain/facts.ts';
+import { type Fact, isMessageFact, isRangeFact, isRootFact, type MessageFact } from '../domain/facts.ts';
 import type { Message } from '../domain/message.ts';
 import { type Change, foldAll, rowsOfSnapshots, writeChanges } from './changes.ts';
 import { groupByMessage, isUnchangedSnapshot, readKnowledge, readStored } from './knowledge.ts';
@@ -18,8 +18,8 @@ import {
   type OrphanedBlock,
   rangePieces,
   retract,
-  writeBlessings,
   writeRangeFacts,
+  writeRootFacts,
 } from './lane-facts.ts';
 import type { MessageRow } from './message-row.ts';
 
@@ -76,13 +76,10 @@ async function applyInTransaction(
   const ranges = facts.filter(isRangeFact);
   const retracted = await retract(client, orphaned);
   await writeRangeFacts(client, ranges);
-  const blessed = await writeBlessings(
-    client,
-    facts.filter((fact) => fact.kind === 'RootBlessed'),
-  );
+  const rangesOfRoots = await writeRootFacts(client, facts.filter(isRootFact));
 
   const moved = new Set(retracted.messageIds);
-  const movedRanges = [...ranges.flatMap(rangePieces), ...retracted.ranges, ...blessed];
+  const movedRanges = [...ranges.flatMap(rangePieces), ...retracted.ranges, ...rangesOfRoots];
   for (const id of await messagesInRanges(client, movedRanges)) moved.add(id);
   const touched = [...new Set([...newFacts.keys(), ...moved])];
 

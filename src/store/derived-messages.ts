@@ -38,15 +38,15 @@ const TOKENS = `encode(message_id, 'hex') as "messageId", token_index as "tokenI
 
 /** Compares the messages after an id (hex; '' to begin) with their records. Finds tokens without a message too. */
 export async function compareBatch(client: ClientBase, after: string, limit: number): Promise<MessageBatch> {
-  const behind = Buffer.from(after, 'hex');
+  const afterId = Buffer.from(after, 'hex');
   const { rows } = await client.query(
     `select ${COLUMNS} from message where message_id > $1 order by message_id limit $2`,
-    [behind, limit],
+    [afterId, limit],
   );
   const last = rows.length < limit ? undefined : (rows.at(-1)?.messageId as string);
   const { rows: tokens } = await client.query(
     `select ${TOKENS} from message_token where message_id > $1 and ($2::bytea is null or message_id <= $2)`,
-    [behind, last === undefined ? null : Buffer.from(last, 'hex')],
+    [afterId, last === undefined ? null : Buffer.from(last, 'hex')],
   );
   return { size: rows.length, faults: findFaults(rows, tokens), last };
 }
@@ -54,7 +54,7 @@ export async function compareBatch(client: ClientBase, after: string, limit: num
 /** Compares the message at or after each of these ids. */
 export async function compareSample(client: ClientBase, ids: readonly string[]): Promise<MessageBatch> {
   const { rows } = await client.query(
-    `select distinct on (message_id) ${COLUMNS} from unnest($1::bytea[]) as wanted (id) cross join lateral (
+    `select distinct on (message_id) ${COLUMNS} from unnest($1::bytea[]) as start (id) cross join lateral (
        select * from message where message_id >= id order by message_id limit 1) found`,
     [messageIdArray(ids)],
   );

@@ -169,7 +169,7 @@ export async function compareDeliveries(client: ClientBase, repair: boolean): Pr
 async function differentDays(client: ClientBase, days: readonly LaneDay[]): Promise<readonly LaneDay[]> {
   const { rows } = await client.query(
     `select source_selector, dest_selector, day::text as day, histogram
-     from unnest($1::bigint[], $2::bigint[], $3::date[]) as wanted (source, dest, on_day)
+     from unnest($1::bigint[], $2::bigint[], $3::date[]) as changed (source, dest, on_day)
      join lane_delivery on source_selector = source and dest_selector = dest and day = on_day`,
     [0, 1, 2].map((index) => days.map(({ key }) => key[index])),
   );

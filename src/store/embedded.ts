@@ -205,7 +205,7 @@ export async function joinOrStart(
       await delay(25, undefined, { signal });
     }
   } catch (error) {
-    // Others may have joined the server by now. If nobody can have, it is stopped.
+    // Other processes may have joined the server by now. It is stopped only if none can have.
     const attempt = own === undefined ? undefined : await tryToJoin(place).catch(() => undefined);
     if (attempt !== undefined && 'session' in attempt) await leaveServer(place, attempt, notice, signal);
     else if (attempt?.isTransient || attempt?.isListening === false) await own?.stop();

@@ -6,7 +6,7 @@
  */
 import { hash } from 'node:crypto';
 import type { ClientBase } from 'pg';
-import type { Lane, RangeFact, RootBlessed, SentMessage } from '../domain/facts.ts';
+import type { Lane, Observation, RangeFact, RootFact, SentMessage } from '../domain/facts.ts';
 import { networkBySelector } from '../domain/networks.ts';
 import { addressColumn, storedSelector } from './message-row.ts';
 import type { Read } from './reads/reads.ts';
@@ -88,10 +88,10 @@ export async function writeRangeFacts(client: ClientBase, facts: readonly RangeF
   );
 }
 
-/** Stores blessings of roots, and returns the ranges that they bless. */
-export async function writeBlessings(
+/** Stores blessings and removals of roots (`root_blessing`), and returns the ranges of those roots. */
+export async function writeRootFacts(
   client: ClientBase,
-  facts: readonly RootBlessed[],
+  facts: readonly RootFact[],
 ): Promise<readonly RangeKey[]> {
   if (facts.length === 0) return [];
   const networks = facts.map(({ seen }) => storedSelector(seen.network));
@@ -207,7 +207,7 @@ export async function rangesCovering(
   const rows = await read(
     `select m.ordinal, f.body,
        array(select b.body from root_blessing b
-             where b.network = f.network and b.merkle_root = f.merkle_root) as blessings
+             where b.network = f.network and b.merkle_root = f.merkle_root) as root_facts
      from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[]) with ordinality
             as m (source, dest, onramp, number, ordinal)
      join lane_fact f on f.source_selector = m.source and f.dest_selector = m.dest
@@ -224,10 +224,10 @@ export async function rangesCovering(
   for (const row of rows) {
     const index = Number(row.ordinal) - 1;
     const range = JSON.parse(row.body as string) as RangeFact;
+    const rootFacts = (row.root_facts as string[]).map((body) => JSON.parse(body) as RootFact);
+    if (rootFacts.some(({ kind, seen }) => kind === 'RootRemoved' && isLater(seen, range.seen))) continue;
     const blessings =
-      range.kind === 'Committed'
-        ? (row.blessings as string[]).map((body) => JSON.parse(body) as RootBlessed)
-        : [];
+      range.kind === 'Committed' ? rootFacts.filter(({ kind }) => kind === 'RootBlessed') : [];
     covering.set(index, [
       ...(covering.get(index) ?? []),
       range,
@@ -235,6 +235,13 @@ export async function rangesCovering(
     ]);
   }
   return covering;
+}
+
+/** On one chain: a root may be committed again after its removal. */
+function isLater(a: Observation, b: Observation): boolean {
+  return a.blockNumber === b.blockNumber
+    ? (a.logIndex ?? -1) > (b.logIndex ?? -1)
+    : a.blockNumber > b.blockNumber;
 }
 
 /** A hash of the body: the same observation from two sources is one fact. */

@@ -1,8 +1,8 @@
 /**
  * Leases on rows: one process at a time holds a row, until a time by the database's clock.
  *
- * A holder renews its lease before it ends. Whoever asks after the end gets it. Writes that need the lease check it in
- * their own statement (`isHeldBySql`), so a holder that was overtaken, for example after it slept, writes nothing.
+ * A holder renews its lease before it expires. After that, the next process that asks gets it. Writes that need the lease
+ * check it in their own statement (`isHeldBySql`), so a holder that lost it, for example while suspended, writes nothing.
  */
 import type { ClientBase } from 'pg';
 
@@ -10,7 +10,7 @@ import type { ClientBase } from 'pg';
 export interface LeasedTable {
   readonly table: string;
   readonly keyColumn: string;
-  /** When the lease ends. The holder is always in the column `holder`. */
+  /** When the lease expires. The holder is always in the column `holder`. */
   readonly untilColumn: string;
   /** SQL of other columns of a new row. */
   readonly initialValues?: Readonly<Record<string, string>>;
@@ -34,7 +34,7 @@ export interface Leases {
   isHeldSql(alias: string): string;
 }
 
-/** Another process has the lease now, or it ended. */
+/** Another process has the lease now, or it expired. */
 export class LeaseLostError extends Error {
   override readonly name = 'LeaseLostError';
 }

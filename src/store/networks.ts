@@ -1,4 +1,5 @@
 /** Reads about networks: their traffic, and how far each is indexed. */
+import { type FindingKind, findingKindOf } from '../domain/index-findings.ts';
 import { type ProblemKind, problemKindOf } from '../domain/indexing-problem.ts';
 import type { NetworkInfo } from '../domain/message.ts';
 import { networkLeases } from './ledger/network.ts';
@@ -61,7 +62,7 @@ export interface NetworkProgress {
   readonly seenAt: Date;
   /** The database's time of this reading: ages are counted up to it. */
   readonly readAt: Date;
-  /** The first block of the history that is wanted. */
+  /** The first block of the history that is indexed. */
   readonly startBlock: number | null;
   /** Blocks below the indexed one that are still to be read. */
   readonly owedBlocks: number;
@@ -73,6 +74,8 @@ export interface NetworkProgress {
   readonly unreadableLogs: number;
   /** Logs of contracts that no router registered. */
   readonly foreignLogs: number;
+  /** Open findings about its completeness, by kind. */
+  readonly findings: readonly { readonly kind: FindingKind; readonly count: number }[];
 }
 
 /**
@@ -86,7 +89,10 @@ export async function readNetworkProgress(read: Read): Promise<readonly NetworkP
   const rows = await read(
     `select p.selector, head_block, head_at, finalized_block, indexed_block, indexed_at, updated_at, problem,
             problem_kind, p.start_block, owed_blocks, failed_ranges, failed_blocks, oldest_failure_at,
-            unreadable_logs, p.foreign_logs, ${HEARTBEAT}
+            unreadable_logs, p.foreign_logs, ${HEARTBEAT},
+            (select coalesce(json_agg(f), '[]')
+             from (select kind, count(*)::int as count from index_finding where network = p.selector
+                   group by kind order by kind) f) as findings
      from network_progress p left join index_network n on n.selector = p.selector order by p.selector`,
     [],
   );
@@ -111,5 +117,9 @@ export async function readNetworkProgress(read: Read): Promise<readonly NetworkP
     oldestFailureAt: row.oldest_failure_at as Date | null,
     unreadableLogs: Number(row.unreadable_logs),
     foreignLogs: Number(row.foreign_logs),
+    findings: (row.findings as { kind: string; count: number }[]).flatMap(({ kind, count }) => {
+      const known = findingKindOf(kind);
+      return known ? [{ kind: known, count }] : [];
+    }),
   }));
 }

@@ -1,5 +1,6 @@
 /** Reads of statistics, of lanes and networks, and of how far indexers and mirrors are. */
 import { readFigures, type StoreFigures } from './figures.ts';
+import { type CountedLane, readCountedLanes } from './lane-counters.ts';
 import {
   type DeliveryBounds,
   type DeliverySelection,
@@ -25,6 +26,8 @@ import { createSingleFlight, type Reads } from './reads/reads.ts';
 
 export interface StatisticsReads {
   lanes(selection: LaneSelection): Promise<LanePage>;
+  /** What contracts have counted of each lane, with what the records have. */
+  countedLanes(ends: LaneEnds): Promise<readonly CountedLane[]>;
   /** The description of a lane; undefined where it has no message. */
   laneIdentity(lane: Required<LaneEnds>): Promise<LaneIdentity | undefined>;
   recentDeliveries(lane: DeliverySelection, bounds: DeliveryBounds): Promise<readonly number[]>;
@@ -41,6 +44,7 @@ export interface StatisticsReads {
 export function createStatisticsReads(reads: Reads): StatisticsReads {
   return {
     lanes: (selection) => readLanes(reads.readAs('lanes'), selection),
+    countedLanes: (ends) => readCountedLanes(reads.readAs('other'), ends),
     laneIdentity: (lane) => readLaneIdentity(reads.readAs('laneIdentity'), lane),
     recentDeliveries: (lane, bounds) => readRecentDeliveries(reads.readAs('deliveries'), lane, bounds),
     stats: (selection) => readStats(reads.readAs('stats'), selection),

@@ -136,7 +136,7 @@ async function addDeliveries(client: ClientBase, deltas: readonly CountChange[])
   const columns = [0, 1, 2].map((index) => [...days.values()].map(({ lane }) => lane[index]));
   const { rows } = await client.query(
     `select source_selector, dest_selector, day::text as day, histogram
-     from unnest($1::bigint[], $2::bigint[], $3::date[]) as wanted (source, dest, on_day)
+     from unnest($1::bigint[], $2::bigint[], $3::date[]) as changed (source, dest, on_day)
      join lane_delivery on source_selector = source and dest_selector = dest and day = on_day`,
     columns,
   );

@@ -1,5 +1,4 @@
 /** The interface of the store. Each group of methods is defined in the module that implements it. */
-
 import type { Notice } from '../base/notice.ts';
 import type { Fact } from '../domain/facts.ts';
 import type { ApplyReport } from './apply.ts';

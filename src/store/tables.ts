@@ -30,6 +30,9 @@ export const tables = [
   'index_failure',
   'index_unreadable',
   'index_chore',
+  'index_registration',
+  'index_counter',
+  'index_finding',
   'cursor_key',
 ] as const;
 

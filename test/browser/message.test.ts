@@ -189,7 +189,7 @@ describe.skipIf(!hasChromium)('the page of a message', () => {
     unknown.forgive(/404/);
     transaction.forgive(/404/);
     const wrong = await browser.open(server, '/message/0x12');
-    await wrong.page.getByRole('heading', { name: 'This is no message id' }).waitFor();
+    await wrong.page.getByRole('heading', { name: 'This is not a message id' }).waitFor();
   });
 
   test('shows other people’s words as text: no markup, no turned direction, nothing asked of others', async () => {

@@ -82,7 +82,7 @@ describe.skipIf(!hasChromium)('the search', () => {
   test('says what it takes to who types something else', async () => {
     const { page } = await browser.open(server);
     await type(page, 'what is this');
-    await page.getByText(/no message id, transaction hash, address, network or status/).waitFor();
+    await page.getByText(/not a message id, transaction hash, address, network or status/).waitFor();
     expect(await box(page).getAttribute('aria-invalid')).toBe('true');
     await page.keyboard.press('Enter');
     expect(shown(page)).toBe('');

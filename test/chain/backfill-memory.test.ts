@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { openTestStore } from '../database.ts';
 import { type CcipWorldOptions, makeCcipWorld } from './zoo/ccip-chain.ts';
 import { indexWorld, sourceOf } from './zoo/indexed-world.ts';
-import { archiveNode } from './zoo/personalities.ts';
+import { archiveNode } from './zoo/personality.ts';
 import { startProvider } from './zoo/provider.ts';
 
 const isFull = process.env.LANESCAN_TEST_SCALE === 'full';

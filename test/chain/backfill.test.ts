@@ -8,8 +8,7 @@ import { allRecords } from './indexing.ts';
 import { startNodeProxy } from './node-proxy.ts';
 import { type CcipWorld, type CcipWorldOptions, makeCcipWorld } from './zoo/ccip-chain.ts';
 import { differencesFrom, type IndexedWorld, indexWorld, sourceOf } from './zoo/indexed-world.ts';
-import { archiveNode } from './zoo/personalities.ts';
-import type { LogTraits, Personality } from './zoo/personality.ts';
+import { archiveNode, type LogTraits, type Personality } from './zoo/personality.ts';
 import { type Provider, type ProviderCall, startProvider } from './zoo/provider.ts';
 import type { EventSeries } from './zoo/virtual-chain.ts';
 

@@ -39,6 +39,7 @@ const svm = networkNamed('solana-devnet');
 const aptos = networkNamed('aptos-testnet');
 const sui = networkNamed('sui-testnet');
 const ton = networkNamed('ton-testnet');
+const canton = networkNamed('canton-testnet');
 
 const addressOf = (number: number): Hex => pad(numberToHex(number), { size: 20 });
 const hashOf = (text: string): Hex => keccak256(stringToHex(text));
@@ -216,6 +217,8 @@ const prefixed = (bytes: Hex, lengthOfLength = 1): Hex =>
   concat([numberToHex(size(bytes), { size: lengthOfLength }), bytes]);
 
 interface Message20 {
+  readonly dest?: Network;
+  readonly offRamp?: Hex;
   readonly finality?: Hex;
   readonly receiver?: Hex;
   readonly amount?: bigint;
@@ -227,6 +230,8 @@ interface Message20 {
 function encoded20({
   finality = '0x00000000',
   receiver: to = receiver,
+  dest = evm,
+  offRamp = addressOf(0x0ff),
   amount,
   ...more
 }: Message20 = {}): Hex {
@@ -245,14 +250,14 @@ function encoded20({
   return concat([
     more.version ?? '0x01',
     numberToHex(BigInt(more.sourceSelector ?? here.selector), { size: 8 }),
-    numberToHex(BigInt(evm.selector), { size: 8 }),
+    numberToHex(BigInt(dest.selector), { size: 8 }),
     numberToHex(5, { size: 8 }),
     numberToHex(500_000, { size: 4 }),
     numberToHex(200_000, { size: 4 }),
     finality,
     zeroHash,
     prefixed(pad(contracts.onRamp20.address)),
-    prefixed(addressOf(0x0ff)),
+    prefixed(offRamp),
     prefixed(pad(sender)),
     prefixed(to),
     prefixed('0x', 2),
@@ -281,7 +286,7 @@ function sent20(
   return logOf(
     contracts.onRamp20,
     abi.ccipMessageSent20,
-    [BigInt(evm.selector), sender, options.messageId ?? keccak256(encodedMessage)],
+    [BigInt((message.dest ?? evm).selector), sender, options.messageId ?? keccak256(encodedMessage)],
     [feeToken, 0n, encodedMessage, receipts.slice(0, options.receipts), verifiers.map(() => '0x49ff34ed')],
   );
 }
@@ -441,7 +446,7 @@ describe('a message of 1.6', () => {
     ['a malformed receiver', { receiver: '0x1234' }, /its receiver 0x1234 is no EVM address/],
     ['a receiver that is no address of 20 bytes', { receiver: hashOf('x') }, /no EVM address/],
     ['a receiver of another family', { dest: svm, receiver: addressOf(1) }, /no SVM address/],
-    ['a destination without a family’s bytes', { dest: networkNamed('canton-testnet') }, /no CANTON address/],
+    ['a receiver of 20 bytes on Canton', { dest: canton, receiver: addressOf(1) }, /no CANTON address/],
     ['arguments of an unknown form', { extraArgs: '0xdeadbeef00' }, /tag 0xdeadbeef/],
     ['no arguments', { extraArgs: '0x' }, /tag 0x,/],
     ['arguments that break off', { extraArgs: '0x181dcf1000' }, /CCIPMessageSent: \S/],
@@ -584,6 +589,18 @@ describe('a message of 2.0', () => {
       encodedMessage: encoded20(transfer).toLowerCase(),
       offramp: getAddress(addressOf(0x0ff)),
     });
+  });
+
+  it('to Canton has the hashes of the receiving party and of the off-ramp as that family spells them', async () => {
+    const party = hashOf('Alice::1220');
+    const offRamp = hashOf('offramp');
+    const { message, execution } = await decodeSent(sent20({ dest: canton, receiver: party, offRamp }));
+    expect(message).toMatchObject({
+      receiver: party,
+      destNetworkInfo: { name: 'canton-testnet', chainFamily: 'CANTON' },
+      verifiers: { items: [{ destAddress: zeroAddresses.CANTON }, { destAddress: zeroAddresses.CANTON }] },
+    });
+    expect(execution).toMatchObject({ offramp: offRamp });
   });
 
   it('that asks for the chain’s own safe block waits for no number of blocks', async () => {
@@ -795,6 +812,17 @@ describe('a commit', () => {
     expect(facts).toEqual([{ kind: 'RootBlessed', merkleRoot: hashOf('root'), seen }]);
     expect(unreadable).toEqual([]);
   });
+});
+
+test('a root that its commit store or 1.6 off-ramp removes is told', async () => {
+  for (const emitter of [contracts.commitStore, contracts.offRamp16]) {
+    const { facts, unreadable } = await decode([logOf(emitter, abi.rootRemoved, [], [hashOf('root')])]);
+    expect(unreadable).toEqual([]);
+    expect(facts).toEqual([{ kind: 'RootRemoved', merkleRoot: hashOf('root'), seen }]);
+  }
+  expect(await reasonFor(logOf(contracts.offRamp20, abi.rootRemoved, [], [hashOf('root')]))).toMatch(
+    /OffRamp 2.0.0 has no event such as RootRemoved/,
+  );
 });
 
 describe('the decoder', () => {

@@ -421,7 +421,7 @@ describe.skipIf(!canMount)('a full disk (needs root, and a system that lets it m
     process.stderr.write(`disk full: ${failed.stderr.trim().split('\n').at(-1)}\n`);
     expect(failed.code).toBe(1);
     expect(failed.stderr).toMatch(/^lanescan: .*(No space left|no space is left)/m);
-    expect(failed.stderr).not.toMatch(/fault in Lanescan|\n +at /);
+    expect(failed.stderr).not.toMatch(/bug in Lanescan|\n +at /);
     const during = await fetch(`${url}/v2/messages`);
     expect([200, 503]).toContain(during.status);
 

@@ -138,7 +138,7 @@ describe('SIGTERM while the database is out of reach ends', () => {
     child.kill('SIGTERM');
     const { code, stderr } = await outcome;
     expect(code, stderr).not.toBeNull();
-    expect(stderr).not.toMatch(/This is a fault in Lanescan|unsettled top-level await/);
+    expect(stderr).not.toMatch(/This is a bug in Lanescan|unsettled top-level await/);
     return stderr;
   }
 

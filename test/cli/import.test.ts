@@ -200,7 +200,7 @@ describe('what is turned away', () => {
     for (const place of ['/nowhere/rejects', folder]) {
       const { code, stderr } = await lanescan(['import', '--rejects', place, bad], { env: env() });
       expect(stderr).toMatch(
-        /^lanescan: Cannot write the rejected lines of .*Choose another place with --rejects\.\n$/,
+        /^lanescan: Cannot write the rejected lines of .*Choose another file with --rejects\.\n$/,
       );
       expect(code).toBe(1);
     }

@@ -97,7 +97,7 @@ test('one that is killed is replaced, and the others answer meanwhile', async ()
   const before = childrenOf(server);
   const [victim = 0] = before;
   process.kill(victim, 'SIGKILL');
-  await server.untilSaid(/was ended by SIGKILL; another one is started/);
+  await server.untilSaid(/was ended by SIGKILL; it is restarted/);
   for (let i = 0; i < 2 * PROCESSES; i++) expect((await ask(`${url}/v2/messages`)).status).toBe(200);
   await expect.poll(() => childrenOf(server).length, { timeout: 120_000 }).toBe(PROCESSES);
   expect(childrenOf(server)).not.toContain(victim);
@@ -147,7 +147,7 @@ test('a port that is taken is told once', async () => {
   expect({ code, stdout, stderr }).toEqual({
     code: 1,
     stdout: '',
-    stderr: `lanescan: Port ${port} on 127.0.0.1 is taken by another program. Stop that one, or choose another port with --port.\n`,
+    stderr: `lanescan: Port ${port} on 127.0.0.1 is taken by another program. Stop that program, or choose another port with --port.\n`,
   });
 });
 

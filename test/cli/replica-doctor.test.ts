@@ -174,7 +174,7 @@ describe.skipIf(systemPostgres === undefined)('replicas (needs PostgreSQL of the
   test('one that is cut off is told, and with the primary away it is at least said to answer', async () => {
     await primary.end('SIGQUIT');
     const { code, lines } = await examine(primary.url, replica.url);
-    expect(lines).toEqual([expect.stringMatching(/^! .*: it answers; what it is a replica of cannot be/)]);
+    expect(lines).toEqual([expect.stringMatching(/^! .*: it answers; its primary cannot be/)]);
     expect(code).toBe(1);
 
     await primary.start();

@@ -186,7 +186,7 @@ describe('search', () => {
       newestFirst.map(({ messageId }) => messageId),
     );
     expect(lines[0]).toMatch(
-      /^✓ SUCCESS +Ethereum Sepolia → Avalanche Fuji +0x\S+ {2}0x\w{40} → 0x\w{40} +– +[34] min$/,
+      /^✓ SUCCESS +Ethereum Sepolia → Avalanche Fuji +0x\S+ {2}0x\w{40} → 0x\w{40} +– +\d+ min$/,
     );
     expect(lines[1]).toMatch(/^✗ FAILED .* 2 +3 h +needs action$/);
     expect(lines[2]).toMatch(/^◔ SOURCE_FINALIZED +Ethereum Sepolia → Solana Devnet .* 2 d$/);
@@ -342,7 +342,7 @@ describe('show', () => {
   test('an EVM to EVM message', async () => {
     const text = await shown(success);
     expect(text).toMatch(/^✓ SUCCESS {3}Ethereum Sepolia → Avalanche Fuji {3}CCIP 1\.6\.0\n0x[0-9a-f]{64}\n/);
-    expect(text).toMatch(/Sent +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC {3}[34] min ago/);
+    expect(text).toMatch(/Sent +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC {3}\d+ min ago/);
     expect(text).toMatch(/Executed .* after 1 min 0 s/);
     for (const part of [
       success.sender,
@@ -384,7 +384,7 @@ describe('show', () => {
     expect(text).toMatch(/Token 1 of 2\n[\s\S]*Token 2 of 2\n/);
     const waiting = await shown(evil);
     expect(waiting).toMatch(
-      /What it waits for\n {2}It reached Avalanche Fuji, but nobody has executed it there/,
+      /What it waits for\n {2}It reached Avalanche Fuji, but it was not executed there/,
     );
   });
 

@@ -60,7 +60,7 @@ test('a request that is in flight at SIGTERM is answered before the end', async 
     await delay(20);
   }
   server.child.kill('SIGTERM');
-  await server.untilSaid(/answering what is in flight/);
+  await server.untilSaid(/finishing the requests in flight/);
   await delay(200);
   expect(server.child.exitCode).toBeNull();
   await expect(fetch(`${url}/healthz`)).rejects.toThrow();
@@ -82,7 +82,7 @@ test('a port that is taken is told in one line', async () => {
   other.close();
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toBe(
-    `lanescan: Port ${port} on 127.0.0.1 is taken by another program. Stop that one, or choose another port with --port.\n`,
+    `lanescan: Port ${port} on 127.0.0.1 is taken by another program. Stop that program, or choose another port with --port.\n`,
   );
 });
 

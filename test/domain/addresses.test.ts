@@ -407,7 +407,7 @@ describe('addresses that other chains tell as bytes', () => {
   });
 
   test.each(chainFamilies)('have the length that %s gives them', (family) => {
-    const lengths = { EVM: [20, 32], SVM: [32], APTOS: [32], SUI: [32], TON: [36], CANTON: [] }[family];
+    const lengths = { EVM: [20, 32], SVM: [32], APTOS: [32], SUI: [32], TON: [36], CANTON: [32] }[family];
     for (let length = 0; length <= 70; length++) {
       expect(addressFromBytes('00'.repeat(length), family) !== undefined).toBe(
         (lengths as readonly number[]).includes(length),

@@ -5,14 +5,14 @@ import { chainFamilies } from '../../src/domain/addresses.ts';
 import { findNetwork, networkBySelector, networks } from '../../src/domain/networks.ts';
 
 describe('the table of networks', () => {
-  it('is what the generator makes of the official client', () => {
+  it('is what the generator makes of the official client and the registry’s additions', () => {
     const generator = fileURLToPath(new URL('../../scripts/generate-networks.mjs', import.meta.url));
     const { status, stderr } = spawnSync(process.execPath, [generator, '--check'], { encoding: 'utf8' });
     expect(status, stderr).toBe(0);
   });
 
-  it('has 286 networks of six families', () => {
-    expect(networks).toHaveLength(286);
+  it('has 298 networks of six families', () => {
+    expect(networks).toHaveLength(298);
     expect(new Set(networks.map((network) => network.family))).toEqual(new Set(chainFamilies));
   });
 
@@ -59,6 +59,10 @@ describe('the table of networks', () => {
     ['17529533435026248318', 'sui-mainnet', 'sui:1', 'SUI', 'Sui'],
     ['16448340667252469081', 'ton-mainnet', '-239', 'TON', 'TON'],
     ['2308837218439511688', 'canton-mainnet', 'canton:MainNet', 'CANTON', 'Canton'],
+    ['6180753054346818345', 'robinhood-mainnet', '4663', 'EVM', 'Robinhood'],
+    ['6370580034781731079', 'arc-mainnet', '5042', 'EVM', 'Arc'],
+    ['4215185756725900654', 'mova-mainnet-2', '61901', 'EVM', 'Mova 2'],
+    ['13879014182901017172', 'dtcc-mainnet-appchain', '2026041005', 'EVM', 'DTCC Appchain'],
     ['2181150070347029680', '1338', '1338', 'EVM', 'EVM chain 1338'],
   ])('%s is %s', (selector, name, chainId, family, displayName) => {
     const expected = { selector, name, chainId, family, displayName };

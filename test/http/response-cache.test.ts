@@ -1,4 +1,4 @@
-/** Answers that are kept: what is asked again costs the database next to nothing, and is never older than a write. */
+/** The response cache: a repeated request costs the database very little, and is never older than a write. */
 import { randomBytes } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -31,11 +31,11 @@ async function idsAt(server: RunningServer, path = '/v2/messages'): Promise<read
   return answer.json<SearchBody>().data.map(({ messageId }) => messageId);
 }
 
-test('what is asked again and again is searched for twice, and different questions cost no extra look', async () => {
+test('a repeated request is searched for twice, and different requests cost no read of the version', async () => {
   const server = await startServerForTest([makeMessage({ number: 1 })]);
   const reads = countReads(server);
   for (let i = 0; i < 50; i++) await idsAt(server);
-  // The first is not worth keeping yet; the second is kept; the rest look at the version.
+  // The first is not cached; the second is cached; the rest read the version.
   expect(reads).toEqual({ search: 2, version: 49 });
   for (let limit = 1; limit <= 50; limit++) await idsAt(server, `/v2/messages?limit=${limit}`);
   expect(reads).toEqual({ search: 52, version: 49 });

@@ -4,6 +4,7 @@ import {
   factMessageId,
   isMessageFact,
   isRangeFact,
+  isRootFact,
   type Lane,
   type RangeFact,
   type Sent,
@@ -309,7 +310,7 @@ describe('a history', () => {
   test('sees each fact on the network where it happened', () => {
     const ends = new Map(sent.map((fact) => [fact.message.messageId, laneOf(fact)]));
     for (const fact of facts) {
-      if (fact.kind === 'Snapshot' || fact.kind === 'RootBlessed') continue;
+      if (fact.kind === 'Snapshot' || isRootFact(fact)) continue;
       const lane = isRangeFact(fact) ? fact.lane : ends.get(factMessageId(fact));
       const atSource = fact.kind === 'Sent' || fact.kind === 'SourceFinalized';
       expect(fact.seen.network).toBe(atSource ? lane?.sourceChainSelector : lane?.destChainSelector);

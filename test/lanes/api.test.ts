@@ -376,6 +376,7 @@ describe('GET /v2/networks', () => {
     expect(data.map(({ name }) => name)).toEqual(data.map(({ name }) => name).sort());
     expect(data.find(({ name }) => name === 'home-chain')).toEqual({
       ...homeChain,
+      blockExplorer: null,
       sent: 1,
       received: 0,
       indexing: null,
@@ -471,6 +472,7 @@ describe('GET /v2/networks', () => {
       updatedAt: expect.stringMatching(/^\d{4}-.*Z$/),
       problem: null,
       problemKind: null,
+      findings: [],
     });
     expect(Object.entries(indexing).map(([name, { health }]) => [name, health])).toEqual([
       [fuji.name, 'lagging'],

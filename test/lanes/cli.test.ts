@@ -122,7 +122,7 @@ describe('lanescan lanes', () => {
   test('says so where there is no such lane', async () => {
     const { code, stdout, stderr } = await run('lanes', '--source', 'solana-devnet');
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
-    expect(stderr).toContain('No lane with these ends has a message here.');
+    expect(stderr).toContain('No message of this lane is known here.');
   });
 });
 
@@ -167,7 +167,7 @@ describe('lanescan audit', () => {
       const { code, stdout } = await lanescan(['audit'], { env: { DATABASE_URL: holed.url } });
       expect(code).toBe(1);
       expect(stdout).toContain('1…61: 30 missing: 2, 4, 6,');
-      expect(stdout).toContain('38, 40 and 10 more ranges, which --json names\n');
+      expect(stdout).toContain('38, 40 and 10 more ranges, which --json lists\n');
     } finally {
       await holed.close();
     }
@@ -179,7 +179,7 @@ describe('lanescan audit', () => {
       const { code, stdout, stderr } = await lanescan(['audit'], { env: { DATABASE_URL: empty.url } });
       expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
       expect(stderr).toBe(
-        'Nothing to check: whether anything is missing is not known. ' +
+        'Nothing to check: whether anything is missing is unknown. ' +
           'There are no messages yet. Load some with `lanescan import`, or try `lanescan demo`.\n',
       );
     } finally {
@@ -192,7 +192,7 @@ describe('lanescan audit', () => {
     async (flags) => {
       const { code, stdout, stderr } = await run('audit', ...flags);
       expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
-      expect(stderr).toContain('Nothing to check: whether anything is missing is not known.');
+      expect(stderr).toContain('Nothing to check: whether anything is missing is unknown.');
       expect(stderr).not.toMatch(/nothing is missing|complete:/i);
     },
   );
@@ -200,7 +200,7 @@ describe('lanescan audit', () => {
   test('explains itself and its exit status', async () => {
     const { code, stdout } = await run('audit', '--help');
     expect(code).toBe(0);
-    expect(stdout).toContain('Exit status: 0 nothing is missing, 1 there are holes');
+    expect(stdout).toContain('Exit status: 0 nothing is missing, 1 there are gaps');
     expect(stdout).toContain('$ lanescan audit --source');
   });
 });

@@ -291,7 +291,7 @@ describe.runIf(canMeasure)('memory stays bounded, and the lines around it get in
     );
     expect(JSON.parse(rejects)).toMatchObject({
       line: 2,
-      problems: [{ problem: expect.stringMatching(/^is 100000002 bytes long; \d+ is the most/) }],
+      problems: [{ problem: expect.stringMatching(/^is 100000002 bytes long; the maximum is \d+/) }],
     });
     expect(code).toBe(3);
     expect(await storedIds()).toEqual(idsOf(1, 2));

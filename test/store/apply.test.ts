@@ -348,6 +348,19 @@ describe('the blessing of a root', () => {
     }
   });
 
+  it('goes with its commit when the root is removed, until it is committed again', async () => {
+    const removal = { ...blessing, kind: 'RootRemoved' as const, seen: seenOn(fuji, 4200) };
+    for (const order of ordersOf([sent, commit, removal])) {
+      await emptyTables(client);
+      for (const fact of order) await store.apply([fact]);
+      expect(await statusOf(message)).toBe('SENT');
+      await store.apply([makeRange('Committed', message, 1, 3, 4300)]);
+      expect(await statusOf(message)).toBe('COMMITTED');
+      await store.apply([], [orphan(removal)]);
+      expect(await statusOf(message)).toBe('COMMITTED');
+    }
+  });
+
   it('may be retracted before it ever met its commit', async () => {
     await store.apply([blessing]);
     await store.apply([], [orphan(blessing)]);

@@ -4,28 +4,28 @@ import type { Bar } from '../parts/charts.tsx';
 import { clockTime, dayName, duration } from '../parts/format.ts';
 import type { Delivery } from '../server/api-types.ts';
 
-const HOUR = 3_600_000;
+const HOUR_MS = 3_600_000;
 /** Usual widths of a bar, in milliseconds. */
-const widths = [
-  HOUR / 60,
-  HOUR / 12,
-  HOUR / 4,
-  HOUR,
-  3 * HOUR,
-  6 * HOUR,
-  12 * HOUR,
-  24 * HOUR,
-  7 * 24 * HOUR,
-  30 * 24 * HOUR,
+const barWidthsMs = [
+  HOUR_MS / 60,
+  HOUR_MS / 12,
+  HOUR_MS / 4,
+  HOUR_MS,
+  3 * HOUR_MS,
+  6 * HOUR_MS,
+  12 * HOUR_MS,
+  24 * HOUR_MS,
+  7 * 24 * HOUR_MS,
+  30 * 24 * HOUR_MS,
 ];
-const MOST_BARS = 48;
+const MAX_BARS = 48;
 
-/** From the oldest message until now, with the smallest width that needs at most `MOST_BARS`. */
+/** From the oldest message until now, with the smallest width that needs at most `MAX_BARS`. */
 export function timeBars(messages: readonly Message[], now: number): readonly Bar[] {
   const times = messages.map(({ sendTimestamp }) => Date.parse(sendTimestamp));
   const oldest = Math.min(now, ...times);
   const width =
-    widths.find((one) => (now - oldest) / one <= MOST_BARS) ?? Math.ceil((now - oldest) / MOST_BARS);
+    barWidthsMs.find((one) => (now - oldest) / one <= MAX_BARS) ?? Math.ceil((now - oldest) / MAX_BARS);
   const first = Math.floor(oldest / width) * width;
   const count = Math.max(1, Math.ceil((Math.max(now, ...times) - first + 1) / width));
   const tally = Array.from({ length: count }, () => ({ done: 0, underWay: 0, failed: 0 }));
@@ -38,7 +38,7 @@ export function timeBars(messages: readonly Message[], now: number): readonly Ba
   });
   return tally.map(({ done, underWay, failed }, index) => {
     const iso = new Date(first + index * width).toISOString();
-    const isDay = width >= 24 * HOUR;
+    const isDay = width >= 24 * HOUR_MS;
     const name = isDay ? dayName(iso) : `${dayName(iso)}, ${clockTime(iso).slice(0, 5)}`;
     return {
       key: iso,

@@ -10,10 +10,10 @@ import { counted, dayName, duration, exactTime, grouped, laneWords, percent } fr
 import { Icon } from '../parts/icons.tsx';
 import { MessageRow } from '../parts/message-row.tsx';
 import { LaneLabel } from '../parts/network.tsx';
-import { Bone, FailureNotice, Notice } from '../parts/notices.tsx';
+import { FailureNotice, Notice, Skeleton } from '../parts/notices.tsx';
 import { useTitle } from '../parts/page-title.ts';
 import { Ago } from '../parts/time.tsx';
-import { lanesQuery, searchQuery } from '../server/api-client.ts';
+import { lanesQuery, networksQuery, searchQuery } from '../server/api-client.ts';
 import type { Completeness, Lane } from '../server/api-types.ts';
 import { serverNow } from '../server/clock.ts';
 import type { Filters } from '../server/search-view.ts';
@@ -27,11 +27,15 @@ const sampleQuery = (ends: Filters) => searchQuery({ ...ends, limit: String(SAMP
 
 export function LanePage() {
   const { source, dest } = useParams({ from: '/lane/$source/$dest' });
-  const ends = {
-    sourceChainSelector: findNetwork(source)?.selector ?? source,
-    destChainSelector: findNetwork(dest)?.selector ?? dest,
-  };
-  const { data, error, refetch } = useQuery(lanesQuery(ends));
+  const isBuiltIn = [source, dest].every((text) => /^\d+$/.test(text) || findNetwork(text) !== undefined);
+  // The server knows networks by name that its operator has defined.
+  const defined = useQuery({ ...networksQuery(true), enabled: !isBuiltIn, refetchInterval: false });
+  const selectorOf = (text: string) =>
+    findNetwork(text)?.selector ??
+    defined.data?.data.find(({ name }) => name === text.toLowerCase())?.chainSelector ??
+    text;
+  const ends = { sourceChainSelector: selectorOf(source), destChainSelector: selectorOf(dest) };
+  const { data, error, refetch } = useQuery({ ...lanesQuery(ends), enabled: !defined.isLoading });
   const lane = data?.data[0];
   useTitle(lane ? laneWords(lane) : 'Lane');
   return (
@@ -42,7 +46,7 @@ export function LanePage() {
         </Link>
       </p>
       {error && !data && <FailureNotice error={error} onRetry={() => void refetch()} />}
-      {!error && !data && <Bone width="320px" />}
+      {!error && !data && <Skeleton width="320px" />}
       {data && !lane && (
         <Notice title="No message goes this way">
           <p>

@@ -5,7 +5,7 @@ import type { CSSProperties } from 'react';
 import type { NetworkInfo } from '../../../src/domain/message.ts';
 import { compact, counted, duration, grouped, laneWords, networkName } from '../parts/format.ts';
 import { LaneLabel, NetworkMark } from '../parts/network.tsx';
-import { Bone, FailureNotice, Notice } from '../parts/notices.tsx';
+import { FailureNotice, Notice, Skeleton } from '../parts/notices.tsx';
 import { useTitle } from '../parts/page-title.ts';
 import { Ago } from '../parts/time.tsx';
 import { lanesQuery } from '../server/api-client.ts';
@@ -65,7 +65,7 @@ function LaneMatrix({ lanes }: { readonly lanes: readonly Lane[] }) {
           <thead>
             <tr>
               <th scope="col">
-                <span className="for-ears">From</span>
+                <span className="visually-hidden">From</span>
               </th>
               {dests.map((dest) => (
                 <th key={dest.chainSelector} scope="col" title={networkName(dest)}>
@@ -221,14 +221,14 @@ function LaneRow({ lane }: { readonly lane: Lane }) {
   );
 }
 
-const bones = Array.from({ length: 8 }, (_, index) => index);
+const skeletons = Array.from({ length: 8 }, (_, index) => index);
 
 function LanesSkeleton() {
   return (
     <section className="panel" aria-busy="true">
-      <div className="bones">
-        {bones.map((bone) => (
-          <Bone key={bone} width="100%" />
+      <div className="skeletons">
+        {skeletons.map((skeleton) => (
+          <Skeleton key={skeleton} width="100%" />
         ))}
       </div>
     </section>

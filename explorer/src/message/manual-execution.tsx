@@ -12,8 +12,8 @@ const ways = { chains: 'Proof from the chains', server: 'Proof from this server'
 type Form = keyof typeof forms;
 type Way = keyof typeof ways;
 
-/** Least gas limit for `manual-exec` after a failure that may be due to too little gas. */
-const MORE_GAS = 500_000;
+/** Minimum gas limit for `manual-exec` after a failure that may be due to too little gas. */
+const MIN_GAS_LIMIT = 500_000;
 
 export function ManualExecution({ message }: { readonly message: Message }) {
   const [form, setForm] = useState<Form>('command');
@@ -35,11 +35,12 @@ export function ManualExecution({ message }: { readonly message: Message }) {
       <p className="muted">
         {way === 'chains'
           ? `Needs an RPC endpoint of ${source} and one of ${dest}; the key of a wallet on ${dest} comes from USER_KEY.`
-          : `Needs an RPC endpoint of ${dest} only: this server hands out the proof. The key of a wallet comes from USER_KEY.`}
+          : `Needs an RPC endpoint of ${dest} only: this server provides the proof. The key of a wallet comes from USER_KEY.`}
       </p>
       {way === 'server' && inputs.isError && (
         <p className="problem" role="status">
-          This server has no proof for this message ({inputs.error.message}) Use the chains instead.
+          This server has no proof for this message ({inputs.error.message}) Use the proof from the chains
+          instead.
         </p>
       )}
       {form === 'command' ? (
@@ -48,7 +49,7 @@ export function ManualExecution({ message }: { readonly message: Message }) {
         <CodeBlock title="@chainlink/ccip-sdk" code={sdkCallFor(message, way)} />
       )}
       {readiness?.simulated && (
-        <p className="muted">This message is simulated: no chain will take the command.</p>
+        <p className="muted">This message is simulated: no chain accepts the command.</p>
       )}
     </div>
   );
@@ -56,7 +57,7 @@ export function ManualExecution({ message }: { readonly message: Message }) {
 
 const gasOf = (message: Message) =>
   message.status === 'FAILED' && 'gasLimit' in message.extraArgs && message.extraArgs.gasLimit !== '0'
-    ? Math.max(MORE_GAS, 2 * Number(message.extraArgs.gasLimit))
+    ? Math.max(MIN_GAS_LIMIT, 2 * Number(message.extraArgs.gasLimit))
     : null;
 
 function commandFor(message: Message, way: Way): string {

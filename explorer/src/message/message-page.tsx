@@ -11,7 +11,7 @@ import { IndexedSoFar } from '../parts/indexed-so-far.tsx';
 import { isTyping } from '../parts/is-typing.ts';
 import { NeedsAction } from '../parts/message-row.tsx';
 import { LaneLabel } from '../parts/network.tsx';
-import { Bone, FailureNotice, Notice } from '../parts/notices.tsx';
+import { FailureNotice, Notice, Skeleton } from '../parts/notices.tsx';
 import { useTitle } from '../parts/page-title.ts';
 import { StatusBadge } from '../parts/status.tsx';
 import { statusWords } from '../parts/status-words.ts';
@@ -22,7 +22,7 @@ import {
   lanesQuery,
   messageKey,
   messageQuery,
-  ServerRefusal,
+  ResponseError,
   searchQuery,
 } from '../server/api-client.ts';
 import type { Lane } from '../server/api-types.ts';
@@ -53,7 +53,7 @@ function ToNewestMessages() {
 function NoMessageId({ messageId }: { readonly messageId: string }) {
   useTitle('No message id');
   return (
-    <Notice title="This is no message id" tone="problem">
+    <Notice title="This is not a message id" tone="problem">
       <p>A message id is 0x and 64 hexadecimal digits. The address of this page has something else:</p>
       <p>
         <code className="wrap">{messageId.slice(0, 200)}</code>
@@ -89,7 +89,7 @@ function KnownOrNot({ messageId }: { readonly messageId: string }) {
     onBegin: () => readAgain(),
   });
   if (message) return <MessageView message={message} />;
-  if (error instanceof ServerRefusal && error.status === 404) return <NotKnown messageId={messageId} />;
+  if (error instanceof ResponseError && error.status === 404) return <NotKnown messageId={messageId} />;
   if (error) return <FailureNotice error={error} onRetry={() => void refetch()} />;
   return <MessageSkeleton />;
 }
@@ -278,13 +278,13 @@ function MessageSkeleton() {
       <p className="back" />
       <div className="message-head">
         <div className="message-state">
-          <Bone width="120px" />
+          <Skeleton width="120px" />
         </div>
         <p className="message-lane">
-          <Bone width="320px" />
+          <Skeleton width="320px" />
         </p>
         <p className="message-id">
-          <Bone width="480px" />
+          <Skeleton width="480px" />
         </p>
       </div>
       <div className="timeline-place" />

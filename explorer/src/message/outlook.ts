@@ -97,19 +97,19 @@ export function diagnosis(message: Message, isOverdue: boolean): Diagnosis | nul
     return readyForManualExecution
       ? {
           title: 'The execution failed',
-          words: `${reason} Anybody with a wallet on ${dest} may execute it again.`,
+          words: `${reason} Anybody with a wallet on ${dest} can execute it again.`,
           canBeExecuted: true,
         }
       : {
           title: 'The execution failed',
-          words: `${reason} It is not open for manual execution yet; look again later.`,
+          words: `${reason} It is not open for manual execution yet; try again later.`,
           canBeExecuted: false,
         };
   }
   if (readyForManualExecution) {
     return {
-      title: 'It waits for somebody to execute it',
-      words: `It reached ${dest}, but nobody has executed it there in the time allowed.${tokens} Anybody with a wallet on ${dest} may do so now.`,
+      title: 'It waits for manual execution',
+      words: `It reached ${dest}, but it was not executed there in the time allowed.${tokens} Anybody with a wallet on ${dest} can execute it now.`,
       canBeExecuted: true,
     };
   }

@@ -1,7 +1,7 @@
 /** The timeline of a message: stages reached, with their times and durations, and stages to come. */
 import type { Message } from '../../../src/domain/message.ts';
 import { clockTime, dayName, duration, exactTime } from '../parts/format.ts';
-import { Bone } from '../parts/notices.tsx';
+import { Skeleton } from '../parts/notices.tsx';
 import { StatusIcon, statusTones } from '../parts/status.tsx';
 import { statusWords } from '../parts/status-words.ts';
 import type { Stage } from '../server/api-types.ts';
@@ -18,7 +18,7 @@ export function Timeline({
   if (!stages) {
     return (
       <div className="timeline-place" aria-busy="true">
-        <Bone width="100%" />
+        <Skeleton width="100%" />
       </div>
     );
   }

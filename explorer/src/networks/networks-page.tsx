@@ -5,7 +5,7 @@ import { CopyButton } from '../parts/copy-button.tsx';
 import { counted, duration, grouped, networkName, printable } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
 import { NetworkMark } from '../parts/network.tsx';
-import { Bone, FailureNotice, Notice } from '../parts/notices.tsx';
+import { FailureNotice, Notice, Skeleton } from '../parts/notices.tsx';
 import { useTitle } from '../parts/page-title.ts';
 import { Ago } from '../parts/time.tsx';
 import { networksQuery } from '../server/api-client.ts';
@@ -27,10 +27,10 @@ export function NetworksPage() {
       </header>
       {error && !data && <FailureNotice error={error} onRetry={() => void refetch()} />}
       {!error && !data && (
-        <div className="bones" aria-busy="true">
-          <Bone width="100%" />
-          <Bone width="100%" />
-          <Bone width="100%" />
+        <div className="skeletons" aria-busy="true">
+          <Skeleton width="100%" />
+          <Skeleton width="100%" />
+          <Skeleton width="100%" />
         </div>
       )}
       {data && shown.length === 0 && (
@@ -86,7 +86,7 @@ function Summary({ list: { data, simulated } }: { readonly list: NetworkList }) 
   if (simulated) {
     return (
       <p className="muted">
-        Simulated: no chain is indexed. A real instance shows here how far it has come on each.
+        Simulated: no chain is indexed. A real instance shows the progress of each network here.
       </p>
     );
   }
@@ -118,7 +118,7 @@ function byUrgency(a: Network, b: Network): number {
 }
 
 function NetworkRow({ network, isIndexed }: { readonly network: Network; readonly isIndexed: boolean }) {
-  const { chainSelector, chainFamily, chainId, indexing, sent, received } = network;
+  const { chainSelector, chainFamily, chainId, blockExplorer, indexing, sent, received } = network;
   return (
     <tr>
       <th scope="row">
@@ -129,6 +129,11 @@ function NetworkRow({ network, isIndexed }: { readonly network: Network; readonl
         <span className="network-ids">
           {chainFamily} {printable(chainId).slice(0, 24)} · {chainSelector}
           <CopyButton text={chainSelector} what="chain selector" />
+          {blockExplorer !== null && (
+            <a href={blockExplorer} target="_blank" rel="noreferrer">
+              block explorer
+            </a>
+          )}
         </span>
       </th>
       {isIndexed && <IndexingCells indexing={indexing} />}
@@ -207,6 +212,11 @@ function IndexingWords({ indexing }: { readonly indexing: Indexing }) {
         <span className="worth-a-look">{counted(unreadableLogs, 'log')} not understood, and kept</span>
       )}
       {problem !== null && <span className="problem wrap">{printable(problem)}</span>}
+      {indexing.findings.map(({ kind, text, isLoss }) => (
+        <span key={kind} className={isLoss ? 'problem wrap' : 'muted wrap'}>
+          {text}
+        </span>
+      ))}
     </div>
   );
 }

@@ -7,7 +7,7 @@ import { type Bar, BarChart, ShareBar } from '../parts/charts.tsx';
 import { Figure, Figures, NeedActionFigure } from '../parts/figures.tsx';
 import { dayName, grouped, percent } from '../parts/format.ts';
 import { LaneLabel } from '../parts/network.tsx';
-import { Bone, FailureNotice } from '../parts/notices.tsx';
+import { FailureNotice, Skeleton } from '../parts/notices.tsx';
 import { useTitle } from '../parts/page-title.ts';
 import { Segments } from '../parts/segments.tsx';
 import { StatusBadge, statusTones } from '../parts/status.tsx';
@@ -146,7 +146,12 @@ function OverviewSkeleton() {
     <div aria-busy="true">
       <Figures>
         {['Messages', 'Delivered', 'In flight', 'Need action'].map((name) => (
-          <Figure key={name} name={name} value={<Bone width="96px" />} about={<Bone width="64px" />} />
+          <Figure
+            key={name}
+            name={name}
+            value={<Skeleton width="96px" />}
+            about={<Skeleton width="64px" />}
+          />
         ))}
       </Figures>
       <section className="panel chart-place" />

@@ -102,7 +102,7 @@ export function BarChart({
           ),
         )}
       </div>
-      <div className="for-ears">
+      <div className="visually-hidden">
         <table>
           <caption>{label}</caption>
           <thead>

@@ -43,7 +43,7 @@ export function CopyButton({
     >
       <Icon name={state === 'copied' ? 'tick' : 'copy'} />
       {children !== undefined && <span>{state === 'copied' ? 'Copied' : children}</span>}
-      <span className="for-ears" role="status">
+      <span className="visually-hidden" role="status">
         {state === 'idle' ? '' : label}
       </span>
     </button>
@@ -58,7 +58,7 @@ async function copyText(text: string): Promise<boolean> {
   } catch {
     const field = document.createElement('textarea');
     field.value = text;
-    field.className = 'for-ears';
+    field.className = 'visually-hidden';
     document.body.append(field);
     field.select();
     const isDone = document.execCommand('copy');

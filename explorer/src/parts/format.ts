@@ -1,19 +1,19 @@
 /** Formats times, numbers, hashes and untrusted text for display. */
 import type { Message, NetworkInfo, TokenAmount } from '../../../src/domain/message.ts';
 
-const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
 
-/** How long, in the two largest units: `12 s`, `1 m 10 s`, `3 h`, `2 d 4 h`. */
-export function duration(milliseconds: number): string {
-  const total = Math.max(0, milliseconds);
-  if (total < SECOND) return total === 0 ? '0 s' : '< 1 s';
-  if (total < MINUTE) return `${Math.floor(total / SECOND)} s`;
-  if (total < HOUR) return twoUnits(total, MINUTE, 'm', SECOND, 's');
-  if (total < DAY) return twoUnits(total, HOUR, 'h', MINUTE, 'm');
-  return twoUnits(total, DAY, 'd', HOUR, 'h');
+/** A duration in its two largest units: `12 s`, `1 m 10 s`, `3 h`, `2 d 4 h`. */
+export function duration(ms: number): string {
+  const total = Math.max(0, ms);
+  if (total < SECOND_MS) return total === 0 ? '0 s' : '< 1 s';
+  if (total < MINUTE_MS) return `${Math.floor(total / SECOND_MS)} s`;
+  if (total < HOUR_MS) return twoUnits(total, MINUTE_MS, 'm', SECOND_MS, 's');
+  if (total < DAY_MS) return twoUnits(total, HOUR_MS, 'h', MINUTE_MS, 'm');
+  return twoUnits(total, DAY_MS, 'd', HOUR_MS, 'h');
 }
 
 function twoUnits(total: number, large: number, largeName: string, small: number, smallName: string): string {
@@ -21,21 +21,21 @@ function twoUnits(total: number, large: number, largeName: string, small: number
   return `${Math.floor(total / large)} ${largeName}${rest > 0 ? ` ${rest} ${smallName}` : ''}`;
 }
 
-/** How long ago, in the largest unit alone, for a column of times. */
-export function age(milliseconds: number): string {
-  if (milliseconds < SECOND) return 'now';
-  if (milliseconds < MINUTE) return `${Math.floor(milliseconds / SECOND)} s`;
-  if (milliseconds < HOUR) return `${Math.floor(milliseconds / MINUTE)} min`;
-  if (milliseconds < DAY) return `${Math.floor(milliseconds / HOUR)} h`;
-  return `${Math.floor(milliseconds / DAY)} d`;
+/** An age in its largest unit, for a column of times. */
+export function age(ms: number): string {
+  if (ms < SECOND_MS) return 'now';
+  if (ms < MINUTE_MS) return `${Math.floor(ms / SECOND_MS)} s`;
+  if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`;
+  if (ms < DAY_MS) return `${Math.floor(ms / HOUR_MS)} h`;
+  return `${Math.floor(ms / DAY_MS)} d`;
 }
 
-/** How long ago, in the largest unit alone and in whole words: `19 minutes`. */
-export function ageInWords(milliseconds: number): string {
-  if (milliseconds < MINUTE) return counted(Math.max(0, Math.floor(milliseconds / SECOND)), 'second');
-  if (milliseconds < HOUR) return counted(Math.floor(milliseconds / MINUTE), 'minute');
-  if (milliseconds < DAY) return counted(Math.floor(milliseconds / HOUR), 'hour');
-  return counted(Math.floor(milliseconds / DAY), 'day');
+/** An age in its largest unit, in words: `19 minutes`. */
+export function ageInWords(ms: number): string {
+  if (ms < MINUTE_MS) return counted(Math.max(0, Math.floor(ms / SECOND_MS)), 'second');
+  if (ms < HOUR_MS) return counted(Math.floor(ms / MINUTE_MS), 'minute');
+  if (ms < DAY_MS) return counted(Math.floor(ms / HOUR_MS), 'hour');
+  return counted(Math.floor(ms / DAY_MS), 'day');
 }
 
 /** `2026-11-15 04:26:00 UTC` */
@@ -55,7 +55,7 @@ export function dayName(iso: string): string {
   return `${Number(iso.slice(8, 10))} ${months[Number(iso.slice(5, 7)) - 1] ?? ''}`;
 }
 
-/** Whole numbers of any size with their thousands set apart. */
+/** Whole numbers of any size with thousands separators. */
 export function grouped(number: number | string | bigint): string {
   return String(number).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
 }
@@ -92,11 +92,11 @@ export function shortHash(text: string): string {
 }
 
 // Control characters, format characters (also bidirectional overrides), private and unassigned ones.
-const unprintable = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}]/gu;
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 /** Untrusted text on one line, with all characters that could disguise it made visible. */
 export function printable(text: string): string {
-  return text.replace(unprintable, (character) => {
+  return text.replace(UNPRINTABLE, (character) => {
     const code = character.codePointAt(0) ?? 0;
     return `\\u{${code.toString(16)}}`;
   });
@@ -122,7 +122,7 @@ export function withDecimals(amount: string, decimals: number): string {
   return `${grouped(whole)}${fraction === '' ? '' : `.${fraction}`}`;
 }
 
-/** The amount for a cell: at most six digits behind the point, the raw integer where its decimals are not known. */
+/** The amount for a cell: at most six decimals; the raw integer where its decimals are unknown. */
 export function shortAmount(token: TokenAmount): string {
   const decimals = tokenDecimals(token);
   if (decimals === null)

@@ -7,7 +7,7 @@ import { laneWords, shortAmount, shortHash, tokenDecimals } from './format.ts';
 import { ShortHash } from './hash.tsx';
 import { Icon } from './icons.tsx';
 import { LaneLabel } from './network.tsx';
-import { Bone } from './notices.tsx';
+import { Skeleton } from './notices.tsx';
 import { StatusBadge } from './status.tsx';
 import { statusWords } from './status-words.ts';
 import { Ago } from './time.tsx';
@@ -90,22 +90,22 @@ export function MessageRowSkeleton() {
   return (
     <div className="row">
       <span className="cell-status">
-        <Bone width="84px" />
+        <Skeleton width="84px" />
       </span>
       <span className="cell-lane">
-        <Bone width="70%" />
+        <Skeleton width="70%" />
       </span>
       <span className="cell-id">
-        <Bone width="96px" />
+        <Skeleton width="96px" />
       </span>
       <span className="cell-parties">
-        <Bone width="80%" />
+        <Skeleton width="80%" />
       </span>
       <span className="cell-tokens">
-        <Bone width="60%" />
+        <Skeleton width="60%" />
       </span>
       <span className="cell-time">
-        <Bone width="40px" />
+        <Skeleton width="40px" />
       </span>
     </div>
   );

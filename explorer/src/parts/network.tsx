@@ -39,7 +39,7 @@ export function LaneLabel({ source, dest }: { readonly source: NetworkInfo; read
     <span className="lane-label">
       <NetworkLabel network={source} />
       <Icon name="right" />
-      <span className="for-ears">to</span>
+      <span className="visually-hidden">to</span>
       <NetworkLabel network={dest} />
     </span>
   );

@@ -1,6 +1,6 @@
 /** Notices in place of rows or of a page, and placeholders while they load. */
 import type { ReactNode } from 'react';
-import { ServerRefusal, Unreachable } from '../server/api-client.ts';
+import { ResponseError, UnreachableError } from '../server/api-client.ts';
 
 export function Notice({
   title,
@@ -21,15 +21,15 @@ export function Notice({
 
 /** Why a request failed, and what happens next. */
 export function FailureNotice({ error, onRetry }: { readonly error: Error; readonly onRetry: () => void }) {
-  if (error instanceof Unreachable) {
+  if (error instanceof UnreachableError) {
     return (
       <Notice title="The server cannot be reached" tone="problem">
-        <p>It may be restarting, or the network is down. It is asked again every few seconds.</p>
+        <p>It may be restarting, or the network is down. It is tried again every few seconds.</p>
         <Retry onRetry={onRetry} />
       </Notice>
     );
   }
-  if (error instanceof ServerRefusal && error.isPassing) {
+  if (error instanceof ResponseError && error.isTemporary) {
     return (
       <Notice title="The server is busy" tone="problem">
         <p>{error.message}</p>
@@ -55,7 +55,7 @@ function Retry({ onRetry }: { readonly onRetry: () => void }) {
   );
 }
 
-/** A grey bar in place of a text that loads; it has the size of the text, so that nothing moves (no layout shift). */
-export function Bone({ width }: { readonly width: string }) {
-  return <span className="bone" style={{ width }} aria-hidden="true" />;
+/** Skeleton: a grey bar in place of a text that loads. It has the size of the text, so that there is no layout shift. */
+export function Skeleton({ width }: { readonly width: string }) {
+  return <span className="skeleton" style={{ width }} aria-hidden="true" />;
 }

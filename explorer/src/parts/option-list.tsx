@@ -9,8 +9,8 @@ export interface Option<T> {
 
 export function useOptionList<T>(options: readonly Option<T>[], onPick: (value: T) => void) {
   const id = useId();
-  const [wanted, setActive] = useState(0);
-  const active = Math.max(0, Math.min(wanted, options.length - 1));
+  const [selected, setActive] = useState(0);
+  const active = Math.max(0, Math.min(selected, options.length - 1));
   const move = (by: number) => setActive((active + by + options.length) % Math.max(1, options.length));
 
   const onKeyDown = (event: KeyboardEvent) => {

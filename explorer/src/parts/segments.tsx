@@ -16,7 +16,7 @@ export function Segments<T extends string>({
   const name = useId();
   return (
     <fieldset className="segments">
-      <legend className="for-ears">{legend}</legend>
+      <legend className="visually-hidden">{legend}</legend>
       {(Object.entries(options) as [T, string][]).map(([option, label]) => (
         <label key={option}>
           <input type="radio" name={name} checked={chosen === option} onChange={() => onChoose(option)} />

@@ -160,8 +160,12 @@ function NetworkChip({
   onChange,
 }: FilterBarProps & { readonly name: 'sourceChainSelector' | 'destChainSelector'; readonly label: string }) {
   const selector = view[name];
+  const isBuiltIn = selector === undefined || networkBySelector(selector) !== undefined;
+  const defined = useKnownNetworks(!isBuiltIn).find((network) => network.selector === selector);
   const displayName =
-    selector === undefined ? undefined : (networkBySelector(selector)?.displayName ?? selector);
+    selector === undefined
+      ? undefined
+      : (networkBySelector(selector)?.displayName ?? defined?.displayName ?? selector);
   return (
     <ChipPopover
       label={label}
@@ -264,7 +268,7 @@ function StatusChip({ view, onChange }: FilterBarProps) {
     >
       {() => (
         <fieldset className="choices">
-          <legend className="for-ears">Statuses</legend>
+          <legend className="visually-hidden">Statuses</legend>
           {statuses.map((status) => (
             <label key={status} className="choice">
               <input type="checkbox" checked={chosen.includes(status)} onChange={() => toggle(status)} />
@@ -302,13 +306,13 @@ function TimeChip({ view, onChange }: FilterBarProps) {
       {(close) => (
         <div className="picker">
           <div className="spans">
-            {spans.map(([label, milliseconds]) => (
+            {spans.map(([label, ms]) => (
               <button
                 key={label}
                 type="button"
                 className="option"
                 onClick={() => {
-                  onChange({ sentAfter: wholeMinute(serverNow() - milliseconds), sentBefore: undefined });
+                  onChange({ sentAfter: wholeMinute(serverNow() - ms), sentBefore: undefined });
                   close();
                 }}
               >

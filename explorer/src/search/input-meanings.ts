@@ -58,19 +58,21 @@ function isKey(text: string): boolean {
 }
 
 function statusMeanings(text: string): readonly Meaning[] {
-  const wanted = text.toLowerCase().replace(/[\s_-]+/g, ' ');
-  if (wanted.length < 3) return [];
+  const typedText = text.toLowerCase().replace(/[\s_-]+/g, ' ');
+  if (typedText.length < 3) return [];
   return statuses
     .filter((status) =>
-      [statusWords[status], status.replace('_', ' ')].some((word) => word.toLowerCase().startsWith(wanted)),
+      [statusWords[status], status.replace('_', ' ')].some((word) =>
+        word.toLowerCase().startsWith(typedText),
+      ),
     )
     .map((status) => ({ kind: 'status', status }));
 }
 
-const laneText = /^(.+?)\s*(?:→|->|=>|>|\sto\s)\s*(.+)$/i;
+const LANE_TEXT = /^(.+?)\s*(?:→|->|=>|>|\sto\s)\s*(.+)$/i;
 
 function laneMeanings(text: string, known: readonly KnownNetwork[]): readonly Meaning[] {
-  const [, from = '', to = ''] = laneText.exec(text) ?? [];
+  const [, from = '', to = ''] = LANE_TEXT.exec(text) ?? [];
   const [source] = findNetworks(from, known);
   const [dest] = findNetworks(to, known);
   return source && dest ? [{ kind: 'lane', source, dest }] : [];
@@ -87,12 +89,12 @@ function networkMeanings(text: string, known: readonly KnownNetwork[]): readonly
 
 /** All networks that match, the best match first; among equals those with traffic, which come first in `known`. */
 export function findNetworks(typed: string, known: readonly KnownNetwork[]): readonly KnownNetwork[] {
-  const wanted = typed.trim().toLowerCase();
-  if (wanted === '') return [];
-  const words = wanted.split(/[\s_-]+/);
+  const typedText = typed.trim().toLowerCase();
+  if (typedText === '') return [];
+  const words = typedText.split(/[\s_-]+/);
   const scored = allNetworks(known).map((network) => ({
     network,
-    score: matchScore(network, wanted, words),
+    score: matchScore(network, typedText, words),
   }));
   return scored
     .filter(({ score }) => score > 0)
@@ -108,13 +110,14 @@ export function allNetworks(known: readonly KnownNetwork[]): readonly KnownNetwo
 
 function matchScore(
   { name, displayName, selector, chainId }: KnownNetwork,
-  wanted: string,
+  typedText: string,
   words: readonly string[],
 ): number {
   const display = displayName.toLowerCase();
-  if (name === wanted || display === wanted || selector === wanted || chainId === wanted) return 4;
-  if (display.startsWith(wanted)) return 3;
+  if (name === typedText || display === typedText || selector === typedText || chainId === typedText)
+    return 4;
+  if (display.startsWith(typedText)) return 3;
   const parts = `${display} ${name}`.split(/[\s_-]+/);
   if (words.every((word) => parts.some((part) => part.startsWith(word)))) return 2;
-  return wanted.length > 2 && (display.includes(wanted) || name.includes(wanted)) ? 1 : 0;
+  return typedText.length > 2 && (display.includes(typedText) || name.includes(typedText)) ? 1 : 0;
 }

@@ -15,9 +15,9 @@ import { type KnownNetwork, type Meaning, meaningsOf } from './input-meanings.ts
 
 /** The networks that have traffic here, the busiest first. */
 export function useKnownNetworks(
-  isWanted: boolean,
+  isEnabled: boolean,
 ): readonly (KnownNetwork & { readonly messages: number })[] {
-  const { data } = useQuery({ ...networksQuery(true), enabled: isWanted, refetchInterval: false });
+  const { data } = useQuery({ ...networksQuery(true), enabled: isEnabled, refetchInterval: false });
   return (data?.data ?? [])
     .map((network: Network) => ({
       selector: network.chainSelector,
@@ -78,7 +78,7 @@ export function SearchBox() {
     }),
   );
   const { fieldProps, onKeyDown, list, reset } = useOptionList(options, (meaning) => void pick(meaning));
-  const isPuzzled = isOpen && isSettled && meanings.length === 0;
+  const isNotUnderstood = isOpen && isSettled && meanings.length === 0;
 
   return (
     <search className="box" data-looking={isLooking}>
@@ -89,8 +89,8 @@ export function SearchBox() {
         type="search"
         value={text}
         aria-label="Search: message id, transaction, address, network"
-        aria-invalid={isPuzzled}
-        aria-describedby={isPuzzled ? 'box-hint' : undefined}
+        aria-invalid={isNotUnderstood}
+        aria-describedby={isNotUnderstood ? 'box-hint' : undefined}
         placeholder="Message id, transaction, address, network…"
         enterKeyHint="search"
         onChange={(event) => {
@@ -108,14 +108,14 @@ export function SearchBox() {
         }}
       />
       <span className="box-key">/</span>
-      {isOpen && (options.length > 0 || isPuzzled) && (
+      {isOpen && (options.length > 0 || isNotUnderstood) && (
         // biome-ignore lint/a11y/noStaticElementInteractions: it only keeps the field's focus while an option is pressed.
         <div className="box-panel" onMouseDown={(event) => event.preventDefault()}>
           {list('What this can mean')}
-          {isPuzzled && (
+          {isNotUnderstood && (
             <p id="box-hint" className="box-hint" role="status">
-              This is no message id, transaction hash, address, network or status. Ids and hashes are 0x and
-              64 digits; networks go by name, such as “sepolia” or “sepolia to fuji”.
+              This is not a message id, transaction hash, address, network or status. Ids and hashes are 0x
+              and 64 hexadecimal digits; type a network by name, such as “sepolia” or “sepolia to fuji”.
             </p>
           )}
         </div>

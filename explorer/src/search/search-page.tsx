@@ -11,7 +11,7 @@ import { MessageRow, MessageRowSkeleton } from '../parts/message-row.tsx';
 import { FailureNotice, Notice } from '../parts/notices.tsx';
 import { useTitle } from '../parts/page-title.ts';
 import { Ago } from '../parts/time.tsx';
-import { ServerRefusal, searchQuery } from '../server/api-client.ts';
+import { ResponseError, searchQuery } from '../server/api-client.ts';
 import { hasFilters, PAGE_SIZES, type SearchView, withFilters } from '../server/search-view.ts';
 import { NothingFound, NothingYet } from './empty-results.tsx';
 import { FilterBar } from './filter-bar.tsx';
@@ -30,14 +30,14 @@ export function SearchPage() {
   const rows = page.data?.data ?? [];
   return (
     <div className="search-page">
-      <h1 className="for-ears">Cross-chain messages</h1>
+      <h1 className="visually-hidden">Cross-chain messages</h1>
       <FreshnessBanner />
       <FilterBar view={view} onChange={(changes) => show(withFilters(view, changes))} />
       <div className="toolbar">
         <LivePill news={news} isFirstPage={view.cursor === undefined} />
         <ViewActions view={view} />
       </div>
-      <p className="for-ears" role="status">
+      <p className="visually-hidden" role="status">
         {page.isSuccess && !page.isPlaceholderData ? `${counted(rows.length, 'message')} shown` : ''}
       </p>
       {page.isPending && <RowsSkeleton />}
@@ -131,7 +131,7 @@ function LivePill({
           <Icon name="up" />
           {words}
         </button>
-        <span className="for-ears" role="status">
+        <span className="visually-hidden" role="status">
           {words}
         </span>
       </>
@@ -236,7 +236,7 @@ function SearchFailure({
   readonly view: SearchView;
   readonly onRetry: () => void;
 }) {
-  if (!(error instanceof ServerRefusal) || error.status !== 400)
+  if (!(error instanceof ResponseError) || error.status !== 400)
     return <FailureNotice error={error} onRetry={onRetry} />;
   if (error.code === 'INVALID_CURSOR') {
     const { cursor: _cursor, ...newest } = view;

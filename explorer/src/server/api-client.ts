@@ -20,14 +20,14 @@ import { setClock } from './clock.ts';
 import { apiParameters, type SearchView, writeParameters } from './search-view.ts';
 
 /** An error response. */
-export class ServerRefusal extends Error {
+export class ResponseError extends Error {
   readonly status: number;
   readonly code: string;
   /** The parameters that were wrong. */
   readonly parameters: readonly string[];
   readonly retryAfterMs: number | null;
 
-  constructor(status: number, body: RefusalBody, retryAfter: string | null) {
+  constructor(status: number, body: ErrorResponseBody, retryAfter: string | null) {
     super(body.message ?? `The server answered with status ${status}.`);
     this.status = status;
     this.code = body.error ?? 'UNKNOWN';
@@ -36,21 +36,21 @@ export class ServerRefusal extends Error {
   }
 
   /** Whether a retry can succeed: rate limit or overload. */
-  get isPassing(): boolean {
+  get isTemporary(): boolean {
     return this.status === 429 || this.status === 503;
   }
 }
 
 /** Any field may be missing: the response may come from a proxy. */
-type RefusalBody = Partial<ErrorBody>;
+type ErrorResponseBody = Partial<ErrorBody>;
 
 /** No response arrived. */
-export class Unreachable extends Error {}
+export class UnreachableError extends Error {}
 
 export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
   let response: Response;
   try {
-    // After a change, a response from the browser's cache would be old. An unchanged answer costs a 304.
+    // After a change, a response from the browser's cache would be old. An unchanged response costs a 304.
     response = await fetch(path, {
       headers: { Accept: 'application/json' },
       cache: 'no-cache',
@@ -59,7 +59,7 @@ export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T>
   } catch (error) {
     if (signal?.aborted) throw error;
     noteUnreachable();
-    throw new Unreachable('The server cannot be reached.');
+    throw new UnreachableError('The server cannot be reached.');
   }
   setClock(response.headers.get('Date'));
   if (response.ok) {
@@ -67,13 +67,13 @@ export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T>
     noteReachable();
     return body;
   }
-  const body = (await response.json().catch(() => ({}))) as RefusalBody;
-  throw new ServerRefusal(response.status, body, response.headers.get('Retry-After'));
+  const body = (await response.json().catch(() => ({}))) as ErrorResponseBody;
+  throw new ResponseError(response.status, body, response.headers.get('Retry-After'));
 }
 
 // ---- Reachability
 
-const PROBE_EVERY_MS = 2_000;
+const PROBE_INTERVAL_MS = 2_000;
 
 let isAway = false;
 let probe: ReturnType<typeof setTimeout> | undefined;
@@ -92,7 +92,7 @@ function noteUnreachable(): void {
     // A hidden page sends no probes.
     if (document.visibilityState === 'hidden') noteUnreachable();
     else checkServer();
-  }, PROBE_EVERY_MS);
+  }, PROBE_INTERVAL_MS);
 }
 
 /** Finds out whether the server can be reached, after a connection was lost for an unknown reason. */
@@ -126,7 +126,7 @@ export function onServerBack(listener: () => void): () => void {
 
 // ---- Queries
 
-const MAX_PASSING_RETRIES = 5;
+const MAX_RETRIES = 5;
 
 export const queryClient = new QueryClient({
   defaultOptions: {
@@ -135,8 +135,8 @@ export const queryClient = new QueryClient({
       staleTime: 10_000,
       networkMode: 'always',
       retry: (failures, error) =>
-        error instanceof ServerRefusal && error.isPassing && failures < MAX_PASSING_RETRIES,
-      retryDelay: (_failures, error) => (error instanceof ServerRefusal ? error.retryAfterMs : null) ?? 1_000,
+        error instanceof ResponseError && error.isTemporary && failures < MAX_RETRIES,
+      retryDelay: (_failures, error) => (error instanceof ResponseError ? error.retryAfterMs : null) ?? 1_000,
     },
   },
 });
@@ -164,11 +164,11 @@ export const messageQuery = (messageId: string) =>
   });
 
 function listedMessage(messageId: string): Message | undefined {
-  const wanted = messageId.toLowerCase();
+  const lowerCased = messageId.toLowerCase();
   return queryClient
     .getQueriesData<MessagePage>({ queryKey: ['messages'] })
     .flatMap(([, page]) => page?.data ?? [])
-    .find((message) => message.messageId === wanted);
+    .find((message) => message.messageId === lowerCased);
 }
 
 export const historyKey = (messageId: string) => ['history', messageId.toLowerCase()] as const;

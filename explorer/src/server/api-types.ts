@@ -1,6 +1,6 @@
 // biome-ignore-all lint/style/noRestrictedImports: types only, so nothing of src/api is bundled; vite.config.ts checks it.
 /**
- * The types of the API's answers, derived from its schemas: an answer that changes does not compile here.
+ * The types of the API's responses, derived from its schemas: code that does not fit a changed response does not compile.
  *
  * The only file of the explorer that may import from src/api.
  */
@@ -16,7 +16,7 @@ export type { Indexing, Network, NetworkList } from '../../../src/api/schemas/ne
 export type { Readiness } from '../../../src/api/schemas/operations.ts';
 export type { Stats } from '../../../src/api/schemas/stats.ts';
 
-/** A page of whole records: the answer to a search without `view=summary`. */
+/** A page of full records: the response to a search without `view=summary`. */
 export interface MessagePage extends Omit<SearchResult, 'data'> {
   readonly data: readonly Message[];
 }

@@ -18,9 +18,9 @@ export function serverNow(): number {
 }
 
 export function setClock(dateHeader: string | null): void {
-  const told = dateHeader === null ? Number.NaN : Date.parse(dateHeader);
-  if (Number.isNaN(told)) return;
-  const difference = told - Date.now();
+  const serverTime = dateHeader === null ? Number.NaN : Date.parse(dateHeader);
+  if (Number.isNaN(serverTime)) return;
+  const difference = serverTime - Date.now();
   if (Math.abs(difference - offsetMs) > TOLERANCE_MS) {
     offsetMs = Math.abs(difference) > TOLERANCE_MS ? difference : 0;
   }

@@ -90,8 +90,8 @@ function SimulatedBanner() {
   return (
     <div className="banner banner-simulated" role="note">
       <p>
-        <strong>Simulated data.</strong> This is the demo’s invented network: no chain stands behind any
-        message here.
+        <strong>Simulated data.</strong> This is the simulated network of the demo: no message here exists on
+        a chain.
       </p>
     </div>
   );

@@ -1,5 +1,6 @@
 /** Schemas of networks: their traffic, how far they are indexed, and the mirrored servers. */
 import Type from 'typebox';
+import { findingKindNames } from '../../domain/index-findings.ts';
 import { problemKinds } from '../../domain/indexing-problem.ts';
 import { NetworkInfo } from '../../domain/message-schema.ts';
 import {
@@ -39,7 +40,7 @@ export const Indexing = Type.Object(
     health: oneOf(
       indexingHealths,
       `\`stopped\`: no indexer has been alive for ${STOPPED_AFTER_SECONDS} seconds; new messages and status changes are missing. ` +
-        `\`failing\`: there is a problem, or blocks could not be read for ${FAILING_AFTER_SECONDS} seconds. ` +
+        `\`failing\`: there is a problem, blocks could not be read for ${FAILING_AFTER_SECONDS} seconds, or a finding is a loss. ` +
         `\`stale\`: an indexer is alive but recorded no progress for ${STALE_AFTER_SECONDS} seconds. ` +
         `\`lagging\`: more than ${LAGGING_AFTER_SECONDS} seconds behind the head (where block times are not ` +
         `known, ${LAGGING_AFTER_BLOCKS} blocks), or the newest block is older than ${OLD_BLOCK_SECONDS} seconds. ` +
@@ -50,6 +51,19 @@ export const Indexing = Type.Object(
       Type.String({ description: 'Why indexing does not progress, in a sentence; null while it does.' }),
     ),
     problemKind: orNull(oneOf(problemKinds, 'The kind of that problem.')),
+    findings: Type.Array(
+      Type.Object({
+        kind: oneOf(findingKindNames, 'What was found.'),
+        text: Type.String({ description: 'The same in a sentence.' }),
+        isLoss: Type.Boolean({ description: 'Whether messages or statuses are missing because of it.' }),
+        count: count('How many contracts, lanes or blocks it was found for.'),
+      }),
+      {
+        description:
+          'Open findings about completeness: where the history that was read contradicts what the contracts of the ' +
+          'network say, and contracts that are not known. Empty where there are none.',
+      },
+    ),
   },
   { description: 'How far the network is indexed.' },
 );
@@ -66,6 +80,9 @@ export const Mirror = Type.Object({
 
 export const Network = Type.Object({
   ...NetworkInfo.properties,
+  blockExplorer: orNull(
+    Type.String({ description: 'Website of a block explorer; null where the operator has configured none.' }),
+  ),
   sent: count('Messages from this network.'),
   received: count('Messages to this network.'),
   indexing: Type.Union([

@@ -13,7 +13,7 @@ import {
 import { parseTime } from '../../base/iso-time.ts';
 import { nearestName } from '../../base/nearest-name.ts';
 import { OperatorError } from '../../base/operator-error.ts';
-import { findNetwork, type Network, networks } from '../../domain/networks.ts';
+import { findNetwork, knownNetworks, type Network } from '../../domain/networks.ts';
 import type { NetworkSource } from './family.ts';
 
 /** How a family reads the keys that only it has. */
@@ -122,12 +122,16 @@ function parseNetwork(value: unknown, refuse: Refuse, families: FamilyTable): Ne
   if (network === undefined) {
     const nearest = nearestName(
       text,
-      networks.filter(({ family }) => families[family] !== undefined).map(({ name }) => name),
+      knownNetworks()
+        .filter(({ family }) => families[family] !== undefined)
+        .map(({ name }) => name),
     );
     return refuse(
       'network',
       `is ${JSON.stringify(text)}, which is no known network`,
-      nearest ? `Did you mean ${nearest}?` : 'It takes a name, a chain id or a chain selector.',
+      nearest
+        ? `Did you mean ${nearest}?`
+        : 'It takes a name, a chain id or a chain selector. A chain that is not built in is defined under `chains`.',
     );
   }
   return network;

@@ -406,9 +406,8 @@ export function createMessageWriter(derive: Derivation): MessageWriter {
 
   // ---- Contracts
 
-  const contract = (network: Network, name: string): string => {
-    return derive.address(network.family, `${name} on ${network.name}`);
-  };
+  const contract = (network: Network, name: string): string =>
+    derive.address(network.family, `${name} on ${network.name}`);
 
   /** Up to 1.5 each lane has its own on-ramp; since then a network has one for all lanes. */
   const onrampOf = (source: Network, dest: Network, version: string): string => {

@@ -99,17 +99,11 @@ export interface Derivation {
 export function createDerivation(seed: string): Derivation {
   const addresses = new Map<ChainFamily, Map<string, string>>();
 
-  const digest = (name: string): Buffer => {
-    return hash(name).digest();
-  };
+  const digest = (name: string): Buffer => hash(name).digest();
 
-  const hexDigest = (name: string): string => {
-    return `0x${hash(name).digest('hex')}`;
-  };
+  const hexDigest = (name: string): string => `0x${hash(name).digest('hex')}`;
 
-  const randomness = (name: string): Randomness => {
-    return new Randomness(digest(name));
-  };
+  const randomness = (name: string): Randomness => new Randomness(digest(name));
 
   const address = (family: ChainFamily, name: string): string => {
     const known = addresses.get(family) ?? new Map<string, string>();
@@ -127,13 +121,10 @@ export function createDerivation(seed: string): Derivation {
     return canonical;
   };
 
-  const hashes = (family: ChainFamily, name: string): HashByNumber => {
-    return drawnHashes(family, name, 32);
-  };
+  const hashes = (family: ChainFamily, name: string): HashByNumber => drawnHashes(family, name, 32);
 
-  const transactionHashes = (family: ChainFamily, name: string): HashByNumber => {
-    return drawnHashes(family, name, family === 'SVM' ? 64 : 32);
-  };
+  const transactionHashes = (family: ChainFamily, name: string): HashByNumber =>
+    drawnHashes(family, name, family === 'SVM' ? 64 : 32);
 
   const drawnHashes = (family: ChainFamily, name: string, length: number): HashByNumber => {
     const hashSeed = digest(`hashes ${name}`);
@@ -146,9 +137,7 @@ export function createDerivation(seed: string): Derivation {
   };
 
   // Node's hash is ten times as fast as one in JavaScript, and every message needs one.
-  const hash = (name: string): Hash => {
-    return createHash('sha256').update(`${seed}\n${name}`);
-  };
+  const hash = (name: string): Hash => createHash('sha256').update(`${seed}\n${name}`);
 
   return { digest, hexDigest, randomness, address, hashes, transactionHashes };
 }

@@ -91,6 +91,9 @@ export const taggedRootBlessed = declareEvent(
   ]),
 );
 
+/** Of a commit store, and of a 1.6 off-ramp: a root that was not blessed is taken back. */
+export const rootRemoved = declareEvent('RootRemoved', [], parseAbiParameters('bytes32 root'));
+
 export const executionStateChanged15 = declareEvent(
   'ExecutionStateChanged',
   parseAbiParameters('uint64 sequenceNumber, bytes32 messageId'),
@@ -247,6 +250,12 @@ export const getCommitStoreConfig = declareFunction(
   [],
   parseAbiParameters('uint64 chainSelector, uint64 sourceChainSelector, address onRamp, address rmnProxy'),
 );
+/** Of a commit store: by vote, by a legacy RMN behind the present one, or because all of its roots are blessed for good. */
+export const isBlessed = declareFunction(
+  'isBlessed',
+  parseAbiParameters('bytes32 root'),
+  parseAbiParameters('bool'),
+);
 export const getArm = declareFunction('getARM', [], parseAbiParameters('address'));
 
 /** The router that an on-ramp takes messages from. A 2.0 on-ramp tells it with every message. */
@@ -255,6 +264,43 @@ export const getRouter16 = declareFunction(
   'getDestChainConfig',
   parseAbiParameters('uint64 destChainSelector'),
   parseAbiParameters('uint64 sequenceNumber, bool allowlistEnabled, address router'),
+);
+
+/** The number that the next message will have: what an on-ramp has counted, and a commit store has taken in. */
+export const getNextNumber15 = declareFunction(
+  'getExpectedNextSequenceNumber',
+  [],
+  parseAbiParameters('uint64'),
+);
+export const getNextNumber16 = declareFunction(
+  'getExpectedNextSequenceNumber',
+  parseAbiParameters('uint64 destChainSelector'),
+  parseAbiParameters('uint64'),
+);
+export const getNextNumber20 = declareFunction(
+  'getExpectedNextMessageNumber',
+  parseAbiParameters('uint64 destChainSelector'),
+  parseAbiParameters('uint64'),
+);
+/** What a 1.6 off-ramp knows of a source: the next number to commit is `minSeqNr`. */
+export const getSourceConfig16 = declareFunction(
+  'getSourceChainConfig',
+  parseAbiParameters('uint64 sourceChainSelector'),
+  parseAbiParameters([
+    'Config config',
+    'struct Config { address router; bool isEnabled; uint64 minSeqNr; bool isRMNVerificationDisabled; bytes onRamp; }',
+  ]),
+);
+/** 0 untouched, 1 in progress, 2 success, 3 failure. */
+export const getExecutionState15 = declareFunction(
+  'getExecutionState',
+  parseAbiParameters('uint64 sequenceNumber'),
+  parseAbiParameters('uint8'),
+);
+export const getExecutionState16 = declareFunction(
+  'getExecutionState',
+  parseAbiParameters('uint64 sourceChainSelector, uint64 sequenceNumber'),
+  parseAbiParameters('uint8'),
 );
 
 /** Seconds behind a commit after which anybody may execute. */

@@ -4,6 +4,8 @@ import type { Block, ChainLog, Hex, Transaction } from './chain.ts';
 /** An answer that does not have the shape it should have; whoever asked knows which node gave it. */
 export class Misshapen extends Error {}
 
+const EMPTY_BLOOM = `0x${'00'.repeat(256)}`;
+
 type Fields = Readonly<Record<string, unknown>>;
 
 export function parseBlock(value: unknown): Block {
@@ -13,7 +15,8 @@ export function parseBlock(value: unknown): Block {
     hash: bytesOf(block.hash, 32, 'hash of a block'),
     parentHash: bytesOf(block.parentHash, 32, 'parentHash of a block'),
     timestamp: parseQuantity(block.timestamp, 'timestamp of a block'),
-    logsBloom: bytesOf(block.logsBloom, 256, 'logsBloom of a block'),
+    // Some chains have no filters. One that denies everything is taken for what it is when a log contradicts it.
+    logsBloom: bytesOf(block.logsBloom ?? EMPTY_BLOOM, 256, 'logsBloom of a block'),
   };
 }
 

@@ -13,6 +13,7 @@ import type { WorkerTiming } from '../chain/timing.ts';
 import type { Chain, Hex } from './chain.ts';
 import type { GenuineContract } from './contracts.ts';
 import { readExecutionThreshold, readVerifierPolicy } from './decode/decoder.ts';
+import { type BlessingQuestion, createRootBlessings } from './root-blessings.ts';
 import type { VerifierResults } from './verifier-results.ts';
 
 const CHORES_AT_ONCE = 50;
@@ -60,6 +61,7 @@ export function createChores({
   timing,
 }: ChoresOptions): Chores {
   const thresholds = new Map<Hex, { readonly seconds: number | undefined; readonly readAt: number }>();
+  const blessings = createRootBlessings(chain);
   let lookedBeyond: string | null = null;
   let isBehind = true;
 
@@ -88,6 +90,9 @@ export function createChores({
       if (opening)
         facts.push({ kind: 'ManualExecutionOpened', messageId: `0x${message.messageId}`, seen: opening });
     }
+    const unblessed = waiting.filter(({ status }) => status < statusRank('BLESSED'));
+    const questions = unblessed.flatMap(({ ranges }) => commitOf(ranges, context.book) ?? []);
+    facts.push(...(await blessings.ask(questions, context.seen, context.tip)));
     return { facts };
   };
 
@@ -136,9 +141,9 @@ async function openingOf(
   context: ChoreContext,
   threshold: (context: ChoreContext, offramp: GenuineContract) => Promise<number | undefined>,
 ): Promise<Observation | undefined> {
-  const commit = newest(ranges.filter(({ kind, offramp }) => kind === 'Committed' && offramp !== undefined));
-  const offramp = commit && context.book.get(commit.offramp?.toLowerCase() as Hex);
-  if (!commit || !offramp) return undefined;
+  const found = commitOf(ranges, context.book);
+  if (!found) return undefined;
+  const { commit, offRamp: offramp } = found;
   // Up to 1.5 an off-ramp takes a root only when it is blessed.
   const needsBlessing = offramp.version === '1.2.0' || offramp.version === '1.5.0';
   if (needsBlessing && status < statusRank('BLESSED')) return undefined;
@@ -148,6 +153,16 @@ async function openingOf(
   // Strictly: the contract asks for more seconds than the threshold has.
   if (opensAt >= context.headTime * 1000) return undefined;
   return { ...commit.seen, transactionHash: null, logIndex: null, at: new Date(opensAt).toISOString() };
+}
+
+/** The newest commit that covers a message, and the off-ramp that executes it. */
+function commitOf(
+  ranges: readonly RangeFact[],
+  book: ReadonlyMap<Hex, GenuineContract>,
+): BlessingQuestion | undefined {
+  const commit = newest(ranges.filter(({ kind, offramp }) => kind === 'Committed' && offramp !== undefined));
+  const offRamp = commit && book.get(commit.offramp?.toLowerCase() as Hex);
+  return offRamp && { commit, offRamp };
 }
 
 function newest(facts: readonly RangeFact[]): RangeFact | undefined {

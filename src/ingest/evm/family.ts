@@ -1,7 +1,11 @@
 /** The EVM family: CCIP 1.2 to 2.0, read from logs over JSON-RPC. */
-import type { IndexState } from '../../store/ledger/index-ledger.ts';
-import type { ChainFamily, ConnectOptions, NetworkReader } from '../chain/family.ts';
+import type { IndexState, IndexStep } from '../../store/ledger/index-ledger.ts';
+import type { ChainFamily, Chores, ConnectOptions, NetworkReader } from '../chain/family.ts';
+import { createBloomTrust } from './bloom-trust.ts';
 import type { Block, Chain, ChainNode, Hex } from './chain.ts';
+import { createConsistencyCheck } from './checks/consistency-check.ts';
+import { createExecutedMessages } from './checks/executed-messages.ts';
+import { createRegistryLog, unknownNamings } from './checks/registry-log.ts';
 import { createChores } from './chores.ts';
 import { createDecoder } from './decode/decoder.ts';
 import { findDeployment } from './deployment.ts';
@@ -28,9 +32,25 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
   const book = progress.book as EvmContractBook;
   progress.extendRereads((contracts) => withBlessers(contracts, book));
   const { selector } = network;
-  const reader = createBlockReader(chain, book, createDecoder(network));
+  const registryLog = createRegistryLog(progress);
+  const bloomTrust = createBloomTrust(source.verify, registryLog);
+  const reader = createBlockReader(chain, book, createDecoder(network), registryLog, bloomTrust);
   const follower = createHeadFollower({ selector, chain, ledger: store.index, reader, progress });
-  const history = createHistoryReader({ source, chain, reader, progress });
+  const check = createConsistencyCheck({
+    selector,
+    routers,
+    hasStart: source.start !== null,
+    chain,
+    ledger: store.index.checks,
+    progress,
+    book,
+    readExecuted: createExecutedMessages({ selector, chain, store, book }),
+  });
+  const historyChain: Chain = {
+    ...chain,
+    share: (work, minimumHead) => chain.share(work, minimumHead, check.avoidedEndpoints()),
+  };
+  const history = createHistoryReader({ source, chain: historyChain, reader, progress });
   const results =
     source.verifierResults && createVerifierResults(source.verifierResults, { userAgent, signal });
 
@@ -42,7 +62,8 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
       startBlock = state.startBlock;
     },
 
-    begin() {
+    async begin() {
+      const unknown = unknownNamings(await store.index.checks.findings(selector));
       const newRouters = routers.filter((router) => !book.contracts.has(router));
       return chain.run(async (node) => {
         const head = await node.head();
@@ -56,14 +77,22 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
           (newRouters.length > 0 || isEarlier
             ? await confirmedDeployment(chain, node, routers, head)
             : undefined);
-        return { final, start, deployed, newRouters, ...current };
+        const again = await reader.examineAgain(node, unknown);
+        return {
+          final,
+          start,
+          deployed,
+          newRouters,
+          contracts: [...current.contracts, ...again.contracts],
+          refused: [...current.refused, ...again.refused],
+        };
       });
     },
 
     follow: () => follower.follow(),
     nextPiece: (owed) => history.nextPiece(owed),
     readHistory: (range, extent) => history.read(range, extent),
-    chores: createChores({ selector, chain, store, progress, book, results, timing }),
+    chores: combineChores([createChores({ selector, chain, store, progress, book, results, timing }), check]),
     health: () => chain.health(),
     close: () => chain.close(),
   };
@@ -85,6 +114,21 @@ async function confirmedDeployment(
   const questions = routers.map((address) => ({ address, has: 'code' as const, block: deployed - 1 }));
   const second = await chain.secondOpinion(node, (other) => other.accounts(questions));
   return second?.includes(true) ? undefined : deployed;
+}
+
+/** One after the other, as one step; their steps have no part in common. */
+function combineChores(all: readonly Chores[]): Chores {
+  return {
+    get isBehind() {
+      return all.some(({ isBehind }) => isBehind);
+    },
+    async work() {
+      const steps: IndexStep[] = [];
+      for (const chores of all) steps.push((await chores.work()) ?? {});
+      const step = Object.assign({}, ...steps) as IndexStep;
+      return Object.keys(step).length === 0 ? undefined : step;
+    },
+  };
 }
 
 /**

@@ -26,7 +26,8 @@ import {
   parseTransaction,
 } from './answers.ts';
 import type { Block, CallAnswer, ChainLog, ChainNode, Hex } from './chain.ts';
-import { createLogQueries, inOrder, type LogPlace, type TopicFilter } from './log-queries.ts';
+import { orderLogs } from './log-order.ts';
+import { createLogQueries, type LogPlace, type TopicFilter } from './log-queries.ts';
 import type { EvmSource } from './settings.ts';
 
 export interface RpcNode extends ChainNode {
@@ -161,22 +162,21 @@ export function createNode(
 
   /** Checked against the query, in the order of the chain. */
   const checkedLogs = (
-    unchecked: readonly ChainLog[],
+    logs: readonly ChainLog[],
     method: string,
     topics: readonly Hex[],
     problemOf: (log: ChainLog) => string | undefined,
   ): readonly ChainLog[] => {
     const askedTopics = new Set<string | undefined>(topics);
-    const logs = inOrder(unchecked);
-    for (const [index, log] of logs.entries()) {
-      const before = logs[index - 1];
+    for (const log of logs) {
       const problem =
         problemOf(log) ??
-        (askedTopics.has(log.topics[0]) ? undefined : 'a log with a topic that was not asked for') ??
-        (before && contradiction(before, log));
+        (askedTopics.has(log.topics[0]) ? undefined : 'a log with a topic that was not asked for');
       if (problem !== undefined) throw fault(method, problem);
     }
-    return logs;
+    const ordered = orderLogs(logs);
+    if ('problem' in ordered) throw fault(method, ordered.problem);
+    return ordered.logs;
   };
 
   /** Whether a node that did not answer in time answers at all. */
@@ -400,16 +400,6 @@ export function createNode(
       return answers.map((answer) => answer ?? callAnswer(again[next++]));
     },
   };
-}
-
-/** How two logs that follow each other contradict each other. */
-function contradiction(before: ChainLog, log: ChainLog): string | undefined {
-  const isSameBlock = log.blockNumber === before.blockNumber;
-  if (isSameBlock !== (log.blockHash === before.blockHash))
-    return `two hashes for block ${log.blockNumber}, or one for two blocks`;
-  // Some chains number the logs of each transaction from 0.
-  const isSameLog = log.logIndex === before.logIndex && log.transactionHash === before.transactionHash;
-  return isSameBlock && isSameLog ? `log ${log.logIndex} of block ${log.blockNumber} twice` : undefined;
 }
 
 function quantity(number: number): Hex {

@@ -9,7 +9,9 @@ import type { ContractBook } from '../chain/contract-book.ts';
 import type { Reading } from '../chain/family.ts';
 import { NodeFault } from '../chain/faults.ts';
 import { mayHaveLogs } from './bloom.ts';
+import { alwaysTrusted, type BloomTrust } from './bloom-trust.ts';
 import type { Block, Chain, ChainLog, ChainNode, Hex } from './chain.ts';
+import { type RegistryLog, unrecorded } from './checks/registry-log.ts';
 import {
   currentNamings,
   examine,
@@ -20,7 +22,8 @@ import {
   watchedTopics,
 } from './contracts.ts';
 import type { Decoder } from './decode/decoder.ts';
-import { AddressRequiredError, inOrder } from './log-queries.ts';
+import { sortLogs } from './log-order.ts';
+import { AddressRequiredError } from './log-queries.ts';
 
 /** What some blocks said, how many logs it took, and in which blocks trusted contracts have logs. */
 export interface LogReading extends Reading {
@@ -47,6 +50,8 @@ export interface BlockReader {
   read(node: ChainNode, request: ReadRequest): Promise<LogReading>;
   /** The routers themselves, and whom they name at present. */
   readCurrent(node: ChainNode, routers: readonly Hex[]): Promise<Pick<Reading, 'contracts' | 'refused'>>;
+  /** Contracts that an earlier version did not know, examined again. */
+  examineAgain(node: ChainNode, namings: readonly Naming[]): Promise<Pick<Reading, 'contracts' | 'refused'>>;
 }
 
 /**
@@ -58,7 +63,13 @@ const MAX_ADDRESSES = 100;
 /** The trusted contracts of an EVM network. */
 export type EvmContractBook = ContractBook<Hex, GenuineContract>;
 
-export function createBlockReader(chain: Chain, book: EvmContractBook, decoder: Decoder): BlockReader {
+export function createBlockReader(
+  chain: Chain,
+  book: EvmContractBook,
+  decoder: Decoder,
+  registryLog: RegistryLog = unrecorded,
+  bloomTrust: BloomTrust = alwaysTrusted,
+): BlockReader {
   const { network } = chain;
 
   /** One of these that another endpoint knows, or might know when it is back; undefined where all agree on all. */
@@ -110,6 +121,7 @@ export function createBlockReader(chain: Chain, book: EvmContractBook, decoder: 
         body: contract,
       }));
     for (const contract of contracts) known.set(contract.address, contract);
+    await registryLog.note({ namings: [], refused });
     return {
       contracts: named,
       refused: refused.map(({ naming, reason }) => `${naming.role} ${naming.address}: ${reason}`),
@@ -151,9 +163,11 @@ export function createBlockReader(chain: Chain, book: EvmContractBook, decoder: 
           heard.add(log);
           return namingsOf(log, emitter).map((naming) => ({
             ...naming,
+            blockNumber: log.blockNumber,
             blockHash: mayBeAbandoned ? log.blockHash : null,
           }));
         });
+        await registryLog.note({ namings, refused: [] });
         // Of what was named just now a node may not know yet; of what was named long ago it should, if any does.
         const adopted = await adopt(node, namings, known, mayBeAbandoned ? 'all' : 'unconfirmed');
         refused.push(...adopted.refused);
@@ -161,11 +175,12 @@ export function createBlockReader(chain: Chain, book: EvmContractBook, decoder: 
         contracts.push(...adopted.contracts);
         if (trusted) {
           const more = await readLogs(adopted.contracts.map(({ address }) => address as Hex));
-          logs = inOrder([...logs, ...more]);
+          logs = sortLogs([...logs, ...more]);
         }
       }
       // Whoever was named just now may have spoken in these blocks too, and nobody will read them again for it.
-      if (headers) await refuseMissingLogs(chain, node, logs, headers, only ?? [...known.keys()]);
+      if (headers && (await bloomTrust.allows(logs, blocks)))
+        await refuseMissingLogs(chain, node, logs, headers, only ?? [...known.keys()]);
 
       const decoded = await decoder.decode(node, logs, known, blocks);
       return {
@@ -181,9 +196,14 @@ export function createBlockReader(chain: Chain, book: EvmContractBook, decoder: 
     },
 
     async readCurrent(node, routers) {
+      const named = await currentNamings(node, routers);
+      await registryLog.note({
+        namings: named.map((naming) => ({ ...naming, blockNumber: null })),
+        refused: [],
+      });
       const namings: Naming[] = [
         ...routers.map((address) => ({ address, role: 'router' as const, namedBy: address })),
-        ...(await currentNamings(node, routers)),
+        ...named,
       ];
       const current = await adopt(
         node,
@@ -202,6 +222,14 @@ export function createBlockReader(chain: Chain, book: EvmContractBook, decoder: 
       }
       return current;
     },
+
+    examineAgain: (node, namings) =>
+      adopt(
+        node,
+        namings.map((naming) => ({ ...naming, blockHash: null })),
+        new Map(book.contracts),
+        'none',
+      ),
   };
 }
 

@@ -15,8 +15,8 @@ export interface EvmSource extends NetworkSource {
   readonly finality: 'finalized' | 'safe' | number;
   /** Blocks in one request for logs, at most. */
   readonly maxRange: number;
-  /** Whether the bloom filters of history are checked too, or those of new blocks only. */
-  readonly verify: 'head' | 'all';
+  /** Which blocks' logs are checked against their bloom filters: new ones, those of history too, or none. */
+  readonly verify: 'head' | 'all' | 'off';
   /** A service that reports verifications before they are on chain; null: none. */
   readonly verifierResults: URL | null;
 }
@@ -99,6 +99,8 @@ function parseFinality(value: unknown = 'finalized', refuse: Refuse): EvmSource[
 }
 
 function parseVerify(value: unknown = 'head', refuse: Refuse): EvmSource['verify'] {
-  if (value === 'head' || value === 'all') return value;
-  return refuse('verify', `is ${JSON.stringify(value)}`, 'It takes head or all.');
+  if (value === 'head' || value === 'all' || value === 'off') return value;
+  // Older YAML reads `off` as false.
+  if (value === false) return 'off';
+  return refuse('verify', `is ${JSON.stringify(value)}`, 'It takes head, all or off.');
 }

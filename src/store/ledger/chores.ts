@@ -1,5 +1,5 @@
 /**
- * Chores (`index_chore`): what no event tells about a message and has to be asked for on its destination.
+ * Chores (`index_chore`): queries about a message on its destination, for what no event contains.
  *
  * Only messages of verifier lanes have them. The worker of the destination does them.
  */

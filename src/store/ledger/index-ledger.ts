@@ -14,6 +14,7 @@ import { SchemaMovedError } from '../writer-guard.ts';
 import { addToBacklog, readOwedRanges, removeFromBacklog, shortenBacklog, trimBacklog } from './backlog.ts';
 import type { BlockRange, OwedRange } from './block-range.ts';
 import { addBlocks, type BlockId, readBlocks, removeBlocksBelow, removeOrphanedBlocks } from './blocks.ts';
+import { type CheckLedger, createCheckLedger } from './checks.ts';
 import {
   addChores,
   type Chore,
@@ -32,6 +33,7 @@ import {
   readContracts,
   removeOrphanedContracts,
 } from './contracts.ts';
+import { type LaneCounter, type LaneKey, writeCounters } from './counters.ts';
 import {
   type AwaitingExecution,
   readAwaitingExecution,
@@ -50,8 +52,16 @@ import {
   readDueFailures,
   removeFailures,
 } from './failures.ts';
+import {
+  type FindingKey,
+  type IndexFinding,
+  removeFindings,
+  type StoredFinding,
+  writeFindings,
+} from './findings.ts';
 import { type NetworkRow, networkLeases, readNetworkRow, updateNetworkRow } from './network.ts';
 import { type HeadFigures, type OwedFigures, type ReportedProblem, writeProgress } from './progress.ts';
+import { type Registration, writeRegistrations } from './registrations.ts';
 import {
   removeOrphanedLogs,
   rereadUnreadableLogs,
@@ -63,18 +73,25 @@ export type {
   AwaitingExecution,
   BlockId,
   BlockRange,
+  CheckLedger,
   Chore,
   ChoreKind,
   FailedRange,
+  FindingKey,
   HeadFigures,
+  IndexFinding,
+  LaneCounter,
+  LaneKey,
   NamedContract,
   NewFailure,
   OwedFigures,
   OwedRange,
   PostponedChore,
   PostponedFailure,
+  Registration,
   ReportedProblem,
   SentIn,
+  StoredFinding,
   UnreadableLog,
 };
 export { LeaseLostError };
@@ -120,6 +137,12 @@ export interface IndexStep {
   /** Of messages whose sending was retracted; kept where the source's worker has recorded it again meanwhile. */
   readonly choresObsolete?: readonly Chore[];
   readonly choresPostponed?: readonly PostponedChore[];
+  readonly registrations?: readonly Registration[];
+  readonly counters?: readonly LaneCounter[];
+  /** Added, or changed where they are open already. */
+  readonly findings?: readonly IndexFinding[];
+  /** Findings that hold no longer. */
+  readonly resolved?: readonly FindingKey[];
 }
 
 export interface IndexLedger {
@@ -146,6 +169,7 @@ export interface IndexLedger {
   ): Promise<readonly AwaitingExecution[]>;
   /** Blocks with facts of a network, from the highest down, below `below`. */
   factBlocks(network: string, below: number, limit: number): Promise<readonly BlockId[]>;
+  readonly checks: CheckLedger;
   /** Publishes the progress of a network, and returns what is still owed. */
   reportProgress(
     network: string,
@@ -189,6 +213,7 @@ export function createIndexLedger(
       withReader((client) => readAwaitingExecution(client, storedSelector(network), after, limit)),
     factBlocks: (network, below, limit) =>
       withReader((client) => readFactBlocks(client, storedSelector(network), below, limit)),
+    checks: createCheckLedger(withReader),
     reportProgress: (network, figures, problem) =>
       withKeeper((client) => writeProgress(client, storedSelector(network), figures, problem)),
   };
@@ -256,4 +281,9 @@ async function writeStep(
   await removeChores(client, network, step.choresDone ?? []);
   await removeObsoleteChores(client, network, step.choresObsolete ?? []);
   await postponeChores(client, network, step.choresPostponed ?? []);
+
+  await writeRegistrations(client, network, step.registrations ?? []);
+  await writeCounters(client, step.counters ?? []);
+  await writeFindings(client, network, step.findings ?? []);
+  await removeFindings(client, network, step.resolved ?? []);
 }

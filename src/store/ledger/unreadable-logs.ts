@@ -52,13 +52,14 @@ export async function writeUnreadableLogs(
     await client.query(
       `delete from index_unreadable
        where network = $1 and block_number between $2 and $3 and ($4::text[] is null or address = any($4))
-         and (block_hash, log_index) not in (select * from unnest($5::text[], $6::integer[]))`,
+         and (block_hash, transaction_hash, log_index) not in (select * from unnest($5::text[], $6::text[], $7::integer[]))`,
       [
         network,
         read.from,
         read.to,
         read.contracts,
         logs.map(({ blockHash }) => blockHash),
+        logs.map(({ transactionHash }) => transactionHash),
         logs.map(({ logIndex }) => logIndex),
       ],
     );
@@ -68,7 +69,7 @@ export async function writeUnreadableLogs(
       `insert into index_unreadable
          (network, block_hash, log_index, block_number, transaction_hash, address, topics, data, reason)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-       on conflict (network, block_hash, log_index) do update set reason = excluded.reason`,
+       on conflict (network, block_hash, transaction_hash, log_index) do update set reason = excluded.reason`,
       [
         network,
         log.blockHash,

@@ -61,13 +61,21 @@ export async function indexWorld(store: Store, options: WorldIndexing): Promise<
     timing: { ...hurriedTiming, ...options.timing },
   });
   const { until } = options;
-  const looking = until && setInterval(() => until(indexer.statuses()) && stopping.abort(), LOOK_EVERY_MS);
+  /** As they were when it was ended: a problem is over when nobody works any more. */
+  let atEnd: readonly NetworkStatus[] | undefined;
+  const look = () => {
+    const statuses = indexer.statuses();
+    if (!until?.(statuses) || atEnd) return;
+    atEnd = statuses;
+    stopping.abort();
+  };
+  const looking = until && setInterval(look, LOOK_EVERY_MS);
   try {
     await indexer.ended;
   } finally {
     clearInterval(looking);
   }
-  return { statuses: indexer.statuses(), notices, isUpToDate: !stopping.signal.aborted };
+  return { statuses: atEnd ?? indexer.statuses(), notices, isUpToDate: atEnd === undefined };
 }
 
 /** How a store differs from the chains; empty where it does not. */

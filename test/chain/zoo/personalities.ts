@@ -2,16 +2,10 @@
  * The zoo: endpoint personalities, each with a public page where the behaviour or the wording was seen. Limits are smaller
  * than the real ones, so that a test chain of `ZOO_BLOCKS` blocks meets them.
  */
-import type { Personality, Wording } from './personality.ts';
+import { archiveNode, type Personality, type Wording } from './personality.ts';
 
 /** A chain of so many blocks meets every limit. */
 export const ZOO_BLOCKS = 1_200;
-
-export const archiveNode: Personality = {
-  name: 'archive-node',
-  seen: 'https://ethereum.org/en/developers/docs/apis/json-rpc/',
-  alone: 'complete',
-};
 
 const tooManyTopics: Wording = {
   code: -32602,

@@ -87,3 +87,10 @@ export interface Personality {
    */
   readonly alone: 'complete' | 'incomplete' | 'stuck';
 }
+
+/** An archive node without limits. */
+export const archiveNode: Personality = {
+  name: 'archive-node',
+  seen: 'https://ethereum.org/en/developers/docs/apis/json-rpc/',
+  alone: 'complete',
+};

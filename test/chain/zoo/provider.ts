@@ -4,8 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Hex } from '../../../src/ingest/evm/chain.ts';
 import { EMPTY_BLOOM } from './bloom-filter.ts';
-import { archiveNode } from './personalities.ts';
-import type { LogTraits, Personality, Wording } from './personality.ts';
+import { archiveNode, type LogTraits, type Personality, type Wording } from './personality.ts';
 import type { VirtualBlock, VirtualChain, VirtualLog, VirtualTransaction } from './virtual-chain.ts';
 
 export interface ProviderCall {

@@ -50,10 +50,12 @@ export interface EndpointPool<Node> {
   /**
    * Runs `work` on an endpoint whose head is at `minimumHead` or above. Where it throws a NodeFault, or the endpoint
    * fails, the endpoint is set back and the next one gets the same work; the last error is thrown when none is left.
+   *
+   * @param avoided names of endpoints that do not get the work
    */
-  run<T>(work: (node: Node) => Promise<T>, minimumHead?: number): Promise<T>;
+  run<T>(work: (node: Node) => Promise<T>, minimumHead?: number, avoided?: readonly string[]): Promise<T>;
   /** The same on the healthy endpoint with the least work under way, for work that all of them share. */
-  share<T>(work: (node: Node) => Promise<T>, minimumHead?: number): Promise<T>;
+  share<T>(work: (node: Node) => Promise<T>, minimumHead?: number, avoided?: readonly string[]): Promise<T>;
   /**
    * Another healthy endpoint whose head is at `minimumHead` or above, where there is one: for a second opinion within
    * a piece of work.
@@ -347,9 +349,11 @@ export function createEndpointPool<Node extends PooledNode>(
   const runOnOne = async <T>(
     work: (node: Node) => Promise<T>,
     minimumHead: number | undefined,
+    avoided: readonly string[],
     isShared: boolean,
   ): Promise<T> => {
-    const asNeeded = { tried: new Set<Member<Node>>(), isNeeded: true, isShared };
+    const tried = new Set(members.filter(({ endpoint }) => avoided.includes(endpoint.name)));
+    const asNeeded = { tried, isNeeded: true, isShared };
     let outcome = await offer(work, minimumHead, asNeeded);
     const foundNobody = 'fault' in outcome && outcome.fault === undefined;
     if (foundNobody && (await waitForOne())) outcome = await offer(work, minimumHead, asNeeded);
@@ -364,8 +368,8 @@ export function createEndpointPool<Node extends PooledNode>(
   };
 
   return {
-    run: (work, minimumHead) => runOnOne(work, minimumHead, false),
-    share: (work, minimumHead) => runOnOne(work, minimumHead, true),
+    run: (work, minimumHead, avoided = []) => runOnOne(work, minimumHead, avoided, false),
+    share: (work, minimumHead, avoided = []) => runOnOne(work, minimumHead, avoided, true),
 
     async secondOpinion(first, work, minimumHead) {
       const tried = new Set(members.filter(({ node }) => node === first));

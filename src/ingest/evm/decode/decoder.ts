@@ -25,6 +25,7 @@ import {
   getThreshold16,
   getToken,
   reportAccepted,
+  rootRemoved,
   taggedRootBlessed,
   typeAndVersion,
 } from '../abi.ts';
@@ -39,7 +40,13 @@ import type {
 } from '../contracts.ts';
 import { type AnswerMemory, conduct, type Finding, type Inquiry } from '../inquiry.ts';
 import { type LogContext, type LogReading, shortened, Unreadable } from './log-reading.ts';
-import { readExecution15, readReportAccepted, readRootBlessed, readSendRequested } from './v15.ts';
+import {
+  readExecution15,
+  readReportAccepted,
+  readRootBlessed,
+  readRootRemoved,
+  readSendRequested,
+} from './v15.ts';
 import { readCommitReport, readExecution16, readMessageSent16 } from './v16.ts';
 import { readExecution20, readMessageSent20 } from './v20.ts';
 
@@ -80,6 +87,7 @@ const readers: ReadonlyMap<Hex | undefined, LogReader> = new Map(
     readerOf(ccipSendRequested, isLaneOnRamp, readSendRequested, 'transaction'),
     readerOf(reportAccepted, isCommitStore, readReportAccepted),
     readerOf(taggedRootBlessed, isRmn, readRootBlessed),
+    readerOf(rootRemoved, keepsRoots, readRootRemoved),
     readerOf(executionStateChanged15, isLaneOffRamp, readExecution15),
     readerOf(ccipMessageSent16, isCommonRamp('onRamp', '1.6.0'), readMessageSent16, 'transaction'),
     readerOf(commitReportAccepted, isCommonRamp('offRamp', '1.6.0'), readCommitReport),
@@ -118,6 +126,11 @@ function isLaneOffRamp(contract: GenuineContract): contract is LaneOffRamp {
 
 function isCommitStore(contract: GenuineContract): contract is CommitStore {
   return contract.role === 'commitStore';
+}
+
+/** Up to 1.5 the commit store has the roots, in 1.6 the off-ramp. */
+function keepsRoots(contract: GenuineContract): contract is CommitStore | CommonRamp {
+  return isCommitStore(contract) || isCommonRamp('offRamp', '1.6.0')(contract);
 }
 
 function isRmn(contract: GenuineContract): contract is OtherContract {

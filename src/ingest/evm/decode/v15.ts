@@ -16,6 +16,7 @@ import {
   lowerCase,
   readEvent,
   reportAccepted,
+  rootRemoved,
   sourceTokenData,
   taggedRootBlessed,
   type Values,
@@ -159,6 +160,12 @@ export function readRootBlessed({ book, log, seen }: LogContext<OtherContract>):
   const [, [{ commitStore, root }]] = readEvent(taggedRootBlessed, log);
   if (book.get(lowerCase(commitStore))?.role !== 'commitStore') return nothing;
   return { facts: [{ kind: 'RootBlessed', merkleRoot: root, seen }], problems: [] };
+}
+
+/** The owner takes back a root that the RMN has not blessed. */
+export function readRootRemoved({ log, seen }: LogContext): LogReading {
+  const [, [root]] = readEvent(rootRemoved, log);
+  return { facts: [{ kind: 'RootRemoved', merkleRoot: root, seen }], problems: [] };
 }
 
 export function readExecution15(context: LogContext<LaneOffRamp>): LogReading {

@@ -1,0 +1,125 @@
+/**
+ * What contracts count by themselves: an on-ramp its messages, an off-ramp or commit store the messages that were
+ * committed. One view for each ramp and chain at its other end.
+ */
+import { addressFromBytes } from '../../../domain/addresses.ts';
+import { networkBySelector } from '../../../domain/networks.ts';
+import type { LaneCounter, Registration } from '../../../store/ledger/index-ledger.ts';
+import {
+  answerOf,
+  callOf,
+  getNextNumber15,
+  getNextNumber16,
+  getNextNumber20,
+  getSourceConfig16,
+  lowerCase,
+} from '../abi.ts';
+import type { CallAnswer, ChainNode, ContractCall, Hex } from '../chain.ts';
+import type { GenuineContract } from '../contracts.ts';
+
+export interface ContractCounter extends LaneCounter {
+  /** The contract that counts; its events are what the records are made of. */
+  readonly contract: Hex;
+}
+
+interface CounterView {
+  readonly call: ContractCall;
+  /** Undefined where the contract does not answer, or has counted nothing. */
+  read(answer: CallAnswer): Omit<ContractCounter, 'isWhole'> | undefined;
+}
+
+/** @param network selector of the chain of these contracts */
+export async function readCounters(
+  node: ChainNode,
+  network: string,
+  contracts: Iterable<GenuineContract>,
+  registrations: readonly Registration[],
+): Promise<readonly Omit<ContractCounter, 'isWhole'>[]> {
+  const remotes = new Map<string, string[]>();
+  for (const { contract, remote } of registrations)
+    remotes.set(contract, [...(remotes.get(contract) ?? []), remote]);
+  const views = [...contracts].flatMap((contract) =>
+    viewsOf(contract, network, remotes.get(contract.address) ?? []),
+  );
+  const answers = await node.calls(views.map(({ call }) => call));
+  return views.flatMap(({ read }, index) => read(answers[index]) ?? []);
+}
+
+function viewsOf(
+  contract: GenuineContract,
+  network: string,
+  remotes: readonly string[],
+): readonly CounterView[] {
+  const { address } = contract;
+  switch (contract.role) {
+    case 'onRamp':
+      if ('destChainSelector' in contract) {
+        const lane = laneOf(network, contract.destChainSelector, address);
+        return lane ? [nextNumberView(getNextNumber15, callOf(getNextNumber15, address), 'sent')(lane)] : [];
+      }
+      return remotes.flatMap((remote) => {
+        const view = contract.version === '2.0.0' ? getNextNumber20 : getNextNumber16;
+        const lane = laneOf(network, remote, address);
+        return lane ? [nextNumberView(view, callOf(view, address, BigInt(remote)), 'sent')(lane)] : [];
+      });
+    case 'commitStore': {
+      const lane = laneOf(contract.sourceChainSelector, network, contract.onRamp);
+      return lane
+        ? [
+            nextNumberView(
+              getNextNumber15,
+              callOf(getNextNumber15, address),
+              'committed',
+            )({ ...lane, contract: address }),
+          ]
+        : [];
+    }
+    case 'offRamp':
+      return contract.version === '1.6.0'
+        ? remotes.map((remote) => sourceConfigView(address, remote, network))
+        : [];
+    default:
+      return [];
+  }
+}
+
+type Lane = Pick<ContractCounter, 'sourceSelector' | 'destSelector' | 'onramp' | 'contract'>;
+
+/** Undefined where the source is a network that we do not know: its addresses cannot be spelled. */
+function laneOf(sourceSelector: string, destSelector: string, onRamp: Hex): Lane | undefined {
+  const family = networkBySelector(sourceSelector)?.family;
+  const spelling = family && addressFromBytes(onRamp.slice(2), family);
+  return spelling && { sourceSelector, destSelector, onramp: spelling.bytes, contract: lowerCase(onRamp) };
+}
+
+type NextNumber = typeof getNextNumber15 | typeof getNextNumber16 | typeof getNextNumber20;
+
+function nextNumberView(view: NextNumber, call: ContractCall, kind: ContractCounter['kind']) {
+  return (lane: Lane): CounterView => ({
+    call,
+    read(answer) {
+      const [next] = answerOf<NextNumber['outputs']>(view, answer) ?? [];
+      return counted(lane, kind, next);
+    },
+  });
+}
+
+function sourceConfigView(offRamp: Hex, source: string, network: string): CounterView {
+  return {
+    call: callOf(getSourceConfig16, offRamp, BigInt(source)),
+    read(answer) {
+      const [config] = answerOf(getSourceConfig16, answer) ?? [];
+      const lane = config && laneOf(source, network, config.onRamp);
+      return lane && counted({ ...lane, contract: offRamp }, 'committed', config.minSeqNr);
+    },
+  };
+}
+
+function counted(
+  lane: Lane,
+  kind: ContractCounter['kind'],
+  next: bigint | undefined,
+): Omit<ContractCounter, 'isWhole'> | undefined {
+  if (next === undefined || next === 0n) return undefined;
+  return { ...lane, kind, lastNumber: (next - 1n).toString() };
+}

@@ -1,0 +1,214 @@
+/**
+ * Compares what the contracts of a network say of themselves with what was read from their history.
+ *
+ * Only with everything read is a difference a contradiction: an endpoint that has pruned old logs answers with an empty
+ * list and no error, and its silence would otherwise count as absence.
+ */
+import { type MissingNumbers, missingNumbers } from '../../../domain/missing-numbers.ts';
+import { networkBySelector } from '../../../domain/networks.ts';
+import type {
+  BlockRange,
+  CheckLedger,
+  FindingKey,
+  LaneCounter,
+  LaneKey,
+  Registration,
+} from '../../../store/ledger/index-ledger.ts';
+import type { Hex } from '../chain.ts';
+import type { GenuineContract, Naming } from '../contracts.ts';
+import type { ContractCounter } from './contract-counters.ts';
+
+export interface Contradiction extends FindingKey {
+  /** For operators. */
+  readonly detail: string;
+  /** The blocks that are owed again because of it; undefined while they are not final. */
+  readonly range: BlockRange | undefined;
+}
+
+/** What the contracts say, read from one endpoint. */
+export interface ContractViews {
+  readonly namings: readonly Naming[];
+  readonly counters: readonly Omit<ContractCounter, 'isWhole'>[];
+  readonly executed: readonly ExecutedMessage[];
+  /** The head of the endpoint after it was asked: what was read must reach up to here before it is compared. */
+  readonly head: number;
+}
+
+/** A message that its off-ramp has executed, by the off-ramp's own word. */
+export interface ExecutedMessage {
+  readonly messageId: string;
+  readonly offRamp: Hex;
+}
+
+export interface Comparison {
+  readonly network: string;
+  readonly routers: readonly Hex[];
+  readonly book: ReadonlyMap<Hex, GenuineContract>;
+  readonly registrations: readonly Registration[];
+  /** Addresses of contracts that were registered and are not known to this version. */
+  readonly unknown: ReadonlySet<string>;
+  /** Whether everything since the routers' first event is expected: history does not start later. */
+  readonly isWhole: boolean;
+  readonly startBlock: number;
+  readonly finalBlock: number;
+}
+
+export interface Compared {
+  readonly counters: readonly LaneCounter[];
+  readonly contradictions: readonly Contradiction[];
+}
+
+export async function compare(
+  ledger: CheckLedger,
+  views: ContractViews,
+  comparison: Comparison,
+): Promise<Compared> {
+  const counters = await expectedCounters(ledger, views.counters, comparison);
+  const contradictions: Contradiction[] = [
+    ...missingRegistrations(views.namings, comparison),
+    ...(await unknownOnRamps(ledger, comparison)),
+    ...missingExecutions(views.executed, comparison),
+  ];
+  for (const counter of counters) {
+    const found = await missingOf(ledger, counter, comparison);
+    if (found) contradictions.push(found);
+  }
+  return { counters, contradictions };
+}
+
+/** What commits elsewhere have taken in must have been sent here. */
+async function expectedCounters(
+  ledger: CheckLedger,
+  counters: ContractViews['counters'],
+  { network, isWhole }: Comparison,
+): Promise<readonly ContractCounter[]> {
+  const ends = await ledger.committedEnds(network);
+  return counters.map((counter) => {
+    const end = counter.kind === 'sent' ? ends.find((lane) => isSameLane(lane, counter)) : undefined;
+    const isHigher = end !== undefined && BigInt(end.last) > BigInt(counter.lastNumber);
+    return { ...counter, isWhole, ...(isHigher && { lastNumber: end.last }) };
+  });
+}
+
+function isSameLane(a: LaneKey, b: LaneKey): boolean {
+  return a.sourceSelector === b.sourceSelector && a.destSelector === b.destSelector && a.onramp === b.onramp;
+}
+
+function missingRegistrations(namings: readonly Naming[], comparison: Comparison): readonly Contradiction[] {
+  const { registrations } = comparison;
+  const isRegistered = ({ address, selector }: Naming) =>
+    registrations.some(
+      ({ contract, remote, blockNumber }) =>
+        contract === address && remote === selector && blockNumber !== null,
+    );
+  return namings
+    .filter((naming) => !isRegistered(naming))
+    .map(({ address, role, selector = '', namedBy }) => ({
+      kind: 'registrations-missing',
+      subject: `${role} ${address} ${selector}`,
+      detail:
+        `Router ${namedBy} names the ${roleWords[role]} ${address} for ${nameOf(selector)}, but the router's history ` +
+        'that was read has no event that registered it',
+      range: routerRange(comparison),
+    }));
+}
+
+const roleWords: Readonly<Record<string, string>> = { onRamp: 'on-ramp', offRamp: 'off-ramp' };
+
+/** Lanes that were committed elsewhere, from on-ramps of this network that no router here has registered. */
+async function unknownOnRamps(
+  ledger: CheckLedger,
+  comparison: Comparison,
+): Promise<readonly Contradiction[]> {
+  const { network, book, unknown } = comparison;
+  return (await ledger.committedEnds(network))
+    .filter(({ onramp }) => book.get(`0x${onramp}`)?.role !== 'onRamp' && !unknown.has(`0x${onramp}`))
+    .map(({ destSelector, onramp, last }) => ({
+      kind: 'onramp-unknown',
+      subject: `0x${onramp} ${destSelector}`,
+      detail:
+        `${nameOf(destSelector)} has committed messages up to ${last} of the on-ramp 0x${onramp}, which no configured ` +
+        'router has registered: its registration was not found, or a router is missing in the configuration',
+      range: routerRange(comparison),
+    }));
+}
+
+/** Everything that the routers have registered, from the beginning. */
+function routerRange({ routers, finalBlock }: Comparison): BlockRange {
+  return { from: 0, to: finalBlock, purpose: 'routers', contracts: routers };
+}
+
+function missingExecutions(
+  executed: readonly ExecutedMessage[],
+  { startBlock, finalBlock }: Comparison,
+): readonly Contradiction[] {
+  const offRamps = new Set(executed.map(({ offRamp }) => offRamp));
+  return [...offRamps].map((offRamp) => {
+    const own = executed.filter((message) => message.offRamp === offRamp);
+    const example = own[0]?.messageId ?? '';
+    return {
+      kind: 'executions-missing',
+      subject: offRamp,
+      detail:
+        `Off-ramp ${offRamp} has executed ${own.length === 1 ? '' : `${own.length} messages, among them `}0x${example}, ` +
+        'but the event was not found in its history',
+      range: contractRange(offRamp, startBlock, finalBlock),
+    };
+  });
+}
+
+async function missingOf(
+  ledger: CheckLedger,
+  counter: ContractCounter,
+  comparison: Comparison,
+): Promise<Contradiction | undefined> {
+  const isSent = counter.kind === 'sent';
+  const runs = await (isSent ? ledger.sentRuns(counter) : ledger.committedRuns(counter));
+  const missing = missingNumbers(runs, counter);
+  if (!missing) return undefined;
+  const { contract, lastNumber, sourceSelector, destSelector } = counter;
+  // What is kept because it could not be decoded is not missing from the history.
+  const unreadable = await ledger.unreadableLogs(comparison.network, contract);
+  if (missing.count <= BigInt(unreadable)) return undefined;
+  const { startBlock, finalBlock } = comparison;
+  const numbers = `${missing.count} of them (${rangeWords(missing)})`;
+  if (isSent) {
+    return {
+      kind: 'messages-missing',
+      subject: `${contract} ${destSelector}`,
+      detail: `On-ramp ${contract} has sent ${lastNumber} messages to ${nameOf(destSelector)}; ${numbers} were not found in its history`,
+      range: await rangeOfMissing(ledger, counter, missing, comparison),
+    };
+  }
+  return {
+    kind: 'commits-missing',
+    subject: `${contract} ${sourceSelector}`,
+    detail: `${lastNumber} messages from ${nameOf(sourceSelector)} are committed on ${contract}; the commits of ${numbers} were not found in its history`,
+    range: contractRange(contract, startBlock, finalBlock),
+  };
+}
+
+/** Between the messages around the gap, where those are recorded. */
+async function rangeOfMissing(
+  ledger: CheckLedger,
+  counter: ContractCounter,
+  { lowest, highest }: MissingNumbers,
+  { startBlock, finalBlock }: Comparison,
+): Promise<BlockRange | undefined> {
+  const before = await ledger.sendBlock(counter, (lowest - 1n).toString());
+  const after = await ledger.sendBlock(counter, (highest + 1n).toString());
+  return contractRange(counter.contract, before ?? startBlock, Math.min(after ?? finalBlock, finalBlock));
+}
+
+function contractRange(contract: Hex, from: number, to: number): BlockRange | undefined {
+  return from > to ? undefined : { from, to, purpose: 'contracts', contracts: [contract] };
+}
+
+/** @example rangeWords({ lowest: 1n, highest: 160n }) // '1…160' */
+function rangeWords({ lowest, highest }: Pick<MissingNumbers, 'lowest' | 'highest'>): string {
+  return lowest === highest ? String(lowest) : `${lowest}…${highest}`;
+}
+
+function nameOf(selector: string): string {
+  return networkBySelector(selector)?.name ?? `chain ${selector}`;
+}

@@ -1,0 +1,73 @@
+/** What a consistency check of a network reads from the store: findings, registrations, and what the records have. */
+import type { ClientBase } from 'pg';
+import type { NumberRun } from '../../domain/missing-numbers.ts';
+import { storedSelector } from '../message-row.ts';
+import {
+  type LaneKey,
+  readCommittedEnds,
+  readCommittedRuns,
+  readSendBlock,
+  readSentRuns,
+} from './counters.ts';
+import { readFindings, type StoredFinding } from './findings.ts';
+import { type Registration, readRegistrations } from './registrations.ts';
+
+export interface Workload {
+  /** Ranges that have not been read. */
+  readonly owed: number;
+  /** Ranges on the ledger of failures. */
+  readonly failed: number;
+}
+
+export interface CheckLedger {
+  workload(network: string): Promise<Workload>;
+  findings(network: string): Promise<readonly StoredFinding[]>;
+  registrations(network: string): Promise<readonly Registration[]>;
+  /** Milliseconds since the counters of a network were last compared; null where they never were. */
+  checkAgeMs(network: string): Promise<number | null>;
+  sentRuns(lane: LaneKey): Promise<readonly NumberRun[]>;
+  committedRuns(lane: LaneKey): Promise<readonly NumberRun[]>;
+  committedEnds(source: string): Promise<readonly (LaneKey & { readonly last: string })[]>;
+  sendBlock(lane: LaneKey, sequenceNumber: string): Promise<number | undefined>;
+  /** How many logs of a contract are kept because they could not be decoded. */
+  unreadableLogs(network: string, contract: string): Promise<number>;
+}
+
+export function createCheckLedger(
+  withReader: <T>(use: (client: ClientBase) => Promise<T>) => Promise<T>,
+): CheckLedger {
+  return {
+    workload: (network) =>
+      withReader(async (client) => {
+        const { rows } = await client.query(
+          `select (select count(*)::int from index_backlog where network = $1) as owed,
+                  (select count(*)::int from index_failure where network = $1) as failed`,
+          [storedSelector(network)],
+        );
+        return rows[0];
+      }),
+    findings: (network) => withReader((client) => readFindings(client, storedSelector(network))),
+    registrations: (network) => withReader((client) => readRegistrations(client, storedSelector(network))),
+    checkAgeMs: (network) =>
+      withReader(async (client) => {
+        const { rows } = await client.query(
+          `select extract(epoch from clock_timestamp() - max(checked_at)) * 1000 as age from index_counter
+           where (source_selector = $1 and kind = 'sent') or (dest_selector = $1 and kind = 'committed')`,
+          [storedSelector(network)],
+        );
+        return rows[0].age === null ? null : Number(rows[0].age);
+      }),
+    sentRuns: (lane) => withReader((client) => readSentRuns(client, lane)),
+    committedRuns: (lane) => withReader((client) => readCommittedRuns(client, lane)),
+    committedEnds: (source) => withReader((client) => readCommittedEnds(client, source)),
+    sendBlock: (lane, sequenceNumber) => withReader((client) => readSendBlock(client, lane, sequenceNumber)),
+    unreadableLogs: (network, contract) =>
+      withReader(async (client) => {
+        const { rows } = await client.query(
+          'select count(*)::int as logs from index_unreadable where network = $1 and address = $2',
+          [storedSelector(network), contract],
+        );
+        return rows[0].logs;
+      }),
+  };
+}

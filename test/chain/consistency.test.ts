@@ -1,0 +1,169 @@
+/** Silence is not absence: what the contracts count is compared with what was read, and a difference is loud. */
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { stringify } from 'yaml';
+import { freshFolder, lanescan } from '../cli/program.ts';
+import { openTestStore } from '../database.ts';
+import { metricOf, serveStore } from '../http/running-server.ts';
+import { allRecords } from './indexing.ts';
+import { type CcipWorld, makeCcipWorld } from './zoo/ccip-chain.ts';
+import { differencesFrom, indexWorld, sourceOf } from './zoo/indexed-world.ts';
+import type { Personality } from './zoo/personality.ts';
+import { archiveNode } from './zoo/personality.ts';
+import { type Provider, startProvider } from './zoo/provider.ts';
+
+type TestStore = Awaited<ReturnType<typeof openTestStore>>;
+
+/** Old logs are gone, and nothing says so. */
+const pruned: Personality = {
+  ...archiveNode,
+  name: 'pruned-in-silence',
+  logs: { kept: { blocks: 400, answer: 'empty' } },
+  alone: 'incomplete',
+};
+
+async function provide(world: CcipWorld, ofA: readonly Personality[], ofB = [archiveNode]) {
+  const start = (chain: CcipWorld['a'], personalities: readonly Personality[]) =>
+    Promise.all(personalities.map((personality) => startProvider(chain, { personality })));
+  const providers = { a: await start(world.a, ofA), b: await start(world.b, ofB) };
+  onTestFinished(async () => {
+    for (const provider of [...providers.a, ...providers.b]) await provider.close();
+  });
+  return providers;
+}
+
+async function testStore(): Promise<TestStore> {
+  const store = await openTestStore();
+  onTestFinished(() => store.close());
+  return store;
+}
+
+const findingsOf = async (store: TestStore, { network }: CcipWorld['a']) =>
+  (await store.index.checks.findings(network.selector)).map(({ kind, detail }) => `${kind}: ${detail}`);
+
+function configurationOf(
+  world: CcipWorld,
+  providers: Readonly<Record<'a' | 'b', readonly Provider[]>>,
+): string {
+  const file = path.join(freshFolder(), 'lanescan.yaml');
+  const networks = (['a', 'b'] as const).map((key) => ({
+    network: world[key].network.name,
+    rpc: providers[key].map(({ url }) => url.href),
+    routers: [world[key].router],
+    requestsPerSecond: 5_000,
+    pollSeconds: 0.1,
+  }));
+  writeFileSync(file, stringify({ networks }));
+  return file;
+}
+
+describe('an endpoint that has pruned old logs in silence', () => {
+  test('alone is loudly incomplete: index, audit, doctor, the API and the metrics say so', {
+    tags: 'slow',
+  }, async () => {
+    const world = makeCcipWorld({ blocks: 3_000, messages: 200 });
+    const providers = await provide(world, [pruned]);
+    const store = await testStore();
+    const config = configurationOf(world, providers);
+    const run = (...args: string[]) =>
+      lanescan([...args, '--config', config], { env: { DATABASE_URL: store.url } });
+
+    const indexed = await run('index', '--once');
+    expect((await allRecords(store)).size).toBeLessThan(400);
+    expect(indexed.code, indexed.stderr).toBe(3);
+    expect(indexed.stdout).toMatch(
+      /geth-testnet: Router 0x\w+ names the on-ramp 0x\w+ for ethereum-testnet-sepolia, but/,
+    );
+    expect(indexed.stdout).toMatch(
+      /geth-testnet: On-ramp 0x\w+ has sent 200 messages .* were not found in its history/,
+    );
+    expect(indexed.stderr).toMatch(/archive node/);
+
+    const audited = await run('audit');
+    expect(audited.code).toBe(1);
+    expect(audited.stdout).toMatch(/1…200: \d+ missing: 1…\d+.*the on-ramp counts 200/);
+    expect(audited.stderr).toMatch(/^NOT complete/);
+
+    const checked = await run('doctor');
+    expect(checked.code).toBe(1);
+    expect(checked.stdout).toMatch(/✗ geth-testnet: On-ramp 0x\w+ has sent 200 messages/);
+
+    const server = await serveStore(store);
+    onTestFinished(() => server.close());
+    const { text } = await server.ask('/v2/networks?indexed=true');
+    const { data } = JSON.parse(text) as { data: { name: string; indexing: object }[] };
+    expect(data.find(({ name }) => name === 'geth-testnet')?.indexing).toMatchObject({
+      findings: expect.arrayContaining([
+        { kind: 'messages-missing', text: expect.stringMatching(/on-ramp/), isLoss: true, count: 1 },
+        { kind: 'registrations-missing', text: expect.any(String), isLoss: true, count: 2 },
+      ]),
+    });
+    expect(text).not.toContain('127.0.0.1');
+    expect(
+      await metricOf(server, 'lanescan_network_findings{network="geth-testnet",kind="messages-missing"}'),
+    ).toBe('1');
+
+    // Nothing is read again until the next try is due: the one endpoint there is has been asked.
+    const [provider] = providers.a;
+    provider?.resetCounts();
+    expect((await run('index', '--once')).code).toBe(3);
+    expect(provider?.callsByMethod.get('eth_getLogs') ?? 0).toBeLessThan(10);
+  });
+
+  test('beside a good one comes to everything, whichever is asked first', { tags: 'slow' }, async () => {
+    for (const personalities of [
+      [pruned, archiveNode],
+      [archiveNode, pruned],
+    ]) {
+      const world = makeCcipWorld({ blocks: 2_000, messages: 60, ramps: 2 });
+      const { a, b } = await provide(world, personalities);
+      const store = await testStore();
+      await indexWorld(store, { sources: [sourceOf(world.a, a), sourceOf(world.b, b)] });
+      expect(await differencesFrom(world, store)).toEqual([]);
+      expect(await findingsOf(store, world.a)).toEqual([]);
+    }
+  });
+
+  test('with a configured start lacks nothing that is expected', async () => {
+    const world = makeCcipWorld({ blocks: 1_000, messages: 60 });
+    const { a, b } = await provide(world, [archiveNode]);
+    const store = await testStore();
+    const start = { block: 500 };
+    await indexWorld(store, { sources: [sourceOf(world.a, a, { start }), sourceOf(world.b, b)] });
+    expect(await findingsOf(store, world.a)).toEqual([]);
+    const { code, stdout, stderr } = await lanescan(['audit', '--source', world.a.network.name], {
+      env: { DATABASE_URL: store.url },
+    });
+    expect(code, stderr).toBe(0);
+    expect(stdout).toMatch(
+      /\d+…60: none missing \(the on-ramp counts 60, unknown before \d+, where indexing starts/,
+    );
+  });
+
+  test('on the destination lacks commits and executions, and says so', async () => {
+    const world = makeCcipWorld({ blocks: 1_000, messages: 60 });
+    const { a, b } = await provide(world, [archiveNode], [pruned]);
+    const store = await testStore();
+    await indexWorld(store, { sources: [sourceOf(world.a, a), sourceOf(world.b, b)] });
+    expect(await findingsOf(store, world.b)).toContainEqual(
+      expect.stringMatching(/^commits-missing: 60 messages from geth-testnet are committed on 0x\w+/),
+    );
+    const { stdout } = await lanescan(['audit', '--source', world.a.network.name], {
+      env: { DATABASE_URL: store.url },
+    });
+    expect(stdout).toMatch(/1…60: none missing; commits \d+ missing: 1…/);
+  });
+});
+
+test('an on-ramp that only its commits elsewhere name is a contradiction', async () => {
+  const world = makeCcipWorld({ blocks: 2_000, messages: 60, ramps: 2 });
+  // The first on-ramp is retired: the router's views do not name it any more.
+  const hidesRetired: Personality = { ...pruned, logs: { kept: { blocks: 400, answer: 'empty' } } };
+  const { a, b } = await provide(world, [hidesRetired]);
+  const store = await testStore();
+  await indexWorld(store, { sources: [sourceOf(world.a, a), sourceOf(world.b, b)] });
+  expect(await findingsOf(store, world.a)).toContainEqual(
+    expect.stringMatching(/^onramp-unknown: ethereum-testnet-sepolia has committed messages up to 30/),
+  );
+});
