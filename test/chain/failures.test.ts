@@ -109,13 +109,14 @@ async function sendFinal(): Promise<SentMessage> {
   return message;
 }
 
-/** Whether the call asks for logs of this block, alone or among others. */
+/** Whether the call asks for logs or receipts of this block, alone or among others. */
 function concerns(
   call: Asked,
   { blockNumber, blockHash }: { blockNumber: number; blockHash: string },
 ): boolean {
   const range = rangeOf(call);
   if (range) return range.from <= blockNumber && blockNumber <= range.to;
+  if (call.method === 'eth_getBlockReceipts') return call.params[0] === blockHash;
   return call.method === 'eth_getLogs' && (call.params[0] as { blockHash?: string }).blockHash === blockHash;
 }
 

@@ -127,8 +127,9 @@ export function createHistoryReader({
   /** As much of the upper end of the range as the node accepts. */
   const readPart = async (node: ChainNode, range: BlockRange): Promise<HistoryReading> => {
     const { limits } = stateOf(node);
+    let longest = range.to - range.from + 1;
     for (;;) {
-      const blocks = Math.min(range.to - range.from + 1, limits.nextBlocks);
+      const blocks = Math.min(longest, limits.nextBlocks);
       const begunAt = performance.now();
       limits.begin(blocks);
       try {
@@ -141,7 +142,7 @@ export function createHistoryReader({
           limits.abandon(blocks);
           throw error;
         }
-        limits.refuse(blocks, error.acceptedBlocks);
+        longest = limits.refuse(blocks, error.acceptedBlocks);
       }
     }
   };
