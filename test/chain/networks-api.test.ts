@@ -188,7 +188,7 @@ test('what could not be read, was not understood, and came from strangers', asyn
 
   const startedAt = Date.now();
   proxy.interfere = (call, truth) => {
-    const range = isHistoryCall(call) ? rangeOf(call) : undefined;
+    const range = rangeOf(call);
     const isInRange = range && range.from <= bad.blockNumber && bad.blockNumber <= range.to;
     if (isInRange || call.method === 'eth_getBlockReceipts')
       throw new Refused(-32000, 'leveldb: corruption on data-block');
