@@ -24,7 +24,7 @@ const stored = (contradiction: Contradiction, given: Partial<StoredFinding> = {}
   isDue: false,
   ...given,
 });
-const several = { isOnly: false, last: undefined };
+const several = { only: undefined, last: undefined };
 
 test('the first endpoint is tried first, and the routers’ history before the rest', () => {
   const plan = planRereads([messages, registration], [], ['a', 'b'], several);
@@ -35,13 +35,13 @@ test('the first endpoint is tried first, and the routers’ history before the r
 test('an endpoint counts as tried only for what was read from it', () => {
   const last = { endpoint: 'a', subjects: new Set([subjectOf(registration)]) };
   const known = [stored(messages), stored(registration)];
-  const plan = planRereads([messages, registration], known, ['a', 'b'], { isOnly: false, last });
+  const plan = planRereads([messages, registration], known, ['a', 'b'], { only: undefined, last });
   expect(plan.findings).toMatchObject([{ tried: [] }, { tried: ['a'] }]);
   expect(plan).toMatchObject({ endpoint: 'a', again: [messages] });
 });
 
 test('the only endpoint there is is not asked again at once, but when the time has come', () => {
-  const only = { isOnly: true, last: undefined };
+  const only = { only: 'a', last: undefined };
   expect(planRereads([messages], [], ['a'], only)).toMatchObject({ endpoint: undefined, again: [] });
   const known = stored(messages, { tried: ['a'] });
   expect(planRereads([messages], [known], ['a'], only)).toMatchObject({ endpoint: undefined });

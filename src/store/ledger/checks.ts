@@ -17,6 +17,8 @@ export interface Workload {
   readonly owed: number;
   /** Ranges on the ledger of failures. */
   readonly failed: number;
+  /** Whether history of other networks has not been read: commits that they tell of are yet to come. */
+  readonly isElsewhere: boolean;
 }
 
 export interface CheckLedger {
@@ -41,7 +43,10 @@ export function createCheckLedger(
       withReader(async (client) => {
         const { rows } = await client.query(
           `select (select count(*)::int from index_backlog where network = $1) as owed,
-                  (select count(*)::int from index_failure where network = $1) as failed`,
+                  (select count(*)::int from index_failure where network = $1) as failed,
+                  exists (select from index_backlog where network <> $1)
+                    or exists (select from index_network where selector <> $1 and followed_from is null)
+                    as "isElsewhere"`,
           [storedSelector(network)],
         );
         return rows[0];

@@ -51,6 +51,8 @@ export function createConsistencyCheck(options: ConsistencyCheckOptions): Consis
   /** On performance.now()'s clock; undefined until the store was asked when the last check was. */
   let dueAt: number | undefined;
   let isPending = true;
+  /** Whether other networks were still being read at the latest check: it is repeated when they are done. */
+  let isProvisional = false;
   /** What the contracts said, until everything up to then has been read. */
   let views: ContractViews | undefined;
   /** Contradictions that were seen once. */
@@ -128,7 +130,7 @@ export function createConsistencyCheck(options: ConsistencyCheckOptions): Consis
       contradictions,
       stored,
       health.filter(({ healthy }) => healthy).map(({ name }) => name),
-      { isOnly: health.length === 1, last: reread },
+      { only: health.length === 1 ? health[0]?.name : undefined, last: reread },
     );
     report(contradictions, stored, plan.endpoint);
     reread =
@@ -169,9 +171,12 @@ export function createConsistencyCheck(options: ConsistencyCheckOptions): Consis
     },
     async work() {
       const { tip, final } = progress;
-      if (!tip || !final || !(await isDue())) return undefined;
+      if (!tip || !final || !((await isDue()) || isProvisional)) return undefined;
+      const { owed, failed, isElsewhere } = await ledger.workload(selector);
+      if (!(await isDue()) && isElsewhere) return undefined;
+      dueAt = performance.now();
       isPending = true;
-      const { owed, failed } = await ledger.workload(selector);
+      isProvisional = isElsewhere;
       if (owed > 0 || progress.startBlock === null) return undefined;
       if (failed > 0) return postpone(LOOK_AGAIN_MS);
       try {

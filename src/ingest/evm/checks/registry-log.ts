@@ -2,7 +2,7 @@
  * Keeps what routers and blocks have told of contracts: which ramps they registered, and contracts that this version does
  * not know. It is recorded before the blocks count as read, so that a killed process forgets nothing.
  */
-import type { IndexStep, Registration, StoredFinding } from '../../../store/ledger/index-ledger.ts';
+import type { IndexStep, StoredFinding } from '../../../store/ledger/index-ledger.ts';
 import type { Progress } from '../../chain/progress.ts';
 import type { Hex } from '../chain.ts';
 import type { GenuineContract, Naming, RefusedNaming } from '../contracts.ts';
@@ -24,35 +24,28 @@ export interface NamedAt extends Naming {
 
 export function createRegistryLog(progress: Pick<Progress, 'record' | 'notice'>): RegistryLog {
   const recorded = new Set<string>();
-  const isNew = (entry: unknown): boolean => {
-    const key = JSON.stringify(entry);
-    if (recorded.has(key)) return false;
-    recorded.add(key);
-    return true;
-  };
-  const record = async (step: IndexStep) => {
-    if (Object.values(step).some((list) => list.length > 0)) await progress.record(() => step);
+  const isNew = (entry: unknown) => !recorded.has(JSON.stringify(entry));
+  /** Entries count as recorded only when they are: a reading that fails is repeated, and tells them again. */
+  const record = async (step: Pick<IndexStep, 'registrations' | 'findings'>) => {
+    const entries = [...(step.registrations ?? []), ...(step.findings ?? [])];
+    if (entries.length === 0) return;
+    await progress.record(() => step);
+    for (const entry of entries) recorded.add(JSON.stringify(entry));
   };
   return {
     async note({ namings, refused }) {
-      const registrations: readonly Registration[] = namings.flatMap(
-        ({ address, role, selector, blockNumber }) =>
-          selector === undefined ? [] : [{ contract: address, role, remote: selector, blockNumber }],
+      const registrations = namings.flatMap(({ address, role, selector, blockNumber }) =>
+        selector === undefined ? [] : [{ contract: address, role, remote: selector, blockNumber }],
       );
-      await record({
-        registrations: registrations.filter(isNew),
-        findings: refused
-          .map(({ naming, reason }) => ({
-            kind: 'contract-unknown' as const,
-            subject: naming.address,
-            detail: `The ${naming.role} ${naming.address}, which ${naming.namedBy} names, is not known to this version: ${reason}`,
-            body: naming,
-          }))
-          .filter(isNew),
-      });
+      const findings = refused.map(({ naming, reason }) => ({
+        kind: 'contract-unknown' as const,
+        subject: naming.address,
+        detail: `The ${naming.role} ${naming.address}, which ${naming.namedBy} names, is not known to this version: ${reason}`,
+        body: naming,
+      }));
+      await record({ registrations: registrations.filter(isNew), findings: findings.filter(isNew) });
     },
     async noteWrongBloom(blockNumber) {
-      if (!isNew('bloom-wrong')) return;
       const detail = `The bloom filter of block ${blockNumber} denies a log that the block has: filters are not used to check for missing logs`;
       progress.notice(detail, 'warn');
       await record({ findings: [{ kind: 'bloom-wrong', subject: '', detail }] });

@@ -30,20 +30,20 @@ export interface RereadPlan {
 
 /**
  * @param endpoints those that are healthy, in order of preference
- * @param isOnly whether no other endpoint is configured: what was read, was read from it
+ * @param only the endpoint, where no other is configured: what was read, was read from it
  * @param last whose blocks were just read again
  */
 export function planRereads(
   contradictions: readonly Contradiction[],
   stored: readonly StoredFinding[],
   endpoints: readonly string[],
-  { isOnly, last }: { readonly isOnly: boolean; readonly last: Reread | undefined },
+  { only, last }: { readonly only: string | undefined; readonly last: Reread | undefined },
 ): RereadPlan {
   const plans = contradictions.map((contradiction) => {
     const { kind, subject, detail } = contradiction;
     const known = stored.find((finding) => finding.kind === kind && finding.subject === subject);
     if (!known) {
-      const tried = isOnly ? endpoints : [];
+      const tried = only === undefined ? [] : [only];
       return {
         contradiction,
         finding: { kind, subject, detail, tried, attempts: 0, retryInMs: FIRST_RETRY_MS },
