@@ -321,7 +321,7 @@ export const briefly = {
   bodyMs: 10_000,
   firstPauseMs: 20,
   longestPauseMs: 100,
-  patienceMs: 300,
+  maxWaitMs: 300,
   longestRetryAfterMs: 60_000,
 };
 

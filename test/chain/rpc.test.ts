@@ -325,7 +325,7 @@ describe('failures of the transport', () => {
       {},
       {
         random: () => 1,
-        timing: { ...briefly, firstPauseMs: 40, longestPauseMs: 320, patienceMs: 5_000 },
+        timing: { ...briefly, firstPauseMs: 40, longestPauseMs: 320, maxWaitMs: 5_000 },
         notice: (line) => rests.push(Number(/set back for ([\d.]+) s/.exec(line)?.[1] ?? Number.NaN)),
       },
     );
@@ -357,7 +357,7 @@ describe('failures of the transport', () => {
         {},
         {
           random: () => 1,
-          timing: { ...briefly, firstPauseMs: 100, longestPauseMs: 10_000, patienceMs: 5_000 },
+          timing: { ...briefly, firstPauseMs: 100, longestPauseMs: 10_000, maxWaitMs: 5_000 },
           notice: (line) => {
             const [, rest] = /set back for ([\d.]+) s/.exec(line) ?? [];
             if (rest !== undefined) rests.push(Number(rest));
@@ -379,7 +379,7 @@ describe('failures of the transport', () => {
     const stopping = new AbortController();
     const hour = 3_600_000;
     const patient = {
-      timing: { ...briefly, answerMs: hour, patienceMs: hour, firstPauseMs: hour, longestPauseMs: hour },
+      timing: { ...briefly, answerMs: hour, maxWaitMs: hour, firstPauseMs: hour, longestPauseMs: hour },
     };
     const options = { ...patient, signal: stopping.signal };
     const chains = [
@@ -817,9 +817,9 @@ describe('rates', () => {
     expect([1, 1, 1, 1, 2].map((places) => bucket.reserve(places))).toEqual([0, 0, 500, 1000, 2000]);
     bucket.pause(700);
     bucket.pause(100);
-    expect(bucket.pauseLeft()).toBe(700);
+    expect(bucket.pauseLeftMs()).toBe(700);
     now = 700;
-    expect(bucket.pauseLeft()).toBe(0);
+    expect(bucket.pauseLeftMs()).toBe(0);
   });
 
   test('a batch is no larger than what a second allows, and each of its calls counts', async () => {
@@ -837,7 +837,7 @@ describe('rates', () => {
 
   test('429 with Retry-After is waited for, and is no failure', async () => {
     const node = await startFaultyNode();
-    const chain = openChain([node], {}, { timing: { ...briefly, patienceMs: 5_000 } });
+    const chain = openChain([node], {}, { timing: { ...briefly, maxWaitMs: 5_000 } });
     await chain.run(nameOf);
     let refusals = 1;
     let refusedAt = 0;
@@ -881,7 +881,7 @@ describe('rates', () => {
 
   test('calls of a batch that are refused for their rate are asked again, and only those', async () => {
     const node = await startFaultyNode();
-    const chain = openChain([node], {}, { timing: { ...briefly, patienceMs: 5_000 } });
+    const chain = openChain([node], {}, { timing: { ...briefly, maxWaitMs: 5_000 } });
     await chain.run(nameOf);
     node.calls.length = 0;
     let isFirst = true;

@@ -14,7 +14,7 @@ export const chaosTiming: Partial<IndexerTiming> = {
     bodyMs: 1_000,
     firstPauseMs: 10,
     longestPauseMs: 100,
-    patienceMs: 200,
+    maxWaitMs: 200,
     longestRetryAfterMs: 200,
   },
 };

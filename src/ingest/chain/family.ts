@@ -106,7 +106,7 @@ export interface Reading {
   /** Contracts that were named in these blocks and were not known before. */
   readonly contracts: readonly NamedContract[];
   readonly unreadable: readonly UnreadableLog[];
-  /** How many events came from contracts that nobody trusted named. */
+  /** How many events came from contracts that no trusted contract named. */
   readonly foreign: number;
   /** The earliest block with an event of a router. */
   readonly routerBlock: number | undefined;

@@ -17,7 +17,7 @@ const REPAIRS_AT_ONCE = 4;
 const PARTS = 8;
 /**
  * With so many failed ranges none is split any more. A whole stretch of history is missing then, not a few blocks, and a
- * list of every block of it would help nobody.
+ * list of all its blocks would be of no use.
  */
 const MANY_FAILED_RANGES = 100;
 

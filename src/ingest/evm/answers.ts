@@ -1,7 +1,7 @@
 /** JSON of a node to values that can be believed in shape. Everything that does not fit is the node's fault. */
 import type { Block, ChainLog, Hex, Transaction } from './chain.ts';
 
-/** An answer that does not have the shape it should have; whoever asked knows which node gave it. */
+/** An answer that does not have the shape it should have; the caller knows which node sent it. */
 export class Misshapen extends Error {}
 
 const EMPTY_BLOOM = `0x${'00'.repeat(256)}`;

@@ -125,28 +125,28 @@ export interface Naming {
 const rampEvents = [
   { event: onRampSet, role: 'onRamp' },
   { event: offRampAdded, role: 'offRamp' },
-  // Whoever is removed was once added; where reading began later than that, this is the only word of it.
+  // An off-ramp that is removed was added before; if history begins later than that, this event is the only trace of it.
   { event: offRampRemoved, role: 'offRamp' },
 ] as const;
 
-/** Whom a log of a genuine contract names. */
+/** The contracts that a log of a genuine contract names. */
 export function namingsOf(log: ChainLog, emitter: GenuineContract): readonly Naming[] {
   try {
     if (emitter.role === 'rmnProxy' && log.topics[0] === armSet.topic) {
       const [, [arm]] = readEvent(armSet, log);
       return naming(arm, 'rmn', emitter.address);
     }
-    const told = rampEvents.find(({ event }) => event.topic === log.topics[0]);
-    if (emitter.role !== 'router' || !told) return [];
-    const [[selector], [ramp]] = readEvent(told.event, log);
-    return naming(ramp, told.role, emitter.address, selector);
+    const ramp = rampEvents.find(({ event }) => event.topic === log.topics[0]);
+    if (emitter.role !== 'router' || !ramp) return [];
+    const [[selector], [address]] = readEvent(ramp.event, log);
+    return naming(address, ramp.role, emitter.address, selector);
   } catch {
-    // Only a router whose events merely look like the real ones gets here: it names nobody.
+    // Only events of another contract that claims to be a router cannot be decoded: they name no contract.
     return [];
   }
 }
 
-/** The zero address names nobody: it is how a router says that a lane is closed. */
+/** None for the zero address, with which a router closes a lane. */
 function naming(address: Hex, role: ContractRole, namedBy: Hex, selector?: bigint): readonly Naming[] {
   if (address === zeroAddress) return [];
   return [
@@ -160,12 +160,12 @@ function naming(address: Hex, role: ContractRole, namedBy: Hex, selector?: bigin
 }
 
 /**
- * Whom the routers name at present, by their own views: so that the newest blocks can be read before history is.
+ * The contracts that the routers name at present, by their views, so that the newest blocks can be read before history.
  *
- * They know their off-ramps by heart, their on-ramps only by the chain that one asks for. To ask for every chain there
- * is would take hundreds of calls, half a minute of what a public endpoint allows; lanes go both ways as a rule, so we
- * ask for the chains of the off-ramps. An on-ramp without its counterpart is named by the routers' history, which is
- * read next, and blocks that were read before it was known are read again for it.
+ * A router lists its off-ramps, but gives an on-ramp only by its destination chain. Calls for all chains would be hundreds,
+ * half a minute of what a public endpoint allows. Most lanes go both ways, so the chains of the off-ramps are asked for. An
+ * on-ramp without such an off-ramp is found in the routers' history, which is read next; blocks that were read before are
+ * then read again for it.
  */
 export async function currentNamings(node: ChainNode, routers: readonly Hex[]): Promise<readonly Naming[]> {
   const views = await node.calls(routers.map((router) => callOf(getOffRamps, router)));

@@ -66,7 +66,7 @@ const timing = {
   ...usualTiming,
   answerMs: 5_000,
   bodyMs: 10_000,
-  patienceMs: 3_000,
+  maxWaitMs: 3_000,
   firstPauseMs: 500,
 };
 
@@ -82,7 +82,7 @@ export async function probeEndpoint(
     timing,
     classifyRefusal: classifyEvmRefusal,
   });
-  const node = createNode(endpoint, source, { now: options.now, heard: () => undefined });
+  const node = createNode(endpoint, source, { now: options.now, onHead: () => undefined });
   let isSilent = false;
 
   /** Undefined once the endpoint has left us waiting: each further question would wait as long. */
@@ -107,7 +107,7 @@ export async function probeEndpoint(
     return answer !== undefined && 'result' in answer;
   };
 
-  /** The routers and whom they name, filled up with addresses of nobody. */
+  /** The routers and the contracts that they name, filled up with unused addresses. */
   const knownAddresses = async (): Promise<readonly Hex[]> => {
     const named = await currentNamings(node, routers);
     const known = new Set<Hex>([...routers, ...named.map(({ address }) => address)]);

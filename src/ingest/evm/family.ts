@@ -30,7 +30,7 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
     ...(endpointTiming && { timing: endpointTiming }),
   });
   const book = progress.book as EvmContractBook;
-  progress.extendRereads((contracts) => withBlessers(contracts, book));
+  progress.extendRereads((contracts) => withRmnContracts(contracts, book));
   const { selector } = network;
   const registryLog = createRegistryLog(progress);
   const bloomTrust = createBloomTrust(source.verify, registryLog);
@@ -44,6 +44,7 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
     ledger: store.index.checks,
     progress,
     book,
+    bloomTrust,
     readExecuted: createExecutedMessages({ selector, chain, store, book }),
   });
   const historyChain: Chain = {
@@ -135,7 +136,7 @@ function combineChores(all: readonly Chores[]): Chores {
  * A blessing names a commit store. Blessings of a commit store that was not known were passed over, so that the RMN
  * contracts have to be read again together with a new contract.
  */
-function withBlessers(contracts: readonly string[], book: EvmContractBook): readonly string[] {
+function withRmnContracts(contracts: readonly string[], book: EvmContractBook): readonly string[] {
   const all = [...book.contracts.values()];
   const blessers = all.filter(({ role }) => role === 'rmn').map(({ address }) => address as string);
   return contracts.every((address) => blessers.includes(address))

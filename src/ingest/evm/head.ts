@@ -57,7 +57,7 @@ export async function viewHead(node: ChainNode, held: readonly BlockId[]): Promi
     end -= some.length;
     size = COMPARED_AT_ONCE;
   }
-  // A longer chain has replaced ours; a shorter one is of a node that has yet to hear of ours.
+  // A longer chain has replaced ours; a shorter one is of a node that does not have ours yet.
   if (head.number <= tip.number) {
     throw new NodeFault(`${node.name} is behind what was read already, and on another branch`, 'behind');
   }
@@ -117,12 +117,12 @@ export async function findFork(
 export async function readHeaders(node: ChainNode, base: BlockId, count: number): Promise<readonly Block[]> {
   const numbers = Array.from({ length: count }, (_, index) => base.number + 1 + index);
   const headers = await node.blocks(numbers);
-  refuseStrangers(node, headers, base.hash);
+  requireChain(node, headers, base.hash);
   return headers;
 }
 
-/** Blocks that follow each other are parent and child. */
-export function refuseStrangers(node: ChainNode, headers: readonly Block[], hashBelow?: string): void {
+/** Throws unless each header is the parent of the next. */
+export function requireChain(node: ChainNode, headers: readonly Block[], hashBelow?: string): void {
   let parent = hashBelow;
   for (const { number, hash, parentHash } of headers) {
     if (parent !== undefined && parentHash !== parent) {

@@ -7,7 +7,7 @@ import type { HistoryReading } from '../chain/family.ts';
 import { NodeFault, RangeTooLarge } from '../chain/faults.ts';
 import type { Progress } from '../chain/progress.ts';
 import type { Chain, ChainNode, Hex } from './chain.ts';
-import { refuseStrangers } from './head.ts';
+import { requireChain } from './head.ts';
 import { createRangeLimits, type RangeLimits } from './range-limits.ts';
 import type { BlockReader, LogReading } from './reading.ts';
 import type { EvmSource } from './settings.ts';
@@ -122,7 +122,7 @@ export function createHistoryReader({
     // With one more, where there is one: its parent must be the last of these.
     const end = Math.max(to, Math.min(to + 1, final?.number ?? to));
     const blocks = await node.blocks(Array.from({ length: end - from + 1 }, (_, index) => from + index));
-    refuseStrangers(node, blocks);
+    requireChain(node, blocks);
     for (const { number, hash } of blocks) {
       const known = held.find((block) => block.number === number);
       if (known && known.hash !== hash)

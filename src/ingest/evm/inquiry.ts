@@ -1,9 +1,9 @@
 /**
- * Work that has to ask contracts before it knows its result, many pieces at a time.
+ * Batches contract calls of many pieces of work, each of which needs answers before it knows its next calls.
  *
- * An inquiry is a generator: it yields calls and is handed their answers. All inquiries go on in step, so that what a
- * hundred of them ask at the same stage goes to the node as one batch, nothing twice. An inquiry that throws fails
- * alone; only the node can fail them all.
+ * An inquiry is a generator: it yields calls and receives their answers. All inquiries advance in step, so that the calls of
+ * one stage go to the node as one batch, without duplicates. An inquiry that throws fails alone; a failure of the node fails
+ * all of them.
  */
 import type { CallAnswer, ChainNode, ContractCall, Hex } from './chain.ts';
 
@@ -11,37 +11,37 @@ export type Inquiry<T> = Generator<readonly ContractCall[], T, readonly CallAnsw
 
 export type Finding<T> = { readonly result: T } | { readonly error: unknown };
 
-/** Answers that hold for good, kept from one conduct to the next. */
-export interface AnswerMemory {
+/** A cache of answers that never change, kept from one call of `conduct` to the next. */
+export interface AnswerCache {
   readonly answers: Map<string, Hex>;
-  /** Whether the answer to this call will be the same for ever. */
-  isLasting(call: ContractCall): boolean;
+  /** Whether the answer to this call never changes. */
+  isImmutable(call: ContractCall): boolean;
 }
 
-const MAX_REMEMBERED = 10_000;
-/** Nobody's address or name is longer; a contract shall not fill our memory with its answers. */
-const MAX_REMEMBERED_LENGTH = 1_000;
+const MAX_CACHED_ANSWERS = 10_000;
+/** In hexadecimal digits. Addresses and names are shorter; it bounds the memory that contracts can claim. */
+const MAX_CACHED_LENGTH = 1_000;
 
-/** Brings inquiries to their end; the findings are in their order. */
+/** Runs all inquiries to their end; the findings have the order of the inquiries. */
 export async function conduct<T>(
   node: ChainNode,
   inquiries: readonly Inquiry<T>[],
-  memory?: AnswerMemory,
+  cache?: AnswerCache,
 ): Promise<readonly Finding<T>[]> {
   const findings: Finding<T>[] = new Array(inquiries.length);
-  const heard = new Map<string, CallAnswer>();
+  const answered = new Map<string, CallAnswer>();
   let waiting = inquiries.flatMap((inquiry, index) => advance(inquiry, index, []));
   while (waiting.length > 0) {
     const unasked = new Map<string, ContractCall>();
     for (const call of waiting.flatMap(({ calls }) => calls)) {
       const key = keyOf(call);
-      if (!heard.has(key) && !memory?.answers.has(key)) unasked.set(key, call);
+      if (!answered.has(key) && !cache?.answers.has(key)) unasked.set(key, call);
     }
     const answers = unasked.size === 0 ? [] : await node.calls([...unasked.values()]);
     for (const [index, [key, call]] of [...unasked].entries()) {
       const answer = answers[index];
-      heard.set(key, answer);
-      if (answer !== undefined && memory?.isLasting(call)) remember(memory, key, answer);
+      answered.set(key, answer);
+      if (answer !== undefined && cache?.isImmutable(call)) keep(cache, key, answer);
     }
     waiting = waiting.flatMap(({ inquiry, index, calls }) =>
       advance(
@@ -49,7 +49,7 @@ export async function conduct<T>(
         index,
         calls.map((call) => {
           const key = keyOf(call);
-          return heard.has(key) ? heard.get(key) : memory?.answers.get(key);
+          return answered.has(key) ? answered.get(key) : cache?.answers.get(key);
         }),
       ),
     );
@@ -72,9 +72,9 @@ function keyOf({ to, data }: ContractCall): string {
   return `${to}${data}`;
 }
 
-/** Clearing a full memory, rather than forgetting one by one, is enough: the busy contracts are back at once. */
-function remember({ answers }: AnswerMemory, key: string, answer: Hex): void {
-  if (answer.length > MAX_REMEMBERED_LENGTH) return;
-  if (answers.size >= MAX_REMEMBERED) answers.clear();
+/** A full cache is cleared as a whole: answers of busy contracts are back with the next batch. */
+function keep({ answers }: AnswerCache, key: string, answer: Hex): void {
+  if (answer.length > MAX_CACHED_LENGTH) return;
+  if (answers.size >= MAX_CACHED_ANSWERS) answers.clear();
   answers.set(key, answer);
 }

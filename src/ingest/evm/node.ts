@@ -37,7 +37,7 @@ export interface RpcNode extends ChainNode {
 
 /** Clocks differ. A head an hour ahead of ours is a fault. */
 const MAX_AHEAD_MS = 3_600_000;
-/** A node of another network stays one until somebody mends the configuration. */
+/** A node of another network is not asked again soon: only a change of the configuration helps. */
 const WRONG_NETWORK_REST_MS = 300_000;
 const RECEIPTS_AT_ONCE = 4;
 /** What visitors are told of a refusal; `refused` where it is not listed. */
@@ -59,7 +59,7 @@ export interface NodeOptions extends PooledNodeOptions {
 export function createNode(
   endpoint: Endpoint,
   { network, finality }: Pick<EvmSource, 'network' | 'finality'>,
-  { now, heard, notice = () => undefined }: NodeOptions,
+  { now, onHead, notice = () => undefined }: NodeOptions,
 ): RpcNode {
   const { name } = endpoint;
   let offersReceipts = true;
@@ -107,7 +107,7 @@ export function createNode(
     return data === '0x' ? undefined : data;
   };
 
-  /** The highest block that it has told of, whoever asked: its word is used by several at a time. */
+  /** The highest block that it has shown, to any of the concurrent callers. */
   let shown = 0;
   const refuseEarlierState = (answer: RpcAnswer | undefined): void => {
     const method = 'eth_getBlockByNumber';
@@ -123,7 +123,7 @@ export function createNode(
       throw fault('eth_getBlockByNumber', `block ${head.number} is of ${time}, which is in the future`);
     }
     shown = Math.max(shown, head.number);
-    heard(head.number);
+    onHead(head.number);
     return head;
   };
 
@@ -194,8 +194,8 @@ export function createNode(
   const isRefusing = (call: RpcCall) => heavy.get(JSON.stringify(call)) === TIMES_TOO_HEAVY;
 
   /**
-   * A contract that keeps a living node busy beyond all patience, or answers without end, refuses to answer; but only
-   * after it has done so a few times in a row, as the node may have been slow for reasons of its own.
+   * A contract whose call times out on a node that is alive, or returns too much, counts as one that refuses to answer, but
+   * only after a few times in a row: the node may have been slow for another reason.
    */
   const askContracts = async (calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]> => {
     const willing = calls.filter((call) => !isRefusing(call));

@@ -48,14 +48,14 @@ export interface ReadRequest {
 
 export interface BlockReader {
   read(node: ChainNode, request: ReadRequest): Promise<LogReading>;
-  /** The routers themselves, and whom they name at present. */
+  /** The routers themselves, and the contracts that they name at present. */
   readCurrent(node: ChainNode, routers: readonly Hex[]): Promise<Pick<Reading, 'contracts' | 'refused'>>;
   /** Contracts that an earlier version did not know, examined again. */
   examineAgain(node: ChainNode, namings: readonly Naming[]): Promise<Pick<Reading, 'contracts' | 'refused'>>;
 }
 
 /**
- * Addresses in one filter. With more, the topics alone are asked for: one answer with the logs of strangers is cheaper
+ * Addresses in one filter. With more, the topics alone are asked for: one answer with logs of other contracts is cheaper
  * than several without.
  */
 const MAX_ADDRESSES = 100;
@@ -86,9 +86,9 @@ export function createBlockReader(
   };
 
   /**
-   * Contracts named by these, and by those in turn, that the book does not have. Whoever is refused in history is refused
-   * for good, and all that it says with it: not on the word of one node. `doubt` says which of those that a node does not
-   * know it may yet come to know.
+   * Contracts named by these, and by those in turn, that the book does not have. A contract that is
+   * refused in history is refused for good, with all its logs, so the word of one node is not enough. `doubt`: which of the
+   * contracts that a node does not know it may know later.
    */
   const adopt = async (
     node: ChainNode,
@@ -154,13 +154,13 @@ export function createBlockReader(
 
       const contracts: NamedContract[] = [];
       const refused: string[] = [];
-      const heard = new Set<ChainLog>();
+      const searched = new Set<ChainLog>();
       for (;;) {
-        // Whoever was named in this very range may have named others in it.
+        // A contract that was named in this range may have named others in it.
         const namings = logs.flatMap((log) => {
           const emitter = known.get(log.address);
-          if (!emitter || heard.has(log)) return [];
-          heard.add(log);
+          if (!emitter || searched.has(log)) return [];
+          searched.add(log);
           return namingsOf(log, emitter).map((naming) => ({
             ...naming,
             blockNumber: log.blockNumber,
@@ -178,7 +178,7 @@ export function createBlockReader(
           logs = sortLogs([...logs, ...more]);
         }
       }
-      // Whoever was named just now may have spoken in these blocks too, and nobody will read them again for it.
+      // Contracts that were named in these blocks may have logs here too, and the blocks are not read again for them.
       if (headers && (await bloomTrust.allows(logs, blocks)))
         await refuseMissingLogs(chain, node, logs, headers, only ?? [...known.keys()]);
 
@@ -209,12 +209,14 @@ export function createBlockReader(
         node,
         namings.map((naming) => ({ ...naming, blockHash: null })),
         new Map(book.contracts),
-        // Whoever is missed here is named again by the routers' history, which is read next.
+        // What is missed here is found in the routers' history, which is read next.
         'none',
       );
-      const stranger = routers.find((router) => !current.contracts.some(({ address }) => address === router));
-      if (stranger) {
-        const reason = current.refused.find((refusal) => refusal.includes(stranger)) ?? stranger;
+      const unknownRouter = routers.find(
+        (router) => !current.contracts.some(({ address }) => address === router),
+      );
+      if (unknownRouter) {
+        const reason = current.refused.find((refusal) => refusal.includes(unknownRouter)) ?? unknownRouter;
         throw new NodeFault(
           `${node.name}: ${reason}. Check \`routers\` in the configuration`,
           'configuration',
@@ -251,9 +253,9 @@ function refuseOtherBlocks(
 }
 
 /**
- * Blocks whose bloom filters do not deny our logs are asked for on their own, then by another endpoint, or by their
- * receipts where there is no other. Whoever shows more than the answer for the range did proves it incomplete; where
- * nobody does, the filter was a false alarm or all is there.
+ * Asks again for each block whose bloom filter may contain our logs: from the same node, then from another endpoint, or by
+ * receipts where there is no other. If any of them has more logs than the answer for the range, that answer was incomplete.
+ * Otherwise the filter was a false positive, or all logs are there.
  */
 async function refuseMissingLogs(
   chain: Chain,

@@ -25,15 +25,15 @@ import type { ClassifyRefusal } from './refusal.ts';
 export interface PooledNode {
   /** Whether it is a node of this network at all. Throws a NodeFault where it is not. */
   checkIn(): Promise<unknown>;
-  /** Asks for the head, which is reported through `heard`. */
+  /** Asks for the head, which is reported through `onHead`. */
   head(): Promise<unknown>;
 }
 
 export interface PooledNodeOptions {
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** To be called with the height of every head that the node names. */
-  readonly heard: (headBlock: number) => void;
+  /** Called with the height of every head that the node returns. */
+  readonly onHead: (headBlock: number) => void;
 }
 
 export interface EndpointHealth {
@@ -114,8 +114,8 @@ interface Member<Node> {
   problem: string | null;
   problemKind: ProblemKind;
   headBlock: number | null;
-  /** When it was last found behind, and what was wanted of it. */
-  behind: { readonly at: number; readonly wanted: number } | null;
+  /** When it was last found behind, and the head that was required. */
+  behind: { readonly at: number; readonly minimumHead: number } | null;
   checkingIn: Promise<boolean> | null;
   /** Counts its failures, so that many pieces of work that fail at once are one. */
   era: number;
@@ -151,13 +151,13 @@ export function createEndpointPool<Node extends PooledNode>(
       timing,
       classifyRefusal: source.classifyRefusal,
     });
-    const heard = (headBlock: number) => {
+    const onHead = (headBlock: number) => {
       member.headBlock = headBlock;
-      if (member.behind !== null && headBlock >= member.behind.wanted) member.behind = null;
+      if (member.behind !== null && headBlock >= member.behind.minimumHead) member.behind = null;
     };
     const member: Member<Node> = {
       endpoint,
-      node: createNode(endpoint, { now, heard }),
+      node: createNode(endpoint, { now, onHead }),
       isWell: false,
       restsUntil: 0,
       strikes: 0,
@@ -175,7 +175,7 @@ export function createEndpointPool<Node extends PooledNode>(
 
   const setBack = (member: Member<Node>, fault: NodeFault, era: number, maxStrikes = MAX_STRIKES): void => {
     member.failures++;
-    // Somebody else has noticed the same before.
+    // Another piece of work has reported this failure before.
     if (member.era !== era) return;
     const wasWell = member.isWell || member.problem === null;
     member.era++;
@@ -215,12 +215,12 @@ export function createEndpointPool<Node extends PooledNode>(
     return member.checkingIn;
   };
 
-  /** In the background: nobody waits for it, and whoever ends everything hears of it elsewhere. */
+  /** In the background. Its failures are reported by the next piece of work. */
   const startCheckingIn = (member: Member<Node>): void => {
     if (performance.now() >= member.restsUntil) checkIn(member).catch(() => undefined);
   };
 
-  /** Whether its head is at `minimumHead` or above, asking anew where the last word was lower. */
+  /** Whether its head is at `minimumHead` or above; asks again where its last known head is lower. */
   const isFarEnough = async (member: Member<Node>, minimumHead: number | undefined): Promise<boolean> => {
     if (minimumHead === undefined || (member.headBlock ?? -1) >= minimumHead) return true;
     const isKnown = member.behind !== null && performance.now() - member.behind.at < timing.firstPauseMs;
@@ -235,7 +235,7 @@ export function createEndpointPool<Node extends PooledNode>(
       }
     }
     if ((member.headBlock ?? -1) >= minimumHead) return true;
-    member.behind = { at: isKnown ? (member.behind?.at ?? 0) : performance.now(), wanted: minimumHead };
+    member.behind = { at: isKnown ? (member.behind?.at ?? 0) : performance.now(), minimumHead };
     return false;
   };
 
@@ -243,7 +243,7 @@ export function createEndpointPool<Node extends PooledNode>(
     member.problem ??
     (member.behind === null
       ? null
-      : `${member.endpoint.name}: its head ${member.headBlock} is behind block ${member.behind.wanted}`);
+      : `${member.endpoint.name}: its head ${member.headBlock} is behind block ${member.behind.minimumHead}`);
 
   /**
    * The first that is well and far enough among those that were not tried yet; one more piece of work is then counted as
@@ -296,8 +296,8 @@ export function createEndpointPool<Node extends PooledNode>(
   const waitForOne = async (): Promise<boolean> => {
     if (members.some(({ isWell }) => isWell)) return false;
     const soonest = Math.min(...members.map(({ restsUntil }) => restsUntil));
-    if (soonest - performance.now() > timing.patienceMs) return false;
-    // A timer may ring somewhat early.
+    if (soonest - performance.now() > timing.maxWaitMs) return false;
+    // A timer may fire somewhat early.
     for (let left = soonest - performance.now(); left > 0; left = soonest - performance.now())
       await delay(Math.ceil(left), undefined, { signal });
     return true;
@@ -320,7 +320,7 @@ export function createEndpointPool<Node extends PooledNode>(
     }
   };
 
-  /** Gives the work to one after the other until it is done, or until nobody is left who was not tried. */
+  /** Tries one endpoint after the other until the work is done, or all have been tried. */
   const offer = async <T>(
     work: (node: Node) => Promise<T>,
     minimumHead: number | undefined,
@@ -355,8 +355,8 @@ export function createEndpointPool<Node extends PooledNode>(
     const tried = new Set(members.filter(({ endpoint }) => avoided.includes(endpoint.name)));
     const asNeeded = { tried, isNeeded: true, isShared };
     let outcome = await offer(work, minimumHead, asNeeded);
-    const foundNobody = 'fault' in outcome && outcome.fault === undefined;
-    if (foundNobody && (await waitForOne())) outcome = await offer(work, minimumHead, asNeeded);
+    const foundNone = 'fault' in outcome && outcome.fault === undefined;
+    if (foundNone && (await waitForOne())) outcome = await offer(work, minimumHead, asNeeded);
     if ('result' in outcome) return outcome.result;
     if (outcome.fault !== undefined) throw outcome.fault;
     const [troubled] = members.filter((member) => problemOf(member) !== null);

@@ -22,8 +22,8 @@ export interface RpcCall {
 export type RpcAnswer = { readonly result: unknown } | { readonly refusal: Refusal };
 
 export interface EndpointTiming extends ExchangeTiming, BackoffLimits {
-  /** How long one request may wait, all in all, because the node wants us to ask more slowly. */
-  readonly patienceMs: number;
+  /** How long one request may wait in all because of the endpoint's rate limit. */
+  readonly maxWaitMs: number;
   /** The longest rest of all, whatever a `Retry-After` says. */
   readonly longestRetryAfterMs: number;
 }
@@ -33,7 +33,7 @@ export const usualTiming: EndpointTiming = {
   bodyMs: 60_000,
   firstPauseMs: 1_000,
   longestPauseMs: 60_000,
-  patienceMs: 10_000,
+  maxWaitMs: 10_000,
   longestRetryAfterMs: 600_000,
 };
 
@@ -80,8 +80,8 @@ export class AnswerTooHeavy extends NodeFault {
 
 /** Requests of one `ask` that are under way at once. */
 const CONCURRENT_REQUESTS = 4;
-/** What will not mend itself within a minute. */
-const HOPELESS_REST_MS = 300_000;
+/** Rest of an endpoint whose failure lasts, such as a wrong key. */
+const LASTING_FAULT_REST_MS = 300_000;
 const MAX_SHOWN = 200;
 /** Statuses with which servers answer an array where they want an object, or a shorter one. */
 const batchRefusingStatuses: ReadonlySet<number> = new Set([400, 405, 406, 413, 414, 415, 422, 501]);
@@ -90,7 +90,7 @@ interface Item extends RpcCall {
   readonly place: number;
 }
 
-/** How long, and how often, some calls have waited because the node wants us to ask more slowly. */
+/** How long, and how often, some calls have waited because of the endpoint's rate limit. */
 interface Waited {
   ms: number;
   times: number;
@@ -126,7 +126,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   const turn = async (places: number) => {
     const waitMs = bucket.reserve(places);
     if (waitMs > 0) await delay(Math.ceil(waitMs), undefined, { signal });
-    for (let left = bucket.pauseLeft(); left > 0; left = bucket.pauseLeft())
+    for (let left = bucket.pauseLeftMs(); left > 0; left = bucket.pauseLeftMs())
       await delay(Math.ceil(left), undefined, { signal });
     signal.throwIfAborted();
   };
@@ -209,7 +209,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     const { status } = answer;
     if (status === 429 || kind === 'rate') return tooFast(answer, message, waitMs);
     if (kind === 'denied' || (kind === 'other' && (status === 401 || status === 403)))
-      throw fault(items, `it does not let us in (${message})`, 'denied', HOPELESS_REST_MS);
+      throw fault(items, `it does not let us in (${message})`, 'denied', LASTING_FAULT_REST_MS);
     return undefined;
   };
 
@@ -236,10 +236,15 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
         items,
         `HTTP ${status}: it redirects; configure the final URL`,
         'refused',
-        HOPELESS_REST_MS,
+        LASTING_FAULT_REST_MS,
       );
     if (status === 401 || status === 402 || status === 403)
-      throw fault(items, `HTTP ${status}: it does not let us in; check the key`, 'denied', HOPELESS_REST_MS);
+      throw fault(
+        items,
+        `HTTP ${status}: it does not let us in; check the key`,
+        'denied',
+        LASTING_FAULT_REST_MS,
+      );
     const isTooHeavy = status === 408 || status === 413 || status === 504 || status === 524;
     if (isTooHeavy) throw new AnswerTooHeavy(`${name}: ${methodsOf(items)}: HTTP ${status}`);
     const restMs =
@@ -247,7 +252,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     throw fault(items, `HTTP ${status}`, status >= 500 ? 'unreachable' : 'refused', restMs);
   };
 
-  /** Makes everybody who asks this endpoint wait, as long as it wants and somewhat longer each time. */
+  /** Pauses all requests to this endpoint: as long as it asks for, with backoff. */
   const slowDown = (
     { waitMs, said }: Outcome & { readonly kind: 'too fast' },
     items: readonly Item[],
@@ -257,7 +262,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     const askedMs = Math.min(waitMs ?? 0, timing.longestRetryAfterMs);
     const wanted = waitMs === null || waited.times > 1 ? Math.max(usualMs, askedMs) : askedMs;
     waited.ms += wanted;
-    if (waited.ms > timing.patienceMs) {
+    if (waited.ms > timing.maxWaitMs) {
       throw fault(
         items,
         `it wants fewer requests${said === '' ? '' : ` (${said})`}; lower requestsPerSecond`,

@@ -1,12 +1,12 @@
-/** How fast we may ask: a steady rate, one second's worth at once, and a pause whenever the other side wants one. */
+/** Rate limit of requests to an endpoint: a token bucket with a burst of one second, and a pause on demand of the endpoint. */
 
 export interface TokenBucket {
-  /** Takes so many places in the queue; returns the milliseconds until they may be used. */
-  reserve(places: number): number;
-  /** Nobody may ask for so many milliseconds from now. */
-  pause(milliseconds: number): void;
-  /** Milliseconds that are left of a pause; 0 when there is none. */
-  pauseLeft(): number;
+  /** Takes so many tokens; returns the milliseconds until they are there. */
+  reserve(count: number): number;
+  /** No request for this long from now on. */
+  pause(ms: number): void;
+  /** Milliseconds that are left of a pause; 0 without one. */
+  pauseLeftMs(): number;
 }
 
 /** @param clock milliseconds that only ever grow */
@@ -16,17 +16,17 @@ export function createTokenBucket(perSecond: number, clock: () => number): Token
   let filledAt = clock();
   let pausedUntil = 0;
   return {
-    reserve(places) {
+    reserve(count) {
       const now = clock();
       tokens = Math.min(capacity, tokens + ((now - filledAt) / 1000) * perSecond);
       filledAt = now;
-      // Below zero are the places of those who wait already.
-      tokens -= places;
+      // A negative count is what earlier callers wait for already.
+      tokens -= count;
       return tokens >= 0 ? 0 : (-tokens / perSecond) * 1000;
     },
-    pause(milliseconds) {
-      pausedUntil = Math.max(pausedUntil, clock() + milliseconds);
+    pause(ms) {
+      pausedUntil = Math.max(pausedUntil, clock() + ms);
     },
-    pauseLeft: () => Math.max(0, pausedUntil - clock()),
+    pauseLeftMs: () => Math.max(0, pausedUntil - clock()),
   };
 }

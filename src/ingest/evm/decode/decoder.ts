@@ -38,7 +38,7 @@ import type {
   LaneOnRamp,
   OtherContract,
 } from '../contracts.ts';
-import { type AnswerMemory, conduct, type Finding, type Inquiry } from '../inquiry.ts';
+import { type AnswerCache, conduct, type Finding, type Inquiry } from '../inquiry.ts';
 import { type LogContext, type LogReading, shortened, Unreadable } from './log-reading.ts';
 import {
   readExecution15,
@@ -59,7 +59,7 @@ export interface UnreadableLog {
 export interface Decoded {
   readonly facts: readonly Fact[];
   readonly unreadable: readonly UnreadableLog[];
-  /** How many logs came from contracts that nobody named. */
+  /** How many logs came from contracts that no trusted contract named. */
   readonly foreign: number;
 }
 
@@ -143,10 +143,10 @@ function isCommonRamp(role: CommonRamp['role'], version: CommonRamp['version']) 
 }
 
 export function createDecoder(network: Network): Decoder {
-  const memory: AnswerMemory = {
+  const cache: AnswerCache = {
     answers: new Map(),
     // A pool keeps its token and a contract its type. Routers and implementations are exchanged at times.
-    isLasting: ({ data }) => data === getToken.selector || data === typeAndVersion.selector,
+    isImmutable: ({ data }) => data === getToken.selector || data === typeAndVersion.selector,
   };
   return {
     async decode(node, logs, book, blocks = new Map()) {
@@ -185,7 +185,7 @@ export function createDecoder(network: Network): Decoder {
             },
           }),
         ),
-        memory,
+        cache,
       );
       const facts: Fact[] = [];
       const unreadable: UnreadableLog[] = [];
