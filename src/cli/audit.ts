@@ -37,10 +37,10 @@ export function addAudit(program: Command, context: CliContext): void {
     .addHelpText(
       'after',
       `
-An on-ramp numbers its messages one after the other, so that a missing message leaves a gap in the sequence numbers. Where the network is indexed
-here, both ends of a lane are judged too, by what the on-ramp itself has counted, and so are the commits on the destination.
-Elsewhere, what comes before the first number that is here, or after the last, is not judged. Where indexing begins at a
-configured start, what was sent before it is unknown and not missing.
+An on-ramp numbers its messages consecutively, so a missing message leaves a gap in the sequence numbers. Where the
+network is indexed here, both ends of a lane are checked too, against the number that the on-ramp itself has reached, and so
+are the commits on the destination. Elsewhere, numbers before the first known one, or after the last, are not checked. Where
+indexing has a configured start, what was sent before it is unknown, not missing.
 
 Exit status: 0 nothing is missing, 1 there are gaps (or the audit failed), 2 wrong usage, 3 there was nothing to check:
 whether anything is missing is unknown.
@@ -130,7 +130,7 @@ function gapsOf({ count, ranges }: MissingNumbers, { statistics, counted }: Onra
   const all =
     counted === null ? (statistics?.completeness.missingRangeCount ?? ranges.length) : ranges.length;
   const unnamed = all - Math.min(ranges.length, SHOWN_RANGES);
-  const more = unnamed > 0 ? ` and ${formatted(unnamed)} more ranges, which --json names` : '';
+  const more = unnamed > 0 ? ` and ${formatted(unnamed)} more ranges, which --json lists` : '';
   return `${formatted(count)} missing: ${named}${more}`;
 }
 

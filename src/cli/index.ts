@@ -88,7 +88,7 @@ Examples:
     });
 }
 
-/** What is missing by the word of the contracts themselves, a line each. */
+/** What is missing according to the contracts themselves, a line each. */
 async function lossesOf(sources: readonly NetworkSource[], store: Store): Promise<readonly string[]> {
   const lines: string[] = [];
   for (const { network } of sources) {

@@ -60,9 +60,10 @@ function completenessFinding({ kind, detail }: StoredFinding, network: NetworkPr
 }
 
 function unreadableFinding(network: NetworkProgress): Finding {
+  const { unreadableLogs } = network;
   return {
     severity: 'warning',
-    what: `${nameOf(network)}: ${counted(network.unreadableLogs, 'log')} could not be decoded and ${network.unreadableLogs === 1 ? 'is' : 'are'} kept`,
+    what: `${nameOf(network)}: ${counted(unreadableLogs, 'log')} could not be decoded and ${unreadableLogs === 1 ? 'is' : 'are'} kept`,
     remedy:
       'The log of the indexer says why. A chain that is not built in is defined under `chains`; otherwise a newer version may decode them. They are read again at every start.',
   };

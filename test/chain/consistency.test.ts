@@ -9,7 +9,8 @@ import { metricOf, serveStore } from '../http/running-server.ts';
 import { allRecords } from './indexing.ts';
 import { type CcipWorld, makeCcipWorld } from './zoo/ccip-chain.ts';
 import { differencesFrom, indexWorld, sourceOf } from './zoo/indexed-world.ts';
-import { archiveNode, type Personality } from './zoo/personality.ts';
+import type { Personality } from './zoo/personality.ts';
+import { archiveNode } from './zoo/personality.ts';
 import { type Provider, startProvider } from './zoo/provider.ts';
 
 type TestStore = Awaited<ReturnType<typeof openTestStore>>;
@@ -158,7 +159,7 @@ describe('an endpoint that has pruned old logs in silence', () => {
 test('an on-ramp that only its commits elsewhere name is a contradiction', async () => {
   const world = makeCcipWorld({ blocks: 2_000, messages: 60, ramps: 2 });
   // The first on-ramp is retired: the router's views do not name it any more.
-  const hidesRetired: Personality = { ...pruned, logs: { kept: { blocks: 1_000, answer: 'empty' } } };
+  const hidesRetired: Personality = { ...pruned, logs: { kept: { blocks: 400, answer: 'empty' } } };
   const { a, b } = await provide(world, [hidesRetired]);
   const store = await testStore();
   await indexWorld(store, { sources: [sourceOf(world.a, a), sourceOf(world.b, b)] });

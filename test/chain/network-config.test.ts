@@ -157,7 +157,7 @@ test.each([
   ['half a batch', entry('batchSize: 1.5'), /batchSize .* whole number from 1 to 1000/],
   ['a range as text', entry('maxRange: "10"'), /maxRange .* is "10"/],
   ['a hasty poll', entry('pollSeconds: 0.01'), /pollSeconds .* from 0\.05/],
-  ['another way to verify', entry('verify: none'), /verify .* head or all/],
+  ['another way to verify', entry('verify: none'), /verify .* head, all or off/],
   ['a verifier that is no URL', entry('verifierResults: x'), /verifierResults .* is not a URL/],
 ])('%s is told with its place, and without keys', async (_what, yaml, expected) => {
   const { message, remedy } = await refusalOf(() => read(yaml));

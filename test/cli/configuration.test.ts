@@ -193,7 +193,9 @@ describe('doctor', () => {
     const taken = await lanescan(['doctor', '--port', other.port], { env });
     expect(taken.stdout).toMatch(/✓ Database: server PostgreSQL/);
     expect(taken.stdout).toMatch(/✓ Content: 2 real messages, the newest sent \d+ d ago/);
-    expect(taken.stdout).toMatch(/✗ Port: 127\.0\.0\.1:\d+ is taken by another program\n {2}→ Stop that program/);
+    expect(taken.stdout).toMatch(
+      /✗ Port: 127\.0\.0\.1:\d+ is taken by another program\n {2}→ Stop that program/,
+    );
     expect(taken.stdout).toMatch(/1 problem to fix/);
     expect(taken.code).toBe(1);
     const lanescans = await lanescan(['doctor', '--port', ours.port], { env });

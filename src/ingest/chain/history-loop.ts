@@ -23,7 +23,6 @@ const WINDOW = 4;
 const MAX_ITEMS = 10_000;
 /** What one transaction records at most, beyond its first piece. */
 const ITEMS_PER_STEP = 2_000;
-const PIECES_PER_STEP = 64;
 
 export interface HistoryLoopOptions {
   /** CCIP's number for the network. */
@@ -77,7 +76,8 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
   let isEmpty = false;
   let isSearchingRouters = false;
   let isBacklogChanged = true;
-  let isEnded = false;
+  /** What is under way when the loop ends fails, which means nothing. */
+  let isEnded = () => false;
   let isWoken = false;
   let resume: () => void = () => undefined;
   const wake = () => {
@@ -129,7 +129,7 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
 
   /** Starts as many pieces as may be read at once. With one always under way, what waits is recorded sooner or later. */
   const startReading = (): void => {
-    if (isEnded || performance.now() < pausedUntil) return;
+    if (isEnded() || performance.now() < pausedUntil) return;
     while (inFlight < concurrency.limit && (inFlight === 0 || hasRoom())) {
       const isFull = pieces.length >= WINDOW * concurrency.limit;
       const piece = pieces.find(({ state }) => state.name === 'planned') ?? (isFull ? undefined : planNext());
@@ -152,7 +152,7 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
       if (hadFailures === failures) failures = 0;
       concurrency.succeed();
     } catch (error) {
-      fail(piece, error, hadFailures);
+      if (!isEnded()) fail(piece, error, hadFailures);
     } finally {
       inFlight--;
       startReading();
@@ -170,7 +170,6 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
   };
 
   const fail = (piece: Piece, error: unknown, hadFailures: number): void => {
-    if (isEnded) return;
     concurrency.fail();
     // Where no endpoint answers at all, the failure says nothing of this piece.
     const isAlive = progress.problem === null || reader.health().some(({ healthy }) => healthy);
@@ -192,7 +191,7 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
     let items = 0;
     for (const piece of pieces) {
       if (piece.row.id !== row.id) continue;
-      if (piece.state.name !== 'read' || ready.length >= PIECES_PER_STEP) break;
+      if (piece.state.name !== 'read') break;
       items += piece.state.reading.items;
       if (ready.length > 0 && items > ITEMS_PER_STEP) break;
       ready.push(piece as PieceRead);
@@ -298,23 +297,20 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
       return isSearchingRouters;
     },
     async run(signal) {
-      try {
-        while (!signal.aborted) {
-          try {
-            isWoken = false;
-            const isFinished = pieces.length === 0 && rows.every(isCut);
-            if (isBacklogChanged || (isFinished && !isEmpty)) await takeUpBacklog();
-            startReading();
-            if (!(await recordReady()) && !isBacklogChanged) await untilWoken(signal);
-          } catch (error) {
-            if (signal.aborted) return;
-            if (isUnrecoverable(error)) throw error;
-            progress.setProblem(error);
-            await untilLater(retryDelay(1, timing), signal);
-          }
+      isEnded = () => signal.aborted;
+      while (!signal.aborted) {
+        try {
+          isWoken = false;
+          const isFinished = pieces.length === 0 && rows.every(isCut);
+          if (isBacklogChanged || (isFinished && !isEmpty)) await takeUpBacklog();
+          startReading();
+          if (!(await recordReady()) && !isBacklogChanged) await untilWoken(signal);
+        } catch (error) {
+          if (signal.aborted) return;
+          if (isUnrecoverable(error)) throw error;
+          progress.setProblem(error);
+          await untilLater(retryDelay(1, timing), signal);
         }
-      } finally {
-        isEnded = true;
       }
     },
   };

@@ -35,6 +35,7 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
   const registryLog = createRegistryLog(progress);
   const bloomTrust = createBloomTrust(source.verify, registryLog);
   const reader = createBlockReader(chain, book, createDecoder(network), registryLog, bloomTrust);
+  const follower = createHeadFollower({ selector, chain, ledger: store.index, reader, progress });
   const check = createConsistencyCheck({
     selector,
     routers,
@@ -49,7 +50,6 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
     ...chain,
     share: (work, minimumHead) => chain.share(work, minimumHead, check.avoidedEndpoints()),
   };
-  const follower = createHeadFollower({ selector, chain, ledger: store.index, reader, progress });
   const history = createHistoryReader({ source, chain: historyChain, reader, progress });
   const results =
     source.verifierResults && createVerifierResults(source.verifierResults, { userAgent, signal });
@@ -71,13 +71,13 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
         const start = await startBlockOf(node, source.start, head);
         const current =
           newRouters.length > 0 ? await reader.readCurrent(node, newRouters) : { contracts: [], refused: [] };
-        const again = await reader.examineAgain(node, unknown);
         const isEarlier = start !== undefined && startBlock !== null && start < startBlock;
         const deployed =
           source.deployed ??
           (newRouters.length > 0 || isEarlier
             ? await confirmedDeployment(chain, node, routers, head)
             : undefined);
+        const again = await reader.examineAgain(node, unknown);
         return {
           final,
           start,
@@ -98,21 +98,6 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
   };
 }
 
-/** Each in its turn, as one step. */
-function combineChores(all: readonly Chores[]): Chores {
-  return {
-    get isBehind() {
-      return all.some(({ isBehind }) => isBehind);
-    },
-    async work() {
-      const steps: IndexStep[] = [];
-      for (const chores of all) steps.push((await chores.work()) ?? {});
-      const step = Object.assign({}, ...steps) as IndexStep;
-      return Object.keys(step).length === 0 ? undefined : step;
-    },
-  };
-}
-
 /**
  * The block below which there is no history; undefined where no endpoint has the state of old blocks, or two of them
  * contradict each other.
@@ -129,6 +114,21 @@ async function confirmedDeployment(
   const questions = routers.map((address) => ({ address, has: 'code' as const, block: deployed - 1 }));
   const second = await chain.secondOpinion(node, (other) => other.accounts(questions));
   return second?.includes(true) ? undefined : deployed;
+}
+
+/** One after the other, as one step; their steps have no part in common. */
+function combineChores(all: readonly Chores[]): Chores {
+  return {
+    get isBehind() {
+      return all.some(({ isBehind }) => isBehind);
+    },
+    async work() {
+      const steps: IndexStep[] = [];
+      for (const chores of all) steps.push((await chores.work()) ?? {});
+      const step = Object.assign({}, ...steps) as IndexStep;
+      return Object.keys(step).length === 0 ? undefined : step;
+    },
+  };
 }
 
 /**

@@ -23,10 +23,10 @@ export function orderLogs(
     if (places.has(place)) return { problem: `log ${logIndex} of block ${blockNumber} twice` };
     places.add(place);
   }
-  return { logs: inOrder(logs) };
+  return { logs: sortLogs(logs) };
 }
 
-/** By block and index. */
-export function inOrder(logs: readonly ChainLog[]): readonly ChainLog[] {
-  return logs.toSorted((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex);
+/** By block and index, the order of the chain. */
+export function sortLogs(logs: readonly ChainLog[]): readonly ChainLog[] {
+  return logs.toSorted((one, other) => one.blockNumber - other.blockNumber || one.logIndex - other.logIndex);
 }

@@ -12,7 +12,7 @@ import { AnswerTooHeavy, EndpointFault, type RpcAnswer } from '../chain/json-rpc
 import type { Refusal, RefusalKind } from '../chain/json-rpc/refusal.ts';
 import { inParallel } from '../work.ts';
 import type { ChainLog, Hex, LogFilter } from './chain.ts';
-import { inOrder } from './log-order.ts';
+import { sortLogs } from './log-order.ts';
 
 /** The endpoint gives logs only of addresses that are named, or the block has too many logs to ask for all. */
 export class AddressRequiredError extends NodeFault {
@@ -143,7 +143,8 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
     const answers = await options.ask(queries.map(({ place, part }) => queryOf(place, part)));
     const taken = queries.map(({ place, part }, index) => take(answers[index], place, part));
     return chunksOf(taken, filters.length).map(
-      (parts) => parts.find((part): part is Refusal => !isLogs(part)) ?? inOrder(parts.filter(isLogs).flat()),
+      (parts) =>
+        parts.find((part): part is Refusal => !isLogs(part)) ?? sortLogs(parts.filter(isLogs).flat()),
     );
   };
 
@@ -246,7 +247,7 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
     { topics, addresses }: TopicFilter,
   ): Promise<readonly ChainLog[] | undefined> => {
     const found = await options.receiptLogs(await options.hashesOf(numbers), topics);
-    return found && inOrder(found.flat().filter(({ address }) => addresses?.includes(address) ?? true));
+    return found && sortLogs(found.flat().filter(({ address }) => addresses?.includes(address) ?? true));
   };
 
   /** A query that brought no answer: is it the query or the endpoint? */
@@ -363,7 +364,7 @@ async function joined(
   await inParallel(filters, PARTS_AT_ONCE, async (filter) => {
     parts.push(await read(filter));
   });
-  return inOrder(parts.flat());
+  return sortLogs(parts.flat());
 }
 
 function chunksOf<T>(list: readonly T[], size: number): readonly (readonly T[])[] {

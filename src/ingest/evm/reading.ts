@@ -22,7 +22,7 @@ import {
   watchedTopics,
 } from './contracts.ts';
 import type { Decoder } from './decode/decoder.ts';
-import { inOrder } from './log-order.ts';
+import { sortLogs } from './log-order.ts';
 import { AddressRequiredError } from './log-queries.ts';
 
 /** What some blocks said, how many logs it took, and in which blocks trusted contracts have logs. */
@@ -175,7 +175,7 @@ export function createBlockReader(
         contracts.push(...adopted.contracts);
         if (trusted) {
           const more = await readLogs(adopted.contracts.map(({ address }) => address as Hex));
-          logs = inOrder([...logs, ...more]);
+          logs = sortLogs([...logs, ...more]);
         }
       }
       // Whoever was named just now may have spoken in these blocks too, and nobody will read them again for it.

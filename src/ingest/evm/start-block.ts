@@ -2,7 +2,7 @@
 import type { Block, ChainNode } from './chain.ts';
 import type { EvmSource } from './settings.ts';
 
-/** Undefined where history begins with the routers' first event. */
+/** Undefined where history begins with the deployment of the first router. */
 export async function startBlockOf(
   node: ChainNode,
   start: EvmSource['start'],

@@ -18,8 +18,8 @@ import type { Chain, Hex } from '../chain.ts';
 import { currentNamings, type GenuineContract } from '../contracts.ts';
 import { readCounters } from './contract-counters.ts';
 import { type ContractViews, type Contradiction, compare, type ExecutedMessage } from './contradictions.ts';
-import { knownByNow } from './registry-log.ts';
-import { planRereads } from './rereads.ts';
+import { knownByNow, unknownNamings } from './registry-log.ts';
+import { planRereads, type Reread, subjectOf } from './rereads.ts';
 
 const CHECK_EVERY_MS = 3_600_000;
 /** While ranges are on the ledger of failures nothing is compared: that blocks are missing is known. */
@@ -53,8 +53,8 @@ export function createConsistencyCheck(options: ConsistencyCheckOptions): Consis
   let views: ContractViews | undefined;
   /** Contradictions that were seen once. */
   let suspects: ReadonlySet<string> = new Set();
-  /** From which blocks are being read again. */
-  let endpoint: string | undefined;
+  /** What is being read again, and from which endpoint. */
+  let reread: Reread | undefined;
 
   const postpone = (ms: number): undefined => {
     dueAt = performance.now() + ms;
@@ -88,13 +88,14 @@ export function createConsistencyCheck(options: ConsistencyCheckOptions): Consis
           : 'The blocks are read again, from one endpoint after the other';
       progress.notice(`${detail}. ${remedy}`, 'error');
     }
-    for (const { kind, subject, detail } of resolvedOf(contradictions, stored)) {
-      const where = endpoint === undefined ? '' : ` Reading from ${endpoint} has found it.`;
-      progress.notice(`No longer so (${kind}, ${subject}): ${detail}.${where}`);
+    for (const { kind, subject } of resolvedOf(contradictions, stored)) {
+      const where = reread ? `, by reading from ${reread.endpoint}` : '';
+      progress.notice(`Resolved${where}: ${kind}, ${subject}`);
     }
   };
 
   const judge = async (seen: ContractViews, finalBlock: number): Promise<IndexStep | undefined> => {
+    const open = await ledger.findings(selector);
     const registrations = await ledger.registrations(selector);
     const startBlock = progress.startBlock ?? 0;
     const isBefore = ({ blockNumber }: Registration) => blockNumber !== null && blockNumber < startBlock;
@@ -103,18 +104,16 @@ export function createConsistencyCheck(options: ConsistencyCheckOptions): Consis
       routers,
       book: book.contracts,
       registrations,
+      unknown: new Set(unknownNamings(open).map(({ address }) => address)),
       isWhole: !hasStart || (registrations.length > 0 && !registrations.some(isBefore)),
       startBlock,
       finalBlock,
     });
-    const open = await ledger.findings(selector);
     const stored = open.filter(({ kind }) => isContradiction(kind));
     const isStored = ({ kind, subject }: Contradiction) =>
       stored.some((finding) => finding.kind === kind && finding.subject === subject);
-    const unconfirmed = contradictions.filter(
-      (found) => !isStored(found) && !suspects.has(`${found.kind} ${found.subject}`),
-    );
-    suspects = new Set(contradictions.map(({ kind, subject }) => `${kind} ${subject}`));
+    const unconfirmed = contradictions.filter((found) => !isStored(found) && !suspects.has(subjectOf(found)));
+    suspects = new Set(contradictions.map(subjectOf));
     if (unconfirmed.length > 0) {
       views = undefined;
       return undefined;
@@ -124,11 +123,14 @@ export function createConsistencyCheck(options: ConsistencyCheckOptions): Consis
       contradictions,
       stored,
       health.filter(({ healthy }) => healthy).map(({ name }) => name),
-      { isOnly: health.length === 1, lastEndpoint: endpoint },
+      { isOnly: health.length === 1, last: reread },
     );
     report(contradictions, stored, plan.endpoint);
-    endpoint = plan.endpoint;
-    if (endpoint === undefined) postpone(CHECK_EVERY_MS);
+    reread =
+      plan.endpoint === undefined
+        ? undefined
+        : { endpoint: plan.endpoint, subjects: new Set(plan.again.map(subjectOf)) };
+    if (!reread) postpone(CHECK_EVERY_MS);
     views = undefined;
     return {
       counters,
@@ -156,10 +158,9 @@ export function createConsistencyCheck(options: ConsistencyCheckOptions): Consis
       return isPending;
     },
     avoidedEndpoints() {
-      if (endpoint === undefined) return [];
       const health = chain.health();
-      const isUsable = health.some(({ name, healthy }) => name === endpoint && healthy);
-      return isUsable ? health.map(({ name }) => name).filter((name) => name !== endpoint) : [];
+      const isUsable = health.some(({ name, healthy }) => name === reread?.endpoint && healthy);
+      return isUsable ? health.map(({ name }) => name).filter((name) => name !== reread?.endpoint) : [];
     },
     async work() {
       const { tip, final } = progress;

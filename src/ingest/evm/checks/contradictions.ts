@@ -45,6 +45,8 @@ export interface Comparison {
   readonly routers: readonly Hex[];
   readonly book: ReadonlyMap<Hex, GenuineContract>;
   readonly registrations: readonly Registration[];
+  /** Addresses of contracts that were registered and are not known to this version. */
+  readonly unknown: ReadonlySet<string>;
   /** Whether everything since the routers' first event is expected: history does not start later. */
   readonly isWhole: boolean;
   readonly startBlock: number;
@@ -118,9 +120,9 @@ async function unknownOnRamps(
   ledger: CheckLedger,
   comparison: Comparison,
 ): Promise<readonly Contradiction[]> {
-  const { network, book } = comparison;
+  const { network, book, unknown } = comparison;
   return (await ledger.committedEnds(network))
-    .filter(({ onramp }) => book.get(`0x${onramp}`)?.role !== 'onRamp')
+    .filter(({ onramp }) => book.get(`0x${onramp}`)?.role !== 'onRamp' && !unknown.has(`0x${onramp}`))
     .map(({ destSelector, onramp, last }) => ({
       kind: 'onramp-unknown',
       subject: `0x${onramp} ${destSelector}`,

@@ -2,11 +2,22 @@
  * Reading owed blocks again because of a contradiction: from one endpoint at a time, each in its turn, then with
  * exponential backoff. Whatever endpoint has the whole history, its turn comes.
  */
-import type { IndexFinding, StoredFinding } from '../../../store/ledger/index-ledger.ts';
+import type { FindingKey, IndexFinding, StoredFinding } from '../../../store/ledger/index-ledger.ts';
 import type { Contradiction } from './contradictions.ts';
 
 const FIRST_RETRY_MS = 3_600_000;
 const LONGEST_RETRY_MS = 86_400_000;
+
+/** An endpoint, and the contradictions whose blocks are read again from it. */
+export interface Reread {
+  readonly endpoint: string;
+  readonly subjects: ReadonlySet<string>;
+}
+
+/** Tells contradictions apart. */
+export function subjectOf({ kind, subject }: FindingKey): string {
+  return `${kind} ${subject}`;
+}
 
 export interface RereadPlan {
   /** All contradictions, with the endpoints that were tried. */
@@ -20,13 +31,13 @@ export interface RereadPlan {
 /**
  * @param endpoints those that are healthy, in order of preference
  * @param isOnly whether no other endpoint is configured: what was read, was read from it
- * @param lastEndpoint from which the blocks were just read again
+ * @param last whose blocks were just read again
  */
 export function planRereads(
   contradictions: readonly Contradiction[],
   stored: readonly StoredFinding[],
   endpoints: readonly string[],
-  { isOnly, lastEndpoint }: { readonly isOnly: boolean; readonly lastEndpoint: string | undefined },
+  { isOnly, last }: { readonly isOnly: boolean; readonly last: Reread | undefined },
 ): RereadPlan {
   const plans = contradictions.map((contradiction) => {
     const { kind, subject, detail } = contradiction;
@@ -38,7 +49,8 @@ export function planRereads(
         finding: { kind, subject, detail, tried, attempts: 0, retryInMs: FIRST_RETRY_MS },
       };
     }
-    const tried = [...new Set([...known.tried, ...(lastEndpoint === undefined ? [] : [lastEndpoint])])];
+    const isRead = last?.subjects.has(subjectOf(contradiction)) === true;
+    const tried = [...new Set([...known.tried, ...(isRead ? [last.endpoint] : [])])];
     const isExhausted = endpoints.every((name) => tried.includes(name));
     if (!isExhausted || !known.isDue) return { contradiction, finding: { kind, subject, detail, tried } };
     const attempts = known.attempts + 1;
