@@ -40,6 +40,8 @@ export async function sourceFindings(
 
 const ARCHIVE_REMEDY =
   'Add an endpoint that has the whole history (an archive node) to `rpc`; the blocks are read again.';
+const UNREADABLE_REMEDY =
+  'The log of the indexer says why. A chain that is not built in is defined under `chains`; otherwise a newer version may decode them. They are read again at every start.';
 const remedies: Readonly<Record<FindingKind, string>> = {
   'registrations-missing': ARCHIVE_REMEDY,
   'messages-missing': ARCHIVE_REMEDY,
@@ -48,6 +50,7 @@ const remedies: Readonly<Record<FindingKind, string>> = {
   'onramp-unknown': 'Check `routers` in the configuration, or add an endpoint that has the whole history.',
   'contract-unknown':
     'A newer version of Lanescan may know it; it is examined again at every start. Check `routers` in the configuration.',
+  'logs-unreadable': UNREADABLE_REMEDY,
   'bloom-wrong': 'Nothing has to be done. `verify: off` makes it explicit.',
 };
 
@@ -64,8 +67,7 @@ function unreadableFinding(network: NetworkProgress): Finding {
   return {
     severity: 'warning',
     what: `${nameOf(network)}: ${counted(unreadableLogs, 'log')} could not be decoded and ${unreadableLogs === 1 ? 'is' : 'are'} kept`,
-    remedy:
-      'The log of the indexer says why. A chain that is not built in is defined under `chains`; otherwise a newer version may decode them. They are read again at every start.',
+    remedy: UNREADABLE_REMEDY,
   };
 }
 

@@ -35,6 +35,10 @@ export const findingKinds = {
     sentence: 'A router has registered a contract that this version does not know.',
     isLoss: true,
   },
+  'logs-unreadable': {
+    sentence: 'Events of this network could not be decoded; they are kept and read again at every start.',
+    isLoss: false,
+  },
   'bloom-wrong': {
     sentence: 'The bloom filters of this network’s blocks contradict its logs and are not used.',
     isLoss: false,

@@ -7,10 +7,10 @@ export interface Network {
   readonly selector: string;
   /** CCIP's name for it, such as `ethereum-testnet-sepolia`. Three chains have only their chain id. */
   readonly name: string;
-  /** What the chain calls itself: EIP-155 number, SVM genesis hash, `aptos:1`, TON global id `-239`. */
+  /** The chain's own id: EIP-155 number, SVM genesis hash, `aptos:1`, TON global id `-239`. */
   readonly chainId: string;
   readonly family: ChainFamily;
-  /** What people call it, such as `Ethereum Sepolia`. */
+  /** Display name, such as `Ethereum Sepolia`. */
   readonly displayName: string;
   /** URL of a block explorer, without a slash at its end, where the operator gave one. */
   readonly blockExplorer?: string;
@@ -56,13 +56,13 @@ export function knownNetworks(): readonly Network[] {
   return registry.all;
 }
 
-/** The network of a selector in decimal; leading zeros do not count. */
+/** The network of a selector in decimal; leading zeros are ignored. */
 export function networkBySelector(selector: string): Network | undefined {
   return registry.bySelector.get(selector.replace(/^0+(?=.)/, ''));
 }
 
 /**
- * The network that somebody means by its name (in any letter case), selector or chain id.
+ * Finds a network by its name (in any letter case), selector or chain id.
  *
  * @example findNetwork('solana-devnet'), findNetwork('16015286601757825753'), findNetwork('11155111')
  */

@@ -117,9 +117,16 @@ export async function readNetworkProgress(read: Read): Promise<readonly NetworkP
     oldestFailureAt: row.oldest_failure_at as Date | null,
     unreadableLogs: Number(row.unreadable_logs),
     foreignLogs: Number(row.foreign_logs),
-    findings: (row.findings as { kind: string; count: number }[]).flatMap(({ kind, count }) => {
-      const known = findingKindOf(kind);
-      return known ? [{ kind: known, count }] : [];
-    }),
+    findings: findingsOf(row),
   }));
+}
+
+/** The stored findings, and the logs that are kept because they could not be decoded. */
+function findingsOf(row: Record<string, unknown>): NetworkProgress['findings'] {
+  const stored = (row.findings as { kind: string; count: number }[]).flatMap(({ kind, count }) => {
+    const known = findingKindOf(kind);
+    return known ? [{ kind: known, count }] : [];
+  });
+  const unreadable = Number(row.unreadable_logs);
+  return [...stored, ...(unreadable > 0 ? [{ kind: 'logs-unreadable' as const, count: unreadable }] : [])];
 }

@@ -14,11 +14,11 @@ import {
   zeroAddress,
   zeroHash,
 } from 'viem';
-import { describe, expect, it, test } from 'vitest';
+import { describe, expect, it, onTestFinished, test } from 'vitest';
 import { addressFromBytes, zeroAddresses } from '../../src/domain/addresses.ts';
 import { type Fact, isRangeFact, type RangeFact, type Sent } from '../../src/domain/facts.ts';
 import { parseMessage } from '../../src/domain/message-parser.ts';
-import { findNetwork, type Network } from '../../src/domain/networks.ts';
+import { defineNetworks, findNetwork, type Network } from '../../src/domain/networks.ts';
 import { NodeFault } from '../../src/ingest/chain/faults.ts';
 import * as abi from '../../src/ingest/evm/abi.ts';
 import type { Block, CallAnswer, ChainLog, ContractCall, Hex } from '../../src/ingest/evm/chain.ts';
@@ -457,6 +457,17 @@ describe('a message of 1.6', () => {
     ['a gigantic payload', { data: `0x${'00'.repeat(1_000_001)}` }, /\$\.data/],
   ] as const)('with %s is handed back with the reason', async (_, message, reason) => {
     expect(await reasonFor(sent16(message))).toMatch(reason);
+  });
+
+  it('to a chain that is not built in is read once the chain is defined', async () => {
+    const dest: Network = { ...evm, selector: '77', name: 'acme-mainnet', chainId: '770077' };
+    expect(await reasonFor(sent16({ dest }))).toMatch(/selector 77 of the destination is unknown.*`chains`/);
+    defineNetworks([dest]);
+    onTestFinished(() => defineNetworks([]));
+    expect((await decodeSent(sent16({ dest }))).message.destNetworkInfo).toMatchObject({
+      name: 'acme-mainnet',
+      chainSelector: '77',
+    });
   });
 
   function svmArgs(): Hex {

@@ -188,8 +188,9 @@ test('what could not be read, was not understood, and came from strangers', asyn
 
   const startedAt = Date.now();
   proxy.interfere = (call, truth) => {
-    const range = isHistoryCall(call) ? rangeOf(call) : undefined;
-    if (range && range.from <= bad.blockNumber && bad.blockNumber <= range.to)
+    const range = rangeOf(call);
+    const isInRange = range && range.from <= bad.blockNumber && bad.blockNumber <= range.to;
+    if (isInRange || call.method === 'eth_getBlockReceipts')
       throw new Refused(-32000, 'leveldb: corruption on data-block');
     return truth;
   };

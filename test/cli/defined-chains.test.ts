@@ -47,7 +47,7 @@ test('without its definition the name is unknown', async () => {
     env: { DATABASE_URL: database.url },
   });
   expect(code).toBe(2);
-  expect(stderr).toMatch(/knows no network "acme-mainnet"/);
+  expect(stderr).toMatch(/unknown network, "acme-mainnet"/);
 });
 
 test('the server lists a defined chain with its block explorer', async () => {

@@ -631,7 +631,7 @@ describe('progress', () => {
         oldestFailureAt: new Date(Date.UTC(2026, 0, 1)),
         unreadableLogs: 2,
         foreignLogs: 3,
-        findings: [],
+        findings: [{ kind: 'logs-unreadable', count: 2 }],
       },
     ]);
   });

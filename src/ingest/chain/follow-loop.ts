@@ -22,6 +22,8 @@ export interface FollowLoopOptions {
 export interface FollowLoop {
   /** Whether the newest block has been read, as far as is known. */
   readonly isAtHead: boolean;
+  /** Whether there is more to read, by the latest look; true before the first. */
+  readonly isBehind: boolean;
   /** When the latest complete round of chores began, on performance.now()'s clock. */
   readonly choresBegunAt: number;
   /** Runs until the signal; throws what cannot be retried: a lost lease, or a newer schema. */
@@ -30,6 +32,7 @@ export interface FollowLoop {
 
 export function createFollowLoop({ reader, progress, timing, pollEvery }: FollowLoopOptions): FollowLoop {
   let isAtHead = false;
+  let isBehind = true;
   let choresAt = 0;
   let choresBegunAt = -1;
 
@@ -56,6 +59,9 @@ export function createFollowLoop({ reader, progress, timing, pollEvery }: Follow
     get isAtHead() {
       return isAtHead;
     },
+    get isBehind() {
+      return isBehind;
+    },
     get choresBegunAt() {
       return choresBegunAt;
     },
@@ -64,6 +70,7 @@ export function createFollowLoop({ reader, progress, timing, pollEvery }: Follow
       while (!signal.aborted) {
         try {
           const hasMore = await reader.follow();
+          isBehind = hasMore;
           failures = 0;
           await doChores();
           await progress.publishWhenDue();

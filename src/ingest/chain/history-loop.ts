@@ -23,6 +23,9 @@ const WINDOW = 4;
 const MAX_ITEMS = 10_000;
 /** What one transaction records at most, beyond its first piece. */
 const ITEMS_PER_STEP = 2_000;
+/** How long history waits for new blocks at the start, and after a gap was left to it. */
+const HEAD_START_MS = 10_000;
+const HEAD_POLL_MS = 20;
 
 export interface HistoryLoopOptions {
   /** CCIP's number for the network. */
@@ -35,6 +38,8 @@ export interface HistoryLoopOptions {
   readonly requestsPerSecond: number;
   /** Whether history begins with the routers, not at a configured block or time. */
   readonly startsWithRouters: boolean;
+  /** Whether there are new blocks that have not been read. They come first. */
+  readonly isHeadBehind: () => boolean;
 }
 
 export interface HistoryLoop {
@@ -73,6 +78,7 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
   /** Failures in a row, of any piece: repeated failures must not wear out an endpoint. */
   let failures = 0;
   let pausedUntil = 0;
+  let headStartUntil = 0;
   let isEmpty = false;
   let isSearchingRouters = false;
   let isBacklogChanged = true;
@@ -99,10 +105,13 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
   });
 
   progress.onOwed(() => {
+    if (isEmpty) headStartUntil = performance.now() + HEAD_START_MS;
     isBacklogChanged = true;
     isEmpty = false;
     wake();
   });
+
+  const hasToWait = (): boolean => performance.now() < headStartUntil && options.isHeadBehind();
 
   // ---- Reading
 
@@ -129,7 +138,7 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
 
   /** Starts as many pieces as may be read at once. With one always under way, what waits is recorded sooner or later. */
   const startReading = (): void => {
-    if (isEnded() || performance.now() < pausedUntil) return;
+    if (isEnded() || hasToWait() || performance.now() < pausedUntil) return;
     while (inFlight < concurrency.limit && (inFlight === 0 || hasRoom())) {
       const isFull = pieces.length >= WINDOW * concurrency.limit;
       const piece = pieces.find(({ state }) => state.name === 'planned') ?? (isFull ? undefined : planNext());
@@ -234,6 +243,7 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
 
   /** Records what is ready at the upper end of any range; false where nothing is. */
   const recordReady = async (): Promise<boolean> => {
+    if (hasToWait()) return false;
     const begun = [...new Map(pieces.map(({ row }) => [row.id, row])).values()];
     for (const row of begun) {
       const first = pieces.find((piece) => piece.row.id === row.id);
@@ -278,7 +288,7 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
 
   /** Until a piece has been read or has failed, new ranges are owed, or a pause is over. */
   const untilWoken = async (signal: AbortSignal): Promise<void> => {
-    const pauseMs = pausedUntil - performance.now();
+    const pauseMs = hasToWait() ? HEAD_POLL_MS : pausedUntil - performance.now();
     const timer = pauseMs > 0 ? setTimeout(wake, pauseMs) : undefined;
     signal.addEventListener('abort', wake);
     await new Promise<void>((resolve) => {
@@ -298,6 +308,7 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
     },
     async run(signal) {
       isEnded = () => signal.aborted;
+      headStartUntil = performance.now() + HEAD_START_MS;
       while (!signal.aborted) {
         try {
           isWoken = false;

@@ -69,6 +69,7 @@ export function createNetworkWorker(options: WorkerOptions): NetworkWorker {
     timing,
     requestsPerSecond: source.requestsPerSecond,
     startsWithRouters,
+    isHeadBehind: () => followLoop.isBehind,
   });
   const repairLoop = createRepairLoop({ selector, ledger, reader, progress, timing, startsWithRouters });
 

@@ -44,6 +44,7 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
     ledger: store.index.checks,
     progress,
     book,
+    bloomTrust,
     readExecuted: createExecutedMessages({ selector, chain, store, book }),
   });
   const historyChain: Chain = {

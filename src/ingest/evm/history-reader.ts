@@ -14,6 +14,8 @@ import type { EvmSource } from './settings.ts';
 
 /** Logs that one piece should have: enough to be worth a transaction, few enough for many pieces to fit in memory. */
 const WANTED_LOGS = 1_000;
+/** Ranges that are read after one had to be shortened before longer ones are planned again. */
+const RANGES_BEFORE_GROWTH = 16;
 /** A range that is checked against headers, which are asked for one by one, is not longer. */
 const MAX_CHECKED_BLOCKS = 250;
 /**
@@ -52,6 +54,7 @@ export function createHistoryReader({
   const endpoints = new Map<string, EndpointState>();
   /** How long a range with the wanted number of logs is, by those that were read last. */
   let wantedBlocks = maxBlocks;
+  let rangesBeforeGrowth = 0;
 
   const stateOf = ({ name }: ChainNode): EndpointState => {
     const known = endpoints.get(name) ?? { limits: createRangeLimits(maxBlocks), agreement: undefined };
@@ -59,9 +62,13 @@ export function createHistoryReader({
     return known;
   };
 
-  const adapt = (logs: number, blocks: number): void => {
+  /** The next ranges are likely to be like this one: as dense, and where it had to be shortened, as short. */
+  const adapt = (logs: number, blocks: number, isShortened: boolean): void => {
+    if (isShortened) rangesBeforeGrowth = RANGES_BEFORE_GROWTH;
+    else if (rangesBeforeGrowth > 0) rangesBeforeGrowth--;
+    const grown = isShortened ? blocks : rangesBeforeGrowth > 0 ? wantedBlocks : wantedBlocks * 2;
     const wanted = Math.floor((blocks * WANTED_LOGS) / Math.max(1, logs));
-    wantedBlocks = Math.max(1, Math.min(wanted, wantedBlocks * 2, maxBlocks));
+    wantedBlocks = Math.max(1, Math.min(wanted, grown, maxBlocks));
   };
 
   /** Throws where the node's chain is not the one that was read up to this block. */
@@ -127,21 +134,22 @@ export function createHistoryReader({
   /** As much of the upper end of the range as the node accepts. */
   const readPart = async (node: ChainNode, range: BlockRange): Promise<HistoryReading> => {
     const { limits } = stateOf(node);
-    for (;;) {
-      const blocks = Math.min(range.to - range.from + 1, limits.nextBlocks);
+    let longest = Math.min(range.to - range.from + 1, wantedBlocks);
+    for (let isShortened = false; ; isShortened = true) {
+      const blocks = Math.min(longest, limits.nextBlocks);
       const begunAt = performance.now();
       limits.begin(blocks);
       try {
         const reading = await readBlocks(node, { ...range, from: range.to - blocks + 1 });
         limits.accept(blocks, performance.now() - begunAt);
-        adapt(reading.logs, blocks);
+        adapt(reading.logs, blocks, isShortened);
         return reading;
       } catch (error) {
         if (!(error instanceof RangeTooLarge) || blocks === 1) {
           limits.abandon(blocks);
           throw error;
         }
-        limits.refuse(blocks, error.acceptedBlocks);
+        longest = limits.refuse(blocks, error.acceptedBlocks);
       }
     }
   };

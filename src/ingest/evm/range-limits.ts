@@ -1,6 +1,9 @@
 /**
  * How many blocks an endpoint accepts in one request for logs, learned from its answers: it grows while they are quick,
  * and shrinks when the endpoint refuses.
+ *
+ * A refusal is not always about the length. A range that was accepted elsewhere is refused where it has too many logs, or
+ * a block that the endpoint cannot read: then only this range is shortened, unless it happens again and again.
  */
 
 export interface RangeLimits {
@@ -9,55 +12,76 @@ export interface RangeLimits {
   /** Marks a range as asked for: only one that is longer than what was accepted is under way at a time. */
   begin(blocks: number): void;
   accept(blocks: number, elapsedMs: number): void;
-  /** `acceptedBlocks`: what the endpoint says it would accept. */
-  refuse(blocks: number, acceptedBlocks: number | undefined): void;
+  /**
+   * Returns how many blocks to ask for instead.
+   *
+   * @param statedBlocks what the endpoint says it would accept
+   */
+  refuse(blocks: number, statedBlocks: number | undefined): number;
   /** It failed for another reason. */
   abandon(blocks: number): void;
 }
 
 const FIRST_BLOCKS = 1_000;
-/** Ranges that are read before a longer one than was refused is tried again; doubled with every refusal. */
+/** Ranges that are read before a longer one than was refused is tried again; doubled each time that is refused too. */
 const RANGES_BEFORE_GROWTH = 16;
 const MAX_RANGES_BEFORE_GROWTH = 4_096;
+/** So many ranges in a row that were refused at a length that was once accepted: the limit has changed. */
+const MAX_LOCAL_REFUSALS = 4;
 /** A longer range would take longer still. */
 const SLOW_MS = 5_000;
 
 export function createRangeLimits(maxBlocks: number): RangeLimits {
-  let acceptedBlocks = Math.min(FIRST_BLOCKS, maxBlocks);
+  let limitBlocks = Math.min(FIRST_BLOCKS, maxBlocks);
+  /** The longest range that was accepted. */
+  let provenBlocks = 0;
+  let localRefusals = 0;
   let rangesBeforeGrowth = 0;
   let patience = RANGES_BEFORE_GROWTH;
   let isTryingLonger = false;
+
+  const shrinkTo = (blocks: number) => {
+    limitBlocks = Math.min(limitBlocks, blocks);
+    provenBlocks = Math.min(provenBlocks, blocks);
+    rangesBeforeGrowth = RANGES_BEFORE_GROWTH;
+    localRefusals = 0;
+  };
+
   return {
     get nextBlocks() {
       const mayGrow = rangesBeforeGrowth === 0 && !isTryingLonger;
-      return Math.min(maxBlocks, mayGrow ? acceptedBlocks * 2 : acceptedBlocks);
+      return Math.min(maxBlocks, mayGrow ? limitBlocks * 2 : limitBlocks);
     },
     begin(blocks) {
-      if (blocks > acceptedBlocks) isTryingLonger = true;
+      if (blocks > limitBlocks) isTryingLonger = true;
     },
     accept(blocks, elapsedMs) {
+      provenBlocks = Math.max(provenBlocks, blocks);
       if (elapsedMs > SLOW_MS) rangesBeforeGrowth = Math.max(rangesBeforeGrowth, RANGES_BEFORE_GROWTH);
-      if (blocks > acceptedBlocks) {
-        acceptedBlocks = blocks;
+      if (blocks > limitBlocks) {
+        limitBlocks = blocks;
         isTryingLonger = false;
-        patience = Math.max(RANGES_BEFORE_GROWTH, patience >> 1);
-      } else if (blocks === acceptedBlocks && rangesBeforeGrowth > 0) {
+        patience = RANGES_BEFORE_GROWTH;
+      } else if (blocks === limitBlocks) {
         // Only a range of full length shows that a longer one might be accepted.
-        rangesBeforeGrowth--;
+        localRefusals = 0;
+        if (rangesBeforeGrowth > 0) rangesBeforeGrowth--;
       }
     },
-    refuse(blocks, accepted) {
-      const isLonger = blocks > acceptedBlocks;
-      if (isLonger) isTryingLonger = false;
-      const shorter = Math.max(1, Math.min(maxBlocks, accepted ?? (isLonger ? acceptedBlocks : blocks >> 1)));
-      // Others of this length may have been under way when the first of them was refused: they say nothing new.
-      if (!isLonger && shorter >= acceptedBlocks) return;
-      acceptedBlocks = shorter;
-      rangesBeforeGrowth = patience;
-      patience = Math.min(MAX_RANGES_BEFORE_GROWTH, patience * 2);
+    refuse(blocks, statedBlocks) {
+      const shorter = Math.max(1, Math.min(statedBlocks ?? blocks >> 1, blocks - 1));
+      if (blocks > limitBlocks) {
+        isTryingLonger = false;
+        limitBlocks = Math.max(limitBlocks, Math.min(statedBlocks ?? 0, shorter));
+        rangesBeforeGrowth = patience;
+        patience = Math.min(MAX_RANGES_BEFORE_GROWTH, patience * 2);
+      }
+      if (blocks > provenBlocks && shorter < limitBlocks) shrinkTo(Math.max(shorter, provenBlocks));
+      else if (blocks === limitBlocks && ++localRefusals >= MAX_LOCAL_REFUSALS) shrinkTo(shorter);
+      return shorter;
     },
     abandon(blocks) {
-      if (blocks > acceptedBlocks) isTryingLonger = false;
+      if (blocks > limitBlocks) isTryingLonger = false;
     },
   };
 }

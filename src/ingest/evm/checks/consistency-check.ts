@@ -14,6 +14,7 @@ import type {
 import type { Chores } from '../../chain/family.ts';
 import { NodeFault } from '../../chain/faults.ts';
 import type { Progress } from '../../chain/progress.ts';
+import type { BloomTrust } from '../bloom-trust.ts';
 import type { Chain, Hex } from '../chain.ts';
 import { currentNamings, type GenuineContract } from '../contracts.ts';
 import { readCounters } from './contract-counters.ts';
@@ -35,6 +36,7 @@ export interface ConsistencyCheckOptions {
   readonly ledger: CheckLedger;
   readonly progress: Progress;
   readonly book: { readonly contracts: ReadonlyMap<Hex, GenuineContract> };
+  readonly bloomTrust: Pick<BloomTrust, 'isConfirmed'>;
   /** Messages that off-ramps of this network have executed, as far as the records do not know it. */
   readonly readExecuted: (tip: number) => Promise<readonly ExecutedMessage[]>;
 }
@@ -118,6 +120,9 @@ export function createConsistencyCheck(options: ConsistencyCheckOptions): Consis
       views = undefined;
       return undefined;
     }
+    const wrongBlooms = options.bloomTrust.isConfirmed
+      ? open.filter(({ kind }) => kind === 'bloom-wrong')
+      : [];
     const health = chain.health();
     const plan = planRereads(
       contradictions,
@@ -135,7 +140,7 @@ export function createConsistencyCheck(options: ConsistencyCheckOptions): Consis
     return {
       counters,
       findings: plan.findings,
-      resolved: [...resolvedOf(contradictions, stored), ...knownByNow(open, book.contracts)],
+      resolved: [...resolvedOf(contradictions, stored), ...knownByNow(open, book.contracts), ...wrongBlooms],
       owed: distinctRanges(plan.again),
     };
   };

@@ -55,24 +55,17 @@ function viewsOf(
     case 'onRamp':
       if ('destChainSelector' in contract) {
         const lane = laneOf(network, contract.destChainSelector, address);
-        return lane ? [nextNumberView(getNextNumber15, callOf(getNextNumber15, address), 'sent')(lane)] : [];
+        return numberView('sent', lane, getNextNumber15, callOf(getNextNumber15, address));
       }
       return remotes.flatMap((remote) => {
         const view = contract.version === '2.0.0' ? getNextNumber20 : getNextNumber16;
-        const lane = laneOf(network, remote, address);
-        return lane ? [nextNumberView(view, callOf(view, address, BigInt(remote)), 'sent')(lane)] : [];
+        const call = callOf(view, address, BigInt(remote));
+        return numberView('sent', laneOf(network, remote, address), view, call);
       });
     case 'commitStore': {
       const lane = laneOf(contract.sourceChainSelector, network, contract.onRamp);
-      return lane
-        ? [
-            nextNumberView(
-              getNextNumber15,
-              callOf(getNextNumber15, address),
-              'committed',
-            )({ ...lane, contract: address }),
-          ]
-        : [];
+      const own = lane && { ...lane, contract: address };
+      return numberView('committed', own, getNextNumber15, callOf(getNextNumber15, address));
     }
     case 'offRamp':
       return contract.version === '1.6.0'
@@ -94,14 +87,17 @@ function laneOf(sourceSelector: string, destSelector: string, onRamp: Hex): Lane
 
 type NextNumber = typeof getNextNumber15 | typeof getNextNumber16 | typeof getNextNumber20;
 
-function nextNumberView(view: NextNumber, call: ContractCall, kind: ContractCounter['kind']) {
-  return (lane: Lane): CounterView => ({
-    call,
-    read(answer) {
-      const [next] = answerOf<NextNumber['outputs']>(view, answer) ?? [];
-      return counted(lane, kind, next);
-    },
-  });
+/** Without a lane whose source we know there is nothing to compare with. */
+function numberView(
+  kind: ContractCounter['kind'],
+  lane: Lane | undefined,
+  view: NextNumber,
+  call: ContractCall,
+): readonly CounterView[] {
+  if (!lane) return [];
+  const read = (answer: CallAnswer) =>
+    counted(lane, kind, answerOf<NextNumber['outputs']>(view, answer)?.[0]);
+  return [{ call, read }];
 }
 
 function sourceConfigView(offRamp: Hex, source: string, network: string): CounterView {

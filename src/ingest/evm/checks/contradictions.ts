@@ -63,10 +63,11 @@ export async function compare(
   views: ContractViews,
   comparison: Comparison,
 ): Promise<Compared> {
-  const counters = await expectedCounters(ledger, views.counters, comparison);
+  const committed = await ledger.committedEnds(comparison.network);
+  const counters = expectedCounters(views.counters, committed, comparison);
   const contradictions: Contradiction[] = [
     ...missingRegistrations(views.namings, comparison),
-    ...(await unknownOnRamps(ledger, comparison)),
+    ...unknownOnRamps(committed, comparison),
     ...missingExecutions(views.executed, comparison),
   ];
   for (const counter of counters) {
@@ -76,15 +77,17 @@ export async function compare(
   return { counters, contradictions };
 }
 
+/** The highest number of a lane that was committed elsewhere. */
+type CommittedEnd = LaneKey & { readonly last: string };
+
 /** What commits elsewhere have taken in must have been sent here. */
-async function expectedCounters(
-  ledger: CheckLedger,
+function expectedCounters(
   counters: ContractViews['counters'],
-  { network, isWhole }: Comparison,
-): Promise<readonly ContractCounter[]> {
-  const ends = await ledger.committedEnds(network);
+  committed: readonly CommittedEnd[],
+  { isWhole }: Comparison,
+): readonly ContractCounter[] {
   return counters.map((counter) => {
-    const end = counter.kind === 'sent' ? ends.find((lane) => isSameLane(lane, counter)) : undefined;
+    const end = counter.kind === 'sent' ? committed.find((lane) => isSameLane(lane, counter)) : undefined;
     const isHigher = end !== undefined && BigInt(end.last) > BigInt(counter.lastNumber);
     return { ...counter, isWhole, ...(isHigher && { lastNumber: end.last }) };
   });
@@ -116,12 +119,12 @@ function missingRegistrations(namings: readonly Naming[], comparison: Comparison
 const roleWords: Readonly<Record<string, string>> = { onRamp: 'on-ramp', offRamp: 'off-ramp' };
 
 /** Lanes that were committed elsewhere, from on-ramps of this network that no router here has registered. */
-async function unknownOnRamps(
-  ledger: CheckLedger,
+function unknownOnRamps(
+  committed: readonly CommittedEnd[],
   comparison: Comparison,
-): Promise<readonly Contradiction[]> {
-  const { network, book, unknown } = comparison;
-  return (await ledger.committedEnds(network))
+): readonly Contradiction[] {
+  const { book, unknown } = comparison;
+  return committed
     .filter(({ onramp }) => book.get(`0x${onramp}`)?.role !== 'onRamp' && !unknown.has(`0x${onramp}`))
     .map(({ destSelector, onramp, last }) => ({
       kind: 'onramp-unknown',

@@ -115,7 +115,9 @@ export function committedFact(
 export function knownNetwork(selector: bigint | string, end: 'source' | 'destination'): Network {
   const network = networkBySelector(selector.toString());
   if (!network)
-    throw new Unreadable(`chain selector ${selector} of the ${end} is not in our table of networks`);
+    throw new Unreadable(
+      `chain selector ${selector} of the ${end} is unknown: define that chain under \`chains\` in lanescan.yaml`,
+    );
   return network;
 }
 
