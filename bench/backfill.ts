@@ -10,7 +10,7 @@
  *
  * The chains are virtual (test/chain/zoo): nothing has to be deployed, and the endpoints keep to a rate and a latency.
  */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -36,8 +36,9 @@ const VOLUME_MESSAGES = 100_000;
 const VOLUME_BLOCKS = 100_000;
 const SPARSE_BLOCKS = 10_000_000;
 const SPARSE_MESSAGES = 100;
-/** The last quarter of the time may need so much more memory than the second did. */
+/** The last quarter of the time may need so much more memory than the second did; what V8 keeps varies by tens of MiB. */
 const MAX_GROWTH = 1.15;
+const MAX_GROWTH_MEBIBYTES = 100;
 
 const rates = [
   { name: '20/s', requestsPerSecond: 20, endpoints: 1 },
@@ -227,7 +228,8 @@ async function indexBoth(world: CcipWorld, messages: number, filters: LogFilters
 function printMemory(byQuarter: readonly number[]): void {
   console.log(`Resident memory, the highest of each quarter of the time: ${byQuarter.join(', ')} MiB`);
   const [, second = 0, , last = 0] = byQuarter;
-  if (last > second * MAX_GROWTH) throw new Error(`Memory grew: ${last} MiB at the end, ${second} before.`);
+  if (last > second * MAX_GROWTH && last > second + MAX_GROWTH_MEBIBYTES)
+    throw new Error(`Memory grew: ${last} MiB at the end, ${second} before.`);
 }
 
 /** Fails unless the store has so many messages: what is fast and wrong counts for nothing. */
@@ -266,11 +268,7 @@ function keepResults(results: Partial<Record<Part, unknown>>): void {
   };
   const date = new Date().toISOString().slice(0, 10);
   const dated = Object.entries(results).map(([part, result]) => [part, { date, machine, result }]);
-  let before: object = {};
-  try {
-    before = JSON.parse(readFileSync(file, 'utf8')) as object;
-  } catch {
-    mkdirSync(path.dirname(file), { recursive: true });
-  }
-  writeFileSync(file, `${JSON.stringify({ ...before, ...Object.fromEntries(dated) }, null, 2)}\n`);
+  const before = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as object) : {};
+  const former = Object.entries(before).filter(([part]) => parts.includes(part as Part));
+  writeFileSync(file, `${JSON.stringify(Object.fromEntries([...former, ...dated]), null, 2)}\n`);
 }
