@@ -10,7 +10,7 @@
  *
  * The chains are virtual (test/chain/zoo): nothing has to be deployed, and the endpoints keep to a rate and a latency.
  */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -36,16 +36,29 @@ const VOLUME_MESSAGES = 100_000;
 const VOLUME_BLOCKS = 100_000;
 const SPARSE_BLOCKS = 10_000_000;
 const SPARSE_MESSAGES = 100;
-/** Endpoints refuse what is above the rate; clocks differ a little. */
-const RATE_TOLERANCE = 1.1;
-/** The last quarter of the time may need so much more memory than the second did. */
+/** The last quarter of the time may need so much more memory than the second did; what V8 keeps varies by tens of MiB. */
 const MAX_GROWTH = 1.15;
+const MAX_GROWTH_MEBIBYTES = 100;
 
 const rates = [
   { name: '20/s', requestsPerSecond: 20, endpoints: 1 },
   { name: '200/s', requestsPerSecond: 200, endpoints: 1 },
   { name: '2 × 200/s', requestsPerSecond: 200, endpoints: 2 },
 ] as const;
+
+/** The rate is the client's to keep: both are told the same, and the peak shows whether they do. */
+const distantEndpoint: Personality = {
+  name: 'distant-endpoint',
+  seen: 'invented',
+  latencyMs: LATENCY_MS,
+  logs: {
+    blocks: {
+      max: MAX_RANGE_BLOCKS,
+      refusal: { code: -32602, message: 'range {count} exceeds limit of {max}' },
+    },
+  },
+  alone: 'complete',
+};
 
 const asked = process.argv.slice(2);
 const wanted = parts.filter((part) => asked.includes(part));
@@ -69,8 +82,7 @@ try {
 
 // ---- Rates
 
-interface Reading extends Pick<Traffic, 'calls' | 'callsByMethod'> {
-  readonly seconds: number;
+interface Reading extends Traffic {
   /** The time that the rate allows for these calls, beside the time that they took. */
   readonly shareOfRate: number;
 }
@@ -80,10 +92,9 @@ async function measureRates(): Promise<readonly object[]> {
   const rows: object[] = [];
   for (const { name, requestsPerSecond, endpoints } of rates) {
     const { a } = makeCcipWorld({ blocks: RATE_BLOCKS, messages: RATE_MESSAGES });
-    const personality = limitedPersonality(requestsPerSecond);
     const settings = { requestsPerSecond, maxRange: MAX_RANGE_BLOCKS };
     const allowed = requestsPerSecond * endpoints;
-    const lanescan = await withProviders(a, endpoints, personality, async (served) => {
+    const lanescan = await withProviders(a, endpoints, async (served) => {
       const meter = meterTraffic(served.providers);
       const database = await createDatabase();
       await runLanescan(folder, database, [served], settings);
@@ -91,7 +102,7 @@ async function measureRates(): Promise<readonly object[]> {
       return readingOf(meter.read(), allowed);
     });
     const ponder = isPeerThere
-      ? await withProviders(a, endpoints, personality, async (served) => {
+      ? await withProviders(a, endpoints, async (served) => {
           const meter = meterTraffic(served.providers);
           await runPonder(path.join(folder, 'ponder.log'), await createDatabase(), served, settings);
           return readingOf(meter.read(), allowed);
@@ -113,33 +124,14 @@ async function measureRates(): Promise<readonly object[]> {
   return rows;
 }
 
-function limitedPersonality(perSecond: number): Personality {
-  return {
-    name: `${perSecond}/s`,
-    seen: 'invented',
-    latencyMs: LATENCY_MS,
-    rate: {
-      max: Math.ceil(perSecond * RATE_TOLERANCE),
-      refusal: { code: -32005, message: 'rate limit exceeded', status: 429 },
-    },
-    logs: {
-      blocks: {
-        max: MAX_RANGE_BLOCKS,
-        refusal: { code: -32602, message: 'range {count} exceeds limit of {max}' },
-      },
-    },
-    alone: 'complete',
-  };
-}
-
 async function withProviders<T>(
   chain: CcipChain,
   count: number,
-  personality: Personality,
   work: (served: ServedChain) => Promise<T>,
 ): Promise<T> {
   const providers: Provider[] = [];
-  for (let index = 0; index < count; index++) providers.push(await startProvider(chain, { personality }));
+  for (let index = 0; index < count; index++)
+    providers.push(await startProvider(chain, { personality: distantEndpoint }));
   try {
     return await work({ chain, providers });
   } finally {
@@ -147,20 +139,20 @@ async function withProviders<T>(
   }
 }
 
-function readingOf({ calls, callsByMethod, seconds }: Traffic, allowedPerSecond: number): Reading {
+function readingOf(traffic: Traffic, allowedPerSecond: number): Reading {
+  const { calls, seconds } = traffic;
   return {
-    calls,
-    callsByMethod,
+    ...traffic,
     seconds: rounded(seconds),
     shareOfRate: rounded(calls / allowedPerSecond / seconds),
   };
 }
 
 function printRate(name: string, lanescan: Reading, ponder: Reading | undefined): void {
-  const row = (who: string, { seconds, calls, shareOfRate }: Reading) =>
+  const row = (who: string, { seconds, calls, shareOfRate, peakPerSecond }: Reading) =>
     console.log(
       `${name.padEnd(11)}${who.padEnd(10)}${seconds.toFixed(1).padStart(8)} s${String(calls).padStart(7)} calls` +
-        `${shareOfRate.toFixed(2).padStart(7)} of what the rate allows`,
+        `${shareOfRate.toFixed(2).padStart(7)} of what the rate allows, at most ${peakPerSecond} in a second`,
     );
   row('lanescan', lanescan);
   if (ponder) row('ponder', ponder);
@@ -236,7 +228,8 @@ async function indexBoth(world: CcipWorld, messages: number, filters: LogFilters
 function printMemory(byQuarter: readonly number[]): void {
   console.log(`Resident memory, the highest of each quarter of the time: ${byQuarter.join(', ')} MiB`);
   const [, second = 0, , last = 0] = byQuarter;
-  if (last > second * MAX_GROWTH) throw new Error(`Memory grew: ${last} MiB at the end, ${second} before.`);
+  if (last > second * MAX_GROWTH && last > second + MAX_GROWTH_MEBIBYTES)
+    throw new Error(`Memory grew: ${last} MiB at the end, ${second} before.`);
 }
 
 /** Fails unless the store has so many messages: what is fast and wrong counts for nothing. */
@@ -275,11 +268,7 @@ function keepResults(results: Partial<Record<Part, unknown>>): void {
   };
   const date = new Date().toISOString().slice(0, 10);
   const dated = Object.entries(results).map(([part, result]) => [part, { date, machine, result }]);
-  let before: object = {};
-  try {
-    before = JSON.parse(readFileSync(file, 'utf8')) as object;
-  } catch {
-    mkdirSync(path.dirname(file), { recursive: true });
-  }
-  writeFileSync(file, `${JSON.stringify({ ...before, ...Object.fromEntries(dated) }, null, 2)}\n`);
+  const before = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as object) : {};
+  const former = Object.entries(before).filter(([part]) => parts.includes(part as Part));
+  writeFileSync(file, `${JSON.stringify(Object.fromEntries([...former, ...dated]), null, 2)}\n`);
 }

@@ -4,8 +4,10 @@ import type { Provider } from '../../test/chain/zoo/provider.ts';
 export interface Traffic {
   readonly calls: number;
   readonly callsByMethod: Readonly<Record<string, number>>;
-  /** From the first call to the last. */
+  /** From the first call to the last answer. */
   readonly seconds: number;
+  /** The most calls to one endpoint within any second. */
+  readonly peakPerSecond: number;
 }
 
 export interface TrafficMeter {
@@ -13,23 +15,35 @@ export interface TrafficMeter {
 }
 
 export function meterTraffic(providers: readonly Provider[]): TrafficMeter {
-  let firstAt: number | undefined;
-  let lastAt = 0;
-  for (const provider of providers) {
+  const times = providers.map((): number[] => []);
+  for (const [index, provider] of providers.entries()) {
     provider.resetCounts();
-    provider.onCall = () => {
-      lastAt = performance.now();
-      firstAt ??= lastAt;
-    };
+    provider.onCall = () => times[index]?.push(performance.now());
   }
   return {
     read() {
       const callsByMethod: Record<string, number> = {};
       for (const { callsByMethod: counted } of providers)
         for (const [method, calls] of counted) callsByMethod[method] = (callsByMethod[method] ?? 0) + calls;
-      const calls = Object.values(callsByMethod).reduce((sum, count) => sum + count, 0);
+      const all = times.flat().sort((one, other) => one - other);
+      const [first = 0, last = 0] = [all[0], all.at(-1)];
       const latencyMs = Math.max(...providers.map(({ personality }) => personality.latencyMs ?? 0));
-      return { calls, callsByMethod, seconds: (lastAt - (firstAt ?? lastAt) + latencyMs) / 1000 };
+      return {
+        calls: all.length,
+        callsByMethod,
+        seconds: (last - first + latencyMs) / 1000,
+        peakPerSecond: Math.max(...times.map(peakOf)),
+      };
     },
   };
+}
+
+function peakOf(times: readonly number[]): number {
+  let from = 0;
+  let peak = 0;
+  for (const [index, time] of times.entries()) {
+    while ((times[from] ?? time) <= time - 1_000) from++;
+    peak = Math.max(peak, index - from + 1);
+  }
+  return peak;
 }

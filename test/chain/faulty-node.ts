@@ -257,7 +257,7 @@ interface RawFilter {
   readonly toBlock?: string;
   readonly blockHash?: string;
   readonly address?: readonly string[];
-  readonly topics: readonly [readonly string[]];
+  readonly topics?: readonly [readonly string[]];
 }
 
 function logsFor(
@@ -271,7 +271,10 @@ function logsFor(
   if (blockHash !== undefined && chosen.length === 0) throw new Refused(-32000, 'unknown block');
   return chosen
     .flatMap(({ logs }) => logs)
-    .filter((log) => topics[0].includes(log.topics[0] ?? '') && (address?.includes(log.address) ?? true));
+    .filter(
+      (log) =>
+        (topics?.[0].includes(log.topics[0] ?? '') ?? true) && (address?.includes(log.address) ?? true),
+    );
 }
 
 function blockJson(block: TinyBlock | undefined): unknown {

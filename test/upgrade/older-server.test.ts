@@ -32,7 +32,7 @@ test('answers while its tables have their form, then 503 in words, and is not re
     for (const path of ['/v2/messages?limit=7', `/v2/messages/${makeMessage().messageId}`, '/readyz']) {
       const body = expectError(await server.ask(path), 503, 'SERVICE_UNAVAILABLE');
       expect(body.message).toMatch(
-        /^The database was upgraded to a newer release\. This server has to be started/,
+        /^The database was upgraded to a newer release\. This server has to be restarted/,
       );
     }
     expect(

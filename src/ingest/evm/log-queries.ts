@@ -110,8 +110,10 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
   };
   const learn = (change: Partial<FilterLimits>, text: string) => {
     if (limits === unlimited) learnedAt = options.now();
+    const before = JSON.stringify(limits);
     limits = { ...limits, ...change };
-    options.learned(text);
+    // Of several queries under way at once, each may come to the same.
+    if (JSON.stringify(limits) !== before) options.learned(text);
   };
 
   /** One call. */
@@ -150,7 +152,10 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
 
   const isAccepted = async (filter: TopicFilter, block: number): Promise<boolean> => {
     if (accepted.has(sizeOf(filter))) return true;
-    return isLogs(await askOnce({ fromBlock: block, toBlock: block }, filter));
+    const answer = await askOnce({ fromBlock: block, toBlock: block }, filter);
+    if (isLogs(answer)) return true;
+    if (otherReasons.has(answer.kind)) throw options.refused(answer);
+    return false;
   };
 
   /**
@@ -236,9 +241,7 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
   ): Promise<readonly ChainLog[]> => {
     if (filter.addresses === undefined) throw addressRequired(refusal);
     const halves = halved(filter);
-    if (halves.length > 1) {
-      return joined(halves, (half) => logs({ ...place, ...half }));
-    }
+    if (halves.length > 1) return joined(halves, (half) => logs({ ...place, ...half }));
     return (await byReceipts([place.fromBlock], filter)) ?? Promise.reject(options.refused(refusal));
   };
 

@@ -127,11 +127,18 @@ export function createNode(
     return head;
   };
 
+  const askForBlocks = (numbers: readonly number[]) =>
+    endpoint.ask(
+      numbers.map((number) => ({ method: 'eth_getBlockByNumber', params: [quantity(number), false] })),
+    );
+
   const blocks = async (numbers: readonly number[]): Promise<readonly Block[]> => {
     const method = 'eth_getBlockByNumber';
-    const answers = await endpoint.ask(
-      numbers.map((number) => ({ method, params: [quantity(number), false] })),
-    );
+    const isMissing = (answer: RpcAnswer | undefined) =>
+      answer !== undefined && 'result' in answer && answer.result === null;
+    let answers = await askForBlocks(numbers);
+    // Behind a load balancer another backend may have the block, since one of them has shown it.
+    if (answers.some(isMissing) && Math.max(...numbers) <= shown) answers = await askForBlocks(numbers);
     return numbers.map((number, index) => {
       const result = resultOf(answers[index], method);
       if (result === null) throw fault(method, `it has no block ${number}`, 'behind');

@@ -43,7 +43,7 @@ export interface LogTraits {
   readonly kept?: { readonly blocks: number; readonly answer: 'empty' | Wording };
   /** Filters with addresses over a range find nothing. */
   readonly isBlindToAddresses?: boolean;
-  /** Every n-th answer that has logs lacks the last of them. */
+  /** One in so many answers that have logs lacks the last of them. */
   readonly leavesOutEvery?: number;
   /** Answers with more than so many logs are cut off there, without a word. */
   readonly truncatedAt?: number;
@@ -72,7 +72,7 @@ export interface Personality {
   /** One HTTP request in so many gets this answer. */
   readonly fails?: { readonly every: number; readonly refusal: Wording };
   readonly latencyMs?: number;
-  /** How many blocks it is behind the chain, at every n-th HTTP request where `every` is given. */
+  /** How many blocks it is behind the chain, at one in so many HTTP requests where `every` is given. */
   readonly lag?: { readonly blocks: number; readonly every?: number };
   /** How far the `finalized` block is behind its head, or what it says instead. 8 blocks where it is left out. */
   readonly finalized?: { readonly lagBlocks: number } | { readonly refusal: Wording } | 'null' | 'genesis';

@@ -70,7 +70,7 @@ export async function startProvider(chain: VirtualChain, options: ProviderOption
     const { cap, rate, fails, batch } = provider.personality;
     if (cap && calls > cap.max) throw new Refused(cap.refusal, { max: cap.max });
     if (rate && !takeTokens(asked.length, rate.max)) throw new Refused(rate.refusal, { max: rate.max });
-    if (fails && requests % fails.every === 0) throw new Refused(fails.refusal);
+    if (fails && isOneIn(fails.every, requests)) throw new Refused(fails.refusal);
     if (batch && isBatch && asked.length > batch.max)
       throw new Refused(batch.refusal, { max: batch.max, count: asked.length });
   };
@@ -86,7 +86,7 @@ export async function startProvider(chain: VirtualChain, options: ProviderOption
       provider.onCall(call);
     }
     if (personality.latencyMs !== undefined) await delay(personality.latencyMs, undefined, { ref: false });
-    if (personality.resetsEvery !== undefined && requests % personality.resetsEvery === 0) {
+    if (personality.resetsEvery !== undefined && isOneIn(personality.resetsEvery, requests)) {
       response.socket?.resetAndDestroy();
       return;
     }
@@ -118,7 +118,7 @@ export async function startProvider(chain: VirtualChain, options: ProviderOption
 
   const headNumber = (): number => {
     const { lag } = provider.personality;
-    const isBehind = lag !== undefined && requests % (lag.every ?? 1) === 0;
+    const isBehind = lag !== undefined && isOneIn(lag.every ?? 1, requests);
     return Math.max(0, chain.head - (isBehind ? lag.blocks : 0));
   };
 
@@ -147,7 +147,8 @@ export async function startProvider(chain: VirtualChain, options: ProviderOption
     throw new Refused(state.answer, { count: number });
   };
 
-  const answerTo = ({ method, params }: ProviderCall): unknown => {
+  // Some clients leave out the parameters where there are none.
+  const answerTo = ({ method, params = [] }: Partial<ProviderCall>): unknown => {
     const { personality } = provider;
     const [first, second] = params;
     switch (method) {
@@ -252,7 +253,7 @@ export async function startProvider(chain: VirtualChain, options: ProviderOption
         acceptedToHex: quantity(middle),
       });
     }
-    if (logs.length > 0 && leavesOutEvery !== undefined && ++rangesWithLogs % leavesOutEvery === 0)
+    if (logs.length > 0 && leavesOutEvery !== undefined && isOneIn(leavesOutEvery, ++rangesWithLogs))
       logs = logs.slice(0, -1);
     if (truncatedAt !== undefined) logs = logs.slice(0, truncatedAt);
     return ordered(logs, traits).map((log) => logJson(log, traits));
@@ -441,6 +442,11 @@ function errorOf(error: unknown): { readonly code?: number; readonly message: st
   if (!(error instanceof Refused)) throw error;
   const { code, message } = error.wording;
   return code === undefined ? { message } : { code, message };
+}
+
+/** Whether it is the turn of the n-th: one in so many, scattered, so that no rhythm of the client ever meets them all. */
+function isOneIn(many: number, nth: number): boolean {
+  return (Math.imul(nth, 0x9e37_79b1) >>> 8) % many === 0;
 }
 
 function quantity(number: number): Hex {

@@ -210,6 +210,8 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     if (status === 429 || kind === 'rate') return tooFast(answer, message, waitMs);
     if (kind === 'denied' || (kind === 'other' && (status === 401 || status === 403)))
       throw fault(items, `it does not let us in (${message})`, 'denied', LASTING_FAULT_REST_MS);
+    // A gateway without a backend speaks JSON-RPC too.
+    if (kind === 'other' && status >= 500) throw fault(items, `HTTP ${status}: ${message}`, 'unreachable');
     return undefined;
   };
 
