@@ -19,7 +19,7 @@ import { addressFromBytes, zeroAddresses } from '../../src/domain/addresses.ts';
 import { type Fact, isRangeFact, type RangeFact, type Sent } from '../../src/domain/facts.ts';
 import { parseMessage } from '../../src/domain/message-parser.ts';
 import { defineNetworks, findNetwork, type Network } from '../../src/domain/networks.ts';
-import { NodeFault } from '../../src/ingest/chain/faults.ts';
+import { NodeError } from '../../src/ingest/chain/faults.ts';
 import * as abi from '../../src/ingest/evm/abi.ts';
 import type { Block, CallAnswer, ChainLog, ContractCall, Hex } from '../../src/ingest/evm/chain.ts';
 import type { GenuineContract } from '../../src/ingest/evm/contracts.ts';
@@ -880,14 +880,14 @@ describe('the decoder', () => {
 
   it('blames the node for a log of a block that it does not have', async () => {
     const log = { ...sent16(), blockHash: hashOf('another block') };
-    await expect(decode([log])).rejects.toThrow(NodeFault);
+    await expect(decode([log])).rejects.toThrow(NodeError);
     const late = answeringNode({ blocks: [{ ...block, timestamp: 1e15 }] });
     const execution = logOf(contracts.offRamp15, abi.executionStateChanged15, [5n, hashOf('x')], [2, '0x']);
-    await expect(createDecoder(here).decode(late, [execution], book)).rejects.toThrow(NodeFault);
+    await expect(createDecoder(here).decode(late, [execution], book)).rejects.toThrow(NodeError);
   });
 
   it('fails with a node that fails', async () => {
-    const fault = new NodeFault('It does not answer.');
+    const fault = new NodeError('It does not answer.');
     const node = { ...nodeOf(), calls: () => Promise.reject(fault) };
     await expect(createDecoder(here).decode(node, [sent16()], book)).rejects.toBe(fault);
   });

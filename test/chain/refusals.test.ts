@@ -1,6 +1,6 @@
 /** What nodes and providers say when they refuse, word for word, and what we make of it. */
 import { describe, expect, test } from 'vitest';
-import { NodeFault, RangeTooLarge } from '../../src/ingest/chain/faults.ts';
+import { NodeError, RangeTooLargeError } from '../../src/ingest/chain/faults.ts';
 import type { Hex } from '../../src/ingest/evm/chain.ts';
 import {
   briefly,
@@ -144,15 +144,15 @@ describe('words of refusal', () => {
       return fromBlock === toBlock ? [] : refuse(params);
     };
     const failure = await failureOf(chain.run((rpc) => rpc.logs({ ...range, toBlock: 19_999 })));
-    expect(failure).toBeInstanceOf(RangeTooLarge);
-    expect((failure as RangeTooLarge).acceptedBlocks).toBe(accepted);
+    expect(failure).toBeInstanceOf(RangeTooLargeError);
+    expect((failure as RangeTooLargeError).acceptedBlocks).toBe(accepted);
     expect(chain.health()[0]).toMatchObject({ healthy: true, failures: 0 });
   });
 
   test('refusing even one block is a fault, for there is nothing shorter', async () => {
     const { chain } = await refusing('eth_getLogs', -32005, 'query returned more than 10000 results');
     const one = await failureOf(chain.run((rpc) => rpc.logs({ ...range, toBlock: 0 })));
-    expect(one).toBeInstanceOf(NodeFault);
+    expect(one).toBeInstanceOf(NodeError);
   });
 
   test('an HTTP status around the same words does not hide them', async () => {
@@ -174,10 +174,10 @@ describe('words of refusal', () => {
       const chain = openChain([node], {}, { timing: hastily });
       await chain.run(nameOf);
       node.misbehave = whenAsked('eth_getLogs', misbehaviour);
-      expect(await failureOf(chain.run((rpc) => rpc.logs(range)))).toBeInstanceOf(RangeTooLarge);
+      expect(await failureOf(chain.run((rpc) => rpc.logs(range)))).toBeInstanceOf(RangeTooLargeError);
       expect(chain.health()[0]).toMatchObject({ healthy: true, failures: 0 });
       node.misbehave = () => misbehaviour;
-      expect(await failureOf(chain.run((rpc) => rpc.logs(range)))).toBeInstanceOf(NodeFault);
+      expect(await failureOf(chain.run((rpc) => rpc.logs(range)))).toBeInstanceOf(NodeError);
     },
   );
 
@@ -189,7 +189,7 @@ describe('words of refusal', () => {
     const huge = { ...logJson(log as never), data: `0x${'00'.repeat(17 * 1024 * 1024)}` };
     node.methods.eth_getLogs = () => [huge];
     const failure = await failureOf(chain.run((rpc) => rpc.logs(range)));
-    expect(failure).toBeInstanceOf(RangeTooLarge);
+    expect(failure).toBeInstanceOf(RangeTooLargeError);
     expect(failure.message).toMatch(/a response of more than 33554432 bytes/);
   });
 
@@ -229,7 +229,7 @@ describe('words of refusal', () => {
     const { node, chain } = await refusing('eth_getLogs', code, message);
     const before = node.calls.length;
     const failure = await failureOf(chain.run((rpc) => rpc.logs(range)));
-    expect(failure).toBeInstanceOf(NodeFault);
+    expect(failure).toBeInstanceOf(NodeError);
     expect(failure.message).toMatch(/it wants fewer requests/);
     // Asked again after a pause; but not where the pause that it wants is too long.
     const asked = node.calls.length - before;
@@ -276,7 +276,7 @@ describe('words of refusal', () => {
   ])('%s (%i): %s — is the node, not the contract', async (_who, code, message, expected) => {
     const { chain } = await refusing('eth_call', code, message);
     const failure = await failureOf(chain.run((rpc) => rpc.calls([{ to: CONTRACT, data: '0x' }])));
-    expect(failure).toBeInstanceOf(NodeFault);
+    expect(failure).toBeInstanceOf(NodeError);
     expect(failure.message).toMatch(expected);
   });
 
@@ -325,7 +325,7 @@ describe('words of refusal', () => {
   ])('%s (%i): %s — no shorter range would help', async (_who, code, message) => {
     const { chain } = await refusing('eth_getLogs', code, message);
     const failure = await failureOf(chain.run((rpc) => rpc.logs(range)));
-    expect(failure).toBeInstanceOf(NodeFault);
+    expect(failure).toBeInstanceOf(NodeError);
   });
 
   test.each([

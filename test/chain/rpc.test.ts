@@ -1,7 +1,7 @@
 /** Talking to nodes that fail, lie and refuse, over real sockets. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { NodeFault, RangeTooLarge, reasonOf } from '../../src/ingest/chain/faults.ts';
+import { NodeError, RangeTooLargeError, reasonOf } from '../../src/ingest/chain/faults.ts';
 import { createTokenBucket } from '../../src/ingest/chain/json-rpc/token-bucket.ts';
 import type { ChainNode, Hex } from '../../src/ingest/evm/chain.ts';
 import { createChain } from '../../src/ingest/evm/endpoints.ts';
@@ -197,7 +197,7 @@ describe('finality', () => {
     };
     const chain = openChain([node]);
     const failure = await failureOf(chain.run(async (rpc) => rpc.finalized(await rpc.head())));
-    expect(failure).toBeInstanceOf(NodeFault);
+    expect(failure).toBeInstanceOf(NodeError);
     expect(failure.message).toMatch(/knows no finalized block; configure a depth .*`finality: 64`/);
   });
 });
@@ -236,13 +236,13 @@ describe('failures of the transport', () => {
     expect(chain.health()[1]).toMatchObject({ healthy: true, failures: 0 });
   });
 
-  test.each(failures)('%s from the only endpoint is a NodeFault', async (_what, misbehaviour, expected) => {
+  test.each(failures)('%s from the only endpoint is a NodeError', async (_what, misbehaviour, expected) => {
     const node = await startFaultyNode();
     const chain = openChain([node], {}, { timing: hastily });
     await chain.run(nameOf);
     node.misbehave = () => misbehaviour;
     const failure = await failureOf(chain.run(nameOf));
-    expect(failure).toBeInstanceOf(NodeFault);
+    expect(failure).toBeInstanceOf(NodeError);
     expect(failure.message).toMatch(expected);
   });
 
@@ -335,7 +335,7 @@ describe('failures of the transport', () => {
       const lie = async () => {
         underWay++;
         await vi.waitFor(() => expect(underWay).toBe(count));
-        throw new NodeFault('it lied');
+        throw new NodeError('it lied');
       };
       await Promise.all(Array.from({ length: count }, () => failureOf(chain.run(lie))));
     };
@@ -390,13 +390,13 @@ describe('failures of the transport', () => {
     silent.misbehave = () => 'hang';
     await failureOf(
       chains[2].run(async () => {
-        throw new NodeFault('it lied');
+        throw new NodeError('it lied');
       }),
     );
     const failures = chains.map((chain) => failureOf(chain.run(nameOf)));
     await delay(50);
     stopping.abort(new Error('stop it'));
-    for (const failure of await Promise.all(failures)) expect(failure).not.toBeInstanceOf(NodeFault);
+    for (const failure of await Promise.all(failures)) expect(failure).not.toBeInstanceOf(NodeError);
     for (const chain of chains) expect((await failureOf(chain.run(nameOf))).message).toBe('stop it');
   });
 
@@ -449,7 +449,7 @@ describe('choosing an endpoint', () => {
     const failure = await failureOf(openChain([node], { batchSize: 1 }).run(nameOf));
     expect(failure.message).toContain('far too long far too long');
     expect(failure.message.length).toBeLessThanOrEqual(300);
-    expect(reasonOf(new NodeFault('x'.repeat(301)))).toBe('x'.repeat(300));
+    expect(reasonOf(new NodeError('x'.repeat(301)))).toBe('x'.repeat(300));
   });
 
   test('says again who it is after every failure', async () => {
@@ -485,7 +485,7 @@ describe('choosing an endpoint', () => {
     const stale = await startFaultyNode({ chain: makeTinyChain(20) });
     const chain = openChain([stale]);
     const failure = await failureOf(chain.run(nameOf, 25));
-    expect(failure).toBeInstanceOf(NodeFault);
+    expect(failure).toBeInstanceOf(NodeError);
     expect(failure.message).toMatch(/its head 19 is behind block 25/);
   });
 
@@ -498,7 +498,7 @@ describe('choosing an endpoint', () => {
     const failure = await failureOf(
       chain.run(async (rpc) => {
         seen.push(rpc.name);
-        throw new NodeFault(`${rpc.name} lied`);
+        throw new NodeError(`${rpc.name} lied`);
       }),
     );
     expect(seen).toEqual(nodes.map(({ host }) => host));
@@ -506,7 +506,7 @@ describe('choosing an endpoint', () => {
     expect(chain.health().map(({ failures }) => failures)).toEqual([1, 1, 1]);
   });
 
-  test.each([new RangeTooLarge('shorter', 5), new Error('the database is away')])(
+  test.each([new RangeTooLargeError('shorter', 5), new Error('the database is away')])(
     'another error of the work passes through and blames nobody: %s',
     async (error) => {
       const nodes = [await startFaultyNode(), await startFaultyNode()];
@@ -534,7 +534,7 @@ describe('choosing an endpoint', () => {
     const opinions = await chain.run(async (rpc) => [
       await chain.secondOpinion(rpc, nameOf),
       await chain.secondOpinion(rpc, async (other) => {
-        if (other.name === second.host) throw new NodeFault('it lied');
+        if (other.name === second.host) throw new NodeError('it lied');
         return nameOf(other);
       }),
     ]);

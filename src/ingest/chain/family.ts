@@ -60,7 +60,7 @@ export interface ConnectOptions {
   readonly notice: Notice;
 }
 
-/** One network through its endpoints. Failures of an endpoint are thrown as a NodeFault; the engine tries again. */
+/** One network through its endpoints. Failures of an endpoint are thrown as a NodeError; the engine tries again. */
 export interface NetworkReader {
   /** Takes in the trusted contracts (or programs) that are stored. Called once, first. */
   load(state: IndexState): void;
@@ -75,7 +75,7 @@ export interface NetworkReader {
   nextPiece(owed: BlockRange): BlockRange;
   /**
    * Reads history, from the upper end of the range down. With `part` the family may stop early; the reading then says
-   * how far it came. With `whole` it reads all of it, or throws a RangeTooLarge where the range has to be split. Of the
+   * how far it came. With `whole` it reads all of it, or throws a RangeTooLargeError where the range has to be split. Of the
    * contracts that the range names, it has read what they said in it, unless `contracts` names those to read.
    */
   readHistory(range: BlockRange, extent: 'part' | 'whole'): Promise<HistoryReading>;

@@ -2,8 +2,8 @@
 import type { ProblemKind } from '../../domain/indexing-problem.ts';
 
 /** An endpoint gave no answer, or one that is wrong, incomplete or contradicts itself. Another endpoint is tried. */
-export class NodeFault extends Error {
-  override readonly name: string = 'NodeFault';
+export class NodeError extends Error {
+  override readonly name: string = 'NodeError';
   readonly kind: ProblemKind;
   constructor(message: string, kind: ProblemKind = 'bad-answer') {
     super(message);
@@ -12,11 +12,11 @@ export class NodeFault extends Error {
 }
 
 /** An endpoint that works refuses this request. It may well answer the next one. */
-export class QuestionRefused extends NodeFault {}
+export class RequestRefusedError extends NodeError {}
 
 /** The endpoint refuses to answer for so many blocks or results at once. Not a fault: ask for less. */
-export class RangeTooLarge extends Error {
-  override readonly name = 'RangeTooLarge';
+export class RangeTooLargeError extends Error {
+  override readonly name = 'RangeTooLargeError';
   /** How many blocks it would accept, where it says so. */
   readonly acceptedBlocks: number | undefined;
   constructor(message: string, acceptedBlocks?: number) {
@@ -27,8 +27,8 @@ export class RangeTooLarge extends Error {
 
 /** The kind of problem that an error is, for visitors: it names no host. */
 export function problemKindOf(error: unknown): ProblemKind {
-  if (error instanceof NodeFault) return error.kind;
-  return error instanceof RangeTooLarge ? 'range-refused' : 'internal';
+  if (error instanceof NodeError) return error.kind;
+  return error instanceof RangeTooLargeError ? 'range-refused' : 'internal';
 }
 
 const MAX_REASON_LENGTH = 300;

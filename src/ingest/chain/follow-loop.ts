@@ -7,7 +7,7 @@
 import { isUnrecoverable } from '../../store/ledger/index-ledger.ts';
 import { untilLater } from '../work.ts';
 import type { NetworkReader } from './family.ts';
-import { NodeFault } from './faults.ts';
+import { NodeError } from './faults.ts';
 import type { Progress } from './progress.ts';
 import { retryDelay, type WorkerTiming } from './timing.ts';
 
@@ -50,7 +50,7 @@ export function createFollowLoop({ reader, progress, timing, pollEvery }: Follow
       if (!reader.chores.isBehind) choresBegunAt = begunAt;
       progress.clearProblem();
     } catch (error) {
-      if (!(error instanceof NodeFault)) throw error;
+      if (!(error instanceof NodeError)) throw error;
       progress.setProblem(error);
     }
   };

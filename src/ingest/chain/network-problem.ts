@@ -2,7 +2,7 @@
 
 import type { NoticeLevel } from '../../base/notice.ts';
 import { operatorProblems, type ProblemKind } from '../../domain/indexing-problem.ts';
-import { NodeFault, problemKindOf, reasonOf } from './faults.ts';
+import { NodeError, problemKindOf, reasonOf } from './faults.ts';
 
 export interface Problem {
   /** For the operator: it may name hosts. */
@@ -35,7 +35,7 @@ export function createNetworkProblem({ escalateAfterMs, notice }: NetworkProblem
       const text = reasonOf(error);
       const kind = problemKindOf(error);
       // Faults of endpoints were logged when the endpoints were set back.
-      if (current === null && !(error instanceof NodeFault)) {
+      if (current === null && !(error instanceof NodeError)) {
         notice(text, operatorProblems.has(kind) ? 'error' : 'warn');
       }
       const { since = performance.now(), isEscalated = false } = current ?? {};

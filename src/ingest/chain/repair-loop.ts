@@ -7,7 +7,7 @@ import {
 } from '../../store/ledger/index-ledger.ts';
 import { untilLater } from '../work.ts';
 import type { NetworkReader } from './family.ts';
-import { RangeTooLarge, reasonOf } from './faults.ts';
+import { RangeTooLargeError, reasonOf } from './faults.ts';
 import { historyStep, StaleReadingError } from './history-step.ts';
 import type { Progress } from './progress.ts';
 import { repairDelay, retryDelay, type WorkerTiming } from './timing.ts';
@@ -51,7 +51,7 @@ export function createRepairLoop(options: RepairLoopOptions): RepairLoop {
     const { id, since, failures: times } = failure;
     const reason = reasonOf(error);
     // A node that wants shorter ranges gets them in any case: it would never answer for this one.
-    const isSplit = error instanceof RangeTooLarge || progress.owed.failedRanges < MANY_FAILED_RANGES;
+    const isSplit = error instanceof RangeTooLargeError || progress.owed.failedRanges < MANY_FAILED_RANGES;
     const parts = isSplit ? partsOf(failure) : [failure];
     await progress.record(() =>
       parts.length > 1
@@ -90,7 +90,7 @@ export function createRepairLoop(options: RepairLoopOptions): RepairLoop {
         // Where no endpoint answers at all, the failure says nothing of these blocks.
         if (!isAlive()) throw error;
         await failAgain(failure, error);
-        if (error instanceof RangeTooLarge) continue;
+        if (error instanceof RangeTooLargeError) continue;
         failures++;
         return false;
       }

@@ -2,7 +2,7 @@
 import type { Block, ChainLog, Hex, Transaction } from './chain.ts';
 
 /** An answer that does not have the shape it should have; the caller knows which node sent it. */
-export class Misshapen extends Error {}
+export class MalformedAnswerError extends Error {}
 
 const EMPTY_BLOOM = `0x${'00'.repeat(256)}`;
 
@@ -23,8 +23,9 @@ export function parseBlock(value: unknown): Block {
 export function parseLog(value: unknown): ChainLog {
   const log = fieldsOf(value, 'log');
   // A node says so of logs that a reorganisation has taken back.
-  if (log.removed === true) throw new Misshapen('a log that was removed');
-  if (!Array.isArray(log.topics) || log.topics.length > 4) throw new Misshapen('no topics in a log');
+  if (log.removed === true) throw new MalformedAnswerError('a log that was removed');
+  if (!Array.isArray(log.topics) || log.topics.length > 4)
+    throw new MalformedAnswerError('no topics in a log');
   return {
     address: bytesOf(log.address, 20, 'address of a log'),
     topics: log.topics.map((topic) => bytesOf(topic, 32, 'topic of a log')),
@@ -52,11 +53,11 @@ export function parseReceiptLogs(value: unknown, blockHash: Hex): readonly Chain
   return listOf(value, 'receipts').flatMap((entry) => {
     const receipt = fieldsOf(entry, 'receipt');
     if (bytesOf(receipt.blockHash, 32, 'blockHash of a receipt') !== blockHash)
-      throw new Misshapen('a receipt of another block');
+      throw new MalformedAnswerError('a receipt of another block');
     const transactionHash = bytesOf(receipt.transactionHash, 32, 'transactionHash of a receipt');
     const logs = parseLogs(receipt.logs);
     if (logs.some((log) => log.transactionHash !== transactionHash))
-      throw new Misshapen('a receipt with a log of another transaction');
+      throw new MalformedAnswerError('a receipt with a log of another transaction');
     return logs;
   });
 }
@@ -76,7 +77,7 @@ export function parseTransaction(value: unknown): Transaction {
 export function parseQuantity(value: unknown, what: string): number {
   const number =
     typeof value === 'string' && /^0x[0-9a-fA-F]{1,16}$/.test(value) ? Number(value) : Number.NaN;
-  if (!Number.isSafeInteger(number)) throw new Misshapen(`no ${what}`);
+  if (!Number.isSafeInteger(number)) throw new MalformedAnswerError(`no ${what}`);
   return number;
 }
 
@@ -87,16 +88,17 @@ export function bytesOf(value: unknown, length: number | undefined, what: string
     value.length % 2 === 0 &&
     (length === undefined || value.length === 2 + 2 * length) &&
     /^0x[0-9a-fA-F]*$/.test(value);
-  if (!isHex) throw new Misshapen(`no ${what}`);
+  if (!isHex) throw new MalformedAnswerError(`no ${what}`);
   return value.toLowerCase() as Hex;
 }
 
 function fieldsOf(value: unknown, what: string): Fields {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Misshapen(`no ${what}`);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new MalformedAnswerError(`no ${what}`);
   return value as Fields;
 }
 
 function listOf(value: unknown, what: string): readonly unknown[] {
-  if (!Array.isArray(value)) throw new Misshapen(`no list of ${what}`);
+  if (!Array.isArray(value)) throw new MalformedAnswerError(`no list of ${what}`);
   return value;
 }

@@ -73,7 +73,7 @@ export interface ChainNode {
   /** What it accepts in one query for logs, as far as is known. Queries are split accordingly. */
   readonly logLimits: FilterLimits;
   /**
-   * In the order of the chain, none twice. Throws a RangeTooLarge where the node wants a shorter range, and an
+   * In the order of the chain, none twice. Throws a RangeTooLargeError where the node wants a shorter range, and an
    * AddressRequiredError where it does not give the logs of all contracts.
    */
   logs(filter: LogFilter): Promise<readonly ChainLog[]>;

@@ -2,9 +2,9 @@
  * Probes one endpoint with the queries that the indexer makes: whether it is a node of the network, what it accepts in one
  * query for logs, and how far back its logs and its state go.
  */
-import { NodeFault, RangeTooLarge } from '../chain/faults.ts';
+import { NodeError, RangeTooLargeError } from '../chain/faults.ts';
 import {
-  AnswerTooHeavy,
+  AnswerTooHeavyError,
   createEndpoint,
   type EndpointOptions,
   usualTiming,
@@ -91,8 +91,8 @@ export async function probeEndpoint(
     try {
       return { value: await ask() };
     } catch (error) {
-      if (!(error instanceof NodeFault || error instanceof RangeTooLarge)) throw error;
-      isSilent = error instanceof AnswerTooHeavy;
+      if (!(error instanceof NodeError || error instanceof RangeTooLargeError)) throw error;
+      isSilent = error instanceof AnswerTooHeavyError;
       return { problem: error.message };
     }
   };
@@ -118,7 +118,7 @@ export async function probeEndpoint(
 
   const longestRange = async (addresses: readonly Hex[] | undefined): Promise<number> => {
     let taken = 0;
-    let refusal: RangeTooLarge | undefined;
+    let refusal: RangeTooLargeError | undefined;
     for (let wanted = 10; taken < Math.min(maxRange, newest.number + 1) && !refusal; wanted *= 10) {
       const blocks = Math.min(wanted, maxRange, newest.number + 1);
       try {
@@ -131,7 +131,7 @@ export async function probeEndpoint(
         });
         taken = blocks;
       } catch (error) {
-        if (!(error instanceof RangeTooLarge)) throw error;
+        if (!(error instanceof RangeTooLargeError)) throw error;
         refusal = error;
       }
     }
@@ -154,7 +154,7 @@ export async function probeEndpoint(
       addresses: await knownAddresses(),
     });
     const { maxTopics = watchedTopics.length, maxAddresses = MAX_ADDRESSES, offersLogs } = node.logLimits;
-    if (!offersLogs) throw new NodeFault(`${endpoint.name}: eth_getLogs: it refuses every query`, 'refused');
+    if (!offersLogs) throw new NodeError(`${endpoint.name}: eth_getLogs: it refuses every query`, 'refused');
     return { topics: maxTopics, addresses: maxAddresses };
   };
 
@@ -175,7 +175,7 @@ export async function probeEndpoint(
     const [answer] = await endpoint.ask([{ method: 'eth_getLogs', params: [{ blockHash: promising.hash }] }]);
     const isEmpty = answer !== undefined && 'result' in answer && JSON.stringify(answer.result) === '[]';
     if (isEmpty)
-      throw new NodeFault(
+      throw new NodeError(
         `${endpoint.name}: eth_getLogs: it shows no logs of block ${promising.number}, whose header says that there are some`,
         'history-missing',
       );

@@ -6,11 +6,11 @@
  */
 import type { BlockId, IndexLedger } from '../../store/ledger/index-ledger.ts';
 import { stepOf } from '../chain/family.ts';
-import { RangeTooLarge, reasonOf } from '../chain/faults.ts';
+import { RangeTooLargeError, reasonOf } from '../chain/faults.ts';
 import { historyRange } from '../chain/owed-ranges.ts';
 import type { Progress, ReadMark } from '../chain/progress.ts';
 import type { Block, Chain, ChainNode } from './chain.ts';
-import { DeepReorganization, findFork, type HeadView, readHeaders, viewHead } from './head.ts';
+import { DeepReorgError, findFork, type HeadView, readHeaders, viewHead } from './head.ts';
 import type { BlockReader, LogReading } from './reading.ts';
 
 /** New blocks in one step. */
@@ -86,8 +86,8 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
         return { view, headers, reading, landing };
       });
     } catch (error) {
-      if (error instanceof DeepReorganization) await recoverFromDeepReorganization();
-      if (isReading && !(error instanceof RangeTooLarge))
+      if (error instanceof DeepReorgError) await recoverFromDeepReorganization();
+      if (isReading && !(error instanceof RangeTooLargeError))
         unread = { times: unread.times + 1, reason: reasonOf(error) };
       throw error;
     }
@@ -199,7 +199,7 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
         newBlocks = Math.min(MAX_NEW_BLOCKS, newBlocks * 2);
         return hasMore;
       } catch (error) {
-        if (error instanceof RangeTooLarge) {
+        if (error instanceof RangeTooLargeError) {
           newBlocks = Math.max(1, Math.min(error.acceptedBlocks ?? Infinity, newBlocks >> 1));
           if (newBlocks > 1) return true;
         }

@@ -5,7 +5,7 @@
  * with them; where it has forked off, those above the fork are orphans, and reading goes on from the fork.
  */
 import type { BlockId } from '../../store/ledger/index-ledger.ts';
-import { NodeFault } from '../chain/faults.ts';
+import { NodeError } from '../chain/faults.ts';
 import type { Block, ChainNode } from './chain.ts';
 
 export interface HeadView {
@@ -18,8 +18,8 @@ export interface HeadView {
 }
 
 /** The chain has abandoned blocks that it had called final. */
-export class DeepReorganization extends NodeFault {
-  override readonly name = 'DeepReorganization';
+export class DeepReorgError extends NodeError {
+  override readonly name = 'DeepReorgError';
 }
 
 const COMPARED_AT_ONCE = 32;
@@ -36,14 +36,14 @@ export async function viewHead(node: ChainNode, held: readonly BlockId[]): Promi
   const tip = held.at(-1);
   if (!tip) throw new Error('A view needs blocks to compare with');
   if (head.number < tip.number && isHeld(held, head)) {
-    throw new NodeFault(
+    throw new NodeError(
       `${node.name} is ${tip.number - head.number} blocks behind what was read already`,
       'behind',
     );
   }
 
   const within = held.filter(({ number }) => number <= head.number);
-  if (within.length === 0) throw new NodeFault(`${node.name} is far behind what was read already`, 'behind');
+  if (within.length === 0) throw new NodeError(`${node.name} is far behind what was read already`, 'behind');
   // The tip alone at first: as a rule there is no fork.
   let size = 1;
   for (let end = within.length; end > 0; ) {
@@ -59,9 +59,9 @@ export async function viewHead(node: ChainNode, held: readonly BlockId[]): Promi
   }
   // A longer chain has replaced ours; a shorter one is of a node that does not have ours yet.
   if (head.number <= tip.number) {
-    throw new NodeFault(`${node.name} is behind what was read already, and on another branch`, 'behind');
+    throw new NodeError(`${node.name} is behind what was read already, and on another branch`, 'behind');
   }
-  throw new DeepReorganization(
+  throw new DeepReorgError(
     `${node.name} has another chain than the one that was read, also below the blocks that were final`,
     'reorganization',
   );
@@ -75,7 +75,7 @@ function isHeld(held: readonly BlockId[], { number, hash }: Block): boolean {
 function refuseOtherFinal(node: ChainNode, final: Block, held: readonly BlockId[], base: BlockId): void {
   const same = held.find(({ number }) => number === final.number);
   if (same && same.number <= base.number && same.hash !== final.hash) {
-    throw new NodeFault(`${node.name} calls a block final that is not in its own chain (${final.number})`);
+    throw new NodeError(`${node.name} calls a block final that is not in its own chain (${final.number})`);
   }
 }
 
@@ -126,7 +126,7 @@ export function requireChain(node: ChainNode, headers: readonly Block[], hashBel
   let parent = hashBelow;
   for (const { number, hash, parentHash } of headers) {
     if (parent !== undefined && parentHash !== parent) {
-      throw new NodeFault(`${node.name} shows block ${number}, which is not the child of the one below it`);
+      throw new NodeError(`${node.name} shows block ${number}, which is not the child of the one below it`);
     }
     parent = hash;
   }

@@ -4,7 +4,7 @@
  */
 import type { BlockId, BlockRange } from '../../store/ledger/index-ledger.ts';
 import type { HistoryReading } from '../chain/family.ts';
-import { NodeFault, RangeTooLarge } from '../chain/faults.ts';
+import { NodeError, RangeTooLargeError } from '../chain/faults.ts';
 import type { Progress } from '../chain/progress.ts';
 import type { Chain, ChainNode, Hex } from './chain.ts';
 import { requireChain } from './head.ts';
@@ -74,7 +74,7 @@ export function createHistoryReader({
   /** Throws where the node's chain is not the one that was read up to this block. */
   const refuseOtherChain = async (node: ChainNode, { number, hash }: BlockId): Promise<void> => {
     const [block] = await node.blocks([number]);
-    if (block?.hash !== hash) throw new NodeFault(`${node.name} has another block ${number} than was read`);
+    if (block?.hash !== hash) throw new NodeError(`${node.name} has another block ${number} than was read`);
   };
 
   /** The same for the final block, which stays: once for all pieces that are read meanwhile. */
@@ -126,7 +126,7 @@ export function createHistoryReader({
     for (const { number, hash } of blocks) {
       const known = held.find((block) => block.number === number);
       if (known && known.hash !== hash)
-        throw new NodeFault(`${node.name} has another block ${number} than was read`);
+        throw new NodeError(`${node.name} has another block ${number} than was read`);
     }
     return blocks.slice(0, to - from + 1);
   };
@@ -145,7 +145,7 @@ export function createHistoryReader({
         adapt(reading.logs, blocks, isShortened);
         return reading;
       } catch (error) {
-        if (!(error instanceof RangeTooLarge) || blocks === 1) {
+        if (!(error instanceof RangeTooLargeError) || blocks === 1) {
           limits.abandon(blocks);
           throw error;
         }

@@ -4,18 +4,18 @@
  * Endpoints limit the blocks, the results, the topics and the addresses of a query, and say so in any words. A refusal
  * that is not understood is therefore examined: the same filter over one block shows whether the range is too long or the
  * filter too wide. Limits of the filter are learned here, and later queries are split accordingly. A range that is too
- * long is thrown as RangeTooLarge, and a filter that needs addresses as AddressRequiredError, because only the caller
+ * long is thrown as RangeTooLargeError, and a filter that needs addresses as AddressRequiredError, because only the caller
  * knows what to ask for instead. The last resort for single blocks are their receipts.
  */
-import { NodeFault, RangeTooLarge } from '../chain/faults.ts';
-import { AnswerTooHeavy, EndpointFault, type RpcAnswer } from '../chain/json-rpc/endpoint.ts';
+import { NodeError, RangeTooLargeError } from '../chain/faults.ts';
+import { AnswerTooHeavyError, EndpointError, type RpcAnswer } from '../chain/json-rpc/endpoint.ts';
 import type { Refusal, RefusalKind } from '../chain/json-rpc/refusal.ts';
 import { inParallel } from '../work.ts';
 import type { ChainLog, Hex, LogFilter } from './chain.ts';
 import { sortLogs } from './log-order.ts';
 
 /** The endpoint gives logs only of addresses that are named, or the block has too many logs to ask for all. */
-export class AddressRequiredError extends NodeFault {
+export class AddressRequiredError extends NodeError {
   override readonly name = 'AddressRequiredError';
   constructor(message: string) {
     super(message, 'refused');
@@ -74,7 +74,7 @@ export interface LogQueriesOptions {
   ): Promise<readonly (readonly ChainLog[])[] | undefined>;
   hashesOf(numbers: readonly number[]): Promise<readonly Hex[]>;
   /** The error that a refusal is when nothing is left to try. */
-  refused(refusal: Refusal): NodeFault;
+  refused(refusal: Refusal): NodeError;
   /** Called with what was learned, in words. */
   learned(text: string): void;
   /** Milliseconds since 1970. */
@@ -217,7 +217,7 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
       return again();
     }
     const tooLarge = (acceptedBlocks?: number) =>
-      new RangeTooLarge(options.refused(refusal).message, acceptedBlocks);
+      new RangeTooLargeError(options.refused(refusal).message, acceptedBlocks);
     if (blocks > 1 && kind === 'range' && accepts !== undefined && accepts < blocks) throw tooLarge(accepts);
     if (blocks > 1) {
       // A block may have more logs than the endpoint gives; both ends seldom have.
@@ -261,16 +261,17 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
   ): Promise<readonly ChainLog[]> => {
     const { fromBlock, toBlock } = place;
     const isOfQuery =
-      error instanceof AnswerTooHeavy || (error instanceof EndpointFault && error.kind === 'unreachable');
+      error instanceof AnswerTooHeavyError ||
+      (error instanceof EndpointError && error.kind === 'unreachable');
     if (!isOfQuery || fromBlock === toBlock || !(await options.isAlive())) throw error;
-    if (!(error instanceof AnswerTooHeavy)) {
+    if (!(error instanceof AnswerTooHeavyError)) {
       // It may have been a passing fault.
       const second = await askOnce(place, filter).catch((repeated: unknown) => repeated);
       if (isLogs(second)) return second;
-      if (!(second instanceof EndpointFault)) throw second instanceof Error ? second : error;
+      if (!(second instanceof EndpointError)) throw second instanceof Error ? second : error;
       if (!(await isAccepted(filter, toBlock))) throw error;
     }
-    throw new RangeTooLarge((error as Error).message);
+    throw new RangeTooLargeError((error as Error).message);
   };
 
   const askRange = async (place: Blocks, filter: TopicFilter): Promise<readonly ChainLog[]> => {
@@ -290,7 +291,10 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
     if (!offersLogs) {
       const blocks = toBlock - fromBlock + 1;
       if (blocks > MAX_RECEIPT_BLOCKS)
-        throw new RangeTooLarge('it refuses queries for logs; receipts are read instead', MAX_RECEIPT_BLOCKS);
+        throw new RangeTooLargeError(
+          'it refuses queries for logs; receipts are read instead',
+          MAX_RECEIPT_BLOCKS,
+        );
       const numbers = Array.from({ length: blocks }, (_, index) => fromBlock + index);
       return (await byReceipts(numbers, filter)) ?? Promise.reject(options.refused(refusesLogs));
     }

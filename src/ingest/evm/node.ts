@@ -5,11 +5,11 @@
 
 import type { Notice } from '../../base/notice.ts';
 import type { ProblemKind } from '../../domain/indexing-problem.ts';
-import { NodeFault, QuestionRefused } from '../chain/faults.ts';
+import { NodeError, RequestRefusedError } from '../chain/faults.ts';
 import {
-  AnswerTooHeavy,
+  AnswerTooHeavyError,
   type Endpoint,
-  EndpointFault,
+  EndpointError,
   type RpcAnswer,
   type RpcCall,
 } from '../chain/json-rpc/endpoint.ts';
@@ -18,7 +18,7 @@ import type { Refusal, RefusalKind } from '../chain/json-rpc/refusal.ts';
 import { inParallel } from '../work.ts';
 import {
   bytesOf,
-  Misshapen,
+  MalformedAnswerError,
   parseBlock,
   parseLogs,
   parseQuantity,
@@ -64,7 +64,7 @@ export function createNode(
   const { name } = endpoint;
   let offersReceipts = true;
 
-  const fault = (method: string, what: string, kind?: ProblemKind, Fault = NodeFault) =>
+  const fault = (method: string, what: string, kind?: ProblemKind, Fault = NodeError) =>
     new Fault(`${name}: ${method}: ${what}`, kind);
 
   /** What `read` makes of it; an answer that has not the shape it should have is the node's fault. */
@@ -72,19 +72,19 @@ export function createNode(
     try {
       return read();
     } catch (error) {
-      if (error instanceof Misshapen) throw fault(method, `the answer has ${error.message}`);
+      if (error instanceof MalformedAnswerError) throw fault(method, `the answer has ${error.message}`);
       throw error;
     }
   };
 
-  const refused = (method: string, { kind, code, message }: Refusal): NodeFault => {
+  const refused = (method: string, { kind, code, message }: Refusal): NodeError => {
     const why = kind === 'pruned' ? 'it does not have that part of history: ' : '';
     const words = `${why}${message}${code === undefined ? '' : ` (${code})`}`;
     return fault(
       method,
       words,
       problemOfRefusal[kind] ?? 'refused',
-      kind === 'denied' ? NodeFault : QuestionRefused,
+      kind === 'denied' ? NodeError : RequestRefusedError,
     );
   };
 
@@ -191,7 +191,7 @@ export function createNode(
     try {
       return (await ask('eth_chainId')) !== undefined;
     } catch (error) {
-      if (error instanceof NodeFault) return false;
+      if (error instanceof NodeError) return false;
       throw error;
     }
   };
@@ -224,7 +224,7 @@ export function createNode(
       if (key !== undefined) heavy.delete(key);
       return answers;
     } catch (error) {
-      if (!(error instanceof AnswerTooHeavy)) throw error;
+      if (!(error instanceof AnswerTooHeavyError)) throw error;
       if (key === undefined) {
         const middle = Math.ceil(calls.length / 2);
         return [
@@ -311,7 +311,7 @@ export function createNode(
         parseQuantity(resultOf(id, 'eth_chainId'), 'number of a chain'),
       );
       if (String(chainId) !== network.chainId) {
-        throw new EndpointFault(
+        throw new EndpointError(
           `${name}: it is a node of chain ${chainId}, and ${network.name} is chain ${network.chainId}`,
           'wrong-chain',
           WRONG_NETWORK_REST_MS,

@@ -7,7 +7,7 @@
 import type { BlockId, NamedContract } from '../../store/ledger/index-ledger.ts';
 import type { ContractBook } from '../chain/contract-book.ts';
 import type { Reading } from '../chain/family.ts';
-import { NodeFault } from '../chain/faults.ts';
+import { NodeError } from '../chain/faults.ts';
 import { mayHaveLogs } from './bloom.ts';
 import { alwaysTrusted, type BloomTrust } from './bloom-trust.ts';
 import type { Block, Chain, ChainLog, ChainNode, Hex } from './chain.ts';
@@ -104,7 +104,7 @@ export function createBlockReader(
       doubt === 'all' ? missing[0] : doubt === 'unconfirmed' ? await unconfirmed(node, missing) : undefined;
     if (doubtful) {
       const { role, address } = doubtful.naming;
-      throw new NodeFault(`${node.name} does not know the ${role} ${address} yet: ${doubtful.reason}`);
+      throw new NodeError(`${node.name} does not know the ${role} ${address} yet: ${doubtful.reason}`);
     }
     // Contracts that are reached through a named one stand and fall with it.
     const blockHashes = new Map<Hex, Hex | null>();
@@ -217,7 +217,7 @@ export function createBlockReader(
       );
       if (unknownRouter) {
         const reason = current.refused.find((refusal) => refusal.includes(unknownRouter)) ?? unknownRouter;
-        throw new NodeFault(
+        throw new NodeError(
           `${node.name}: ${reason}. Check \`routers\` in the configuration`,
           'configuration',
         );
@@ -248,7 +248,7 @@ function refuseOtherBlocks(
 ): void {
   for (const { blockHash, blockNumber } of logs) {
     if (blocks.get(blockHash)?.number === blockNumber) continue;
-    throw new NodeFault(`${node.name} shows logs of block ${blockNumber} that are not of its own block`);
+    throw new NodeError(`${node.name} shows logs of block ${blockNumber} that are not of its own block`);
   }
 }
 
@@ -277,7 +277,7 @@ async function refuseMissingLogs(
     for (const [index, { hash, number }] of suspects.entries()) {
       const found = (others[index] ?? []).filter(({ address }) => believed.has(address)).length;
       if (found > (shown.get(hash) ?? 0))
-        throw new NodeFault(`${node.name} left out logs of block ${number}`);
+        throw new NodeError(`${node.name} left out logs of block ${number}`);
     }
   };
   refuseWhereMore(await node.logsOfBlocks(hashes, watchedTopics, emitters));
@@ -286,7 +286,7 @@ async function refuseMissingLogs(
     async (other) => {
       // Some show no logs of blocks that they do not have, instead of saying so.
       if (!(await other.blockByHash(highest.hash))) {
-        throw new NodeFault(`${other.name} has no block ${highest.hash}, which ${node.name} has`);
+        throw new NodeError(`${other.name} has no block ${highest.hash}, which ${node.name} has`);
       }
       return other.logsOfBlocks(hashes, watchedTopics, emitters);
     },

@@ -11,11 +11,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs } from '../../../base/backoff.ts';
 import type { Notice } from '../../../base/notice.ts';
 import { operatorProblems, type ProblemKind } from '../../../domain/indexing-problem.ts';
-import { NodeFault, QuestionRefused } from '../faults.ts';
+import { NodeError, RequestRefusedError } from '../faults.ts';
 import {
   createEndpoint,
   type Endpoint,
-  EndpointFault,
+  EndpointError,
   type EndpointTiming,
   usualTiming,
 } from './endpoint.ts';
@@ -23,7 +23,7 @@ import type { ClassifyRefusal } from './refusal.ts';
 
 /** What the pool needs of a node, whatever its family. */
 export interface PooledNode {
-  /** Whether it is a node of this network at all. Throws a NodeFault where it is not. */
+  /** Whether it is a node of this network at all. Throws a NodeError where it is not. */
   checkIn(): Promise<unknown>;
   /** Asks for the head, which is reported through `onHead`. */
   head(): Promise<unknown>;
@@ -48,7 +48,7 @@ export interface EndpointHealth {
 
 export interface EndpointPool<Node> {
   /**
-   * Runs `work` on an endpoint whose head is at `minimumHead` or above. Where it throws a NodeFault, or the endpoint
+   * Runs `work` on an endpoint whose head is at `minimumHead` or above. Where it throws a NodeError, or the endpoint
    * fails, the endpoint is set back and the next one gets the same work; the last error is thrown when none is left.
    *
    * @param avoided names of endpoints that do not get the work
@@ -173,7 +173,7 @@ export function createEndpointPool<Node extends PooledNode>(
     return member;
   });
 
-  const setBack = (member: Member<Node>, fault: NodeFault, era: number, maxStrikes = MAX_STRIKES): void => {
+  const setBack = (member: Member<Node>, fault: NodeError, era: number, maxStrikes = MAX_STRIKES): void => {
     member.failures++;
     // Another piece of work has reported this failure before.
     if (member.era !== era) return;
@@ -183,7 +183,7 @@ export function createEndpointPool<Node extends PooledNode>(
     member.problem = fault.message;
     member.problemKind = fault.kind;
     member.strikes = Math.max(member.strikes, Math.min(member.strikes + 1, maxStrikes));
-    const asked = fault instanceof EndpointFault ? fault.restMs : undefined;
+    const asked = fault instanceof EndpointError ? fault.restMs : undefined;
     const restMs = Math.min(asked ?? backoffMs(member.strikes, timing, random()), timing.longestRetryAfterMs);
     member.restsUntil = performance.now() + restMs;
     if (wasWell) {
@@ -204,7 +204,7 @@ export function createEndpointPool<Node extends PooledNode>(
         member.problem = null;
         return true;
       } catch (error) {
-        if (!(error instanceof NodeFault)) throw error;
+        if (!(error instanceof NodeError)) throw error;
         setBack(member, error, era);
         return false;
       } finally {
@@ -229,7 +229,7 @@ export function createEndpointPool<Node extends PooledNode>(
       try {
         await member.node.head();
       } catch (error) {
-        if (!(error instanceof NodeFault)) throw error;
+        if (!(error instanceof NodeError)) throw error;
         setBack(member, error, era);
         return false;
       }
@@ -312,8 +312,8 @@ export function createEndpointPool<Node extends PooledNode>(
       return result;
     } catch (error) {
       signal.throwIfAborted();
-      const maxStrikes = error instanceof QuestionRefused ? MAX_STRIKES_OF_REFUSALS : MAX_STRIKES;
-      if (error instanceof NodeFault) setBack(member, error, era, maxStrikes);
+      const maxStrikes = error instanceof RequestRefusedError ? MAX_STRIKES_OF_REFUSALS : MAX_STRIKES;
+      if (error instanceof NodeError) setBack(member, error, era, maxStrikes);
       throw error;
     } finally {
       member.load--;
@@ -329,8 +329,8 @@ export function createEndpointPool<Node extends PooledNode>(
       isNeeded,
       isShared = false,
     }: { readonly tried: Set<Member<Node>>; readonly isNeeded: boolean; readonly isShared?: boolean },
-  ): Promise<{ readonly result: T } | { readonly fault: NodeFault | undefined }> => {
-    let fault: NodeFault | undefined;
+  ): Promise<{ readonly result: T } | { readonly fault: NodeError | undefined }> => {
+    let fault: NodeError | undefined;
     for (;;) {
       signal.throwIfAborted();
       const member = await nextWell(tried, minimumHead, isNeeded, isShared);
@@ -340,7 +340,7 @@ export function createEndpointPool<Node extends PooledNode>(
       try {
         return { result: await attempt(member, work) };
       } catch (error) {
-        if (!(error instanceof NodeFault)) throw error;
+        if (!(error instanceof NodeError)) throw error;
         fault = error;
       }
     }
@@ -360,8 +360,8 @@ export function createEndpointPool<Node extends PooledNode>(
     if ('result' in outcome) return outcome.result;
     if (outcome.fault !== undefined) throw outcome.fault;
     const [troubled] = members.filter((member) => problemOf(member) !== null);
-    if (!troubled) throw new NodeFault('no endpoint', 'unreachable');
-    throw new NodeFault(
+    if (!troubled) throw new NodeError('no endpoint', 'unreachable');
+    throw new NodeError(
       problemOf(troubled) ?? 'no endpoint',
       troubled.problem === null ? 'behind' : troubled.problemKind,
     );

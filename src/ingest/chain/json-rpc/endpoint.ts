@@ -2,15 +2,15 @@
  * One endpoint: JSON-RPC calls in batches that it takes, at a rate that it takes, answers matched to their calls.
  *
  * What it refuses to answer is returned with the answer's place, for what it means depends on the question. What it
- * fails to answer is thrown as a NodeFault. Nothing that is thrown or returned shows more of its URL than the host.
+ * fails to answer is thrown as a NodeError. Nothing that is thrown or returned shows more of its URL than the host.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type BackoffLimits, backoffMs } from '../../../base/backoff.ts';
 import { createRedactor } from '../../../base/url-parts.ts';
 import type { ProblemKind } from '../../../domain/indexing-problem.ts';
 import { inParallel } from '../../work.ts';
-import { NodeFault } from '../faults.ts';
-import { createPost, type ExchangeTiming, type HttpAnswer, Unanswered } from './exchange.ts';
+import { NodeError } from '../faults.ts';
+import { createPost, type ExchangeTiming, type HttpAnswer, UnansweredError } from './exchange.ts';
 import { type ClassifyRefusal, errorIn, type Refusal } from './refusal.ts';
 import { createTokenBucket } from './token-bucket.ts';
 
@@ -63,7 +63,7 @@ export interface Endpoint {
 }
 
 /** A fault after which the endpoint is left alone for a certain time. */
-export class EndpointFault extends NodeFault {
+export class EndpointError extends NodeError {
   readonly restMs: number | undefined;
   constructor(message: string, kind: ProblemKind, restMs?: number) {
     super(message, kind);
@@ -72,7 +72,7 @@ export class EndpointFault extends NodeFault {
 }
 
 /** An answer did not come in time, or was too long: it may be the question. */
-export class AnswerTooHeavy extends NodeFault {
+export class AnswerTooHeavyError extends NodeError {
   constructor(message: string) {
     super(message, 'slow');
   }
@@ -121,7 +121,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   };
   const shownRefusal = (refusal: Refusal): Refusal => ({ ...refusal, message: shown(refusal.message) });
   const fault = (items: readonly Item[], what: string, kind: ProblemKind = 'bad-answer', restMs?: number) =>
-    new EndpointFault(`${name}: ${methodsOf(items)}: ${shown(what)}`, kind, restMs);
+    new EndpointError(`${name}: ${methodsOf(items)}: ${shown(what)}`, kind, restMs);
 
   const turn = async (places: number) => {
     const waitMs = bucket.reserve(places);
@@ -248,7 +248,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
         LASTING_FAULT_REST_MS,
       );
     const isTooHeavy = status === 408 || status === 413 || status === 504 || status === 524;
-    if (isTooHeavy) throw new AnswerTooHeavy(`${name}: ${methodsOf(items)}: HTTP ${status}`);
+    if (isTooHeavy) throw new AnswerTooHeavyError(`${name}: ${methodsOf(items)}: HTTP ${status}`);
     const restMs =
       answer.retryAfterMs === null ? undefined : Math.min(answer.retryAfterMs, timing.longestRetryAfterMs);
     throw fault(items, `HTTP ${status}`, status >= 500 ? 'unreachable' : 'refused', restMs);
@@ -313,13 +313,13 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   };
 
   const partsAfter = (error: unknown, items: readonly Item[]): readonly (readonly Item[])[] => {
-    if (!(error instanceof Unanswered)) throw error;
+    if (!(error instanceof UnansweredError)) throw error;
     if (error.why === 'lost') throw fault(items, error.message, 'unreachable');
     if (error.why === 'long' && items.length > 1) {
       const half = Math.ceil(items.length / 2);
       return [items.slice(0, half), items.slice(half)];
     }
-    throw new AnswerTooHeavy(`${name}: ${methodsOf(items)}: ${error.message}`);
+    throw new AnswerTooHeavyError(`${name}: ${methodsOf(items)}: ${error.message}`);
   };
 
   /** Puts answers in their places, but for refusals that another attempt may overcome. */

@@ -19,9 +19,9 @@ export interface HttpAnswer {
 }
 
 /** There is no answer, or not the whole of it. */
-export class Unanswered extends Error {
+export class UnansweredError extends Error {
   readonly why: 'slow' | 'lost' | 'long';
-  constructor(why: Unanswered['why'], message: string) {
+  constructor(why: UnansweredError['why'], message: string) {
     super(message);
     this.why = why;
   }
@@ -53,7 +53,7 @@ export function createPost(
   const exchange = (payload: string) =>
     withDeadline(signal, async (deadline): Promise<HttpAnswer> => {
       const endAfter = (ms: number, what: string) =>
-        deadline.restart(ms, new Unanswered('slow', `${what} within ${ms / 1000} s`));
+        deadline.restart(ms, new UnansweredError('slow', `${what} within ${ms / 1000} s`));
       endAfter(timing.answerMs, 'no answer');
       const response = await fetch(url, {
         method: 'POST',
@@ -72,8 +72,8 @@ export function createPost(
       return await exchange(payload);
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof ResponseTooLongError) throw new Unanswered('long', error.message);
-      throw error instanceof Unanswered ? error : new Unanswered('lost', reasonOf(error));
+      if (error instanceof ResponseTooLongError) throw new UnansweredError('long', error.message);
+      throw error instanceof UnansweredError ? error : new UnansweredError('lost', reasonOf(error));
     }
   };
 
@@ -83,7 +83,7 @@ export function createPost(
     } catch (error) {
       // A kept connection that the node closed while we wrote to it says nothing about its health, and asking twice
       // does no harm: we only read.
-      if (error instanceof Unanswered && error.why === 'lost') return attempt(payload);
+      if (error instanceof UnansweredError && error.why === 'lost') return attempt(payload);
       throw error;
     }
   };

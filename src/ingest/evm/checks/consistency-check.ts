@@ -12,7 +12,7 @@ import type {
   StoredFinding,
 } from '../../../store/ledger/index-ledger.ts';
 import type { Chores } from '../../chain/family.ts';
-import { NodeFault } from '../../chain/faults.ts';
+import { NodeError } from '../../chain/faults.ts';
 import type { Progress } from '../../chain/progress.ts';
 import type { BloomTrust } from '../bloom-trust.ts';
 import type { Chain, Hex } from '../chain.ts';
@@ -183,7 +183,7 @@ export function createConsistencyCheck(options: ConsistencyCheckOptions): Consis
         views ??= await readViews(tip.number);
         return views.head > tip.number ? undefined : await judge(views, final.number);
       } catch (error) {
-        if (!(error instanceof NodeFault)) throw error;
+        if (!(error instanceof NodeError)) throw error;
         progress.notice(`History could not be compared with the contracts: ${error.message}`, 'warn');
         return postpone(LOOK_AGAIN_MS);
       }

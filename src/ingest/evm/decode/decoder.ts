@@ -8,7 +8,7 @@
 import { LATEST_TIME } from '../../../base/iso-time.ts';
 import type { Fact, VerifierPolicy } from '../../../domain/facts.ts';
 import type { Network } from '../../../domain/networks.ts';
-import { NodeFault } from '../../chain/faults.ts';
+import { NodeError } from '../../chain/faults.ts';
 import {
   answerOf,
   type ContractEvent,
@@ -39,7 +39,7 @@ import type {
   OtherContract,
 } from '../contracts.ts';
 import { type AnswerCache, conduct, type Finding, type Inquiry } from '../inquiry.ts';
-import { type LogContext, type LogReading, shortened, Unreadable } from './log-reading.ts';
+import { type LogContext, type LogReading, shortened, UnreadableLogError } from './log-reading.ts';
 import {
   readExecution15,
   readReportAccepted,
@@ -110,7 +110,7 @@ function readerOf<C extends GenuineContract>(
     read(context) {
       const { emitter } = context;
       if (!mayEmit(emitter))
-        throw new Unreadable(`${emitter.typeAndVersion} has no event such as ${event.name}`);
+        throw new UnreadableLogError(`${emitter.typeAndVersion} has no event such as ${event.name}`);
       return read({ ...context, emitter });
     },
   };
@@ -235,13 +235,13 @@ async function readTimes(
     const header = blocks.get(hash) ?? headers[unknown.findIndex(([missing]) => missing === hash)];
     const seconds = header?.timestamp ?? stamps.get(hash);
     if (seconds === undefined || (header && header.hash !== hash)) {
-      throw new NodeFault(
+      throw new NodeError(
         `${node.name} shows logs of block ${numbers.get(hash)} that are not of its own block`,
       );
     }
     const time = seconds * 1_000;
     if (!(time >= 0 && time <= LATEST_TIME)) {
-      throw new NodeFault(`${node.name} gives block ${numbers.get(hash)} the timestamp ${seconds}`);
+      throw new NodeError(`${node.name} gives block ${numbers.get(hash)} the timestamp ${seconds}`);
     }
     times.set(hash, new Date(time).toISOString());
   }

@@ -3,7 +3,7 @@ import { decodeAbiParameters, slice } from 'viem';
 import type { Message } from '../../../domain/message.ts';
 import { evmExtraArgsV1, evmExtraArgsV2, suiExtraArgsV1, svmExtraArgsV1 } from '../abi.ts';
 import type { Hex } from '../chain.ts';
-import { spelled, Unreadable } from './log-reading.ts';
+import { spelled, UnreadableLogError } from './log-reading.ts';
 
 /** The first four bytes of the hash of a name such as `CCIP EVMExtraArgsV1`. */
 export const extraArgsTags = {
@@ -44,6 +44,6 @@ export function readExtraArgs(extraArgs: Hex, nonce: bigint): Message['extraArgs
       return { gasLimit: gasLimit.toString(), allowOutOfOrderExecution };
     }
     default:
-      throw new Unreadable(`its extra arguments have the tag ${tag}, which we do not know`);
+      throw new UnreadableLogError(`its extra arguments have the tag ${tag}, which we do not know`);
   }
 }

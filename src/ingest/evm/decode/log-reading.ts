@@ -27,7 +27,7 @@ export interface LogReading {
 export const nothing: LogReading = { facts: [], problems: [] };
 
 /** The log says something that no record can hold; the message is for people. */
-export class Unreadable extends Error {}
+export class UnreadableLogError extends Error {}
 
 /** What the event of each version says of a message; the rest of what was sent, `sentFact` knows from the log itself. */
 export type SentParts = Omit<
@@ -66,7 +66,7 @@ export function sentFact(
     readyForManualExecution: false,
   });
   if (!parsed.ok) {
-    throw new Unreadable(parsed.problems.map(({ path, problem }) => `${path} ${problem}`).join('; '));
+    throw new UnreadableLogError(parsed.problems.map(({ path, problem }) => `${path} ${problem}`).join('; '));
   }
   const {
     status,
@@ -85,7 +85,7 @@ function networkInfo({ name, selector, chainId, family, displayName }: Network):
 
 /** The last two states of `ExecutionStateChanged`; the others, untouched and in progress, tell nothing. */
 export function executedFacts(messageId: Hex, state: number, { seen }: LogContext): readonly Executed[] {
-  if (state > 3) throw new Unreadable(`${state} is no execution state`);
+  if (state > 3) throw new UnreadableLogError(`${state} is no execution state`);
   return state < 2 ? [] : [{ kind: 'Executed', messageId, success: state === 2, seen }];
 }
 
@@ -99,7 +99,9 @@ export function committedFact(
 ): RangeFact {
   const { min, max, merkleRoot, offramp } = range;
   if (min > max || max - min >= MAX_RANGE || max >= 2n ** 64n) {
-    throw new Unreadable(`a root commits to the sequence numbers ${min} to ${max}, which no root can`);
+    throw new UnreadableLogError(
+      `a root commits to the sequence numbers ${min} to ${max}, which no root can`,
+    );
   }
   return {
     kind: 'Committed',
@@ -115,7 +117,7 @@ export function committedFact(
 export function knownNetwork(selector: bigint | string, end: 'source' | 'destination'): Network {
   const network = networkBySelector(selector.toString());
   if (!network)
-    throw new Unreadable(
+    throw new UnreadableLogError(
       `chain selector ${selector} of the ${end} is unknown: define that chain under \`chains\` in lanescan.yaml`,
     );
   return network;
@@ -124,14 +126,16 @@ export function knownNetwork(selector: bigint | string, end: 'source' | 'destina
 /** An on-ramp speaks for its own chain alone. */
 export function refuseOtherSource(selector: bigint, network: Network): void {
   if (selector.toString() !== network.selector) {
-    throw new Unreadable(`it names ${selector} as its source; ${network.name} is ${network.selector}`);
+    throw new UnreadableLogError(
+      `it names ${selector} as its source; ${network.name} is ${network.selector}`,
+    );
   }
 }
 
 /** An address of another chain, or of this one, that a contract tells as bytes. */
 export function spelled(bytes: Hex, family: ChainFamily, what: string): string {
   const spelling = addressFromBytes(bytes.slice(2), family);
-  if (!spelling) throw new Unreadable(`its ${what} ${shortened(bytes)} is no ${family} address`);
+  if (!spelling) throw new UnreadableLogError(`its ${what} ${shortened(bytes)} is no ${family} address`);
   return spelling.text;
 }
 

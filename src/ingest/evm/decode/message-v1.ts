@@ -3,7 +3,7 @@
  * their length. Addresses are bytes: those of the source as its ABI pads them, those of the destination bare.
  */
 import type { Hex } from '../chain.ts';
-import { Unreadable } from './log-reading.ts';
+import { UnreadableLogError } from './log-reading.ts';
 
 export interface TokenTransferV1 {
   readonly amount: bigint;
@@ -34,7 +34,7 @@ export interface MessageV1 {
 
 const ENCODING_VERSION = 1n;
 
-/** Throws an Unreadable where the bytes are not exactly one message. */
+/** Throws an UnreadableLogError where the bytes are not exactly one message. */
 export function decodeMessageV1(encoded: Hex): MessageV1 {
   const bytes = new EncodedBytes(encoded);
   bytes.expectVersion();
@@ -86,7 +86,7 @@ class EncodedBytes {
 
   take(length: number): Hex {
     const end = this.position + 2 * length;
-    if (end > this.digits.length) throw new Unreadable('its encoded message ends too early');
+    if (end > this.digits.length) throw new UnreadableLogError('its encoded message ends too early');
     const taken = this.digits.slice(this.position, end);
     this.position = end;
     return `0x${taken}`;
@@ -104,7 +104,7 @@ class EncodedBytes {
   expectVersion(): void {
     const version = this.uint(1);
     if (version !== ENCODING_VERSION) {
-      throw new Unreadable(
+      throw new UnreadableLogError(
         `its message has encoding version ${version}; we know version ${ENCODING_VERSION}`,
       );
     }
@@ -112,6 +112,6 @@ class EncodedBytes {
 
   expectEnd(): void {
     if (this.position !== this.digits.length)
-      throw new Unreadable('its encoded message has bytes behind its end');
+      throw new UnreadableLogError('its encoded message has bytes behind its end');
   }
 }

@@ -35,7 +35,7 @@ import {
   sentFact,
   spelled,
   spelledToken,
-  Unreadable,
+  UnreadableLogError,
 } from './log-reading.ts';
 
 export function* readSendRequested(context: LogContext<LaneOnRamp>): Inquiry<LogReading> {
@@ -43,7 +43,7 @@ export function* readSendRequested(context: LogContext<LaneOnRamp>): Inquiry<Log
   const [, [message]] = readEvent(ccipSendRequested, log);
   refuseOtherSource(message.sourceChainSelector, network);
   if (message.sourceTokenData.length !== message.tokenAmounts.length) {
-    throw new Unreadable('it has not as many token data as tokens');
+    throw new UnreadableLogError('it has not as many token data as tokens');
   }
   const dest = knownNetwork(emitter.destChainSelector, 'destination');
 

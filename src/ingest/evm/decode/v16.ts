@@ -28,7 +28,7 @@ import {
   sentFact,
   spelled,
   spelledToken,
-  Unreadable,
+  UnreadableLogError,
 } from './log-reading.ts';
 
 export function* readMessageSent16(context: LogContext<CommonRamp>): Inquiry<LogReading> {
@@ -37,7 +37,7 @@ export function* readMessageSent16(context: LogContext<CommonRamp>): Inquiry<Log
   const { header } = message;
   refuseOtherSource(header.sourceChainSelector, network);
   if (header.destChainSelector !== destSelector || header.sequenceNumber !== sequenceNumber) {
-    throw new Unreadable('its topics and its header tell different lanes or numbers');
+    throw new UnreadableLogError('its topics and its header tell different lanes or numbers');
   }
   const dest = knownNetwork(destSelector, 'destination');
   const receiver = spelled(message.receiver, dest.family, 'receiver');
@@ -135,7 +135,7 @@ export function readCommitReport(context: LogContext<CommonRamp>): LogReading {
       facts.push(committed);
       if (index < blessed.length) facts.push({ ...committed, kind: 'Blessed' });
     } catch (error) {
-      if (!(error instanceof Unreadable)) throw error;
+      if (!(error instanceof UnreadableLogError)) throw error;
       problems.push(error.message);
     }
   }

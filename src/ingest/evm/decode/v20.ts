@@ -27,7 +27,7 @@ import {
   sentFact,
   spelled,
   spelledToken,
-  Unreadable,
+  UnreadableLogError,
 } from './log-reading.ts';
 import { decodeMessageV1, type TokenTransferV1 } from './message-v1.ts';
 
@@ -35,11 +35,12 @@ export function* readMessageSent20(context: LogContext<CommonRamp>): Inquiry<Log
   const { emitter, log, network } = context;
   const [[destSelector, sender, messageId], [feeToken, , encodedMessage, receipts, verifierBlobs]] =
     readEvent(ccipMessageSent20, log);
-  if (keccak256(encodedMessage) !== messageId) throw new Unreadable('its id is not the hash of its message');
+  if (keccak256(encodedMessage) !== messageId)
+    throw new UnreadableLogError('its id is not the hash of its message');
   const message = decodeMessageV1(encodedMessage);
   refuseOtherSource(message.sourceChainSelector, network);
   if (message.destChainSelector !== destSelector) {
-    throw new Unreadable('its topics and its message tell different destinations');
+    throw new UnreadableLogError('its topics and its message tell different destinations');
   }
   const dest = knownNetwork(destSelector, 'destination');
 
@@ -108,7 +109,7 @@ function sortReceipts(
   const pool = transfer && others.shift();
   const [executor, router] = others;
   if (!executor || !router || others.length > 2) {
-    throw new Unreadable(
+    throw new UnreadableLogError(
       `it has ${receipts.length} receipts for ${verifierCount} verifiers and ${transfer ? 'a' : 'no'} token`,
     );
   }
