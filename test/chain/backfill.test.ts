@@ -139,7 +139,9 @@ describe('the history of a network', () => {
     }
   });
 
-  test('takes the times of its blocks from the logs, where the endpoint puts them there', async () => {
+  test('takes the times of its blocks from the logs, where the endpoint puts them there', {
+    tags: 'slow',
+  }, async () => {
     const options = { deployedAt: 1, messages: 200 };
     const with_ = await backfill(worldOf(options));
     const without = await backfill(worldOf(options), {}, [withLogs({})]);
@@ -152,7 +154,7 @@ describe('the history of a network', () => {
     expect(headers(with_)).toBe(0);
   });
 
-  test('with a start and many ramps that were replaced is read twice at most', async () => {
+  test('with a start and many ramps that were replaced is read twice at most', { tags: 'slow' }, async () => {
     const world = worldOf({ deployedAt: 1, ramps: 40, messages: 120 });
     const { calls, isUpToDate } = await backfill(world, { start: { block: 20_000 }, maxRange: 1_000 });
     expect(isUpToDate).toBe(true);
@@ -160,13 +162,13 @@ describe('the history of a network', () => {
     expect(rangesOf(calls).length).toBeLessThan(100 + 80 + 80 + 80);
   });
 
-  test('with ramps that were replaced has the messages of all of them', async () => {
+  test('with ramps that were replaced has the messages of all of them', { tags: 'slow' }, async () => {
     const { differences } = await backfill(worldOf({ ramps: 12, messages: 120 }), { maxRange: 1_000 });
     expect(differences).toEqual([]);
   });
 });
 
-describe('pieces of history', () => {
+describe('pieces of history', { tags: 'slow' }, () => {
   /** An endpoint that answers requests for history only when so many of them wait at the same time. */
   async function backfillBehindBarriers(
     count: number,
