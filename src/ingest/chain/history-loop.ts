@@ -20,7 +20,7 @@ const ATTEMPTS = 3;
 /** Pieces that are planned, being read, or waiting to be recorded, for each that may be read at once. */
 const WINDOW = 4;
 /** Events in memory, as far as can be foreseen: those that wait to be recorded, and those that pieces in flight bring. */
-const MAX_ITEMS = 10_000;
+const MAX_ITEMS = 4_000;
 /** What one transaction records at most, beyond its first piece. */
 const ITEMS_PER_STEP = 2_000;
 /** How long history waits for new blocks at the start, and after a gap was left to it. */
