@@ -86,6 +86,7 @@ const otherReasons: ReadonlySet<RefusalKind> = new Set(['rate', 'denied', 'prune
 /** Understood as: too many blocks, results or bytes. */
 const sizeReasons: ReadonlySet<RefusalKind> = new Set(['range', 'size', 'slow']);
 const PARTS_AT_ONCE = 4;
+const ROUND_NUMBER = 100;
 /** Blocks that are read by their receipts at once, where an endpoint refuses every query for logs. */
 const MAX_RECEIPT_BLOCKS = 25;
 /** Plans and nodes change, and a limit may have been a passing fault: what was learned is forgotten in the end. */
@@ -281,7 +282,12 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
     } catch (error) {
       return afterFault(error, place, filter);
     }
-    return isLogs(answer) ? answer : afterRefusal(place, filter, answer);
+    if (!isLogs(answer)) return afterRefusal(place, filter, answer);
+    const { fromBlock, toBlock } = place;
+    if (fromBlock === toBlock || !mayBeCut(answer)) return answer;
+    const middle = Math.floor((fromBlock + toBlock) / 2);
+    const lower = await askRange({ fromBlock, toBlock: middle }, filter);
+    return [...lower, ...(await askRange({ fromBlock: middle + 1, toBlock }, filter))];
   };
 
   const logs = async (wanted: Blocks & TopicFilter): Promise<readonly ChainLog[]> => {
@@ -341,6 +347,11 @@ const refusesLogs: Refusal = {
 
 function isLogs(answer: unknown): answer is readonly ChainLog[] {
   return Array.isArray(answer);
+}
+
+/** Some endpoints cut answers off at a round number, without a word: the halves of the range then have more. */
+function mayBeCut({ length }: readonly ChainLog[]): boolean {
+  return length >= ROUND_NUMBER && length % ROUND_NUMBER === 0;
 }
 
 function sizeOf({ topics, addresses }: TopicFilter): string {

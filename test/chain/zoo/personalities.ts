@@ -284,8 +284,8 @@ const resultLimits: readonly Personality[] = [
   {
     name: 'cuts-answers',
     seen: 'https://github.com/ethers-io/ethers.js/issues/1389',
-    logs: { truncatedAt: 15 },
-    alone: 'incomplete',
+    logs: { truncatedAt: 100 },
+    alone: 'complete',
   },
 ];
 
