@@ -206,7 +206,7 @@ function parseMoveAddress(text: string): Spelling | undefined {
 
 const TON_RAW_ADDRESS = /^(0|-?[1-9]\d{0,9}):([0-9a-fA-F]{64})$/;
 const TON_FRIENDLY_ADDRESS = /^[A-Za-z0-9+/_-]{48}$/;
-const tonTestOnlyFlag = 0x80;
+const TON_TEST_ONLY_FLAG = 0x80;
 const tonTags: ReadonlySet<number> = new Set([0x11, 0x51]);
 
 function parseTonAddress(text: string): Spelling | undefined {
@@ -217,7 +217,7 @@ function parseTonAddress(text: string): Spelling | undefined {
   const bytes = TON_FRIENDLY_ADDRESS.test(text) ? decodeBase64(text, 36) : undefined;
   if (!bytes || crc16(bytes) !== 0) return undefined;
   const [tag = 0, workchain = 0] = bytes;
-  if (!tonTags.has(tag & ~tonTestOnlyFlag)) return undefined;
+  if (!tonTags.has(tag & ~TON_TEST_ONLY_FLAG)) return undefined;
   return tonAddress((workchain << 24) >> 24, hex.encode(bytes.subarray(2, 34)));
 }
 

@@ -77,18 +77,18 @@ function decodeTokenTransfer(encoded: Hex): TokenTransferV1 | undefined {
 
 /** A place in a row of bytes. */
 class EncodedBytes {
-  private readonly digits: string;
-  private position = 0;
+  readonly #digits: string;
+  #position = 0;
 
   constructor(encoded: Hex) {
-    this.digits = encoded.slice(2);
+    this.#digits = encoded.slice(2);
   }
 
   take(length: number): Hex {
-    const end = this.position + 2 * length;
-    if (end > this.digits.length) throw new UnreadableLogError('its encoded message ends too early');
-    const taken = this.digits.slice(this.position, end);
-    this.position = end;
+    const end = this.#position + 2 * length;
+    if (end > this.#digits.length) throw new UnreadableLogError('its encoded message ends too early');
+    const taken = this.#digits.slice(this.#position, end);
+    this.#position = end;
     return `0x${taken}`;
   }
 
@@ -111,7 +111,7 @@ class EncodedBytes {
   }
 
   expectEnd(): void {
-    if (this.position !== this.digits.length)
+    if (this.#position !== this.#digits.length)
       throw new UnreadableLogError('its encoded message has bytes behind its end');
   }
 }
