@@ -109,7 +109,7 @@ test('answers every curl line of the README, and the README names only verbs tha
   for (const verb of verbs) expect(help).toMatch(new RegExp(`^  ${verb} `, 'm'));
 });
 
-test('never mixes with real records, in either direction', async () => {
+test('never mixes with real records, in either direction', { tags: 'slow' }, async () => {
   const input = `${JSON.stringify(makeMessage())}\n`;
   const refused = await runProgram(['import', '-', '--data', data], { cwd: folder, input });
   expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('simulated network') });

@@ -160,7 +160,9 @@ async function serveSilenceable(connections: number) {
   return { way, server };
 }
 
-test('while the database is known to be silent the answer comes at once, and it comes back by itself', async () => {
+test('while the database is known to be silent the answer comes at once, and it comes back by itself', {
+  tags: 'slow',
+}, async () => {
   const { way, server } = await serveSilenceable(3);
   expect((await server.ask('/v2/messages')).status).toBe(200);
 

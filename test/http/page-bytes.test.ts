@@ -96,12 +96,12 @@ describe('a search over long records', () => {
     expect(again.status).toBe(304);
   });
 
-  test('is walked to its end by the official client', async () => {
+  test('is walked to its end by the official client', { tags: 'slow', timeout: 300_000 }, async () => {
     const api = new CCIPAPIClient(server.url, { logger: { debug() {}, info() {}, warn() {}, error() {} } });
     const ids: string[] = [];
     for await (const { messageId } of api.searchAllMessages({}, { limit: 1000 })) ids.push(messageId);
     expect(ids).toEqual(newestFirst);
-  }, 300_000);
+  });
 
   test('leaves its connection good for others, also after a failure in the middle of a page', async () => {
     const store = await openStore({ place: { url: server.store.url }, connections: 1 });
@@ -124,7 +124,7 @@ describe('a search over long records', () => {
   });
 });
 
-test('a record longer than a page is a page of its own', async () => {
+test('a record longer than a page is a page of its own', { tags: 'slow', timeout: 300_000 }, async () => {
   const verifier = (name: string) => ({
     sourceAddress: evmAddress(name),
     destAddress: evmAddress(name),
@@ -155,4 +155,4 @@ test('a record longer than a page is a page of its own', async () => {
   } finally {
     await few.close();
   }
-}, 300_000);
+});

@@ -137,7 +137,10 @@ describe('a client that does not read its page', () => {
 });
 
 describe('many clients that do not read', () => {
-  test('take no more memory than all may, and others are answered meanwhile', async () => {
+  test('take no more memory than all may, and others are answered meanwhile', {
+    tags: 'slow',
+    timeout: 240_000,
+  }, async () => {
     const limit = 30 * MEGABYTE;
     const server = await serve({ backpressure: { bytes: limit, stalledMs: 5_000 } });
     const readers = await Promise.all(Array.from({ length: 30 }, () => ask(server)));
@@ -155,7 +158,7 @@ describe('many clients that do not read', () => {
     expect(lines.filter(({ aborted }) => aborted).length).toBeGreaterThanOrEqual(3);
     expect(await waitingBytes(server)).toBe(0);
     expect((await server.ask(LONG)).json<SearchBody>().data.length).toBeGreaterThan(100);
-  }, 240_000);
+  });
 
   test('make room for somebody who reads, those first who have waited longest', async () => {
     const server = await serve({ backpressure: { bytes: 2.5 * pageBytes, stalledMs: 600_000 } });

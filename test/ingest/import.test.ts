@@ -54,7 +54,9 @@ describe('an import', () => {
     }
   });
 
-  it('that cannot write a batch says so, begins no other, and leaves none behind half way', async () => {
+  it('that cannot write a batch says so, begins no other, and leaves none behind half way', {
+    tags: 'slow',
+  }, async () => {
     const store = await openTestStore();
     try {
       const { seen, store: failing } = watched(store, (batch) => {

@@ -54,7 +54,7 @@ describe('a wait ends', () => {
     expect(await wait(server.url, 'waitFor=SENT')).toMatchObject({ outcome: 'passed' });
   });
 
-  test('at the timeout with the state of that moment', async () => {
+  test('at the timeout with the state of that moment', { tags: 'slow' }, async () => {
     const [server] = await startServers({});
     await server.store.apply([makeSent(message)]);
     const answer = wait(server.url, 'waitFor=SUCCESS&timeoutMs=5000');
@@ -74,7 +74,9 @@ describe('a wait ends', () => {
     expect(await answer).toMatchObject({ status: 200, outcome: 'reached', body: message });
   });
 
-  test('with 404 for one that is not there at the timeout, also when it was removed meanwhile', async () => {
+  test('with 404 for one that is not there at the timeout, also when it was removed meanwhile', {
+    tags: 'slow',
+  }, async () => {
     const [server] = await startServers({});
     expect(await wait(server.url, 'waitFor=SENT&timeoutMs=50')).toMatchObject({
       status: 404,

@@ -30,7 +30,7 @@ test('the guide to the export names the columns there are, in their order', () =
   expect(named).toEqual(csvColumns);
 });
 
-test('the commands of the guides run', async () => {
+test('the commands of the guides run', { tags: 'slow' }, async () => {
   const server = await startServerForTest(sampleMessages);
   const copy = await openTestStore();
   onTestFinished(() => copy.close());

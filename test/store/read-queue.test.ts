@@ -97,7 +97,7 @@ test('no read waits behind a long one', async () => {
   expect(ended).toHaveLength(51);
 });
 
-test('a read that waits too long is refused, also behind others in a batch', async () => {
+test('a read that waits too long is refused, also behind others in a batch', { tags: 'slow' }, async () => {
   const queue = openQueue(1, { maxWaitMs: 300, overloadWaitMs: 60_000 });
   await queue.run(sleep(0, true));
   // What has been short so far goes together, though this is not.

@@ -83,7 +83,10 @@ test('an import ends in words, and has written whole batches only', async () => 
   expect(await positionOf()).toBe(2_000);
 }, 240_000);
 
-test('indexers end or leave it, webhooks wait, and a server goes on answering; all of them say why', async () => {
+test('indexers end or leave it, webhooks wait, and a server goes on answering; all of them say why', {
+  tags: 'slow',
+  timeout: 300_000,
+}, async () => {
   const node = await startCcipNode(20);
   const receiver = await startReceiver();
   const config = path.join(freshFolder(), 'lanescan.yaml');
@@ -133,4 +136,4 @@ test('indexers end or leave it, webhooks wait, and a server goes on answering; a
     );
     expect(code).toBe(1);
   }
-}, 300_000);
+});

@@ -33,7 +33,10 @@ const token = `('\\x01', 0, '2026-01-01', '\\x0a', '\\x0b', '\\x0c')`;
 const message = `('\\x01', '2026-01-01', 1, 1, 2, 1, null, 0, 1, 0, false, true, '\\x01', '\\x02', '\\x01', '\\x03', '\\x04', null, '\\x05', '{}')`;
 
 describe('a migration beside a writer of an older release', () => {
-  test('waits for the transaction that is under way, says so, and loses none of its rows', async () => {
+  test('waits for the transaction that is under way, says so, and loses none of its rows', {
+    tags: 'slow',
+    timeout: 90_000,
+  }, async () => {
     const [writer, migrator] = [await connect(), await connect()];
     await makeOlderSchema(writer, 6);
     // As the older `apply` does: the row of the store first, then the rest.
@@ -49,7 +52,7 @@ describe('a migration beside a writer of an older release', () => {
     expect((await migrating).applied[0]).toMatch(/^0007/);
     const { rows } = await writer.query('select source_selector, dest_selector from message_token');
     expect(rows).toEqual([{ source_selector: '1', dest_selector: '2' }]);
-  }, 90_000);
+  });
 
   test('waits for those that write without the lock of the store', async () => {
     const [writer, migrator] = [await connect(), await connect()];
@@ -75,7 +78,7 @@ describe('a migration beside a writer of an older release', () => {
     await reader.query('select * from history; commit');
   }, 60_000);
 
-  test('gives up in the end, and names who is in the way', async () => {
+  test('gives up in the end, and names who is in the way', { tags: 'slow', timeout: 90_000 }, async () => {
     const [writer, migrator] = [await connect(), await connect()];
     await makeOlderSchema(writer, 7);
     await writer.query(
@@ -86,7 +89,7 @@ describe('a migration beside a writer of an older release', () => {
     expect(await databaseSchema(migrator)).toBe(7);
     await writer.query('rollback');
     await migrate(migrator);
-  }, 90_000);
+  });
 });
 
 describe('a writer beside a newer schema', () => {

@@ -144,7 +144,7 @@ describe('a receiver that misbehaves', () => {
     },
   );
 
-  test('that accepts and then drips has accepted', async () => {
+  test('that accepts and then drips has accepted', { tags: 'slow' }, async () => {
     const sender = await answering(
       (_request, response) => {
         response.writeHead(202);
