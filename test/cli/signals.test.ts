@@ -49,7 +49,7 @@ const cases: readonly Case[] = [
   { verb: 'serve', args: ['--port', '0'], atWork: /listens on/, code: 0 },
   { verb: 'index', args: [], atWork: /sepolia/, code: 0 },
   { verb: 'import', args: ['-'], atWork: /Starting PostgreSQL/, code: 130 },
-  { verb: 'demo', args: ['--port', '0'], atWork: /making a month/, code: 130 },
+  { verb: 'demo', args: ['--port', '0'], atWork: /generating a month/, code: 130 },
 ];
 
 test.for(cases)(

@@ -64,7 +64,7 @@ describe('a role that was granted reading', () => {
   beforeEach(async () => {
     const { code, stdout, stderr } = await migrateAs(database.url, READER);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toContain(`The role ${READER} may read everything here.`);
+    expect(stdout).toContain(`The role ${READER} may read all tables.`);
   });
 
   test('serves every path, live changes included', async () => {

@@ -417,7 +417,7 @@ describe('files of a PostgreSQL whose programs are not there', () => {
     const env = { DATABASE_URL: 'postgresql:///lanescan' };
     const { code, stderr } = await runProgram(['migrate', '--from-binaries', '.'], { env });
     expect(code).toBe(2);
-    expect(stderr).toContain('--from-binaries is for the embedded database, and DATABASE_URL names another.');
+    expect(stderr).toContain('--from-binaries is for the embedded database, but DATABASE_URL is set.');
   });
 
   test('a newer one is refused by every verb, and nothing is changed', async () => {
