@@ -669,17 +669,17 @@ describe('after a long time away', () => {
     };
     await once(store, { maxRange: length, deployed: 0 }, stop.signal);
     const first = blocksRead();
-    const { owedBlocks: owed = 0, indexedBlock } = (await progressOf(store)) ?? {};
+    const owed = (await progressOf(store))?.owedBlocks ?? 0;
     expect(owed).toBeGreaterThan(5 * length);
-    const unfollowed = (await lab.a.blockNumber()) - (indexedBlock ?? 0);
 
     proxy.interfere = honest;
     proxy.calls.length = 0;
     await once(store, { maxRange: length, deployed: 0 });
     const second = blocksRead();
     expect(await progressOf(store)).toMatchObject({ owedBlocks: 0, failedRanges: 0 });
-    // What was owed when it was stopped; what had not been followed yet; and the head.
-    expect(second.length).toBeLessThanOrEqual(owed + unfollowed + 2 * length);
+    // It begins with the highest block that was owed. A contract that is found on the way may take a second pass later.
+    const [highest] = proxy.calls.filter(isHistoryCall).map(rangeOf);
+    expect(highest?.to).toBeLessThan(owed + length);
     expect(new Set([...first, ...second]).size).toBe((await lab.a.blockNumber()) + 1);
   });
 

@@ -173,7 +173,7 @@ describe('SIGTERM while the database is out of reach ends', () => {
       process.kill(children[0] ?? 0, 'SIGSTOP');
       way.swallowEverything();
       expect(await expectEnd(server)).toMatch(
-        new RegExp(`Process ${children[0]} did not end in time and is killed`),
+        new RegExp(`process ${children[0]} did not end in time and is killed`),
       );
       for (const pid of children) expect(() => process.kill(pid, 0)).toThrow(/ESRCH/);
     },
