@@ -64,6 +64,8 @@ export function createChores({
   const blessings = createRootBlessings(chain);
   let lookedBeyond: string | null = null;
   let isBehind = true;
+  /** Until when chores wait for an off-ramp that history may yet name, on performance.now()'s clock. */
+  let contractsAwaitedUntil = 0;
 
   const threshold = async (
     { chain, tip }: ChoreContext,
@@ -98,7 +100,7 @@ export function createChores({
 
   return {
     get isBehind() {
-      return isBehind;
+      return isBehind || performance.now() < contractsAwaitedUntil;
     },
     async work() {
       const { final, tip } = progress;
@@ -119,7 +121,13 @@ export function createChores({
       const steps = [await openExecution(context)];
       isBehind =
         lookedBeyond !== null || [policies, verifications].some(({ length }) => length === CHORES_AT_ONCE);
-      for (const chore of policies) steps.push(await askPolicy(chore, context, timing));
+      const isHistoryRead = progress.owed.owedBlocks === 0;
+      for (const chore of policies) {
+        const step = await askPolicy(chore, context, timing, isHistoryRead);
+        steps.push(step);
+        // Two rounds of its pause: by then it has been asked for again.
+        if (step.isForContract) contractsAwaitedUntil = performance.now() + 2 * timing.choreMinMs;
+      }
       for (const chore of verifications) {
         if (results) steps.push(await askResults(chore, results, context, timing));
       }
@@ -173,7 +181,8 @@ async function askPolicy(
   chore: Chore,
   { chain, store, book, seen, tip }: ChoreContext,
   timing: ChoreTiming,
-): Promise<ChoreStep> {
+  isHistoryRead: boolean,
+): Promise<ChoreStep & { readonly isForContract?: boolean }> {
   const execution = (await store.index.sentFact(chore.messageId))?.execution;
   // Its sending was taken back, or it is a lane without verifiers.
   if (!execution || !('encodedMessage' in execution)) return { choresObsolete: [chore] };
@@ -189,6 +198,9 @@ async function askPolicy(
     const fact: Fact = { kind: 'VerifierPolicy', messageId: `0x${chore.messageId}`, ...policy, seen };
     return { facts: [fact], choresDone: [chore] };
   }
+  // History is read from its newest end: it may name the off-ramp further down.
+  if (!isGenuine && !isHistoryRead)
+    return { ...postponed({ ...chore, attempts: 0 }, timing), isForContract: true };
   return postponed(chore, timing, isGenuine ? REFUSED_PAUSES : 1);
 }
 
