@@ -59,7 +59,7 @@ export interface Config extends RateLimitOptions {
   readonly webhooks: unknown;
   /** As the file has it; `networkSourcesOf` reads it for the commands that need it. */
   readonly networks: unknown;
-  /** The file that was read; null where there is none. */
+  /** The file that was read; null without one. */
   readonly file: string | null;
   /** Where the value of each key came from: a flag, a variable, the file, or `default`. */
   readonly origins: Readonly<Record<string, string>>;

@@ -99,7 +99,7 @@ async function lossesOf(sources: readonly NetworkSource[], store: Store): Promis
   return lines;
 }
 
-/** The networks to index, all or those with these names. Throws where there is none. */
+/** The networks to index, all or those with these names. Throws an OperatorError for an empty list. */
 export function chosenSources(
   config: Config,
   { environment }: CliContext,

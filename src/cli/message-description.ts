@@ -17,7 +17,7 @@ const DATA_SHOWN = 64;
 
 export interface DescriptionOptions {
   readonly paint: Paint;
-  /** Cells of the terminal; null where there is none. */
+  /** Width of the terminal in cells; null when the output is not a terminal. */
   readonly width: number | null;
   readonly now: number;
 }

@@ -65,7 +65,7 @@ interface Column {
 }
 
 export interface TableOptions {
-  /** Cells of the terminal; null where there is none. */
+  /** Width of the terminal in cells; null when the output is not a terminal. */
   readonly width: number | null;
   readonly paint: Paint;
   readonly now: number;

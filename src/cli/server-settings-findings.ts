@@ -13,7 +13,7 @@ const ROTATING_DISK_COST = 4;
 /** A batch of an import on a slow disk may take this long. */
 const MIN_TIMEOUT_MS = 60_000;
 
-/** One finding for each harmful setting; a single one where there is none. */
+/** One finding for each harmful setting; a single `ok` finding if no setting is harmful. */
 export function settingsFindings(settings: ServerSettings, connectionsNeeded: number): readonly Finding[] {
   const found = [...durability(settings), ...limits(settings, connectionsNeeded), ...speed(settings)];
   return found.length > 0 ? found : [{ severity: 'ok', what: 'Server settings: no problems' }];

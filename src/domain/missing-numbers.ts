@@ -16,7 +16,7 @@ export interface MissingNumbers {
 
 /**
  * Undefined where none is missing. Without `isWhole` (indexing starts at a configured block) nothing is expected below
- * the first number that is there; where there is none at all, nothing is expected.
+ * the first number that is there; without any number, nothing is expected.
  *
  * @param runs the numbers that are there, the lowest first, without overlaps
  */

@@ -388,7 +388,7 @@ function terms(text: string): readonly QTerm[] {
     const meaning: QTerm = { addresses, hashes, messageId };
     if (isMeaningful(meaning)) return meaning;
     throw new InvalidValueError(
-      `takes addresses, transaction hashes and message ids, separated by commas; ${quoted(term)} is none of these`,
+      `takes addresses, transaction hashes and message ids, separated by commas; ${quoted(term)} has another form`,
     );
   });
 }

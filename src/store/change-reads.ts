@@ -24,7 +24,7 @@ export interface ChangeReads {
   version(): Promise<string | undefined>;
   /** Calls back whenever there may be changes, and every second with the position of the store. */
   onChanges(wake: WakeFollower): ChangeListener;
-  /** When the latest change was recorded; null where there is none. */
+  /** When the latest change was recorded; null before the first change. */
   lastChangeAt(): Promise<Date | null>;
 }
 

@@ -142,7 +142,7 @@ function clientOf({ server }: Membership, schema: number): pg.Client {
     application_name: 'lanescan upgrade',
     options: `-c timezone=UTC -c statement_timeout=0 ${declaredSchema(schema)}`,
   });
-  // Whoever waits for an answer gets the error too.
+  // The pending query rejects with the error too.
   client.on('error', () => {});
   return client;
 }

@@ -90,7 +90,7 @@ async function readStageFacts(
   };
 }
 
-/** When the latest change was recorded; null where there is none. */
+/** When the latest change was recorded; null before the first change. */
 export async function readLastChangeAt(read: Read): Promise<Date | null> {
   const [row] = await read('select recorded_at from history order by position desc limit 1', []);
   return (row?.recorded_at as Date | undefined) ?? null;

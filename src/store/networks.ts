@@ -54,7 +54,7 @@ export interface NetworkProgress {
   readonly updatedAt: Date;
   /** For the operator: it may name hosts. */
   readonly problem: string | null;
-  /** What visitors may know of it; null where there is none. */
+  /** What clients may know of the problem; null without one. */
   readonly problemKind: ProblemKind | null;
   /** Whether an indexer holds the lease. */
   readonly isLeased: boolean;

@@ -438,7 +438,7 @@ test('the configuration names both networks and all their routers', () => {
   expect(Object.keys(lab.a.routers)).toEqual(versions);
 });
 
-test('a node ends with whoever started it, however that ends', async () => {
+test('a node ends with the process that started it, however that ends', async () => {
   const nodes = path.resolve(import.meta.dirname, '../lab/nodes.ts');
   const program = `
     import { startNode } from ${JSON.stringify(nodes)};

@@ -28,7 +28,7 @@ const committedAt = (root: string, at: string): RangeFact => ({
 });
 const nowAt = (at: string) => ({ ...seenOn(fuji, 5_000), at });
 
-test('a root that its commit store calls blessed is, whoever blessed it', async () => {
+test('a root that its commit store calls blessed is blessed, by any RMN', async () => {
   const node = answeringNode({
     answer: ({ to, data }) => {
       expect(to).toBe(commitStore);

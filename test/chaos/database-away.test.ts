@@ -160,7 +160,7 @@ describe.skipIf(systemPostgres === undefined)('a server (needs PostgreSQL of the
     await primaryForgets(greedy[0]);
     const watching = watch(server, freshSearch);
     await until(() => watching.count(503) > 5);
-    // Taken again as soon as they are free, by whoever is quicker; some of ours may have got in.
+    // Taken again as soon as they are free, by the quicker client; some of ours may have got in.
     expect((await server.ask('/healthz')).status).toBe(200);
     await Promise.all(greedy.splice(0).map((client) => client.end()));
     await untilBack(server);

@@ -97,7 +97,7 @@ export async function deploy(dataFolder: string, archive: Archive): Promise<Depl
   const remember = ({ messageId, status }: Pick<Message, 'messageId' | 'status'>) =>
     shown.set(messageId, Math.max(shown.get(messageId) ?? 0, statusRank(status)));
 
-  /** One whose database is killed while it starts ends with an error, and whoever supervises it starts it again. */
+  /** One whose database is killed while it starts ends with an error, and its supervisor starts it again. */
   const startServer = async () => {
     for (let attempt = 1; attempt <= MOST_STARTS; attempt++) {
       const running = start(['serve', '--port', '0', '--data', dataFolder]);

@@ -155,7 +155,7 @@ test('of more requests than can be served the excess is turned away, and then it
   const sampler = setInterval(() => {
     peak = Math.max(peak, residentMegabytes());
   }, 50);
-  // What a crowd takes, whoever has served one keeps, and a short one does not take all: what counts is that there is
+  // A server keeps the memory that a crowd took, and a short crowd does not take all: what counts is that there is
   // an end to it.
   const calmMemory = residentMegabytes();
   const peaks: number[] = [];

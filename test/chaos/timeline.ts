@@ -32,7 +32,7 @@ export function chooseTimeline(
   for (const branch of ordered) {
     const { forkNumber } = branch;
     if (forkNumber < height || randomness.chance(0.15)) continue;
-    // First a little way along the chain that will be the final one, for both branches are new to whoever watches.
+    // First a little way along the chain that will be the final one, for both branches are new to an indexer.
     climb(
       forkNumber +
         (randomness.chance(0.4) ? randomness.integer(0, Math.min(FINALITY, last - forkNumber)) : 0),

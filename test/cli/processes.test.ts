@@ -68,7 +68,7 @@ async function answered(url: string): Promise<number> {
   return Number(line?.[1] ?? 0);
 }
 
-test('all of them answer, whoever asks one for metrics learns those of all, and all stop in good order', async () => {
+test('all of them answer, the metrics of one are those of all, and all stop in good order', async () => {
   const { server, url } = await serve();
   const children = childrenOf(server);
   expect(children).toHaveLength(PROCESSES);

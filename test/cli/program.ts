@@ -83,7 +83,7 @@ export function freshFolder(): string {
   return folder;
 }
 
-/** Nothing of the environment of whoever runs the tests may decide their result. */
+/** The environment of the test run must not decide results. */
 function environmentOf({ env }: Setting): NodeJS.ProcessEnv {
   const { PATH, HOME } = process.env;
   return { PATH, HOME, TERM: 'xterm', LANG: 'C.UTF-8', ...env };

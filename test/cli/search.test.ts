@@ -29,7 +29,7 @@ import {
 
 const secondsAgo = (seconds: number) => new Date(Date.now() - seconds * 1000).toISOString();
 
-/** As somebody would write it who wants to own the terminal of whoever looks. */
+/** Names as an attacker of the reader's terminal would write them. */
 const hostile = '\u001b[31mEvil\u001b]0;owned\u0007\u202eNet\n\u009b2J';
 
 const success = makeMessage({ number: 1, status: 'SUCCESS', sendTimestamp: secondsAgo(3 * 60 + 5) });

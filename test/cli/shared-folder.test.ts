@@ -1,5 +1,5 @@
 // @module-tag slow: starts the program and PostgreSQL many times
-/** Several Lanescan processes on one embedded database: whoever comes, goes or is killed. */
+/** Several Lanescan processes on one embedded database: they start, stop and are killed. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -16,7 +16,7 @@ function databaseProcesses(data: string): string[] {
   return all.filter((line) => line.includes(`-D ${path.join(data, 'postgres')}`));
 }
 
-test('import, search and show work while serve runs, and the last to leave stops the database, whoever was killed', async () => {
+test('import, search and show work while serve runs, and the last to leave stops the database, whichever was killed', async () => {
   const cwd = freshFolder();
   const data = path.join(cwd, 'my data');
   const message = makeMessage({ number: 7 });

@@ -1,4 +1,4 @@
-/** The timeline: every stage a message reached, whoever told of it and in whichever order. */
+/** The timeline: every stage a message reached, from any source and in any order. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Fact } from '../../src/domain/facts.ts';

@@ -201,7 +201,7 @@ describe('a scrape', () => {
     expect((await server.ask('/metrics')).headers['cache-control']).toBe('no-store');
   });
 
-  test('shows what whoever starts the server adds, and survives a source that fails', async () => {
+  test('shows gauges that the caller adds, and survives a source that fails', async () => {
     const own = await startServer([], {
       gauges: [
         {

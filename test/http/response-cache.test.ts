@@ -64,7 +64,7 @@ test('a crowd shares one look and one search', async () => {
   expect(reads.version).toBeLessThan(60);
 });
 
-test('the next answer after an acknowledged write has it, whoever wrote and however many ask', {
+test('the next answer after an acknowledged write has it, from any writer and for any number of clients', {
   tags: 'slow',
 }, async () => {
   const server = await startServerForTest();

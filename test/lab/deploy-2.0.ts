@@ -1,5 +1,5 @@
 /**
- * CCIP 2.0: no commits; verifiers sign each message, and whoever has the signatures may execute it.
+ * CCIP 2.0: no commits; verifiers sign each message, and anybody with the signatures may execute it.
  *
  * A verifier is a committee's contract behind a resolver, by whose address everybody knows it. There are two: the
  * first is the lane's own, the second one has to be asked for by sender and receiver.

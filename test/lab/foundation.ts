@@ -85,7 +85,7 @@ export async function layFoundation(network: Network): Promise<Foundation> {
   };
 }
 
-/** Of any token, for whoever needs some. */
+/** Amount of any token that tests hand out. */
 export const PLENTY = parseEther('1000000000');
 
 /** Lets an account pay fees and send tokens through a router. */

@@ -1,4 +1,4 @@
-/** Local chains: hardhat as child processes on ports of their own, which never outlive whoever started them. */
+/** Local chains: hardhat as child processes on ports of their own, which never outlive their parent. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -47,7 +47,7 @@ export async function startNode({
       HARDHAT_DISABLE_TELEMETRY_PROMPT: 'true',
     },
     stdio: ['pipe', 'pipe', 'pipe'],
-    // A Ctrl-C in the terminal is for whoever started us, who may still need the node to end well.
+    // A Ctrl-C in the terminal is for the parent, which may still need the node to end well.
     detached: true,
   });
   const ended = once(child, 'exit').finally(() => rmSync(folder, { recursive: true, force: true }));

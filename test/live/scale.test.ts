@@ -41,7 +41,7 @@ function get(
   });
 }
 
-/** How long whoever is turned away, or loses the connection, stays away: as any client would. */
+/** Reconnect delay of a client that was refused or lost its connection. */
 const COME_BACK_MS = 500;
 
 /** How often clients were turned away, by status, or lost the connection, by error: said at the end. */
@@ -204,7 +204,7 @@ test(`${size.readers} readers see every change once, and ${size.waiters} waiters
         await cutOff;
       }
       const { outcome, status } = (await answer) ?? {};
-      // On a server so busy a minute may pass; whoever waits asks again.
+      // On a server this busy a minute may pass; a waiting client asks again.
       if (outcome === 'timeout') continue;
       expect({ outcome, status }).toEqual({
         outcome: 'reached',

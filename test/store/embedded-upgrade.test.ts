@@ -275,7 +275,7 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
     expect(fs.readdirSync(folder).filter((name) => !known.test(name))).toEqual([]);
   });
 
-  test('killed between its last renames, an upgrade is finished by whoever opens the folder', {
+  test('killed between its last renames, an upgrade is finished by the next process that opens the folder', {
     tags: 'slow',
   }, async () => {
     const { folder, content } = await olderData(5);

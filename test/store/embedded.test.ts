@@ -19,7 +19,7 @@ const testAsRoot = test.skipIf(!isRoot);
 if (!isRoot)
   process.stderr.write('Not root: tests about what root may do with an embedded PostgreSQL are skipped.\n');
 
-/** The plain user of these tests: `nobody` when they run as root, otherwise whoever runs them. */
+/** The plain user of these tests: `nobody` when they run as root, otherwise the user who runs them. */
 const plainUser = isRoot
   ? {
       uid: Number(execFileSync('id', ['-u', 'nobody'], { encoding: 'utf8' })),

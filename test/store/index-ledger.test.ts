@@ -104,7 +104,7 @@ describe('a lease', () => {
     expect(await ledger.lease(dest, 'us', LONG)).toBe(false);
   });
 
-  test('goes to whoever asks once it has run out, and not back', async () => {
+  test('goes to the next holder that asks once it has expired, and not back', async () => {
     await runOut();
     expect(await ledger.lease(network, 'another', LONG)).toBe(true);
     expect(await ledger.lease(network, 'us', LONG)).toBe(false);

@@ -50,7 +50,7 @@ describe('real and simulated records', () => {
     ).toMatch(/real/);
   });
 
-  it('are taken as they are by whoever takes any, and a new store is then a real one', {
+  it('are opened as they are where any content is accepted, and a new store is then a real one', {
     tags: 'slow',
   }, async () => {
     const demo = await emptyDatabase();

@@ -17,7 +17,7 @@ const place = {
   blockNumber: orNull(Type.Integer({ minimum: 0 }), 'Block that reported it; null where it is unknown.'),
   transactionHash: orNull(
     Type.String(),
-    'Transaction that reported it; null where there is none (finality).',
+    'Transaction that reported it; null for finality, which no transaction reports.',
   ),
 };
 

@@ -159,7 +159,7 @@ export interface IndexLedger {
   /** The messages that were sent in these blocks. */
   sentIn(network: string, hashes: readonly string[]): Promise<readonly SentIn[]>;
   dueChores(network: string, kind: ChoreKind, limit: number): Promise<readonly Chore[]>;
-  /** The fact of a message's sending; undefined where there is none, or it was retracted. */
+  /** The `Sent` fact of a message; undefined for an unknown message, or after a retraction. */
   sentFact(messageId: string): Promise<Sent | undefined>;
   /** Messages to this network that were committed, not executed and not opened, with an id above `after` (64 digits). */
   awaitingExecution(
