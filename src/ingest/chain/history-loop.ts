@@ -111,7 +111,11 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
     wake();
   });
 
-  const hasToWait = (): boolean => performance.now() < headStartUntil && options.isHeadBehind();
+  /** How long to wait before more is read; 0 or less where it can be read now. */
+  const pauseMs = (): number => {
+    const now = performance.now();
+    return now < headStartUntil && options.isHeadBehind() ? HEAD_POLL_MS : pausedUntil - now;
+  };
 
   // ---- Reading
 
@@ -136,15 +140,20 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
     return undefined;
   };
 
-  /** Starts as many pieces as may be read at once. With one always under way, what waits is recorded sooner or later. */
-  const startReading = (): void => {
-    if (isEnded() || hasToWait() || performance.now() < pausedUntil) return;
+  /**
+   * Starts as many pieces as may be read at once. With one always under way, what waits is recorded sooner or later.
+   * Returns the pause that kept it from starting any: to look at it again later would miss one that has just ended.
+   */
+  const startReading = (): number => {
+    const pause = pauseMs();
+    if (isEnded() || pause > 0) return pause;
     while (inFlight < concurrency.limit && (inFlight === 0 || hasRoom())) {
       const isFull = pieces.length >= WINDOW * concurrency.limit;
       const piece = pieces.find(({ state }) => state.name === 'planned') ?? (isFull ? undefined : planNext());
-      if (!piece) return;
+      if (!piece) break;
       void read(piece);
     }
+    return 0;
   };
 
   const read = async (piece: Piece): Promise<void> => {
@@ -243,7 +252,6 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
 
   /** Records what is ready at the upper end of any range; false where nothing is. */
   const recordReady = async (): Promise<boolean> => {
-    if (hasToWait()) return false;
     const begun = [...new Map(pieces.map(({ row }) => [row.id, row])).values()];
     for (const row of begun) {
       const first = pieces.find((piece) => piece.row.id === row.id);
@@ -286,10 +294,9 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
 
   const isCut = (row: OwedRange) => (cutDownTo.get(row.id) ?? row.to + 1) <= row.from;
 
-  /** Until a piece has been read or has failed, new ranges are owed, or a pause is over. */
-  const untilWoken = async (signal: AbortSignal): Promise<void> => {
-    const pauseMs = hasToWait() ? HEAD_POLL_MS : pausedUntil - performance.now();
-    const timer = pauseMs > 0 ? setTimeout(wake, pauseMs) : undefined;
+  /** Until a piece has been read or has failed, new ranges are owed, or the pause is over. */
+  const untilWoken = async (pause: number, signal: AbortSignal): Promise<void> => {
+    const timer = pause > 0 ? setTimeout(wake, pause) : undefined;
     signal.addEventListener('abort', wake);
     await new Promise<void>((resolve) => {
       resume = resolve;
@@ -314,8 +321,8 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
           isWoken = false;
           const isFinished = pieces.length === 0 && rows.every(isCut);
           if (isBacklogChanged || (isFinished && !isEmpty)) await takeUpBacklog();
-          startReading();
-          if (!(await recordReady()) && !isBacklogChanged) await untilWoken(signal);
+          const pause = startReading();
+          if (!(await recordReady()) && !isBacklogChanged) await untilWoken(pause, signal);
         } catch (error) {
           if (signal.aborted) return;
           if (isUnrecoverable(error)) throw error;
