@@ -1,9 +1,7 @@
 import type { Command } from 'commander';
 import { dayOf } from '../api/lanes.ts';
-import { findingKinds } from '../domain/index-findings.ts';
 import type { MissingNumbers } from '../domain/missing-numbers.ts';
 import type { LaneEnds } from '../store/lanes.ts';
-import type { Store } from '../store/store.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
 import { auditOnramps, type OnrampAudit } from './lane-audit.ts';
 import {
@@ -17,7 +15,7 @@ import {
 } from './lanes.ts';
 import { SIMULATED_NOTICE } from './message-words.ts';
 import { writeOut } from './output.ts';
-import { stoppedRemarks } from './source-findings.ts';
+import { knownLosses, stoppedRemarks } from './source-findings.ts';
 import { createPaint, type Paint, printable } from './terminal-text.ts';
 
 const GAPS_STATUS = 1;
@@ -68,7 +66,7 @@ Examples:
         if (flags.json) await writeObjects(audits.map(auditObject), context);
         else await showAudits(audits, context);
         const { sourceChainSelector, destChainSelector } = ends;
-        const losses = await lossesOf(store, [sourceChainSelector, destChainSelector]);
+        const losses = await knownLosses(store, [sourceChainSelector, destChainSelector]);
         const { summary, status } = summarise(audits, losses.length, ends);
         if (status !== 0) context.exitCode = status;
         await writeRemark(summary, flags, context);
@@ -141,21 +139,6 @@ function rangeText(from: string, to: string): string {
 
 function formatted(number: string | number | bigint): string {
   return BigInt(number).toLocaleString('en');
-}
-
-/** What the networks at these ends are known to lack, in the operator's summary. */
-async function lossesOf(
-  store: Store,
-  selectors: readonly (string | undefined)[],
-): Promise<readonly string[]> {
-  const wanted = new Set(selectors.filter((selector) => selector !== undefined));
-  const lines: string[] = [];
-  for (const { selector } of await store.networkProgress()) {
-    if (wanted.size > 0 && !wanted.has(selector)) continue;
-    for (const { kind, detail } of await store.index.checks.findings(selector))
-      if (findingKinds[kind].isLoss) lines.push(`${printable(detail)}.`);
-  }
-  return lines;
 }
 
 /** Where there is no on-ramp, nothing was checked: that is neither complete nor incomplete. */

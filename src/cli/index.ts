@@ -1,10 +1,8 @@
 import type { Command } from 'commander';
 import { OperatorError } from '../base/operator-error.ts';
-import { findingKinds } from '../domain/index-findings.ts';
 import type { NetworkSource } from '../ingest/chain/family.ts';
 import type { NetworkStatus } from '../ingest/chain/indexer.ts';
 import { connectNetwork } from '../ingest/families.ts';
-import type { Store } from '../store/store.ts';
 import { noticeTo, openLog } from './command-log.ts';
 import { type Config, type ConfigFlags, networkSourcesOf } from './config.ts';
 import {
@@ -16,6 +14,7 @@ import {
   withStoreOptions,
 } from './context.ts';
 import { createIndexProgress } from './index-progress.ts';
+import { knownLosses } from './source-findings.ts';
 import { counted, printable } from './terminal-text.ts';
 import { lanescanVersion } from './version.ts';
 
@@ -80,23 +79,15 @@ Examples:
         const statuses = indexer.statuses();
         context.out.write(`${describe(statuses)}\n`);
         const failed = statuses.reduce((sum, { worker }) => sum + (worker?.failedRanges ?? 0), 0);
-        const losses = await lossesOf(sources, store);
+        const losses = await knownLosses(
+          store,
+          sources.map(({ network }) => network.selector),
+        );
         for (const loss of losses) context.out.write(`${loss}\n`);
         if (context.signal.aborted && flags.once) context.exitCode = INTERRUPTED_STATUS;
         else if (flags.once && failed + losses.length > 0) context.exitCode = UNREAD_STATUS;
       });
     });
-}
-
-/** What is missing according to the contracts themselves, a line each. */
-async function lossesOf(sources: readonly NetworkSource[], store: Store): Promise<readonly string[]> {
-  const lines: string[] = [];
-  for (const { network } of sources) {
-    for (const { kind, detail } of await store.index.checks.findings(network.selector)) {
-      if (findingKinds[kind].isLoss) lines.push(`${network.name}: ${printable(detail)}`);
-    }
-  }
-  return lines;
 }
 
 /** The networks to index, all or those with these names. Throws an OperatorError for an empty list. */
