@@ -1,4 +1,5 @@
 /** The list of all routes of the API. */
+import { attemptRoutes } from './attempts.ts';
 import { documentationRoutes } from './documentation.ts';
 import { executionInputRoutes } from './execution-inputs.ts';
 import { exportRoutes } from './export.ts';
@@ -19,6 +20,7 @@ export function createRoutes(version: string): readonly Route[] {
   const routes: Route[] = [
     ...messageRoutes,
     ...historyRoutes,
+    ...attemptRoutes,
     ...executionInputRoutes,
     ...streamRoutes,
     ...exportRoutes,

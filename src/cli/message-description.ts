@@ -1,4 +1,6 @@
 /** The description of one message for `lanescan show`: state, what to do, and every field. */
+import type { Attempt } from '../domain/attempts.ts';
+import { type FailureReason, writtenError } from '../domain/failures/failure-reason.ts';
 import type { Message, NetworkInfo, TokenAmount, Verifiers } from '../domain/message.ts';
 import { laneWords, networkName, statusSigns, statusWords } from './message-words.ts';
 import {
@@ -14,12 +16,14 @@ import {
 } from './terminal-text.ts';
 
 const DATA_SHOWN = 64;
+const ERROR_SHOWN = 300;
 
 export interface DescriptionOptions {
   readonly paint: Paint;
   /** Width of the terminal in cells; null when the output is not a terminal. */
   readonly width: number | null;
   readonly now: number;
+  readonly attempts: readonly Attempt[];
 }
 
 /** Lines with a name in front, under a title. */
@@ -34,12 +38,14 @@ const NAME_WIDTH = 18;
 const READING_WIDTH = 100;
 
 /** The whole record, laid out for reading. */
-export function describeMessage(message: Message, { paint, width, now }: DescriptionOptions): string {
+export function describeMessage(message: Message, options: DescriptionOptions): string {
+  const { paint, width, now, attempts } = options;
   const sections = [
     timeline(message, now),
     sourceSection(message),
     destSection(message),
     ...message.tokenAmounts.map((token, i) => tokenSection(token, i, message.tokenAmounts.length)),
+    ...attempts.map((attempt, i) => attemptSection(attempt, i, attempts.length)),
     argumentsSection(message),
     ...(message.verifiers ? [verifiersSection(message.verifiers, paint)] : []),
     feesSection(message),
@@ -47,7 +53,12 @@ export function describeMessage(message: Message, { paint, width, now }: Descrip
   ];
   return [
     headline(message, paint),
-    ...advice(message, paint, Math.min(width ?? READING_WIDTH, READING_WIDTH)),
+    ...advice(
+      message,
+      attempts.at(-1)?.reason ?? null,
+      paint,
+      Math.min(width ?? READING_WIDTH, READING_WIDTH),
+    ),
     ...sections.map((section) => sectionText(section, paint)),
   ].join('\n');
 }
@@ -73,7 +84,7 @@ function sectionText({ title, about, lines }: Section, paint: Paint): string {
 }
 
 /** For a message that needs manual execution: what happened, and what to do. */
-function advice(message: Message, paint: Paint, width: number): string[] {
+function advice(message: Message, reason: FailureReason | null, paint: Paint, width: number): string[] {
   const { status, readyForManualExecution, destNetworkInfo, extraArgs, receiptTransactionHash } = message;
   if (status !== 'FAILED' && !readyForManualExecution) return [];
   const dest = networkName(destNetworkInfo);
@@ -86,12 +97,16 @@ function advice(message: Message, paint: Paint, width: number): string[] {
   const tokens = message.tokenAmounts.length > 0 ? ' Its tokens wait until it is executed.' : '';
   const meaning =
     status === 'FAILED'
-      ? `It reached ${dest}, but its execution there failed: the receiver reverted, or the ${limit} did not suffice.${tokens}`
+      ? `It reached ${dest}, but its execution there failed${reason ? `. ${printable(reason.text)}` : `: the receiver reverted, or the ${limit} did not suffice.`}${tokens}`
       : `It reached ${dest}, but it was not executed there in the time allowed.${tokens}`;
   const moreGas = status === 'FAILED' && 'gasLimit' in extraArgs ? ' (and --gas-limit for more gas)' : '';
   const todo = [
     ...(status === 'FAILED'
-      ? [`Look at ${receipt} on ${dest} for the reason, and fix the receiver if it is the cause.`]
+      ? [
+          reason
+            ? printable(reason.advice)
+            : `Look at ${receipt} on ${dest} for the reason, and fix the receiver if it is the cause.`,
+        ]
       : []),
     ...(readyForManualExecution
       ? [
@@ -165,6 +180,26 @@ function destSection(message: Message): Section {
         message.receiptTransactionHash === null ? 'none yet' : printable(message.receiptTransactionHash),
       ],
       ['Executor', message.executor && printable(message.executor.address)],
+    ],
+  };
+}
+
+function attemptSection(attempt: Attempt, index: number, total: number): Section {
+  const { outcome, at, transactionHash, blockNumber, caller, gasUsed, reason } = attempt;
+  const errors = reason ? [...reason.wrappers, ...(reason.error ? [reason.error] : [])] : [];
+  return {
+    title: total === 1 ? 'Execution attempt' : `Execution attempt ${index + 1} of ${total}`,
+    about: `${statusWords(outcome)}${at === null ? '' : `   ${clock(at)}`}`,
+    lines: [
+      ['Transaction', transactionHash && printable(transactionHash)],
+      ['Block', blockNumber === null ? null : String(blockNumber)],
+      ['Sent by', caller && printable(caller)],
+      ['Gas used', gasUsed],
+      ['Reason', reason && printable(reason.text)],
+      [
+        'Error',
+        errors.length === 0 ? null : clipped(printable(errors.map(writtenError).join(' > ')), ERROR_SHOWN),
+      ],
     ],
   };
 }

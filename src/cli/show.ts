@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { OperatorError } from '../base/operator-error.ts';
+import { attemptsOf } from '../domain/attempts.ts';
 import type { Message } from '../domain/message.ts';
 import type { Store } from '../store/store.ts';
 import type { ConfigFlags } from './config.ts';
@@ -37,7 +38,10 @@ Examples:
       await withStore(configOf(flags, context), context, { connections: 1 }, async (store) => {
         const record = await findRecord(id, store);
         if (store.simulated) context.err.write(`${SIMULATED_NOTICE}\n`);
-        await writeOut(context.out, flags.json ? jsonText(record, context) : descriptionOf(record, context));
+        await writeOut(
+          context.out,
+          flags.json ? jsonText(record, context) : await descriptionOf(record, store, context),
+        );
       });
     });
 }
@@ -95,10 +99,14 @@ function jsonText(record: string, { out }: CliContext): string {
   return `${out.isTTY ? printableJson(record) : record}\n`;
 }
 
-function descriptionOf(record: string, { out, environment, now }: CliContext): string {
-  return describeMessage(JSON.parse(record) as Message, {
+async function descriptionOf(record: string, store: Store, context: CliContext): Promise<string> {
+  const { out, environment, now } = context;
+  const message = JSON.parse(record) as Message;
+  const executions = await store.messageExecutions(message.messageId.slice(2));
+  return describeMessage(message, {
     paint: createPaint(out, environment),
     width: out.isTTY ? (out.columns ?? 80) : null,
     now: now(),
+    attempts: attemptsOf(message, executions?.facts ?? []),
   });
 }

@@ -355,6 +355,7 @@ function evidenceOf(fact: Fact, version: string | null): Evidence | undefined {
     case 'VerifierPolicy':
     case 'RootBlessed':
     case 'RootRemoved':
+    case 'ExecutionDetails':
     case 'ManualExecutionOpened':
       return undefined;
     case 'SourceFinalized':

@@ -81,6 +81,7 @@ function stageOf(fact: Fact, { version }: Message): readonly Reached[] {
     case 'VerifierPolicy':
     case 'RootBlessed':
     case 'RootRemoved':
+    case 'ExecutionDetails':
     case 'ManualExecutionOpened':
       return [];
   }

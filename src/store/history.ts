@@ -33,7 +33,10 @@ export interface RecordedChange extends HistoryEntry {
 export interface MessageHistory {
   /** Null where the message was removed, or its sending is not known yet. */
   readonly record: string | null;
-  /** The facts behind the stages of the message. `Sent` and `Snapshot` are left out: the record contains them. */
+  /**
+   * The facts behind the stages of the message. `Sent` and `Snapshot` are left out, for the record contains them, and
+   * `ExecutionDetails`, which are no stage.
+   */
   readonly facts: readonly Fact[];
   /** In order; the latest ones where there are too many. */
   readonly entries: readonly HistoryEntry[];
@@ -79,7 +82,7 @@ async function readStageFacts(
     `select body, has_next from (
        select body, row_number() over in_order as number, sum(octet_length(body)) over in_order as bytes,
          lead(true, 1, false) over in_order as has_next
-       from fact where message_id = $1 and kind not in ('Sent', 'Snapshot')
+       from fact where message_id = $1 and kind not in ('Sent', 'Snapshot', 'ExecutionDetails')
        window in_order as (order by kind = 'Executed', fact_id rows unbounded preceding)) measured
      where number = 1 or (number <= $2 and bytes <= $3) order by number`,
     [id, MAX_HISTORY_ROWS, MAX_FACTS_BYTES],

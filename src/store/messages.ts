@@ -2,6 +2,7 @@
 import type { CursorCodec } from '../domain/cursor.ts';
 import { statusRank } from '../domain/lifecycle.ts';
 import type { SearchQuery } from '../domain/query.ts';
+import { type MessageExecutions, readExecutions } from './attempts.ts';
 import { type ExecutionInputs, readExecutionInputs } from './execution-inputs.ts';
 import { type MessageHistory, readMessageHistory } from './history.ts';
 import { arrayFrame, type Page, type PageFrame, type Reads, readPage } from './reads/reads.ts';
@@ -30,6 +31,8 @@ export interface MessageReads {
   countMessages(): Promise<{ readonly count: number; readonly isExact: boolean }>;
   /** The changes of one message; undefined for an unknown one. */
   messageHistory(messageId: string): Promise<MessageHistory | undefined>;
+  /** What is known of its executions; undefined for an unknown message. */
+  messageExecutions(messageId: string): Promise<MessageExecutions | undefined>;
   /** The inputs of a manual execution; undefined for an unknown message. */
   executionInputs(messageId: string): Promise<ExecutionInputs | undefined>;
 }
@@ -103,6 +106,7 @@ export function createMessageReads(reads: Reads, cursors: CursorCodec): MessageR
     },
 
     messageHistory: (messageId) => readMessageHistory(reads.readAs('history'), messageId),
+    messageExecutions: (messageId) => readExecutions(reads.readAs('executions'), messageId),
     executionInputs: (messageId) => readExecutionInputs(reads.readAs('executionInputs'), messageId),
   };
 }

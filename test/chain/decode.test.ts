@@ -665,6 +665,34 @@ describe('an execution', () => {
   }));
   const executed = (success: boolean) => ({ kind: 'Executed', messageId, success, seen });
 
+  const outcomes = (facts: readonly Fact[]) => facts.filter(({ kind }) => kind !== 'ExecutionDetails');
+
+  it('leaves the return data, the gas and, where it failed, the caller', async () => {
+    const of15 = (state: number, data: Hex) =>
+      logOf(contracts.offRamp15, abi.executionStateChanged15, [5n, messageId], [state, data]);
+    const of16 = (state: number, data: Hex) =>
+      logOf(
+        contracts.offRamp16,
+        abi.executionStateChanged16,
+        [5n, 5n, messageId],
+        [zeroHash, state, data, 77n],
+      );
+    const details = async (log: ChainLog) =>
+      (await decode([log])).facts.filter(({ kind }) => kind === 'ExecutionDetails');
+    const caller = origin;
+    const expected = (returnData: Hex, gasUsed: string | null, by: string | null) => [
+      { kind: 'ExecutionDetails', messageId, returnData, gasUsed, caller: by, seen },
+    ];
+    expect(await details(of15(2, '0x'))).toEqual([]);
+    expect(await details(of15(3, '0x'))).toEqual(expected('0x', null, caller));
+    expect(await details(of15(3, '0x1234'))).toEqual(expected('0x1234', null, caller));
+    expect(await details(of16(2, '0x'))).toEqual(expected('0x', '77', null));
+    expect(await details(of16(3, '0x12'))).toEqual(expected('0x12', '77', caller));
+    expect(await details(executed20(2))).toEqual(expected('0x', null, caller));
+    const long = await details(of16(3, `0x${'ab'.repeat(100_000)}`));
+    expect(long).toEqual(expected(`0x${'ab'.repeat(4_096)}`, '77', caller));
+  });
+
   it('tells of the end of a message, not of its middle', async () => {
     for (const log of [
       (state: number) =>
@@ -679,13 +707,13 @@ describe('an execution', () => {
       executed20,
     ]) {
       expect((await decode([log(0), log(1)])).facts).toEqual([]);
-      expect((await decode([log(2), log(3)])).facts).toEqual([executed(true), executed(false)]);
+      expect(outcomes((await decode([log(2), log(3)])).facts)).toEqual([executed(true), executed(false)]);
       expect(await reasonFor(log(4))).toMatch(/4 is no execution state/);
     }
   });
 
   it('of 2.0 shows the verifiers’ results where its transaction calls the off-ramp', async () => {
-    expect((await decode([executed20(2)], direct)).facts).toEqual([executed(true), ...completed]);
+    expect(outcomes((await decode([executed20(2)], direct)).facts)).toEqual([executed(true), ...completed]);
     for (const other of [
       { ...direct, to: router },
       { ...direct, to: null },
@@ -693,7 +721,7 @@ describe('an execution', () => {
       { ...direct, input: `${direct.input.slice(0, 200)}` as Hex },
       { ...direct, input: '0x' as const },
     ]) {
-      expect((await decode([executed20(2)], other)).facts).toEqual([executed(true)]);
+      expect(outcomes((await decode([executed20(2)], other)).facts)).toEqual([executed(true)]);
     }
   });
 
@@ -713,7 +741,7 @@ describe('an execution', () => {
       ['0x518d2ac5', false],
     ] as const) {
       const { facts } = await decode([executed20(3, returnData)], direct);
-      expect(facts).toEqual([executed(false), ...(isVerified ? completed : [])]);
+      expect(outcomes(facts)).toEqual([executed(false), ...(isVerified ? completed : [])]);
     }
   });
 });

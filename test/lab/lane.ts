@@ -87,6 +87,8 @@ export interface Lane {
   ): Promise<Execution>;
   /** The commit of a message, if the lab made one. */
   commitOf(message: SentMessage): Commit | undefined;
+  /** Has the receiver refuse a message with this return data, or by using up all its gas. */
+  refuseWith(message: SentMessage, manner: Hex | 'all-gas'): Promise<void>;
   /** Tells the receiver which messages to refuse, or to take again. */
   refuse(messages: readonly SentMessage[], refused?: boolean): Promise<void>;
   /**
@@ -228,6 +230,13 @@ export async function openLane(
     }
   };
 
+  const refuseWith = async (message: SentMessage, manner: Hex | 'all-gas') => {
+    const [own] = receivers.filter(isReceiverOf(message));
+    if (!own) throw new Error("Only the lab's own receivers can be made to refuse.");
+    const [kind, data] = manner === 'all-gas' ? [2, '0x'] : [1, manner];
+    await own.send('refuseWith', [message.messageId, kind, data], destOwner);
+  };
+
   /** Asks the chain what the receiver will do, for a fork may have changed it. */
   const prepareReceiver = async (message: SentMessage, fail: boolean) => {
     const refused = await receivers
@@ -316,6 +325,7 @@ export async function openLane(
     },
     commitOf: ({ messageId }) => commits.get(messageId),
     refuse,
+    refuseWith,
     async replaceRamps({ keepOffRamp = false } = {}) {
       const before = ramps;
       const after = await deployment.createRamps(from);

@@ -43,7 +43,7 @@ function reasonOf(
   }
   return {
     code: error.name,
-    text: `${place.subject} reverted with ${written(error)}.`,
+    text: `${place.subject} reverted with ${writtenError(error)}.`,
     fixableBy: place.fixableBy,
     advice: place.advice,
   };
@@ -115,7 +115,8 @@ function unknownError({ subject, fixableBy, advice }: Place, data: string): Retu
   };
 }
 
-function written({ name, arguments: given, isCut }: DecodedError): string {
+/** As in code: `TokenRateLimitReached(minWaitInSeconds: 60, …)`. */
+export function writtenError({ name, arguments: given, isCut }: DecodedError): string {
   const list = given.map((argument) =>
     argument.name ? `${argument.name}: ${argument.value}` : argument.value,
   );

@@ -21,11 +21,12 @@ import {
   taggedRootBlessed,
   type Values,
 } from '../abi.ts';
-import type { CallAnswer, Hex } from '../chain.ts';
+import type { CallAnswer, ChainLog, Hex } from '../chain.ts';
 import type { CommitStore, LaneOffRamp, LaneOnRamp, OtherContract } from '../contracts.ts';
 import type { Inquiry } from '../inquiry.ts';
 import {
   committedFact,
+  type Execution,
   executedFacts,
   knownNetwork,
   type LogContext,
@@ -169,6 +170,10 @@ export function readRootRemoved({ log, seen }: LogContext): LogReading {
 }
 
 export function readExecution15(context: LogContext<LaneOffRamp>): LogReading {
-  const [[, messageId], [state]] = readEvent(executionStateChanged15, context.log);
-  return { facts: executedFacts(messageId, state, context), problems: [] };
+  return { facts: executedFacts(execution15(context.log), context), problems: [] };
+}
+
+export function execution15(log: ChainLog): Execution {
+  const [[, messageId], [state, returnData]] = readEvent(executionStateChanged15, log);
+  return { messageId, state, returnData };
 }

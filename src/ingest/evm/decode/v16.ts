@@ -14,12 +14,13 @@ import {
   readEvent,
   type Values,
 } from '../abi.ts';
-import type { Hex } from '../chain.ts';
+import type { ChainLog, Hex } from '../chain.ts';
 import type { CommonRamp } from '../contracts.ts';
 import type { Inquiry } from '../inquiry.ts';
 import { readExtraArgs } from './extra-args.ts';
 import {
   committedFact,
+  type Execution,
   executedFacts,
   knownNetwork,
   type LogContext,
@@ -175,6 +176,10 @@ function onRampOf(bytes: Hex, source: Network): string {
 }
 
 export function readExecution16(context: LogContext<CommonRamp>): LogReading {
-  const [[, , messageId], [, state]] = readEvent(executionStateChanged16, context.log);
-  return { facts: executedFacts(messageId, state, context), problems: [] };
+  return { facts: executedFacts(execution16(context.log), context), problems: [] };
+}
+
+export function execution16(log: ChainLog): Execution {
+  const [[, , messageId], [, state, returnData, gasUsed]] = readEvent(executionStateChanged16, log);
+  return { messageId, state, returnData, gasUsed };
 }

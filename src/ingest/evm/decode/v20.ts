@@ -177,8 +177,10 @@ function nameOf(answer: CallAnswer): string | undefined {
 
 export function readExecution20(context: LogContext<CommonRamp>): LogReading {
   const [[, , messageId], [state, returnData]] = readEvent(executionStateChanged20, context.log);
-  const executed = executedFacts(messageId, state, context);
-  const isVerified = executed.some(({ success }) => success || failedAfterVerification(returnData));
+  const executed = executedFacts({ messageId, state, returnData }, context);
+  const isVerified = executed.some(
+    (fact) => fact.kind === 'Executed' && (fact.success || failedAfterVerification(returnData)),
+  );
   return {
     facts: [...executed, ...(isVerified ? completedVerifications(messageId, context) : [])],
     problems: [],
