@@ -50,7 +50,7 @@ const cases: readonly {
     name: 'an error that is not known',
     manner: encode('TooSpicy', [9]),
     code: 'unknown-error',
-    text: new RegExp(`not known here: ${encode('TooSpicy', [9]).slice(0, 10)}`),
+    text: new RegExp(`selector ${encode('TooSpicy', [9]).slice(0, 10)}`),
   },
   {
     name: 'an error inside of another',

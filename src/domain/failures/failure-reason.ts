@@ -23,6 +23,9 @@ export interface FailureReason extends RevertData {
   readonly advice: string;
 }
 
+/** `0x` and four bytes. */
+const SELECTOR_LENGTH = 10;
+
 export function failureReason(attempt: FailedAttempt, errors?: readonly ErrorTable[]): FailureReason {
   const decoded = decodeRevertData(attempt.returnData, errors);
   return { ...decoded, ...reasonOf(decoded, attempt) };
@@ -109,7 +112,7 @@ function withoutReason(
 function unknownError({ subject, fixableBy, advice }: Place, data: string): ReturnType<typeof reasonOf> {
   return {
     code: 'unknown-error',
-    text: `${subject} reverted with an error that is not known here: ${data}.`,
+    text: `${subject} reverted with an error that is not known here (selector ${data.slice(0, SELECTOR_LENGTH)}).`,
     fixableBy,
     advice: `${advice} The contract's ABI names the error.`,
   };
