@@ -37,6 +37,8 @@ export interface Config extends RateLimitOptions {
   readonly port: number;
   readonly dataFolder: string;
   readonly databaseUrl: string | null;
+  /** The key for servers that commands read from with `--url`. */
+  readonly apiKey: string | null;
   /** Replicas of that database, to read from. */
   readonly replicaUrls: readonly string[];
   readonly logLevel: LogLevel;
@@ -200,6 +202,7 @@ const settings = {
 } as const;
 
 const CONFIG_VARIABLE = 'LANESCAN_CONFIG';
+const API_KEY_VARIABLE = 'LANESCAN_API_KEY';
 const DEFAULT_FILE = 'lanescan.yaml';
 const WEBHOOKS_KEY = 'webhooks';
 const NETWORKS_KEY = 'networks';
@@ -258,6 +261,7 @@ export function readConfig(flags: ConfigFlags, processEnvironment: NodeJS.Proces
     rawRows: pick(settings.rawRows),
     processes: pick(settings.processes, flags.processes, 'processes'),
     databaseUrl: environment.DATABASE_URL || null,
+    apiKey: environment[API_KEY_VARIABLE] || null,
     replicaUrls: readReplicaUrls(environment),
     chains: parseNetworkDefinitions(values[CHAINS_KEY], file ?? DEFAULT_FILE),
     webhooks: values[WEBHOOKS_KEY],
@@ -349,7 +353,11 @@ function readFile(named: string | undefined): { file: string | null; values: Rec
 }
 
 function refuseUnknownVariables(environment: NodeJS.ProcessEnv): void {
-  const known = [CONFIG_VARIABLE, ...Object.values(settings).flatMap(({ variables }) => variables)];
+  const known = [
+    CONFIG_VARIABLE,
+    API_KEY_VARIABLE,
+    ...Object.values(settings).flatMap(({ variables }) => variables),
+  ];
   for (const name of Object.keys(environment)) {
     if (!name.startsWith('LANESCAN_') || known.includes(name)) continue;
     const nearest = nearestName(name, known);
