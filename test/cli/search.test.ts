@@ -111,7 +111,7 @@ describe('help and usage', () => {
     expect(code).toBe(0);
     const verbs = [
       ...['serve', 'import', 'export', 'mirror', 'search', 'show', 'lanes', 'audit', 'migrate', 'doctor'],
-      ...['webhooks', 'demo'],
+      ...['webhooks', 'demo', 'backup', 'config', 'completion'],
     ];
     for (const verb of verbs) expect(stdout).toMatch(new RegExp(`^  ${verb} `, 'm'));
     expect(stdout).toContain('Examples:');
