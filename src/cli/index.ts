@@ -37,8 +37,10 @@ export function addIndex(program: Command, context: CliContext): void {
 The networks are those of lanescan.yaml (see lanescan.example.yaml); \`lanescan doctor\` tests their endpoints. Stopped
 or killed at any moment, it resumes where it was. Several may run: a lease gives each network to one of them at a time.
 
-Exit status: 0 up to date or stopped, 3 up to date but some ranges could not be read yet or the history that was read
-contradicts what the contracts count, 1 failure, 130 interrupted with --once.
+With --once, a network whose endpoints fail 12 times in a row (two to three minutes) is given up until the next run.
+
+Exit status: 0 up to date or stopped, 3 some ranges could not be read yet, a network was given up, or the history that was
+read contradicts what the contracts count, 1 failure, 130 interrupted with --once.
 
 Examples:
   $ lanescan index                                        follow all networks
@@ -79,15 +81,25 @@ Examples:
         const statuses = indexer.statuses();
         context.out.write(`${describe(statuses)}\n`);
         const failed = statuses.reduce((sum, { worker }) => sum + (worker?.failedRanges ?? 0), 0);
-        const losses = await knownLosses(
-          store,
-          sources.map(({ network }) => network.selector),
-        );
+        const selectors = sources.map(({ network }) => network.selector);
+        const losses = [...(flags.once ? givenUp(statuses) : []), ...(await knownLosses(store, selectors))];
         for (const loss of losses) context.out.write(`${loss}\n`);
         if (context.signal.aborted && flags.once) context.exitCode = INTERRUPTED_STATUS;
         else if (flags.once && failed + losses.length > 0) context.exitCode = UNREAD_STATUS;
       });
     });
+}
+
+/** The networks that could not go on, a line each. */
+function givenUp(statuses: readonly NetworkStatus[]): readonly string[] {
+  return statuses.flatMap(({ network, worker }) => {
+    if (worker?.stuckBecause == null) return [];
+    const left = worker.owedBlocks > 0 ? `; ${counted(worker.owedBlocks, 'block')} of history to go` : '';
+    const reason = printable(worker.stuckBecause);
+    return [
+      `${network.name}: given up after repeated failures: ${reason}${left}. Fix or replace the endpoint (\`lanescan doctor\`) and run it again.`,
+    ];
+  });
 }
 
 /** The networks to index, all or those with these names. Throws an OperatorError for an empty list. */

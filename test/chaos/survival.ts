@@ -45,7 +45,7 @@ const PATIENCE = 120_000;
 export async function survive(options: SurvivalOptions): Promise<Survival> {
   const { seed, expectation, store, connection, course } = options;
   const stage = await openChaoticStage(expectation.recording, seed);
-  const notices: string[] = [];
+  const notices: string[] = [...stage.personalities];
   let isCalm = false;
   const untilAsked = async (requests: number) => {
     const enough = stage.requests + requests;

@@ -119,7 +119,8 @@ export function createProgress({ network, ledger, holder, timing, notice }: Prog
   let finalEra = 0;
   let counts = { created: 0, updated: 0, removed: 0 };
   let owed: OwedFigures = { owedBlocks: 0, failedRanges: 0 };
-  let publishedAt = 0;
+  /** On performance.now()'s clock, which never goes back: others take a silent worker for a dead one. */
+  let publishedAt = Number.NEGATIVE_INFINITY;
   let recording: Promise<void> = Promise.resolve();
   let wake: () => void = () => undefined;
   let extend: (contracts: readonly string[]) => readonly string[] = (contracts) => contracts;
@@ -161,7 +162,7 @@ export function createProgress({ network, ledger, holder, timing, notice }: Prog
   };
 
   const publish = async () => {
-    publishedAt = Date.now();
+    publishedAt = performance.now();
     owed = await ledger.reportProgress(selector, figures, problem.current);
   };
 
@@ -271,7 +272,7 @@ export function createProgress({ network, ledger, holder, timing, notice }: Prog
     setProblem: problem.set,
     clearProblem: problem.clear,
     async publishWhenDue() {
-      if (Date.now() - publishedAt >= timing.publishEveryMs) await publish();
+      if (performance.now() - publishedAt >= timing.publishEveryMs) await publish();
     },
     publish,
   };

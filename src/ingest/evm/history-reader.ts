@@ -109,6 +109,7 @@ export function createHistoryReader({
       to,
       contracts: contracts as readonly Hex[] | null,
       isByAddress: true,
+      isBulk: true,
       ...(headers && { headers }),
       mayBeAbandoned: !isFinal,
     });
