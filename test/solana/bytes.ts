@@ -1,5 +1,4 @@
 /** Byte encodings of Solana's programs: borsh values (little-endian), and the big-endian integers of CCIP's hashes. */
-import { base58 } from '@scure/base';
 
 export const concat = (...parts: readonly Uint8Array[]): Uint8Array => new Uint8Array(Buffer.concat(parts));
 export const utf8 = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, 'utf8'));
@@ -7,8 +6,44 @@ export const fromHex = (hex: string): Uint8Array =>
   new Uint8Array(Buffer.from(hex.replace(/^0x/, ''), 'hex'));
 export const toHex = (bytes: Uint8Array): `0x${string}` => `0x${Buffer.from(bytes).toString('hex')}`;
 export const toBase64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64');
-export const toBase58 = (bytes: Uint8Array): string => base58.encode(bytes);
-export const fromBase58 = (text: string): Uint8Array => base58.decode(text);
+
+const ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
+/** Digits that a division takes off at once: as many as a number holds exactly. */
+const CHUNK_DIGITS = 9;
+const CHUNK = 58n ** BigInt(CHUNK_DIGITS);
+
+/** Digits in chunks: a server of a million signatures would spend its time with anything slower. */
+export function toBase58(bytes: Uint8Array): string {
+  const zeros = bytes.findIndex((byte) => byte !== 0);
+  if (zeros < 0) return '1'.repeat(bytes.length);
+  let digits = '';
+  for (let rest = BigInt(`0x${Buffer.from(bytes).toString('hex')}`); rest > 0n; rest /= CHUNK) {
+    let chunk = Number(rest % CHUNK);
+    for (let digit = 0; digit < CHUNK_DIGITS; digit++) {
+      digits = ALPHABET[chunk % 58] + digits;
+      chunk = Math.floor(chunk / 58);
+    }
+  }
+  return '1'.repeat(zeros) + digits.replace(/^1+/, '');
+}
+
+/** Throws a RangeError where it is not base58. */
+export function fromBase58(text: string): Uint8Array {
+  let value = 0n;
+  for (let at = 0; at < text.length; at += CHUNK_DIGITS) {
+    let chunk = 0;
+    const part = text.slice(at, at + CHUNK_DIGITS);
+    for (const character of part) {
+      const digit = ALPHABET.indexOf(character);
+      if (digit < 0) throw new RangeError(`${character} is not a digit of base58.`);
+      chunk = chunk * 58 + digit;
+    }
+    value = value * 58n ** BigInt(part.length) + BigInt(chunk);
+  }
+  const hex = value === 0n ? '' : value.toString(16);
+  const zeros = /^1*/.exec(text)?.[0].length ?? 0;
+  return concat(new Uint8Array(zeros), fromHex(hex.padStart(hex.length + (hex.length % 2), '0')));
+}
 
 function bigEndian(value: bigint | number, size: number): Uint8Array {
   const digits = BigInt(value)

@@ -175,6 +175,8 @@ export const sepolia: Remote = {
 
 export const WRAPPED_SOL = 'So11111111111111111111111111111111111111112';
 const FEE_TOKEN_LAMPORTS = 41_032n;
+/** Beyond finality, so that nodes that are a little behind have everything too. */
+const SETTLING_SLOTS = 40;
 const FEE_JUELS = 422_097_000_000_000n;
 const DEST_GAS = 90_000;
 
@@ -336,7 +338,7 @@ export function createSolanaWorld(options: SolanaWorldOptions = {}): SolanaWorld
         destTokenAddress: concat(new Uint8Array(31), new Uint8Array([0x70 + index])),
         extraData: concat(new Uint8Array(31), new Uint8Array([9])),
         amount,
-        destExecData: concat(new Uint8Array(28), u32be(DEST_GAS)),
+        destExecData: u32be(DEST_GAS),
       })),
       feeTokenAmount: FEE_TOKEN_LAMPORTS,
       feeValueJuels: FEE_JUELS,
@@ -574,7 +576,7 @@ export function createSolanaWorld(options: SolanaWorldOptions = {}): SolanaWorld
     },
 
     settle() {
-      cluster.grow(FINALITY_SLOTS + 4);
+      cluster.grow(FINALITY_SLOTS + SETTLING_SLOTS);
     },
   };
 

@@ -1,5 +1,6 @@
 /** The kit itself: a virtual cluster answers as a node does, and its world agrees with itself. */
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { addBulkNoise } from './bulk-noise.ts';
 import { toBase58, toBase64 } from './bytes.ts';
 import { offRampAddresses, routerAddresses } from './ccip-accounts.ts';
 import { ccipMessageSent, discriminator, relayedEvent } from './ccip-events.ts';
@@ -349,4 +350,31 @@ test('accounts are found by program, size and content, and several calls go in o
     { id: 'b', error: { code: -32601 } },
     { id: 'c', result: { context: { slot }, value: [{ owner: router }, null] } },
   ]);
+});
+
+test('a million signatures of noise are served from any place without being held', async () => {
+  const world = createSolanaWorld();
+  addBulkNoise(world, { count: 1_000_000, perSlot: 50 });
+  const last = world.send();
+  world.settle();
+  const ask = await serve(world);
+  const { router } = world.programs;
+  const [newest, ...rest] = await ask<Entry[]>('getSignaturesForAddress', router, { limit: 1_000 });
+  expect(newest?.signature).toBe(last.signature);
+  expect(rest).toHaveLength(999);
+  // Half a million below the newest.
+  const { signatures } = await ask<{ signatures: string[] }>(
+    'getBlock',
+    world.cluster.slotAtOrBelow(11_000),
+    {
+      transactionDetails: 'signatures',
+    },
+  );
+  const middle = signatures.at(-1);
+  const below = await ask<Entry[]>('getSignaturesForAddress', router, { before: middle, limit: 3 });
+  expect(below.map(({ signature }) => signature)).toEqual(signatures.slice(-4, -1).toReversed());
+  const noise = await ask<Transaction>('getTransaction', middle, { maxSupportedTransactionVersion: 0 });
+  expect(noise.transaction.message.accountKeys).toContain(router);
+  expect(noise.meta.err).toBeNull();
+  expect(noise.slot).toBe(below[0]?.slot);
 });

@@ -2,6 +2,8 @@
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { keccak_256 } from '@noble/hashes/sha3.js';
+import { base58 } from '@scure/base';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fromBase58, fromHex, toBase58, toHex, u64 } from './bytes.ts';
 import {
@@ -55,6 +57,16 @@ test.each([
   ['account', 'State', 'd8926b5e684bb6b1'],
 ] as const)('the discriminator of %s %s', (kind, name, expected) => {
   expect(toHex(discriminator(kind, name))).toBe(`0x${expected}`);
+});
+
+test('base58 is that of everybody else, for bytes of every length', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 70 }), (bytes) => {
+      expect(toBase58(bytes)).toBe(base58.encode(bytes));
+      expect(fromBase58(base58.encode(bytes))).toEqual(bytes);
+    }),
+  );
+  expect(() => fromBase58('0OIl')).toThrow(RangeError);
 });
 
 /** The unit test `test_hash` of the router's on-ramp. */
