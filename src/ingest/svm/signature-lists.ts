@@ -90,14 +90,20 @@ export function createSignatureLists(chain: Chain): SignatureLists {
     const bottom = last?.slot ?? to + 1;
     const known = [...anchorsOf(address).keys()].find((slot) => slot < bottom && slot >= first);
     if (known !== undefined) throw unbelieved(`a transaction in slot ${known} is known`);
-    const before = last && { before: last.signature };
-    const others = await chain.secondOpinion(
-      node,
-      (other) => other.signatures({ address, limit: 1, minContextSlot: head, ...before }),
-      head,
-    );
-    const further = others?.find(({ slot }) => slot <= to && slot >= first);
-    if (further) throw unbelieved(`another endpoint has ${further.signature} in slot ${further.slot}`);
+    const continuation = {
+      address,
+      limit: 1,
+      minContextSlot: head,
+      ...(last && { before: last.signature }),
+    };
+    const others = await chain.secondOpinion(node, (other) => other.signatures(continuation), head);
+    const [further] = others ?? [
+      ...(await node.signatures(continuation)),
+      ...(await node.signatures(continuation)),
+    ];
+    if (further && further.slot <= to && further.slot >= first) {
+      throw unbelieved(`a second look shows ${further.signature} in slot ${further.slot}`);
+    }
     return first === FIRST_SLOT ? from : Math.max(from, first);
   };
 
