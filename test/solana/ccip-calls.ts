@@ -1,0 +1,378 @@
+/** The calls of CCIP's Solana programs as trees for the runtime: what each program says, in which order, and whom it calls. */
+import { concat, toBase64 } from './bytes.ts';
+import {
+  type CcipPrograms,
+  feeQuoterAddresses,
+  offRampAddresses,
+  poolConfigAddress,
+  rmnAddresses,
+  routerAddresses,
+} from './ccip-accounts.ts';
+import {
+  type CommittedRoot,
+  ccipMessageSent,
+  ccipSend,
+  commitInstruction,
+  commitReportAccepted,
+  discriminator,
+  executeInstruction,
+  executionReport,
+  executionStateChanged,
+  type GasPrice,
+  manuallyExecuteInstruction,
+  plainInstruction,
+  poolBurned,
+  relayedEvent,
+  type SendRequest,
+  skippedAlreadyExecuted,
+  transmitted,
+} from './ccip-events.ts';
+import { type LeafContext, NO_RECEIVER, type ReceivedBody, type SentBody } from './ccip-hashes.ts';
+import {
+  type AccountUse,
+  type Call,
+  COMPUTE_BUDGET,
+  type Failure,
+  type Step,
+  SYSTEM_PROGRAM,
+} from './runtime.ts';
+
+export const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
+export const INSTRUCTIONS_SYSVAR = 'Sysvar1nstructions1111111111111111111111111';
+const ANCHOR_ERROR_TEXT = 'AnchorError thrown in programs/ccip-offramp/src/lib.rs:1. Error Code: ';
+
+const uses = (...addresses: readonly string[]): readonly AccountUse[] =>
+  addresses.map((address) => ({ address }));
+const writes = (...addresses: readonly string[]): readonly AccountUse[] =>
+  addresses.map((address) => ({ address, isWritable: true }));
+
+/** A call that only says its name. */
+const named = (program: string, name: string, data: Uint8Array, more: Partial<Call> = {}): Call => ({
+  program,
+  data,
+  ...more,
+  steps: [{ log: `Instruction: ${name}` }, ...(more.steps ?? [])],
+});
+
+const verifyNotCursed = ({ rmnRemote }: CcipPrograms): Step => ({
+  call: named(rmnRemote, 'VerifyNotCursed', plainInstruction('verify_not_cursed', new Uint8Array(16)), {
+    accounts: uses(rmnAddresses.curses(rmnRemote), rmnAddresses.config(rmnRemote)),
+  }),
+});
+
+export const setComputeUnits: Call = {
+  program: COMPUTE_BUDGET,
+  data: new Uint8Array([2, 0x80, 0x1a, 0x06, 0x00]),
+  isNative: true,
+};
+
+export interface SendCall {
+  readonly programs: CcipPrograms;
+  readonly body: SentBody;
+  readonly request: SendRequest;
+  /** Of the tokens in the message. */
+  readonly poolProgram: string;
+  /** From router 1.6.1 on. */
+  readonly isRelayed: boolean;
+  /** After everything was said. */
+  readonly failure?: Failure | undefined;
+}
+
+export function sendCall({ programs, body, request, poolProgram, isRelayed, failure }: SendCall): Call {
+  const { router, rmnRemote, feeQuoter } = programs;
+  const { destChainSelector, messageId } = body.header;
+  const encoded = ccipMessageSent(body);
+  const signer = routerAddresses.feeBillingSigner(router);
+  const pools = request.tokens.map(
+    ({ mint, amount }): Step => ({
+      call: named(poolProgram, 'LockOrBurnTokens', plainInstruction('lock_or_burn_tokens'), {
+        accounts: [...uses(signer), ...writes(poolConfigAddress(poolProgram, mint), mint)],
+        steps: [
+          {
+            call: {
+              program: TOKEN_PROGRAM,
+              steps: [{ log: 'Instruction: Burn' }],
+              data: new Uint8Array([8]),
+            },
+          },
+          { data: poolBurned(body.sender, amount, mint) },
+          { returns: concat(new Uint8Array(4), new Uint8Array(4)) },
+        ],
+      }),
+    }),
+  );
+  return named(router, 'CcipSend', ccipSend(request), {
+    accounts: [
+      ...uses(routerAddresses.config(router)),
+      ...writes(routerAddresses.destChainState(router, destChainSelector)),
+      ...writes(routerAddresses.nonce(router, destChainSelector, body.sender)),
+      ...writes(body.sender),
+      ...uses(SYSTEM_PROGRAM, TOKEN_PROGRAM, body.feeToken, signer, feeQuoter),
+      ...uses(feeQuoterAddresses.destChain(feeQuoter, destChainSelector), rmnRemote),
+      ...uses(rmnAddresses.curses(rmnRemote), rmnAddresses.config(rmnRemote)),
+      ...request.tokens.flatMap(({ mint }) => [
+        ...uses(poolProgram, routerAddresses.tokenAdminRegistry(router, mint)),
+        ...writes(poolConfigAddress(poolProgram, mint), mint),
+      ]),
+    ],
+    steps: [
+      verifyNotCursed(programs),
+      {
+        call: named(feeQuoter, 'GetFee', plainInstruction('get_fee'), {
+          steps: [{ returns: new Uint8Array(40) }],
+        }),
+      },
+      {
+        call: {
+          program: TOKEN_PROGRAM,
+          steps: [{ log: 'Instruction: TransferChecked' }],
+          data: new Uint8Array([12]),
+        },
+      },
+      ...pools,
+      { data: encoded },
+      ...(isRelayed
+        ? [
+            {
+              call: named(rmnRemote, 'CpiEvent', relayedEvent(encoded), {
+                accounts: uses(rmnAddresses.config(rmnRemote), signer),
+              }),
+            },
+          ]
+        : []),
+      ...(failure ? [{ fails: failure }] : []),
+      { returns: messageId },
+    ],
+  });
+}
+
+export interface CommitCall {
+  readonly programs: CcipPrograms;
+  readonly transmitter: string;
+  /** Without one only prices are updated. */
+  readonly root: CommittedRoot | undefined;
+  readonly prices: readonly GasPrice[];
+  readonly number: bigint;
+  /** The report is said before the signatures are checked. */
+  readonly failure?: Failure | undefined;
+}
+
+export function commitCall({ programs, transmitter, root, prices, number, failure }: CommitCall): Call {
+  const { offRamp, feeQuoter } = programs;
+  return named(offRamp, root ? 'Commit' : 'CommitPriceOnly', commitInstruction(number, root, prices), {
+    accounts: [
+      ...uses(offRampAddresses.config(offRamp), offRampAddresses.referenceAddresses(offRamp)),
+      ...(root
+        ? writes(
+            offRampAddresses.sourceChainState(offRamp, root.sourceChainSelector),
+            offRampAddresses.commitReport(offRamp, root.sourceChainSelector, root.merkleRoot),
+          )
+        : []),
+      ...writes(transmitter),
+      ...uses(SYSTEM_PROGRAM, INSTRUCTIONS_SYSVAR, offRampAddresses.feeBillingSigner(offRamp), feeQuoter),
+      ...uses(
+        programs.rmnRemote,
+        rmnAddresses.curses(programs.rmnRemote),
+        rmnAddresses.config(programs.rmnRemote),
+      ),
+      ...writes(
+        ...prices.map(({ destChainSelector }) => feeQuoterAddresses.destChain(feeQuoter, destChainSelector)),
+      ),
+    ],
+    steps: [
+      verifyNotCursed(programs),
+      ...(prices.length > 0
+        ? [{ call: named(feeQuoter, 'UpdatePrices', plainInstruction('update_prices')) }]
+        : []),
+      { data: commitReportAccepted(root, prices) },
+      ...(failure ? [{ log: `${ANCHOR_ERROR_TEXT}Unauthorized` }, { fails: failure }] : []),
+      { data: transmitted('commit', number) },
+    ],
+  });
+}
+
+export interface ExecuteCall {
+  readonly programs: CcipPrograms;
+  readonly executor: string;
+  readonly body: ReceivedBody;
+  readonly context: LeafContext;
+  readonly leaf: Uint8Array;
+  readonly root: Uint8Array;
+  readonly proofs: readonly Uint8Array[];
+  readonly number: bigint;
+  readonly poolProgram: string;
+  readonly isManual: boolean;
+  /** The report lies in an account, and the instruction has none. */
+  readonly isBuffered: boolean;
+  /** How the receiver fails. */
+  readonly failure?: Failure | undefined;
+  /** The off-ramp finds that it was executed before. */
+  readonly isSkipped?: boolean;
+}
+
+export function executeCall(call: ExecuteCall): Call {
+  const { programs, body, context, leaf, isManual, failure } = call;
+  const { offRamp, router, rmnRemote } = programs;
+  const { header } = body;
+  const report = call.isBuffered ? new Uint8Array() : executionReport(body, call.proofs);
+  const tokenIndexes = new Uint8Array(body.tokenAmounts.length).fill(8);
+  const { receiver } = context;
+  const hasReceiver = receiver !== NO_RECEIVER;
+  const release = body.tokenAmounts.map(
+    ({ destTokenAddress }): Step => ({
+      call: named(call.poolProgram, 'ReleaseOrMintTokens', plainInstruction('release_or_mint_tokens'), {
+        accounts: writes(poolConfigAddress(call.poolProgram, destTokenAddress), destTokenAddress),
+        steps: [
+          {
+            call: {
+              program: TOKEN_PROGRAM,
+              steps: [{ log: 'Instruction: MintTo' }],
+              data: new Uint8Array([7]),
+            },
+          },
+        ],
+      }),
+    }),
+  );
+  const receive: Step[] = hasReceiver
+    ? [
+        {
+          call: named(receiver, 'CcipReceive', plainInstruction('ccip_receive'), {
+            steps: failure ? [{ fails: failure }] : [],
+          }),
+        },
+      ]
+    : failure
+      ? [{ fails: failure }]
+      : [];
+  const outcome: readonly Step[] = call.isSkipped
+    ? [{ data: skippedAlreadyExecuted(header) }]
+    : [
+        { data: executionStateChanged(header, leaf, 'inProgress') },
+        ...release,
+        ...receive,
+        { data: executionStateChanged(header, leaf, 'success') },
+      ];
+  return named(
+    offRamp,
+    isManual ? 'ManuallyExecute' : 'Execute',
+    isManual
+      ? manuallyExecuteInstruction(report, tokenIndexes)
+      : executeInstruction(report, call.number, tokenIndexes),
+    {
+      accounts: [
+        ...uses(offRampAddresses.config(offRamp), offRampAddresses.referenceAddresses(offRamp)),
+        ...uses(offRampAddresses.sourceChainState(offRamp, header.sourceChainSelector)),
+        ...writes(offRampAddresses.commitReport(offRamp, header.sourceChainSelector, call.root)),
+        ...uses(offRamp, routerAddresses.allowedOffRamp(router, header.sourceChainSelector, offRamp)),
+        ...writes(call.executor),
+        ...uses(SYSTEM_PROGRAM, INSTRUCTIONS_SYSVAR, rmnRemote),
+        ...uses(rmnAddresses.curses(rmnRemote), rmnAddresses.config(rmnRemote)),
+        ...(hasReceiver ? uses(receiver, offRampAddresses.externalExecutionConfig(offRamp, receiver)) : []),
+        ...context.accounts.map((address, index) => ({
+          address,
+          isWritable: ((body.isWritableBitmap >> BigInt(index)) & 1n) === 1n,
+        })),
+        ...body.tokenAmounts.flatMap(({ destTokenAddress }) => [
+          ...uses(call.poolProgram, TOKEN_PROGRAM),
+          ...writes(poolConfigAddress(call.poolProgram, destTokenAddress), destTokenAddress),
+        ]),
+      ],
+      steps: [
+        verifyNotCursed(programs),
+        ...(isManual ? [] : [{ data: transmitted('execute', call.number) }]),
+        ...outcome,
+      ],
+    },
+  );
+}
+
+/** Fills the log of a transaction with so many bytes. */
+export function chatter(program: string, textBytes: number): Call {
+  const prefixBytes = 'Program log: '.length;
+  const steps: Step[] = [];
+  for (let left = textBytes; left > prefixBytes; ) {
+    const size = left > CHATTER_LINE_BYTES + prefixBytes ? CHATTER_LINE_BYTES : left;
+    steps.push({ log: 'x'.repeat(size - prefixBytes) });
+    left -= size;
+  }
+  return { program, data: new Uint8Array([0xcc]), steps };
+}
+const CHATTER_LINE_BYTES = 200;
+
+/** An outer program that calls another one. */
+export function wrapped(program: string, inner: Call): Call {
+  return {
+    program,
+    data: discriminator('global', 'forward'),
+    accounts: inner.accounts ?? [],
+    steps: [{ log: 'Instruction: Forward' }, { call: inner }],
+  };
+}
+
+export interface Forgery {
+  /** The program that forges. */
+  readonly forger: string;
+  readonly router: string;
+  /** The event that it would like to be believed. */
+  readonly encoded: Uint8Array;
+}
+
+/** Ways in which a program tries to pass its own event for one of the router. */
+export const forgeries = {
+  /** It just says it. */
+  ownEvent: ({ forger, router, encoded }: Forgery): Call => ({
+    program: forger,
+    accounts: uses(router),
+    steps: [{ data: encoded }],
+  }),
+  /** It says the lines of the router as text, which the runtime marks as text. */
+  logText: ({ forger, router, encoded }: Forgery): Call => ({
+    program: forger,
+    accounts: uses(router),
+    steps: [
+      { log: `Program ${router} invoke [2]` },
+      { log: `Program data: ${toBase64(encoded)}` },
+      { log: `Program ${router} success` },
+      { log: `\nProgram ${router} invoke [2]\nProgram data: ${toBase64(encoded)}` },
+    ],
+  }),
+  /** It calls the router before and after, so that a wrong stack attributes its event to the router. */
+  betweenCalls: ({ forger, router, encoded }: Forgery): Call => {
+    const version: Step = {
+      call: {
+        program: router,
+        data: plainInstruction('type_version'),
+        steps: [{ returns: SUCCESS_LOOKALIKE }],
+      },
+    };
+    return { program: forger, accounts: uses(router), steps: [version, { data: encoded }, version] };
+  },
+  /** The router calls it, it returns what reads like its end, and then says the event. */
+  successInReturnData: ({ forger, router, encoded }: Forgery): Call => ({
+    program: router,
+    data: plainInstruction('ccip_send'),
+    accounts: uses(forger),
+    steps: [
+      {
+        call: {
+          program: forger,
+          steps: [{ call: { program: forger, steps: [{ returns: SUCCESS_LOOKALIKE }] } }, { data: encoded }],
+        },
+      },
+    ],
+  }),
+  /** It relays a copy to rmn_remote by itself. */
+  ownRelay: ({ forger, router, encoded }: Forgery, rmnRemote: string): Call => ({
+    program: forger,
+    accounts: uses(router),
+    steps: [
+      {
+        call: { program: rmnRemote, data: relayedEvent(encoded), steps: [{ log: 'Instruction: CpiEvent' }] },
+      },
+    ],
+  }),
+};
+
+/** In base64 it reads `successAAA==`, so that the line of the return data contains the word. */
+export const SUCCESS_LOOKALIKE: Uint8Array = new Uint8Array(Buffer.from('successAAA==', 'base64'));

@@ -1,0 +1,261 @@
+/** Events and instructions of CCIP's Solana programs as bytes. The layouts are those of all releases up to 1.6.3. */
+import { sha256 } from '@noble/hashes/sha2.js';
+import {
+  bool,
+  bytes,
+  concat,
+  fromHex,
+  option,
+  pubkey,
+  sized,
+  u8,
+  u32,
+  u64,
+  u128,
+  u256,
+  utf8,
+  vec,
+} from './bytes.ts';
+import { type Header, type ReceivedBody, receivedTokens, type SentBody, sentTokens } from './ccip-hashes.ts';
+
+/** The first eight bytes of everything that Anchor encodes. */
+export function discriminator(kind: 'event' | 'global' | 'account', name: string): Uint8Array {
+  return sha256(utf8(`${kind}:${name}`)).slice(0, 8);
+}
+
+const event = (name: string, ...fields: readonly Uint8Array[]) =>
+  concat(discriminator('event', name), ...fields);
+const instruction = (name: string, ...fields: readonly Uint8Array[]) =>
+  concat(discriminator('global', name), ...fields);
+
+const headerBytes = (header: Header) =>
+  concat(
+    sized(header.messageId, 32),
+    u64(header.sourceChainSelector),
+    u64(header.destChainSelector),
+    u64(header.sequenceNumber),
+    u64(header.nonce),
+  );
+
+export function ccipMessageSent(body: SentBody): Uint8Array {
+  const { header } = body;
+  return event(
+    'CCIPMessageSent',
+    u64(header.destChainSelector),
+    u64(header.sequenceNumber),
+    headerBytes(header),
+    pubkey(body.sender),
+    bytes(body.data),
+    bytes(body.receiver),
+    bytes(body.extraArgs),
+    pubkey(body.feeToken),
+    sentTokens(body.tokenAmounts),
+    u256(body.feeTokenAmount),
+    u256(body.feeValueJuels),
+  );
+}
+
+export interface CommittedRoot {
+  readonly sourceChainSelector: bigint;
+  readonly onRampAddress: Uint8Array;
+  readonly minSeqNr: bigint;
+  readonly maxSeqNr: bigint;
+  readonly merkleRoot: Uint8Array;
+}
+
+export interface GasPrice {
+  readonly destChainSelector: bigint;
+  readonly usdPerUnitGas: bigint;
+}
+
+const rootBytes = (root: CommittedRoot) =>
+  concat(
+    u64(root.sourceChainSelector),
+    bytes(root.onRampAddress),
+    u64(root.minSeqNr),
+    u64(root.maxSeqNr),
+    sized(root.merkleRoot, 32),
+  );
+
+/** Prices are 28 bytes big-endian. */
+const pricesBytes = (prices: readonly GasPrice[]) =>
+  concat(
+    vec([]),
+    vec(
+      prices.map(({ destChainSelector, usdPerUnitGas }) =>
+        concat(u64(destChainSelector), fromHex(usdPerUnitGas.toString(16).padStart(56, '0'))),
+      ),
+    ),
+  );
+
+/** Without a root only prices were updated. */
+export function commitReportAccepted(
+  root: CommittedRoot | undefined,
+  prices: readonly GasPrice[],
+): Uint8Array {
+  return event('CommitReportAccepted', option(root && rootBytes(root)), pricesBytes(prices));
+}
+
+export const executionStates = { untouched: 0, inProgress: 1, success: 2, failure: 3 } as const;
+export type ExecutionState = keyof typeof executionStates;
+
+export function executionStateChanged(
+  { sourceChainSelector, sequenceNumber, messageId }: Header,
+  messageHash: Uint8Array,
+  state: ExecutionState,
+): Uint8Array {
+  return event(
+    'ExecutionStateChanged',
+    u64(sourceChainSelector),
+    u64(sequenceNumber),
+    sized(messageId, 32),
+    sized(messageHash, 32),
+    u8(executionStates[state]),
+  );
+}
+
+export function skippedAlreadyExecuted({ sourceChainSelector, sequenceNumber }: Header): Uint8Array {
+  return event('SkippedAlreadyExecutedMessage', u64(sourceChainSelector), u64(sequenceNumber));
+}
+
+export function transmitted(plugin: 'commit' | 'execute', sequenceNumber: bigint): Uint8Array {
+  return event(
+    'Transmitted',
+    u8(plugin === 'commit' ? 0 : 1),
+    new Uint8Array(32).fill(0xc0),
+    u64(sequenceNumber),
+  );
+}
+
+export function commitReportClosed(sourceChainSelector: bigint, root: Uint8Array): Uint8Array {
+  return event('CommitReportPDAClosed', u64(sourceChainSelector), sized(root, 32));
+}
+
+export function offRampListed(isAdded: boolean, sourceChainSelector: bigint, offRamp: string): Uint8Array {
+  return event(isAdded ? 'OfframpAdded' : 'OfframpRemoved', u64(sourceChainSelector), pubkey(offRamp));
+}
+
+export function versionChanged(
+  way: 'Bumped' | 'RolledBack',
+  destChainSelector: bigint,
+  previous: bigint,
+  next: bigint,
+): Uint8Array {
+  return event(`CcipVersionForDestChainVersion${way}`, u64(destChainSelector), u64(previous), u64(next));
+}
+
+/** What a token pool says when it takes tokens: of no interest, and from a program that nobody trusts. */
+export function poolBurned(sender: string, amount: bigint, mint: string): Uint8Array {
+  return event('Burned', pubkey(sender), u64(amount), pubkey(mint));
+}
+
+const EVM_EXTRA_ARGS_V2_TAG = fromHex('181dcf10');
+const SVM_EXTRA_ARGS_V1_TAG = fromHex('1f3b3aba');
+
+/** Extra arguments towards EVM, as the fee quoter passes them on. */
+export function evmExtraArgs(gasLimit: bigint, allowOutOfOrderExecution: boolean): Uint8Array {
+  return concat(EVM_EXTRA_ARGS_V2_TAG, u128(gasLimit), bool(allowOutOfOrderExecution));
+}
+
+export interface SvmExtraArgs {
+  readonly computeUnits: number;
+  readonly isWritableBitmap: bigint;
+  readonly allowOutOfOrderExecution: boolean;
+  readonly tokenReceiver: string;
+  readonly accounts: readonly string[];
+}
+
+/** Extra arguments towards another Solana cluster. */
+export function svmExtraArgs(args: SvmExtraArgs): Uint8Array {
+  return concat(
+    SVM_EXTRA_ARGS_V1_TAG,
+    u32(args.computeUnits),
+    u64(args.isWritableBitmap),
+    bool(args.allowOutOfOrderExecution),
+    pubkey(args.tokenReceiver),
+    vec(args.accounts.map(pubkey)),
+  );
+}
+
+export interface SendRequest {
+  readonly destChainSelector: bigint;
+  readonly receiver: Uint8Array;
+  readonly data: Uint8Array;
+  readonly tokens: readonly { readonly mint: string; readonly amount: bigint }[];
+  readonly feeToken: string;
+  readonly extraArgs: Uint8Array;
+}
+
+export function ccipSend(request: SendRequest): Uint8Array {
+  return instruction(
+    'ccip_send',
+    u64(request.destChainSelector),
+    bytes(request.receiver),
+    bytes(request.data),
+    vec(request.tokens.map(({ mint, amount }) => concat(pubkey(mint), u64(amount)))),
+    pubkey(request.feeToken),
+    bytes(request.extraArgs),
+    bytes(new Uint8Array(request.tokens.length)),
+  );
+}
+
+/** Two words of 32 bytes; the second begins with the sequence number of the OCR report. */
+const reportContext = (number: bigint) =>
+  concat(new Uint8Array(32).fill(0xc0), new Uint8Array(24), u64(number).reverse());
+
+export function commitInstruction(
+  number: bigint,
+  root: CommittedRoot | undefined,
+  prices: readonly GasPrice[],
+): Uint8Array {
+  const report = concat(pricesBytes(prices), option(root && rootBytes(root)), vec([]));
+  const signature = new Uint8Array(32).fill(0x51);
+  return instruction(
+    root ? 'commit' : 'commit_price_only',
+    reportContext(number),
+    bytes(report),
+    vec([signature, signature]),
+    vec([signature, signature]),
+    new Uint8Array(32),
+  );
+}
+
+export function receivedBodyBytes(body: ReceivedBody): Uint8Array {
+  return concat(
+    headerBytes(body.header),
+    bytes(body.sender),
+    bytes(body.data),
+    pubkey(body.tokenReceiver),
+    receivedTokens(body.tokenAmounts),
+    u32(body.computeUnits),
+    u64(body.isWritableBitmap),
+  );
+}
+
+export function executionReport(body: ReceivedBody, proofs: readonly Uint8Array[]): Uint8Array {
+  return concat(
+    u64(body.header.sourceChainSelector),
+    receivedBodyBytes(body),
+    vec(body.tokenAmounts.map(() => bytes(new Uint8Array(0)))),
+    vec(proofs.map((proof) => sized(proof, 32))),
+  );
+}
+
+/** An empty report stands for one that was buffered in an account. */
+export function executeInstruction(report: Uint8Array, number: bigint, tokenIndexes: Uint8Array): Uint8Array {
+  return instruction('execute', bytes(report), reportContext(number), bytes(tokenIndexes));
+}
+
+export function manuallyExecuteInstruction(report: Uint8Array, tokenIndexes: Uint8Array): Uint8Array {
+  return instruction('manually_execute', bytes(report), bytes(tokenIndexes));
+}
+
+/** The copy of an event that the router hands to rmn_remote from 1.6.1 on. */
+export function relayedEvent(encoded: Uint8Array): Uint8Array {
+  return instruction('cpi_event', bytes(encoded));
+}
+
+/** Any other instruction, by its name. */
+export function plainInstruction(name: string, ...fields: readonly Uint8Array[]): Uint8Array {
+  return instruction(name, ...fields);
+}

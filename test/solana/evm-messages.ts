@@ -1,0 +1,138 @@
+/** Messages of CCIP 1.6 from an EVM chain to Solana: what the on-ramp emits, and what the off-ramp makes of it. */
+import {
+  concat as concatHex,
+  encodeAbiParameters,
+  type Hex,
+  keccak256,
+  numberToHex,
+  pad,
+  parseAbiParameters,
+  stringToHex,
+} from 'viem';
+import { fromHex, pubkey, toHex } from './bytes.ts';
+import { type LeafContext, NO_RECEIVER, type ReceivedBody } from './ccip-hashes.ts';
+
+export interface EvmToken {
+  readonly sourcePoolAddress: Hex;
+  /** The mint. */
+  readonly destTokenAddress: string;
+  readonly extraData: Hex;
+  readonly amount: bigint;
+  readonly destGasAmount: number;
+}
+
+export interface EvmMessage {
+  readonly sourceChainSelector: bigint;
+  readonly destChainSelector: bigint;
+  readonly onRamp: Hex;
+  readonly sequenceNumber: bigint;
+  readonly sender: Hex;
+  readonly data: Hex;
+  /** A program, or the system program's address where only tokens are sent. */
+  readonly receiver: string;
+  readonly tokens: readonly EvmToken[];
+  readonly feeToken: Hex;
+  readonly feeTokenAmount: bigint;
+  readonly feeValueJuels: bigint;
+  readonly computeUnits: number;
+  readonly isWritableBitmap: bigint;
+  readonly tokenReceiver: string;
+  readonly accounts: readonly string[];
+}
+
+const SVM_EXTRA_ARGS_V1_TAG: Hex = '0x1f3b3aba';
+const svmExtraArgs = parseAbiParameters([
+  'Args args',
+  'struct Args { uint32 computeUnits; uint64 bitmap; bool outOfOrder; bytes32 tokenReceiver; bytes32[] accounts; }',
+]);
+const tokenTransfers = parseAbiParameters([
+  'Token[] tokens',
+  'struct Token { address sourcePoolAddress; bytes destTokenAddress; bytes extraData; uint256 amount; bytes destExecData; }',
+]);
+
+const word = (address: string): Hex => toHex(pubkey(address));
+
+/** Always out of order: Solana takes no other messages. */
+export function extraArgsOf(message: EvmMessage): Hex {
+  const { computeUnits, isWritableBitmap, tokenReceiver, accounts } = message;
+  const encoded = encodeAbiParameters(svmExtraArgs, [
+    {
+      computeUnits,
+      bitmap: isWritableBitmap,
+      outOfOrder: true,
+      tokenReceiver: word(tokenReceiver),
+      accounts: accounts.map(word),
+    },
+  ]);
+  return concatHex([SVM_EXTRA_ARGS_V1_TAG, encoded]);
+}
+
+export const tokensOf = (message: EvmMessage) =>
+  message.tokens.map(({ sourcePoolAddress, destTokenAddress, extraData, amount, destGasAmount }) => ({
+    sourcePoolAddress,
+    destTokenAddress: word(destTokenAddress),
+    extraData,
+    amount,
+    destExecData: pad(numberToHex(destGasAmount)),
+  }));
+
+export function messageIdOf(message: EvmMessage): Hex {
+  const lane = keccak256(
+    encodeAbiParameters(parseAbiParameters('bytes32, uint64, uint64, address'), [
+      keccak256(stringToHex('EVM2AnyMessageHashV1')),
+      message.sourceChainSelector,
+      message.destChainSelector,
+      message.onRamp,
+    ]),
+  );
+  const fixed = keccak256(
+    encodeAbiParameters(parseAbiParameters('address, uint64, uint64, address, uint256'), [
+      message.sender,
+      message.sequenceNumber,
+      0n,
+      message.feeToken,
+      message.feeTokenAmount,
+    ]),
+  );
+  return keccak256(
+    encodeAbiParameters(parseAbiParameters('bytes32, bytes32, bytes32, bytes32, bytes32, bytes32, bytes32'), [
+      pad('0x'),
+      lane,
+      fixed,
+      keccak256(word(message.receiver)),
+      keccak256(message.data),
+      keccak256(encodeAbiParameters(tokenTransfers, [tokensOf(message)])),
+      keccak256(extraArgsOf(message)),
+    ]),
+  );
+}
+
+/** The message as the off-ramp on Solana receives it. */
+export function receivedBodyOf(message: EvmMessage): ReceivedBody {
+  const { sourceChainSelector, destChainSelector, sequenceNumber, computeUnits, isWritableBitmap } = message;
+  return {
+    header: {
+      messageId: fromHex(messageIdOf(message)),
+      sourceChainSelector,
+      destChainSelector,
+      sequenceNumber,
+      nonce: 0n,
+    },
+    sender: fromHex(message.sender),
+    data: fromHex(message.data),
+    tokenReceiver: message.tokenReceiver,
+    tokenAmounts: message.tokens.map(({ sourcePoolAddress, extraData, ...token }) => ({
+      ...token,
+      sourcePoolAddress: fromHex(sourcePoolAddress),
+      extraData: fromHex(extraData),
+    })),
+    computeUnits,
+    isWritableBitmap,
+  };
+}
+
+export function leafContextOf({ onRamp, receiver, accounts }: EvmMessage): LeafContext {
+  return { onRamp: fromHex(onRamp), receiver, accounts };
+}
+
+export const isTokenTransferOnly = ({ receiver }: EvmMessage): boolean => receiver === NO_RECEIVER;

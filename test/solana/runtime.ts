@@ -1,0 +1,234 @@
+/**
+ * A scripted Solana runtime: turns a tree of program calls into a transaction with the logs, inner instructions and
+ * errors that the real one makes. What each program says and calls is given; grammar, stack heights, truncation and
+ * the spread of failures are the runtime's.
+ */
+import { toBase58, toBase64 } from './bytes.ts';
+import type { CompiledInstruction, LedgerTransaction, TransactionFault, TransactionMeta } from './ledger.ts';
+
+export interface AccountUse {
+  readonly address: string;
+  readonly isWritable?: boolean;
+}
+
+/** One invocation of a program. */
+export interface Call {
+  readonly program: string;
+  readonly accounts?: readonly AccountUse[];
+  readonly data?: Uint8Array;
+  readonly steps?: readonly Step[];
+  /** Built-in programs, which say nothing of compute units. */
+  readonly isNative?: boolean;
+}
+
+export type Step =
+  | { readonly log: string }
+  /** An event, or several values in one line. */
+  | { readonly data: Uint8Array | readonly Uint8Array[] }
+  | { readonly call: Call }
+  | { readonly returns: Uint8Array }
+  | { readonly fails: Failure };
+
+export interface Failure {
+  /** As in `InstructionError`. */
+  readonly error: string | { readonly Custom: number };
+  /** As in the log. */
+  readonly text: string;
+}
+
+export const customFailure = (code: number): Failure => ({
+  error: { Custom: code },
+  text: `custom program error: 0x${code.toString(16)}`,
+});
+export const budgetExceeded: Failure = {
+  error: 'ComputationalBudgetExceeded',
+  text: 'Computational budget exceeded',
+};
+
+export interface TransactionPlan {
+  readonly feePayer: string;
+  readonly instructions: readonly Call[];
+  /** Accounts that come from an address lookup table. */
+  readonly lookup?: { readonly table: string; readonly addresses: readonly string[] };
+  /** Legacy, or 0 where a lookup table is used, unless it is given. */
+  readonly version?: 'legacy' | 0 | 1;
+}
+
+export const COMPUTE_BUDGET = 'ComputeBudget111111111111111111111111111111';
+export const SYSTEM_PROGRAM = '11111111111111111111111111111111';
+
+/** Bytes of log text that a transaction keeps. */
+export const LOG_BYTES = 10_000;
+const UNITS_PER_CALL = 1_500;
+const UNIT_LIMIT = 400_000;
+const FEE_LAMPORTS = 5_000;
+
+/** Lines that do not fit are left out; later ones that are shorter may fit. */
+function createLog() {
+  const lines: string[] = [];
+  let written = 0;
+  let isTruncated = false;
+  return {
+    lines,
+    write(line: string): void {
+      if (written + line.length < LOG_BYTES) {
+        written += line.length;
+        lines.push(line);
+      } else if (!isTruncated) {
+        isTruncated = true;
+        lines.push('Log truncated');
+      }
+    },
+  };
+}
+
+export function runTransaction(
+  plan: TransactionPlan,
+  {
+    signature,
+    slot,
+    recentBlockhash,
+  }: Pick<LedgerTransaction, 'signature' | 'slot'> & { recentBlockhash: string },
+): LedgerTransaction {
+  const keys = compileKeys(plan);
+  const indexOf = (address: string): number => {
+    const index = keys.all.indexOf(address);
+    if (index < 0) throw new Error(`${address} is not among the transaction's accounts.`);
+    return index;
+  };
+  const compiled = (
+    { program, accounts = [], data = new Uint8Array() }: Call,
+    height: number,
+  ): CompiledInstruction => ({
+    programIdIndex: indexOf(program),
+    accounts: accounts.map(({ address }) => indexOf(address)),
+    data: toBase58(data),
+    stackHeight: height,
+  });
+
+  const log = createLog();
+  const innerInstructions: { index: number; instructions: CompiledInstruction[] }[] = [];
+  let units = 0;
+  let returned: { readonly programId: string; readonly data: Uint8Array } | undefined;
+
+  const invoke = (call: Call, height: number, inner: CompiledInstruction[]): Failure | undefined => {
+    const { program, steps = [], isNative = false } = call;
+    if (height > 1) inner.push(compiled(call, height));
+    log.write(`Program ${program} invoke [${height}]`);
+    returned = undefined;
+    const unitsBefore = units;
+    let failure: Failure | undefined;
+    for (const step of steps) {
+      if ('log' in step) log.write(`Program log: ${step.log}`);
+      else if ('data' in step) log.write(`Program data: ${[step.data].flat().map(toBase64).join(' ')}`);
+      else if ('returns' in step) returned = { programId: program, data: step.returns };
+      else if ('call' in step) failure = invoke(step.call, height + 1, inner);
+      else failure = step.fails;
+      if (failure) break;
+    }
+    units += isNative ? 150 : UNITS_PER_CALL;
+    if (!isNative) {
+      log.write(
+        `Program ${program} consumed ${units - unitsBefore} of ${UNIT_LIMIT - unitsBefore} compute units`,
+      );
+      if (returned) log.write(`Program return: ${program} ${toBase64(returned.data)}`);
+    }
+    log.write(failure ? `Program ${program} failed: ${failure.text}` : `Program ${program} success`);
+    return failure;
+  };
+
+  let err: TransactionFault | null = null;
+  for (const [index, call] of plan.instructions.entries()) {
+    const inner: CompiledInstruction[] = [];
+    const failure = invoke(call, 1, inner);
+    if (inner.length > 0) innerInstructions.push({ index, instructions: inner });
+    if (!failure) continue;
+    err = { InstructionError: [index, failure.error] };
+    break;
+  }
+
+  const { lookup } = plan;
+  const version = plan.version ?? (lookup ? 0 : 'legacy');
+  const meta: TransactionMeta = {
+    err,
+    fee: FEE_LAMPORTS,
+    computeUnitsConsumed: units,
+    logMessages: log.lines,
+    innerInstructions,
+    loadedAddresses: { writable: keys.loadedWritable, readonly: keys.loadedReadonly },
+    ...(returned && {
+      returnData: { programId: returned.programId, data: [toBase64(returned.data), 'base64'] as const },
+    }),
+  };
+  const indexesFrom = (addresses: readonly string[]) =>
+    addresses.map((address) => lookup?.addresses.indexOf(address) ?? 0);
+  return {
+    signature,
+    slot,
+    version,
+    message: {
+      header: {
+        numRequiredSignatures: 1,
+        numReadonlySignedAccounts: 0,
+        numReadonlyUnsignedAccounts: keys.readonlyCount,
+      },
+      accountKeys: keys.fixed,
+      recentBlockhash,
+      instructions: plan.instructions.map((call) => compiled(call, 1)),
+      ...(version !== 'legacy' && {
+        addressTableLookups: lookup
+          ? [
+              {
+                accountKey: lookup.table,
+                writableIndexes: indexesFrom(keys.loadedWritable),
+                readonlyIndexes: indexesFrom(keys.loadedReadonly),
+              },
+            ]
+          : [],
+      }),
+    },
+    meta,
+  };
+}
+
+interface Keys {
+  /** In the message itself. */
+  readonly fixed: readonly string[];
+  readonly readonlyCount: number;
+  readonly loadedWritable: readonly string[];
+  readonly loadedReadonly: readonly string[];
+  /** In the order that indexes count in. */
+  readonly all: readonly string[];
+}
+
+function compileKeys({ feePayer, instructions, lookup }: TransactionPlan): Keys {
+  const writable = new Set<string>();
+  const named = new Set<string>();
+  const fixedOnly = new Set([feePayer, ...instructions.map(({ program }) => program)]);
+  const collect = ({ program, accounts = [], steps = [] }: Call) => {
+    named.add(program);
+    for (const { address, isWritable } of accounts) {
+      named.add(address);
+      if (isWritable) writable.add(address);
+    }
+    for (const step of steps) if ('call' in step) collect(step.call);
+  };
+  instructions.forEach(collect);
+  named.delete(feePayer);
+  writable.delete(feePayer);
+  const isLoaded = (address: string) =>
+    !fixedOnly.has(address) && (lookup?.addresses.includes(address) ?? false);
+  const parted = (isFrom: boolean, canWrite: boolean) =>
+    [...named].filter((address) => isLoaded(address) === isFrom && writable.has(address) === canWrite);
+  const fixedReadonly = parted(false, false);
+  const fixed = [feePayer, ...parted(false, true), ...fixedReadonly];
+  const loadedWritable = parted(true, true);
+  const loadedReadonly = parted(true, false);
+  return {
+    fixed,
+    readonlyCount: fixedReadonly.length,
+    loadedWritable,
+    loadedReadonly,
+    all: [...fixed, ...loadedWritable, ...loadedReadonly],
+  };
+}

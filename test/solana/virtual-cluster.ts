@@ -1,0 +1,383 @@
+/**
+ * A virtual Solana cluster: slots of which some are skipped, transactions that land in the newest slot, accounts with
+ * their history. It knows nothing of CCIP (ccip-world.ts does) or of HTTP (provider.ts does).
+ *
+ * Transactions that a test lands are kept. Those of a lazy series are computed when they are asked for, so that a
+ * million of them take no memory: a series says at which slot its n-th transaction is, and its signatures hold series
+ * and index.
+ */
+import { sha256, sha512 } from '@noble/hashes/sha2.js';
+import { concat, fromBase58, fromHex, toBase58, u32, utf8 } from './bytes.ts';
+import type {
+  Ledger,
+  LedgerAccount,
+  LedgerBlock,
+  LedgerTransaction,
+  Place,
+  SignatureEntry,
+  SignatureQuery,
+  Simulation,
+  TransactionFault,
+} from './ledger.ts';
+import { runTransaction, type TransactionPlan } from './runtime.ts';
+
+/** Very many transactions that name the same addresses. */
+export interface LazySeries {
+  readonly count: number;
+  /** Every one of them names these, and no others that are asked for. */
+  readonly addresses: readonly string[];
+  /** Never descending, and never a skipped slot. */
+  slotOf(index: number): number;
+  planOf(index: number): TransactionPlan;
+  /** What comes of the plan; success where it is left out. Lists of signatures say it without running the plan. */
+  errOf?(index: number): TransactionFault | null;
+}
+
+export interface VirtualClusterOptions {
+  readonly genesisHash: string;
+  /** The newest slot at the beginning. */
+  readonly head?: number;
+  /** Milliseconds since 1970, of slot 0. */
+  readonly startedAtMs?: number;
+  /** One slot in so many is skipped; none where it is 0. */
+  readonly skipsOneIn?: number;
+}
+
+export interface VirtualCluster extends Ledger {
+  /** Slots pass. The newest slot always has a block. */
+  grow(slots: number): void;
+  /** A transaction in the newest slot. */
+  land(plan: TransactionPlan): LedgerTransaction;
+  /** What a transaction would be if it landed now. */
+  rehearse(plan: TransactionPlan): LedgerTransaction;
+  /** From the newest slot on; null: the account is closed. */
+  setAccount(address: string, account: Pick<LedgerAccount, 'owner' | 'data'> | null): void;
+  addSeries(series: LazySeries): void;
+  /** What a simulated call of a program returns, by program and the first eight bytes of the data in hex. */
+  answerSimulation(program: string, discriminator: Uint8Array, returnData: Uint8Array): void;
+  isSkipped(slot: number): boolean;
+  /** Seconds since 1970. */
+  timeOf(slot: number): number;
+}
+
+const SLOT_MS = 400;
+const USUAL_SKIPS = 12;
+const USUAL_HEAD = 1_000;
+const SERIES_MARK = fromHex('5e71e55e71e55e71');
+/** Orders of landed transactions are below; those of series above. */
+const FIRST_SERIES_ORDER = 1e9;
+const RENT_LAMPORTS = 2_039_280;
+
+export function createVirtualCluster(options: VirtualClusterOptions): VirtualCluster {
+  const { genesisHash, skipsOneIn = USUAL_SKIPS } = options;
+  const isSkipped = (slot: number) =>
+    skipsOneIn > 0 && slot > 0 && (Math.imul(slot, 0x9e37_79b1) >>> 9) % skipsOneIn === 0;
+  const slotAtOrBelow = (slot: number): number => {
+    let found = Math.max(0, slot);
+    while (isSkipped(found)) found--;
+    return found;
+  };
+  const slotAtOrAbove = (slot: number): number => {
+    let found = slot;
+    while (isSkipped(found)) found++;
+    return found;
+  };
+
+  let head = slotAtOrAbove(options.head ?? USUAL_HEAD);
+  const startedAtMs = options.startedAtMs ?? Date.now() - head * SLOT_MS;
+  const timeOf = (slot: number) => Math.floor((startedAtMs + slot * SLOT_MS) / 1000);
+
+  const landed: { readonly transaction: LedgerTransaction; readonly place: Place }[] = [];
+  const bySignature = new Map<string, number>();
+  /** Indexes into `landed`, ascending. */
+  const byAddress = new Map<string, number[]>();
+  const bySlot = new Map<number, number[]>();
+  const series: LazySeries[] = [];
+  const accounts = new Map<
+    string,
+    { readonly slot: number; readonly account: LedgerAccount | undefined }[]
+  >();
+  const simulations = new Map<string, Uint8Array>();
+
+  const blockhashOf = (slot: number) => toBase58(sha256(utf8(`${genesisHash} ${slot}`)));
+
+  const blockAt = (slot: number): LedgerBlock => {
+    const parentSlot = slotAtOrBelow(slot - 1);
+    return {
+      slot,
+      blockhash: blockhashOf(slot),
+      parentSlot,
+      previousBlockhash: blockhashOf(parentSlot),
+      blockTime: timeOf(slot),
+    };
+  };
+
+  const rehearse = (plan: TransactionPlan) =>
+    runTransaction(plan, {
+      signature: landedSignature(genesisHash, landed.length),
+      slot: head,
+      recentBlockhash: blockhashOf(slotAtOrBelow(head - 1)),
+    });
+  const lazyTransaction = (number: number, index: number): LedgerTransaction => {
+    const own = series[number] as LazySeries;
+    const slot = own.slotOf(index);
+    return runTransaction(own.planOf(index), {
+      signature: seriesSignature(number, index),
+      slot,
+      recentBlockhash: blockhashOf(slotAtOrBelow(slot - 1)),
+    });
+  };
+  const orderOf = (number: number, index: number) => (number + 1) * FIRST_SERIES_ORDER + index;
+  /** The series and index of a signature, at or below the head. */
+  const lazyPlace = (signature: string): { readonly number: number; readonly index: number } | undefined => {
+    const found = readSeriesSignature(signature);
+    const own = found && series[found.number];
+    if (!own || found.index >= own.count || own.slotOf(found.index) > head) return undefined;
+    return found;
+  };
+
+  const entryOf = ({ signature, slot, meta }: LedgerTransaction): SignatureEntry => ({
+    signature,
+    slot,
+    err: meta.err,
+    memo: null,
+  });
+
+  /** Newest first: the landed ones of an address, between two places. */
+  function* landedFor(address: string, isBelow: (place: Place) => boolean): Generator<Found> {
+    const indexes = byAddress.get(address) ?? [];
+    for (let at = indexes.length - 1; at >= 0; at--) {
+      const { place, transaction } = landed[indexes[at] as number] as (typeof landed)[number];
+      if (isBelow(place)) yield { place, entry: () => entryOf(transaction) };
+    }
+  }
+  function* lazyFor(number: number, isBelow: (place: Place) => boolean): Generator<Found> {
+    const own = series[number] as LazySeries;
+    const placeAt = (index: number): Place => ({ slot: own.slotOf(index), order: orderOf(number, index) });
+    let low = 0;
+    let high = own.count;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (isBelow(placeAt(middle))) low = middle + 1;
+      else high = middle;
+    }
+    for (let index = low - 1; index >= 0; index--) {
+      const place = placeAt(index);
+      const entry = (): SignatureEntry => ({
+        signature: seriesSignature(number, index),
+        slot: place.slot,
+        err: own.errOf?.(index) ?? null,
+        memo: null,
+      });
+      yield { place, entry };
+    }
+  }
+
+  return {
+    genesisHash,
+    isSkipped,
+    timeOf,
+    slotAtOrBelow,
+    get head() {
+      return head;
+    },
+    grow(slots) {
+      head = slotAtOrAbove(head + slots);
+    },
+    rehearse,
+    land(plan) {
+      const transaction = rehearse(plan);
+      const index = landed.length;
+      landed.push({ transaction, place: { slot: head, order: index } });
+      bySignature.set(transaction.signature, index);
+      pushInto(bySlot, head, index);
+      const { accountKeys } = transaction.message;
+      const { writable, readonly } = transaction.meta.loadedAddresses;
+      for (const address of new Set([...accountKeys, ...writable, ...readonly]))
+        pushInto(byAddress, address, index);
+      return transaction;
+    },
+    setAccount(address, account) {
+      pushInto(accounts, address, {
+        slot: head,
+        account: account ? { ...account, lamports: RENT_LAMPORTS, executable: false } : undefined,
+      });
+    },
+    addSeries(added) {
+      series.push(added);
+    },
+    answerSimulation(program, discriminator, returnData) {
+      simulations.set(`${program} ${Buffer.from(discriminator).toString('hex')}`, returnData);
+    },
+    block: (slot) => (slot < 0 || slot > head || isSkipped(slot) ? undefined : blockAt(slot)),
+    signaturesOf(slot) {
+      const own = (bySlot.get(slot) ?? []).map((index) => landed[index]?.transaction.signature as string);
+      const lazy = series.flatMap((one, number) => {
+        const found: string[] = [];
+        for (let index = firstAt(one, slot); index < one.count && one.slotOf(index) === slot; index++)
+          found.push(seriesSignature(number, index));
+        return found;
+      });
+      return [...own, ...lazy];
+    },
+    transaction(signature) {
+      const index = bySignature.get(signature);
+      if (index !== undefined) return landed[index]?.transaction;
+      const lazy = lazyPlace(signature);
+      return lazy && lazyTransaction(lazy.number, lazy.index);
+    },
+    placeOf(signature) {
+      const index = bySignature.get(signature);
+      if (index !== undefined) return landed[index]?.place;
+      const lazy = lazyPlace(signature);
+      if (!lazy) return undefined;
+      const slot = (series[lazy.number] as LazySeries).slotOf(lazy.index);
+      return { slot, order: orderOf(lazy.number, lazy.index) };
+    },
+    signaturesFor(address, { upTo, before, until, limit }: SignatureQuery) {
+      const isBelow = (place: Place) =>
+        place.slot <= Math.min(upTo, head) && (!before || comparePlaces(place, before) < 0);
+      const sources = [
+        landedFor(address, isBelow),
+        ...series.flatMap((one, number) =>
+          one.addresses.includes(address) ? [lazyFor(number, isBelow)] : [],
+        ),
+      ];
+      const entries: SignatureEntry[] = [];
+      for (const { place, entry } of newestFirst(sources)) {
+        if (entries.length >= limit || (until && comparePlaces(place, until) <= 0)) break;
+        entries.push(entry());
+      }
+      return entries;
+    },
+    account: (address, slot) => accounts.get(address)?.findLast((entry) => entry.slot <= slot)?.account,
+    accountsOf(program, slot) {
+      return [...accounts].flatMap(([address, history]) => {
+        const account = history.findLast((entry) => entry.slot <= slot)?.account;
+        return account?.owner === program ? [[address, account] as const] : [];
+      });
+    },
+    simulate: (transaction) => simulate(transaction, simulations),
+  };
+}
+
+interface Found {
+  readonly place: Place;
+  entry(): SignatureEntry;
+}
+
+/** Merges lists that are each ordered from new to old. */
+function* newestFirst(sources: readonly Iterator<Found>[]): Generator<Found> {
+  const next = sources.map((source) => source.next());
+  for (;;) {
+    let best = -1;
+    let bestPlace: Place | undefined;
+    for (const [index, { done, value }] of next.entries()) {
+      if (done || (bestPlace && comparePlaces(value.place, bestPlace) <= 0)) continue;
+      best = index;
+      bestPlace = (value as Found).place;
+    }
+    if (best < 0) return;
+    yield next[best]?.value as Found;
+    next[best] = (sources[best] as Iterator<Found>).next();
+  }
+}
+
+export function comparePlaces(a: Place, b: Place): number {
+  return a.slot - b.slot || a.order - b.order;
+}
+
+function firstAt({ count, slotOf }: LazySeries, slot: number): number {
+  let low = 0;
+  let high = count;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (slotOf(middle) >= slot) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+function pushInto<K, V>(map: Map<K, V[]>, key: K, value: V): void {
+  const list = map.get(key);
+  if (list) list.push(value);
+  else map.set(key, [value]);
+}
+
+function landedSignature(genesisHash: string, index: number): string {
+  return toBase58(sha512(utf8(`${genesisHash} transaction ${index}`)));
+}
+
+/** 64 bytes: a mark, the series, the index, and a filler. */
+function seriesSignature(number: number, index: number): string {
+  const id = concat(SERIES_MARK, u32(number), u32(index));
+  return toBase58(concat(id, new Uint8Array(48).fill(0xaa)));
+}
+
+function readSeriesSignature(
+  signature: string,
+): { readonly number: number; readonly index: number } | undefined {
+  const bytes = Buffer.from(fromBase58(signature));
+  if (bytes.length !== 64) return undefined;
+  const [number, index] = [bytes.readUInt32LE(8), bytes.readUInt32LE(12)];
+  return seriesSignature(number, index) === signature ? { number, index } : undefined;
+}
+
+/** Runs the last instruction of a transaction, if a test has said what it returns. */
+function simulate(transaction: Uint8Array, known: ReadonlyMap<string, Uint8Array>): Simulation {
+  const call = lastCallOf(transaction);
+  const answer = call && known.get(`${call.program} ${Buffer.from(call.data.slice(0, 8)).toString('hex')}`);
+  if (!call || !answer)
+    return {
+      err: { InstructionError: [0, 'InvalidInstructionData'] },
+      logs: [],
+      unitsConsumed: 0,
+      returnData: null,
+    };
+  const data = Buffer.from(answer).toString('base64');
+  return {
+    err: null,
+    logs: [
+      `Program ${call.program} invoke [1]`,
+      `Program ${call.program} consumed 1500 of 200000 compute units`,
+      `Program return: ${call.program} ${data}`,
+      `Program ${call.program} success`,
+    ],
+    unitsConsumed: 1_500,
+    returnData: { programId: call.program, data: [data, 'base64'] },
+  };
+}
+
+/** The program and data of the last instruction of an encoded transaction, legacy or version 0. */
+function lastCallOf(
+  transaction: Uint8Array,
+): { readonly program: string; readonly data: Uint8Array } | undefined {
+  let rest = Buffer.from(transaction);
+  const take = (size: number): Buffer => {
+    if (rest.length < size) throw new RangeError('The transaction is cut off.');
+    const taken = rest.subarray(0, size);
+    rest = rest.subarray(size);
+    return taken;
+  };
+  /** Seven bits a byte, the lowest first. */
+  const count = (): number => {
+    const [byte = 0] = take(1);
+    return byte < 0x80 ? byte : (byte & 0x7f) + 0x80 * count();
+  };
+  try {
+    take(count() * 64);
+    const isVersioned = (rest[0] ?? 0) >= 0x80;
+    take(isVersioned ? 4 : 3);
+    const keys = Array.from({ length: count() }, () => toBase58(take(32)));
+    take(32);
+    const calls = Array.from({ length: count() }, () => {
+      const [program = 0] = take(1);
+      take(count());
+      return { program: keys[program] as string, data: take(count()) };
+    });
+    return calls.at(-1);
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
