@@ -1,7 +1,11 @@
 /** Why executions fail, on real contracts of every version: what the receiver did is what people are told. */
+import pg from 'pg';
 import { encodeErrorResult, type Hex, parseAbi } from 'viem';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Attempts } from '../../src/api/schemas/attempts.ts';
+import { attemptsOf as attemptsIn } from '../../src/domain/attempts.ts';
+import type { Message } from '../../src/domain/message.ts';
+import { openTestStore } from '../database.ts';
 import { type RunningServer, startServer } from '../http/running-server.ts';
 import { type Lab, type SentMessage, startLab, versions } from '../lab/lab.ts';
 import { indexOnce } from './indexing.ts';
@@ -131,4 +135,36 @@ test('a message that nobody has executed has no attempts; one that is not known 
   expect(await attemptsOf(message)).toEqual([]);
   const unknown = await server.ask(`/v2/messages/0x${'ab'.repeat(32)}/attempts`);
   expect(unknown.status).toBe(404);
+});
+
+test('a store of an earlier version reads in what its executions returned', async () => {
+  const store = await openTestStore();
+  onTestFinished(() => store.close());
+  const lane = lab.lane('1.6', 'b');
+  await lane.replaceRamps();
+  const message = await lane.sendOne({ data: '0x12' });
+  await lane.commit([message]);
+  await lane.refuseWith(message, encode('EnforcedPause'));
+  await lane.execute(message, { fail: true });
+  await indexOnce(store, lab);
+  const reasonNow = async () => {
+    const found = await store.messageExecutions(message.messageId.slice(2));
+    const attempts = attemptsIn(JSON.parse(found?.record ?? '') as Message, found?.facts ?? []);
+    expect(attempts).toHaveLength(1);
+    return attempts[0]?.reason?.code;
+  };
+  expect(await reasonNow()).toBe('EnforcedPause');
+
+  // As the migration leaves a store that was indexed before there were details.
+  const client = new pg.Client(store.url);
+  await client.connect();
+  onTestFinished(() => client.end());
+  await client.query(`delete from fact where kind = 'ExecutionDetails'`);
+  await client.query('update index_network set lacks_attempts = true');
+  expect(await reasonNow()).toBeUndefined();
+
+  await indexOnce(store, lab);
+  expect(await reasonNow()).toBe('EnforcedPause');
+  const { rows } = await client.query('select distinct lacks_attempts from index_network');
+  expect(rows).toEqual([{ lacks_attempts: false }]);
 });

@@ -15,7 +15,6 @@ import type {
   IndexLedger,
   IndexState,
   IndexStep,
-  NamedContract,
   NewFailure,
   OwedFigures,
 } from '../../store/ledger/index-ledger.ts';
@@ -88,7 +87,7 @@ export interface Progress {
    */
   record(makeStep: () => Step | Promise<Step>): Promise<void>;
   /** What was read before these contracts were known, up to `readTo` and except `covered`, is read again for them. */
-  rereadsFor(named: readonly NamedContract[], readTo: number, covered?: Span): readonly Reread[];
+  rereadsFor(contracts: readonly string[], readTo: number, covered?: Span): readonly Reread[];
   /** Blocks that were being read while the other loop learned of more contracts are read again for those. */
   rereadsSince(mark: ReadMark, span: Span): readonly Reread[];
   /** A range for the ledger of failures. */
@@ -234,10 +233,10 @@ export function createProgress({ network, ledger, holder, timing, notice }: Prog
       recording = recorded.catch(() => undefined);
       return recorded;
     },
-    rereadsFor(named, readTo, covered) {
-      if (named.length === 0) return [];
+    rereadsFor(contracts, readTo, covered) {
+      if (contracts.length === 0) return [];
       const spans = without({ from: startBlock ?? 0, to: readTo }, covered ? [covered] : []);
-      return [{ contracts: named.map(({ address }) => address), spans }];
+      return [{ contracts, spans }];
     },
     rereadsSince(mark, span) {
       const contracts = book.since(mark.contracts);

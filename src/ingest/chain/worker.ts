@@ -88,7 +88,7 @@ export function createNetworkWorker(options: WorkerOptions): NetworkWorker {
   /** Records what the configuration asks for and the store does not have yet. */
   const begin = async (state: IndexState): Promise<void> => {
     const beginning = await reader.begin();
-    const { final, newRouters, contracts } = beginning;
+    const { final, newRouters, contracts, readAgain } = beginning;
     progress.noticeRefused(beginning);
     const isNew = state.followedFrom === null;
     const readTo = isNew ? final.number : (progress.tip?.number ?? final.number);
@@ -108,7 +108,10 @@ export function createNetworkWorker(options: WorkerOptions): NetworkWorker {
           : []),
         ...(startBlock !== undefined && first <= before ? [historyRange(first, before)] : []),
       ],
-      rereads: isNew ? [] : progress.rereadsFor(contracts, readTo),
+      rereads: isNew
+        ? []
+        : progress.rereadsFor([...contracts.map(({ address }) => address), ...readAgain], readTo),
+      lacksAttempts: false,
       rereadUnreadable: true,
       ...(startBlock !== undefined && { startBlock }),
       ...(isNew && { followedFrom: final.number, blocks: [final] }),

@@ -56,6 +56,9 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
     source.verifierResults && createVerifierResults(source.verifierResults, { userAgent, signal });
 
   let startBlock: IndexState['startBlock'] = null;
+  let lacksAttempts = false;
+  const offRamps = () =>
+    [...book.contracts.values()].filter(({ role }) => role === 'offRamp').map(({ address }) => address);
 
   const beginningOf = async (
     node: ChainNode,
@@ -73,6 +76,7 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
     load(state) {
       book.load(state.contracts, routers);
       startBlock = state.startBlock;
+      lacksAttempts = state.lacksAttempts;
     },
 
     async begin() {
@@ -92,6 +96,7 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
           newRouters,
           contracts: [...current.contracts, ...again.contracts],
           refused: [...current.refused, ...again.refused],
+          readAgain: lacksAttempts ? offRamps() : [],
         };
       });
     },

@@ -112,7 +112,7 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
       blocks: landing ? [...(isFinalNew ? [final] : []), landing] : headers,
       owed: landing ? [historyRange(base.number + 1, landing.number)] : [],
       rereads: [
-        ...progress.rereadsFor(reading?.contracts ?? [], base.number),
+        ...progress.rereadsFor(reading?.contracts.map(({ address }) => address) ?? [], base.number),
         ...(first && last ? progress.rereadsSince(mark, { from: first.number, to: last.number }) : []),
       ],
       failed: skipped
