@@ -12,6 +12,7 @@ import { operationRoutes } from './operations.ts';
 import type { Route } from './route.ts';
 import { statsRoutes } from './stats.ts';
 import { streamRoutes } from './stream.ts';
+import { verifierResultRoutes } from './verifier-results.ts';
 
 /** Every route, including those that document the others. */
 export function createRoutes(version: string): readonly Route[] {
@@ -20,6 +21,7 @@ export function createRoutes(version: string): readonly Route[] {
     ...messageRoutes,
     ...historyRoutes,
     ...executionInputRoutes,
+    ...verifierResultRoutes,
     ...streamRoutes,
     ...exportRoutes,
     ...laneRoutes,

@@ -1,4 +1,5 @@
 /** The description of one message for `lanescan show`: state, what to do, and every field. */
+import { usesVerifiers } from '../domain/lifecycle.ts';
 import type { Message, NetworkInfo, TokenAmount, Verifiers } from '../domain/message.ts';
 import { laneWords, networkName, statusSigns, statusWords } from './message-words.ts';
 import {
@@ -20,6 +21,8 @@ export interface DescriptionOptions {
   /** Width of the terminal in cells; null when the output is not a terminal. */
   readonly width: number | null;
   readonly now: number;
+  /** Base URL of the server of this store, for commands that ask it. */
+  readonly serverUrl: string;
 }
 
 /** Lines with a name in front, under a title. */
@@ -34,7 +37,8 @@ const NAME_WIDTH = 18;
 const READING_WIDTH = 100;
 
 /** The whole record, laid out for reading. */
-export function describeMessage(message: Message, { paint, width, now }: DescriptionOptions): string {
+export function describeMessage(message: Message, options: DescriptionOptions): string {
+  const { paint, width, now } = options;
   const sections = [
     timeline(message, now),
     sourceSection(message),
@@ -47,7 +51,7 @@ export function describeMessage(message: Message, { paint, width, now }: Descrip
   ];
   return [
     headline(message, paint),
-    ...advice(message, paint, Math.min(width ?? READING_WIDTH, READING_WIDTH)),
+    ...advice(message, options, Math.min(width ?? READING_WIDTH, READING_WIDTH)),
     ...sections.map((section) => sectionText(section, paint)),
   ].join('\n');
 }
@@ -73,7 +77,7 @@ function sectionText({ title, about, lines }: Section, paint: Paint): string {
 }
 
 /** For a message that needs manual execution: what happened, and what to do. */
-function advice(message: Message, paint: Paint, width: number): string[] {
+function advice(message: Message, { paint, serverUrl }: DescriptionOptions, width: number): string[] {
   const { status, readyForManualExecution, destNetworkInfo, extraArgs, receiptTransactionHash } = message;
   if (status !== 'FAILED' && !readyForManualExecution) return [];
   const dest = networkName(destNetworkInfo);
@@ -95,8 +99,10 @@ function advice(message: Message, paint: Paint, width: number): string[] {
       : []),
     ...(readyForManualExecution
       ? [
-          `Execute it manually; any wallet on ${dest} can do it${moreGas}:`,
-          `$ ccip-cli manual-exec ${printable(message.sendTransactionHash)}`,
+          `Execute it manually; any wallet on ${dest} can do it${moreGas}. Its key is in USER_KEY, an RPC endpoint in ` +
+            'DEST_RPC, and `lanescan serve` provides the proof:',
+          `$ ccip-cli manual-exec ${message.messageId} --api ${serverUrl} --rpc $DEST_RPC`,
+          ...withoutServer(message),
         ]
       : ['It is not ready for manual execution yet; try again later.']),
   ];
@@ -108,6 +114,15 @@ function advice(message: Message, paint: Paint, width: number): string[] {
   return [
     paragraph(status === 'FAILED' ? 'What went wrong' : 'What it waits for', [meaning]),
     paragraph('What to do', todo),
+  ];
+}
+
+/** Verifications of 2.0 are not on the chains before the execution. */
+function withoutServer({ version, sendTransactionHash, sendLogIndex }: Message): readonly string[] {
+  if (usesVerifiers(version)) return [];
+  return [
+    'Or with the proof from the chains alone:',
+    `$ ccip-cli manual-exec ${printable(sendTransactionHash)} --log-index ${sendLogIndex} --rpc $SOURCE_RPC --rpc $DEST_RPC`,
   ];
 }
 

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { OperatorError } from '../base/operator-error.ts';
 import type { Message } from '../domain/message.ts';
 import type { Store } from '../store/store.ts';
-import type { ConfigFlags } from './config.ts';
+import type { Config, ConfigFlags } from './config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
 import { describeMessage } from './message-description.ts';
 import { SIMULATED_NOTICE } from './message-words.ts';
@@ -34,10 +34,14 @@ Examples:
     )
     .action(async (text: string, flags: ShowFlags) => {
       const id = parseId(text, command);
-      await withStore(configOf(flags, context), context, { connections: 1 }, async (store) => {
+      const config = configOf(flags, context);
+      await withStore(config, context, { connections: 1 }, async (store) => {
         const record = await findRecord(id, store);
         if (store.simulated) context.err.write(`${SIMULATED_NOTICE}\n`);
-        await writeOut(context.out, flags.json ? jsonText(record, context) : descriptionOf(record, context));
+        await writeOut(
+          context.out,
+          flags.json ? jsonText(record, context) : descriptionOf(record, context, serverUrl(config)),
+        );
       });
     });
 }
@@ -95,10 +99,18 @@ function jsonText(record: string, { out }: CliContext): string {
   return `${out.isTTY ? printableJson(record) : record}\n`;
 }
 
-function descriptionOf(record: string, { out, environment, now }: CliContext): string {
+/** Where `lanescan serve` answers with the same settings, seen from this machine. */
+function serverUrl({ host, port }: Config): string {
+  const isAny = host === '0.0.0.0' || host === '::';
+  const name = isAny ? 'localhost' : host.includes(':') ? `[${host}]` : host;
+  return `http://${name}:${port}`;
+}
+
+function descriptionOf(record: string, { out, environment, now }: CliContext, serverUrl: string): string {
   return describeMessage(JSON.parse(record) as Message, {
     paint: createPaint(out, environment),
     width: out.isTTY ? (out.columns ?? 80) : null,
     now: now(),
+    serverUrl,
   });
 }
