@@ -18,7 +18,7 @@ import {
 import { SIMULATED_NOTICE } from './message-words.ts';
 import { writeOut } from './output.ts';
 import { stoppedRemarks } from './source-findings.ts';
-import { createPaint, type Paint, printable } from './terminal-text.ts';
+import { counted, createPaint, type Paint, printable } from './terminal-text.ts';
 
 const GAPS_STATUS = 1;
 const NOTHING_TO_CHECK_STATUS = 3;
@@ -73,6 +73,9 @@ Examples:
         if (status !== 0) context.exitCode = status;
         await writeRemark(summary, flags, context);
         for (const loss of losses) await writeRemark(loss, flags, context);
+        const unconfirmed = await store.countUnconfirmed(ends);
+        if (unconfirmed !== null && unconfirmed > 0)
+          await writeRemark(unconfirmedRemark(unconfirmed), flags, context);
         for (const remark of await stoppedRemarks(store, [sourceChainSelector, destChainSelector]))
           await writeRemark(remark, flags, context);
       });
@@ -156,6 +159,14 @@ async function lossesOf(
       if (findingKinds[kind].isLoss) lines.push(`${printable(detail)}.`);
   }
   return lines;
+}
+
+function unconfirmedRemark(messages: number): string {
+  const are = messages === 1 ? 'is' : 'are';
+  return (
+    `${counted(messages, 'message')} ${are} known only from an import or a mirror: their source chains, which are indexed ` +
+    'here, have not confirmed them so far.'
+  );
 }
 
 /** Where there is no on-ramp, nothing was checked: that is neither complete nor incomplete. */

@@ -870,7 +870,7 @@ describe('whatever is accepted', () => {
         accepted++;
         const { message } = parsed;
         expect([...recordValidator.Errors(message)]).toEqual([]);
-        expect(parseMessage(message)).toEqual({ ...parsed, derived: [], unknown: [] });
+        expect(parseMessage(message)).toEqual({ ...parsed, ignored: [], derived: [], unknown: [] });
 
         const { json, summaryLength } = wireRecord(message);
         expect(JSON.parse(json)).toEqual(message);
