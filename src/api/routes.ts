@@ -13,6 +13,7 @@ import { operationRoutes } from './operations.ts';
 import type { Route } from './route.ts';
 import { statsRoutes } from './stats.ts';
 import { streamRoutes } from './stream.ts';
+import { verifierResultRoutes } from './verifier-results.ts';
 
 /** Every route, including those that document the others. */
 export function createRoutes(version: string): readonly Route[] {
@@ -22,6 +23,7 @@ export function createRoutes(version: string): readonly Route[] {
     ...historyRoutes,
     ...attemptRoutes,
     ...executionInputRoutes,
+    ...verifierResultRoutes,
     ...streamRoutes,
     ...exportRoutes,
     ...laneRoutes,

@@ -1,6 +1,7 @@
 /** The description of one message for `lanescan show`: state, what to do, and every field. */
 import type { Attempt } from '../domain/attempts.ts';
-import { type FailureReason, writtenError } from '../domain/failures/failure-reason.ts';
+import { writtenError } from '../domain/failures/failure-reason.ts';
+import { usesVerifiers } from '../domain/lifecycle.ts';
 import type { Message, NetworkInfo, TokenAmount, Verifiers } from '../domain/message.ts';
 import { laneWords, networkName, statusSigns, statusWords } from './message-words.ts';
 import {
@@ -24,6 +25,8 @@ export interface DescriptionOptions {
   readonly width: number | null;
   readonly now: number;
   readonly attempts: readonly Attempt[];
+  /** Base URL of the server of this store, for commands that ask it. */
+  readonly serverUrl: string;
 }
 
 /** Lines with a name in front, under a title. */
@@ -53,12 +56,7 @@ export function describeMessage(message: Message, options: DescriptionOptions): 
   ];
   return [
     headline(message, paint),
-    ...advice(
-      message,
-      attempts.at(-1)?.reason ?? null,
-      paint,
-      Math.min(width ?? READING_WIDTH, READING_WIDTH),
-    ),
+    ...advice(message, options, Math.min(width ?? READING_WIDTH, READING_WIDTH)),
     ...sections.map((section) => sectionText(section, paint)),
   ].join('\n');
 }
@@ -84,7 +82,9 @@ function sectionText({ title, about, lines }: Section, paint: Paint): string {
 }
 
 /** For a message that needs manual execution: what happened, and what to do. */
-function advice(message: Message, reason: FailureReason | null, paint: Paint, width: number): string[] {
+function advice(message: Message, options: DescriptionOptions, width: number): string[] {
+  const { paint, serverUrl, attempts } = options;
+  const reason = attempts.at(-1)?.reason ?? null;
   const { status, readyForManualExecution, destNetworkInfo, extraArgs, receiptTransactionHash } = message;
   if (status !== 'FAILED' && !readyForManualExecution) return [];
   const dest = networkName(destNetworkInfo);
@@ -110,8 +110,10 @@ function advice(message: Message, reason: FailureReason | null, paint: Paint, wi
       : []),
     ...(readyForManualExecution
       ? [
-          `Execute it manually; any wallet on ${dest} can do it${moreGas}:`,
-          `$ ccip-cli manual-exec ${printable(message.sendTransactionHash)}`,
+          `Execute it manually; any wallet on ${dest} can do it${moreGas}. Its key is in USER_KEY, an RPC endpoint in ` +
+            'DEST_RPC, and `lanescan serve` provides the proof:',
+          `$ ccip-cli manual-exec ${message.messageId} --api ${serverUrl} --rpc $DEST_RPC`,
+          ...withoutServer(message),
         ]
       : ['It is not ready for manual execution yet; try again later.']),
   ];
@@ -123,6 +125,15 @@ function advice(message: Message, reason: FailureReason | null, paint: Paint, wi
   return [
     paragraph(status === 'FAILED' ? 'What went wrong' : 'What it waits for', [meaning]),
     paragraph('What to do', todo),
+  ];
+}
+
+/** Verifications of 2.0 are not on the chains before the execution. */
+function withoutServer({ version, sendTransactionHash, sendLogIndex }: Message): readonly string[] {
+  if (usesVerifiers(version)) return [];
+  return [
+    'Or with the proof from the chains alone:',
+    `$ ccip-cli manual-exec ${printable(sendTransactionHash)} --log-index ${sendLogIndex} --rpc $SOURCE_RPC --rpc $DEST_RPC`,
   ];
 }
 

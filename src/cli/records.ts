@@ -15,6 +15,7 @@ import { type CliContext, withStore, withStoreOptions } from './context.ts';
 import { SIMULATED_NOTICE } from './message-words.ts';
 import { createRemoteRecords } from './remote-records.ts';
 import { knownLosses, stoppedRemarks } from './source-findings.ts';
+import { counted } from './terminal-text.ts';
 
 /** A page of a search. */
 export interface RecordPage {
@@ -134,7 +135,10 @@ function storeRecords(store: Store, context: CliContext): Records {
         lanes,
         counted: await store.countedLanes(ends),
         losses: await knownLosses(store, selectors),
-        remarks: await stoppedRemarks(store, selectors),
+        remarks: [
+          ...unconfirmedRemarks(await store.countUnconfirmed(ends)),
+          ...(await stoppedRemarks(store, selectors)),
+        ],
       };
     },
     async *export(parameters, format, signal) {
@@ -144,4 +148,13 @@ function storeRecords(store: Store, context: CliContext): Records {
         yield { bytes: Buffer.from(exportLines(records, format)), rows: records.length };
     },
   };
+}
+
+function unconfirmedRemarks(messages: number | null): readonly string[] {
+  if (messages === null || messages === 0) return [];
+  const are = messages === 1 ? 'is' : 'are';
+  return [
+    `${counted(messages, 'message')} ${are} known only from an import or a mirror: their source chains, which are indexed ` +
+      'here, have not confirmed them so far.',
+  ];
 }

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { OperatorError } from '../base/operator-error.ts';
 import type { Message } from '../domain/message.ts';
+import type { Config } from './config.ts';
 import { type CliContext, configOf } from './context.ts';
 import { describeMessage } from './message-description.ts';
 import { writeOut } from './output.ts';
@@ -33,11 +34,13 @@ Examples:
     )
     .action(async (text: string, flags: ShowFlags) => {
       const id = parseId(text, command);
-      await withRecords(flags, configOf(flags, context), context, async (records) => {
+      const config = configOf(flags, context);
+      await withRecords(flags, config, context, async (records) => {
         const record = await findRecord(id, records);
+        const server = flags.url ?? serverUrl(config);
         await writeOut(
           context.out,
-          flags.json ? jsonText(record, context) : await descriptionOf(record, records, context),
+          flags.json ? jsonText(record, context) : await descriptionOf(record, records, server, context),
         );
       });
     });
@@ -96,7 +99,19 @@ function jsonText(record: string, { out }: CliContext): string {
   return `${out.isTTY ? printableJson(record) : record}\n`;
 }
 
-async function descriptionOf(record: string, records: Records, context: CliContext): Promise<string> {
+/** Where `lanescan serve` answers with the same settings, seen from this machine. */
+function serverUrl({ host, port }: Config): string {
+  const isAny = host === '0.0.0.0' || host === '::';
+  const name = isAny ? 'localhost' : host.includes(':') ? `[${host}]` : host;
+  return `http://${name}:${port}`;
+}
+
+async function descriptionOf(
+  record: string,
+  records: Records,
+  server: string,
+  context: CliContext,
+): Promise<string> {
   const { out, environment, now } = context;
   const message = JSON.parse(record) as Message;
   return describeMessage(message, {
@@ -104,5 +119,6 @@ async function descriptionOf(record: string, records: Records, context: CliConte
     width: out.isTTY ? (out.columns ?? 80) : null,
     now: now(),
     attempts: await records.attempts(message),
+    serverUrl: server,
   });
 }

@@ -26,7 +26,8 @@ export type OutcomeField =
   | 'receiptTransactionHash'
   | 'receiptTimestamp'
   | 'deliveryTime'
-  | 'readyForManualExecution';
+  | 'readyForManualExecution'
+  | 'reportedStatus';
 
 export type SentMessage = Omit<Message, OutcomeField>;
 
@@ -141,6 +142,8 @@ export type RootFact = RootBlessed | RootRemoved;
 export interface Snapshot {
   readonly kind: 'Snapshot';
   readonly message: Message;
+  /** JSON paths of members that the source left out and that were derived; not stored with the fact. */
+  readonly derived?: readonly string[];
 }
 
 /** A fact about one message, from a chain. */

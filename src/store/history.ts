@@ -23,6 +23,8 @@ export interface HistoryEntry {
   readonly network: string | null;
   readonly blockNumber: number | null;
   readonly transactionHash: string | null;
+  /** Members that the source had left out of the record and that were derived. */
+  readonly derived: readonly string[];
 }
 
 /** A change with the record as it is now, or as it was before it was removed. */
@@ -48,7 +50,7 @@ export interface MessageHistory {
 const MAX_FACTS_BYTES = 8 * 1024 * 1024;
 
 const ENTRY_COLUMNS = `h.position, encode(h.message_id, 'hex') as id, h.change, h.status, h.previous_status, h.ready,
-  h.recorded_at, h.occurred_at, h.network, h.block_number, h.transaction_hash`;
+  h.recorded_at, h.occurred_at, h.network, h.block_number, h.transaction_hash, h.derived`;
 
 /** Undefined for an unknown message. */
 export async function readMessageHistory(read: Read, messageId: string): Promise<MessageHistory | undefined> {
@@ -158,6 +160,7 @@ function entryOf(row: Record<string, unknown>): HistoryEntry {
     network: row.network === null ? null : selectorOf(row.network as string),
     blockNumber: row.block_number === null ? null : Number(row.block_number),
     transactionHash: row.transaction_hash as string | null,
+    derived: row.derived === null ? [] : (JSON.parse(row.derived as string) as string[]),
   };
 }
 
@@ -173,8 +176,9 @@ export function messageAtChange({
   record,
   ...entry
 }: RecordedChange): Message {
-  const message = JSON.parse(record) as Message;
-  const isSame = message.status === status;
+  const { reportedStatus, ...rest } = JSON.parse(record) as Message;
+  const isSame = rest.status === status;
+  const message: Message = { ...rest, ...(isSame && reportedStatus !== undefined && { reportedStatus }) };
   if (change === 'removed') {
     // The history does not store it, but followers of ready messages must see the removal.
     const ready = isSame ? message.readyForManualExecution : status === 'FAILED';

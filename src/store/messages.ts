@@ -5,7 +5,9 @@ import type { SearchQuery } from '../domain/query.ts';
 import { type MessageExecutions, readExecutions } from './attempts.ts';
 import { type ExecutionInputs, readExecutionInputs } from './execution-inputs.ts';
 import { type MessageHistory, readMessageHistory } from './history.ts';
+import { recordDigest } from './message-row.ts';
 import { arrayFrame, type Page, type PageFrame, type Reads, readPage } from './reads/reads.ts';
+import { completeRecord, lacksOfframp } from './record-completion.ts';
 import { isShort, pageBound, searchSql } from './search.ts';
 import { renderSql } from './sql.ts';
 
@@ -66,9 +68,11 @@ export function createMessageReads(reads: Reads, cursors: CursorCodec): MessageR
         [Buffer.from(messageId, 'hex')],
       );
       const [digest, settledAt, record] = rows[0] ?? [];
-      return record === undefined || digest === undefined
-        ? undefined
-        : { record, digest, settledAt: numberOrNull(settledAt) };
+      if (record == null || digest == null) return undefined;
+      const found = { record, digest, settledAt: numberOrNull(settledAt) };
+      if (found.settledAt !== null || !lacksOfframp(record)) return found;
+      const completed = await completeRecord(reads.readAs('message'), record);
+      return completed === record ? found : { ...found, record: completed, digest: recordDigest(completed) };
     },
 
     async messageDigest(messageId) {

@@ -386,7 +386,12 @@ describe('show', () => {
   test('a failed message says what it means and what to do', async () => {
     const text = await shown(failed);
     expect(text).toMatch(/What went wrong\n {2}It reached Avalanche Fuji, but its execution there failed/);
-    expect(text).toContain(`$ ccip-cli manual-exec ${failed.sendTransactionHash}`);
+    expect(text).toContain(
+      `$ ccip-cli manual-exec ${failed.messageId} --api http://127.0.0.1:8080 --rpc $DEST_RPC`,
+    );
+    expect(text).toContain(
+      `$ ccip-cli manual-exec ${failed.sendTransactionHash} --log-index 3 --rpc $SOURCE_RPC`,
+    );
     expect(text).toMatch(/Token 1 of 2\n[\s\S]*Token 2 of 2\n/);
     const waiting = await shown(evil);
     expect(waiting).toMatch(

@@ -1,5 +1,5 @@
 /** One lane of one version: what users, oracles and bystanders do on it. */
-import { type Hex, pad, zeroAddress } from 'viem';
+import { type Hex, numberToHex, pad, zeroAddress } from 'viem';
 import {
   type Blessing,
   type Commit,
@@ -65,6 +65,8 @@ export interface Lane {
   /** Sends one transaction with `count` messages. */
   send(options?: SendOptions): Promise<readonly SentMessage[]>;
   sendOne(options?: Omit<SendOptions, 'count'>): Promise<SentMessage>;
+  /** Every message that anybody sent over the present ramps, from a block on, in the order of its number. */
+  sentSince(blockNumber: number): Promise<readonly SentMessage[]>;
   /**
    * Commits one root over messages with consecutive sequence numbers, the lane's next. Up to 1.6. `blessed` (1.6) has
    * the RMN sign the root; it and the lane's configuration are switched for it, one transaction more.
@@ -286,6 +288,19 @@ export async function openLane(
       const [message] = await send(options);
       if (!message) throw new Error(`${name}: the transaction sent no message.`);
       return message;
+    },
+    async sentSince(blockNumber) {
+      const through = ramps;
+      const logs = await source.network.rpc<readonly RawLog[]>('eth_getLogs', [
+        { address: through.onRamp.address, fromBlock: numberToHex(blockNumber), toBlock: 'latest' },
+      ]);
+      const messages: SentMessage[] = [];
+      for (const hash of new Set(logs.map(({ transactionHash }) => transactionHash))) {
+        const receipt = await source.network.rpc<RawReceipt>('eth_getTransactionReceipt', [hash]);
+        for (const event of through.onRamp.events(receipt, deployment.sentEvent))
+          messages.push(messageOf(event, receipt, through));
+      }
+      return messages.sort((a, b) => Number(a.sequenceNumber - b.sequenceNumber));
     },
     async commit(messages, { blessed = false } = {}) {
       const [first] = messages;
