@@ -66,7 +66,7 @@ export const EvmExtraArgs = Type.Object({
   ),
   executor: address('2.0: executor on the source chain that the message paid for.'),
   executorArgs: bytes('2.0: arguments of the executor, in hex.'),
-  tokenReceiver: address('2.0 and Sui: account that receives the tokens; empty where that is the receiver.'),
+  tokenReceiver: address('2.0 and Sui: account that receives the tokens.'),
   tokenArgs: bytes('2.0: arguments of the token pool, in hex.'),
   receiverObjectIds: Type.Optional(
     Type.Array(Type.String(), { description: 'Sui: objects that the receiver is called with.' }),

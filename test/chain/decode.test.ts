@@ -591,7 +591,7 @@ describe('a message of 2.0', () => {
       });
       const withoutToken = await decodeSent(sent20({ finality: config }));
       expect(withoutToken.message.extraArgs).toMatchObject({
-        tokenReceiver: '',
+        tokenReceiver: receiver,
         tokenArgs: '0x',
         executorArgs: '0x0003',
       });

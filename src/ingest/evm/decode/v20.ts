@@ -49,6 +49,7 @@ export function* readMessageSent20(context: LogContext<CommonRamp>): Inquiry<Log
 
   const sorted = sortReceipts(receipts, verifierBlobs.length, message.tokenTransfer);
   const { verifiers, pool, executor, router } = sorted;
+  const receiver = spelled(message.receiver, dest.family, 'receiver');
   const names = yield* readNames(
     verifiers.map(({ issuer }) => issuer),
     destSelector,
@@ -59,13 +60,13 @@ export function* readMessageSent20(context: LogContext<CommonRamp>): Inquiry<Log
     {
       messageId,
       sender,
-      receiver: spelled(message.receiver, dest.family, 'receiver'),
+      receiver,
       nonce: null,
       sequenceNumber: message.messageNumber.toString(),
       routerAddress: router.issuer,
       data: message.data,
       tokenAmounts: tokenAmounts(message.tokenTransfer, pool, network, dest),
-      extraArgs: extraArgsV3(message, sorted, dest),
+      extraArgs: extraArgsV3(message, sorted, dest, receiver),
       version: emitter.version,
       // The flags above the depth ask for the safe head, for which the contract has 0: the extra arguments have both.
       finality: message.finality & 0xffff,
@@ -133,6 +134,7 @@ function extraArgsV3(
   { ccipReceiveGasLimit, finality, tokenTransfer }: MessageV1,
   { verifiers, pool, executor }: SortedReceipts,
   dest: Network,
+  receiver: string,
 ): Message['extraArgs'] {
   const tokenReceiver = tokenTransfer && addressFromBytes(tokenTransfer.tokenReceiver.slice(2), dest.family);
   return {
@@ -143,7 +145,8 @@ function extraArgsV3(
     ccvArgs: verifiers.map(({ extraArgs }) => extraArgs),
     executor: executor.issuer,
     executorArgs: executor.extraArgs,
-    tokenReceiver: tokenReceiver?.text ?? '',
+    // Without a token, whoever would get one: the client takes no empty address.
+    tokenReceiver: tokenReceiver?.text ?? receiver,
     tokenArgs: pool?.extraArgs ?? '0x',
   };
 }
