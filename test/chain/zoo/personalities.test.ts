@@ -96,6 +96,24 @@ describe('in pairs', () => {
   );
 });
 
+test('limits that were learned are logged, once', { tags: 'slow' }, async () => {
+  const { batch } = personalityOf('small-batches');
+  const limited: Personality = { ...personalityOf('range-exceeds-limit'), ...(batch && { batch }) };
+  const world = makeCcipWorld({ blocks: ZOO_BLOCKS, messages: MESSAGES });
+  const provider = await startProvider(world.a, { personality: limited });
+  const store = await openTestStore();
+  try {
+    const { notices } = await indexWorld(store, { sources: [sourceOf(world.a, [provider])] });
+    const { host } = provider.url;
+    const exact = (text: string) => notices.filter((line) => line.startsWith(host) && line.includes(text));
+    expect(exact('it takes batches of 10 calls')).toHaveLength(1);
+    expect(exact('ranges of 300 blocks are tried instead')).toHaveLength(1);
+  } finally {
+    await store.close();
+    await provider.close();
+  }
+});
+
 test('answers that are cut off at a round number are noticed', async () => {
   const verdict = await verdictWith(400, [personalityOf('cuts-answers')]);
   expect(verdict.kind, JSON.stringify(verdict).slice(0, 500)).toBe('complete');

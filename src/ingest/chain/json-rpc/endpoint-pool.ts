@@ -136,9 +136,11 @@ export function createEndpointPool<Node extends PooledNode>(
 
   const names = endpointNames(source.rpc);
   const members = source.rpc.map((url, index): Member<Node> => {
+    const name = names[index] ?? url.host;
     const endpoint = createEndpoint({
       url,
-      name: names[index] ?? url.host,
+      name,
+      learned: (text) => notice?.(`${name}: ${text}`, { network }),
       requestsPerSecond: source.requestsPerSecond,
       batchSize: source.batchSize,
       userAgent,

@@ -50,6 +50,8 @@ export interface EndpointOptions {
   readonly random: () => number;
   readonly timing: EndpointTiming;
   readonly classifyRefusal: ClassifyRefusal;
+  /** Called with what was learned of its limits, in words. */
+  readonly learned?: (text: string) => void;
 }
 
 export interface Endpoint {
@@ -300,7 +302,11 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       case 'batch refused': {
         const { accepts } = outcome;
         const isUseful = accepts !== undefined && accepts < items.length;
-        batchSize = Math.min(batchSize, isUseful ? accepts : Math.max(1, Math.floor(items.length / 2)));
+        const smaller = isUseful ? accepts : Math.max(1, Math.floor(items.length / 2));
+        if (smaller < batchSize) {
+          batchSize = smaller;
+          options.learned?.(`it takes ${batchSize === 1 ? 'no batches' : `batches of ${batchSize} calls`}`);
+        }
         return [items];
       }
       case 'too fast':
