@@ -68,8 +68,9 @@ export function isOnCurve(bytes: Uint8Array): boolean {
   // The highest bit is the sign of x.
   const y = mod(BigInt.asUintN(255, littleEndian(bytes)));
   const square = mod(y * y);
-  const x2 = mod((square - 1n) * power(mod(D * square + 1n), P - 2n));
-  return x2 === 0n || power(x2, (P - 1n) / 2n) === 1n;
+  // x² = (y² - 1) / (d·y² + 1). A quotient is a square where the product is one, by Euler's criterion.
+  const product = mod((square - 1n) * (D * square + 1n));
+  return product === 0n || power(product, (P - 1n) / 2n) === 1n;
 }
 
 function mod(value: bigint): bigint {
