@@ -3,6 +3,7 @@
  * something is missing.
  */
 import { describe, expect, test } from 'vitest';
+import { briefly } from '../chain/faulty-node.ts';
 import { openTestStore } from '../database.ts';
 import { createSolanaWorld } from '../solana/ccip-world.ts';
 import { personalities, personalityOf, ZOO_STEPS } from '../solana/personalities.ts';
@@ -25,7 +26,10 @@ async function verdictOf(...behaviours: readonly SolanaPersonality[]): Promise<V
     const indexed = await indexOnce(
       store,
       sourceOf(world, providers, { offramps: [world.programs.offRamp] }),
-      canGoOn ? {} : { until: (status) => status?.worker?.problem != null },
+      // A rate limit is waited for, as with the usual timing.
+      canGoOn
+        ? { timing: { endpoints: { ...briefly, maxWaitMs: 30_000 } } }
+        : { until: (status) => status?.worker?.problem != null },
     );
     return await judge(world, store, indexed);
   } finally {
