@@ -48,7 +48,7 @@ const FIRST_SLOT = 1;
 export function createSignatureLists(chain: Chain): SignatureLists {
   /** Transactions that were read, by address and slot. */
   const anchors = new Map<string, Map<number, string>>();
-  /** The lowest entry of the latest list of an address: it was listed, and not necessarily read. */
+  /** Where the latest list of an address stopped early. It was listed, and not necessarily read. */
   const cursors = new Map<string, SignatureInfo>();
   const sinceAnchor = new Map<string, number>();
 
@@ -80,7 +80,7 @@ export function createSignatureLists(chain: Chain): SignatureLists {
     const unbelieved = (why: string) =>
       new NodeError(`${node.name}: its list of ${address} ${end}, and ${why}`, 'history-missing');
     if (last && !(await node.knows(last.signature))) {
-      if (cursors.get(address)?.signature === last.signature) cursors.delete(address);
+      cursors.delete(address);
       throw unbelieved(`it does not know ${last.signature}, behind which the list should go on`);
     }
     const available = await node.firstAvailableSlot();
@@ -115,7 +115,8 @@ export function createSignatureLists(chain: Chain): SignatureLists {
       let last = to >= head ? undefined : startAbove(address, to);
       for (;;) {
         let page = await node.signatures(pageBelow(query, last, pageSize));
-        for (let again = 0; page.length === 0 && again < LOOKS_AT_END; again++) {
+        const looks = to >= head ? 1 : LOOKS_AT_END;
+        for (let again = 0; page.length === 0 && again < looks; again++) {
           page = await node.signatures(pageBelow(query, last, pageSize));
         }
         if (last && page[0] && page[0].slot > last.slot) {
@@ -128,11 +129,13 @@ export function createSignatureLists(chain: Chain): SignatureLists {
           return { entries: entries.filter(({ slot }) => slot >= complete), from: complete };
         }
         last = lowest;
-        if (to < head) cursors.set(address, lowest);
         if (lowest.slot < from) return { entries: entries.filter(({ slot }) => slot >= from), from };
         // The lowest slot of a page may go on in the next.
         if (entries.length >= maxEntries && lowest.slot < to) {
-          return { entries: entries.filter(({ slot }) => slot > lowest.slot), from: lowest.slot + 1 };
+          const complete = entries.filter(({ slot }) => slot > lowest.slot);
+          const end = complete.at(-1);
+          if (end) cursors.set(address, end);
+          return { entries: complete, from: lowest.slot + 1 };
         }
       }
     },
