@@ -2,14 +2,16 @@
 import { createDerivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
 import type { ForgeryKind, SolanaWorld } from './ccip-world.ts';
 import type { EvmMessage } from './evm-messages.ts';
-import { budgetExceeded, customFailure } from './runtime.ts';
+import { budgetExceeded, customFailure, type Failure } from './runtime.ts';
 
 export interface TrafficOptions {
   readonly seed: string;
   /** Each step does one thing and lets some slots pass, or none. */
   readonly steps: number;
-  /** Roots that nothing can show are left out: their logs are never cut off. */
+  /** Whether some logs are cut off; true where it is left out. */
   readonly hasTruncation?: boolean;
+  /** How receivers fail. */
+  readonly failures?: readonly Failure[];
 }
 
 export const forgeryKinds: readonly ForgeryKind[] = [
@@ -35,12 +37,13 @@ const steps = [
   ['wait', 1],
 ] as const;
 
+const usualFailures = [customFailure(6_001), budgetExceeded];
 const LONGEST_ROOT = 5;
 const LONG_WAIT_SLOTS = 40;
 
 export function makeTraffic(
   world: SolanaWorld,
-  { seed, steps: count, hasTruncation = true }: TrafficOptions,
+  { seed, steps: count, hasTruncation = true, failures = usualFailures }: TrafficOptions,
 ): void {
   const randomness = createDerivation(seed).randomness('solana traffic');
   const uncommitted: EvmMessage[] = [];
@@ -94,7 +97,7 @@ export function makeTraffic(
         ] as const);
         world.execute(message, {
           outcome,
-          failure: randomness.pick([customFailure(6_001), budgetExceeded]),
+          failure: randomness.pick(failures),
           isBuffered: randomness.chance(0.2),
           isTruncated: isCut(),
           hasLookup: randomness.chance(0.5),
