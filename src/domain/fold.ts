@@ -321,9 +321,9 @@ function foldOutcome(facts: readonly Fact[], sent: SentMessage, wasVerified: boo
     : outcome;
 }
 
-/** On the destination chain and not executed: after the threshold, anybody may execute it. */
+/** On the destination chain and not executed successfully: after the threshold, anybody may execute it. */
 function isAwaitingExecution(status: Status): boolean {
-  return status === 'COMMITTED' || status === 'BLESSED' || status === 'VERIFIED';
+  return status === 'COMMITTED' || status === 'BLESSED' || status === 'VERIFIED' || status === 'FAILED';
 }
 
 function outcomeOf(message: Message): Outcome {
@@ -376,7 +376,8 @@ function executedOutcome(execution: Executed, sent: SentMessage): Outcome {
     receiptTransactionHash: execution.seen.transactionHash,
     receiptTimestamp: execution.seen.at,
     deliveryTime: Date.parse(execution.seen.at) - Date.parse(sent.sendTimestamp),
-    readyForManualExecution: !execution.success,
+    // On Solana a failed attempt leaves no trace on chain: anybody may execute only when the lane's delay has passed.
+    readyForManualExecution: !execution.success && sent.destNetworkInfo.chainFamily !== 'SVM',
   };
 }
 
@@ -400,9 +401,10 @@ function compareOutcomes(a: Outcome, b: Outcome): number {
   );
 }
 
-/** Success outranks failure; among failures the last attempt counts. */
+/** Success outranks failure. Of failures the last attempt counts, of successes the first: a message is executed once. */
 function compareExecutions(a: Executed, b: Executed): number {
-  return Number(a.success) - Number(b.success) || compareObservations(a.seen, b.seen);
+  const order = compareObservations(a.seen, b.seen);
+  return Number(a.success) - Number(b.success) || (a.success ? -order : order);
 }
 
 function compareObservations(a: Observation, b: Observation): number {

@@ -9,6 +9,7 @@ import type { ChainFamily, ExamineOptions, NetworkExamination, NetworkSource } f
 import type { ConnectNetwork } from './chain/indexer.ts';
 import { type FamilySettings, type FamilyTable, parseNetworkEntries } from './chain/settings.ts';
 import { evmSettings } from './evm/settings.ts';
+import { svmSettings } from './svm/settings.ts';
 
 interface Family {
   readonly settings: FamilySettings;
@@ -18,6 +19,7 @@ interface Family {
 
 const families = {
   EVM: { settings: evmSettings, load: async () => (await import('./evm/family.ts')).evmFamily },
+  SVM: { settings: svmSettings, load: async () => (await import('./svm/family.ts')).svmFamily },
 } satisfies Partial<Record<NetworkSource['network']['family'], Family>>;
 
 const settingsTable: FamilyTable = Object.fromEntries(

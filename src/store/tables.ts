@@ -26,6 +26,7 @@ export const tables = [
   'index_network',
   'index_block',
   'index_contract',
+  'index_anchor',
   'index_backlog',
   'index_failure',
   'index_unreadable',

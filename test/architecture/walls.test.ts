@@ -14,6 +14,7 @@ const repository = path.join(import.meta.dirname, '../..');
 
 const chain = 'src/ingest/chain';
 const evm = 'src/ingest/evm';
+const svm = 'src/ingest/svm';
 const families = 'src/ingest/families.ts';
 const sources = ['src/ingest', 'src/ingest/mirror', 'src/ingest/demo'];
 const reads = 'src/store/reads';
@@ -31,9 +32,10 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'src/ingest': [...below, ...sources, chain, families],
   'src/ingest/mirror': [...below, ...sources, chain, families],
   'src/ingest/demo': [...below, ...sources, chain, families],
-  [families]: [...below, ...sources, chain, evm],
+  [families]: [...below, ...sources, chain, evm, svm],
   [chain]: [...below, 'src/ingest'],
   [evm]: [...below, 'src/ingest', chain],
+  [svm]: [...below, 'src/ingest', chain],
   'src/webhooks': below,
   'src/api': below,
   'src/cli': [...below, ...sources, chain, families, 'src/webhooks', 'src/api'],
@@ -57,6 +59,7 @@ const refusedPackages: Readonly<Record<string, readonly string[]>> = {
   [families]: [...sql, ...routes],
   [chain]: [...sql, ...routes, 'viem', 'viem/chains'],
   [evm]: [...sql, ...routes],
+  [svm]: [...sql, ...routes, 'viem', 'viem/chains'],
   'src/webhooks': [...sql, ...routes],
   'src/api': sql,
   explorer: nodeModules,

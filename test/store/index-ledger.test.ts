@@ -140,6 +140,7 @@ describe('a step', () => {
   const fullStep: IndexStep = {
     facts: [makeVerifiedSent(1), makeRange('Committed', makeMessage(), 1, 3)],
     blocks: [block(1)],
+    anchors: [{ address: 'router', blockNumber: 1, transactionHash: 'a transaction' }],
     contracts: [makeContract('ramp')],
     startBlock: 1,
     followedFrom: 1,
@@ -164,6 +165,7 @@ describe('a step', () => {
       firstRouterBlock: 1,
       blocks: [block(1)],
       contracts: [makeContract('ramp')],
+      anchors: [{ address: 'router', blockNumber: 1, transactionHash: 'a transaction' }],
       foreignLogs: 7,
     });
     expect(await store.findMessage(idOf(1))).toBeDefined();
@@ -555,14 +557,16 @@ describe('messages that wait for their execution', () => {
       makeRange('Committed', subject, 1, 3),
       makeExecuted(makeMessage({ number: 2 }), true),
     ]);
-    const all = await ledger.awaitingExecution(dest, null, 9);
+    const all = await ledger.awaitingExecution(dest, { after: null, limit: 9 });
     expect(all.map(({ messageId }) => messageId)).toEqual([idOf(1), idOf(3)].sort());
     expect(all[0]?.ranges).toMatchObject([
       { kind: 'Committed', fromSequenceNumber: '1', toSequenceNumber: '3' },
     ]);
-    const [first] = await ledger.awaitingExecution(dest, null, 1);
-    expect(await ledger.awaitingExecution(dest, first?.messageId ?? '', 9)).toEqual(all.slice(1));
-    expect(await ledger.awaitingExecution(network, null, 9)).toEqual([]);
+    const [first] = await ledger.awaitingExecution(dest, { after: null, limit: 1 });
+    expect(await ledger.awaitingExecution(dest, { after: first?.messageId ?? null, limit: 9 })).toEqual(
+      all.slice(1),
+    );
+    expect(await ledger.awaitingExecution(network, { after: null, limit: 9 })).toEqual([]);
   });
 });
 

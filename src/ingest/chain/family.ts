@@ -1,5 +1,5 @@
 /**
- * The seam between the indexing engine and a family of chains (EVM, and whatever comes next).
+ * The seam between the indexing engine and a family of chains (EVM, Solana).
  *
  * The engine (this folder) owns what is the same for every chain: the lease on a network, the follow loop and the
  * history loop, retries with backoff, the ledger of failures, and the progress that others see. A family owns what only
@@ -14,6 +14,7 @@ import type { Notice } from '../../base/notice.ts';
 import type { Fact } from '../../domain/facts.ts';
 import type { Network } from '../../domain/networks.ts';
 import type {
+  Anchor,
   BlockId,
   BlockRange,
   IndexState,
@@ -112,6 +113,8 @@ export interface Reading {
   readonly routerBlock: number | undefined;
   /** Contracts that were named and are not believed, in words. */
   readonly refused: readonly string[];
+  /** Transactions from which a family that reads lists can continue them. */
+  readonly anchors?: readonly Anchor[];
 }
 
 export interface HistoryReading extends Reading {
@@ -126,8 +129,8 @@ export interface HistoryReading extends Reading {
 }
 
 /** The part of a reading that is recorded as it is. */
-export function stepOf({ facts, contracts, unreadable, foreign }: Reading): IndexStep {
-  return { facts, contracts, unreadable, foreign };
+export function stepOf({ facts, contracts, unreadable, foreign, anchors = [] }: Reading): IndexStep {
+  return { facts, contracts, unreadable, foreign, anchors };
 }
 
 export interface Chores {

@@ -40,9 +40,10 @@ export function historyStep(
   const isEarlier =
     startsWithRouters && routerBlock !== undefined && startBlock !== null && routerBlock < startBlock;
   return {
-    facts: steps.flatMap(({ facts = [] }) => withFinality(facts, progress)),
+    facts: steps.flatMap(({ facts = [] }) => withFinality(facts, final?.number ?? -1, progress)),
     contracts: steps.flatMap(({ contracts = [] }) => contracts),
     unreadable: steps.flatMap(({ unreadable = [] }) => unreadable),
+    anchors: steps.flatMap(({ anchors = [] }) => anchors),
     foreign: steps.reduce((sum, { foreign = 0 }) => sum + foreign, 0),
     blocks: pieces.flatMap(({ reading }) =>
       reading.blocks.filter(({ number }) => final !== undefined && number > final.number),
@@ -71,12 +72,14 @@ export function historyStep(
   };
 }
 
-/** Messages in final blocks are final when they are read. */
-function withFinality(facts: readonly Fact[], progress: Progress): readonly Fact[] {
-  const { final } = progress;
-  if (!final) return facts;
+/** Messages in blocks up to the final one are final when they are read. */
+export function withFinality(
+  facts: readonly Fact[],
+  finalBlock: number,
+  progress: Progress,
+): readonly Fact[] {
   return facts.flatMap((fact) => {
-    if (fact.kind !== 'Sent' || fact.seen.blockNumber > final.number) return [fact];
+    if (fact.kind !== 'Sent' || fact.seen.blockNumber > finalBlock) return [fact];
     const sentIn = { number: fact.seen.blockNumber, hash: fact.seen.blockHash };
     return [fact, progress.sourceFinalized(fact.message.messageId, sentIn)];
   });

@@ -80,11 +80,10 @@ export function createChores({
 
   /** Messages whose commit is so long ago that everybody may execute them. */
   const openExecution = async (context: ChoreContext): Promise<ChoreStep> => {
-    const waiting = await context.store.index.awaitingExecution(
-      context.network,
-      lookedBeyond,
-      CHORES_AT_ONCE,
-    );
+    const waiting = await context.store.index.awaitingExecution(context.network, {
+      after: lookedBeyond,
+      limit: CHORES_AT_ONCE,
+    });
     lookedBeyond = waiting.length < CHORES_AT_ONCE ? null : (waiting.at(-1)?.messageId ?? null);
     const facts: Fact[] = [];
     for (const message of waiting) {

@@ -5,12 +5,20 @@ import { rangesCovering } from '../lane-facts.ts';
 import { storedSelector } from '../message-row.ts';
 import type { BlockId } from './blocks.ts';
 
-/** A committed message that has not been executed. */
+/** A committed message that has not been executed, or not successfully. */
 export interface AwaitingExecution {
   readonly messageId: string;
   readonly status: number;
   /** The commits (and blessings) that cover it. */
   readonly ranges: readonly RangeFact[];
+}
+
+export interface AwaitingQuery {
+  /** Only those with an id above this one (64 digits). */
+  readonly after: string | null;
+  readonly limit: number;
+  /** Also messages whose execution has failed. On most chains these are open to everybody at once. */
+  readonly withFailed?: boolean;
 }
 
 export interface SentIn {
@@ -61,12 +69,11 @@ export async function readSentTo(
 export async function readAwaitingExecution(
   client: ClientBase,
   network: string,
-  after: string | null,
-  limit: number,
+  { after, limit, withFailed = false }: AwaitingQuery,
 ): Promise<readonly AwaitingExecution[]> {
   const { rows } = await client.query(
     `select encode(message_id, 'hex') as id, status, record from message
-     where dest_selector = $1 and status in (2, 3) and not ready and message_id > $2
+     where dest_selector = $1 and status in (${withFailed ? '2, 3, 6' : '2, 3'}) and not ready and message_id > $2
      order by message_id limit $3`,
     [network, Buffer.from(after ?? '', 'hex'), limit],
   );

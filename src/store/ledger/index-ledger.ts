@@ -11,6 +11,7 @@ import { type ApplyReport, applyFacts } from '../apply.ts';
 import { LeaseLostError } from '../lease.ts';
 import { storedSelector } from '../message-row.ts';
 import { SchemaMovedError } from '../writer-guard.ts';
+import { type Anchor, addAnchors, readAnchors } from './anchors.ts';
 import { addToBacklog, readOwedRanges, removeFromBacklog, shortenBacklog, trimBacklog } from './backlog.ts';
 import type { BlockRange, OwedRange } from './block-range.ts';
 import { addBlocks, type BlockId, readBlocks, removeBlocksBelow, removeOrphanedBlocks } from './blocks.ts';
@@ -36,6 +37,7 @@ import {
 import { type LaneCounter, type LaneKey, writeCounters } from './counters.ts';
 import {
   type AwaitingExecution,
+  type AwaitingQuery,
   readAwaitingExecution,
   readFactBlocks,
   readSentFact,
@@ -70,7 +72,9 @@ import {
 } from './unreadable-logs.ts';
 
 export type {
+  Anchor,
   AwaitingExecution,
+  AwaitingQuery,
   BlockId,
   BlockRange,
   CheckLedger,
@@ -100,6 +104,7 @@ export interface IndexState extends NetworkRow {
   /** By height; the last is the checkpoint. Empty where nothing has been read. */
   readonly blocks: readonly BlockId[];
   readonly contracts: readonly NamedContract[];
+  readonly anchors: readonly Anchor[];
 }
 
 /** What one transaction writes. */
@@ -112,6 +117,8 @@ export interface IndexStep {
   /** Blocks below this height are final and are removed from the ledger. */
   readonly forgetBelow?: number;
   readonly contracts?: readonly NamedContract[];
+  /** Transactions from which lists can be continued. */
+  readonly anchors?: readonly Anchor[];
   /** The history begins here: the backlog below is dropped. */
   readonly startBlock?: number;
   readonly followedFrom?: number;
@@ -161,12 +168,8 @@ export interface IndexLedger {
   dueChores(network: string, kind: ChoreKind, limit: number): Promise<readonly Chore[]>;
   /** The `Sent` fact of a message; undefined for an unknown message, or after a retraction. */
   sentFact(messageId: string): Promise<Sent | undefined>;
-  /** Messages to this network that were committed, not executed and not opened, with an id above `after` (64 digits). */
-  awaitingExecution(
-    network: string,
-    after: string | null,
-    limit: number,
-  ): Promise<readonly AwaitingExecution[]>;
+  /** Messages to this network that were committed, not executed, and are not open to everybody, in the order of ids. */
+  awaitingExecution(network: string, query: AwaitingQuery): Promise<readonly AwaitingExecution[]>;
   /** Blocks with facts of a network, from the highest down, below `below`. */
   factBlocks(network: string, below: number, limit: number): Promise<readonly BlockId[]>;
   readonly checks: CheckLedger;
@@ -209,8 +212,8 @@ export function createIndexLedger(
     dueChores: (network, kind, limit) =>
       withReader((client) => readDueChores(client, storedSelector(network), kind, limit)),
     sentFact: (messageId) => withReader((client) => readSentFact(client, messageId)),
-    awaitingExecution: (network, after, limit) =>
-      withReader((client) => readAwaitingExecution(client, storedSelector(network), after, limit)),
+    awaitingExecution: (network, query) =>
+      withReader((client) => readAwaitingExecution(client, storedSelector(network), query)),
     factBlocks: (network, below, limit) =>
       withReader((client) => readFactBlocks(client, storedSelector(network), below, limit)),
     checks: createCheckLedger(withReader),
@@ -224,6 +227,7 @@ async function readState(client: ClientBase, network: string): Promise<IndexStat
     ...(await readNetworkRow(client, network)),
     blocks: await readBlocks(client, network),
     contracts: await readContracts(client, network),
+    anchors: await readAnchors(client, network),
   };
 }
 
@@ -264,6 +268,7 @@ async function writeStep(
     await removeBlocksBelow(client, network, forgetBelow);
   }
   await addContracts(client, network, step.contracts ?? []);
+  await addAnchors(client, network, step.anchors ?? []);
 
   if (step.startBlock !== undefined) await trimBacklog(client, network, step.startBlock);
   await removeFromBacklog(client, network, step.replaced ?? []);

@@ -23,6 +23,10 @@ export type RefusalKind =
   | 'unknown'
   /** It no longer has the state or the history. */
   | 'pruned'
+  /** It is behind the part of the chain that it is asked for. */
+  | 'behind'
+  /** It would answer to a client that knows a newer version of the data. */
+  | 'version'
   /** It denies access. */
   | 'denied'
   /** It does not understand the request. */

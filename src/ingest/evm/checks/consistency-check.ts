@@ -14,13 +14,13 @@ import type {
 import type { Chores } from '../../chain/family.ts';
 import { NodeError } from '../../chain/faults.ts';
 import type { Progress } from '../../chain/progress.ts';
+import { type Contradiction, planRereads, type Reread, subjectOf } from '../../chain/rereads.ts';
 import type { BloomTrust } from '../bloom-trust.ts';
 import type { Chain, Hex } from '../chain.ts';
 import { currentNamings, type GenuineContract } from '../contracts.ts';
 import { readCounters } from './contract-counters.ts';
-import { type ContractViews, type Contradiction, compare, type ExecutedMessage } from './contradictions.ts';
+import { type ContractViews, compare, type ExecutedMessage } from './contradictions.ts';
 import { knownByNow, unknownNamings } from './registry-log.ts';
-import { planRereads, type Reread, subjectOf } from './rereads.ts';
 
 const CHECK_EVERY_MS = 3_600_000;
 /** While ranges are on the ledger of failures nothing is compared: that blocks are missing is known. */

@@ -9,21 +9,14 @@ import { networkBySelector } from '../../../domain/networks.ts';
 import type {
   BlockRange,
   CheckLedger,
-  FindingKey,
   LaneCounter,
   LaneKey,
   Registration,
 } from '../../../store/ledger/index-ledger.ts';
+import type { Contradiction } from '../../chain/rereads.ts';
 import type { Hex } from '../chain.ts';
 import type { GenuineContract, Naming } from '../contracts.ts';
 import type { ContractCounter } from './contract-counters.ts';
-
-export interface Contradiction extends FindingKey {
-  /** For operators. */
-  readonly detail: string;
-  /** The blocks that are owed again because of it; undefined while they are not final. */
-  readonly range: BlockRange | undefined;
-}
 
 /** What the contracts say, read from one endpoint. */
 export interface ContractViews {

@@ -23,7 +23,7 @@ export interface ExecutedMessagesOptions {
 
 export function createExecutedMessages({ selector, chain, store, book }: ExecutedMessagesOptions) {
   return async (tip: number): Promise<readonly ExecutedMessage[]> => {
-    const waiting = await store.index.awaitingExecution(selector, null, MAX_MESSAGES);
+    const waiting = await store.index.awaitingExecution(selector, { after: null, limit: MAX_MESSAGES });
     const asked: { messageId: string; offRamp: Hex; call: ContractCall }[] = [];
     for (const { messageId, ranges } of waiting) {
       const committed = ranges.find(({ kind, offramp }) => kind === 'Committed' && offramp !== undefined);

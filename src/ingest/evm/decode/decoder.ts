@@ -8,6 +8,7 @@
 import { LATEST_TIME } from '../../../base/iso-time.ts';
 import type { Fact, VerifierPolicy } from '../../../domain/facts.ts';
 import type { Network } from '../../../domain/networks.ts';
+import { shortened, UnreadableLogError } from '../../chain/event-facts.ts';
 import { NodeError } from '../../chain/faults.ts';
 import {
   answerOf,
@@ -39,7 +40,7 @@ import type {
   OtherContract,
 } from '../contracts.ts';
 import { type AnswerCache, conduct, type Finding, type Inquiry } from '../inquiry.ts';
-import { type LogContext, type LogReading, shortened, UnreadableLogError } from './log-reading.ts';
+import type { LogContext, LogReading } from './log-reading.ts';
 import {
   readExecution15,
   readReportAccepted,

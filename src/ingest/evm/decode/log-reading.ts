@@ -1,10 +1,8 @@
 /** What reading a log starts from and comes to; shared by the readers of all versions. */
 
-import { addressFromBytes, type ChainFamily, zeroAddresses } from '../../../domain/addresses.ts';
-import type { Executed, Fact, Observation, RangeFact, Sent, SentMessage } from '../../../domain/facts.ts';
-import type { NetworkInfo } from '../../../domain/message.ts';
-import { parseMessage } from '../../../domain/message-parser.ts';
-import { type Network, networkBySelector } from '../../../domain/networks.ts';
+import type { Executed, Fact, Observation, Sent, SentMessage } from '../../../domain/facts.ts';
+import type { Network } from '../../../domain/networks.ts';
+import { parseSentMessage, UnreadableLogError } from '../../chain/event-facts.ts';
 import type { ChainLog, Hex, Transaction } from '../chain.ts';
 import type { GenuineContract } from '../contracts.ts';
 
@@ -26,9 +24,6 @@ export interface LogReading {
 
 export const nothing: LogReading = { facts: [], problems: [] };
 
-/** The log says something that no record can hold; the message is for people. */
-export class UnreadableLogError extends Error {}
-
 /** What the event of each version says of a message; the rest of what was sent, `sentFact` knows from the log itself. */
 export type SentParts = Omit<
   SentMessage,
@@ -42,111 +37,31 @@ export type SentParts = Omit<
   | 'sendLogIndex'
 >;
 
-/**
- * The fact that a message was sent. Its record goes through the parser that imports go through: whatever a contract
- * has emitted, nothing enters that could not be exported and imported again.
- */
+/** The fact that a message was sent. */
 export function sentFact(
   { log, network, seen, transaction }: LogContext,
   dest: Network,
   parts: SentParts,
   execution: NonNullable<Sent['execution']>,
 ): Sent {
-  const parsed = parseMessage({
-    ...parts,
-    origin: transaction?.from,
-    onramp: log.address,
-    sourceNetworkInfo: networkInfo(network),
-    destNetworkInfo: networkInfo(dest),
-    sendTransactionHash: log.transactionHash,
-    sendTimestamp: seen.at,
-    sendBlockNumber: log.blockNumber,
-    sendLogIndex: log.logIndex,
-    status: 'SENT',
-    readyForManualExecution: false,
-  });
-  if (!parsed.ok) {
-    throw new UnreadableLogError(parsed.problems.map(({ path, problem }) => `${path} ${problem}`).join('; '));
-  }
-  const {
-    status,
-    receiptTransactionHash,
-    receiptTimestamp,
-    deliveryTime,
-    readyForManualExecution,
-    ...message
-  } = parsed.message;
+  const message = parseSentMessage(
+    {
+      ...parts,
+      origin: transaction?.from,
+      onramp: log.address,
+      sendTransactionHash: log.transactionHash,
+      sendTimestamp: seen.at,
+      sendBlockNumber: log.blockNumber,
+      sendLogIndex: log.logIndex,
+    },
+    network,
+    dest,
+  );
   return { kind: 'Sent', message, execution, seen };
-}
-
-function networkInfo({ name, selector, chainId, family, displayName }: Network): NetworkInfo {
-  return { name, chainSelector: selector, chainId, chainFamily: family, displayName };
 }
 
 /** The last two states of `ExecutionStateChanged`; the others, untouched and in progress, tell nothing. */
 export function executedFacts(messageId: Hex, state: number, { seen }: LogContext): readonly Executed[] {
   if (state > 3) throw new UnreadableLogError(`${state} is no execution state`);
   return state < 2 ? [] : [{ kind: 'Executed', messageId, success: state === 2, seen }];
-}
-
-/** As many sequence numbers as the store takes in one fact; no merkle root has more than 256 leaves. */
-const MAX_RANGE = 1_048_576n;
-
-export function committedFact(
-  range: { readonly min: bigint; readonly max: bigint; readonly merkleRoot: Hex; readonly offramp: string },
-  lane: RangeFact['lane'],
-  seen: Observation,
-): RangeFact {
-  const { min, max, merkleRoot, offramp } = range;
-  if (min > max || max - min >= MAX_RANGE || max >= 2n ** 64n) {
-    throw new UnreadableLogError(
-      `a root commits to the sequence numbers ${min} to ${max}, which no root can`,
-    );
-  }
-  return {
-    kind: 'Committed',
-    lane,
-    fromSequenceNumber: min.toString(),
-    toSequenceNumber: max.toString(),
-    merkleRoot,
-    offramp,
-    seen,
-  };
-}
-
-export function knownNetwork(selector: bigint | string, end: 'source' | 'destination'): Network {
-  const network = networkBySelector(selector.toString());
-  if (!network)
-    throw new UnreadableLogError(
-      `chain selector ${selector} of the ${end} is unknown: define that chain under \`chains\` in lanescan.yaml`,
-    );
-  return network;
-}
-
-/** An on-ramp speaks for its own chain alone. */
-export function refuseOtherSource(selector: bigint, network: Network): void {
-  if (selector.toString() !== network.selector) {
-    throw new UnreadableLogError(
-      `it names ${selector} as its source; ${network.name} is ${network.selector}`,
-    );
-  }
-}
-
-/** An address of another chain, or of this one, that a contract tells as bytes. */
-export function spelled(bytes: Hex, family: ChainFamily, what: string): string {
-  const spelling = addressFromBytes(bytes.slice(2), family);
-  if (!spelling) throw new UnreadableLogError(`its ${what} ${shortened(bytes)} is no ${family} address`);
-  return spelling.text;
-}
-
-/**
- * The token on the destination. It is the word of a token pool, which anybody may write: a false one must not hide the
- * message, and so stands as the zero address.
- */
-export function spelledToken(bytes: Hex, family: ChainFamily): string {
-  return addressFromBytes(bytes.slice(2), family)?.text ?? zeroAddresses[family];
-}
-
-export function shortened(text: string, length = 80): string {
-  return text.length > length ? `${text.slice(0, length - 1)}…` : text;
 }

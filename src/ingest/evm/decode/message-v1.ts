@@ -2,8 +2,9 @@
  * The message of CCIP 2.0, in the encoding that all its chains share: fixed fields, then fields that each begin with
  * their length. Addresses are bytes: those of the source as its ABI pads them, those of the destination bare.
  */
+
+import { UnreadableLogError } from '../../chain/event-facts.ts';
 import type { Hex } from '../chain.ts';
-import { UnreadableLogError } from './log-reading.ts';
 
 export interface TokenTransferV1 {
   readonly amount: bigint;

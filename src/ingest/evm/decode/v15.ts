@@ -7,6 +7,14 @@ import { zeroAddresses } from '../../../domain/addresses.ts';
 import type { TokenAmount } from '../../../domain/message.ts';
 import type { Network } from '../../../domain/networks.ts';
 import {
+  committedFact,
+  knownNetwork,
+  refuseOtherSource,
+  spelled,
+  spelledToken,
+  UnreadableLogError,
+} from '../../chain/event-facts.ts';
+import {
   answerOf,
   callOf,
   ccipSendRequested,
@@ -24,19 +32,7 @@ import {
 import type { CallAnswer, Hex } from '../chain.ts';
 import type { CommitStore, LaneOffRamp, LaneOnRamp, OtherContract } from '../contracts.ts';
 import type { Inquiry } from '../inquiry.ts';
-import {
-  committedFact,
-  executedFacts,
-  knownNetwork,
-  type LogContext,
-  type LogReading,
-  nothing,
-  refuseOtherSource,
-  sentFact,
-  spelled,
-  spelledToken,
-  UnreadableLogError,
-} from './log-reading.ts';
+import { executedFacts, type LogContext, type LogReading, nothing, sentFact } from './log-reading.ts';
 
 export function* readSendRequested(context: LogContext<LaneOnRamp>): Inquiry<LogReading> {
   const { emitter, log, network } = context;

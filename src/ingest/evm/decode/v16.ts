@@ -2,7 +2,16 @@
 import { zeroAddress } from 'viem';
 import type { Fact, RangeFact } from '../../../domain/facts.ts';
 import type { TokenAmount } from '../../../domain/message.ts';
-import type { Network } from '../../../domain/networks.ts';
+import {
+  committedFact,
+  gasOf,
+  knownNetwork,
+  onRampOf,
+  refuseOtherSource,
+  spelled,
+  spelledToken,
+  UnreadableLogError,
+} from '../../chain/event-facts.ts';
 import {
   answerOf,
   callOf,
@@ -18,18 +27,7 @@ import type { Hex } from '../chain.ts';
 import type { CommonRamp } from '../contracts.ts';
 import type { Inquiry } from '../inquiry.ts';
 import { readExtraArgs } from './extra-args.ts';
-import {
-  committedFact,
-  executedFacts,
-  knownNetwork,
-  type LogContext,
-  type LogReading,
-  refuseOtherSource,
-  sentFact,
-  spelled,
-  spelledToken,
-  UnreadableLogError,
-} from './log-reading.ts';
+import { executedFacts, type LogContext, type LogReading, sentFact } from './log-reading.ts';
 
 export function* readMessageSent16(context: LogContext<CommonRamp>): Inquiry<LogReading> {
   const { emitter, log, network } = context;
@@ -119,11 +117,6 @@ function executable(
   };
 }
 
-/** Gas for the pool on the destination: one number, big-endian. */
-function gasOf(destExecData: Hex): string | null {
-  return destExecData.length > 2 && destExecData.length <= 66 ? BigInt(destExecData).toString() : null;
-}
-
 /** One report commits to roots of many lanes; what is wrong with one of them says nothing of the others. */
 export function readCommitReport(context: LogContext<CommonRamp>): LogReading {
   const [, [blessed, unblessed]] = readEvent(commitReportAccepted, context.log);
@@ -166,12 +159,6 @@ function committedRoot(root: MerkleRoot, { emitter, network, seen }: LogContext)
     },
     seen,
   );
-}
-
-/** On Move chains an on-ramp is a module, of which a root names the account alone. */
-function onRampOf(bytes: Hex, source: Network): string {
-  const address = spelled(bytes, source.family, 'on-ramp');
-  return source.family === 'APTOS' || source.family === 'SUI' ? `${address}::onramp` : address;
 }
 
 export function readExecution16(context: LogContext<CommonRamp>): LogReading {

@@ -5,6 +5,13 @@ import type { VerifierCompleted } from '../../../domain/facts.ts';
 import type { Fees, TokenAmount, Verifier } from '../../../domain/message.ts';
 import type { Network } from '../../../domain/networks.ts';
 import {
+  knownNetwork,
+  refuseOtherSource,
+  spelled,
+  spelledToken,
+  UnreadableLogError,
+} from '../../chain/event-facts.ts';
+import {
   answerOf,
   argumentsOf,
   callOf,
@@ -18,17 +25,7 @@ import {
 import type { CallAnswer, Hex } from '../chain.ts';
 import type { CommonRamp } from '../contracts.ts';
 import type { Inquiry } from '../inquiry.ts';
-import {
-  executedFacts,
-  knownNetwork,
-  type LogContext,
-  type LogReading,
-  refuseOtherSource,
-  sentFact,
-  spelled,
-  spelledToken,
-  UnreadableLogError,
-} from './log-reading.ts';
+import { executedFacts, type LogContext, type LogReading, sentFact } from './log-reading.ts';
 import { decodeMessageV1, type TokenTransferV1 } from './message-v1.ts';
 
 export function* readMessageSent20(context: LogContext<CommonRamp>): Inquiry<LogReading> {

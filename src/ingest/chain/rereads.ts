@@ -2,8 +2,15 @@
  * Reading owed blocks again because of a contradiction: from one endpoint at a time, each in its turn, then with
  * exponential backoff. Whatever endpoint has the whole history, its turn comes.
  */
-import type { FindingKey, IndexFinding, StoredFinding } from '../../../store/ledger/index-ledger.ts';
-import type { Contradiction } from './contradictions.ts';
+import type { BlockRange, FindingKey, IndexFinding, StoredFinding } from '../../store/ledger/index-ledger.ts';
+
+/** Something that the contracts of a network say of themselves and that what was read of their history denies. */
+export interface Contradiction extends FindingKey {
+  /** For operators. */
+  readonly detail: string;
+  /** The blocks that are owed again because of it; undefined while they are not final. */
+  readonly range: BlockRange | undefined;
+}
 
 const FIRST_RETRY_MS = 3_600_000;
 const LONGEST_RETRY_MS = 86_400_000;

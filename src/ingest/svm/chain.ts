@@ -1,0 +1,60 @@
+/** What the Solana indexer asks of a node, and the shapes of the answers. All of it is of finalized slots. */
+import type { Network } from '../../domain/networks.ts';
+import type { EndpointPool } from '../chain/json-rpc/endpoint-pool.ts';
+import type { Account } from './accounts.ts';
+import type { SolanaTransaction } from './transaction.ts';
+
+/** An entry of the list of an address's transactions. */
+export interface SignatureInfo {
+  readonly signature: string;
+  readonly slot: number;
+  readonly isFailed: boolean;
+}
+
+export interface FinalizedHead {
+  readonly slot: number;
+  /** Seconds since 1970. */
+  readonly timestamp: number;
+}
+
+export interface SignatureQuery {
+  readonly address: string;
+  /** Only older ones than this signature. */
+  readonly before?: string;
+  readonly limit: number;
+  /** A slot that the node must have reached: one that lags would answer with a shorter list. */
+  readonly minContextSlot: number;
+}
+
+/** A transaction that the node has, of a version that this program does not know. */
+export interface UnknownVersion {
+  readonly signature: string;
+  readonly problem: string;
+}
+
+/** One endpoint for the duration of one piece of work. Every answer has been checked for shape and plausibility. */
+export interface ChainNode {
+  /** Host of the endpoint, for people; never its path or credentials. */
+  readonly name: string;
+  /** The newest finalized slot. */
+  head(): Promise<FinalizedHead>;
+  /** The time of the first slot with a block at or above this one, in seconds since 1970; undefined where it has none. */
+  timeAt(slot: number): Promise<number | undefined>;
+  /** The lowest slot whose block it has. */
+  firstAvailableSlot(): Promise<number>;
+  /** Newest first, none twice. A short list, or an empty one, does not prove that there is no more. */
+  signatures(query: SignatureQuery): Promise<readonly SignatureInfo[]>;
+  /** Whether it knows a transaction. Lists behind an unknown one are empty on older nodes. */
+  knows(signature: string): Promise<boolean>;
+  /** In the order asked for; a missing transaction is the node's fault. */
+  transactions(
+    signatures: readonly SignatureInfo[],
+  ): Promise<readonly (SolanaTransaction | UnknownVersion)[]>;
+  /** In the order asked for; undefined where there is none. */
+  accounts(addresses: readonly string[], minContextSlot: number): Promise<readonly (Account | undefined)[]>;
+}
+
+/** A network through the pool of its endpoints. */
+export interface Chain extends EndpointPool<ChainNode> {
+  readonly network: Network;
+}

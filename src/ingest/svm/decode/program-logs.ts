@@ -1,0 +1,76 @@
+/**
+ * The grammar of a transaction's log lines: which program emitted which data.
+ *
+ * Everything between `Program <id> invoke [<depth>]` and the `success` or `failed` line of the same program belongs to its
+ * frame. Lines are matched as a whole: a program can write any text behind `Program log:` and any base64 behind
+ * `Program return:`, and neither may look like the end of a frame.
+ *
+ * The runtime keeps 10,000 bytes of log text. A line that does not fit is dropped, shorter ones behind it may be kept. A line
+ * that begins or ends a frame has at most 75 characters, so a longer line that is kept proves that no frame line was
+ * dropped before it.
+ */
+
+export interface EmittedData {
+  readonly program: string;
+  /** Place of the line in `meta.logMessages`. */
+  readonly logIndex: number;
+  /** As it stands in the line. */
+  readonly base64: string;
+}
+
+export interface ProgramLogs {
+  /** Empty where the lines do not follow the grammar. */
+  readonly emitted: readonly EmittedData[];
+  /** Some lines were dropped: what is not there may have happened. */
+  readonly isTruncated: boolean;
+  /** Why the lines cannot be understood. */
+  readonly problem: string | undefined;
+}
+
+const ID = '([1-9A-HJ-NP-Za-km-z]{32,44})';
+const INVOKE = new RegExp(`^Program ${ID} invoke \\[(\\d{1,3})\\]$`);
+const SUCCESS = new RegExp(`^Program ${ID} success$`);
+const FAILED = new RegExp(`^Program ${ID} failed: `);
+const DATA = /^Program data: ([A-Za-z0-9+/]+={0,2})$/;
+const TRUNCATED = 'Log truncated';
+const LONGEST_FRAME_LINE = 75;
+
+export function readProgramLogs(lines: readonly string[]): ProgramLogs {
+  const emitted: EmittedData[] = [];
+  const stack: string[] = [];
+  let isTruncated = false;
+  const refuse = (problem: string): ProgramLogs => ({ emitted: [], isTruncated, problem });
+
+  for (const [logIndex, line] of lines.entries()) {
+    if (line === TRUNCATED) {
+      isTruncated = true;
+      continue;
+    }
+    const problem = follow(line, stack);
+    // Behind the cut, frame lines may be missing: no longer line follows whose frame could matter.
+    if (problem !== undefined && isTruncated) break;
+    if (problem !== undefined) return refuse(`line ${logIndex} ${problem}`);
+    const [, base64] = DATA.exec(line) ?? [];
+    const program = stack.at(-1);
+    if (base64 === undefined || (isTruncated && line.length <= LONGEST_FRAME_LINE)) continue;
+    if (program === undefined) return refuse(`line ${logIndex} has data that no program emitted`);
+    emitted.push({ program, logIndex, base64 });
+  }
+  if (stack.length > 0 && !isTruncated) return refuse(`the lines end within a call of ${stack.at(-1)}`);
+  return { emitted, isTruncated, problem: undefined };
+}
+
+/** Begins or ends a frame; returns why the line cannot stand here. */
+function follow(line: string, stack: string[]): string | undefined {
+  const [, invoked, depth] = INVOKE.exec(line) ?? [];
+  if (invoked !== undefined) {
+    if (Number(depth) !== stack.length + 1) return `begins a call at depth ${depth} below ${stack.length}`;
+    stack.push(invoked);
+    return undefined;
+  }
+  const [, ended] = SUCCESS.exec(line) ?? FAILED.exec(line) ?? [];
+  if (ended === undefined) return undefined;
+  if (stack.at(-1) !== ended) return `ends a call of ${ended} within ${stack.at(-1) ?? 'no call'}`;
+  stack.pop();
+  return undefined;
+}

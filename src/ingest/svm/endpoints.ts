@@ -1,0 +1,16 @@
+/** The endpoints of a Solana network: a pool of nodes that speak Solana's methods. */
+import { createEndpointPool, type EndpointPoolOptions } from '../chain/json-rpc/endpoint-pool.ts';
+import type { Chain } from './chain.ts';
+import { createNode } from './node.ts';
+import { classifySvmRefusal } from './refusals.ts';
+import type { SvmSource } from './settings.ts';
+
+export function createChain(source: SvmSource, options: EndpointPoolOptions): Chain {
+  const { network, rpc, requestsPerSecond, batchSize } = source;
+  const pool = createEndpointPool(
+    { networkName: network.name, rpc, requestsPerSecond, batchSize, classifyRefusal: classifySvmRefusal },
+    (endpoint, nodeOptions) => createNode(endpoint, network, nodeOptions),
+    options,
+  );
+  return { network, ...pool };
+}

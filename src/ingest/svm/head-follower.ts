@@ -1,0 +1,115 @@
+/**
+ * Follows the newest finalized slot. There are no forks to follow: what is finalized stays.
+ *
+ * A gap with many transactions goes to the history loop, slots that cannot be read go to the ledger of failures: nothing
+ * holds up the head.
+ */
+import { type HistoryReading, stepOf } from '../chain/family.ts';
+import { reasonOf } from '../chain/faults.ts';
+import { withFinality } from '../chain/history-step.ts';
+import { historyRange } from '../chain/owed-ranges.ts';
+import type { Progress, Step } from '../chain/progress.ts';
+import type { Chain, FinalizedHead } from './chain.ts';
+import { slotHash } from './decode/transaction-facts.ts';
+import type { SlotReader } from './reading.ts';
+
+/** A look at a list that has little new. */
+const PAGE_SIZE = 50;
+/** With more new transactions of one program, the newest come first and the rest is left to the history loop. */
+const MAX_ENTRIES = 400;
+/** How often new slots are tried before they are left to the ledger of failures. */
+const ATTEMPTS = 3;
+
+export interface HeadFollowerOptions {
+  readonly chain: Chain;
+  readonly reader: SlotReader;
+  readonly progress: Progress;
+}
+
+export interface HeadFollower {
+  /** Reads what is new; true where there is more. */
+  follow(): Promise<boolean>;
+}
+
+export function createHeadFollower({ chain, reader, progress }: HeadFollowerOptions): HeadFollower {
+  /** How often in a row new slots could not be read although a node has shown them, and why. */
+  let unread = { times: 0, reason: '' };
+
+  const setHead = ({ slot, timestamp }: FinalizedHead, indexedSlot: number): void => {
+    const at = timestamp * 1_000;
+    progress.setHead(
+      {
+        headBlock: slot,
+        headAt: at,
+        finalizedBlock: slot,
+        indexedBlock: indexedSlot,
+        indexedAt: indexedSlot === slot ? at : (progress.figures?.indexedAt ?? at),
+      },
+      timestamp,
+    );
+  };
+
+  const look = async (tip: number): Promise<{ head: FinalizedHead; reading: HistoryReading | undefined }> => {
+    const isSkipped = unread.times >= ATTEMPTS;
+    let isReading = false;
+    try {
+      return await chain.run(async (node) => {
+        isReading = false;
+        const head = await node.head();
+        isReading = true;
+        const reading =
+          head.slot > tip && !isSkipped
+            ? await reader.read(node, {
+                from: tip + 1,
+                to: head.slot,
+                head: head.slot,
+                contracts: null,
+                pageSize: PAGE_SIZE,
+                maxEntries: MAX_ENTRIES,
+                isWhole: false,
+                isHead: true,
+              })
+            : undefined;
+        return { head, reading };
+      }, tip);
+    } catch (error) {
+      if (isReading) unread = { times: unread.times + 1, reason: reasonOf(error) };
+      throw error;
+    }
+  };
+
+  return {
+    async follow() {
+      const { tip } = progress;
+      if (!tip) throw new Error('The head is followed from a slot that was recorded');
+      const mark = progress.mark();
+      const { head, reading } = await look(tip.number);
+      const { slot } = head;
+      // What is recorded as noticed now has the time of the head.
+      setHead(head, Math.min(tip.number, slot));
+      if (slot <= tip.number) return false;
+      const block = { number: slot, hash: slotHash(slot) };
+      const isLeftOut = reading === undefined;
+      if (isLeftOut) {
+        progress.notice(`Slots ${tip.number + 1} to ${slot} cannot be read yet: ${unread.reason}`, 'warn');
+      }
+      await progress.record(
+        (): Step => ({
+          ...(reading && stepOf(reading)),
+          blocks: [block],
+          forgetBelow: slot,
+          facts: withFinality(reading?.facts ?? [], slot, progress),
+          owed:
+            reading && reading.from > tip.number + 1 ? [historyRange(tip.number + 1, reading.from - 1)] : [],
+          // An off-ramp delivers nothing before its router lets it: a new one needs no second look at older slots.
+          rereads: reading ? progress.rereadsSince(mark, { from: reading.from, to: slot }) : [],
+          failed: isLeftOut ? [progress.failureOf(historyRange(tip.number + 1, slot), unread.reason)] : [],
+        }),
+      );
+      unread = { times: 0, reason: '' };
+      if (reading) progress.noticeRefused(reading);
+      setHead(head, slot);
+      return false;
+    },
+  };
+}

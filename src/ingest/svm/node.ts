@@ -1,0 +1,250 @@
+/** What the indexer asks, put to one endpoint of a Solana cluster, with every answer held against its question. */
+import { base64 } from '@scure/base';
+import { LATEST_TIME } from '../../base/iso-time.ts';
+import { parseAddress, parseTransactionHash } from '../../domain/addresses.ts';
+import type { ProblemKind } from '../../domain/indexing-problem.ts';
+import type { Network } from '../../domain/networks.ts';
+import { NodeError, RequestRefusedError } from '../chain/faults.ts';
+import { type Endpoint, EndpointError, type RpcAnswer, type RpcCall } from '../chain/json-rpc/endpoint.ts';
+import type { PooledNodeOptions } from '../chain/json-rpc/endpoint-pool.ts';
+import type { Refusal, RefusalKind } from '../chain/json-rpc/refusal.ts';
+import type { Account } from './accounts.ts';
+import type { ChainNode, FinalizedHead, SignatureInfo } from './chain.ts';
+import { UnreadableDataError } from './decode/borsh.ts';
+import { countOf, fieldsOf, listOf, parseTransaction, textOf } from './transaction.ts';
+
+export interface RpcNode extends ChainNode {
+  /** Whether it is a node of this network at all, and how far it is. */
+  checkIn(): Promise<FinalizedHead>;
+}
+
+const FINALIZED = { commitment: 'finalized' };
+/** Version 0 has lookup tables; there is no newer one yet. */
+export const MAX_TRANSACTION_VERSION = 0;
+/** Accounts that nodes give in one answer. */
+const MAX_ACCOUNTS = 100;
+/** Slots that are skipped have no time. Runs of skipped slots are short. */
+const SLOTS_FOR_TIME = 8;
+/** Clocks differ. A head an hour ahead of ours is a fault. */
+const MAX_AHEAD_MS = 3_600_000;
+/** A node of another cluster is not asked again soon: only a change of the configuration helps. */
+const WRONG_NETWORK_REST_MS = 300_000;
+
+const problemOfRefusal: Partial<Record<RefusalKind, ProblemKind>> = {
+  rate: 'rate-limited',
+  slow: 'slow',
+  pruned: 'history-missing',
+  behind: 'behind',
+  denied: 'denied',
+};
+
+export function createNode(
+  endpoint: Endpoint,
+  network: Network,
+  { now, onHead }: PooledNodeOptions,
+): RpcNode {
+  const { name } = endpoint;
+
+  const fault = (method: string, what: string, kind?: ProblemKind, Fault = NodeError) =>
+    new Fault(`${name}: ${method}: ${what}`, kind);
+
+  /** What `read` makes of it; an answer that has not the shape it should have is the node's fault. */
+  const believed = <T>(method: string, read: () => T): T => {
+    try {
+      return read();
+    } catch (error) {
+      if (error instanceof UnreadableDataError) throw fault(method, `the answer has ${error.message}`);
+      throw error;
+    }
+  };
+
+  const refused = (method: string, { kind, code, message }: Refusal): NodeError => {
+    const words = `${message}${code === undefined ? '' : ` (${code})`}`;
+    const Fault = kind === 'denied' || kind === 'behind' ? NodeError : RequestRefusedError;
+    return fault(method, words, problemOfRefusal[kind] ?? 'refused', Fault);
+  };
+
+  const resultOf = (answer: RpcAnswer | undefined, method: string): unknown => {
+    if (answer === undefined) throw fault(method, 'no answer');
+    if ('refusal' in answer) throw refused(method, answer.refusal);
+    return answer.result;
+  };
+
+  const ask = async (method: string, ...params: readonly unknown[]): Promise<unknown> => {
+    const [answer] = await endpoint.ask([{ method, params }]);
+    return resultOf(answer, method);
+  };
+
+  /**
+   * Asks a node that has reached a slot. Some ignore `minContextSlot`, and behind a balancer each request may get to
+   * another node; the calls of one request get to the same, and its slot shows how far it is.
+   */
+  const askAt = async (minContextSlot: number, calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]> => {
+    const [slotAnswer, ...answers] = await endpoint.ask([
+      { method: 'getSlot', params: [FINALIZED] },
+      ...calls,
+    ]);
+    const slot = believed('getSlot', () => countOf(resultOf(slotAnswer, 'getSlot'), 'slot'));
+    if (slot < minContextSlot) {
+      throw fault('getSlot', `its newest slot ${slot} is behind slot ${minContextSlot}`, 'behind');
+    }
+    return answers;
+  };
+
+  /** The time of a slot in seconds; undefined where the slot has no block, or the node no longer has it. */
+  const timeOfSlot = async (slots: readonly number[]): Promise<number | undefined> => {
+    const method = 'getBlockTime';
+    const answers = await endpoint.ask(slots.map((slot) => ({ method, params: [slot] })));
+    for (const [index, answer] of answers.entries()) {
+      const isMissing = 'refusal' in answer && ['unknown', 'pruned', 'invalid'].includes(answer.refusal.kind);
+      if (isMissing || ('result' in answer && answer.result === null)) continue;
+      const seconds = believed(method, () => countOf(resultOf(answer, method), 'time'));
+      if (seconds * 1_000 > LATEST_TIME) {
+        throw fault(method, `slot ${slots[index]} has the time ${seconds}`);
+      }
+      return seconds;
+    }
+    return undefined;
+  };
+
+  const head = async (): Promise<FinalizedHead> => {
+    const slot = await believedSlot('getSlot', await ask('getSlot', FINALIZED));
+    const below = Array.from({ length: 4 }, (_, index) => slot - 1 - index).filter((number) => number >= 0);
+    const timestamp = (await timeOfSlot([slot])) ?? (await timeOfSlot(below));
+    if (timestamp === undefined) throw fault('getBlockTime', `it has no time for its newest slot ${slot}`);
+    if (timestamp * 1_000 > now() + MAX_AHEAD_MS) {
+      throw fault(
+        'getBlockTime',
+        `slot ${slot} is of ${new Date(timestamp * 1_000).toISOString()}, in the future`,
+      );
+    }
+    onHead(slot);
+    return { slot, timestamp };
+  };
+
+  const believedSlot = async (method: string, value: unknown): Promise<number> =>
+    believed(method, () => countOf(value, 'slot'));
+
+  return {
+    name,
+
+    async checkIn() {
+      const hash = await ask('getGenesisHash');
+      if (hash !== network.chainId) {
+        throw new EndpointError(
+          `${name}: it has the genesis hash ${typeof hash === 'string' ? hash.slice(0, 60) : 'of no cluster'}; ` +
+            `${network.name} has ${network.chainId}`,
+          'wrong-chain',
+          WRONG_NETWORK_REST_MS,
+        );
+      }
+      return head();
+    },
+
+    head,
+
+    async timeAt(slot) {
+      return timeOfSlot(Array.from({ length: SLOTS_FOR_TIME }, (_, index) => slot + index));
+    },
+
+    async firstAvailableSlot() {
+      return believedSlot('getFirstAvailableBlock', await ask('getFirstAvailableBlock'));
+    },
+
+    async signatures({ address, before, limit, minContextSlot }) {
+      const method = 'getSignaturesForAddress';
+      const options = { ...FINALIZED, limit, minContextSlot, ...(before !== undefined && { before }) };
+      const [answer] = await askAt(minContextSlot, [{ method, params: [address, options] }]);
+      const result = resultOf(answer, method);
+      const entries = believed(method, () => listOf(result, 'list of signatures').map(parseSignature));
+      if (entries.length > limit) throw fault(method, `${entries.length} signatures instead of ${limit}`);
+      for (const [index, { slot, signature }] of entries.entries()) {
+        const earlier = entries[index - 1];
+        if (earlier && earlier.slot < slot) throw fault(method, 'a list that is not in the order of slots');
+        if (signature === before)
+          throw fault(method, 'a list that begins with the signature to continue from');
+      }
+      // Where a list is put together from two storages, some nodes have an entry of both.
+      return [...new Map(entries.map((entry) => [entry.signature, entry])).values()];
+    },
+
+    async knows(signature) {
+      const [answer] = await endpoint.ask([transactionCall(signature)]);
+      if (answer && 'refusal' in answer && answer.refusal.kind === 'version') return true;
+      return resultOf(answer, 'getTransaction') !== null;
+    },
+
+    async transactions(signatures) {
+      const method = 'getTransaction';
+      const answers = await endpoint.ask(signatures.map(({ signature }) => transactionCall(signature)));
+      return signatures.map(({ signature, slot, isFailed }, index) => {
+        const answer = answers[index];
+        if (answer && 'refusal' in answer && answer.refusal.kind === 'version') {
+          return { signature, problem: answer.refusal.message };
+        }
+        const result = resultOf(answer, method);
+        if (result === null)
+          throw fault(method, `it lists ${signature} and does not have it`, 'history-missing');
+        const transaction = believed(method, () => parseTransaction(result, signature));
+        if (transaction.slot !== slot || transaction.isFailed !== isFailed) {
+          throw fault(method, `${signature} is another transaction than the one it has listed`);
+        }
+        return transaction;
+      });
+    },
+
+    async accounts(addresses, minContextSlot) {
+      const method = 'getMultipleAccounts';
+      const parts: string[][] = [];
+      for (let at = 0; at < addresses.length; at += MAX_ACCOUNTS) {
+        parts.push(addresses.slice(at, at + MAX_ACCOUNTS));
+      }
+      const options = { ...FINALIZED, encoding: 'base64', minContextSlot };
+      const answers = await askAt(
+        minContextSlot,
+        parts.map((part) => ({ method, params: [part, options] })),
+      );
+      return parts.flatMap((part, index) =>
+        believed(method, () => {
+          const { value } = fieldsOf(resultOf(answers[index], method), 'accounts');
+          const accounts = listOf(value, 'accounts');
+          if (accounts.length !== part.length) throw new UnreadableDataError('another number of accounts');
+          return accounts.map((account) => (account === null ? undefined : parseAccount(account)));
+        }),
+      );
+    },
+  };
+}
+
+function transactionCall(signature: string): RpcCall {
+  return {
+    method: 'getTransaction',
+    params: [
+      signature,
+      { ...FINALIZED, encoding: 'json', maxSupportedTransactionVersion: MAX_TRANSACTION_VERSION },
+    ],
+  };
+}
+
+function parseSignature(value: unknown): SignatureInfo {
+  const entry = fieldsOf(value, 'entry of a list');
+  const signature = textOf(entry.signature, 'signature');
+  if (!parseTransactionHash(signature, 'SVM')) throw new UnreadableDataError('a signature that is none');
+  return { signature, slot: countOf(entry.slot, 'slot'), isFailed: entry.err != null };
+}
+
+function parseAccount(value: unknown): Account {
+  const account = fieldsOf(value, 'account');
+  const [data] = listOf(account.data, 'data of an account');
+  const owner = textOf(account.owner, 'owner');
+  if (!parseAddress(owner, 'SVM')) throw new UnreadableDataError('an owner that is not an address');
+  return { owner, isExecutable: account.executable === true, data: bytesOf(textOf(data, 'data')) };
+}
+
+function bytesOf(text: string): Uint8Array {
+  try {
+    return base64.decode(text);
+  } catch {
+    throw new UnreadableDataError('data that is not base64');
+  }
+}

@@ -1,0 +1,87 @@
+/** Addresses that programs derive (PDAs): the hash of seeds and program, with a bump that keeps it off the ed25519 curve. */
+import { sha256 } from '@noble/hashes/sha2.js';
+import { concatBytes } from '@noble/hashes/utils.js';
+import { base58, hex } from '@scure/base';
+import { type Hex, littleEndian } from './decode/borsh.ts';
+
+const P = 2n ** 255n - 19n;
+/** -121665/121666 of the curve's equation -x² + y² = 1 + d·x²·y². */
+const D = mod(-121665n * power(121666n, P - 2n));
+const MARKER = new TextEncoder().encode('ProgramDerivedAddress');
+const MAX_BUMP = 255;
+
+/** A program address takes about a millisecond. They never change and are few: every one is kept. */
+const derived = new Map<string, string>();
+const MAX_DERIVED = 50_000;
+
+/** A seed: text, 8 bytes of a number, 32 bytes of an address or hash. */
+type Seed = string | { readonly u64: bigint } | { readonly address: string } | { readonly hash: Hex };
+
+function deriveAddress(program: string, seeds: readonly Seed[]): string {
+  const bytes = concatBytes(...seeds.map(seedBytes));
+  const key = `${program} ${hex.encode(bytes)}`;
+  const known = derived.get(key);
+  if (known !== undefined) return known;
+  const address = findAddress(bytes, base58.decode(program));
+  if (derived.size >= MAX_DERIVED) derived.clear();
+  derived.set(key, address);
+  return address;
+}
+
+export const programAddresses = {
+  /** Of the router, of the off-ramp, of rmn_remote. */
+  config: (program: string) => deriveAddress(program, ['config']),
+  destChainState: (router: string, dest: bigint) =>
+    deriveAddress(router, ['dest_chain_state', { u64: dest }]),
+  allowedOffRamp: (router: string, source: bigint, offRamp: string) =>
+    deriveAddress(router, ['allowed_offramp', { u64: source }, { address: offRamp }]),
+  referenceAddresses: (offRamp: string) => deriveAddress(offRamp, ['reference_addresses']),
+  sourceChainState: (offRamp: string, source: bigint) =>
+    deriveAddress(offRamp, ['source_chain_state', { u64: source }]),
+  commitReport: (offRamp: string, source: bigint, root: Hex) =>
+    deriveAddress(offRamp, ['commit_report', { u64: source }, { hash: root }]),
+  feeBillingSigner: (program: string) => deriveAddress(program, ['fee_billing_signer']),
+  externalExecutionConfig: (offRamp: string, receiver: string) =>
+    deriveAddress(offRamp, ['external_execution_config', { address: receiver }]),
+};
+
+function seedBytes(seed: Seed): Uint8Array {
+  if (typeof seed === 'string') return new TextEncoder().encode(seed);
+  if ('u64' in seed) {
+    const bytes = new Uint8Array(8);
+    new DataView(bytes.buffer).setBigUint64(0, seed.u64, true);
+    return bytes;
+  }
+  return 'address' in seed ? base58.decode(seed.address) : hex.decode(seed.hash.slice(2));
+}
+
+function findAddress(seeds: Uint8Array, program: Uint8Array): string {
+  for (let bump = MAX_BUMP; bump >= 0; bump--) {
+    const hash = sha256(concatBytes(seeds, Uint8Array.of(bump), program, MARKER));
+    if (!isOnCurve(hash)) return base58.encode(hash);
+  }
+  throw new Error('These seeds have no address');
+}
+
+/** Whether 32 bytes are a point of ed25519: an y for which the curve's equation has an x. */
+export function isOnCurve(bytes: Uint8Array): boolean {
+  // The highest bit is the sign of x.
+  const y = mod(BigInt.asUintN(255, littleEndian(bytes)));
+  const square = mod(y * y);
+  const x2 = mod((square - 1n) * power(mod(D * square + 1n), P - 2n));
+  return x2 === 0n || power(x2, (P - 1n) / 2n) === 1n;
+}
+
+function mod(value: bigint): bigint {
+  const rest = value % P;
+  return rest < 0n ? rest + P : rest;
+}
+
+function power(base: bigint, exponent: bigint): bigint {
+  let result = 1n;
+  for (let [factor, left] = [mod(base), exponent]; left > 0n; left >>= 1n) {
+    if (left & 1n) result = (result * factor) % P;
+    factor = (factor * factor) % P;
+  }
+  return result;
+}

@@ -1,0 +1,192 @@
+/**
+ * Which programs are trusted: routers of the configuration, and the off-ramps that these let deliver, source by source.
+ *
+ * The router keeps an account for each off-ramp and source, `allowed_offramp`, with nothing in it. Its address is the name
+ * under which the pair is stored. An off-ramp must also name the router as its own (`reference_addresses`).
+ */
+import { knownNetworks } from '../../domain/networks.ts';
+import type { NamedContract } from '../../store/ledger/index-ledger.ts';
+import type { ContractBook } from '../chain/contract-book.ts';
+import { NodeError } from '../chain/faults.ts';
+import { isAllowedOffRamp, readReferencedRouter, readRouterConfig } from './accounts.ts';
+import type { ChainNode } from './chain.ts';
+import { UnreadableDataError } from './decode/borsh.ts';
+import type { OffRampNaming, TrustedPrograms } from './decode/transaction-facts.ts';
+import { programAddresses } from './program-addresses.ts';
+
+export type TrustedProgram =
+  | { readonly role: 'router'; readonly program: string }
+  | {
+      readonly role: 'offRamp';
+      readonly program: string;
+      readonly router: string;
+      /** Selector in decimal. */
+      readonly source: string;
+    };
+
+export type ProgramBook = ContractBook<string, TrustedProgram>;
+
+/** What was found out of programs that were named. */
+export interface ProgramCheck {
+  readonly contracts: readonly NamedContract[];
+  /** Off-ramps that are not believed, in words. */
+  readonly refused: readonly string[];
+}
+
+export function routerContract(router: string): NamedContract {
+  return { address: router, namedBy: null, blockHash: null, body: { role: 'router', program: router } };
+}
+
+/** @param rmnRemotes the program to which each router hands copies of its events */
+export function trustedPrograms(
+  contracts: Iterable<TrustedProgram>,
+  rmnRemotes: ReadonlyMap<string, string>,
+): TrustedPrograms {
+  const routers = new Set<string>();
+  const offRamps = new Map<string, Set<string>>();
+  for (const contract of contracts) {
+    if (contract.role === 'router') routers.add(contract.program);
+    else offRamps.set(contract.program, (offRamps.get(contract.program) ?? new Set()).add(contract.source));
+  }
+  return {
+    rmnRemoteOf: (program) => (routers.has(program) ? rmnRemotes.get(program) : undefined),
+    isRouter: (program) => routers.has(program),
+    isOffRamp: (program) => offRamps.has(program),
+    isAllowed: (offRamp, source) => offRamps.get(offRamp)?.has(source.toString()) === true,
+  };
+}
+
+/** The programs whose transactions have to be read, each once. */
+export function programsOf(contracts: Iterable<TrustedProgram>): readonly string[] {
+  return [...new Set([...contracts].map(({ program }) => program))];
+}
+
+/** The rmn_remote of each router. Throws where a router is not the router of this chain. */
+export async function readRouters(
+  node: ChainNode,
+  routers: readonly string[],
+  selector: string,
+  minContextSlot: number,
+): Promise<ReadonlyMap<string, string>> {
+  const accounts = await node.accounts(routers.map(programAddresses.config), minContextSlot);
+  return new Map(
+    routers.map((router, index) => {
+      const account = accounts[index];
+      const config = account && readable(() => readRouterConfig(account, router));
+      if (!config || typeof config === 'string') {
+        throw new NodeError(
+          `${node.name}: the router ${router} has no configuration account there (${config ?? 'none'}); check \`routers\``,
+          'configuration',
+        );
+      }
+      if (config.chainSelector.toString() !== selector) {
+        throw new NodeError(
+          `${node.name}: the router ${router} says that its chain is ${config.chainSelector}, not ${selector}; check \`routers\``,
+          'configuration',
+        );
+      }
+      return [router, config.rmnRemote];
+    }),
+  );
+}
+
+/** Believes what routers have said in their history, where the off-ramps name these routers too. */
+export async function checkNamings(
+  node: ChainNode,
+  namings: readonly OffRampNaming[],
+  minContextSlot: number,
+): Promise<ProgramCheck> {
+  const offRamps = [...new Set(namings.map(({ offRamp }) => offRamp))];
+  const routerOf = await readReferences(node, offRamps, minContextSlot);
+  const contracts = new Map<string, NamedContract>();
+  const refused = new Set<string>();
+  for (const naming of namings) {
+    const { router, offRamp } = naming;
+    const referenced = routerOf.get(offRamp);
+    if (referenced === router) {
+      const contract = offRampContract(naming);
+      contracts.set(contract.address, contract);
+    } else {
+      refused.add(
+        `Router ${router} names the off-ramp ${offRamp}, which delivers for ${referenced ?? 'no router'}`,
+      );
+    }
+  }
+  return { contracts: [...contracts.values()], refused: [...refused] };
+}
+
+/** Believes off-ramps of the configuration for each source from which a router lets them deliver now. */
+export async function checkOffRamps(
+  node: ChainNode,
+  offRamps: readonly string[],
+  routers: readonly string[],
+  minContextSlot: number,
+): Promise<ProgramCheck> {
+  const namings = offRamps.flatMap((offRamp) =>
+    routers.flatMap((router) =>
+      knownNetworks().map(({ selector }) => ({ router, offRamp, sourceSelector: BigInt(selector) })),
+    ),
+  );
+  const accounts = await node.accounts(
+    namings.map(({ router, offRamp, sourceSelector }) =>
+      programAddresses.allowedOffRamp(router, sourceSelector, offRamp),
+    ),
+    minContextSlot,
+  );
+  const allowed = namings.filter(({ router }, index) => isAllowedOffRamp(accounts[index], router));
+  const unknown = offRamps.filter((offRamp) => !allowed.some((naming) => naming.offRamp === offRamp));
+  const { contracts, refused } = await checkNamings(node, allowed, minContextSlot);
+  return {
+    contracts,
+    refused: [
+      ...refused,
+      ...unknown.map((offRamp) => `No router lets the off-ramp ${offRamp} of the configuration deliver`),
+    ],
+  };
+}
+
+/** The router of each off-ramp, where it names one. */
+async function readReferences(
+  node: ChainNode,
+  offRamps: readonly string[],
+  minContextSlot: number,
+): Promise<ReadonlyMap<string, string>> {
+  const accounts = await node.accounts(offRamps.map(programAddresses.referenceAddresses), minContextSlot);
+  return new Map(
+    offRamps.flatMap((offRamp, index) => {
+      const account = accounts[index];
+      if (!account) return [];
+      try {
+        return [[offRamp, readReferencedRouter(account, offRamp)] as const];
+      } catch (error) {
+        if (error instanceof UnreadableDataError) return [];
+        throw error;
+      }
+    }),
+  );
+}
+
+function offRampContract({ router, offRamp, sourceSelector }: OffRampNaming): NamedContract {
+  const body: TrustedProgram = {
+    role: 'offRamp',
+    program: offRamp,
+    router,
+    source: sourceSelector.toString(),
+  };
+  return {
+    address: programAddresses.allowedOffRamp(router, sourceSelector, offRamp),
+    namedBy: router,
+    blockHash: null,
+    body,
+  };
+}
+
+/** What `read` makes of an account, or why it cannot. */
+function readable<T>(read: () => T): T | string {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof UnreadableDataError) return error.message;
+    throw error;
+  }
+}

@@ -1,0 +1,157 @@
+/**
+ * Lists of an address's transactions: from a slot down, by pages, newest first.
+ *
+ * A list may be silently short: a node that lags or has pruned its history, or that does not know the transaction to
+ * continue from, answers with fewer entries or none. So the end of a list is believed only where the node has the blocks
+ * of all slots that it covers, knows the transaction behind which the list is empty, no transaction further down is known,
+ * and no other endpoint has one.
+ */
+import type { Anchor } from '../../store/ledger/index-ledger.ts';
+import { NodeError } from '../chain/faults.ts';
+import type { Span } from '../chain/owed-ranges.ts';
+import type { Chain, ChainNode, SignatureInfo } from './chain.ts';
+
+export interface ListQuery extends Span {
+  readonly address: string;
+  /** The slot that the node must have reached. */
+  readonly head: number;
+  /** Entries in one page, at most 1,000. */
+  readonly pageSize: number;
+  /** No further page is asked for with so many entries, once at least one slot is complete. */
+  readonly maxEntries: number;
+}
+
+export interface SignatureList {
+  /** From the highest slot down; slots from `from` on are complete. */
+  readonly entries: readonly SignatureInfo[];
+  readonly from: number;
+}
+
+export interface SignatureLists {
+  load(anchors: readonly Anchor[]): void;
+  /** Reads a list from `to` down, as far as `maxEntries` allow. */
+  list(node: ChainNode, query: ListQuery): Promise<SignatureList>;
+  /**
+   * Remembers transactions that were listed and read, each of an address. Returns those that are worth storing: the lowest
+   * of each address, and at the head one for each few hundred.
+   */
+  confirm(address: string, entries: readonly SignatureInfo[], isHead: boolean): readonly Anchor[];
+}
+
+/** Entries at the head between two anchors that are stored. */
+const ENTRIES_BETWEEN_ANCHORS = 500;
+/** Genesis has no transactions. */
+const FIRST_SLOT = 1;
+
+export function createSignatureLists(chain: Chain): SignatureLists {
+  /** Transactions that were read, by address and slot. */
+  const anchors = new Map<string, Map<number, string>>();
+  /** The lowest entry of the latest list of an address: it was listed, and not necessarily read. */
+  const cursors = new Map<string, SignatureInfo>();
+  const sinceAnchor = new Map<string, number>();
+
+  const anchorsOf = (address: string): Map<number, string> => {
+    const known = anchors.get(address) ?? new Map<number, string>();
+    anchors.set(address, known);
+    return known;
+  };
+
+  /** The known transaction next above a slot. */
+  const startAbove = (address: string, slot: number): SignatureInfo | undefined => {
+    const cursor = cursors.get(address);
+    let best = cursor && cursor.slot > slot ? cursor : undefined;
+    for (const [anchorSlot, signature] of anchorsOf(address)) {
+      if (anchorSlot > slot && (!best || anchorSlot < best.slot))
+        best = { signature, slot: anchorSlot, isFailed: false };
+    }
+    return best;
+  };
+
+  /** Throws where the end of the list cannot be believed. Returns the lowest slot down to which it is complete. */
+  const lowestAtEnd = async (
+    node: ChainNode,
+    { address, from, to, head }: ListQuery,
+    last: SignatureInfo | undefined,
+  ): Promise<number> => {
+    const end = last ? `ends at slot ${last.slot}` : 'is empty';
+    const unbelieved = (why: string) =>
+      new NodeError(`${node.name}: its list of ${address} ${end}, and ${why}`, 'history-missing');
+    if (last && !(await node.knows(last.signature))) {
+      if (cursors.get(address)?.signature === last.signature) cursors.delete(address);
+      throw unbelieved(`it does not know ${last.signature}, behind which the list should go on`);
+    }
+    const available = await node.firstAvailableSlot();
+    const first = Math.max(available, FIRST_SLOT);
+    if (first > Math.max(to, FIRST_SLOT)) {
+      throw unbelieved(
+        `it has no block below slot ${first}; add an endpoint with the whole history, or set a later \`start\``,
+      );
+    }
+    const bottom = last?.slot ?? to + 1;
+    const known = [...anchorsOf(address).keys()].find((slot) => slot < bottom && slot >= first);
+    if (known !== undefined) throw unbelieved(`a transaction in slot ${known} is known`);
+    const continuation = {
+      address,
+      limit: 1,
+      minContextSlot: head,
+      ...(last && { before: last.signature }),
+    };
+    const others = await chain.secondOpinion(node, (other) => other.signatures(continuation), head);
+    const [further] = others ?? [
+      ...(await node.signatures(continuation)),
+      ...(await node.signatures(continuation)),
+    ];
+    if (further && further.slot <= to && further.slot >= first) {
+      throw unbelieved(`a second look shows ${further.signature} in slot ${further.slot}`);
+    }
+    return first === FIRST_SLOT ? from : Math.max(from, first);
+  };
+
+  return {
+    load(stored) {
+      for (const { address, blockNumber, transactionHash } of stored)
+        anchorsOf(address).set(blockNumber, transactionHash);
+    },
+
+    async list(node, query) {
+      const { address, from, to, head, pageSize, maxEntries } = query;
+      const entries: SignatureInfo[] = [];
+      let last = to >= head ? undefined : startAbove(address, to);
+      for (;;) {
+        const page = await node.signatures({
+          address,
+          limit: pageSize,
+          minContextSlot: head,
+          ...(last && { before: last.signature }),
+        });
+        if (last && page[0] && page[0].slot > last.slot) {
+          throw new NodeError(`${node.name}: its list of ${address} does not go down from slot ${last.slot}`);
+        }
+        entries.push(...page.filter(({ slot }) => slot <= to));
+        const lowest = page.at(-1);
+        if (!lowest) {
+          const complete = await lowestAtEnd(node, query, last);
+          return { entries: entries.filter(({ slot }) => slot >= complete), from: complete };
+        }
+        last = lowest;
+        if (to < head) cursors.set(address, lowest);
+        if (lowest.slot < from) return { entries: entries.filter(({ slot }) => slot >= from), from };
+        // The lowest slot of a page may go on in the next.
+        if (entries.length >= maxEntries && lowest.slot < to) {
+          return { entries: entries.filter(({ slot }) => slot > lowest.slot), from: lowest.slot + 1 };
+        }
+      }
+    },
+
+    confirm(address, entries, isHead) {
+      const lowest = entries.at(-1);
+      if (!lowest) return [];
+      const count = (sinceAnchor.get(address) ?? 0) + entries.length;
+      const isDue = !isHead || anchorsOf(address).size === 0 || count >= ENTRIES_BETWEEN_ANCHORS;
+      sinceAnchor.set(address, isDue ? 0 : count);
+      if (!isDue) return [];
+      anchorsOf(address).set(lowest.slot, lowest.signature);
+      return [{ address, blockNumber: lowest.slot, transactionHash: lowest.signature }];
+    },
+  };
+}

@@ -1,0 +1,56 @@
+/** A virtual Solana cluster is indexed over HTTP: everything that happened is there, and nothing else. */
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { SvmSource } from '../../src/ingest/svm/settings.ts';
+import type { Store } from '../../src/store/store.ts';
+import { openTestStore } from '../database.ts';
+import { createSolanaWorld, type SolanaWorld } from '../solana/ccip-world.ts';
+import type { SolanaPersonality } from '../solana/personality.ts';
+import { type SolanaProvider, startSolanaProvider } from '../solana/provider.ts';
+import { forgeryKinds, makeTraffic } from '../solana/traffic.ts';
+import { differencesFrom, indexOnce, sourceOf, storeReceived } from './indexed-world.ts';
+
+async function serve(world: SolanaWorld, personality?: SolanaPersonality): Promise<SolanaProvider> {
+  const provider = await startSolanaProvider(world.cluster, personality ? { personality } : {});
+  onTestFinished(() => provider.close());
+  return provider;
+}
+
+async function openStore(): Promise<Store> {
+  const store = await openTestStore();
+  onTestFinished(() => store.close());
+  return store;
+}
+
+/** Indexes a world whose traffic is over. */
+async function index(world: SolanaWorld, overrides: Partial<SvmSource> = {}) {
+  const provider = await serve(world);
+  const store = await openStore();
+  await storeReceived(store, world);
+  const indexed = await indexOnce(store, sourceOf(world, [provider], overrides));
+  return { provider, store, ...indexed };
+}
+
+describe('everything that happened is there', () => {
+  test.each([
+    ['off-ramps found in the history of the router', false],
+    ['off-ramps of the configuration', true],
+  ])('with %s', async (_, isConfigured) => {
+    const world = createSolanaWorld();
+    makeTraffic(world, { seed: 'everything', steps: 150, hasTruncation: false });
+    world.settle();
+    const { store } = await index(world, isConfigured ? { offramps: [world.programs.offRamp] } : {});
+    expect(world.truth.sends.length).toBeGreaterThan(5);
+    expect(world.truth.executions.length).toBeGreaterThan(3);
+    expect(await differencesFrom(world, store)).toEqual([]);
+    expect(await store.index.checks.findings(world.network.selector)).toEqual([]);
+  });
+});
+
+test('what only looks like a message, a commit or an execution changes nothing', async () => {
+  const world = createSolanaWorld();
+  for (const kind of forgeryKinds) world.forge(kind);
+  world.settle();
+  const { store } = await index(world);
+  expect(await differencesFrom(world, store)).toEqual([]);
+  expect(await store.index.checks.committedEnds(world.remotes[0]?.network.selector ?? '')).toEqual([]);
+});
