@@ -95,11 +95,13 @@ export function makeTraffic(
           ['failure', 2],
           ['later failure', 1],
         ] as const);
+        const isBuffered = randomness.chance(0.2);
         world.execute(message, {
           outcome,
           failure: randomness.pick(failures),
-          isBuffered: randomness.chance(0.2),
-          isTruncated: isCut(),
+          isBuffered,
+          // Without its log, only an instruction that has the report shows an execution.
+          isTruncated: outcome === 'success' && !isBuffered && isCut(),
           hasLookup: randomness.chance(0.5),
         });
         if (outcome !== 'success') failed.push(message);
