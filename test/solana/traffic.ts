@@ -6,12 +6,15 @@ import { budgetExceeded, customFailure, type Failure } from './runtime.ts';
 
 export interface TrafficOptions {
   readonly seed: string;
-  /** Each step does one thing and lets some slots pass, or none. */
-  readonly steps: number;
   /** Whether some logs are cut off; true where it is left out. */
   readonly hasTruncation?: boolean;
   /** How receivers fail. */
   readonly failures?: readonly Failure[];
+}
+
+export interface Traffic {
+  /** Each step does one thing and lets some slots pass, or none. */
+  run(steps: number): void;
 }
 
 export const forgeryKinds: readonly ForgeryKind[] = [
@@ -41,10 +44,18 @@ const usualFailures = [customFailure(6_001), budgetExceeded];
 const LONGEST_ROOT = 5;
 const LONG_WAIT_SLOTS = 40;
 
+/** Traffic of so many steps. */
 export function makeTraffic(
   world: SolanaWorld,
-  { seed, steps: count, hasTruncation = true, failures = usualFailures }: TrafficOptions,
+  { steps: count, ...options }: TrafficOptions & { readonly steps: number },
 ): void {
+  createTraffic(world, options).run(count);
+}
+
+export function createTraffic(
+  world: SolanaWorld,
+  { seed, hasTruncation = true, failures = usualFailures }: TrafficOptions,
+): Traffic {
   const randomness = createDerivation(seed).randomness('solana traffic');
   const uncommitted: EvmMessage[] = [];
   const committed: EvmMessage[] = [];
@@ -127,10 +138,14 @@ export function makeTraffic(
     }
   };
 
-  for (let step = 0; step < count; step++) {
-    doOne(randomness.pickWeighted(steps));
-    if (randomness.chance(0.6)) world.cluster.grow(randomness.integer(1, 4));
-  }
+  return {
+    run(count) {
+      for (let step = 0; step < count; step++) {
+        doOne(randomness.pickWeighted(steps));
+        if (randomness.chance(0.6)) world.cluster.grow(randomness.integer(1, 4));
+      }
+    },
+  };
 }
 
 function randomData(randomness: Randomness): `0x${string}` {
