@@ -157,7 +157,9 @@ export interface SolanaWorld {
   send(options?: SendOptions): TrueSend;
   /** A message on its way to Solana: it exists on its source chain. */
   receive(options?: ReceiveOptions): EvmMessage;
-  /** Every message that `receive` made, in order. */
+  /** A message that a real chain has sent, with the next number of its lane. */
+  accept(message: EvmMessage): void;
+  /** Every message that `receive` made or `accept` took, in order. */
   readonly received: readonly EvmMessage[];
   /** Of messages with consecutive numbers, from the next one that its lane expects on. */
   commit(messages: readonly EvmMessage[], options?: { readonly isTruncated?: boolean }): TrueCommit;
@@ -438,6 +440,14 @@ export function createSolanaWorld(options: SolanaWorldOptions = {}): SolanaWorld
       };
       received.push(message);
       return message;
+    },
+
+    accept(message) {
+      const lane = laneOf(remoteOf(message));
+      if (message.sequenceNumber !== lane.received + 1n)
+        throw new RangeError(`The lane expects message ${lane.received + 1n}.`);
+      lane.received = message.sequenceNumber;
+      received.push(message);
     },
 
     commit(messages, { isTruncated } = {}) {
