@@ -97,7 +97,7 @@ function givenUp(statuses: readonly NetworkStatus[]): readonly string[] {
     const left = worker.owedBlocks > 0 ? `; ${counted(worker.owedBlocks, 'block')} of history to go` : '';
     const reason = printable(worker.stuckBecause);
     return [
-      `${network.name}: given up after repeated failures: ${reason}${left}. Fix or replace the endpoint (\`lanescan doctor\`) and run it again.`,
+      `${network.name}: given up after repeated failures: ${reason}${left}. Fix the cause (see \`lanescan doctor\`) and run it again.`,
     ];
   });
 }

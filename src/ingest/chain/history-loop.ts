@@ -143,11 +143,11 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
    * Returns the milliseconds after which to call it again: a pause that kept it from starting any. To compute that later
    * would miss a pause that has just ended.
    */
-  const startReading = (): number => {
+  const startReading = (isGivingWay: boolean): number => {
     const pauseMs = pausedUntil - performance.now();
     if (isEnded()) return Infinity;
     if (pauseMs > 0) return pauseMs;
-    const limit = isHeadFirst() ? 1 : concurrency.limit;
+    const limit = isGivingWay ? 1 : concurrency.limit;
     while (inFlight < limit && (inFlight === 0 || hasRoom())) {
       const isFull = pieces.length >= WINDOW * limit;
       const piece = pieces.find(({ state }) => state.name === 'planned') ?? (isFull ? undefined : planNext());
@@ -174,7 +174,7 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
       if (!isEnded()) fail(piece, error, hadFailures);
     } finally {
       inFlight--;
-      startReading();
+      startReading(isHeadFirst());
       pause.wake();
     }
   };
@@ -316,8 +316,9 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
         try {
           const isFinished = pieces.length === 0 && rows.every(isCut);
           if (isBacklogChanged || (isFinished && !isEmpty)) await takeUpBacklog();
-          const pauseMs = startReading();
-          if (isHeadFirst()) await pause.wait(Math.min(pauseMs, HEAD_POLL_MS), signal);
+          const isGivingWay = isHeadFirst();
+          const pauseMs = startReading(isGivingWay);
+          if (isGivingWay) await pause.wait(Math.min(pauseMs, HEAD_POLL_MS), signal);
           else if (!(await recordReady()) && !isBacklogChanged) await pause.wait(pauseMs, signal);
         } catch (error) {
           if (signal.aborted) return;

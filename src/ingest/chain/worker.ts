@@ -141,9 +141,9 @@ export function createNetworkWorker(options: WorkerOptions): NetworkWorker {
   /** While one loop reads, the network goes on: each that is not done must have failed again and again. */
   const stuckBecause = (): string | null => {
     const isHeadStuck = followLoop.failedRounds >= MAX_FAILED_ROUNDS;
-    const isHistoryStuck = historyLoop.failedRounds >= MAX_FAILED_ROUNDS;
+    const isHistoryStuck = !historyLoop.isEmpty && historyLoop.failedRounds >= MAX_FAILED_ROUNDS;
     const canFollow = !isHeadStuck && !followLoop.isAtHead;
-    const canBackfill = !isHistoryStuck && !historyLoop.isEmpty;
+    const canBackfill = !historyLoop.isEmpty && !isHistoryStuck;
     if (failedBeginnings >= MAX_FAILED_ROUNDS || (isHeadStuck && !canBackfill))
       return progress.problem ?? 'no endpoint answers';
     return isHistoryStuck && !canFollow ? historyLoop.lastFailure : null;

@@ -14,7 +14,7 @@ export interface TokenBucket {
   pause(ms: number): void;
 }
 
-/** So many urgent requests go for one bulk request that waits. */
+/** So many urgent calls go for one bulk call that waits. */
 const URGENT_PER_BULK = 4;
 
 interface Waiting {
@@ -30,7 +30,7 @@ export function createTokenBucket(perSecond: number, clock: () => number): Token
   let tokens = capacity;
   let filledAt = clock();
   let pausedUntil = 0;
-  /** Urgent requests that were sent since the latest bulk request while others of these waited. */
+  /** Urgent calls that went while bulk calls waited, as far as those have not had their share since. */
   let overtaking = 0;
   let timer: NodeJS.Timeout | undefined;
 
@@ -60,7 +60,8 @@ export function createTokenBucket(perSecond: number, clock: () => number): Token
       }
       queue.shift();
       tokens -= next.count;
-      overtaking = isBulkNext || bulk.length === 0 ? 0 : overtaking + next.count;
+      const change = isBulkNext ? -URGENT_PER_BULK * next.count : next.count;
+      overtaking = bulk.length === 0 ? 0 : Math.max(0, overtaking + change);
       next.resume();
     }
   };
