@@ -1,6 +1,12 @@
 /** The description of one message for `lanescan show`: state, what to do, and every field. */
 import { usesVerifiers } from '../domain/lifecycle.ts';
-import type { Message, NetworkInfo, TokenAmount, Verifiers } from '../domain/message.ts';
+import {
+  type Message,
+  type NetworkInfo,
+  requestedFinality,
+  type TokenAmount,
+  type Verifiers,
+} from '../domain/message.ts';
 import { laneWords, networkName, statusSigns, statusWords } from './message-words.ts';
 import {
   age,
@@ -126,10 +132,8 @@ function withoutServer({ version, sendTransactionHash, sendLogIndex }: Message):
   ];
 }
 
-function timeline(
-  { sendTimestamp, receiptTimestamp, deliveryTime, status, finality }: Message,
-  now: number,
-): Section {
+function timeline(message: Message, now: number): Section {
+  const { sendTimestamp, receiptTimestamp, deliveryTime, status } = message;
   const end = status === 'FAILED' ? 'Failed' : 'Executed';
   const after = deliveryTime === null ? '' : `   after ${duration(deliveryTime)}`;
   return {
@@ -137,9 +141,16 @@ function timeline(
     lines: [
       ['Sent', `${clock(sendTimestamp)}   ${sinceText(now - Date.parse(sendTimestamp))}`],
       [end, receiptTimestamp === null ? 'not yet' : `${clock(receiptTimestamp)}${after}`],
-      ['Finality', finality === 0 ? 'the source chain’s own' : counted(finality, 'block confirmation')],
+      ['Finality', finalityWords(requestedFinality(message))],
     ],
   };
+}
+
+function finalityWords(requested: ReturnType<typeof requestedFinality>): string {
+  if (requested === 'finalized') return 'the source chain’s own';
+  return requested === 'safe'
+    ? 'the safe head of the source chain'
+    : counted(requested, 'block confirmation');
 }
 
 function sinceText(ms: number): string {
@@ -180,6 +191,7 @@ function destSection(message: Message): Section {
         message.receiptTransactionHash === null ? 'none yet' : printable(message.receiptTransactionHash),
       ],
       ['Executor', message.executor && printable(message.executor.address)],
+      ['Off-ramp', message.offramp === undefined ? null : printable(message.offramp)],
     ],
   };
 }

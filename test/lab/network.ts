@@ -330,7 +330,8 @@ export function createRpc(url: string): Network['rpc'] {
     lastId += 1;
     const response = await fetch(url, {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
+      // A connection that is kept may be closed by the node at the moment it is used again, on a busy machine.
+      headers: { 'content-type': 'application/json', connection: 'close' },
       body: JSON.stringify({ jsonrpc: '2.0', id: lastId, method, params }),
     });
     const { result, error } = (await response.json()) as RpcAnswer;
