@@ -119,8 +119,8 @@ function isOfficialClient({ headers }: RouteRequest): boolean {
 
 /** The SDK reads the members of `verifiers` wherever the field is present, also where it is null. */
 function withoutNullVerifiers(record: string): string {
-  // These characters cannot stand inside a string, and no object of a record has another member of this name.
-  return record.replace(',"verifiers":null,"executor":', ',"executor":');
+  // These characters cannot stand inside a string; in this order only the record itself has the three members.
+  return record.replace(/(,"finality":\d+),"verifiers":null,/, '$1,');
 }
 
 function digitsOf(messageId: string): string | undefined {

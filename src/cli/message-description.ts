@@ -2,7 +2,13 @@
 import type { Attempt } from '../domain/attempts.ts';
 import { writtenError } from '../domain/failures/failure-reason.ts';
 import { usesVerifiers } from '../domain/lifecycle.ts';
-import type { Message, NetworkInfo, TokenAmount, Verifiers } from '../domain/message.ts';
+import {
+  type Message,
+  type NetworkInfo,
+  requestedFinality,
+  type TokenAmount,
+  type Verifiers,
+} from '../domain/message.ts';
 import { laneWords, networkName, statusSigns, statusWords } from './message-words.ts';
 import {
   age,
@@ -137,10 +143,8 @@ function withoutServer({ version, sendTransactionHash, sendLogIndex }: Message):
   ];
 }
 
-function timeline(
-  { sendTimestamp, receiptTimestamp, deliveryTime, status, finality }: Message,
-  now: number,
-): Section {
+function timeline(message: Message, now: number): Section {
+  const { sendTimestamp, receiptTimestamp, deliveryTime, status } = message;
   const end = status === 'FAILED' ? 'Failed' : 'Executed';
   const after = deliveryTime === null ? '' : `   after ${duration(deliveryTime)}`;
   return {
@@ -148,9 +152,16 @@ function timeline(
     lines: [
       ['Sent', `${clock(sendTimestamp)}   ${sinceText(now - Date.parse(sendTimestamp))}`],
       [end, receiptTimestamp === null ? 'not yet' : `${clock(receiptTimestamp)}${after}`],
-      ['Finality', finality === 0 ? 'the source chain’s own' : counted(finality, 'block confirmation')],
+      ['Finality', finalityWords(requestedFinality(message))],
     ],
   };
+}
+
+function finalityWords(requested: ReturnType<typeof requestedFinality>): string {
+  if (requested === 'finalized') return 'the source chain’s own';
+  return requested === 'safe'
+    ? 'the safe head of the source chain'
+    : counted(requested, 'block confirmation');
 }
 
 function sinceText(ms: number): string {
@@ -191,6 +202,7 @@ function destSection(message: Message): Section {
         message.receiptTransactionHash === null ? 'none yet' : printable(message.receiptTransactionHash),
       ],
       ['Executor', message.executor && printable(message.executor.address)],
+      ['Off-ramp', message.offramp === undefined ? null : printable(message.offramp)],
     ],
   };
 }

@@ -1,6 +1,7 @@
 /**
  * The reference meaning of the filters, written for clarity rather than speed: property tests compare the SQL with it, and
- * live push filters changes with it.
+ * live push filters changes with it. It knows the record alone: commits, blessings and earlier attempts, which a search by
+ * transaction also finds, are not part of it.
  */
 import { type BytesHex, parseAddress, parseTransactionHash } from './addresses.ts';
 import type { Message } from './message.ts';

@@ -141,3 +141,12 @@ export function sourceMembers(message: Message): Readonly<Record<string, unknown
 function codePointLength(text: string): number {
   return text.length - (text.match(/[\ud800-\udbff]/g)?.length ?? 0);
 }
+
+/** What the sender asked the source chain for: its own finality, the safe head, or a number of block confirmations. */
+export function requestedFinality({ finality, extraArgs }: Message): 'finalized' | 'safe' | number {
+  if (finality > 0) return finality;
+  const config = 'requestedFinalityConfig' in extraArgs ? Number(extraArgs.requestedFinalityConfig) : 0;
+  return (config & SAFE_FLAG) === 0 ? 'finalized' : 'safe';
+}
+
+const SAFE_FLAG = 0x10000;

@@ -226,9 +226,13 @@ export function readObject<T extends object>(
     return undefined;
   }
   const result = read(new Members(value as Record<string, unknown>, path, report));
-  const undefinedKeys = Object.keys(value).filter((key) => !Object.hasOwn(result, key));
-  if (undefinedKeys.length > 0)
-    keepUndefined(undefinedKeys, value as Record<string, unknown>, path, report, result);
+  let undefinedKeys: string[] | undefined;
+  for (const key of Object.keys(value)) {
+    if (Object.hasOwn(result, key)) continue;
+    undefinedKeys ??= [];
+    undefinedKeys.push(key);
+  }
+  if (undefinedKeys) keepUndefined(undefinedKeys, value as Record<string, unknown>, path, report, result);
   return result;
 }
 

@@ -100,7 +100,9 @@ export const filterParameters = {
     parse: (text) => ({ sourceTokenAddress: address(text) }),
   },
   destTransactionHash: {
-    description: 'Transaction that executed the message on the destination chain.',
+    description:
+      'Transaction on the destination chain: the execution, an earlier attempt, the commit, or the blessing. A stream ' +
+      'matches the execution alone.',
     example: '0x8d1f0a6f5a1ce3f2b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b',
     parse: (text) => ({ destTransactionHash: transactionHash(text) }),
   },
@@ -112,7 +114,7 @@ export const filterParameters = {
   q: {
     description:
       'Terms separated by commas, all of which must match: a source or destination token, a source pool, ' +
-      'a transaction hash of either side, a message id, a sender or a receiver.',
+      'a transaction hash of either side (any transaction of the message), a message id, a sender or a receiver.',
     example: '0x779877A7B0D9E8603169DdbD7836e478b4624789',
     parse: (text) => ({ q: terms(text) }),
   },

@@ -1,8 +1,8 @@
 // @module-tag slow: starts chain nodes and compares every message with the official client
-import { decodeAbiParameters, getAddress, parseAbi, parseAbiParameters, zeroAddress } from 'viem';
+import { decodeAbiParameters, getAddress, parseAbi, parseAbiParameters, toHex, zeroAddress } from 'viem';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Executed, Fact, RangeFact, Sent, SentMessage as SentRecord } from '../../src/domain/facts.ts';
-import type { NetworkInfo, TokenAmount, Verifiers } from '../../src/domain/message.ts';
+import type { Message, NetworkInfo, TokenAmount, Verifiers } from '../../src/domain/message.ts';
 import { networkBySelector } from '../../src/domain/networks.ts';
 import type { Chain, ChainNode, Hex } from '../../src/ingest/evm/chain.ts';
 import {
@@ -104,11 +104,14 @@ interface ClientMessage {
     readonly destTokenAddress: string;
     readonly extraData: string;
     readonly destGasAmount: bigint;
+    /** 2.0. */
+    readonly tokenReceiver: string;
   }[];
   readonly receipts: readonly {
     readonly issuer: Hex;
     readonly feeTokenAmount: bigint;
     readonly destGasLimit: bigint;
+    readonly extraArgs: string;
   }[];
   readonly verifierBlobs: readonly string[];
 }
@@ -150,7 +153,7 @@ async function clientRecord(sent: SentMessage): Promise<SentRecord> {
     data: message.data,
     tokenAmounts: await clientTransfers(sent, message),
     extraArgs: is20
-      ? { gasLimit: String(message.ccipReceiveGasLimit), allowOutOfOrderExecution: true }
+      ? clientExtraArgs20(message)
       : {
           gasLimit: String(message.gasLimit),
           allowOutOfOrderExecution: sent.version === '1.6' ? message.allowOutOfOrderExecution : nonce === 0n,
@@ -176,6 +179,25 @@ async function clientRecord(sent: SentMessage): Promise<SentRecord> {
         }),
       },
     },
+  };
+}
+
+/** The arguments in effect, as the receipts have them. */
+function clientExtraArgs20(message: ClientMessage): Message['extraArgs'] {
+  const { finality = 'finalized', receipts, verifierBlobs, tokenAmounts } = message;
+  const verifiers = receipts.slice(0, verifierBlobs.length);
+  const executor = receipts.at(-2);
+  const config = typeof finality === 'number' ? finality : finality === 'safe' ? 0x10000 : 0;
+  return {
+    gasLimit: String(message.ccipReceiveGasLimit),
+    allowOutOfOrderExecution: true,
+    requestedFinalityConfig: toHex(config, { size: 4 }),
+    ccvs: verifiers.map(({ issuer }) => issuer),
+    ccvArgs: verifiers.map(({ extraArgs }) => extraArgs),
+    executor: executor?.issuer ?? '',
+    executorArgs: executor?.extraArgs ?? '',
+    tokenReceiver: tokenAmounts[0]?.tokenReceiver ?? message.receiver,
+    tokenArgs: tokenAmounts.length > 0 ? (receipts[verifierBlobs.length]?.extraArgs ?? '') : '0x',
   };
 }
 

@@ -225,7 +225,7 @@ test('headers say what the file is; HEAD has them alone; the static path wins ov
   expectError(await accepting('image/png'), 406, 'NOT_ACCEPTABLE');
   const nothing = await server.ask('/v2/messages/export?sourceChainSelector=42');
   expect(readCsv(nothing.text)).toEqual([]);
-  expect(nothing.text).toMatch(/^messageId,.*,data\r\n$/);
+  expect(nothing.text).toMatch(/^messageId,.*,data,offramp,.*,sourceMembers\r\n$/);
 });
 
 test('parameters that an export does not take are refused by name', async () => {

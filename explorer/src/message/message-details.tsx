@@ -1,7 +1,13 @@
 /** All fields of a message, in cards: source, destination, tokens, fees, data and the record itself. */
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import type { Message, NetworkInfo, TokenAmount, Verifiers } from '../../../src/domain/message.ts';
+import {
+  type Message,
+  type NetworkInfo,
+  requestedFinality,
+  type TokenAmount,
+  type Verifiers,
+} from '../../../src/domain/message.ts';
 import { CopyButton } from '../parts/copy-button.tsx';
 import {
   counted,
@@ -70,8 +76,14 @@ function NetworkFields({ network }: { readonly network: NetworkInfo }) {
   );
 }
 
+function finalityWords(message: Message): string {
+  const requested = requestedFinality(message);
+  if (requested === 'finalized') return 'the chain’s own';
+  return requested === 'safe' ? 'the safe head' : counted(requested, 'block confirmation');
+}
+
 function SourceCard({ message }: { readonly message: Message }) {
-  const { sourceNetworkInfo, sender, origin, routerAddress, nonce, finality } = message;
+  const { sourceNetworkInfo, sender, origin, routerAddress, nonce } = message;
   return (
     <Card title="Source">
       <Fields>
@@ -116,9 +128,7 @@ function SourceCard({ message }: { readonly message: Message }) {
           {grouped(message.sequenceNumber)}
           {nonce !== null && <span className="muted"> nonce {nonce}</span>}
         </Field>
-        <Field name="Finality">
-          {finality === 0 ? 'the chain’s own' : counted(finality, 'block confirmation')}
-        </Field>
+        <Field name="Finality">{finalityWords(message)}</Field>
       </Fields>
     </Card>
   );

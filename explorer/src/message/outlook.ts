@@ -1,6 +1,6 @@
 /** The steps of a message, the forecast of its delivery, and the diagnosis of what is wrong. */
 import { type Status, statusRank, usesVerifiers } from '../../../src/domain/lifecycle.ts';
-import type { Message } from '../../../src/domain/message.ts';
+import { type Message, requestedFinality } from '../../../src/domain/message.ts';
 import { duration, grouped, networkName, printable } from '../parts/format.ts';
 import type { Delivery, FailureReason, Stage } from '../server/api-types.ts';
 
@@ -134,8 +134,17 @@ export function diagnosis(message: Message, isOverdue: boolean, failure?: Failur
   };
 }
 
+function finalityWait(message: Message, source: string): string {
+  const requested = requestedFinality(message);
+  if (requested === 'finalized') return `It waits for ${source} to finalize the block that it was sent in.`;
+  return requested === 'safe'
+    ? `It waits for the block that it was sent in to be safe on ${source}.`
+    : `It waits for ${requested} block confirmations on ${source}.`;
+}
+
 /** What the next step depends on. */
-function waitsFor({ status, sourceNetworkInfo, destNetworkInfo, finality, verifiers }: Message): string {
+function waitsFor(message: Message): string {
+  const { status, sourceNetworkInfo, destNetworkInfo, verifiers } = message;
   const source = networkName(sourceNetworkInfo);
   const dest = networkName(destNetworkInfo);
   const pending = (verifiers?.items ?? []).filter(
@@ -143,9 +152,7 @@ function waitsFor({ status, sourceNetworkInfo, destNetworkInfo, finality, verifi
   );
   switch (status) {
     case 'SENT':
-      return finality === 0
-        ? `It waits for ${source} to finalize the block that it was sent in.`
-        : `It waits for ${finality} block confirmations on ${source}.`;
+      return finalityWait(message, source);
     case 'SOURCE_FINALIZED':
       return `It is final on ${source} and waits to be committed on ${dest}.`;
     case 'COMMITTED':
