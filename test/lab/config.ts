@@ -13,21 +13,26 @@ export interface ConfigurationOptions {
   readonly rpc?: Readonly<Record<NetworkKey, readonly string[]>>;
   /** Further keys, or others, of each network. */
   readonly extra?: (network: LabNetwork) => Readonly<Record<string, unknown>>;
+  /** Further networks as they stand. */
+  readonly others?: readonly Readonly<Record<string, unknown>>[];
 }
 
 export function labConfiguration(lab: Lab, options: ConfigurationOptions = {}): string {
   const { finality = 5, requestsPerSecond = 5000, pollSeconds = 0.5 } = options;
   return stringify({
-    networks: lab.networks.map((network) => ({
-      network: network.name,
-      rpc: options.rpc?.[network.key] ?? [network.url],
-      routers: Object.values(network.routers),
-      start: 0,
-      finality,
-      requestsPerSecond,
-      pollSeconds,
-      ...options.extra?.(network),
-    })),
+    networks: [
+      ...lab.networks.map((network) => ({
+        network: network.name,
+        rpc: options.rpc?.[network.key] ?? [network.url],
+        routers: Object.values(network.routers),
+        start: 0,
+        finality,
+        requestsPerSecond,
+        pollSeconds,
+        ...options.extra?.(network),
+      })),
+      ...(options.others ?? []),
+    ],
   });
 }
 

@@ -6,6 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { writeConfiguration } from './config.ts';
+import type { SolanaLabNetwork } from './svm/solana-network.ts';
 
 const repository = path.resolve(import.meta.dirname, '../..');
 const port = process.env.PORT ?? '8080';
@@ -24,14 +25,18 @@ try {
 }
 
 async function run(): Promise<void> {
-  say('Starting two local networks and deploying CCIP 1.2, 1.5, 1.6 and 2.0 on both …');
-  const [{ startLab }, { drive }] = await quietly(() =>
-    Promise.all([import('./lab.ts'), import('./driver.ts')]),
+  say(
+    'Starting two local networks and deploying CCIP 1.2, 1.5, 1.6 and 2.0 on both, and Solana beside them …',
+  );
+  const [{ startLab }, { drive }, { driveSolana, startSolanaNetwork }] = await quietly(() =>
+    Promise.all([import('./lab.ts'), import('./driver.ts'), import('./svm/solana-network.ts')]),
   );
   const lab = await startLab({ blockEveryMs: 2000 });
   let server: ChildProcess | undefined;
+  let solana: SolanaLabNetwork | undefined;
   try {
-    const config = writeConfiguration(lab, folder);
+    solana = await startSolanaNetwork(lab.a);
+    const config = writeConfiguration(lab, folder, { others: [solana.configuration] });
     server = startServer(config);
     server.once('exit', () => {
       // Nobody asked it to: it has said why.
@@ -44,16 +49,22 @@ async function run(): Promise<void> {
     const places = [
       ['Lanescan', `http://127.0.0.1:${port}`, 'documentation at /docs, messages at /v2/messages'],
       ...lab.networks.map(({ name, url, chainId }) => [name, url, `JSON-RPC, chain ${chainId}`]),
+      ['solana-devnet', solana.url, 'JSON-RPC, stand-in programs in the virtual machine'],
       ['settings', config, ''],
     ];
     for (const [what = '', where = '', note = ''] of places)
       say(`  ${what.padEnd(14)}${where.padEnd(26)}${note}`.trimEnd());
     say();
-    say(`Messages are on their way on ${lab.lanes.length} lanes. Ctrl-C stops everything.`);
-    await drive(lab, { seed, messagesPerSecond, signal: stopping.signal });
+    say(`Messages are on their way on ${lab.lanes.length + 2} lanes. Ctrl-C stops everything.`);
+    const { signal } = stopping;
+    await Promise.all([
+      drive(lab, { seed, messagesPerSecond, signal }),
+      driveSolana(solana, lab.a.foundation.receiver.address, { seed, signal, roundEveryMs: 2_000 }),
+    ]);
   } finally {
     say('Stopping …');
     await stopServer(server);
+    await solana?.stop();
     await lab.stop();
   }
 }

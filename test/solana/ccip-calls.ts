@@ -1,5 +1,5 @@
 /** The calls of CCIP's Solana programs as trees for the runtime: what each program says, in which order, and whom it calls. */
-import { concat, toBase64 } from './bytes.ts';
+import { concat, pubkey, toBase64, u64 } from './bytes.ts';
 import {
   type CcipPrograms,
   feeQuoterAddresses,
@@ -85,20 +85,25 @@ export function sendCall({ programs, body, request, poolProgram, isRelayed, fail
   const signer = routerAddresses.feeBillingSigner(router);
   const pools = request.tokens.map(
     ({ mint, amount }): Step => ({
-      call: named(poolProgram, 'LockOrBurnTokens', plainInstruction('lock_or_burn_tokens'), {
-        accounts: [...uses(signer), ...writes(poolConfigAddress(poolProgram, mint), mint)],
-        steps: [
-          {
-            call: {
-              program: TOKEN_PROGRAM,
-              steps: [{ log: 'Instruction: Burn' }],
-              data: new Uint8Array([8]),
+      call: named(
+        poolProgram,
+        'LockOrBurnTokens',
+        plainInstruction('lock_or_burn_tokens', pubkey(mint), u64(amount)),
+        {
+          accounts: [...uses(signer), ...writes(poolConfigAddress(poolProgram, mint), mint)],
+          steps: [
+            {
+              call: {
+                program: TOKEN_PROGRAM,
+                steps: [{ log: 'Instruction: Burn' }],
+                data: new Uint8Array([8]),
+              },
             },
-          },
-          { data: poolBurned(body.sender, amount, mint) },
-          { returns: concat(new Uint8Array(4), new Uint8Array(4)) },
-        ],
-      }),
+            { data: poolBurned(body.sender, amount, mint) },
+            { returns: concat(new Uint8Array(4), new Uint8Array(4)) },
+          ],
+        },
+      ),
     }),
   );
   return named(router, 'CcipSend', ccipSend(request), {
@@ -220,18 +225,23 @@ export function executeCall(call: ExecuteCall): Call {
   const hasReceiver = receiver !== NO_RECEIVER;
   const release = body.tokenAmounts.map(
     ({ destTokenAddress }): Step => ({
-      call: named(call.poolProgram, 'ReleaseOrMintTokens', plainInstruction('release_or_mint_tokens'), {
-        accounts: writes(poolConfigAddress(call.poolProgram, destTokenAddress), destTokenAddress),
-        steps: [
-          {
-            call: {
-              program: TOKEN_PROGRAM,
-              steps: [{ log: 'Instruction: MintTo' }],
-              data: new Uint8Array([7]),
+      call: named(
+        call.poolProgram,
+        'ReleaseOrMintTokens',
+        plainInstruction('release_or_mint_tokens', pubkey(destTokenAddress)),
+        {
+          accounts: writes(poolConfigAddress(call.poolProgram, destTokenAddress), destTokenAddress),
+          steps: [
+            {
+              call: {
+                program: TOKEN_PROGRAM,
+                steps: [{ log: 'Instruction: MintTo' }],
+                data: new Uint8Array([7]),
+              },
             },
-          },
-        ],
-      }),
+          ],
+        },
+      ),
     }),
   );
   const receive: Step[] = hasReceiver
@@ -357,7 +367,10 @@ export const forgeries = {
       {
         call: {
           program: forger,
-          steps: [{ call: { program: forger, steps: [{ returns: SUCCESS_LOOKALIKE }] } }, { data: encoded }],
+          steps: [
+            { call: { program: forger, data: new Uint8Array([1]), steps: [{ returns: SUCCESS_LOOKALIKE }] } },
+            { data: encoded },
+          ],
         },
       },
     ],

@@ -62,7 +62,14 @@ import { type EvmMessage, leafContextOf, messageIdOf, receivedBodyOf } from './e
 import type { LedgerTransaction } from './ledger.ts';
 import { FINALITY_SLOTS } from './node.ts';
 import { addressOf } from './program-address.ts';
-import { type Call, customFailure, type Failure, LOG_BYTES, type TransactionPlan } from './runtime.ts';
+import {
+  type Call,
+  customFailure,
+  type Failure,
+  LOG_BYTES,
+  type Runtime,
+  type TransactionPlan,
+} from './runtime.ts';
 import {
   logIndexOf,
   type Observed,
@@ -91,6 +98,8 @@ export interface SolanaWorldOptions {
   readonly head?: number;
   readonly startedAtMs?: number;
   readonly skipsOneIn?: number;
+  /** What runs transactions; the scripted runtime where it is left out. */
+  readonly run?: Runtime;
 }
 
 export interface SendOptions {
@@ -148,7 +157,9 @@ export interface SolanaWorld {
   send(options?: SendOptions): TrueSend;
   /** A message on its way to Solana: it exists on its source chain. */
   receive(options?: ReceiveOptions): EvmMessage;
-  /** Every message that `receive` made, in order. */
+  /** A message that a real chain has sent, with the next number of its lane. */
+  accept(message: EvmMessage): void;
+  /** Every message that `receive` made or `accept` took, in order. */
   readonly received: readonly EvmMessage[];
   /** Of messages with consecutive numbers, from the next one that its lane expects on. */
   commit(messages: readonly EvmMessage[], options?: { readonly isTruncated?: boolean }): TrueCommit;
@@ -202,7 +213,7 @@ interface Report {
 
 export function createSolanaWorld(options: SolanaWorldOptions = {}): SolanaWorld {
   const { network = solanaDevnet, remotes = [sepolia], isRelaying = true } = options;
-  const { manualExecutionAfterSeconds = 3_600, head, startedAtMs, skipsOneIn } = options;
+  const { manualExecutionAfterSeconds = 3_600, head, startedAtMs, skipsOneIn, run } = options;
   const programs: CcipPrograms = { ...deployedPrograms, ...options.programs };
   const { router, offRamp } = programs;
   const cluster = createVirtualCluster({
@@ -210,6 +221,7 @@ export function createSolanaWorld(options: SolanaWorldOptions = {}): SolanaWorld
     ...(head !== undefined && { head }),
     ...(startedAtMs !== undefined && { startedAtMs }),
     ...(skipsOneIn !== undefined && { skipsOneIn }),
+    ...(run && { run }),
   });
   const selector = BigInt(network.selector);
   const selectorOf = (remote: Remote) => BigInt(remote.network.selector);
@@ -220,6 +232,7 @@ export function createSolanaWorld(options: SolanaWorldOptions = {}): SolanaWorld
   const transmitter = addressOf('transmitter');
   const poolProgram = addressOf('pool program');
   const forger = addressOf('forger');
+  const forgerWallet = addressOf('wallet of the forger');
   const dapp = addressOf('dapp');
   const lookupTable = addressOf('lookup table');
   const chatterer = addressOf('chatterer');
@@ -429,6 +442,14 @@ export function createSolanaWorld(options: SolanaWorldOptions = {}): SolanaWorld
       return message;
     },
 
+    accept(message) {
+      const lane = laneOf(remoteOf(message));
+      if (message.sequenceNumber !== lane.received + 1n)
+        throw new RangeError(`The lane expects message ${lane.received + 1n}.`);
+      lane.received = message.sequenceNumber;
+      received.push(message);
+    },
+
     commit(messages, { isTruncated } = {}) {
       const [first] = messages;
       const last = messages.at(-1);
@@ -534,7 +555,7 @@ export function createSolanaWorld(options: SolanaWorldOptions = {}): SolanaWorld
     },
 
     forge(kind) {
-      const body = bodyOf({ data: '0xbad0', sender: forger }, usual);
+      const body = bodyOf({ data: '0xbad0', sender: forgerWallet }, usual);
       const encoded = ccipMessageSent(body);
       const root = {
         sourceChainSelector: selectorOf(usual),
@@ -543,13 +564,20 @@ export function createSolanaWorld(options: SolanaWorldOptions = {}): SolanaWorld
         maxSeqNr: laneOf(usual).nextToCommit,
         merkleRoot: new Uint8Array(32).fill(0xbd),
       };
-      const paidByForger = { feePayer: forger };
+      const paidByForger = { feePayer: forgerWallet };
       switch (kind) {
         case 'failed send':
           return land(callOf(body, customFailure(7_001)), paidByForger);
         case 'failed commit': {
           const failure = customFailure(9_002);
-          const call = commitCall({ programs, transmitter: forger, root, prices: [], number: 0n, failure });
+          const call = commitCall({
+            programs,
+            transmitter: forgerWallet,
+            root,
+            prices: [],
+            number: 0n,
+            failure,
+          });
           return land(call, paidByForger);
         }
         case 'commit of another program': {

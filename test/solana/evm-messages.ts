@@ -10,7 +10,7 @@ import {
   stringToHex,
 } from 'viem';
 import { fromHex, pubkey, toHex } from './bytes.ts';
-import { type LeafContext, NO_RECEIVER, type ReceivedBody } from './ccip-hashes.ts';
+import type { LeafContext, ReceivedBody } from './ccip-hashes.ts';
 
 export interface EvmToken {
   readonly sourcePoolAddress: Hex;
@@ -53,7 +53,9 @@ const tokenTransfers = parseAbiParameters([
 const word = (address: string): Hex => toHex(pubkey(address));
 
 /** Always out of order: Solana takes no other messages. */
-export function extraArgsOf(message: EvmMessage): Hex {
+export function extraArgsOf(
+  message: Pick<EvmMessage, 'computeUnits' | 'isWritableBitmap' | 'tokenReceiver' | 'accounts'>,
+): Hex {
   const { computeUnits, isWritableBitmap, tokenReceiver, accounts } = message;
   const encoded = encodeAbiParameters(svmExtraArgs, [
     {
@@ -134,5 +136,3 @@ export function receivedBodyOf(message: EvmMessage): ReceivedBody {
 export function leafContextOf({ onRamp, receiver, accounts }: EvmMessage): LeafContext {
   return { onRamp: fromHex(onRamp), receiver, accounts };
 }
-
-export const isTokenTransferOnly = ({ receiver }: EvmMessage): boolean => receiver === NO_RECEIVER;

@@ -4,7 +4,13 @@
  * the spread of failures are the runtime's.
  */
 import { toBase58, toBase64 } from './bytes.ts';
-import type { CompiledInstruction, LedgerTransaction, TransactionFault, TransactionMeta } from './ledger.ts';
+import type {
+  CompiledInstruction,
+  LedgerTransaction,
+  TransactionFault,
+  TransactionMessage,
+  TransactionMeta,
+} from './ledger.ts';
 
 export interface AccountUse {
   readonly address: string;
@@ -82,30 +88,17 @@ function createLog() {
   };
 }
 
-export function runTransaction(
-  plan: TransactionPlan,
-  {
-    signature,
-    slot,
-    recentBlockhash,
-  }: Pick<LedgerTransaction, 'signature' | 'slot'> & { recentBlockhash: string },
-): LedgerTransaction {
-  const keys = compileKeys(plan);
-  const indexOf = (address: string): number => {
-    const index = keys.all.indexOf(address);
-    if (index < 0) throw new Error(`${address} is not among the transaction's accounts.`);
-    return index;
-  };
-  const compiled = (
-    { program, accounts = [], data = new Uint8Array() }: Call,
-    height: number,
-  ): CompiledInstruction => ({
-    programIdIndex: indexOf(program),
-    accounts: accounts.map(({ address }) => indexOf(address)),
-    data: toBase58(data),
-    stackHeight: height,
-  });
+/** Where a transaction lands. */
+export interface Landing {
+  readonly signature: string;
+  readonly slot: number;
+  readonly recentBlockhash: string;
+}
 
+export type Runtime = (plan: TransactionPlan, landing: Landing) => LedgerTransaction;
+
+export const runTransaction: Runtime = (plan, { signature, slot, recentBlockhash }) => {
+  const { keys, ...composed } = composeMessage(plan, recentBlockhash);
   const log = createLog();
   const innerInstructions: { index: number; instructions: CompiledInstruction[] }[] = [];
   let units = 0;
@@ -113,7 +106,7 @@ export function runTransaction(
 
   const invoke = (call: Call, height: number, inner: CompiledInstruction[]): Failure | undefined => {
     const { program, steps = [], isNative = false } = call;
-    if (height > 1) inner.push(compiled(call, height));
+    if (height > 1) inner.push(compileCall(call, keys, height));
     log.write(`Program ${program} invoke [${height}]`);
     returned = undefined;
     const unitsBefore = units;
@@ -147,8 +140,6 @@ export function runTransaction(
     break;
   }
 
-  const { lookup } = plan;
-  const version = plan.version ?? (lookup ? 0 : 'legacy');
   const meta: TransactionMeta = {
     err,
     fee: FEE_LAMPORTS,
@@ -160,38 +151,62 @@ export function runTransaction(
       returnData: { programId: returned.programId, data: [toBase64(returned.data), 'base64'] as const },
     }),
   };
+  return { ...composed, signature, slot, meta };
+};
+
+/** The message of a plan, without what came of it. */
+export function composeMessage(
+  plan: TransactionPlan,
+  recentBlockhash: string,
+): Pick<LedgerTransaction, 'version' | 'message'> & { readonly keys: Keys } {
+  const { lookup } = plan;
+  const keys = compileKeys(plan);
+  const version = plan.version ?? (lookup ? 0 : 'legacy');
   const indexesFrom = (addresses: readonly string[]) =>
     addresses.map((address) => lookup?.addresses.indexOf(address) ?? 0);
-  return {
-    signature,
-    slot,
-    version,
-    message: {
-      header: {
-        numRequiredSignatures: 1,
-        numReadonlySignedAccounts: 0,
-        numReadonlyUnsignedAccounts: keys.readonlyCount,
-      },
-      accountKeys: keys.fixed,
-      recentBlockhash,
-      instructions: plan.instructions.map((call) => compiled(call, 1)),
-      ...(version !== 'legacy' && {
-        addressTableLookups: lookup
-          ? [
-              {
-                accountKey: lookup.table,
-                writableIndexes: indexesFrom(keys.loadedWritable),
-                readonlyIndexes: indexesFrom(keys.loadedReadonly),
-              },
-            ]
-          : [],
-      }),
+  const message: TransactionMessage = {
+    header: {
+      numRequiredSignatures: 1,
+      numReadonlySignedAccounts: 0,
+      numReadonlyUnsignedAccounts: keys.readonlyCount,
     },
-    meta,
+    accountKeys: keys.fixed,
+    recentBlockhash,
+    instructions: plan.instructions.map((call) => compileCall(call, keys, 1)),
+    ...(version !== 'legacy' && {
+      addressTableLookups: lookup
+        ? [
+            {
+              accountKey: lookup.table,
+              writableIndexes: indexesFrom(keys.loadedWritable),
+              readonlyIndexes: indexesFrom(keys.loadedReadonly),
+            },
+          ]
+        : [],
+    }),
+  };
+  return { version, message, keys };
+}
+
+function compileCall(
+  { program, accounts = [], data = new Uint8Array() }: Call,
+  { all }: Keys,
+  height: number,
+): CompiledInstruction {
+  const indexOf = (address: string): number => {
+    const index = all.indexOf(address);
+    if (index < 0) throw new Error(`${address} is not among the transaction's accounts.`);
+    return index;
+  };
+  return {
+    programIdIndex: indexOf(program),
+    accounts: accounts.map(({ address }) => indexOf(address)),
+    data: toBase58(data),
+    stackHeight: height,
   };
 }
 
-interface Keys {
+export interface Keys {
   /** In the message itself. */
   readonly fixed: readonly string[];
   readonly readonlyCount: number;

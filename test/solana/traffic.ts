@@ -2,14 +2,19 @@
 import { createDerivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
 import type { ForgeryKind, SolanaWorld } from './ccip-world.ts';
 import type { EvmMessage } from './evm-messages.ts';
-import { budgetExceeded, customFailure } from './runtime.ts';
+import { budgetExceeded, customFailure, type Failure } from './runtime.ts';
 
 export interface TrafficOptions {
   readonly seed: string;
-  /** Each step does one thing and lets some slots pass, or none. */
-  readonly steps: number;
-  /** Roots that nothing can show are left out: their logs are never cut off. */
+  /** Whether some logs are cut off; true where it is left out. */
   readonly hasTruncation?: boolean;
+  /** How receivers fail. */
+  readonly failures?: readonly Failure[];
+}
+
+export interface Traffic {
+  /** Each step does one thing and lets some slots pass, or none. */
+  run(steps: number): void;
 }
 
 export const forgeryKinds: readonly ForgeryKind[] = [
@@ -35,13 +40,22 @@ const steps = [
   ['wait', 1],
 ] as const;
 
+const usualFailures = [customFailure(6_001), budgetExceeded];
 const LONGEST_ROOT = 5;
 const LONG_WAIT_SLOTS = 40;
 
+/** Traffic of so many steps. */
 export function makeTraffic(
   world: SolanaWorld,
-  { seed, steps: count, hasTruncation = true }: TrafficOptions,
+  { steps: count, ...options }: TrafficOptions & { readonly steps: number },
 ): void {
+  createTraffic(world, options).run(count);
+}
+
+export function createTraffic(
+  world: SolanaWorld,
+  { seed, hasTruncation = true, failures = usualFailures }: TrafficOptions,
+): Traffic {
   const randomness = createDerivation(seed).randomness('solana traffic');
   const uncommitted: EvmMessage[] = [];
   const committed: EvmMessage[] = [];
@@ -92,11 +106,13 @@ export function makeTraffic(
           ['failure', 2],
           ['later failure', 1],
         ] as const);
+        const isBuffered = randomness.chance(0.2);
         world.execute(message, {
           outcome,
-          failure: randomness.pick([customFailure(6_001), budgetExceeded]),
-          isBuffered: randomness.chance(0.2),
-          isTruncated: isCut(),
+          failure: randomness.pick(failures),
+          isBuffered,
+          // Without its log, only an instruction that has the report shows an execution.
+          isTruncated: outcome === 'success' && !isBuffered && isCut(),
           hasLookup: randomness.chance(0.5),
         });
         if (outcome !== 'success') failed.push(message);
@@ -122,10 +138,14 @@ export function makeTraffic(
     }
   };
 
-  for (let step = 0; step < count; step++) {
-    doOne(randomness.pickWeighted(steps));
-    if (randomness.chance(0.6)) world.cluster.grow(randomness.integer(1, 4));
-  }
+  return {
+    run(count) {
+      for (let step = 0; step < count; step++) {
+        doOne(randomness.pickWeighted(steps));
+        if (randomness.chance(0.6)) world.cluster.grow(randomness.integer(1, 4));
+      }
+    },
+  };
 }
 
 function randomData(randomness: Randomness): `0x${string}` {

@@ -19,7 +19,7 @@ import type {
   Simulation,
   TransactionFault,
 } from './ledger.ts';
-import { runTransaction, type TransactionPlan } from './runtime.ts';
+import { type Runtime, runTransaction, type TransactionPlan } from './runtime.ts';
 
 /** Very many transactions that name the same addresses. */
 export interface LazySeries {
@@ -41,6 +41,8 @@ export interface VirtualClusterOptions {
   readonly startedAtMs?: number;
   /** One slot in so many is skipped; none where it is 0. */
   readonly skipsOneIn?: number;
+  /** What runs transactions; the scripted runtime where it is left out. */
+  readonly run?: Runtime;
 }
 
 export interface VirtualCluster extends Ledger {
@@ -69,7 +71,7 @@ const FIRST_SERIES_ORDER = 1e9;
 const RENT_LAMPORTS = 2_039_280;
 
 export function createVirtualCluster(options: VirtualClusterOptions): VirtualCluster {
-  const { genesisHash, skipsOneIn = USUAL_SKIPS } = options;
+  const { genesisHash, skipsOneIn = USUAL_SKIPS, run = runTransaction } = options;
   const isSkipped = (slot: number) =>
     skipsOneIn > 0 && slot > 0 && (Math.imul(slot, 0x9e37_79b1) >>> 9) % skipsOneIn === 0;
   const slotAtOrBelow = (slot: number): number => {
@@ -113,7 +115,7 @@ export function createVirtualCluster(options: VirtualClusterOptions): VirtualClu
   };
 
   const rehearse = (plan: TransactionPlan) =>
-    runTransaction(plan, {
+    run(plan, {
       signature: landedSignature(genesisHash, landed.length),
       slot: head,
       recentBlockhash: blockhashOf(slotAtOrBelow(head - 1)),
@@ -121,7 +123,7 @@ export function createVirtualCluster(options: VirtualClusterOptions): VirtualClu
   const lazyTransaction = (number: number, index: number): LedgerTransaction => {
     const own = series[number] as LazySeries;
     const slot = own.slotOf(index);
-    return runTransaction(own.planOf(index), {
+    return run(own.planOf(index), {
       signature: seriesSignature(number, index),
       slot,
       recentBlockhash: blockhashOf(slotAtOrBelow(slot - 1)),

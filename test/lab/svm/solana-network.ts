@@ -1,0 +1,134 @@
+/** The lab's Solana network: programs in the virtual machine behind JSON-RPC, and lanes with an EVM network both ways. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { findNetwork, type Network } from '../../../src/domain/networks.ts';
+import { createDerivation } from '../../../src/ingest/demo/randomness.ts';
+import { deployedPrograms } from '../../solana/ccip-accounts.ts';
+import { createSolanaWorld, type Remote, type SolanaWorld } from '../../solana/ccip-world.ts';
+import type { EvmMessage } from '../../solana/evm-messages.ts';
+import { startSolanaProvider } from '../../solana/provider.ts';
+import { customFailure } from '../../solana/runtime.ts';
+import type { TrueSend } from '../../solana/truth.ts';
+import type { LabNetwork } from '../lab.ts';
+import { type EvmEnd, openEvmEnd } from './evm-end.ts';
+import { createVmRuntime } from './vm-runtime.ts';
+
+export interface SolanaLabNetwork {
+  readonly world: SolanaWorld;
+  readonly evm: EvmEnd;
+  readonly url: string;
+  /** As lanescan.yaml names it. */
+  readonly configuration: Readonly<Record<string, unknown>>;
+  stop(): Promise<void>;
+}
+
+const solana = findNetwork('solana-devnet') as Network;
+const SLOT_MS = 400;
+
+export async function startSolanaNetwork(network: LabNetwork): Promise<SolanaLabNetwork> {
+  const known = findNetwork(network.name);
+  if (!known) throw new Error(`${network.name} is not in the table of networks.`);
+  const evm = await openEvmEnd(network, {
+    selector: BigInt(solana.selector),
+    router: deployedPrograms.router,
+  });
+  const remote: Remote = { network: known, onRamp: evm.onRamp };
+  const world = createSolanaWorld({ network: solana, remotes: [remote], run: createVmRuntime() });
+  const provider = await startSolanaProvider(world.cluster);
+  return {
+    world,
+    evm,
+    url: provider.url.href,
+    configuration: {
+      network: solana.name,
+      rpc: [provider.url.href],
+      routers: [world.programs.router],
+      offramps: [world.programs.offRamp],
+      requestsPerSecond: 5_000,
+      pollSeconds: 0.5,
+    },
+    stop: () => provider.close(),
+  };
+}
+
+export interface SolanaDriveOptions {
+  readonly seed: string;
+  readonly signal: AbortSignal;
+  /** Between two rounds, on average; slots pass all the time. */
+  readonly roundEveryMs: number;
+}
+
+/** Traffic on both lanes until the signal: sent, committed, executed, some of it in vain and later by hand. */
+export async function driveSolana(
+  { world, evm }: Pick<SolanaLabNetwork, 'world' | 'evm'>,
+  receiver: `0x${string}`,
+  { seed, signal, roundEveryMs }: SolanaDriveOptions,
+): Promise<void> {
+  const slots = setInterval(() => world.cluster.grow(1), SLOT_MS);
+  const lanes = createSolanaTraffic({ world, evm }, receiver, seed);
+  try {
+    while (!signal.aborted) {
+      await lanes.round();
+      await delay(roundEveryMs, undefined, { signal }).catch(() => undefined);
+    }
+  } finally {
+    clearInterval(slots);
+  }
+}
+
+export interface SolanaTraffic {
+  round(): Promise<void>;
+}
+
+export function createSolanaTraffic(
+  { world, evm }: Pick<SolanaLabNetwork, 'world' | 'evm'>,
+  receiver: `0x${string}`,
+  seed: string,
+): SolanaTraffic {
+  const randomness = createDerivation(seed).randomness('solana lab');
+  const data = (): `0x${string}` => `0x${randomness.word().toString(16).padStart(8, '0')}`;
+  let arriving: EvmMessage[] = [];
+  const waiting: EvmMessage[] = [];
+  const failed: EvmMessage[] = [];
+  let leaving: TrueSend[] = [];
+  const leavingBatches: { readonly batch: readonly TrueSend[]; readonly left: TrueSend[] }[] = [];
+
+  const towardsSolana = async () => {
+    const message = await evm.send(data());
+    world.accept(message);
+    arriving.push(message);
+    if (randomness.chance(0.5)) {
+      world.commit(arriving);
+      waiting.push(...arriving);
+      arriving = [];
+    }
+    const next = randomness.chance(0.7) ? waiting.shift() : undefined;
+    if (next) {
+      const isFailure = randomness.chance(0.2);
+      world.execute(next, { outcome: isFailure ? 'failure' : 'success', failure: customFailure(6_001) });
+      if (isFailure) failed.push(next);
+    }
+    const again = randomness.chance(0.3) ? failed.shift() : undefined;
+    if (again) world.execute(again, { isManual: true });
+  };
+
+  const fromSolana = async () => {
+    leaving.push(world.send({ data: data(), receiver, isWrapped: randomness.chance(0.3) }));
+    if (randomness.chance(0.5)) {
+      await evm.commit(leaving);
+      leavingBatches.push({ batch: leaving, left: [...leaving] });
+      leaving = [];
+    }
+    const [oldest] = leavingBatches;
+    const next = oldest?.left.shift();
+    if (oldest && next) await evm.execute(next, oldest.batch, { fail: randomness.chance(0.15) });
+    if (oldest?.left.length === 0) leavingBatches.shift();
+  };
+
+  return {
+    async round() {
+      if (randomness.chance(0.8)) await towardsSolana();
+      if (randomness.chance(0.8)) await fromSolana();
+      if (randomness.chance(0.3)) world.makeNoise();
+    },
+  };
+}
