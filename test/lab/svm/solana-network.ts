@@ -33,6 +33,8 @@ export async function startSolanaNetwork(network: LabNetwork): Promise<SolanaLab
   });
   const remote: Remote = { network: known, onRamp: evm.onRamp };
   const world = createSolanaWorld({ network: solana, remotes: [remote], run: createVmRuntime() });
+  // The programs are final before anybody looks.
+  world.settle();
   const provider = await startSolanaProvider(world.cluster);
   return {
     world,
