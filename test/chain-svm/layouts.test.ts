@@ -2,6 +2,7 @@
 import { base58, hex } from '@scure/base';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { findNetwork, type Network } from '../../src/domain/networks.ts';
 import {
   isAllowedOffRamp,
   isExecuted,
@@ -23,6 +24,9 @@ import {
   relayedEvent,
   selfEmittedEventName,
 } from '../../src/ingest/svm/decode/instructions.ts';
+import { readTransaction } from '../../src/ingest/svm/decode/transaction-facts.ts';
+import { trustedPrograms } from '../../src/ingest/svm/programs.ts';
+import { parseTransaction } from '../../src/ingest/svm/transaction.ts';
 
 const program = 'Ccip842gzYHhvdDkSyi2YVCoAWPbYJoApMFzSxQroE9C';
 const programHex = hex.encode(base58.decode(program));
@@ -200,6 +204,70 @@ describe('accounts', () => {
     expect(isAllowedOffRamp(account('DestChain', 34, {}), program)).toBe(false);
     expect(isAllowedOffRamp(undefined, program)).toBe(false);
   });
+});
+
+/** Answers that are nearly transactions: any part may be anything. */
+const anyAnswer = () => {
+  const nearly = (value: fc.Arbitrary<unknown>) => fc.oneof({ weight: 20, arbitrary: value }, fc.anything());
+  const instruction = nearly(
+    fc.record({
+      programIdIndex: nearly(fc.constantFrom(0, 1)),
+      data: nearly(fc.string()),
+      stackHeight: nearly(fc.constantFrom(null, 2, 3)),
+    }),
+  );
+  return fc.record({
+    slot: nearly(fc.nat()),
+    blockTime: nearly(fc.option(fc.nat())),
+    transaction: nearly(
+      fc.record({
+        signatures: nearly(fc.constant(['signature'])),
+        message: nearly(
+          fc.record({
+            accountKeys: nearly(fc.constant([program, zero])),
+            instructions: nearly(fc.array(instruction)),
+          }),
+        ),
+      }),
+    ),
+    meta: nearly(
+      fc.record({
+        err: nearly(fc.constant(null)),
+        logMessages: nearly(
+          fc.array(
+            fc.oneof(
+              fc.constant(`Program ${program} invoke [1]`),
+              fc.constant(`Program ${program} success`),
+              fc.base64String().map((text) => `Program data: ${text}`),
+            ),
+          ),
+        ),
+        innerInstructions: nearly(
+          fc.array(fc.record({ index: fc.nat(3), instructions: fc.array(instruction) }), { maxLength: 2 }),
+        ),
+        loadedAddresses: nearly(fc.constant({ writable: [], readonly: [] })),
+      }),
+    ),
+  });
+};
+
+test('any answer is read as a transaction, or refused with a reason, and whatever it says is decoded', () => {
+  const network = findNetwork('solana-devnet') as Network;
+  const trusted = trustedPrograms([{ role: 'router', program }], new Map([[program, zero]]));
+  let read = 0;
+  fc.assert(
+    fc.property(anyAnswer(), (answer) => {
+      try {
+        const transaction = parseTransaction(answer, 'signature');
+        readTransaction(transaction, network, trusted, '2026-01-01T00:00:00.000Z');
+        read++;
+      } catch (error) {
+        expect(error).toBeInstanceOf(UnreadableDataError);
+      }
+    }),
+    { numRuns: 2_000 },
+  );
+  expect(read).toBeGreaterThan(0);
 });
 
 test('any bytes are read, or refused with a reason', () => {

@@ -101,7 +101,11 @@ test.each([
   ['an unknown key', entry('finalty: 3'), /networks\[0\] .* unknown key "finalty".*Did you mean finality\?/],
   ['no network', '- rpc: []', /networks\[0\]\.network .* is missing/],
   ['an unknown network', entry('', 'ethereum-sepolia'), /network .* no known network.*Did you mean/],
-  ['a network of another family', entry('', 'solana-devnet'), /is solana-devnet, .* family SVM.*Only EVM/],
+  [
+    'a network of another family',
+    entry('', 'aptos-mainnet'),
+    /is aptos-mainnet, .* family APTOS.*Only EVM and SVM/,
+  ],
   ['a rounded selector', entry('', '16015286601757825753'), /network .* in quotes/],
   [
     'a network twice',

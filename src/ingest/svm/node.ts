@@ -11,6 +11,8 @@ import type { Refusal, RefusalKind } from '../chain/json-rpc/refusal.ts';
 import type { Account } from './accounts.ts';
 import type { ChainNode, FinalizedHead, SignatureInfo } from './chain.ts';
 import { UnreadableDataError } from './decode/borsh.ts';
+import { isPassing } from './refusals.ts';
+import { createRepeatingEndpoint } from './repeated-requests.ts';
 import { countOf, fieldsOf, listOf, parseTransaction, textOf } from './transaction.ts';
 
 export interface RpcNode extends ChainNode {
@@ -23,6 +25,8 @@ const FINALIZED = { commitment: 'finalized' };
 export const MAX_TRANSACTION_VERSION = 0;
 /** Accounts that nodes give in one answer. */
 const MAX_ACCOUNTS = 100;
+/** How often a node is asked that is behind, as it may be one of several behind a balancer. */
+const LAGGING_ATTEMPTS = 4;
 /** Slots that are skipped have no time. Runs of skipped slots are short. */
 const SLOTS_FOR_TIME = 8;
 /** Clocks differ. A head an hour ahead of ours is a fault. */
@@ -38,11 +42,8 @@ const problemOfRefusal: Partial<Record<RefusalKind, ProblemKind>> = {
   denied: 'denied',
 };
 
-export function createNode(
-  endpoint: Endpoint,
-  network: Network,
-  { now, onHead }: PooledNodeOptions,
-): RpcNode {
+export function createNode(given: Endpoint, network: Network, { now, onHead }: PooledNodeOptions): RpcNode {
+  const endpoint = createRepeatingEndpoint(given);
   const { name } = endpoint;
 
   const fault = (method: string, what: string, kind?: ProblemKind, Fault = NodeError) =>
@@ -80,15 +81,16 @@ export function createNode(
    * another node; the calls of one request get to the same, and its slot shows how far it is.
    */
   const askAt = async (minContextSlot: number, calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]> => {
-    const [slotAnswer, ...answers] = await endpoint.ask([
-      { method: 'getSlot', params: [FINALIZED] },
-      ...calls,
-    ]);
-    const slot = believed('getSlot', () => countOf(resultOf(slotAnswer, 'getSlot'), 'slot'));
-    if (slot < minContextSlot) {
-      throw fault('getSlot', `its newest slot ${slot} is behind slot ${minContextSlot}`, 'behind');
+    let slot = -1;
+    for (let attempt = 0; attempt < LAGGING_ATTEMPTS && slot < minContextSlot; attempt++) {
+      const [slotAnswer, ...answers] = await endpoint.ask([
+        { method: 'getSlot', params: [FINALIZED] },
+        ...calls,
+      ]);
+      slot = believed('getSlot', () => countOf(resultOf(slotAnswer, 'getSlot'), 'slot'));
+      if (slot >= minContextSlot) return answers;
     }
-    return answers;
+    throw fault('getSlot', `its newest slot ${slot} is behind slot ${minContextSlot}`, 'behind');
   };
 
   /** The time of a slot in seconds; undefined where the slot has no block, or the node no longer has it. */
@@ -169,14 +171,15 @@ export function createNode(
     },
 
     async knows(signature) {
-      const [answer] = await endpoint.ask([transactionCall(signature)]);
+      const [answer] = await endpoint.askUntil([transactionCall(signature)], isTransactionThere);
       if (answer && 'refusal' in answer && answer.refusal.kind === 'version') return true;
       return resultOf(answer, 'getTransaction') !== null;
     },
 
     async transactions(signatures) {
       const method = 'getTransaction';
-      const answers = await endpoint.ask(signatures.map(({ signature }) => transactionCall(signature)));
+      const calls = signatures.map(({ signature }) => transactionCall(signature));
+      const answers = await endpoint.askUntil(calls, isTransactionThere);
       return signatures.map(({ signature, slot, isFailed }, index) => {
         const answer = answers[index];
         if (answer && 'refusal' in answer && answer.refusal.kind === 'version') {
@@ -224,6 +227,11 @@ function transactionCall(signature: string): RpcCall {
       { ...FINALIZED, encoding: 'json', maxSupportedTransactionVersion: MAX_TRANSACTION_VERSION },
     ],
   };
+}
+
+/** Behind a balancer another node may have a transaction that this one has listed. */
+function isTransactionThere(answer: RpcAnswer): boolean {
+  return 'refusal' in answer ? !isPassing(answer.refusal) : answer.result !== null;
 }
 
 function parseSignature(value: unknown): SignatureInfo {

@@ -68,8 +68,28 @@ export function isOnCurve(bytes: Uint8Array): boolean {
   // The highest bit is the sign of x.
   const y = mod(BigInt.asUintN(255, littleEndian(bytes)));
   const square = mod(y * y);
-  const x2 = mod((square - 1n) * power(mod(D * square + 1n), P - 2n));
-  return x2 === 0n || power(x2, (P - 1n) / 2n) === 1n;
+  // x² = (y² - 1) / (d·y² + 1). A quotient is a square where the product is one.
+  return isSquare(mod((square - 1n) * (D * square + 1n)));
+}
+
+/** By Euler's criterion: value^((P - 1) / 2), which is value^(2^254 - 10), by a short addition chain. */
+function isSquare(value: bigint): boolean {
+  const raise = (base: bigint, times: number, factor: bigint) => (squared(base, times) * factor) % P;
+  const e2 = raise(value, 1, value); // 2^2 - 1
+  const e5 = raise(raise(e2, 2, e2), 1, value);
+  const e10 = raise(e5, 5, e5);
+  const e20 = raise(e10, 10, e10);
+  const e50 = raise(raise(e20, 20, e20), 10, e10);
+  const e100 = raise(e50, 50, e50);
+  const e250 = raise(raise(e100, 100, e100), 50, e50);
+  const sixth = raise(e2, 1, 1n);
+  return value === 0n || raise(e250, 4, sixth) === 1n;
+}
+
+function squared(base: bigint, times: number): bigint {
+  let result = base;
+  for (let left = times; left > 0; left--) result = (result * result) % P;
+  return result;
 }
 
 function mod(value: bigint): bigint {
@@ -77,6 +97,7 @@ function mod(value: bigint): bigint {
   return rest < 0n ? rest + P : rest;
 }
 
+/** Once, for a constant of the curve. */
 function power(base: bigint, exponent: bigint): bigint {
   let result = 1n;
   for (let [factor, left] = [mod(base), exponent]; left > 0n; left >>= 1n) {

@@ -1,5 +1,5 @@
 /** The JSON-RPC errors of Solana nodes and of the providers in front of them, by code and by wording. */
-import type { ClassifyRefusal, RefusalKind } from '../chain/json-rpc/refusal.ts';
+import type { ClassifyRefusal, Refusal, RefusalKind } from '../chain/json-rpc/refusal.ts';
 
 /** Codes of Agave's RPC. */
 const kindsByCode: ReadonlyMap<number, RefusalKind> = new Map([
@@ -51,3 +51,11 @@ export const classifySvmRefusal: ClassifyRefusal = ({ code, message }, _method, 
   const isOwn = code !== undefined && code <= -32001 && code >= -32020;
   return { kind: (isOwn ? (byCode ?? byWords) : (byWords ?? byCode)) ?? 'other', code, message };
 };
+
+/** A node that is unhealthy, or whose storage did not answer; minContextSlot that was not reached. */
+const passingCodes: ReadonlySet<number | undefined> = new Set([-32005, -32014, -32016, -32019]);
+
+/** Whether the same call may well be answered in a moment, as by another node of a balancer. */
+export function isPassing({ code }: Refusal): boolean {
+  return passingCodes.has(code);
+}

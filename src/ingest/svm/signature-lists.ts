@@ -9,7 +9,7 @@
 import type { Anchor } from '../../store/ledger/index-ledger.ts';
 import { NodeError } from '../chain/faults.ts';
 import type { Span } from '../chain/owed-ranges.ts';
-import type { Chain, ChainNode, SignatureInfo } from './chain.ts';
+import type { Chain, ChainNode, SignatureInfo, SignatureQuery } from './chain.ts';
 
 export interface ListQuery extends Span {
   readonly address: string;
@@ -40,13 +40,15 @@ export interface SignatureLists {
 
 /** Entries at the head between two anchors that are stored. */
 const ENTRIES_BETWEEN_ANCHORS = 500;
+/** How often an empty page is asked for again: some are empty for a moment. */
+const LOOKS_AT_END = 3;
 /** Genesis has no transactions. */
 const FIRST_SLOT = 1;
 
 export function createSignatureLists(chain: Chain): SignatureLists {
   /** Transactions that were read, by address and slot. */
   const anchors = new Map<string, Map<number, string>>();
-  /** The lowest entry of the latest list of an address: it was listed, and not necessarily read. */
+  /** Where the latest list of an address stopped early. It was listed, and not necessarily read. */
   const cursors = new Map<string, SignatureInfo>();
   const sinceAnchor = new Map<string, number>();
 
@@ -70,14 +72,15 @@ export function createSignatureLists(chain: Chain): SignatureLists {
   /** Throws where the end of the list cannot be believed. Returns the lowest slot down to which it is complete. */
   const lowestAtEnd = async (
     node: ChainNode,
-    { address, from, to, head }: ListQuery,
+    query: ListQuery,
     last: SignatureInfo | undefined,
   ): Promise<number> => {
+    const { address, from, to, head } = query;
     const end = last ? `ends at slot ${last.slot}` : 'is empty';
     const unbelieved = (why: string) =>
       new NodeError(`${node.name}: its list of ${address} ${end}, and ${why}`, 'history-missing');
     if (last && !(await node.knows(last.signature))) {
-      if (cursors.get(address)?.signature === last.signature) cursors.delete(address);
+      cursors.delete(address);
       throw unbelieved(`it does not know ${last.signature}, behind which the list should go on`);
     }
     const available = await node.firstAvailableSlot();
@@ -90,20 +93,13 @@ export function createSignatureLists(chain: Chain): SignatureLists {
     const bottom = last?.slot ?? to + 1;
     const known = [...anchorsOf(address).keys()].find((slot) => slot < bottom && slot >= first);
     if (known !== undefined) throw unbelieved(`a transaction in slot ${known} is known`);
-    const continuation = {
-      address,
-      limit: 1,
-      minContextSlot: head,
-      ...(last && { before: last.signature }),
-    };
-    const others = await chain.secondOpinion(node, (other) => other.signatures(continuation), head);
-    const [further] = others ?? [
-      ...(await node.signatures(continuation)),
-      ...(await node.signatures(continuation)),
-    ];
-    if (further && further.slot <= to && further.slot >= first) {
-      throw unbelieved(`a second look shows ${further.signature} in slot ${further.slot}`);
-    }
+    const others = await chain.secondOpinion(
+      node,
+      (other) => other.signatures(pageBelow(query, last, 1)),
+      head,
+    );
+    const further = others?.find(({ slot }) => slot <= to && slot >= first);
+    if (further) throw unbelieved(`another endpoint has ${further.signature} in slot ${further.slot}`);
     return first === FIRST_SLOT ? from : Math.max(from, first);
   };
 
@@ -118,12 +114,11 @@ export function createSignatureLists(chain: Chain): SignatureLists {
       const entries: SignatureInfo[] = [];
       let last = to >= head ? undefined : startAbove(address, to);
       for (;;) {
-        const page = await node.signatures({
-          address,
-          limit: pageSize,
-          minContextSlot: head,
-          ...(last && { before: last.signature }),
-        });
+        let page = await node.signatures(pageBelow(query, last, pageSize));
+        const looks = to >= head ? 1 : LOOKS_AT_END;
+        for (let again = 0; page.length === 0 && again < looks; again++) {
+          page = await node.signatures(pageBelow(query, last, pageSize));
+        }
         if (last && page[0] && page[0].slot > last.slot) {
           throw new NodeError(`${node.name}: its list of ${address} does not go down from slot ${last.slot}`);
         }
@@ -134,11 +129,13 @@ export function createSignatureLists(chain: Chain): SignatureLists {
           return { entries: entries.filter(({ slot }) => slot >= complete), from: complete };
         }
         last = lowest;
-        if (to < head) cursors.set(address, lowest);
         if (lowest.slot < from) return { entries: entries.filter(({ slot }) => slot >= from), from };
         // The lowest slot of a page may go on in the next.
         if (entries.length >= maxEntries && lowest.slot < to) {
-          return { entries: entries.filter(({ slot }) => slot > lowest.slot), from: lowest.slot + 1 };
+          const complete = entries.filter(({ slot }) => slot > lowest.slot);
+          const end = complete.at(-1);
+          if (end) cursors.set(address, end);
+          return { entries: complete, from: lowest.slot + 1 };
         }
       }
     },
@@ -154,4 +151,12 @@ export function createSignatureLists(chain: Chain): SignatureLists {
       return [{ address, blockNumber: lowest.slot, transactionHash: lowest.signature }];
     },
   };
+}
+
+function pageBelow(
+  { address, head }: ListQuery,
+  last: SignatureInfo | undefined,
+  limit: number,
+): SignatureQuery {
+  return { address, limit, minContextSlot: head, ...(last && { before: last.signature }) };
 }

@@ -304,9 +304,12 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
         batchSize = Math.min(batchSize, isUseful ? accepts : Math.max(1, Math.floor(items.length / 2)));
         return [items];
       }
-      case 'too fast':
+      case 'too fast': {
         slowDown(outcome, items, waited);
-        return [items];
+        // A batch of more calls than the endpoint takes in a second would be refused for ever.
+        const half = Math.ceil(items.length / 2);
+        return waited.times > 1 && items.length > 1 ? [items.slice(0, half), items.slice(half)] : [items];
+      }
       case 'answered':
         return takeIn(outcome.answers, items, answers, waited);
     }

@@ -1,0 +1,102 @@
+/**
+ * An endpoint that repeats calls which failed for a reason that may pass at once: a gateway error, a connection that was
+ * reset, a node of a balancer that is unhealthy. A piece of work on Solana takes many requests, and starting it anew for each
+ * such failure could go on for ever.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Endpoint, EndpointError, type RpcAnswer, type RpcCall } from '../chain/json-rpc/endpoint.ts';
+import { inParallel } from '../work.ts';
+import { isPassing } from './refusals.ts';
+
+/** Attempts in a row that bring nothing. */
+const ATTEMPTS = 4;
+const PAUSE_MS = 50;
+const CONCURRENT_SINGLES = 8;
+const CONCURRENT_BATCHES = 4;
+const WITHOUT_BATCHES_MS = 600_000;
+
+export interface RepeatingEndpoint extends Endpoint {
+  /** Asks again while an answer is not `isGood`, a few times; the last answers are returned in any case. */
+  askUntil(calls: readonly RpcCall[], isGood: (answer: RpcAnswer) => boolean): Promise<readonly RpcAnswer[]>;
+}
+
+export function createRepeatingEndpoint(endpoint: Endpoint): RepeatingEndpoint {
+  /** Until when batches are not tried, on performance.now()'s clock: it failed to answer them, and did not say why. */
+  let singleUntil = 0;
+
+  const askAll = async (calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]> => {
+    if (performance.now() >= singleUntil) return endpoint.ask(calls);
+    const answers = new Array<RpcAnswer>(calls.length);
+    await inParallel([...calls.keys()], CONCURRENT_SINGLES, async (place) => {
+      const [answer] = await endpoint.ask([calls[place] as RpcCall]);
+      answers[place] = answer as RpcAnswer;
+    });
+    return answers;
+  };
+
+  const answersAlone = async (call: RpcCall): Promise<boolean> => {
+    try {
+      const [answer] = await endpoint.ask([call]);
+      return answer !== undefined && 'result' in answer;
+    } catch (error) {
+      if (isPassingFault(error)) return false;
+      throw error;
+    }
+  };
+
+  /** One request, or a few where the endpoint takes fewer calls in one. */
+  const askPart: RepeatingEndpoint['askUntil'] = async (calls, isGood) => {
+    const answers = new Array<RpcAnswer>(calls.length);
+    let pending = [...calls.keys()];
+    for (let attempt = 1; pending.length > 0 && attempt <= ATTEMPTS; attempt++) {
+      if (attempt > 1) await delay(PAUSE_MS * attempt);
+      try {
+        const given = await askAll(pending.map((place) => calls[place] as RpcCall));
+        for (const [index, place] of pending.entries()) answers[place] = given[index] as RpcAnswer;
+        const left = pending.filter((place) => !isGood(answers[place] as RpcAnswer));
+        if (left.length < pending.length) attempt = 1;
+        pending = left;
+      } catch (error) {
+        if (!isPassingFault(error) || attempt === ATTEMPTS) throw error;
+        const isLastChance = attempt === ATTEMPTS - 1 && pending.length > 1;
+        if (isLastChance && (await answersAlone(calls[0] as RpcCall))) {
+          singleUntil = performance.now() + WITHOUT_BATCHES_MS;
+        }
+      }
+    }
+    return answers;
+  };
+
+  /** Each request is repeated on its own: of many, one may fail every time. */
+  const askUntil: RepeatingEndpoint['askUntil'] = async (calls, isGood) => {
+    const { batchSize } = endpoint;
+    const starts = Array.from(
+      { length: Math.ceil(calls.length / batchSize) },
+      (_, index) => index * batchSize,
+    );
+    const answers = new Array<RpcAnswer>(calls.length);
+    await inParallel(starts, CONCURRENT_BATCHES, async (start) => {
+      const part = await askPart(calls.slice(start, start + batchSize), isGood);
+      for (const [index, answer] of part.entries()) answers[start + index] = answer;
+    });
+    return answers;
+  };
+
+  return {
+    ...endpoint,
+    get requests() {
+      return endpoint.requests;
+    },
+    get batchSize() {
+      return endpoint.batchSize;
+    },
+    ask: (calls) => askUntil(calls, (answer) => !('refusal' in answer && isPassing(answer.refusal))),
+    askUntil,
+  };
+}
+
+/** One for which no pause was asked. */
+function isPassingFault(error: unknown): boolean {
+  if (!(error instanceof EndpointError) || error.restMs !== undefined) return false;
+  return error.kind === 'unreachable' || error.kind === 'refused';
+}
