@@ -34,7 +34,7 @@ export async function startSolanaNetwork(network: LabNetwork): Promise<SolanaLab
   });
   const remote: Remote = { network: known, onRamp: evm.onRamp };
   const world = createSolanaWorld({ network: solana, remotes: [remote], run: createVmRuntime() });
-  // The programs are final before anybody looks.
+  // Until its accounts are final, an indexer would find no router.
   world.settle();
   const provider = await startSolanaProvider(world.cluster);
   return {
