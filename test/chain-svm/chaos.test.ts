@@ -74,7 +74,7 @@ async function survive(
     });
     traffic.run(10);
     world.settle();
-    // In half of all worlds somebody has the whole history in the end.
+    // In half of all worlds one endpoint has the whole history in the end.
     const [first] = providers;
     if (first && randomness.chance(0.5)) first.personality = archiveNode;
     await storeReceived(store, world);

@@ -52,7 +52,7 @@ function signatures(): readonly string[] {
   return [...new Set(listed)];
 }
 
-/** What the client finds in a transaction; none where it finds that there is none, or knows the emitter for no router. */
+/** The messages that the client finds in a transaction; empty where it throws, for want of a message or of a router. */
 async function requestsIn(signature: string): Promise<readonly SdkRequest[]> {
   return chain.getMessagesInTx(signature).catch(() => []);
 }

@@ -16,6 +16,7 @@ let solana: SolanaLabNetwork;
 let records: ReadonlyMap<string, Message>;
 
 const ROUNDS = 25;
+const SLOTS_A_ROUND = 15;
 
 beforeAll(async () => {
   lab = await startLab({ versions: ['1.6'] });
@@ -23,7 +24,7 @@ beforeAll(async () => {
   const traffic = createSolanaTraffic(solana, lab.a.foundation.receiver.address, 'lab test');
   for (let round = 0; round < ROUNDS; round++) {
     await traffic.round();
-    solana.world.cluster.grow(1);
+    solana.world.cluster.grow(SLOTS_A_ROUND);
   }
   solana.world.settle();
   await lab.a.mine(FINALITY + 1);

@@ -58,8 +58,7 @@ export const poolConfigAddress = (poolProgram: string, mint: string) =>
 
 const account = (name: string, ...fields: readonly Uint8Array[]) =>
   concat(discriminator('account', name), ...fields);
-const NOBODY = '11111111111111111111111111111111';
-const none = pubkey(NOBODY);
+const none = new Uint8Array(32);
 
 export function routerConfig({
   programs,

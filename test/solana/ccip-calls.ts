@@ -38,7 +38,7 @@ import {
 } from './runtime.ts';
 
 export const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
-export const INSTRUCTIONS_SYSVAR = 'Sysvar1nstructions1111111111111111111111111';
+const INSTRUCTIONS_SYSVAR = 'Sysvar1nstructions1111111111111111111111111';
 const ANCHOR_ERROR_TEXT = 'AnchorError thrown in programs/ccip-offramp/src/lib.rs:1. Error Code: ';
 
 const uses = (...addresses: readonly string[]): readonly AccountUse[] =>
@@ -388,4 +388,4 @@ export const forgeries = {
 };
 
 /** In base64 it reads `successAAA==`, so that the line of the return data contains the word. */
-export const SUCCESS_LOOKALIKE: Uint8Array = new Uint8Array(Buffer.from('successAAA==', 'base64'));
+const SUCCESS_LOOKALIKE: Uint8Array = new Uint8Array(Buffer.from('successAAA==', 'base64'));

@@ -144,37 +144,16 @@ export function versionChanged(
   return event(`CcipVersionForDestChainVersion${way}`, u64(destChainSelector), u64(previous), u64(next));
 }
 
-/** What a token pool says when it takes tokens: of no interest, and from a program that nobody trusts. */
+/** An event of a token pool, which is an untrusted program. */
 export function poolBurned(sender: string, amount: bigint, mint: string): Uint8Array {
   return event('Burned', pubkey(sender), u64(amount), pubkey(mint));
 }
 
 const EVM_EXTRA_ARGS_V2_TAG = fromHex('181dcf10');
-const SVM_EXTRA_ARGS_V1_TAG = fromHex('1f3b3aba');
 
 /** Extra arguments towards EVM, as the fee quoter passes them on. */
 export function evmExtraArgs(gasLimit: bigint, allowOutOfOrderExecution: boolean): Uint8Array {
   return concat(EVM_EXTRA_ARGS_V2_TAG, u128(gasLimit), bool(allowOutOfOrderExecution));
-}
-
-export interface SvmExtraArgs {
-  readonly computeUnits: number;
-  readonly isWritableBitmap: bigint;
-  readonly allowOutOfOrderExecution: boolean;
-  readonly tokenReceiver: string;
-  readonly accounts: readonly string[];
-}
-
-/** Extra arguments towards another Solana cluster. */
-export function svmExtraArgs(args: SvmExtraArgs): Uint8Array {
-  return concat(
-    SVM_EXTRA_ARGS_V1_TAG,
-    u32(args.computeUnits),
-    u64(args.isWritableBitmap),
-    bool(args.allowOutOfOrderExecution),
-    pubkey(args.tokenReceiver),
-    vec(args.accounts.map(pubkey)),
-  );
 }
 
 export interface SendRequest {
@@ -220,7 +199,7 @@ export function commitInstruction(
   );
 }
 
-export function receivedBodyBytes(body: ReceivedBody): Uint8Array {
+function receivedBodyBytes(body: ReceivedBody): Uint8Array {
   return concat(
     headerBytes(body.header),
     bytes(body.sender),

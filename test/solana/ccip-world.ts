@@ -1,6 +1,6 @@
 /**
- * A virtual Solana cluster with CCIP's programs and lanes to EVM chains, in the hand of a test: it sends, commits,
- * executes, forges and makes noise, keeps the programs' accounts as they would be, and writes down what truly happened.
+ * A virtual Solana cluster with CCIP's programs and lanes to EVM chains. A test has it send, commit, execute, forge and
+ * make noise. It updates the programs' accounts accordingly and records what truly happened.
  *
  * @example
  * const world = createSolanaWorld();
@@ -164,7 +164,7 @@ export interface SolanaWorld {
   /** Of messages with consecutive numbers, from the next one that its lane expects on. */
   commit(messages: readonly EvmMessage[], options?: { readonly isTruncated?: boolean }): TrueCommit;
   commitPrices(from?: Remote): void;
-  /** Undefined where nothing happened that anybody would record. */
+  /** Undefined where the off-ramp skipped the message: there is nothing to record. */
   execute(message: EvmMessage, options?: ExecuteOptions): TrueExecution | undefined;
   /** Closes the account of a root all of whose messages succeeded. */
   closeReport(commit: TrueCommit): void;

@@ -392,8 +392,8 @@ function accountJson(account: LedgerAccount, { encoding = 'binary', dataSlice }:
 function isMatch(data: Uint8Array, filter: AccountFilter): boolean {
   if ('dataSize' in filter) return data.length === filter.dataSize;
   const { offset, bytes, encoding } = filter.memcmp;
-  const wanted = encoding === 'base64' ? Buffer.from(bytes, 'base64') : fromBase58(bytes);
-  return Buffer.compare(data.slice(offset, offset + wanted.length), wanted) === 0;
+  const expected = encoding === 'base64' ? Buffer.from(bytes, 'base64') : fromBase58(bytes);
+  return Buffer.compare(data.slice(offset, offset + expected.length), expected) === 0;
 }
 
 function requireAddress(text: unknown): void {

@@ -5,9 +5,9 @@
 import type { Limit, Wording } from '../chain/zoo/personality.ts';
 
 export interface SignatureTraits {
-  /** Pages hold so many signatures at most, without a word. */
+  /** Pages are silently limited to so many signatures. */
   readonly pageMax?: number;
-  /** One page in so many ends early, without a word. */
+  /** One page in so many silently ends early. */
   readonly shortEvery?: number;
   /** One page in so many is empty. */
   readonly emptyEvery?: number;
@@ -53,7 +53,7 @@ export interface SolanaPersonality {
     readonly every?: number;
     readonly ignoresMinContextSlot?: boolean;
   };
-  /** Slots of history that it keeps below its head. `silent`: what is older seems never to have been. */
+  /** Slots of history that it keeps below its head. `silent`: older entries are left out of lists, and older transactions are null. */
   readonly kept?: { readonly slots: number; readonly answer: 'silent' | Wording };
   /** Calls for anything that is further below its head than so many slots fail at one in so many. */
   readonly longTermStorage?: {

@@ -59,7 +59,7 @@ test.each([
   expect(toHex(discriminator(kind, name))).toBe(`0x${expected}`);
 });
 
-test('base58 is that of everybody else, for bytes of every length', () => {
+test('base58 agrees with @scure/base for bytes of every length', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 70 }), (bytes) => {
       expect(toBase58(bytes)).toBe(base58.encode(bytes));

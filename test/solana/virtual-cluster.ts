@@ -285,7 +285,7 @@ function* newestFirst(sources: readonly Iterator<Found>[]): Generator<Found> {
   }
 }
 
-export function comparePlaces(a: Place, b: Place): number {
+function comparePlaces(a: Place, b: Place): number {
   return a.slot - b.slot || a.order - b.order;
 }
 

@@ -85,7 +85,7 @@ describe('one call', () => {
     instructions: [call],
   });
   test.each<readonly [string, Call]>([
-    ['without a word', { program }],
+    ['that logs nothing', { program }],
     ['with an empty text and an empty value', { program, steps: [{ log: '' }, { data: new Uint8Array() }] }],
     [
       'whose callee returns a value that it does not look at',

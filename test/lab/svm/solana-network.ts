@@ -5,6 +5,7 @@ import { createDerivation } from '../../../src/ingest/demo/randomness.ts';
 import { deployedPrograms } from '../../solana/ccip-accounts.ts';
 import { createSolanaWorld, type Remote, type SolanaWorld } from '../../solana/ccip-world.ts';
 import type { EvmMessage } from '../../solana/evm-messages.ts';
+import { FINALITY_SLOTS } from '../../solana/node.ts';
 import { startSolanaProvider } from '../../solana/provider.ts';
 import { customFailure } from '../../solana/runtime.ts';
 import type { TrueSend } from '../../solana/truth.ts';
@@ -33,6 +34,8 @@ export async function startSolanaNetwork(network: LabNetwork): Promise<SolanaLab
   });
   const remote: Remote = { network: known, onRamp: evm.onRamp };
   const world = createSolanaWorld({ network: solana, remotes: [remote], run: createVmRuntime() });
+  // Until its accounts are final, an indexer would find no router.
+  world.settle();
   const provider = await startSolanaProvider(world.cluster);
   return {
     world,
@@ -113,10 +116,13 @@ export function createSolanaTraffic(
 
   const fromSolana = async () => {
     leaving.push(world.send({ data: data(), receiver, isWrapped: randomness.chance(0.3) }));
-    if (randomness.chance(0.5)) {
-      await evm.commit(leaving);
-      leavingBatches.push({ batch: leaving, left: [...leaving] });
-      leaving = [];
+    // As oracles do, only what is final is committed elsewhere.
+    const final = world.cluster.head - FINALITY_SLOTS;
+    const batch = leaving.filter(({ slot }) => slot <= final);
+    if (batch.length > 0 && randomness.chance(0.5)) {
+      await evm.commit(batch);
+      leavingBatches.push({ batch, left: [...batch] });
+      leaving = leaving.filter(({ slot }) => slot > final);
     }
     const [oldest] = leavingBatches;
     const next = oldest?.left.shift();
