@@ -233,17 +233,21 @@ describe('search', () => {
     }
   });
 
-  test.runIf(hasTerminal)('hostile names cannot reach the terminal, in a table, a record or JSON', () => {
-    const { messageId } = evil;
-    for (const verb of ['search', `show ${messageId}`, 'search --json', `show ${messageId} --json`]) {
-      const { code, lines } = onTerminal(200, `lanescan ${verb}`, inFew());
-      const text = withoutColours(lines.join('\n'));
-      expect(code).toBe(0);
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: just those must not be there
-      expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/);
-      expect(text).toContain('Evil');
-    }
-  });
+  test.runIf(hasTerminal)(
+    'hostile names cannot reach the terminal, in a table, a record or JSON',
+    { tags: 'slow' },
+    () => {
+      const { messageId } = evil;
+      for (const verb of ['search', `show ${messageId}`, 'search --json', `show ${messageId} --json`]) {
+        const { code, lines } = onTerminal(200, `lanescan ${verb}`, inFew());
+        const text = withoutColours(lines.join('\n'));
+        expect(code).toBe(0);
+        // biome-ignore lint/suspicious/noControlCharactersInRegex: just those must not be there
+        expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/);
+        expect(text).toContain('Evil');
+      }
+    },
+  );
 
   test('--json is one record a line, byte for byte as stored, and nothing else', async () => {
     const { stdout } = await lanescan(['search', '--json'], inFew());
@@ -276,7 +280,7 @@ describe('search', () => {
     await copy.drop();
   });
 
-  test('a table of many pages has its titles once', () => {
+  test('a table of many pages has its titles once', { tags: 'slow' }, () => {
     const { stdout } = shell('lanescan search --all --limit 1000', inMany());
     expect(stdout.match(/^STATUS/gm)).toHaveLength(1);
     expect(stdout.trimEnd().split('\n')).toHaveLength(MANY + 1);
