@@ -95,10 +95,14 @@ test.skipIf(!hasBubblewrap)(
     const port = await freePort();
     const data = path.join(folder, 'data');
     fs.mkdirSync(data);
+    // The user of the base image.
+    const users = path.join(folder, 'passwd');
+    fs.writeFileSync(users, 'node:x:1000:1000::/home/node:/bin/sh\n');
     const sandbox = [
       ...['--unshare-user', '--uid', '1000', '--gid', '1000', '--unshare-pid', '--die-with-parent'],
       ...['--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc', '--tmpfs', '/tmp'],
       ...['--ro-bind', app, '/tmp/app', '--bind', data, '/tmp/data', '--chdir', '/tmp/app', '--clearenv'],
+      ...['--ro-bind', users, '/etc/passwd'],
       ...['--setenv', 'PATH', `${path.dirname(process.execPath)}:/usr/bin:/bin`],
       ...['--setenv', 'LANESCAN_DATA', '/tmp/data', '--setenv', 'LANESCAN_PORT', port],
     ];
