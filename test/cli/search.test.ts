@@ -1,5 +1,6 @@
 /** `lanescan search`, `show` and the help of every verb, as processes. */
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
@@ -27,6 +28,7 @@ import {
   withoutColours,
 } from './program.ts';
 
+const { version } = JSON.parse(readFileSync(path.resolve('package.json'), 'utf8'));
 const secondsAgo = (seconds: number) => new Date(Date.now() - seconds * 1000).toISOString();
 
 /** Names as an attacker of the reader's terminal would write them. */
@@ -125,7 +127,7 @@ describe('help and usage', () => {
   });
 
   test('--version prints the version alone', async () => {
-    expect(await runProgram(['--version'])).toEqual({ code: 0, stdout: '0.1.0\n', stderr: '' });
+    expect(await runProgram(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
   });
 
   test('the command is found through a link, as packages make them, and gives Node its settings', () => {
@@ -133,7 +135,11 @@ describe('help and usage', () => {
     const program = path.resolve('bin/lanescan');
     expect(
       shell(`ln -s '${program}' ./linked && NODE_OPTIONS='--import=${tell}' ./linked --version`),
-    ).toEqual({ code: 0, stdout: '0.1.0\n', stderr: '--min-semi-space-size=32,--max-semi-space-size=32\n' });
+    ).toEqual({
+      code: 0,
+      stdout: `${version}\n`,
+      stderr: '--min-semi-space-size=32,--max-semi-space-size=32\n',
+    });
   });
 
   test.each([
