@@ -114,7 +114,7 @@ describe.skipIf(!hasChromium)('the search', () => {
     await eventually(() => shown(page)).toBe('');
   });
 
-  test('filters by sender, receiver, token and time', async () => {
+  test('filters by sender, receiver, token and time', { tags: 'slow' }, async () => {
     const { page } = await browser.open(server);
     await page.getByRole('button', { name: 'Token' }).click();
     const field = page.getByRole('textbox', { name: 'Token address' });
@@ -170,7 +170,7 @@ describe.skipIf(!hasChromium)('the search', () => {
     await eventually(() => rowsOf(other.page).count()).toBe(25);
   });
 
-  test('exports what is shown, and gives it as curl and as SDK code', async () => {
+  test('exports what is shown, and gives it as curl and as SDK code', { tags: 'slow' }, async () => {
     const { page } = await browser.open(server, '/?status=FAILED');
     await rowsOf(page).first().waitFor();
     await page.getByRole('button', { name: 'Export' }).click();
@@ -188,7 +188,7 @@ describe.skipIf(!hasChromium)('the search', () => {
     expect(await copied(page)).toContain("['FAILED'].includes(message.status)");
   });
 
-  test('copies a hash from a row without leaving the list', async () => {
+  test('copies a hash from a row without leaving the list', { tags: 'slow' }, async () => {
     const { page } = await browser.open(server);
     await rowsOf(page).first().hover();
     await rowsOf(page).first().getByRole('button', { name: 'Copy message id' }).click();
@@ -217,7 +217,7 @@ describe.skipIf(!hasChromium)('the search', () => {
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to the content');
   });
 
-  test('tells nothing found from wrong input, and offers the way out of each', async () => {
+  test('tells nothing found from wrong input, and offers the way out of each', { tags: 'slow' }, async () => {
     const missing = await browser.open(server, `/?q=${hashOf('unknown')}`);
     await missing.page.getByRole('heading', { name: 'Not found here' }).waitFor();
     await missing.page.getByText(/No network is indexed here: records come from imports only/).waitFor();
@@ -239,7 +239,7 @@ describe.skipIf(!hasChromium)('the search', () => {
 describe.skipIf(!hasChromium)('an empty Lanescan', () => {
   const browser = useBrowser();
 
-  test('says how to fill it, and shows the first message by itself', async () => {
+  test('says how to fill it, and shows the first message by itself', { tags: 'slow' }, async () => {
     const server = await startServerForTest([]);
     const { page } = await browser.open(server);
     await page.getByRole('heading', { name: 'No messages yet' }).waitFor();

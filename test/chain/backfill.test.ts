@@ -109,7 +109,7 @@ describe('the history of a network', () => {
     expect(callsOf(calls, 'eth_getCode').length).toBeLessThan(40);
   });
 
-  test('is not read below the deployment that is configured', async () => {
+  test('is not read below the deployment that is configured', { tags: 'slow' }, async () => {
     const { calls, differences } = await backfill(worldOf(), { maxRange: 1_000, deployed: 39_990 });
     expect(differences).toEqual([]);
     expect(Math.min(...rangesOf(calls).map(({ from }) => from))).toBe(39_990);
@@ -120,13 +120,17 @@ describe('the history of a network', () => {
     ['refuses', { keptBlocks: 1_000, answer: { code: -32000, message: 'missing trie node' } }],
     ['answers with the current code', { keptBlocks: 1_000, answer: 'current' }],
     ['answers that there is no code', { keptBlocks: 1_000, answer: 'empty' }],
-  ])('is read from the first block on where the only endpoint %s for old blocks', async (_, state) => {
-    const personality = withLogs({ hasBlockTimestamp: true }, state ? { state } : {});
-    const { calls, differences } = await backfill(worldOf(), {}, [personality]);
-    expect(differences).toEqual([]);
-    expect(Math.min(...rangesOf(calls).map(({ from }) => from))).toBe(0);
-    expect(callsOf(calls, 'eth_getCode').length).toBeLessThan(40);
-  });
+  ])(
+    'is read from the first block on where the only endpoint %s for old blocks',
+    { tags: 'slow' },
+    async (_, state) => {
+      const personality = withLogs({ hasBlockTimestamp: true }, state ? { state } : {});
+      const { calls, differences } = await backfill(worldOf(), {}, [personality]);
+      expect(differences).toEqual([]);
+      expect(Math.min(...rangesOf(calls).map(({ from }) => from))).toBe(0);
+      expect(callsOf(calls, 'eth_getCode').length).toBeLessThan(40);
+    },
+  );
 
   test('is asked for by the addresses of the trusted contracts', async () => {
     const world = worldOf({ foreign: [{ everyBlocks: 50 }] });
@@ -308,7 +312,7 @@ function movedDown(chain: CcipWorld['a'], fork: number): readonly EventSeries[] 
 }
 
 describe('a reorganization deeper than finality', () => {
-  test('that moves messages to lower blocks has them there', async () => {
+  test('that moves messages to lower blocks has them there', { tags: 'slow' }, async () => {
     const world = worldOf({ messages: 40 });
     const providers = [await provide(world.a, timestamped), await provide(world.b, timestamped)] as const;
     const store = await emptyStore();

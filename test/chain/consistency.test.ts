@@ -125,7 +125,7 @@ describe('an endpoint that has pruned old logs in silence', () => {
     }
   });
 
-  test('with a configured start lacks nothing that is expected', async () => {
+  test('with a configured start lacks nothing that is expected', { tags: 'slow' }, async () => {
     const world = makeCcipWorld({ blocks: 1_000, messages: 60 });
     const { a, b } = await provide(world, [archiveNode]);
     const store = await testStore();

@@ -73,7 +73,7 @@ async function freshLane(version: Lane['version'], from: Lane['from']): Promise<
 const lanes = versions.flatMap((version) => (['a', 'b'] as const).map((from) => ({ version, from })));
 
 describe('a message', () => {
-  test.each(lanes)('of $version from $from is watched through its whole life', async ({ version, from }) => {
+  const watchWholeLife = async ({ version, from }: (typeof lanes)[number]) => {
     const store = await emptyStore();
     following(store);
     const lane = lab.lane(version, from);
@@ -102,7 +102,10 @@ describe('a message', () => {
         ? ['SOURCE_FINALIZED', 'COMMITTED']
         : ['VERIFYING'];
     expect(await statusesSeen(store, message)).toEqual(['SENT', ...between, 'FAILED', 'SUCCESS']);
-  });
+  };
+  const [there, back] = (['a', 'b'] as const).map((from) => lanes.filter((lane) => lane.from === from));
+  test.each(there ?? [])('of $version from $from is watched through its whole life', watchWholeLife);
+  test.each(back ?? [])('of $version from $from is too', { tags: 'slow' }, watchWholeLife);
 
   test('whose root the RMN has signed is blessed on 1.6', async () => {
     const store = await emptyStore();

@@ -1,3 +1,4 @@
+// @module-tag slow: indexes whole chains, one for each oddity; backfill.test.ts is the quick pass
 /** Chains and endpoints that are odd: order and indexes of logs, bloom filters, contracts that are not known. */
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { EvmSource } from '../../src/ingest/evm/settings.ts';

@@ -45,7 +45,9 @@ test('every request has a line, unless somebody says otherwise', async () => {
   expect(lines).toContainEqual(warning);
 });
 
-test('without the access log, warnings and what happens to the server are logged all the same', async () => {
+test('without the access log, warnings and what happens to the server are logged all the same', {
+  tags: 'slow',
+}, async () => {
   const lines = await logOf({ LANESCAN_ACCESS_LOG: 'false' });
   expect(lines).not.toContainEqual(request);
   expect(lines).toContainEqual(warning);

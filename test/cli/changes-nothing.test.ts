@@ -71,7 +71,7 @@ describe('an empty database', () => {
 });
 
 describe('an older schema', () => {
-  test.each(looking)('%s says what is missing, and does not add it', async (...args) => {
+  test.each(looking)('%s says what is missing, and does not add it', { tags: 'slow' }, async (...args) => {
     const { url, query } = await olderDatabase();
     const { code, stderr } = await lanescan(args, { env: { DATABASE_URL: url } });
     expect(stderr).toMatch(/^lanescan: The database has the schema of an earlier release: it lacks 0008-/);

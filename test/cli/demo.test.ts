@@ -71,7 +71,7 @@ test('goes on sending, and what it sent moves through the lifecycle', async () =
   }
 });
 
-test('outlives its database, which is started again, and goes on sending', async () => {
+test('outlives its database, which is started again, and goes on sending', { tags: 'slow' }, async () => {
   const [before] = await search('limit=1&view=summary');
   process.kill(
     Number(readFileSync(path.join(data, 'postgres/postmaster.pid'), 'utf8').split('\n')[0]),

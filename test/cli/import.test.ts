@@ -336,7 +336,7 @@ describe('progress', () => {
     ]);
   });
 
-  test.runIf(hasTerminal)('on a terminal it is a bar, gone at the end', () => {
+  test.runIf(hasTerminal)('on a terminal it is a bar, gone at the end', { tags: 'slow' }, () => {
     const records = file('bar.ndjson', Array.from({ length: 5_000 }, (_, i) => recordLine(i)).join(''));
     const { lines } = onTerminal(100, `lanescan import ${records}`, { env: env() });
     const text = withoutColours(lines.join('\n'));

@@ -1,22 +1,15 @@
 /** The built program as a process: run to its end, started and watched, or run on a terminal of a chosen width. */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll } from 'vitest';
 import { runCommandLine } from '../../src/cli/main.ts';
+import { freshFolder } from '../fresh-folder.ts';
+
+export { freshFolder };
 
 const repository = path.resolve(import.meta.dirname, '../..');
 const program = path.join(repository, 'bin/lanescan');
@@ -70,17 +63,6 @@ export interface Outcome {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
-}
-
-const folders: string[] = [];
-afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
-});
-
-export function freshFolder(): string {
-  const folder = mkdtempSync(path.join(os.tmpdir(), 'lanescan-cli-'));
-  folders.push(folder);
-  return folder;
 }
 
 /** The environment of the test run must not decide results. */

@@ -1,5 +1,6 @@
 /** `lanescan search`, `show` and the help of every verb, as processes. */
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
@@ -27,6 +28,7 @@ import {
   withoutColours,
 } from './program.ts';
 
+const { version } = JSON.parse(readFileSync(path.resolve('package.json'), 'utf8'));
 const secondsAgo = (seconds: number) => new Date(Date.now() - seconds * 1000).toISOString();
 
 /** Names as an attacker of the reader's terminal would write them. */
@@ -125,7 +127,7 @@ describe('help and usage', () => {
   });
 
   test('--version prints the version alone', async () => {
-    expect(await runProgram(['--version'])).toEqual({ code: 0, stdout: '0.1.0\n', stderr: '' });
+    expect(await runProgram(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
   });
 
   test('the command is found through a link, as packages make them, and gives Node its settings', () => {
@@ -133,7 +135,11 @@ describe('help and usage', () => {
     const program = path.resolve('bin/lanescan');
     expect(
       shell(`ln -s '${program}' ./linked && NODE_OPTIONS='--import=${tell}' ./linked --version`),
-    ).toEqual({ code: 0, stdout: '0.1.0\n', stderr: '--min-semi-space-size=32,--max-semi-space-size=32\n' });
+    ).toEqual({
+      code: 0,
+      stdout: `${version}\n`,
+      stderr: '--min-semi-space-size=32,--max-semi-space-size=32\n',
+    });
   });
 
   test.each([
@@ -233,17 +239,21 @@ describe('search', () => {
     }
   });
 
-  test.runIf(hasTerminal)('hostile names cannot reach the terminal, in a table, a record or JSON', () => {
-    const { messageId } = evil;
-    for (const verb of ['search', `show ${messageId}`, 'search --json', `show ${messageId} --json`]) {
-      const { code, lines } = onTerminal(200, `lanescan ${verb}`, inFew());
-      const text = withoutColours(lines.join('\n'));
-      expect(code).toBe(0);
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: just those must not be there
-      expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/);
-      expect(text).toContain('Evil');
-    }
-  });
+  test.runIf(hasTerminal)(
+    'hostile names cannot reach the terminal, in a table, a record or JSON',
+    { tags: 'slow' },
+    () => {
+      const { messageId } = evil;
+      for (const verb of ['search', `show ${messageId}`, 'search --json', `show ${messageId} --json`]) {
+        const { code, lines } = onTerminal(200, `lanescan ${verb}`, inFew());
+        const text = withoutColours(lines.join('\n'));
+        expect(code).toBe(0);
+        // biome-ignore lint/suspicious/noControlCharactersInRegex: just those must not be there
+        expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/);
+        expect(text).toContain('Evil');
+      }
+    },
+  );
 
   test('--json is one record a line, byte for byte as stored, and nothing else', async () => {
     const { stdout } = await lanescan(['search', '--json'], inFew());
@@ -276,7 +286,7 @@ describe('search', () => {
     await copy.drop();
   });
 
-  test('a table of many pages has its titles once', () => {
+  test('a table of many pages has its titles once', { tags: 'slow' }, () => {
     const { stdout } = shell('lanescan search --all --limit 1000', inMany());
     expect(stdout.match(/^STATUS/gm)).toHaveLength(1);
     expect(stdout.trimEnd().split('\n')).toHaveLength(MANY + 1);

@@ -59,7 +59,7 @@ test('a file appears under its name when it is whole; its name tells the format'
   expect(nowhere).toMatchObject({ code: 1, stderr: expect.stringMatching(/Cannot write .* --output/) });
 });
 
-test('a pipe gets it compressed, and one that closes early ends it quietly', async () => {
+test('a pipe gets it compressed, and one that closes early ends it quietly', { tags: 'slow' }, async () => {
   const packed = shell('lanescan export --format ndjson --gzip | gunzip | wc -l', setting);
   expect(packed.stdout.trim()).toBe(String(5_000 + sampleMessages.length - 1));
   const head = shell('set -o pipefail; lanescan export | head -1', setting);

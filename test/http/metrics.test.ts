@@ -173,7 +173,9 @@ describe('a scrape', () => {
     expect((await count()) - before).toBeLessThanOrEqual(6);
   });
 
-  test('has no label that a client could choose, and no growth under a thousand odd requests', async () => {
+  test('has no label that a client could choose, and no growth under a thousand odd requests', {
+    tags: 'slow',
+  }, async () => {
     const asked = await startServer(messages.slice(0, 1));
     onTestFinished(() => asked.close());
     const odd = (index: number) => [

@@ -162,7 +162,10 @@ describe('what is counted', () => {
     ['many small answers in all codings', 8_000, 1_100, ['br', 'gzip']],
     ['pages in all codings', 2_000, 40_000, ['br', 'gzip']],
   ] as const) {
-    test(`is what the memory holds, and stays below the capacityBytes: ${what}`, async () => {
+    test(`is what the memory holds, and stays below the capacityBytes: ${what}`, {
+      tags: 'slow',
+      timeout: 300_000,
+    }, async () => {
       const cache = createResponseCache({ version: async () => '1', capacityBytes: capacity });
       const before = memory();
       for (let number = 0; number < count; number++) {
@@ -176,7 +179,11 @@ describe('what is counted', () => {
                 .toString('hex')
                 .repeat(2),
             );
-            return { body, validator: String(number), headers: { Link: `<?cursor=${number}>; rel="next"` } };
+            return {
+              body,
+              validator: String(number),
+              headers: { Link: `<?cursor=${number}>; rel="next"` },
+            };
           });
           for (const coding of codings) await take(answer, coding);
         }
@@ -186,7 +193,7 @@ describe('what is counted', () => {
       expect(cache.bytes).toBeLessThanOrEqual(capacity + 2.1 * 1024 * 1024);
       expect(cache.bytes).toBeGreaterThan(grown / 2);
       expect(grown).toBeLessThan(2 * capacity);
-    }, 300_000);
+    });
   }
 });
 

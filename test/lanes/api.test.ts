@@ -356,7 +356,7 @@ describe('bounds of GET /v2/lanes', () => {
     expect([data.length, total]).toEqual([1_000, 1_001]);
   });
 
-  test('10,000 overdue messages of a lane are counted', async () => {
+  test('10,000 overdue messages of a lane are counted', { tags: 'slow' }, async () => {
     const lanes = await startServerForTest();
     await makeManyMessages(lanes.store, 10_001);
     await lanes.store.apply([makeSnapshot(delivered(1_000_000, now - HOUR_MS, 1_000))]);
@@ -565,7 +565,10 @@ describe('GET /v2/stats', () => {
     expect((await ask('', many)).topLanes).toHaveLength(10);
   });
 
-  test('has a position and numbers of one moment, whatever is written meanwhile', async () => {
+  test('has a position and numbers of one moment, whatever is written meanwhile', {
+    tags: 'slow',
+    timeout: 300_000,
+  }, async () => {
     const own = await startServerForTest();
     let isOver = false;
     const asked = Array.from({ length: 4 }, async () => {
@@ -585,7 +588,7 @@ describe('GET /v2/stats', () => {
     }
     isOver = true;
     expect(Math.min(...(await Promise.all(asked)))).toBeGreaterThan(0);
-  }, 300_000);
+  });
 });
 
 test('networks and totals of a demo say that they are simulated', async () => {

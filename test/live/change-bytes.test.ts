@@ -54,7 +54,7 @@ test('a read of changes ends at its bound in bytes, says so, and a walk misses a
   expect(byRows.reads.map(({ length }) => length)).toEqual([3, 3, 3, 3, 2]);
 });
 
-test('removed records count as well', async () => {
+test('removed records count as well', { tags: 'slow' }, async () => {
   const [{ store }] = await startServers({});
   const sent = messages.map((message) => makeSent(message));
   await store.apply(sent);

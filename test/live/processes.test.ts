@@ -1,3 +1,4 @@
+// @module-tag slow: kills a server of two; waiting.test.ts and stream.test.ts are the quick pass
 /** Two processes of the built program over one database: a position of one is good at the other. */
 import { expect, test } from 'vitest';
 import { openStore } from '../../src/store/store.ts';

@@ -27,7 +27,7 @@ const stateOf = async (server: RunningServer) => ({
 const eventually = (server: RunningServer) =>
   expect.poll(() => stateOf(server), { timeout: 60_000, interval: 200 });
 
-test('a mirror that follows is alive, and missed when it is killed', async () => {
+test('a mirror that follows is alive, and missed when it is killed', { tags: 'slow' }, async () => {
   const source = await startServerForTest([makeMessage({ number: 1 })]);
   const { store, server, env } = await openCopy();
   const mirror = start(['mirror', source.url, '--poll', '0.1', '--rate', '100'], { env });
@@ -55,7 +55,7 @@ test('a mirror that follows is alive, and missed when it is killed', async () =>
   expect(doctor.stdout).toContain(`! The mirror of ${source.url} stopped 10 min ago`);
 });
 
-test('a source that is away leaves a mirror alive, and behind', async () => {
+test('a source that is away leaves a mirror alive, and behind', { tags: 'slow' }, async () => {
   const { server, env } = await openCopy();
   const mirror = start(['mirror', 'http://127.0.0.1:9', '--poll', '0.1'], { env });
   onTestFinished(() => void mirror.child.kill('SIGKILL'));

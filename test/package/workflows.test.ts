@@ -73,7 +73,7 @@ describe('release notes', () => {
     });
 
   test('are the section of the changelog', () => {
-    const { status, stdout } = notesOf('Unreleased');
+    const { status, stdout } = notesOf(manifest.version);
     expect(status).toBe(0);
     expect(read('CHANGELOG.md')).toContain(stdout.trim());
     expect(stdout.length).toBeGreaterThan(100);

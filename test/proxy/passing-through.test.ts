@@ -1,5 +1,5 @@
 // @module-tag slow: starts two servers and a proxy
-/** What the documented configurations of nginx and HAProxy let through, and what they do not. */
+/** What the documented configurations of nginx, HAProxy and Caddy let through, and what they do not. */
 import { readFileSync } from 'node:fs';
 import { get, type IncomingMessage, type RequestOptions } from 'node:http';
 import { pino } from 'pino';
@@ -37,7 +37,7 @@ function ask(port: number, path: string, options: RequestOptions = {}): Promise<
   });
 }
 
-describe.each(['nginx', 'haproxy'] as const)('%s', (name) => {
+describe.each(['nginx', 'haproxy', 'caddy'] as const)('%s', (name) => {
   test.skipIf(!isInstalled(name))(
     'passes on what Lanescan answers, and keeps /metrics to itself',
     {

@@ -1,4 +1,4 @@
-/** The real nginx and HAProxy, started with the configuration files of docs/operations. */
+/** The real nginx, HAProxy and Caddy, started with the configuration files of docs/operations. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { until } from '../live/live-server.ts';
 
 const documented = path.resolve(import.meta.dirname, '../../docs/operations');
 
-export type ProxyName = 'nginx' | 'haproxy';
+export type ProxyName = 'nginx' | 'haproxy' | 'caddy';
 
 export interface RunningProxy {
   readonly name: ProxyName;
@@ -20,8 +20,8 @@ export interface RunningProxy {
 
 /** The path of an installed program; installs its Debian package first where this process may. */
 function findProgram(program: string, debianPackage: string): string | undefined {
-  const place = `/usr/sbin/${program}`;
-  const find = () => (existsSync(place) ? place : undefined);
+  const places = [`/usr/sbin/${program}`, `/usr/bin/${program}`];
+  const find = () => places.find((place) => existsSync(place));
   const found = find();
   if (found !== undefined) return found;
   const canInstall = process.getuid?.() === 0 && existsSync('/usr/bin/apt-get');
@@ -46,6 +46,7 @@ function findProgram(program: string, debianPackage: string): string | undefined
 const programs = {
   nginx: findProgram('nginx', 'nginx-light'),
   haproxy: findProgram('haproxy', 'haproxy'),
+  caddy: findProgram('caddy', 'caddy'),
 } as const;
 
 export const isInstalled = (name: ProxyName) => programs[name] !== undefined;
@@ -71,8 +72,12 @@ export async function startProxy(name: ProxyName, ports: readonly [string, strin
   const servers = ports.map(
     (serverPort, index) => [`10.0.0.1${index + 1}:8080`, `127.0.0.1:${serverPort}`] as const,
   );
-  const { file, args } = name === 'nginx' ? nginxIn(folder, port, servers) : haproxyIn(folder, port, servers);
-  const child = spawn(programs[name] ?? name, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const { file, args } = configurations[name](folder, port, servers);
+  const child = spawn(programs[name] ?? name, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // Where Caddy keeps its state.
+    env: { ...process.env, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder },
+  });
   let said = '';
   for (const output of [child.stdout, child.stderr]) {
     output.setEncoding('utf8').on('data', (text: string) => {
@@ -132,3 +137,19 @@ function haproxyIn(folder: string, port: string, servers: Replacements) {
   );
   return { file, args: ['-db', '-f', file] };
 }
+
+function caddyIn(folder: string, port: string, servers: Replacements) {
+  const file = path.join(folder, 'Caddyfile');
+  writeFileSync(
+    file,
+    configurationWith('Caddyfile', [
+      ...servers,
+      // Without TLS, for there is no certificate authority; and without the administration on a fixed port.
+      ['lanescan.example {', `http://127.0.0.1:${port} {\n\tbind 127.0.0.1`],
+      ['\temail admin@lanescan.example', '\tadmin off'],
+    ]),
+  );
+  return { file, args: ['run', '--adapter', 'caddyfile', '--config', file] };
+}
+
+const configurations = { nginx: nginxIn, haproxy: haproxyIn, caddy: caddyIn } as const;

@@ -121,37 +121,47 @@ describe('npm run audit', () => {
 
   const hasNpm = spawnSync('npm', ['--version']).status === 0;
 
-  test.runIf(hasNpm)('says loudly when the registry does not answer such questions', async () => {
-    const { code, said } = await auditAgainst((_request, response) => response.writeHead(405).end());
-    expect(said).toMatch(/NOT CHECKED for known vulnerabilities: the registry gave no answer \(.*405/);
-    expect(code).toBe(2);
-  });
+  test.runIf(hasNpm)(
+    'says loudly when the registry does not answer such questions',
+    { tags: 'slow' },
+    async () => {
+      const { code, said } = await auditAgainst((_request, response) => response.writeHead(405).end());
+      expect(said).toMatch(/NOT CHECKED for known vulnerabilities: the registry gave no answer \(.*405/);
+      expect(code).toBe(2);
+    },
+  );
 
-  test.runIf(hasNpm)('fails with the names of what is vulnerable, and passes when nothing is', async () => {
-    // npm also asks for the versions of what is vulnerable or depends on it, to see whether another one helps.
-    const versionsOf = (name: string) => {
-      const { version } = locked[`node_modules/${name}`] ?? { version: '1.0.0' };
-      return { name, 'dist-tags': { latest: version }, versions: { [version]: { name, version } } };
-    };
-    const answering =
-      (advisories: object): RequestListener =>
-      ({ method, url = '/' }, response) =>
-        response
-          .writeHead(200, { 'content-type': 'application/json' })
-          .end(JSON.stringify(method === 'POST' ? advisories : versionsOf(decodeURIComponent(url.slice(1)))));
-    const advisory = {
-      id: 1,
-      url: 'https://example.org/1',
-      title: 'Too trusting',
-      severity: 'high',
-      vulnerable_versions: '<99.0.0',
-      cwe: [],
-      cvss: { score: 0 },
-    };
-    const bad = await auditAgainst(answering({ yaml: [advisory] }));
-    expect(bad.said).toMatch(/^high: yaml .*Too trusting/m);
-    expect(bad.code).toBe(1);
-    const good = await auditAgainst(answering({}));
-    expect(good).toEqual({ code: 0, said: 'No known vulnerability in the runtime dependencies.\n' });
-  });
+  test.runIf(hasNpm)(
+    'fails with the names of what is vulnerable, and passes when nothing is',
+    { tags: 'slow' },
+    async () => {
+      // npm also asks for the versions of what is vulnerable or depends on it, to see whether another one helps.
+      const versionsOf = (name: string) => {
+        const { version } = locked[`node_modules/${name}`] ?? { version: '1.0.0' };
+        return { name, 'dist-tags': { latest: version }, versions: { [version]: { name, version } } };
+      };
+      const answering =
+        (advisories: object): RequestListener =>
+        ({ method, url = '/' }, response) =>
+          response
+            .writeHead(200, { 'content-type': 'application/json' })
+            .end(
+              JSON.stringify(method === 'POST' ? advisories : versionsOf(decodeURIComponent(url.slice(1)))),
+            );
+      const advisory = {
+        id: 1,
+        url: 'https://example.org/1',
+        title: 'Too trusting',
+        severity: 'high',
+        vulnerable_versions: '<99.0.0',
+        cwe: [],
+        cvss: { score: 0 },
+      };
+      const bad = await auditAgainst(answering({ yaml: [advisory] }));
+      expect(bad.said).toMatch(/^high: yaml .*Too trusting/m);
+      expect(bad.code).toBe(1);
+      const good = await auditAgainst(answering({}));
+      expect(good).toEqual({ code: 0, said: 'No known vulnerability in the runtime dependencies.\n' });
+    },
+  );
 });

@@ -49,7 +49,7 @@ test('the limit of a role counts', async () => {
   );
 });
 
-test('an embedded server is started with room for all of them', async () => {
+test('an embedded server is started with room for all of them', { tags: 'slow' }, async () => {
   const dataFolder = await mkdtemp(path.join(os.tmpdir(), 'lanescan-budget-'));
   onTestFinished(() => rm(dataFolder, { recursive: true, force: true }));
   const store = await openStore({ place: { dataFolder }, startsProcesses: 64 });

@@ -100,7 +100,7 @@ describe('raw rows, rows of the driver, and both beside replicas', () => {
     return expected;
   }
 
-  test('give the same bytes for pages of every length, in both views', async () => {
+  test('give the same bytes for pages of every length, in both views', { tags: 'slow' }, async () => {
     await expectSamePages({});
     const verifiers = { items: [makeVerifier('Zoë, 验证者 🦊')], optionalThreshold: 0 };
     const many = Array.from({ length: 130 }, (_, number) =>
@@ -112,7 +112,7 @@ describe('raw rows, rows of the driver, and both beside replicas', () => {
     }
     expect((await expectSamePages({ limit: '130' })).json.toString()).toContain('验证者 🦊');
     await expectSamePages({ messageId: `0x${'0'.repeat(64)}` });
-  }, 60_000);
+  });
 
   test('give the same bytes for pages that end early because of long records', {
     tags: 'slow',

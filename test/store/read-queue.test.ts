@@ -110,7 +110,9 @@ test('a read that waits too long is refused, also behind others in a batch', { t
   }
 });
 
-test('in overload the queue is LIFO and sheds old reads, and afterwards it is FIFO again', async () => {
+test('in overload the queue is LIFO and sheds old reads, and afterwards it is FIFO again', {
+  tags: 'slow',
+}, async () => {
   const queue = openQueue(1, { maxWaitMs: 400, overloadWaitMs: 100 });
   const ended: { readonly asked: number; readonly isServed: boolean }[] = [];
   const all: Promise<unknown>[] = [];

@@ -284,7 +284,7 @@ it('means by several parameters what each of them means alone, all together', ()
 });
 
 describe('a walk through all pages is exactly the reference’s answer', () => {
-  it('without filters, in either view, with pages of every size', async () => {
+  it('without filters, in either view, with pages of every size', { tags: 'slow' }, async () => {
     for (const limit of [1, 2, 3, 7, 20, 199, 200, 399, 400, 401, 1000]) {
       for (const view of ['full', 'summary'] as const) {
         const walk = { parameters: [], view, limits: [limit] };

@@ -66,7 +66,9 @@ describe('with more shapes than there are names', () => {
     expect(kept.some(({ statement }) => statement === shape(0))).toBe(false);
   });
 
-  test('a shape that is always in use stays prepared, and an evicted one is prepared again', async () => {
+  test('a shape that is always in use stays prepared, and an evicted one is prepared again', {
+    tags: 'slow',
+  }, async () => {
     const { run, prepared } = openQueue();
     for (let number = 0; number < 2 * MAX_PREPARED_STATEMENTS; number++) {
       await run(HOT, [number]);
@@ -97,6 +99,7 @@ describe('with more shapes than there are names', () => {
 
 test.skipIf(systemPostgres === undefined)(
   'a search whose filters come after hundreds of others is prepared (needs PostgreSQL of the operating system)',
+  { tags: 'slow' },
   async () => {
     const server = await startSystemServer();
     onTestFinished(() => server.remove());

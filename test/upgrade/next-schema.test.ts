@@ -70,7 +70,10 @@ const lines = (count: number, first = 1) =>
     (_, index) => `${JSON.stringify(makeMessage({ number: first + index }))}\n`,
   ).join('');
 
-test('an import ends in words, and has written whole batches only', async () => {
+test('an import ends in words, and has written whole batches only', {
+  tags: 'slow',
+  timeout: 240_000,
+}, async () => {
   const importing = run('import', '-');
   importing.child.stdin.write(lines(2_100));
   await expect.poll(positionOf, WAIT).toBe(2_000);
@@ -81,7 +84,7 @@ test('an import ends in words, and has written whole batches only', async () => 
   expect(stderr).not.toMatch(/^\s+at /m);
   expect(code).toBe(1);
   expect(await positionOf()).toBe(2_000);
-}, 240_000);
+});
 
 test('indexers end or leave it, webhooks wait, and a server goes on answering; all of them say why', {
   tags: 'slow',

@@ -155,7 +155,7 @@ describe('the program', () => {
     expect((await lanescan(['search', '--config', config], { env })).code).toBe(0);
   });
 
-  test('serve delivers while it runs, and stops at SIGTERM', async () => {
+  test('serve delivers while it runs, and stops at SIGTERM', { tags: 'slow' }, async () => {
     await buildProgram();
     const server = start(['serve', '--port', '0', '--config', config], {
       env: { DATABASE_URL: store.url, SECRET },

@@ -53,7 +53,7 @@ describe('a virtual chain', () => {
   });
 });
 
-test('an indexer reads everything that virtual chains have', async () => {
+test('an indexer reads everything that virtual chains have', { tags: 'slow' }, async () => {
   const world = makeCcipWorld({ blocks: 3_000, messages: 29, ramps: 2, foreign: [{ everyBlocks: 100 }] });
   const providers = [await startProvider(world.a), await startProvider(world.b)] as const;
   onTestFinished(async () => {
