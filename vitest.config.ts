@@ -10,6 +10,7 @@ const heavy = [
   'test/chaos/**/*.test.ts',
   'test/chain-svm/lab.test.ts',
   'test/chain/{command,contract-counters,contracts,differential,failures,indexer,lab,manual-execution,networks-api}.test.ts',
+  'test/sdk/{checkout,lab-messages}.test.ts',
   'test/security/explorer-injection.test.ts',
 ];
 

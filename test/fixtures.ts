@@ -115,6 +115,11 @@ export function canonical(record: unknown): Message {
   return parsed.message;
 }
 
+/** What the parser returns for a record that is complete and canonical. */
+export function acceptedAs(message: unknown): unknown {
+  return { ok: true, message, kept: [], ignored: [], derived: [], unknown: [] };
+}
+
 export function makeToken(
   source: NetworkInfo,
   dest: NetworkInfo,

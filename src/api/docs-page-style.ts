@@ -115,6 +115,21 @@ pre .key { color: var(--accent); }
 pre .string { color: var(--string); }
 pre .literal { color: var(--literal); }
 pre.tall { max-height: 480px; overflow-y: auto; }
+form.try { margin: 0 0 24px; padding: 16px; border: 1px solid var(--line); border-radius: var(--radius); }
+form.try[hidden] { display: none; }
+.fields { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: 6px 16px; align-items: center; font-size: 14px; }
+.fields:not(:empty) { margin-bottom: 12px; }
+.fields input {
+  width: 100%; padding: 6px 8px; border: 1px solid var(--muted); border-radius: 4px; background: var(--surface);
+  color: var(--text); font: 13px/1.4 var(--mono);
+}
+.fields input::placeholder { color: var(--muted); opacity: 1; }
+form.try button {
+  padding: 6px 14px; border: 1px solid var(--accent); border-radius: 4px; background: var(--accent-soft);
+  color: var(--accent); font: 650 14px/1.5 var(--sans); cursor: pointer;
+}
+.answer { display: block; white-space: pre-wrap; overflow-wrap: anywhere; font: 13px/1.6 var(--mono); }
+.answer:not(:empty) { max-height: 480px; margin-top: 12px; padding: 12px; overflow-y: auto; background: var(--raised); }
 .caption { margin: 0 0 6px; font-size: 14px; color: var(--muted); }
 
 table { width: 100%; margin: 0 0 24px; border-collapse: collapse; font-size: 14px; line-height: 1.5; }
@@ -150,6 +165,8 @@ td.narrow { width: 12%; white-space: nowrap; font-variant-numeric: tabular-nums;
   nav ul ul { display: none; }
   nav a { padding: 12px 0; white-space: nowrap; }
   .masthead { padding: 32px 0 24px; }
+  .fields { display: block; }
+  .fields input { margin-bottom: 8px; }
 }
 @media (max-width: 639px) {
   .page { padding: 0 16px; }

@@ -1,22 +1,28 @@
 /**
- * The API documentation page, generated from the OpenAPI document: plain HTML without scripts or external resources.
+ * The API documentation page, generated from the OpenAPI document: HTML without external resources. Its one script sends
+ * the requests of the forms.
  *
  * Paths, parameters, fields and errors come from the document; the text around them is here.
  */
 import { errorCatalogue } from '../domain/errors.ts';
 import type { Status } from '../domain/lifecycle.ts';
+import { docsPageScript } from './docs-page-script.ts';
 import { docsPageStyle } from './docs-page-style.ts';
 import { Html, html, prose } from './html.ts';
 import type { JsonSchema, OpenApiDocument, Operation, Reference, Response } from './openapi.ts';
 
-const BASE_URL = 'http://localhost:8080';
+export interface DocsPageOptions {
+  readonly isSimulated: boolean;
+  /** Of the server, for the examples: `https://lanescan.example`. */
+  readonly origin: string;
+}
 
-export function docsPage(document: OpenApiDocument, { simulated }: { simulated: boolean }): string {
+export function docsPage(document: OpenApiDocument, { isSimulated, origin }: DocsPageOptions): string {
   const { info, components } = document;
   const sections: readonly Section[] = [
-    { id: 'quick-start', title: 'Quick start', body: quickStart(document) },
-    { id: 'sdk', title: 'With ccip-sdk', body: sdk() },
-    { id: 'pagination', title: 'Pagination', body: pagination() },
+    { id: 'quick-start', title: 'Quick start', body: quickStart(document, origin) },
+    { id: 'sdk', title: 'With ccip-sdk', body: sdk(origin) },
+    { id: 'pagination', title: 'Pagination', body: pagination(origin) },
     { id: 'addresses', title: 'Addresses', body: addresses() },
     { id: 'statuses', title: 'Statuses', body: statusTable() },
     ...document.tags.map((tag) => operationSection(document, tag)),
@@ -35,12 +41,12 @@ export function docsPage(document: OpenApiDocument, { simulated }: { simulated: 
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="description" content="${info.description}">
-<title>${info.title} API${simulated ? ' (simulated data)' : ''}</title>
+<title>${info.title} API${isSimulated ? ' (simulated data)' : ''}</title>
 <style>${new Html(docsPageStyle)}</style>
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
-${simulated ? simulatedBanner() : ''}
+${isSimulated ? simulatedBanner() : ''}
 <div class="page">
 <header class="masthead">
 <h1>${info.title} API <span class="version">${info.version}</span></h1>
@@ -52,6 +58,7 @@ ${simulated ? simulatedBanner() : ''}
 </div>
 <footer>For programs, the same as OpenAPI 3.1: <a href="/openapi.json">/openapi.json</a></footer>
 </div>
+<script>${new Html(docsPageScript)}</script>
 </body>
 </html>
 `.text;
@@ -82,28 +89,29 @@ of the demo: no message here exists on a chain. Every response says so with
 
 // ---- Text
 
-function quickStart(document: OpenApiDocument): Html {
+function quickStart(document: OpenApiDocument, origin: string): Html {
   const example = (name: string) =>
     String(
       document.paths['/v2/messages']?.get.parameters.find((parameter) => parameter.name === name)?.example,
     );
   const message = document.components.schemas.Message?.examples?.[0] as { messageId: string } | undefined;
   return html`
-<p>Everything is a <code>GET</code>; no key is needed. The newest messages:</p>
-${command(`curl '${BASE_URL}/v2/messages?limit=5'`)}
+<p>Everything is a <code>GET</code>; no key is needed. A key from the operator (<code>X-API-Key</code>) raises the rate limit.
+Below each path is a form that sends a request to it. The newest messages:</p>
+${command(`curl '${origin}/v2/messages?limit=5'`)}
 <p>Filters combine: a message must match all of them. Failed messages of one sender that can be executed by hand:</p>
-${command(`curl '${BASE_URL}/v2/messages?sender=${example('sender')}&readyForManualExecOnly=true'`)}
+${command(`curl '${origin}/v2/messages?sender=${example('sender')}&readyForManualExecOnly=true'`)}
 <p>Messages in flight on one lane since the beginning of the year, as summaries:</p>
 ${command(
-  `curl '${BASE_URL}/v2/messages?sourceChainSelector=${example('sourceChainSelector')}&destChainSelector=${example('destChainSelector')}&status=SENT,SOURCE_FINALIZED,COMMITTED&sentAfter=2026-01-01T00:00:00Z&view=summary'`,
+  `curl '${origin}/v2/messages?sourceChainSelector=${example('sourceChainSelector')}&destChainSelector=${example('destChainSelector')}&status=SENT,SOURCE_FINALIZED,COMMITTED&sentAfter=2026-01-01T00:00:00Z&view=summary'`,
 )}
 <p>One message by its id:</p>
-${command(`curl '${BASE_URL}/v2/messages/${message?.messageId ?? ''}'`)}
+${command(`curl '${origin}/v2/messages/${message?.messageId ?? ''}'`)}
 <p>A full record looks like this; <a href="#${schemaId('Message')}">its fields</a> are described below.</p>
 ${codeBlock('An example record', jsonHtml(message), 'tall')}`;
 }
 
-function sdk(): Html {
+function sdk(origin: string): Html {
   return html`
 <p>The paths and responses are those that <code>@chainlink/ccip-sdk</code> expects. Give its client the URL of this
 service instead of the hosted one; the client adds <code>/v2</code> itself.</p>
@@ -111,7 +119,7 @@ ${codeBlock(
   'Use with the SDK',
   html`import { CCIPAPIClient } from '@chainlink/ccip-sdk';
 
-const api = CCIPAPIClient.fromUrl('${BASE_URL}');
+const api = CCIPAPIClient.fromUrl('${origin}');
 
 const page = await api.searchMessages({ sender: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266' });
 for await (const message of api.searchAllMessages({ readyForManualExecOnly: true })) {
@@ -120,18 +128,18 @@ for await (const message of api.searchAllMessages({ readyForManualExecOnly: true
 )}`;
 }
 
-function pagination(): Html {
+function pagination(origin: string): Html {
   return html`
 <p>A page holds up to <code>limit</code> messages, newest first: by send time, then by message id. While there are
 more, <code>pagination.cursor</code> is a token for the next page; on the last page it is <code>null</code>.</p>
-${command(`curl '${BASE_URL}/v2/messages?status=FAILED&limit=2'`)}
+${command(`curl '${origin}/v2/messages?status=FAILED&limit=2'`)}
 ${codeBlock(
   'The end of a page that is not the last',
   jsonHtml({ data: ['…'], pagination: { limit: 2, hasNextPage: true, cursor: 'AXrU3k…' } }),
 )}
 <p>Send the cursor back without filters. It contains the filters and the view of its search: further filters are refused
 with <code>INVALID_PARAMETER_COMBINATION</code>. Only <code>limit</code> and <code>view</code> may be added.</p>
-${command(`curl '${BASE_URL}/v2/messages?cursor=AXrU3k…&limit=2'`)}
+${command(`curl '${origin}/v2/messages?cursor=AXrU3k…&limit=2'`)}
 <p>A walk through the pages shows every message that matches throughout the walk exactly once, whatever arrives
 meanwhile. One exception: a message whose send time changes during the walk (a chain reorganisation puts it into another
 block) may be shown twice or not at all. All messages, in a shell with <code>jq</code>:</p>
@@ -139,7 +147,7 @@ ${codeBlock(
   'A walk through all pages',
   html`query='status=FAILED&limit=1000'
 while [ -n "$query" ]; do
-  page=$(curl -sS --fail "${BASE_URL}/v2/messages?$query") || break
+  page=$(curl -sS --fail "${origin}/v2/messages?$query") || break
   printf '%s' "$page" | jq -c '.data[]'
   query=$(printf '%s' "$page" | jq -r '.pagination.cursor // empty | "limit=1000&cursor=" + .')
 done`,
@@ -209,7 +217,7 @@ ${table(
 function operationSection(document: OpenApiDocument, tag: OpenApiDocument['tags'][number]): Section {
   const operations = Object.entries(document.paths)
     .map(([path, { get }]) => ({ path, operation: get }))
-    .filter(({ operation }) => operation.tags.includes(tag.name) && operation['x-alias-of'] === undefined);
+    .filter(({ operation }) => operation.tags.includes(tag.name));
   return {
     id: `tag-${tag.name.toLowerCase()}`,
     title: tag.name,
@@ -222,7 +230,7 @@ function operationArticle({ paths, components }: OpenApiDocument, path: string):
   const operation = paths[path]?.get;
   if (!operation) return html``;
   const { operationId, summary, description, parameters, responses } = operation;
-  const aliases = Object.keys(paths).filter((other) => paths[other]?.get['x-alias-of'] === path);
+  const { 'x-aliases': aliases = [] } = operation;
   const also = aliases.map((alias) => html` <span class="also">also <code>${alias}</code></span>`);
   return html`<article id="${operationId}" aria-labelledby="${operationId}-title">
 <h3 id="${operationId}-title">${summary}</h3>
@@ -231,8 +239,26 @@ function operationArticle({ paths, components }: OpenApiDocument, path: string):
 ${parameters.length > 0 ? parameterTable(summary, parameters) : ''}
 ${table('Responses', ['Status', 'Body', 'Meaning'], responseRows(responses), `Responses of “${summary}”`)}
 ${bodyTable(summary, responses, components.schemas)}
+${tryForm(path, operation)}
 </article>
 `;
+}
+
+/** Streams have no end, and this page cannot show exports of any length. */
+const withoutForm = /\/(stream|export)$/;
+
+function tryForm(path: string, { operationId, summary, parameters }: Operation): Html {
+  if (withoutForm.test(path)) return html``;
+  const fields = parameters.map(({ name, in: place, example, schema }) => {
+    const id = `try-${operationId}-${name}`;
+    const hint = example ?? schema.default ?? '';
+    return html`<label for="${id}">${name}</label><input id="${id}" name="${name}" data-in="${place}" placeholder="${String(hint)}" autocomplete="off" spellcheck="false">`;
+  });
+  return html`<form class="try" data-path="${path}" aria-label="Try “${summary}”" hidden>
+<div class="fields">${fields}</div>
+<button>Send the request</button>
+<output class="answer" aria-live="polite"></output>
+</form>`;
 }
 
 function parameterTable(summary: string, parameters: Operation['parameters']): Html {

@@ -1,4 +1,4 @@
-/** The example record of the documentation: a message in flight, with every field. */
+/** The example record of the documentation: a message in flight, with every field of the contract, and later ones. */
 import type { Message } from '../domain/message.ts';
 
 export const exampleMessage: Message = {
@@ -43,7 +43,17 @@ export const exampleMessage: Message = {
       destGasAmount: '90000',
     },
   ],
-  extraArgs: { gasLimit: '200000', allowOutOfOrderExecution: true },
+  extraArgs: {
+    gasLimit: '200000',
+    allowOutOfOrderExecution: true,
+    requestedFinalityConfig: '0x00000000',
+    ccvs: ['0xFE0704B90908A534E23C68E6cE3773d0EAb9F2F4', '0xfE71337C6a001522B44a3d85B583B6e76914aD9f'],
+    ccvArgs: ['0x', '0x'],
+    executor: '0xEbbB90b69191c95014546fB328a1B5D2eC72DB37',
+    executorArgs: '0x',
+    tokenReceiver: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
+    tokenArgs: '0x',
+  },
   readyForManualExecution: false,
   version: '2.0.0',
   finality: 0,
@@ -105,4 +115,5 @@ export const exampleMessage: Message = {
       ],
     },
   },
+  offramp: '0x4d6F7265206F66662D72616d7020616464726573',
 };

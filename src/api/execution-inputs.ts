@@ -4,6 +4,7 @@ import { refuseParameters } from '../domain/search-parameters.ts';
 import {
   type BatchInputs,
   MAX_BATCH_BYTES,
+  type MirroredInputs,
   type SequenceRun,
   type UnavailableInputs,
   type VerifiedInputs,
@@ -24,11 +25,11 @@ export const executionInputRoutes: readonly Route[] = [
     description:
       'For a message that was not delivered: all that its off-ramp needs to execute it, as the SDK’s ' +
       '`getExecutionInput` reads it. Up to version 1.6 that is every message of the committed root, above it the ' +
-      'encoded message and the verifications. Only messages that were indexed from their chain have it. Attestations ' +
-      'that tokens such as USDC need are not included.',
+      'encoded message and the verifications. Messages that were indexed from their chain have it, and mirrored ones ' +
+      'whose server had it. Attestations that tokens such as USDC need are not included.',
     pathParameters: [messageIdParameter],
     success: { description: 'What the off-ramp needs.', schema: ExecutionInputs },
-    errors: [400, 404],
+    errors: [400, 404, 409],
     async handle({ path: { messageId = '' }, query }, { store }) {
       refuseParameters(query);
       const digits = messageIdDigits(messageId);
@@ -40,12 +41,25 @@ export const executionInputRoutes: readonly Route[] = [
         );
       }
       if (inputs.kind === 'unavailable') {
-        throw new ApiError('EXECUTION_INPUTS_NOT_FOUND', `Message 0x${digits} ${whatIsMissing(inputs)}`);
+        const code =
+          inputs.reason === 'not committed' ? 'EXECUTION_INPUTS_NOT_READY' : 'EXECUTION_INPUTS_NOT_FOUND';
+        throw new ApiError(code, `Message 0x${digits} ${whatIsMissing(inputs)}`);
       }
-      return { body: inputs.kind === 'batch' ? batchBody(inputs) : verifiedBody(inputs) };
+      return { body: bodyOf(inputs) };
     },
   },
 ];
+
+function bodyOf(inputs: BatchInputs | VerifiedInputs | MirroredInputs): string {
+  switch (inputs.kind) {
+    case 'batch':
+      return batchBody(inputs);
+    case 'verified':
+      return verifiedBody(inputs);
+    case 'mirrored':
+      return inputs.body;
+  }
+}
 
 /** Stored JSON is sent without parsing: a batch may have megabytes. */
 function batchBody({ message, offramp, merkleRoot, batch }: BatchInputs): string {

@@ -69,6 +69,7 @@ function changeBody(entry: HistoryEntry): Change {
     networkName: nameOf(entry.network),
     blockNumber: entry.blockNumber,
     transactionHash: entry.transactionHash,
+    ...(entry.derived.length > 0 && { derived: [...entry.derived] }),
   };
 }
 

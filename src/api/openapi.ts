@@ -24,13 +24,21 @@ const headersOfStatus: Readonly<Record<number, readonly HeaderName[]>> = {
 
 export interface OpenApiDocument {
   readonly openapi: string;
-  readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  readonly info: {
+    readonly title: string;
+    readonly version: string;
+    readonly description: string;
+    readonly license: { readonly name: string; readonly identifier: string };
+  };
+  readonly servers: readonly { readonly url: string; readonly description: string }[];
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
   readonly tags: readonly { readonly name: string; readonly description: string }[];
   readonly paths: Readonly<Record<string, { readonly get: Operation }>>;
   readonly components: {
     readonly schemas: Readonly<Record<string, JsonSchema>>;
     readonly responses: Readonly<Record<string, Response>>;
     readonly headers: Readonly<Record<string, unknown>>;
+    readonly securitySchemes: Readonly<Record<string, unknown>>;
   };
 }
 
@@ -63,8 +71,8 @@ export interface Reference {
 
 export interface Operation {
   readonly operationId: string;
-  /** The path that this one is an alias of. */
-  readonly 'x-alias-of'?: string;
+  /** Other paths with the same meaning. They are not listed as operations, which would double every generated client. */
+  readonly 'x-aliases'?: readonly string[];
   readonly tags: readonly string[];
   readonly summary: string;
   readonly description: string;
@@ -78,16 +86,7 @@ export interface Operation {
 export function openApiDocument(routes: readonly Route[], version: string): OpenApiDocument {
   const paths: Record<string, { get: Operation }> = {};
   for (const route of routes) {
-    paths[route.path] = { get: operationOf(route, route.operationId) };
-    route.aliases?.forEach((alias, index) => {
-      paths[alias] = {
-        get: {
-          ...operationOf(route, `${route.operationId}Alias${index || ''}`),
-          'x-alias-of': route.path,
-          description: `The same as \`${route.path}\`, for clients whose base URL carries no version.`,
-        },
-      };
-    });
+    paths[route.path] = { get: operationOf(route) };
   }
   const schemas = plainSchemas();
   return {
@@ -97,7 +96,12 @@ export function openApiDocument(routes: readonly Route[], version: string): Open
       version,
       description:
         'Read access to records of cross-chain messages (Chainlink CCIP). Everything is GET; nothing here writes.',
+      license: { name: 'MIT', identifier: 'MIT' },
     },
+    // Relative to where this document is served.
+    servers: [{ url: '/', description: 'The server of this document' }],
+    // No key is needed; one raises the rate limit.
+    security: [{}, { apiKey: [] }, { bearer: [] }],
     tags: [
       { name: 'Messages', description: 'Search messages and read their records.' },
       { name: 'Lanes', description: 'Volume and delivery times of lanes, missing sequence numbers.' },
@@ -110,11 +114,24 @@ export function openApiDocument(routes: readonly Route[], version: string): Open
       schemas: { ...schemas, Message: { ...schemas.Message, examples: [exampleMessage] } },
       responses: errorResponses(),
       headers: headerFields,
+      securitySchemes: {
+        apiKey: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'X-API-Key',
+          description: 'A key from the operator of the server, for a higher rate limit.',
+        },
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'The same key in the `Authorization` header.',
+        },
+      },
     },
   };
 }
 
-function operationOf(route: Route, operationId: string): Operation {
+function operationOf(route: Route): Operation {
   const headersOf = (status: number, own: readonly HeaderName[] = []) => {
     const names = [...commonHeaderNames, ...(headersOfStatus[status] ?? []), ...own];
     return references(route.isUnlimited ? names.filter((name) => !name.startsWith('RateLimit')) : names);
@@ -145,7 +162,8 @@ function operationOf(route: Route, operationId: string): Operation {
     responses[status] = { $ref: `#/components/responses/${errorName(status)}` };
   }
   return {
-    operationId,
+    operationId: route.operationId,
+    ...(route.aliases && { 'x-aliases': route.aliases }),
     tags: [route.tag],
     summary: route.summary,
     description: route.description,

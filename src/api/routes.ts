@@ -1,4 +1,5 @@
 /** The list of all routes of the API. */
+import { attemptRoutes } from './attempts.ts';
 import { documentationRoutes } from './documentation.ts';
 import { executionInputRoutes } from './execution-inputs.ts';
 import { exportRoutes } from './export.ts';
@@ -12,6 +13,7 @@ import { operationRoutes } from './operations.ts';
 import type { Route } from './route.ts';
 import { statsRoutes } from './stats.ts';
 import { streamRoutes } from './stream.ts';
+import { verifierResultRoutes } from './verifier-results.ts';
 
 /** Every route, including those that document the others. */
 export function createRoutes(version: string): readonly Route[] {
@@ -19,7 +21,9 @@ export function createRoutes(version: string): readonly Route[] {
   const routes: Route[] = [
     ...messageRoutes,
     ...historyRoutes,
+    ...attemptRoutes,
     ...executionInputRoutes,
+    ...verifierResultRoutes,
     ...streamRoutes,
     ...exportRoutes,
     ...laneRoutes,

@@ -1,10 +1,7 @@
 import type { Command } from 'commander';
-import { dayOf } from '../api/lanes.ts';
-import { findingKinds } from '../domain/index-findings.ts';
 import type { MissingNumbers } from '../domain/missing-numbers.ts';
 import type { LaneEnds } from '../store/lanes.ts';
-import type { Store } from '../store/store.ts';
-import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
+import { type CliContext, configOf } from './context.ts';
 import { auditOnramps, type OnrampAudit } from './lane-audit.ts';
 import {
   addLaneOptions,
@@ -15,9 +12,8 @@ import {
   writeObjects,
   writeRemark,
 } from './lanes.ts';
-import { SIMULATED_NOTICE } from './message-words.ts';
 import { writeOut } from './output.ts';
-import { stoppedRemarks } from './source-findings.ts';
+import { withRecordOptions, withRecords } from './records.ts';
 import { createPaint, type Paint, printable } from './terminal-text.ts';
 
 const GAPS_STATUS = 1;
@@ -33,7 +29,7 @@ export function addAudit(program: Command, context: CliContext): void {
     '--json',
     `one on-ramp a line, with up to ${NAMED_RANGES.toLocaleString('en')} of its missing ranges`,
   );
-  withStoreOptions(command)
+  withRecordOptions(command)
     .addHelpText(
       'after',
       `
@@ -47,34 +43,24 @@ whether anything is missing is unknown.
 
 Examples:
   $ lanescan audit
-  $ lanescan audit --source ethereum-testnet-sepolia --dest solana-devnet
+  $ lanescan audit --source sepolia --dest solana-devnet
+  $ lanescan audit --url https://lanescan.example
   $ lanescan audit --json | jq -c 'select(.completeness.isComplete | not)'`,
     )
     .action(async (flags: LaneFlags) => {
       // First: it defines networks that flags may name.
       const config = configOf(flags, context);
       const ends = parseLaneFlags(flags, command);
-      await withStore(config, context, { connections: 1 }, async (store) => {
-        if (store.simulated) context.err.write(`${SIMULATED_NOTICE}\n`);
-        const now = new Date(context.now());
-        const { lanes } = await store.lanes({
-          ...ends,
-          now,
-          deliveredSince: dayOf(now),
-          namedRanges: flags.json ? NAMED_RANGES : SHOWN_RANGES,
-          limit: Number.MAX_SAFE_INTEGER,
-        });
-        const audits = auditOnramps(lanes, await store.countedLanes(ends));
+      await withRecords(flags, config, context, async (records) => {
+        const namedRanges = flags.json ? NAMED_RANGES : SHOWN_RANGES;
+        const { lanes, counted, losses, remarks } = await records.auditMaterial(ends, namedRanges);
+        const audits = auditOnramps(lanes, counted);
         if (flags.json) await writeObjects(audits.map(auditObject), context);
         else await showAudits(audits, context);
-        const { sourceChainSelector, destChainSelector } = ends;
-        const losses = await lossesOf(store, [sourceChainSelector, destChainSelector]);
         const { summary, status } = summarise(audits, losses.length, ends);
         if (status !== 0) context.exitCode = status;
         await writeRemark(summary, flags, context);
-        for (const loss of losses) await writeRemark(loss, flags, context);
-        for (const remark of await stoppedRemarks(store, [sourceChainSelector, destChainSelector]))
-          await writeRemark(remark, flags, context);
+        for (const remark of [...losses, ...remarks]) await writeRemark(remark, flags, context);
       });
     });
 }
@@ -141,21 +127,6 @@ function rangeText(from: string, to: string): string {
 
 function formatted(number: string | number | bigint): string {
   return BigInt(number).toLocaleString('en');
-}
-
-/** What the networks at these ends are known to lack, in the operator's summary. */
-async function lossesOf(
-  store: Store,
-  selectors: readonly (string | undefined)[],
-): Promise<readonly string[]> {
-  const wanted = new Set(selectors.filter((selector) => selector !== undefined));
-  const lines: string[] = [];
-  for (const { selector } of await store.networkProgress()) {
-    if (wanted.size > 0 && !wanted.has(selector)) continue;
-    for (const { kind, detail } of await store.index.checks.findings(selector))
-      if (findingKinds[kind].isLoss) lines.push(`${printable(detail)}.`);
-  }
-  return lines;
 }
 
 /** Where there is no on-ramp, nothing was checked: that is neither complete nor incomplete. */

@@ -37,6 +37,8 @@ export interface Config extends RateLimitOptions {
   readonly port: number;
   readonly dataFolder: string;
   readonly databaseUrl: string | null;
+  /** The key for servers that commands read from with `--url`. */
+  readonly apiKey: string | null;
   /** Replicas of that database, to read from. */
   readonly replicaUrls: readonly string[];
   readonly logLevel: LogLevel;
@@ -200,6 +202,7 @@ const settings = {
 } as const;
 
 const CONFIG_VARIABLE = 'LANESCAN_CONFIG';
+const API_KEY_VARIABLE = 'LANESCAN_API_KEY';
 const DEFAULT_FILE = 'lanescan.yaml';
 const WEBHOOKS_KEY = 'webhooks';
 const NETWORKS_KEY = 'networks';
@@ -243,6 +246,10 @@ export function readConfig(flags: ConfigFlags, processEnvironment: NodeJS.Proces
     }
     return read;
   };
+  const database = readSecret('DATABASE_URL', environment);
+  const replicas = readSecret('DATABASE_REPLICA_URL', environment);
+  origins.database = database?.where ?? 'default';
+  origins.replicas = replicas?.where ?? 'default';
   return {
     host: pick(settings.host, flags.host, 'host'),
     port: pick(settings.port, flags.port, 'port'),
@@ -257,8 +264,9 @@ export function readConfig(flags: ConfigFlags, processEnvironment: NodeJS.Proces
     autoMigrate: pick(settings.autoMigrate),
     rawRows: pick(settings.rawRows),
     processes: pick(settings.processes, flags.processes, 'processes'),
-    databaseUrl: environment.DATABASE_URL || null,
-    replicaUrls: readReplicaUrls(environment),
+    databaseUrl: database?.value ?? null,
+    apiKey: environment[API_KEY_VARIABLE] || null,
+    replicaUrls: readReplicaUrls(replicas?.value ?? '', database !== undefined),
     chains: parseNetworkDefinitions(values[CHAINS_KEY], file ?? DEFAULT_FILE),
     webhooks: values[WEBHOOKS_KEY],
     networks: values[NETWORKS_KEY],
@@ -276,9 +284,35 @@ function ignoredVariables(names: readonly string[]): string {
   return `Ignored as variables that Kubernetes sets for a Service: ${[...names].sort().join(', ')} (enableServiceLinks: false turns them off)`;
 }
 
-function readReplicaUrls(environment: NodeJS.ProcessEnv): readonly string[] {
-  const urls = (environment.DATABASE_REPLICA_URL ?? '').split(',').filter((url) => url.trim() !== '');
-  if (urls.length > 0 && !environment.DATABASE_URL) {
+/** The value of a variable, or the content of the file that the variable with `_FILE` at its end names. */
+function readSecret(
+  name: string,
+  environment: NodeJS.ProcessEnv,
+): { readonly value: string; readonly where: string } | undefined {
+  const fileVariable = `${name}_FILE`;
+  const [value = '', file = ''] = [environment[name], environment[fileVariable]];
+  if (file === '') return value === '' ? undefined : { value, where: name };
+  if (value !== '') {
+    throw new OperatorError(`${name} and ${fileVariable} are both set.`, 'Unset one of them.');
+  }
+  let content: string;
+  try {
+    content = readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw new OperatorError(
+      `Cannot read ${file}, which ${fileVariable} names: ${(error as Error).message}.`,
+      'Check the path, and that this user may read it.',
+      { cause: error },
+    );
+  }
+  if (content === '')
+    throw new OperatorError(`${file}, which ${fileVariable} names, is empty.`, 'Put the URL in it.');
+  return { value: content, where: fileVariable };
+}
+
+function readReplicaUrls(list: string, hasPrimary: boolean): readonly string[] {
+  const urls = list.split(',').filter((url) => url.trim() !== '');
+  if (urls.length > 0 && !hasPrimary) {
     throw new OperatorError(
       'DATABASE_REPLICA_URL is set, but DATABASE_URL is not: the embedded database has no replicas.',
       'Set DATABASE_URL to the primary of those replicas, or unset DATABASE_REPLICA_URL.',
@@ -349,7 +383,11 @@ function readFile(named: string | undefined): { file: string | null; values: Rec
 }
 
 function refuseUnknownVariables(environment: NodeJS.ProcessEnv): void {
-  const known = [CONFIG_VARIABLE, ...Object.values(settings).flatMap(({ variables }) => variables)];
+  const known = [
+    CONFIG_VARIABLE,
+    API_KEY_VARIABLE,
+    ...Object.values(settings).flatMap(({ variables }) => variables),
+  ];
   for (const name of Object.keys(environment)) {
     if (!name.startsWith('LANESCAN_') || known.includes(name)) continue;
     const nearest = nearestName(name, known);

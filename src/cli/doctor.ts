@@ -123,7 +123,9 @@ function configFinding({ file, origins, host, port, dataFolder, logLevel, databa
     return `${key} ${printable(String(value))}${origin === 'default' ? '' : ` (${printable(origin)})`}`;
   };
   const database =
-    databaseUrl === null ? shown('data', dataFolder) : `database ${databaseName(databaseUrl)} (DATABASE_URL)`;
+    databaseUrl === null
+      ? shown('data', dataFolder)
+      : `database ${databaseName(databaseUrl)} (${origins.database})`;
   const settings = [shown('host', host), shown('port', port), database, shown('logLevel', logLevel)];
   return {
     severity: 'ok',

@@ -5,21 +5,18 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { type Command, Option } from 'commander';
 import { OperatorError } from '../base/operator-error.ts';
-import { type ExportFormat, exportFormats, exportHead, exportLines } from '../domain/export-format.ts';
-import type { Filters } from '../domain/query.ts';
-import { filterNames, parseFilters } from '../domain/search-parameters.ts';
-import type { Store } from '../store/store.ts';
-import type { ConfigFlags } from './config.ts';
-import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
+import { type ExportFormat, exportFormats } from '../domain/export-format.ts';
+import { filterNames, parseFilters, type RawParameters } from '../domain/search-parameters.ts';
+import { type CliContext, configOf } from './context.ts';
 import { addFilterOptions, asUsage, type ParameterFlags, rawParameters } from './filter-flags.ts';
-import { SIMULATED_NOTICE } from './message-words.ts';
 import { OutputClosedError, writeOut } from './output.ts';
-import { createProgress, type Progress } from './progress.ts';
+import { createProgress } from './progress.ts';
+import { type RecordFlags, type Records, withRecordOptions, withRecords } from './records.ts';
 import { counted, printable, printableJson } from './terminal-text.ts';
 
 const INTERRUPTED_STATUS = 130;
 
-type ExportFlags = ConfigFlags &
+type ExportFlags = RecordFlags &
   ParameterFlags & { readonly format?: ExportFormat; readonly output?: string; readonly gzip?: boolean };
 
 export function addExport(program: Command, context: CliContext): void {
@@ -33,7 +30,7 @@ export function addExport(program: Command, context: CliContext): void {
     )
     .option('--output <file>', 'file to write, created when it is complete (default: standard output)')
     .option('--gzip', 'compress (also where the file is named .gz)');
-  withStoreOptions(command)
+  withRecordOptions(command)
     .addHelpText(
       'after',
       `
@@ -42,24 +39,23 @@ NDJSON unchanged. In CSV, text that a spreadsheet would take for a formula is pr
 
 Examples:
   $ lanescan export --output messages.csv
-  $ lanescan export --status FAILED --source ethereum-testnet-sepolia > failed.csv
-  $ lanescan export --sent-after 2026-01-01T00:00:00Z --output january.ndjson.gz`,
+  $ lanescan export --status failed --source sepolia > failed.csv
+  $ lanescan export --sent-after 2026-01-01 --output january.ndjson.gz --url https://lanescan.example`,
     )
     .action(async (flags: ExportFlags) => {
       // First: it defines networks that flags may name.
       const config = configOf(flags, context);
       const raw = rawParameters(flags, filterNames, command);
-      const { filters } = asUsage(() => parseFilters(raw), command);
+      asUsage(() => parseFilters(raw), command);
       const isCompressed = flags.gzip === true || /\.gz$/i.test(flags.output ?? '');
       if (isCompressed && flags.output === undefined && context.out.isTTY) {
         command.error(
           'lanescan: --gzip cannot be shown on a terminal; name a file with --output, or redirect the output.',
         );
       }
-      await withStore(config, context, { connections: 1 }, async (store) => {
-        if (store.simulated) context.err.write(`${SIMULATED_NOTICE}\n`);
-        await exportTo(flags.output, formatOf(flags), isCompressed, filters, store, context);
-      });
+      await withRecords(flags, config, context, (records) =>
+        exportTo(flags.output, formatOf(flags), isCompressed, raw, records, context),
+      );
     });
 }
 
@@ -71,19 +67,21 @@ async function exportTo(
   output: string | undefined,
   format: ExportFormat,
   isCompressed: boolean,
-  filters: Filters,
-  store: Store,
+  parameters: RawParameters,
+  source: Records,
   context: CliContext,
 ): Promise<void> {
   const destination = output === undefined ? standardOutput(context, format) : newFile(output);
   const progress = createProgress(context.err, `Exporting to ${output ?? 'standard output'}`, null);
-  let rows = 0;
+  /** Null where the source does not count them. */
+  let exportedRows: number | null = 0;
+  let exportedBytes = 0;
   const texts = async function* () {
-    yield Buffer.from(exportHead(format));
-    for await (const records of store.exportRecords(filters, context.signal)) {
-      rows += records.length;
-      const bytes = Buffer.from(exportLines(records, format));
-      report(progress, bytes.length, rows);
+    for await (const { bytes, rows } of source.export(parameters, format, context.signal)) {
+      exportedRows = rows === null || exportedRows === null ? null : exportedRows + rows;
+      exportedBytes += bytes.length;
+      if (exportedRows !== null) progress.note(counted(exportedRows, 'message'));
+      progress.advance(bytes.length);
       yield bytes;
     }
   };
@@ -103,12 +101,8 @@ async function exportTo(
     throw explained(error, output);
   }
   progress.end();
-  context.err.write(`${counted(rows, 'message')} exported${output === undefined ? '' : ` to ${output}`}\n`);
-}
-
-function report(progress: Progress, bytes: number, rows: number): void {
-  progress.note(counted(rows, 'message'));
-  progress.advance(bytes);
+  const amount = exportedRows === null ? counted(exportedBytes, 'byte') : counted(exportedRows, 'message');
+  context.err.write(`${amount} exported${output === undefined ? '' : ` to ${output}`}\n`);
 }
 
 interface Destination {

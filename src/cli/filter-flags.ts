@@ -1,8 +1,7 @@
 /** The filters of the search as flags, shared by all commands that have them. */
 import { type Command, Option } from 'commander';
-import { nearestName } from '../base/nearest-name.ts';
 import { ApiError } from '../domain/errors.ts';
-import { findNetwork, knownNetworks } from '../domain/networks.ts';
+import { networkOfText, similarNetworks } from '../domain/network-names.ts';
 import { type FilterName, filterNames, filterParameters } from '../domain/search-parameters.ts';
 import { printable } from './terminal-text.ts';
 
@@ -19,6 +18,8 @@ interface FlagForm {
   /** Replaces the API's description. */
   readonly description?: string;
 }
+
+const TIME_FORMAT = 'A date (midnight UTC), or an ISO 8601 time with a time zone.';
 
 /** The flag of each filter. The type makes the table complete: a new filter needs its flag. */
 const flagForms: Readonly<Record<FilterName, FlagForm>> = {
@@ -39,9 +40,9 @@ const flagForms: Readonly<Record<FilterName, FlagForm>> = {
     description: 'Only messages that are ready for manual execution.',
   },
   sourceTransactionHash: { value: 'hash' },
-  status: { value: 'list' },
-  sentAfter: { value: 'time' },
-  sentBefore: { value: 'time' },
+  status: { value: 'statuses' },
+  sentAfter: { value: 'time', description: `Sent at this time or later. ${TIME_FORMAT}` },
+  sentBefore: { value: 'time', description: `Sent before this time. ${TIME_FORMAT}` },
   address: { value: 'address' },
   sourceTokenAddress: { value: 'address' },
   destTransactionHash: { value: 'hash' },
@@ -82,7 +83,7 @@ function flagOf(parameter: string): string {
   return `--${parameter.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-/** The flags as request parameters; networks may be given by name. */
+/** The flags as request parameters, in the API's notation: networks may be given by name, times as dates. */
 export function rawParameters<Name extends string>(
   flags: ParameterFlags<Name>,
   names: readonly Name[],
@@ -93,11 +94,36 @@ export function rawParameters<Name extends string>(
     const given = flags[name];
     if (given === true) raw.push([name, 'true']);
     for (const value of Array.isArray(given) ? (given as readonly string[]) : []) {
-      const { value: valueName } = (flagForms as Partial<Record<string, FlagForm>>)[name] ?? {};
-      raw.push([name, valueName === 'network' ? selectorOf(value, name, command) : value]);
+      const { value: kind } = (flagForms as Partial<Record<string, FlagForm>>)[name] ?? {};
+      raw.push([name, apiValue(value, kind, name, command)]);
     }
   }
   return raw;
+}
+
+function apiValue(
+  text: string,
+  kind: string | null | undefined,
+  parameter: string,
+  command: Command,
+): string {
+  if (kind === 'network') return selectorOf(text, parameter, command);
+  if (kind === 'statuses') return statusesOf(text);
+  if (kind === 'time') return /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text;
+  return text;
+}
+
+/** @example statusesOf('failed, source-finalized') // 'FAILED,SOURCE_FINALIZED' */
+export function statusesOf(text: string): string {
+  return text
+    .split(',')
+    .map((status) =>
+      status
+        .trim()
+        .toUpperCase()
+        .replace(/[\s-]+/g, '_'),
+    )
+    .join(',');
 }
 
 /** Reports errors of the API's parsers as wrong usage, in terms of the flags. */
@@ -118,34 +144,20 @@ function inTermsOfFlags({ details, message }: ApiError): string {
   return lines.length > 0 ? lines.join('\n') : `lanescan: ${message}`;
 }
 
-/** The selector of a network given by selector, name (CCIP's or the display name) or chain id. */
-function selectorOf(text: string, parameter: string, command: Command): string {
-  const name = text.trim().toLowerCase();
-  const network =
-    findNetwork(text.trim()) ?? knownNetworks().find(({ displayName }) => displayName.toLowerCase() === name);
+/** The selector of a network given by selector, name (CCIP's or the display name, or its last words) or chain id. */
+export function selectorOf(text: string, parameter: string, command: Command): string {
+  const network = networkOfText(text);
   if (network) return network.selector;
   // A number may be the selector of a private network.
   if (/^\d*$/.test(text)) return text;
   return command.error(
-    `lanescan: ${flagOf(parameter)} is an unknown network, ${JSON.stringify(printable(text))}; ${networkHint(name)}`,
+    `lanescan: ${flagOf(parameter)} is an unknown network, ${JSON.stringify(printable(text))}; ${networkHint(text)}`,
   );
 }
 
 function networkHint(typed: string): string {
-  const alike = knownNetworks().filter(({ name, displayName }) =>
-    `${name} ${displayName.toLowerCase()}`.includes(typed),
-  );
-  const byName = nearestName(
-    typed,
-    knownNetworks().map(({ name }) => name),
-  );
-  if (alike.length === 0)
-    return byName ? `did you mean ${byName}?` : 'it takes a selector, a name or a chain id.';
-  // The network itself before the rollups that are built on it.
-  alike.sort(
-    (a, b) =>
-      Number(b.name.endsWith(typed)) - Number(a.name.endsWith(typed)) || b.name.length - a.name.length,
-  );
+  const alike = similarNetworks(typed);
+  if (alike.length === 0) return 'it takes a selector, a name or a chain id.';
   const names = alike.slice(0, 3).map(({ name }) => name);
   return `did you mean ${names.join(', ')}${alike.length > 3 ? ` or another of ${alike.length}` : ''}?`;
 }

@@ -151,8 +151,16 @@ function summary(name: string, report: ImportReport, rejectsFile: string): strin
     `${name}: ${count(report.created)} new, ${count(report.updated)} updated, ` +
     `${count(report.unchanged)} unchanged, ${count(report.rejected)} rejected\n`;
   if (report.rejected > 0) text += `  rejected lines with their reasons: ${rejectsFile}\n`;
-  for (const [field, times] of report.ignored)
-    text += `  ignored, not a field of a record: ${clipped(printable(field), 80)} (${count(times)} times)\n`;
+  const { kept, ignored, unknown, incomplete } = report.remarks;
+  const listed = (words: string, found: ReadonlyMap<string, number>) => {
+    for (const [name, times] of found)
+      text += `  ${words}: ${clipped(printable(name), 80)} (${count(times)} times)\n`;
+  };
+  listed('kept, not a field of the contract', kept);
+  listed('ignored, cannot be kept', ignored);
+  listed('unknown', unknown);
+  if (incomplete > 0)
+    text += `  incomplete: ${count(incomplete)} records; their history lists what was derived\n`;
   if (report.interrupted) text += '  interrupted; import the same file again to continue\n';
   return text;
 }

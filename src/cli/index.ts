@@ -1,10 +1,8 @@
 import type { Command } from 'commander';
 import { OperatorError } from '../base/operator-error.ts';
-import { findingKinds } from '../domain/index-findings.ts';
 import type { NetworkSource } from '../ingest/chain/family.ts';
 import type { NetworkStatus } from '../ingest/chain/indexer.ts';
 import { connectNetwork } from '../ingest/families.ts';
-import type { Store } from '../store/store.ts';
 import { noticeTo, openLog } from './command-log.ts';
 import { type Config, type ConfigFlags, networkSourcesOf } from './config.ts';
 import {
@@ -16,6 +14,7 @@ import {
   withStoreOptions,
 } from './context.ts';
 import { createIndexProgress } from './index-progress.ts';
+import { knownLosses } from './source-findings.ts';
 import { counted, printable } from './terminal-text.ts';
 import { lanescanVersion } from './version.ts';
 
@@ -38,8 +37,10 @@ export function addIndex(program: Command, context: CliContext): void {
 The networks are those of lanescan.yaml (see lanescan.example.yaml); \`lanescan doctor\` tests their endpoints. Stopped
 or killed at any moment, it resumes where it was. Several may run: a lease gives each network to one of them at a time.
 
-Exit status: 0 up to date or stopped, 3 up to date but some ranges could not be read yet or the history that was read
-contradicts what the contracts count, 1 failure, 130 interrupted with --once.
+With --once, a network whose endpoints fail 12 times in a row (two to three minutes) is given up until the next run.
+
+Exit status: 0 up to date or stopped, 3 some ranges could not be read yet, a network was given up, or the history that was
+read contradicts what the contracts count, 1 failure, 130 interrupted with --once.
 
 Examples:
   $ lanescan index                                        follow all networks
@@ -80,7 +81,8 @@ Examples:
         const statuses = indexer.statuses();
         context.out.write(`${describe(statuses)}\n`);
         const failed = statuses.reduce((sum, { worker }) => sum + (worker?.failedRanges ?? 0), 0);
-        const losses = await lossesOf(sources, store);
+        const selectors = sources.map(({ network }) => network.selector);
+        const losses = [...(flags.once ? givenUp(statuses) : []), ...(await knownLosses(store, selectors))];
         for (const loss of losses) context.out.write(`${loss}\n`);
         if (context.signal.aborted && flags.once) context.exitCode = INTERRUPTED_STATUS;
         else if (flags.once && failed + losses.length > 0) context.exitCode = UNREAD_STATUS;
@@ -88,15 +90,16 @@ Examples:
     });
 }
 
-/** What is missing according to the contracts themselves, a line each. */
-async function lossesOf(sources: readonly NetworkSource[], store: Store): Promise<readonly string[]> {
-  const lines: string[] = [];
-  for (const { network } of sources) {
-    for (const { kind, detail } of await store.index.checks.findings(network.selector)) {
-      if (findingKinds[kind].isLoss) lines.push(`${network.name}: ${printable(detail)}`);
-    }
-  }
-  return lines;
+/** The networks that could not go on, a line each. */
+function givenUp(statuses: readonly NetworkStatus[]): readonly string[] {
+  return statuses.flatMap(({ network, worker }) => {
+    if (worker?.stuckBecause == null) return [];
+    const left = worker.owedBlocks > 0 ? `; ${counted(worker.owedBlocks, 'block')} of history to go` : '';
+    const reason = printable(worker.stuckBecause);
+    return [
+      `${network.name}: given up after repeated failures: ${reason}${left}. Fix or replace the endpoint (\`lanescan doctor\`) and run it again.`,
+    ];
+  });
 }
 
 /** The networks to index, all or those with these names. Throws an OperatorError for an empty list. */

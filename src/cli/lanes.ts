@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
-import { DEFAULT_WINDOW_DAYS, MAX_WINDOW_DAYS, windowStart } from '../api/lanes.ts';
+import { DEFAULT_WINDOW_DAYS, MAX_WINDOW_DAYS } from '../api/lanes.ts';
 import { parseParameters, selector, wholeNumber } from '../domain/search-parameters.ts';
 import type { LaneEnds, LaneIdentity, LaneStatistics } from '../store/lanes.ts';
-import type { ConfigFlags } from './config.ts';
-import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
+import { type CliContext, configOf } from './context.ts';
 import { addFilterOptions, asUsage, collecting, type ParameterFlags, rawParameters } from './filter-flags.ts';
-import { networkName, SIMULATED_NOTICE } from './message-words.ts';
+import { networkName } from './message-words.ts';
 import { writeOut } from './output.ts';
+import { type RecordFlags, withRecordOptions, withRecords } from './records.ts';
 import {
   age,
   type Colour,
@@ -24,7 +24,7 @@ import {
 const NAMED_RANGES = 100;
 
 const laneParameters = ['sourceChainSelector', 'destChainSelector'] as const;
-export type LaneFlags = ConfigFlags &
+export type LaneFlags = RecordFlags &
   ParameterFlags<(typeof laneParameters)[number] | 'windowDays'> & { readonly json?: boolean };
 
 export function addLanes(program: Command, context: CliContext): void {
@@ -38,7 +38,7 @@ export function addLanes(program: Command, context: CliContext): void {
       ),
     )
     .option('--json', 'one lane a line, as in /v2/lanes');
-  withStoreOptions(command)
+  withRecordOptions(command)
     .addHelpText(
       'after',
       `
@@ -48,23 +48,15 @@ leaves out columns.
 
 Examples:
   $ lanescan lanes
-  $ lanescan lanes --source ethereum-testnet-sepolia
+  $ lanescan lanes --source sepolia --url https://lanescan.example
   $ lanescan lanes --dest solana-devnet --window-days 7 --json`,
     )
     .action(async (flags: LaneFlags) => {
       // First: it defines networks that flags may name.
       const config = configOf(flags, context);
       const { windowDays = DEFAULT_WINDOW_DAYS, ...ends } = parseLaneFlags(flags, command);
-      await withStore(config, context, { connections: 1 }, async (store) => {
-        if (store.simulated) context.err.write(`${SIMULATED_NOTICE}\n`);
-        const now = new Date(context.now());
-        const { lanes } = await store.lanes({
-          ...ends,
-          now,
-          deliveredSince: windowStart(now, windowDays),
-          namedRanges: NAMED_RANGES,
-          limit: Number.MAX_SAFE_INTEGER,
-        });
+      await withRecords(flags, config, context, async (records) => {
+        const { lanes, total } = await records.lanes(ends, windowDays, NAMED_RANGES);
         if (flags.json) {
           const objects = lanes.map(({ delivery, ...lane }) => ({
             ...lane,
@@ -73,7 +65,9 @@ Examples:
           await writeObjects(objects, context);
         } else if (lanes.length > 0) await writeOut(context.out, laneTable(lanes, context));
         await writeRemark(
-          lanes.length === 0 ? noLane(ends) : `${counted(lanes.length, 'lane')}`,
+          lanes.length === 0
+            ? noLane(ends)
+            : `${counted(lanes.length, 'lane')}${total > lanes.length ? ` of ${total}, the busiest` : ''}`,
           flags,
           context,
         );

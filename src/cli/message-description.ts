@@ -1,4 +1,7 @@
 /** The description of one message for `lanescan show`: state, what to do, and every field. */
+import type { Attempt } from '../domain/attempts.ts';
+import { writtenError } from '../domain/failures/failure-reason.ts';
+import { usesVerifiers } from '../domain/lifecycle.ts';
 import type { Message, NetworkInfo, TokenAmount, Verifiers } from '../domain/message.ts';
 import { laneWords, networkName, statusSigns, statusWords } from './message-words.ts';
 import {
@@ -14,12 +17,16 @@ import {
 } from './terminal-text.ts';
 
 const DATA_SHOWN = 64;
+const ERROR_SHOWN = 300;
 
 export interface DescriptionOptions {
   readonly paint: Paint;
   /** Width of the terminal in cells; null when the output is not a terminal. */
   readonly width: number | null;
   readonly now: number;
+  readonly attempts: readonly Attempt[];
+  /** Base URL of the server of this store, for commands that ask it. */
+  readonly serverUrl: string;
 }
 
 /** Lines with a name in front, under a title. */
@@ -34,12 +41,14 @@ const NAME_WIDTH = 18;
 const READING_WIDTH = 100;
 
 /** The whole record, laid out for reading. */
-export function describeMessage(message: Message, { paint, width, now }: DescriptionOptions): string {
+export function describeMessage(message: Message, options: DescriptionOptions): string {
+  const { paint, width, now, attempts } = options;
   const sections = [
     timeline(message, now),
     sourceSection(message),
     destSection(message),
     ...message.tokenAmounts.map((token, i) => tokenSection(token, i, message.tokenAmounts.length)),
+    ...attempts.map((attempt, i) => attemptSection(attempt, i, attempts.length)),
     argumentsSection(message),
     ...(message.verifiers ? [verifiersSection(message.verifiers, paint)] : []),
     feesSection(message),
@@ -47,7 +56,7 @@ export function describeMessage(message: Message, { paint, width, now }: Descrip
   ];
   return [
     headline(message, paint),
-    ...advice(message, paint, Math.min(width ?? READING_WIDTH, READING_WIDTH)),
+    ...advice(message, options, Math.min(width ?? READING_WIDTH, READING_WIDTH)),
     ...sections.map((section) => sectionText(section, paint)),
   ].join('\n');
 }
@@ -73,7 +82,9 @@ function sectionText({ title, about, lines }: Section, paint: Paint): string {
 }
 
 /** For a message that needs manual execution: what happened, and what to do. */
-function advice(message: Message, paint: Paint, width: number): string[] {
+function advice(message: Message, options: DescriptionOptions, width: number): string[] {
+  const { paint, serverUrl, attempts } = options;
+  const reason = attempts.at(-1)?.reason ?? null;
   const { status, readyForManualExecution, destNetworkInfo, extraArgs, receiptTransactionHash } = message;
   if (status !== 'FAILED' && !readyForManualExecution) return [];
   const dest = networkName(destNetworkInfo);
@@ -86,17 +97,23 @@ function advice(message: Message, paint: Paint, width: number): string[] {
   const tokens = message.tokenAmounts.length > 0 ? ' Its tokens wait until it is executed.' : '';
   const meaning =
     status === 'FAILED'
-      ? `It reached ${dest}, but its execution there failed: the receiver reverted, or the ${limit} did not suffice.${tokens}`
+      ? `It reached ${dest}, but its execution there failed${reason ? `. ${printable(reason.text)}` : `: the receiver reverted, or the ${limit} did not suffice.`}${tokens}`
       : `It reached ${dest}, but it was not executed there in the time allowed.${tokens}`;
   const moreGas = status === 'FAILED' && 'gasLimit' in extraArgs ? ' (and --gas-limit for more gas)' : '';
   const todo = [
     ...(status === 'FAILED'
-      ? [`Look at ${receipt} on ${dest} for the reason, and fix the receiver if it is the cause.`]
+      ? [
+          reason
+            ? printable(reason.advice)
+            : `Look at ${receipt} on ${dest} for the reason, and fix the receiver if it is the cause.`,
+        ]
       : []),
     ...(readyForManualExecution
       ? [
-          `Execute it manually; any wallet on ${dest} can do it${moreGas}:`,
-          `$ ccip-cli manual-exec ${printable(message.sendTransactionHash)}`,
+          `Execute it manually; any wallet on ${dest} can do it${moreGas}. Its key is in USER_KEY, an RPC endpoint in ` +
+            'DEST_RPC, and `lanescan serve` provides the proof:',
+          `$ ccip-cli manual-exec ${message.messageId} --api ${serverUrl} --rpc $DEST_RPC`,
+          ...withoutServer(message),
         ]
       : ['It is not ready for manual execution yet; try again later.']),
   ];
@@ -108,6 +125,15 @@ function advice(message: Message, paint: Paint, width: number): string[] {
   return [
     paragraph(status === 'FAILED' ? 'What went wrong' : 'What it waits for', [meaning]),
     paragraph('What to do', todo),
+  ];
+}
+
+/** Verifications of 2.0 are not on the chains before the execution. */
+function withoutServer({ version, sendTransactionHash, sendLogIndex }: Message): readonly string[] {
+  if (usesVerifiers(version)) return [];
+  return [
+    'Or with the proof from the chains alone:',
+    `$ ccip-cli manual-exec ${printable(sendTransactionHash)} --log-index ${sendLogIndex} --rpc $SOURCE_RPC --rpc $DEST_RPC`,
   ];
 }
 
@@ -165,6 +191,26 @@ function destSection(message: Message): Section {
         message.receiptTransactionHash === null ? 'none yet' : printable(message.receiptTransactionHash),
       ],
       ['Executor', message.executor && printable(message.executor.address)],
+    ],
+  };
+}
+
+function attemptSection(attempt: Attempt, index: number, total: number): Section {
+  const { outcome, at, transactionHash, blockNumber, caller, gasUsed, reason } = attempt;
+  const errors = reason ? [...reason.wrappers, ...(reason.error ? [reason.error] : [])] : [];
+  return {
+    title: total === 1 ? 'Execution attempt' : `Execution attempt ${index + 1} of ${total}`,
+    about: `${statusWords(outcome)}${at === null ? '' : `   ${clock(at)}`}`,
+    lines: [
+      ['Transaction', transactionHash && printable(transactionHash)],
+      ['Block', blockNumber === null ? null : String(blockNumber)],
+      ['Sent by', caller && printable(caller)],
+      ['Gas used', gasUsed],
+      ['Reason', reason && printable(reason.text)],
+      [
+        'Error',
+        errors.length === 0 ? null : clipped(printable(errors.map(writtenError).join(' > ')), ERROR_SHOWN),
+      ],
     ],
   };
 }

@@ -1,6 +1,8 @@
+import { appendFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { parseTime } from '../base/iso-time.ts';
 import type { Notice } from '../base/notice.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import { filterNames, parseFilters } from '../domain/search-parameters.ts';
 import { followSource, type MirrorCounts, type RejectedRecord } from '../ingest/mirror/mirror.ts';
 import { createSource } from '../ingest/mirror/source.ts';
@@ -34,6 +36,7 @@ type MirrorFlags = ConfigFlags &
     readonly since?: string;
     readonly rate?: string;
     readonly poll?: string;
+    readonly rejects?: string;
   };
 
 export function addMirror(program: Command, context: CliContext): void {
@@ -48,13 +51,14 @@ export function addMirror(program: Command, context: CliContext): void {
       `maximum number of requests a second (default: ${DEFAULT_REQUESTS_PER_SECOND})`,
     )
     .option('--poll <seconds>', `interval of polling for new messages (default: ${DEFAULT_POLL_SECONDS})`);
+  command.option('--rejects <file>', 'file for rejected records, with their reasons');
   addFilterOptions(command);
   withLogOption(withStoreOptions(command))
     .addHelpText(
       'after',
       `
 Stopped or killed at any moment, it resumes where it was. Records pass the same checks as in an import; invalid ones are
-logged, counted and skipped. Credentials go into the URL; they are never shown.
+logged, counted and fetched again later. Credentials go into the URL; they are never shown.
 
 Exit status: 0 up to date or stopped, 3 some records were rejected, 1 failure, 130 interrupted with --once.
 
@@ -87,6 +91,7 @@ Examples:
       });
       const access = { access: 'write', schema: schemaFor(config), notice: noticeTo(log, 'store') } as const;
       await withStore(config, context, access, async (store) => {
+        const rejects = flags.rejects === undefined ? undefined : openRejects(flags.rejects);
         const shown = createReporter(source.name, context, notice);
         try {
           const counts = await followSource({
@@ -97,7 +102,10 @@ Examples:
             once: flags.once === true,
             signal: context.signal,
             progress: shown.progress,
-            reject: shown.reject,
+            reject: (record) => {
+              shown.reject(record);
+              rejects?.(record);
+            },
             notice,
             timing: { roundIntervalMs },
           });
@@ -111,6 +119,23 @@ Examples:
         }
       });
     });
+}
+
+/** Appends one line for each rejected record, at once: they are few, and a mirror may be killed at any moment. */
+function openRejects(file: string): (record: RejectedRecord) => void {
+  const write = (text: string) => {
+    try {
+      appendFileSync(file, text);
+    } catch (error) {
+      throw new OperatorError(
+        `Cannot write rejected records to ${file}: ${(error as Error).message}.`,
+        'Choose another file with --rejects.',
+        { cause: error },
+      );
+    }
+  };
+  write('');
+  return (record) => write(`${JSON.stringify(record)}\n`);
 }
 
 function sinceOf({ since }: MirrorFlags, command: Command): number | undefined {

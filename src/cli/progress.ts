@@ -1,5 +1,6 @@
 /** Progress of long work: a bar on a terminal, otherwise a log line every few seconds. */
 import type { TerminalStream } from './context.ts';
+import { duration } from './terminal-text.ts';
 
 export interface Progress {
   advance(amount: number): void;
@@ -12,12 +13,16 @@ export interface Progress {
 const BAR_WIDTH = 24;
 const BAR_INTERVAL_MS = 100;
 const LINE_INTERVAL_MS = 5_000;
+/** An estimate from less than this would jump about. */
+const MIN_ESTIMATE_MS = 3_000;
 
 export interface ProgressOptions {
   /** Default: amounts are bytes. */
   readonly describeAmount?: (amount: number) => string;
   /** Writes a line without a terminal. */
   readonly writeLine?: (line: string) => void;
+  /** Milliseconds on a monotonic clock. */
+  readonly now?: () => number;
 }
 
 /** @param total null where it is unknown (a pipe) */
@@ -25,19 +30,29 @@ export function createProgress(
   stream: TerminalStream,
   title: string,
   total: number | null,
-  { describeAmount = megabytes, writeLine = (line) => void stream.write(`${line}\n`) }: ProgressOptions = {},
+  options: ProgressOptions = {},
 ): Progress {
+  const {
+    describeAmount = megabytes,
+    writeLine = (line) => void stream.write(`${line}\n`),
+    now = () => performance.now(),
+  } = options;
   let done = 0;
   let note = '';
-  let shownAt = performance.now();
+  let shownAt = now();
   const startedAt = shownAt;
 
   const describe = () => {
-    const seconds = (performance.now() - startedAt) / 1000;
+    const elapsedMs = now() - startedAt;
     const amount =
       total === null ? describeAmount(done) : `${Math.floor((done / Math.max(total, 1)) * 100)}%`;
-    const speed = `${describeAmount(done / Math.max(seconds, 0.001))}/s`;
-    return [amount, note, speed].filter((part) => part !== '').join(' · ');
+    const speed = `${describeAmount(done / Math.max(elapsedMs / 1000, 0.001))}/s`;
+    return [amount, note, speed, timeLeft(elapsedMs)].filter((part) => part !== '').join(' · ');
+  };
+  /** Assumes that the rest takes as long as what was done so far. */
+  const timeLeft = (elapsedMs: number) => {
+    if (total === null || done === 0 || done >= total || elapsedMs < MIN_ESTIMATE_MS) return '';
+    return `about ${duration(Math.ceil((elapsedMs * (total - done)) / done / 1000) * 1000)} left`;
   };
   const show = () => {
     if (stream.isTTY) {
@@ -50,9 +65,9 @@ export function createProgress(
     }
   };
   const showWhenDue = () => {
-    const now = performance.now();
-    if (now - shownAt < (stream.isTTY ? BAR_INTERVAL_MS : LINE_INTERVAL_MS)) return;
-    shownAt = now;
+    const at = now();
+    if (at - shownAt < (stream.isTTY ? BAR_INTERVAL_MS : LINE_INTERVAL_MS)) return;
+    shownAt = at;
     show();
   };
   return {

@@ -1,24 +1,39 @@
 import type { Command } from 'commander';
-import type { CursorCodec } from '../domain/cursor.ts';
 import type { Message } from '../domain/message.ts';
 import { findNetwork } from '../domain/networks.ts';
-import { DEFAULT_LIMIT, MAX_LIMIT, type SearchQuery } from '../domain/query.ts';
-import { type FilterName, filterNames, parseSearch } from '../domain/search-parameters.ts';
-import type { Page } from '../store/reads/reads.ts';
-import type { Store } from '../store/store.ts';
-import type { ConfigFlags } from './config.ts';
-import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
+import { DEFAULT_LIMIT, MAX_LIMIT } from '../domain/query.ts';
+import {
+  type FilterName,
+  filterNames,
+  parseSearch,
+  type RawParameters,
+} from '../domain/search-parameters.ts';
+import { type CliContext, configOf } from './context.ts';
 import { addFilterOptions, asUsage, collecting, type ParameterFlags, rawParameters } from './filter-flags.ts';
 import { createMessageTable, tableFooter } from './message-table.ts';
-import { SIMULATED_NOTICE } from './message-words.ts';
 import { writeOut } from './output.ts';
+import {
+  demoFolder,
+  type RecordFlags,
+  type RecordPage,
+  type Records,
+  withRecordOptions,
+  withRecords,
+} from './records.ts';
+import { parametersOfText } from './search-text.ts';
 import { createPaint, printableJson } from './terminal-text.ts';
 
-type SearchFlags = ConfigFlags &
+type SearchFlags = RecordFlags &
   ParameterFlags<FilterName | 'limit' | 'cursor'> & { readonly json?: boolean; readonly all?: boolean };
 
 export function addSearch(program: Command, context: CliContext): void {
-  const command = program.command('search').description('find messages, newest first');
+  const command = program
+    .command('search')
+    .argument(
+      '[text...]',
+      'message id, transaction hash, address, token, status, or a lane (sepolia to fuji)',
+    )
+    .description('find messages, newest first');
   addFilterOptions(command)
     .addOption(
       collecting(`--limit <number>`, `messages a page, 1 to ${MAX_LIMIT} (default: ${DEFAULT_LIMIT})`),
@@ -28,57 +43,70 @@ export function addSearch(program: Command, context: CliContext): void {
     )
     .option('--all', 'every page, not just the first')
     .option('--json', 'one full record a line, ready for `lanescan import`');
-  withStoreOptions(command)
+  withRecordOptions(command)
     .addHelpText(
       'after',
       `
 All filters combine. On a terminal the table fits its width; otherwise it has full ids and no colours.
 
 Examples:
-  $ lanescan search --sender 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266 --status FAILED
-  $ lanescan search --source ethereum-testnet-sepolia --dest solana-devnet --limit 50
-  $ lanescan search --ready-for-manual-exec-only
-  $ lanescan search --sent-after 2026-01-01T00:00:00Z --all --json | gzip > january.ndjson.gz`,
+  $ lanescan search 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266
+  $ lanescan search sepolia to fuji --status failed
+  $ lanescan search --source sepolia --dest solana-devnet --limit 50
+  $ lanescan search --ready-for-manual-exec-only --url https://lanescan.example
+  $ lanescan search --sent-after 2026-01-01 --all --json | gzip > january.ndjson.gz`,
     )
-    .action(async (flags: SearchFlags) => {
+    .action(async (text: readonly string[], flags: SearchFlags) => {
       // First: it defines networks that flags may name.
       const config = configOf(flags, context);
-      // Wrong flags are reported before the store is opened; a cursor can only be read with the store's key.
-      const early = flags.cursor === undefined ? parseFlags(flags, command) : undefined;
-      await withStore(config, context, { connections: 1 }, async (store) => {
-        const query = early ?? parseFlags(flags, command, store.cursors);
-        if (store.simulated) context.err.write(`${SIMULATED_NOTICE}\n`);
+      const first = parametersOf(text, flags, command);
+      const demo = demoFolder(config, flags);
+      await withRecords(flags, config, context, async (records) => {
         const show = flags.json ? showRecords(context) : showTable(context, flags.all === true);
         let shown = 0;
         let cursor: string | null = null;
-        for await (const page of pages(store, query, flags.all === true)) {
+        for await (const page of pages(records, first, flags.all === true, command)) {
           if (page.records.length > 0) await show(page);
           context.signal.throwIfAborted();
           shown += page.records.length;
           cursor = page.cursor;
         }
-        await showFooter(footer(shown, cursor, flags), flags, context);
+        const isFiltered = first.some(([name]) => (filterNames as readonly string[]).includes(name));
+        const text = shown === 0 ? nothingFound(flags, isFiltered, demo) : footer(shown, cursor, flags);
+        await showFooter(text, flags, context);
       });
     });
 }
 
-/** The query of the flags; errors are reported as wrong usage. */
-function parseFlags(flags: SearchFlags, command: Command, cursors?: CursorCodec): SearchQuery {
-  const raw = rawParameters(flags, [...filterNames, 'limit', 'cursor'], command);
+/** The parameters of the search; wrong flags are reported before the store is opened. */
+function parametersOf(text: readonly string[], flags: SearchFlags, command: Command): RawParameters {
+  const raw = [
+    ...parametersOfText(text, command),
+    ...rawParameters(flags, [...filterNames, 'limit', 'cursor'], command),
+  ];
   if (flags.all && flags.limit === undefined) raw.push(['limit', String(MAX_LIMIT)]);
-  return asUsage(() => parseSearch(raw, cursors), command);
+  // A cursor can only be read with the key of its store.
+  if (flags.cursor === undefined) asUsage(() => parseSearch(raw), command);
+  return raw;
 }
 
-async function* pages(store: Store, first: SearchQuery, isWalk: boolean): AsyncGenerator<Page> {
-  for (let query = first; ; ) {
-    const page = await store.search(query);
+async function* pages(
+  records: Records,
+  first: RawParameters,
+  isWalk: boolean,
+  command: Command,
+): AsyncGenerator<RecordPage> {
+  const limit = first.filter(([name]) => name === 'limit');
+  for (let parameters = first; ; ) {
+    // The store's parser throws at once, before there is a promise.
+    const page = await asUsage(() => records.search(parameters), command);
     yield page;
     if (!isWalk || page.cursor === null) return;
-    query = { ...query, after: store.cursors.decode(page.cursor).after };
+    parameters = [['cursor', page.cursor], ...limit];
   }
 }
 
-type ShowPage = (page: Page) => Promise<void>;
+type ShowPage = (page: RecordPage) => Promise<void>;
 
 function showRecords({ out }: CliContext): ShowPage {
   return ({ records }) => {
@@ -101,13 +129,13 @@ function showTable({ out, environment, now }: CliContext, isWalk: boolean): Show
 }
 
 function footer(shown: number, cursor: string | null, flags: SearchFlags): string {
-  if (shown === 0) return nothingFound(flags);
   if (cursor === null) return tableFooter(shown);
   const [limit] = Array.isArray(flags.limit) ? flags.limit : [];
   const same = [
     limit === undefined ? '' : ` --limit ${limit}`,
     flags.config === undefined ? '' : ` --config ${shellQuoted(flags.config)}`,
     flags.data === undefined ? '' : ` --data ${shellQuoted(flags.data)}`,
+    flags.url === undefined ? '' : ` --url ${shellQuoted(flags.url)}`,
     flags.json ? ' --json' : '',
   ].join('');
   return (
@@ -116,9 +144,10 @@ function footer(shown: number, cursor: string | null, flags: SearchFlags): strin
   );
 }
 
-function nothingFound(flags: SearchFlags): string {
-  const isFiltered = filterNames.some((name) => flags[name] !== undefined);
+function nothingFound(flags: SearchFlags, isFiltered: boolean, demo: string | undefined): string {
   if (flags.cursor !== undefined) return 'No further message: that was the last page.';
+  if (!isFiltered && demo !== undefined)
+    return `There are no messages yet. Those of the demo are in ${demo}: add --data ${shellQuoted(demo)}`;
   if (!isFiltered)
     return 'There are no messages yet. Load some with `lanescan import`, or try `lanescan demo`.';
   const unknown = (['sourceChainSelector', 'destChainSelector'] as const).flatMap((name) => {

@@ -1,24 +1,23 @@
 import type { Command } from 'commander';
 import { OperatorError } from '../base/operator-error.ts';
 import type { Message } from '../domain/message.ts';
-import type { Store } from '../store/store.ts';
-import type { ConfigFlags } from './config.ts';
-import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
+import type { Config } from './config.ts';
+import { type CliContext, configOf } from './context.ts';
 import { describeMessage } from './message-description.ts';
-import { SIMULATED_NOTICE } from './message-words.ts';
 import { writeOut } from './output.ts';
+import { type RecordFlags, type Records, withRecordOptions, withRecords } from './records.ts';
 import { clipped, createPaint, printable, printableJson } from './terminal-text.ts';
 
 const MIN_PREFIX = 6;
 /** Ids are hashes: this many with the same six digits mean that the prefix is too short. */
 const MAX_CANDIDATES = 50;
 
-interface ShowFlags extends ConfigFlags {
+interface ShowFlags extends RecordFlags {
   readonly json?: boolean;
 }
 
 export function addShow(program: Command, context: CliContext): void {
-  const command = withStoreOptions(program.command('show'))
+  const command = withRecordOptions(program.command('show'))
     .argument('<id>', 'message id: all digits, its first digits, or shortened as by `lanescan search`')
     .option('--json', 'the record as JSON')
     .description('one message, in full')
@@ -30,14 +29,19 @@ Exit status: 0 found, 1 unknown message, 2 not a message id.
 Examples:
   $ lanescan show 0x58521b02b1b25a1cbbc6ba2f5ea4dd9a5ef3e3b4d6ba0fd5cc8cf0c3ce860ca4
   $ lanescan show 0x58521b02…860ca4
-  $ lanescan show 0x58521b02 --json | jq .fees`,
+  $ lanescan show 0x58521b02 --json | jq .fees
+  $ lanescan show 0x58521b02b1b25a1cbbc6ba2f5ea4dd9a5ef3e3b4d6ba0fd5cc8cf0c3ce860ca4 --url https://lanescan.example`,
     )
     .action(async (text: string, flags: ShowFlags) => {
       const id = parseId(text, command);
-      await withStore(configOf(flags, context), context, { connections: 1 }, async (store) => {
-        const record = await findRecord(id, store);
-        if (store.simulated) context.err.write(`${SIMULATED_NOTICE}\n`);
-        await writeOut(context.out, flags.json ? jsonText(record, context) : descriptionOf(record, context));
+      const config = configOf(flags, context);
+      await withRecords(flags, config, context, async (records) => {
+        const record = await findRecord(id, records);
+        const server = flags.url ?? serverUrl(config);
+        await writeOut(
+          context.out,
+          flags.json ? jsonText(record, context) : await descriptionOf(record, records, server, context),
+        );
       });
     });
 }
@@ -61,16 +65,16 @@ function parseId(text: string, command: Command): ShortId {
   return { head, tail, isWhole: head.length === 64 };
 }
 
-async function findRecord({ head, tail, isWhole }: ShortId, store: Store): Promise<string> {
+async function findRecord({ head, tail, isWhole }: ShortId, source: Records): Promise<string> {
   if (isWhole) {
-    const found = await store.findMessage(head);
-    if (found) return found.record;
+    const found = await source.findMessage(head);
+    if (found !== undefined) return found;
     throw new OperatorError(
       `No message 0x${head} is known here.`,
-      `If it is a transaction: lanescan search --q 0x${head}`,
+      `If it is a transaction: lanescan search 0x${head}`,
     );
   }
-  const candidates = await store.findMessagesByPrefix(head, MAX_CANDIDATES);
+  const candidates = await source.findMessagesByPrefix(head, MAX_CANDIDATES);
   const records = candidates.filter((record) => idOf(record).endsWith(tail));
   const [record] = records;
   const shown = `0x${head}${tail === '' ? '' : `…${tail}`}`;
@@ -95,10 +99,26 @@ function jsonText(record: string, { out }: CliContext): string {
   return `${out.isTTY ? printableJson(record) : record}\n`;
 }
 
-function descriptionOf(record: string, { out, environment, now }: CliContext): string {
-  return describeMessage(JSON.parse(record) as Message, {
+/** Where `lanescan serve` answers with the same settings, seen from this machine. */
+function serverUrl({ host, port }: Config): string {
+  const isAny = host === '0.0.0.0' || host === '::';
+  const name = isAny ? 'localhost' : host.includes(':') ? `[${host}]` : host;
+  return `http://${name}:${port}`;
+}
+
+async function descriptionOf(
+  record: string,
+  records: Records,
+  server: string,
+  context: CliContext,
+): Promise<string> {
+  const { out, environment, now } = context;
+  const message = JSON.parse(record) as Message;
+  return describeMessage(message, {
     paint: createPaint(out, environment),
     width: out.isTTY ? (out.columns ?? 80) : null,
     now: now(),
+    attempts: await records.attempts(message),
+    serverUrl: server,
   });
 }

@@ -71,15 +71,27 @@ function unreadableFinding(network: NetworkProgress): Finding {
   };
 }
 
+/** For `audit` and `index`: what networks lack according to their own contracts. Selectors restrict it to these. */
+export async function knownLosses(
+  store: IndexedStore,
+  selectors: readonly (string | undefined)[],
+): Promise<readonly string[]> {
+  const losses: string[] = [];
+  for (const network of (await store.networkProgress()).filter(isAmong(selectors))) {
+    for (const { kind, detail } of await store.index.checks.findings(network.selector))
+      if (findingKinds[kind].isLoss) losses.push(`${nameOf(network)}: ${printable(detail)}.`);
+  }
+  return losses;
+}
+
 /** For `audit`: what it cannot judge because an indexer or mirror has stopped. Selectors restrict it to these networks. */
 export async function stoppedRemarks(
   store: SourceStore,
   selectors: readonly (string | undefined)[],
 ): Promise<readonly string[]> {
-  const chosen = new Set(selectors.filter((selector) => selector !== undefined));
-  const networks = (await store.networkProgress()).filter(
-    (network) => (chosen.size === 0 || chosen.has(network.selector)) && indexingHealth(network) === 'stopped',
-  );
+  const networks = (await store.networkProgress())
+    .filter(isAmong(selectors))
+    .filter((network) => indexingHealth(network) === 'stopped');
   const mirrors = (await store.mirrors()).filter((mirror) => mirrorHealth(mirror) === 'stopped');
   return [...networks.map(stoppedIndexing), ...mirrors.map(stoppedMirror)].map(
     (what) => `${what}: messages sent since then are not checked.`,
@@ -165,4 +177,10 @@ function nameOf({ selector }: NetworkProgress): string {
 
 function ageBetween(from: Date, to: Date): string {
   return age(secondsBetween(from, to) * 1000);
+}
+
+/** Every network where no selector is given. */
+function isAmong(selectors: readonly (string | undefined)[]): (network: NetworkProgress) => boolean {
+  const chosen = new Set(selectors.filter((selector) => selector !== undefined));
+  return ({ selector }) => chosen.size === 0 || chosen.has(selector);
 }

@@ -43,7 +43,7 @@ export const MAX_HASH_BYTES = 64;
  * @example parseAddress('0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed', 'EVM')?.text // '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
  */
 export function parseAddress(text: string, family: ChainFamily): Spelling | undefined {
-  return text.length > MAX_INPUT_LENGTH ? undefined : addressParsers[family](text);
+  return text.length > MAX_INPUT_LENGTH ? undefined : (addressParsers[family] ?? parseOpaque)(text);
 }
 
 /**
@@ -85,7 +85,9 @@ export function addressFromBytes(bytes: BytesHex, family: ChainFamily): Spelling
 const EVEN_HEX_DIGITS = /^(?:[0-9a-fA-F]{2}){1,36}$/;
 
 /** All zeros: in a record, a contract that is unknown. */
-export const zeroAddresses: Readonly<Record<ChainFamily, string>> = {
+export const zeroAddresses: Readonly<Record<ChainFamily, string>> & {
+  readonly [other: string]: string | undefined;
+} = {
   EVM: `0x${'0'.repeat(40)}`,
   SVM: '1'.repeat(32),
   APTOS: `0x${'0'.repeat(64)}`,
@@ -94,6 +96,11 @@ export const zeroAddresses: Readonly<Record<ChainFamily, string>> = {
   CANTON: `0x${'0'.repeat(64)}`,
 };
 
+/** The zero address of a family; of one that is not known here, 32 bytes. */
+export function zeroAddressOf(family: ChainFamily): string {
+  return zeroAddresses[family] ?? `0x${'0'.repeat(64)}`;
+}
+
 /**
  * Parses a transaction hash of a known family; undefined when `text` is not valid.
  *
@@ -101,7 +108,7 @@ export const zeroAddresses: Readonly<Record<ChainFamily, string>> = {
  * the other parts are what a TON node needs to find the transaction.
  */
 export function parseTransactionHash(text: string, family: ChainFamily): Spelling | undefined {
-  return text.length > MAX_INPUT_LENGTH ? undefined : transactionHashParsers[family](text);
+  return text.length > MAX_INPUT_LENGTH ? undefined : (transactionHashParsers[family] ?? parseOpaque)(text);
 }
 
 /** Every interpretation of a transaction hash of unknown family; none when it is not valid in any family. */
@@ -120,7 +127,8 @@ function meaningsInAnyFamily(text: string, parse: typeof parseAddress): readonly
 
 type Parser = (text: string) => Spelling | undefined;
 
-const addressParsers: Record<ChainFamily, Parser> = {
+// Records of imports may name other families than `ChainFamily` has, so a look-up may find nothing.
+const addressParsers: Record<ChainFamily, Parser> & { readonly [other: string]: Parser | undefined } = {
   EVM: parseEvmAddress,
   SVM: parseSvmAddress,
   APTOS: parseMoveAddress,
@@ -129,7 +137,7 @@ const addressParsers: Record<ChainFamily, Parser> = {
   CANTON: parseCantonAddress,
 };
 
-const transactionHashParsers: Record<ChainFamily, Parser> = {
+const transactionHashParsers: typeof addressParsers = {
   EVM: parsePrefixedHash,
   SVM: (text) => spellingIf(decodeBase58(text, 64), text),
   APTOS: parsePrefixedHash,
@@ -271,6 +279,18 @@ function parseCantonUpdateId(text: string): Spelling | undefined {
   if (CANTON_MULTIHASH.test(text)) return { bytes: text.toLowerCase(), text: text.toLowerCase() };
   const bytes = decodeBase64Hash(text);
   return parsePrefixedHash(text) ?? spellingIf(bytes, `0x${bytes}`);
+}
+
+// ---- Families that are not known here, which an import may name
+
+const OPAQUE_TEXT = /^[\x21-\x7e]{1,300}$/;
+const OPAQUE_NUMBER = /^0[xX]([0-9a-fA-F]{1,64})$/;
+
+/** Any printable text without spaces, as it is; numbers in hexadecimal are compared as numbers. */
+function parseOpaque(text: string): Spelling | undefined {
+  if (!OPAQUE_TEXT.test(text)) return undefined;
+  const number = OPAQUE_NUMBER.exec(text)?.[1];
+  return { bytes: number === undefined ? asciiBytes(text) : numberBytes(number.toLowerCase()), text };
 }
 
 // ---- Hashes and encodings that families share

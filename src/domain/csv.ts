@@ -4,7 +4,7 @@
  * The columns are flat and their order is part of the contract: new ones are added at the end. Lists, and values that
  * differ between networks, are JSON in their cell. An empty cell is null. CSV cannot be imported; NDJSON can.
  */
-import type { Message, NetworkInfo } from './message.ts';
+import { type Message, type NetworkInfo, sourceMembers } from './message.ts';
 
 type Cell = string | number | boolean | null;
 type Column = readonly [name: string, cell: (message: Message) => Cell];
@@ -18,7 +18,7 @@ const networkColumns = (end: 'source' | 'dest', networkOf: (message: Message) =>
 ];
 
 /** The columns of each field, in the order of the file. The type makes the table complete: a new field goes to the end. */
-const columnsOfField: Readonly<Record<keyof Message, readonly Column[]>> = {
+const columnsOfField: Readonly<Required<Record<keyof Message, readonly Column[]>>> = {
   messageId: [['messageId', ({ messageId }) => messageId]],
   status: [['status', ({ status }) => status]],
   readyForManualExecution: [
@@ -54,8 +54,15 @@ const columnsOfField: Readonly<Record<keyof Message, readonly Column[]>> = {
   extraArgs: [['extraArgs', ({ extraArgs }) => json(extraArgs)]],
   verifiers: [['verifiers', ({ verifiers }) => json(verifiers)]],
   data: [['data', ({ data }) => data]],
+  offramp: [['offramp', ({ offramp }) => offramp ?? null]],
+  encodedMessage: [['encodedMessage', ({ encodedMessage }) => encodedMessage ?? null]],
+  reportedStatus: [['reportedStatus', ({ reportedStatus }) => reportedStatus ?? null]],
 };
-const columns = Object.values(columnsOfField).flat();
+const columns: readonly Column[] = [
+  ...Object.values(columnsOfField).flat(),
+  ['bpsFees', ({ fees }) => json(fees.bpsFeeDetails ?? null)],
+  ['sourceMembers', (message) => jsonOfMembers(sourceMembers(message))],
+];
 
 /** The names of the columns, in their order. */
 export const csvColumns: readonly string[] = columns.map(([name]) => name);
@@ -85,4 +92,8 @@ function cellText(cell: Cell): string {
 
 function json(value: unknown): string | null {
   return value === null ? null : JSON.stringify(value);
+}
+
+function jsonOfMembers(members: Readonly<Record<string, unknown>>): string | null {
+  return Object.keys(members).length === 0 ? null : JSON.stringify(members);
 }

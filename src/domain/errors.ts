@@ -4,7 +4,7 @@
  */
 
 interface CatalogueEntry {
-  readonly status: 400 | 404 | 405 | 406 | 414 | 429 | 500 | 503;
+  readonly status: 400 | 404 | 405 | 406 | 409 | 414 | 429 | 500 | 503;
   readonly meaning: string;
 }
 
@@ -40,6 +40,16 @@ export const errorCatalogue = {
     meaning:
       'The message is known, but not all inputs of a manual execution: `message` says what is missing, and ' +
       'whether it may still arrive.',
+  },
+  EXECUTION_INPUTS_NOT_READY: {
+    status: 409,
+    meaning:
+      'The message is known, but cannot be executed yet: it is not committed on its destination, as far as that is ' +
+      'indexed here.',
+  },
+  VERIFIER_RESULTS_NOT_FOUND: {
+    status: 404,
+    meaning: 'The message is known, but is not verified yet, or has no verifiers.',
   },
   LANE_NOT_FOUND: { status: 404, meaning: 'No message between these two networks is known here.' },
   NOT_FOUND: { status: 404, meaning: 'This service has no such path.' },

@@ -26,7 +26,8 @@ export type OutcomeField =
   | 'receiptTransactionHash'
   | 'receiptTimestamp'
   | 'deliveryTime'
-  | 'readyForManualExecution';
+  | 'readyForManualExecution'
+  | 'reportedStatus';
 
 export type SentMessage = Omit<Message, OutcomeField>;
 
@@ -93,6 +94,22 @@ export interface Executed {
   readonly seen: Observation;
 }
 
+/**
+ * What an execution left behind beside its outcome. It changes no record: it is for people who ask why an attempt failed,
+ * and belongs to the `Executed` of the same log.
+ */
+export interface ExecutionDetails {
+  readonly kind: 'ExecutionDetails';
+  readonly messageId: string;
+  /** In hexadecimal; the first part of it where it is long. */
+  readonly returnData: string;
+  /** Of the whole execution, in decimal; null where the chain does not say. */
+  readonly gasUsed: string | null;
+  /** The account that sent the transaction; null where it was not asked for. */
+  readonly caller: string | null;
+  readonly seen: Observation;
+}
+
 /** A merkle root over a run of sequence numbers (both ends included) was committed or blessed. */
 export interface RangeFact {
   readonly kind: 'Committed' | 'Blessed';
@@ -125,6 +142,8 @@ export type RootFact = RootBlessed | RootRemoved;
 export interface Snapshot {
   readonly kind: 'Snapshot';
   readonly message: Message;
+  /** JSON paths of members that the source left out and that were derived; not stored with the fact. */
+  readonly derived?: readonly string[];
 }
 
 /** A fact about one message, from a chain. */
@@ -134,7 +153,8 @@ export type ChainFact =
   | VerifierPolicy
   | VerifierCompleted
   | ManualExecutionOpened
-  | Executed;
+  | Executed
+  | ExecutionDetails;
 /** A fact about one message. */
 export type MessageFact = ChainFact | Snapshot;
 export type Fact = MessageFact | RangeFact | RootFact;

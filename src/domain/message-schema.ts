@@ -5,7 +5,7 @@
  * optional.
  */
 import Type from 'typebox';
-import { chainFamilies } from './addresses.ts';
+import { type ChainFamily, chainFamilies } from './addresses.ts';
 import { statuses } from './lifecycle.ts';
 
 const decimal = (description: string) => Type.String({ pattern: '^[0-9]+$', description });
@@ -20,7 +20,13 @@ export const NetworkInfo = Type.Object(
     name: Type.String({ description: 'Name of the network, such as `ethereum-testnet-sepolia`.' }),
     chainSelector: decimal('Chain selector: an unsigned 64-bit integer as a decimal string.'),
     chainId: Type.String({ description: 'The chain’s own id: EIP-155 number, genesis hash, and so on.' }),
-    chainFamily: oneOf(chainFamilies, 'Decides the notation of addresses and hashes of this network.'),
+    chainFamily: Type.Unsafe<ChainFamily>({
+      type: 'string',
+      examples: [...chainFamilies],
+      description:
+        `Decides the notation of addresses and hashes of this network: ${chainFamilies.join(', ')}. ` +
+        'Of a network that is known only from an import it may be another, as the source wrote it.',
+    }),
     displayName: nullable(Type.String({ description: 'Display name; null where none is known.' })),
   },
   { description: 'A network at one end of a lane.' },
@@ -35,11 +41,36 @@ export const TokenAmount = Type.Object({
   destGasAmount: nullable(decimal('Gas for the token transfer on the destination chain.')),
 });
 
+const address = (description: string) => Type.Optional(Type.String({ description }));
+const bytes = (description: string) => Type.Optional(Type.String({ description }));
+
+/** The first two members are those of the contract; the others are there where the protocol version has them. */
 export const EvmExtraArgs = Type.Object({
   gasLimit: decimal('Gas limit for the execution on the destination chain.'),
   allowOutOfOrderExecution: Type.Boolean({
-    description: 'Whether the message may be executed before earlier ones of the same sender.',
+    description:
+      'Whether the message may be executed before earlier ones of the same sender; always true for 2.0, which has no ' +
+      'order between messages.',
   }),
+  requestedFinalityConfig: bytes(
+    '2.0: the finality that the sender requested, 4 bytes in hex. `0x00000000` is the chain’s own finality, ' +
+      '`0x00010000` the safe head, a number below `0x00010000` a depth in blocks.',
+  ),
+  ccvs: Type.Optional(
+    Type.Array(Type.String(), {
+      description: '2.0: verifiers on the source chain that the message paid for.',
+    }),
+  ),
+  ccvArgs: Type.Optional(
+    Type.Array(Type.String(), { description: '2.0: arguments of each of `ccvs`, in hex.' }),
+  ),
+  executor: address('2.0: executor on the source chain that the message paid for.'),
+  executorArgs: bytes('2.0: arguments of the executor, in hex.'),
+  tokenReceiver: address('2.0 and Sui: account that receives the tokens.'),
+  tokenArgs: bytes('2.0: arguments of the token pool, in hex.'),
+  receiverObjectIds: Type.Optional(
+    Type.Array(Type.String(), { description: 'Sui: objects that the receiver is called with.' }),
+  ),
 });
 
 export const SvmExtraArgs = Type.Object({
@@ -73,6 +104,9 @@ export const Verifier = Type.Object({
     }),
     'Data and time of the verification; null while the verifier is pending.',
   ),
+  reportedStatus: Type.Optional(
+    Type.String({ description: 'The status in the words of the source, where `status` has none for it.' }),
+  ),
 });
 
 export const Verifiers = Type.Object({
@@ -89,6 +123,14 @@ export const FeeItem = Type.Object({
   amount: decimal('Amount in the smallest unit of the fee token.'),
 });
 
+/** Other members are as the source wrote them. */
+export const BpsFee = Type.Object({
+  contractAddress: address('Token pool on the source chain that kept it.'),
+  tokenAddress: address('Token on the source chain.'),
+  amount: Type.Optional(decimal('Amount in the token’s smallest unit.')),
+  bps: Type.Optional(Type.Number({ description: 'Share of the sent amount, in hundredths of a percent.' })),
+});
+
 export const Fees = Type.Object({
   fixedFeesDetails: Type.Object(
     {
@@ -99,6 +141,9 @@ export const Fees = Type.Object({
       ),
     },
     { description: 'What was paid, and for what.' },
+  ),
+  bpsFeeDetails: Type.Optional(
+    Type.Array(BpsFee, { description: '2.0: fees that token pools kept of the transferred amounts.' }),
   ),
 });
 
@@ -120,6 +165,29 @@ const summaryFields = {
 /** The nine fields of `view=summary`. */
 export const MessageSummary = Type.Object(summaryFields);
 
+/** Members that came after the contract. Each is absent where it is not known. */
+const furtherFields = {
+  offramp: Type.Optional(
+    Type.String({ description: 'Off-ramp contract on the destination chain that executes the message.' }),
+  ),
+  encodedMessage: Type.Optional(
+    Type.String({
+      pattern: '^0x([0-9a-f]{2})*$',
+      description: '2.0: the message in the encoding of the protocol, whose hash is the message id.',
+    }),
+  ),
+  reportedStatus: Type.Optional(
+    Type.String({
+      description:
+        'The status in the words of the source, where `status` has none for it. `UNCONFIRMED` is shown as `SENT`.',
+    }),
+  ),
+};
+export const FurtherFields = Type.Object(furtherFields);
+
+/**
+ * The 27 fields of the contract, then those that came later, then members that only a source defines, as it wrote them.
+ */
 export const Message = Type.Object({
   ...summaryFields,
   nonce: nullable(decimal('Nonce for replay protection and order.')),
@@ -154,8 +222,10 @@ export const Message = Type.Object({
     'Executor of the message; null on lanes without executors.',
   ),
   fees: Fees,
+  ...furtherFields,
 });
 
+export type FurtherFields = Type.Static<typeof FurtherFields>;
 export type NetworkInfo = Type.Static<typeof NetworkInfo>;
 export type TokenAmount = Type.Static<typeof TokenAmount>;
 export type Verifier = Type.Static<typeof Verifier>;

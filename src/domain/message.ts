@@ -4,10 +4,11 @@
  * The types come from the schema, but the schema is not loaded here: only the documentation needs it at run time, and
  * loading it takes longer than most commands run.
  */
-import type { Message, MessageSummary } from './message-schema.ts';
+import type { FurtherFields, Message, MessageSummary } from './message-schema.ts';
 
 export type {
   Fees,
+  FurtherFields,
   Message,
   MessageSummary,
   NetworkInfo,
@@ -15,6 +16,9 @@ export type {
   Verifier,
   Verifiers,
 } from './message-schema.ts';
+
+/** The name of a verifier that has none. */
+export const UNNAMED_VERIFIER = 'Verifier';
 
 /** The nine fields of `view=summary`, in wire order. The type makes the list complete. */
 export const summaryKeys = keysOf<keyof MessageSummary>({
@@ -29,8 +33,8 @@ export const summaryKeys = keysOf<keyof MessageSummary>({
   sendTimestamp: true,
 });
 
-/** The other fields of the record, in wire order. The type makes the list complete. */
-export const detailKeys = keysOf<Exclude<keyof Message, keyof MessageSummary>>({
+/** The other fields of the contract, in wire order. The type makes the list complete. */
+export const detailKeys = keysOf<Exclude<keyof Message, keyof MessageSummary | keyof FurtherFields>>({
   nonce: true,
   sequenceNumber: true,
   onramp: true,
@@ -51,6 +55,13 @@ export const detailKeys = keysOf<Exclude<keyof Message, keyof MessageSummary>>({
   fees: true,
 });
 
+/** Fields that came after the contract, in wire order. They are absent where they are not known. */
+export const furtherKeys = keysOf<keyof FurtherFields>({
+  offramp: true,
+  encodedMessage: true,
+  reportedStatus: true,
+});
+
 function keysOf<Key extends string>(table: Readonly<Record<Key, true>>): readonly Key[] {
   return Object.keys(table) as Key[];
 }
@@ -61,30 +72,69 @@ export interface WireRecord {
   readonly summaryLength: number;
 }
 
-const wireKeys: readonly (keyof Message)[] = [...summaryKeys, ...detailKeys];
-/** Where the details begin. JSON cannot have these characters inside a string, and no summary has such a nested key. */
+const contractKeys: readonly (keyof Message)[] = [...summaryKeys, ...detailKeys];
+const definedKeys: ReadonlySet<string> = new Set([...contractKeys, ...furtherKeys]);
+/** Where the details begin. JSON cannot have these characters inside a string. */
 const DETAILS_MARK = `,"${detailKeys[0]}":`;
 
 /**
  * The wire form of a record. The fields of the summary come first, so that the summary view is a prefix of the stored text
- * and needs neither a second copy nor parsing.
+ * and needs neither a second copy nor parsing. Members that the contract does not define stand at the end.
  */
 export function wireRecord(message: Message): WireRecord {
   const json = JSON.stringify(isInWireOrder(message) ? message : inWireOrder(message));
-  return { json, summaryLength: codePointLength(json.slice(0, json.indexOf(DETAILS_MARK))) };
+  return { json, summaryLength: codePointLength(json.slice(0, summaryEnd(json, message))) };
 }
+
+function summaryEnd(json: string, { sourceNetworkInfo, destNetworkInfo }: Message): number {
+  // A network with further members may have one with the name of the first detail.
+  let end = 0;
+  for (const network of [sourceNetworkInfo, destNetworkInfo]) {
+    if (Object.keys(network).length > NETWORK_FIELDS) {
+      const text = JSON.stringify(network);
+      end = json.indexOf(text, end) + text.length;
+    }
+  }
+  return json.indexOf(DETAILS_MARK, end);
+}
+
+/** Fields of a network in the contract, and its display name. */
+const NETWORK_FIELDS = 5;
 
 /** True for messages of the parser; those that were folded from facts are ordered first. */
 function isInWireOrder(message: Message): boolean {
   let place = 0;
-  for (const key in message) if (key !== wireKeys[place++]) return false;
-  return place === wireKeys.length;
+  let last = '';
+  for (const key in message) {
+    if (place < contractKeys.length) {
+      if (key !== contractKeys[place]) return false;
+    } else {
+      const rank = furtherRank(key);
+      if (rank <= last) return false;
+      last = rank;
+    }
+    place++;
+  }
+  return place >= contractKeys.length;
+}
+
+/** Defined members in their order, then the others by name. */
+function furtherRank(key: string): string {
+  const index = furtherKeys.indexOf(key as keyof FurtherFields);
+  return index === -1 ? `~${key}` : `${index}`;
 }
 
 function inWireOrder(message: Message): Partial<Message> {
   const ordered: Record<string, unknown> = {};
-  for (const key of wireKeys) ordered[key] = message[key];
-  return ordered;
+  for (const key of contractKeys) ordered[key] = message[key];
+  for (const key of furtherKeys) if (message[key] !== undefined) ordered[key] = message[key];
+  return { ...ordered, ...sourceMembers(message) };
+}
+
+/** Members that only a source defines, by name. */
+export function sourceMembers(message: Message): Readonly<Record<string, unknown>> {
+  const keys = Object.keys(message).filter((key) => !definedKeys.has(key));
+  return Object.fromEntries(keys.sort().map((key) => [key, message[key as keyof Message]]));
 }
 
 /** PostgreSQL counts code points, JavaScript UTF-16 units. */

@@ -8,6 +8,8 @@ export const MAX_MESSAGE_IDS = 100;
 export const MAX_Q_TERMS = 10;
 /** The most changes, and the most attempts, in the history of one message. */
 export const MAX_HISTORY_ROWS = 1_000;
+/** The most attempts with their return data: each can have some kilobytes. */
+export const MAX_ATTEMPTS = 100;
 
 /** One term of `q`: every interpretation of the text. */
 export interface QTerm {

@@ -5,9 +5,9 @@
  * the same timeline as one that was indexed live.
  */
 import type { Fact, Observation } from './facts.ts';
-import { isVerified } from './fold.ts';
 import { type Status, statusRank, usesVerifiers } from './lifecycle.ts';
 import type { Message, Verifiers } from './message.ts';
+import { isVerified } from './verification.ts';
 
 export interface Stage {
   readonly status: Status;
@@ -81,6 +81,7 @@ function stageOf(fact: Fact, { version }: Message): readonly Reached[] {
     case 'VerifierPolicy':
     case 'RootBlessed':
     case 'RootRemoved':
+    case 'ExecutionDetails':
     case 'ManualExecutionOpened':
       return [];
   }

@@ -4,11 +4,12 @@
  * Each batch is one transaction, and applying a snapshot is idempotent: an import that was killed can be repeated. An
  * invalid line is rejected; the others are imported.
  */
-import type { Message } from '../domain/message.ts';
-import { parseMessage, type RecordProblem } from '../domain/message-parser.ts';
+import type { Snapshot } from '../domain/facts.ts';
+import { type ParserRemarks, parseMessage, type RecordProblem } from '../domain/message-parser.ts';
 import type { ApplyReport } from '../store/apply.ts';
 import type { Store } from '../store/store.ts';
 import { decompressed, type Line, readLines } from './lines.ts';
+import { createRemarkCounter, type RecordRemarks, snapshotOf } from './record-remarks.ts';
 
 /** The longest line that is read; a real record has a few thousand bytes. */
 export const MAX_LINE_BYTES = 16 * 1024 * 1024;
@@ -16,8 +17,6 @@ const BATCH_RECORDS = 2_000;
 const BATCH_BYTES = 16 * 1024 * 1024;
 /** One that the database writes, and one that waits for it. */
 const MAX_BATCHES_IN_FLIGHT = 2;
-/** Unknown fields that are reported. A bound, because an input could have a new name on each line. */
-const MAX_IGNORED_FIELDS = 100;
 
 export interface RejectedLine {
   readonly line: number;
@@ -46,8 +45,7 @@ export interface ImportOptions {
 }
 
 export interface ImportReport extends Readonly<ImportCounts> {
-  /** Unknown fields that were ignored, with how often they occurred. */
-  readonly ignored: ReadonlyMap<string, number>;
+  readonly remarks: RecordRemarks;
   readonly interrupted: boolean;
 }
 
@@ -57,16 +55,16 @@ export interface ImportReport extends Readonly<ImportCounts> {
 export async function importRecords(options: ImportOptions): Promise<ImportReport> {
   const { input, store, reject, progress, signal } = options;
   const counts: ImportCounts = { read: 0, created: 0, updated: 0, unchanged: 0, rejected: 0 };
-  const ignored = new Map<string, number>();
-  let batch: Message[] = [];
+  const { remarks, add: addRemarks } = createRemarkCounter();
+  let batch: Snapshot[] = [];
   let batchBytes = 0;
   const writing: Promise<void>[] = [];
 
-  const write = async (messages: readonly Message[]) => {
-    const report: ApplyReport = await store.apply(messages.map((message) => ({ kind: 'Snapshot', message })));
+  const write = async (snapshots: readonly Snapshot[]) => {
+    const report: ApplyReport = await store.apply(snapshots);
     counts.created += report.created;
     counts.updated += report.updated;
-    counts.unchanged += messages.length - report.created - report.updated;
+    counts.unchanged += snapshots.length - report.created - report.updated;
     progress?.(counts);
   };
   /** Reading continues while batches are being written (backpressure: at most three batches are in memory). */
@@ -90,11 +88,8 @@ export async function importRecords(options: ImportOptions): Promise<ImportRepor
       await reject(outcome);
       return;
     }
-    for (const path of outcome.ignored) {
-      if (ignored.has(path) || ignored.size < MAX_IGNORED_FIELDS)
-        ignored.set(path, (ignored.get(path) ?? 0) + 1);
-    }
-    batch.push(outcome.message);
+    addRemarks(outcome.remarks);
+    batch.push(outcome.snapshot);
     batchBytes += outcome.bytes;
     if (batch.length >= BATCH_RECORDS || batchBytes >= BATCH_BYTES) await flush();
   };
@@ -118,14 +113,14 @@ export async function importRecords(options: ImportOptions): Promise<ImportRepor
     }
     await Promise.all(writing);
   }
-  return { ...counts, ignored, interrupted: signal?.aborted ?? false };
+  return { ...counts, remarks, interrupted: signal?.aborted ?? false };
 }
 
 const utf8Decoder = new TextDecoder('utf-8', { fatal: true });
 
 function readRecord(
   line: Line,
-): RejectedLine | { message: Message; ignored: readonly string[]; bytes: number } {
+): RejectedLine | { snapshot: Snapshot; remarks: ParserRemarks; bytes: number } {
   if ('tooLong' in line) {
     return rejected(line.number, null, `is ${line.tooLong} bytes long; the maximum is ${MAX_LINE_BYTES}`);
   }
@@ -143,7 +138,7 @@ function readRecord(
   }
   const parsed = parseMessage(value);
   if (!parsed.ok) return { line: line.number, problems: parsed.problems, text };
-  return { message: parsed.message, ignored: parsed.ignored, bytes: line.bytes.length };
+  return { snapshot: snapshotOf(parsed), remarks: parsed, bytes: line.bytes.length };
 }
 
 function rejected(line: number, text: string | null, problem: string): RejectedLine {

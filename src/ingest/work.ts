@@ -25,3 +25,34 @@ export async function untilLater(pauseMs: number, signal: AbortSignal): Promise<
   if (pauseMs <= 0) return;
   await delay(pauseMs, undefined, { signal }).catch(() => undefined);
 }
+
+/** A pause that another part of the program can end. */
+export interface Pause {
+  /** Resolves after `pauseMs` (Infinity: no timer), with the next `wake`, or when the signal is aborted. */
+  wait(pauseMs: number, signal: AbortSignal): Promise<void>;
+  /** Ends the pause; without one, the next pause ends at once, so that no call is lost. */
+  wake(): void;
+}
+
+export function createPause(): Pause {
+  let isWoken = false;
+  let resume: () => void = () => undefined;
+  const wake = () => {
+    isWoken = true;
+    resume();
+  };
+  return {
+    wake,
+    async wait(pauseMs, signal) {
+      const timer = Number.isFinite(pauseMs) ? setTimeout(wake, pauseMs) : undefined;
+      signal.addEventListener('abort', wake);
+      await new Promise<void>((resolve) => {
+        resume = resolve;
+        if (isWoken || signal.aborted) resolve();
+      });
+      signal.removeEventListener('abort', wake);
+      clearTimeout(timer);
+      isWoken = false;
+    },
+  };
+}

@@ -10,6 +10,7 @@ import {
   type MessageRow,
   messageIdArray,
   messageRow,
+  observedTransaction,
   storedSelector,
   type TokenRow,
   tokenRows,
@@ -139,14 +140,16 @@ async function writeFacts(client: ClientBase, changes: readonly Change[]): Promi
   const replacedSnapshots: string[] = [];
   for (const { known, isSnapshot } of changes) {
     for (const { id, fact, body } of known.toStore) {
-      values.push([known.id, id, fact.kind, storedSelector(fact.seen.network), fact.seen.blockHash, body]);
+      const transaction = fact.kind === 'Executed' && !fact.success ? observedTransaction(fact.seen) : null;
+      const network = storedSelector(fact.seen.network);
+      values.push([known.id, id, fact.kind, network, fact.seen.blockHash, transaction, body]);
     }
     if (!known.snapshot) continue;
     // Without chain facts, the record is the snapshot. Beside them, the snapshot has a row of its own.
     const body = isSnapshot ? undefined : `{"kind":"Snapshot","message":${wireRecord(known.snapshot).json}}`;
     if (body === known.storedSnapshot) continue;
     if (known.storedSnapshot !== undefined) replacedSnapshots.push(known.id);
-    if (body !== undefined) values.push([known.id, SNAPSHOT_FACT_ID, 'Snapshot', null, null, body]);
+    if (body !== undefined) values.push([known.id, SNAPSHOT_FACT_ID, 'Snapshot', null, null, null, body]);
   }
   if (replacedSnapshots.length > 0) {
     await client.query('delete from fact where message_id = any($1) and fact_id = $2', [
@@ -180,6 +183,7 @@ const FACT_COLUMNS: CopyColumns = {
   kind: 'text',
   network: 'bigint',
   block_hash: 'text',
+  transaction: 'bytea',
   body: 'text',
 };
 
@@ -240,6 +244,7 @@ const HISTORY_COLUMNS: CopyColumns = {
   network: 'bigint',
   block_number: 'bigint',
   transaction_hash: 'text',
+  derived: 'text',
 };
 
 function historyRow(
@@ -263,5 +268,6 @@ function historyRow(
     cause ? storedSelector(cause.network) : null,
     cause?.blockNumber ?? null,
     cause?.transactionHash ?? null,
+    known.derived.length === 0 ? null : JSON.stringify(known.derived),
   ];
 }

@@ -1,8 +1,7 @@
 /** The inputs of a manual execution, collected from the facts of the message and of its batch. */
-import { zeroAddresses } from '../domain/addresses.ts';
 import type { RangeFact } from '../domain/facts.ts';
-import { isVerified } from '../domain/fold.ts';
 import type { Message } from '../domain/message.ts';
+import { hasAllVerifications, knownVerifications } from '../domain/verification.ts';
 import { rangesCovering } from './lane-facts.ts';
 import { addressColumn, storedSelector } from './message-row.ts';
 import type { Read } from './reads/reads.ts';
@@ -51,7 +50,13 @@ export interface SequenceRun {
   readonly to: bigint;
 }
 
-export type ExecutionInputs = BatchInputs | VerifiedInputs | UnavailableInputs;
+/** As the server that the message was mirrored from gave them. */
+export interface MirroredInputs {
+  readonly kind: 'mirrored';
+  readonly body: string;
+}
+
+export type ExecutionInputs = BatchInputs | VerifiedInputs | MirroredInputs | UnavailableInputs;
 
 /** The protocol's merkle trees have no more leaves; a commit of more is refused. */
 const MAX_BATCH_MESSAGES = 256n;
@@ -66,6 +71,19 @@ export async function readExecutionInputs(
   read: Read,
   messageId: string,
 ): Promise<ExecutionInputs | undefined> {
+  const inputs = await readIndexedInputs(read, messageId);
+  if (inputs?.kind !== 'unavailable') return inputs;
+  const [mirrored] = await read('select body from execution_input where message_id = $1', [
+    Buffer.from(messageId, 'hex'),
+  ]);
+  return mirrored ? { kind: 'mirrored', body: mirrored.body as string } : inputs;
+}
+
+/** What the chains said, as far as they are indexed here. */
+async function readIndexedInputs(
+  read: Read,
+  messageId: string,
+): Promise<Exclude<ExecutionInputs, MirroredInputs> | undefined> {
   const [row] = await read(
     `select m.record, (select (${MATERIAL})::text from fact f
                        where f.message_id = m.message_id and (${MATERIAL}) is not null limit 1) as material
@@ -85,15 +103,15 @@ function verifiedInputs(
   message: Message,
   { encodedMessage, offramp }: { readonly encodedMessage: string; readonly offramp: string },
 ): VerifiedInputs {
-  const zeroAddress = zeroAddresses[message.destNetworkInfo.chainFamily];
   return {
     kind: 'verified',
     offramp,
     encodedMessage,
-    verifications: (message.verifiers?.items ?? []).flatMap(({ destAddress, verification }) =>
-      verification && destAddress !== zeroAddress ? [{ verifier: destAddress, data: verification.data }] : [],
-    ),
-    isComplete: isVerified(message.verifiers, message),
+    verifications: knownVerifications(message).map(({ destAddress, data }) => ({
+      verifier: destAddress,
+      data,
+    })),
+    isComplete: hasAllVerifications(message),
   };
 }
 

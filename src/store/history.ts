@@ -23,6 +23,8 @@ export interface HistoryEntry {
   readonly network: string | null;
   readonly blockNumber: number | null;
   readonly transactionHash: string | null;
+  /** Members that the source had left out of the record and that were derived. */
+  readonly derived: readonly string[];
 }
 
 /** A change with the record as it is now, or as it was before it was removed. */
@@ -33,7 +35,10 @@ export interface RecordedChange extends HistoryEntry {
 export interface MessageHistory {
   /** Null where the message was removed, or its sending is not known yet. */
   readonly record: string | null;
-  /** The facts behind the stages of the message. `Sent` and `Snapshot` are left out: the record contains them. */
+  /**
+   * The facts behind the stages of the message. `Sent` and `Snapshot` are left out, for the record contains them, and
+   * `ExecutionDetails`, which are no stage.
+   */
   readonly facts: readonly Fact[];
   /** In order; the latest ones where there are too many. */
   readonly entries: readonly HistoryEntry[];
@@ -45,7 +50,7 @@ export interface MessageHistory {
 const MAX_FACTS_BYTES = 8 * 1024 * 1024;
 
 const ENTRY_COLUMNS = `h.position, encode(h.message_id, 'hex') as id, h.change, h.status, h.previous_status, h.ready,
-  h.recorded_at, h.occurred_at, h.network, h.block_number, h.transaction_hash`;
+  h.recorded_at, h.occurred_at, h.network, h.block_number, h.transaction_hash, h.derived`;
 
 /** Undefined for an unknown message. */
 export async function readMessageHistory(read: Read, messageId: string): Promise<MessageHistory | undefined> {
@@ -79,7 +84,7 @@ async function readStageFacts(
     `select body, has_next from (
        select body, row_number() over in_order as number, sum(octet_length(body)) over in_order as bytes,
          lead(true, 1, false) over in_order as has_next
-       from fact where message_id = $1 and kind not in ('Sent', 'Snapshot')
+       from fact where message_id = $1 and kind not in ('Sent', 'Snapshot', 'ExecutionDetails')
        window in_order as (order by kind = 'Executed', fact_id rows unbounded preceding)) measured
      where number = 1 or (number <= $2 and bytes <= $3) order by number`,
     [id, MAX_HISTORY_ROWS, MAX_FACTS_BYTES],
@@ -155,6 +160,7 @@ function entryOf(row: Record<string, unknown>): HistoryEntry {
     network: row.network === null ? null : selectorOf(row.network as string),
     blockNumber: row.block_number === null ? null : Number(row.block_number),
     transactionHash: row.transaction_hash as string | null,
+    derived: row.derived === null ? [] : (JSON.parse(row.derived as string) as string[]),
   };
 }
 
@@ -170,8 +176,9 @@ export function messageAtChange({
   record,
   ...entry
 }: RecordedChange): Message {
-  const message = JSON.parse(record) as Message;
-  const isSame = message.status === status;
+  const { reportedStatus, ...rest } = JSON.parse(record) as Message;
+  const isSame = rest.status === status;
+  const message: Message = { ...rest, ...(isSame && reportedStatus !== undefined && { reportedStatus }) };
   if (change === 'removed') {
     // The history does not store it, but followers of ready messages must see the removal.
     const ready = isSame ? message.readyForManualExecution : status === 'FAILED';

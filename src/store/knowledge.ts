@@ -42,6 +42,8 @@ export interface Knowledge {
   /** The body of the snapshot in `fact`, if it has a row there; replaced when the snapshot changes. */
   readonly storedSnapshot: string | undefined;
   ranges: RangeFact[];
+  /** Members that the snapshots of this batch had left out. */
+  derived: readonly string[];
 }
 
 export async function readStored(
@@ -110,6 +112,7 @@ export async function readKnowledge(
       toStore: [],
       storedSnapshot: undefined,
       ranges: [],
+      derived: [],
     });
   }
   for (const row of facts.rows) {
@@ -142,6 +145,7 @@ function addFacts(known: Knowledge, facts: readonly MessageFact[]): void {
   for (const fact of facts) {
     if (fact.kind === 'Snapshot') {
       known.snapshot = known.snapshot ? joinSnapshots(known.snapshot, fact.message) : fact.message;
+      if (fact.derived) known.derived = [...new Set([...known.derived, ...fact.derived])];
       continue;
     }
     const body = JSON.stringify(fact);

@@ -56,3 +56,20 @@ export async function readCountedLanes(read: Read, ends: LaneEnds): Promise<read
     present: row.runs as readonly NumberRun[],
   }));
 }
+
+/**
+ * How many messages of indexed source networks are known from imports and mirrors alone. Null where no network is indexed:
+ * then nothing could confirm them.
+ */
+export async function countUnconfirmed(read: Read, ends: LaneEnds): Promise<number | null> {
+  const [row] = await read(
+    `select case when exists (select from index_network) then (
+       select count(*) from message
+       where is_snapshot and source_selector in (select selector from index_network)
+         and ($1::bigint is null or source_selector = $1) and ($2::bigint is null or dest_selector = $2)) end as messages`,
+    [ends.sourceChainSelector, ends.destChainSelector].map((selector) =>
+      selector === undefined ? null : storedSelector(selector),
+    ),
+  );
+  return row?.messages == null ? null : Number(row.messages);
+}

@@ -8,7 +8,7 @@ import { hash } from 'node:crypto';
 import type { ClientBase } from 'pg';
 import type { Lane, Observation, RangeFact, RootFact, SentMessage } from '../domain/facts.ts';
 import { networkBySelector } from '../domain/networks.ts';
-import { addressColumn, storedSelector } from './message-row.ts';
+import { addressColumn, observedTransaction, storedSelector } from './message-row.ts';
 import type { Read } from './reads/reads.ts';
 
 /**
@@ -66,12 +66,12 @@ export async function writeRangeFacts(client: ClientBase, facts: readonly RangeF
   });
   await client.query(
     `insert into lane_fact (source_selector, dest_selector, onramp, to_sequence, from_sequence, fact_id,
-                            network, block_hash, merkle_root, body)
+                            network, block_hash, merkle_root, transaction, body)
      select source, dest, decode(onramp, 'hex'), upper_end, lower_end, decode(fact_id, 'hex'),
-            network, block_hash, decode(root, 'hex'), body
+            network, block_hash, decode(root, 'hex'), decode(transaction, 'hex'), body
      from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[], $5::numeric[], $6::text[],
-                 $7::bigint[], $8::text[], $9::text[], $10::text[])
-       as t (source, dest, onramp, upper_end, lower_end, fact_id, network, block_hash, root, body)
+                 $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[])
+       as t (source, dest, onramp, upper_end, lower_end, fact_id, network, block_hash, root, transaction, body)
      on conflict do nothing`,
     [
       rows.map(({ piece }) => piece.sourceSelector),
@@ -83,6 +83,7 @@ export async function writeRangeFacts(client: ClientBase, facts: readonly RangeF
       rows.map(({ seen }) => storedSelector(seen.network)),
       rows.map(({ seen }) => seen.blockHash),
       rows.map(({ root }) => root),
+      rows.map(({ seen }) => observedTransaction(seen)),
       rows.map(({ body }) => body),
     ],
   );
@@ -98,12 +99,19 @@ export async function writeRootFacts(
   const roots = facts.map(({ merkleRoot }) => rootColumn(merkleRoot));
   const bodies = facts.map((fact) => JSON.stringify(fact));
   await client.query(
-    `insert into root_blessing (network, merkle_root, fact_id, block_hash, body)
-     select network, decode(root, 'hex'), decode(fact_id, 'hex'), block_hash, body
-     from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[])
-       as t (network, root, fact_id, block_hash, body)
+    `insert into root_blessing (network, merkle_root, fact_id, block_hash, transaction, body)
+     select network, decode(root, 'hex'), decode(fact_id, 'hex'), block_hash, decode(transaction, 'hex'), body
+     from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
+       as t (network, root, fact_id, block_hash, transaction, body)
      on conflict do nothing`,
-    [networks, roots, bodies.map(factId), facts.map(({ seen }) => seen.blockHash), bodies],
+    [
+      networks,
+      roots,
+      bodies.map(factId),
+      facts.map(({ seen }) => seen.blockHash),
+      facts.map(({ seen }) => observedTransaction(seen)),
+      bodies,
+    ],
   );
   return rangesOfRoots(client, networks, roots);
 }

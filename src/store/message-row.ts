@@ -1,8 +1,10 @@
 /** The columns of a record: what `message` and `message_token` store beside the JSON, to find it by. */
 import { hash } from 'node:crypto';
 import { type ChainFamily, parseAddress, parseTransactionHash } from '../domain/addresses.ts';
+import type { Observation } from '../domain/facts.ts';
 import { statusRank } from '../domain/lifecycle.ts';
 import { type Message, wireRecord } from '../domain/message.ts';
+import { networkBySelector } from '../domain/networks.ts';
 
 /** Columns as COPY takes them: text, with bytes in hex, null as null. */
 export interface MessageRow {
@@ -107,12 +109,19 @@ function transactionColumn(text: string, family: ChainFamily): string {
   return spelling.bytes;
 }
 
+/** The transaction of an observation; null where there is none, or the notation of its network is not known. */
+export function observedTransaction({ network, transactionHash }: Observation): string | null {
+  const family = transactionHash === null ? undefined : networkBySelector(network)?.family;
+  return (family && transactionHash && parseTransactionHash(transactionHash, family)?.bytes) || null;
+}
+
 /** Message ids as an array literal for a statement: the driver would convert each to bytes and back. */
 export function messageIdArray(ids: readonly string[]): string {
   return ids.length === 0 ? '{}' : `{"\\\\x${ids.join('","\\\\x')}"}`;
 }
 
-function recordDigest(json: string): string {
+/** Tells a change of a record without reading it. */
+export function recordDigest(json: string): string {
   return hash('sha256', json, 'hex').slice(0, 32);
 }
 

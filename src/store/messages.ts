@@ -2,9 +2,12 @@
 import type { CursorCodec } from '../domain/cursor.ts';
 import { statusRank } from '../domain/lifecycle.ts';
 import type { SearchQuery } from '../domain/query.ts';
+import { type MessageExecutions, readExecutions } from './attempts.ts';
 import { type ExecutionInputs, readExecutionInputs } from './execution-inputs.ts';
 import { type MessageHistory, readMessageHistory } from './history.ts';
+import { recordDigest } from './message-row.ts';
 import { arrayFrame, type Page, type PageFrame, type Reads, readPage } from './reads/reads.ts';
+import { completeRecord, lacksOfframp } from './record-completion.ts';
 import { isShort, pageBound, searchSql } from './search.ts';
 import { renderSql } from './sql.ts';
 
@@ -30,6 +33,8 @@ export interface MessageReads {
   countMessages(): Promise<{ readonly count: number; readonly isExact: boolean }>;
   /** The changes of one message; undefined for an unknown one. */
   messageHistory(messageId: string): Promise<MessageHistory | undefined>;
+  /** What is known of its executions; undefined for an unknown message. */
+  messageExecutions(messageId: string): Promise<MessageExecutions | undefined>;
   /** The inputs of a manual execution; undefined for an unknown message. */
   executionInputs(messageId: string): Promise<ExecutionInputs | undefined>;
 }
@@ -63,9 +68,11 @@ export function createMessageReads(reads: Reads, cursors: CursorCodec): MessageR
         [Buffer.from(messageId, 'hex')],
       );
       const [digest, settledAt, record] = rows[0] ?? [];
-      return record === undefined || digest === undefined
-        ? undefined
-        : { record, digest, settledAt: numberOrNull(settledAt) };
+      if (record == null || digest == null) return undefined;
+      const found = { record, digest, settledAt: numberOrNull(settledAt) };
+      if (found.settledAt !== null || !lacksOfframp(record)) return found;
+      const completed = await completeRecord(reads.readAs('message'), record);
+      return completed === record ? found : { ...found, record: completed, digest: recordDigest(completed) };
     },
 
     async messageDigest(messageId) {
@@ -103,6 +110,7 @@ export function createMessageReads(reads: Reads, cursors: CursorCodec): MessageR
     },
 
     messageHistory: (messageId) => readMessageHistory(reads.readAs('history'), messageId),
+    messageExecutions: (messageId) => readExecutions(reads.readAs('executions'), messageId),
     executionInputs: (messageId) => readExecutionInputs(reads.readAs('executionInputs'), messageId),
   };
 }

@@ -63,6 +63,10 @@ export interface MirrorLedger {
   countOwed(source: string): Promise<number>;
   /** One transaction. Call it after `apply` of the same messages, so that a crash between the two loses nothing. */
   record(source: string, update: MirrorUpdate): Promise<void>;
+  /** Stores the inputs of manual executions as the source gave them; ids are 64 hexadecimal digits. */
+  recordExecutionInputs(
+    inputs: readonly { readonly messageId: string; readonly body: string }[],
+  ): Promise<void>;
   /** Records by the database's clock that the process is alive. */
   heartbeat(source: string, heartbeat?: MirrorHeartbeat): Promise<void>;
 }
@@ -128,6 +132,16 @@ export function createMirrorLedger(withReader: UseClient, withWriter: UseClient)
       withReader(async (client) => {
         const { rows } = await client.query('select count(*) from mirror_owed where source = $1', [source]);
         return Number(rows[0].count);
+      }),
+
+    recordExecutionInputs: (inputs) =>
+      withWriter(async (client) => {
+        await client.query(
+          `insert into execution_input (message_id, body, fetched_at)
+           select id, body, now() from unnest($1::bytea[], $2::text[]) as given (id, body)
+           on conflict (message_id) do update set body = excluded.body, fetched_at = excluded.fetched_at`,
+          [inputs.map(({ messageId }) => bytes(messageId)), inputs.map(({ body }) => body)],
+        );
       }),
 
     heartbeat: (source, { roundSeconds = 0, isCurrent = false, isEnding = false } = {}) =>

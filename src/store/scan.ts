@@ -23,6 +23,7 @@ export interface Requirements {
   readonly messageIds?: readonly BytesHex[] | undefined;
   readonly sendTransaction?: BytesHex | undefined;
   readonly receiptTransaction?: BytesHex | undefined;
+  readonly otherTransaction?: BytesHex | undefined;
   readonly sender?: BytesHex | undefined;
   readonly receiver?: BytesHex | undefined;
   readonly origin?: BytesHex | undefined;
@@ -52,6 +53,7 @@ const conditions: { readonly [N in Name]-?: (value: NonNullable<Requirements[N]>
   messageIds: (ids) => sql`m.message_id = any(${ids.map(bytes)}::bytea[])`,
   sendTransaction: (hash) => sql`m.send_transaction = ${bytes(hash)}::bytea`,
   receiptTransaction: (hash) => sql`m.receipt_transaction = ${bytes(hash)}::bytea`,
+  otherTransaction: (hash) => sql`m.message_id = any(array(${messagesOfTransaction(hash)}))`,
   sender: (address) => sql`m.sender = ${bytes(address)}::bytea`,
   receiver: (address) => sql`m.receiver = ${bytes(address)}::bytea`,
   // Where the origin is the sender, the scan by sender finds it.
@@ -65,6 +67,28 @@ const conditions: { readonly [N in Name]-?: (value: NonNullable<Requirements[N]>
   status: (status) => fixedSql(`m.status = ${statusRank(status)}`),
   ready: () => sql`m.ready`,
 };
+
+/**
+ * The messages that a transaction attempted to execute, committed or blessed. A commit names a range of sequence numbers
+ * (one piece of it has at most 256) and a blessing a root; the laterals keep the planner on the index of the numbers.
+ */
+function messagesOfTransaction(hash: BytesHex): Sql {
+  const transaction = sql`${bytes(hash)}::bytea`;
+  const inRange = sql`cross join lateral (
+      select message_id from message
+      where source_selector = r.source_selector and dest_selector = r.dest_selector and onramp = r.onramp
+        and sequence_number between r.from_sequence and r.to_sequence
+      order by source_selector, dest_selector, onramp, sequence_number limit ${MAX_MESSAGES_IN_RANGE}) c`;
+  return sql`select f.message_id from fact f where f.transaction = ${transaction}
+    union all select c.message_id from lane_fact r ${inRange} where r.transaction = ${transaction}
+    union all select c.message_id from root_blessing b cross join lateral (
+        select * from lane_fact where network = b.network and merkle_root = b.merkle_root limit ${MAX_RANGES_OF_ROOT}) r
+      ${inRange} where b.transaction = ${transaction}`;
+}
+
+/** Twice a piece, because a reorganisation may have given a number to two messages for a moment. */
+const MAX_MESSAGES_IN_RANGE = fixedSql('512');
+const MAX_RANGES_OF_ROOT = fixedSql('64');
 
 /** Columns of `message_token`. */
 const tokenColumns = {
@@ -106,7 +130,7 @@ export function scanFor(requirements: Requirements, isPage: boolean): Scan {
   });
 
   // Each of these finds few rows.
-  const [selective] = given('messageIds', 'sendTransaction', 'receiptTransaction');
+  const [selective] = given('messageIds', 'sendTransaction', 'receiptTransaction', 'otherTransaction');
   if (selective) return foundBy(selective);
   if (status !== undefined && statusRank(status) < statusRank('FAILED')) return foundBy('status');
   if (status === 'SUCCESS' && requirements.ready) return foundBy('status', 'ready');

@@ -151,7 +151,7 @@ type AddConditions<T> = (value: T, conditions: Conditions) => void;
 const translations: { readonly [N in keyof Filters]-?: AddConditions<NonNullable<Filters[N]>> } = {
   messageId: always((messageIds) => ({ messageIds })),
   sourceTransactionHash: oneOf((sendTransaction) => ({ sendTransaction })),
-  destTransactionHash: oneOf((receiptTransaction) => ({ receiptTransaction })),
+  destTransactionHash: (hashes, { alternatives }) => alternatives.push(hashes.flatMap(onDestination)),
   q: (terms, { alternatives }) =>
     alternatives.push(...[...terms].sort(mostSelectiveFirst).map(alternativesOfTerm)),
   sender: oneOf((sender) => ({ sender })),
@@ -173,7 +173,6 @@ const filterNames = Object.keys(translations) as readonly (keyof Filters)[];
 const nothingRequired: Requirements = {
   messageIds: undefined,
   sendTransaction: undefined,
-  receiptTransaction: undefined,
   sender: undefined,
   receiver: undefined,
   source: undefined,
@@ -224,9 +223,14 @@ function alternativesOfTerm({ addresses, hashes, messageId }: QTerm): readonly R
       { destToken: address },
       { sourcePool: address },
     ]),
-    ...hashes.flatMap((hash) => [{ sendTransaction: hash }, { receiptTransaction: hash }]),
+    ...hashes.flatMap((hash) => [{ sendTransaction: hash }, ...onDestination(hash)]),
     ...(messageId === null ? [] : [{ messageIds: [messageId] }]),
   ];
+}
+
+/** As the execution that counts, or as another transaction: a commit, a blessing, a failed attempt. */
+function onDestination(hash: string): readonly Requirements[] {
+  return [{ receiptTransaction: hash }, { otherTransaction: hash }];
 }
 
 /** As sender, as receiver, or as origin of the transaction. */

@@ -1,6 +1,6 @@
 /** Reads of statistics, of lanes and networks, and of how far indexers and mirrors are. */
 import { readFigures, type StoreFigures } from './figures.ts';
-import { type CountedLane, readCountedLanes } from './lane-counters.ts';
+import { type CountedLane, countUnconfirmed, readCountedLanes } from './lane-counters.ts';
 import {
   type DeliveryBounds,
   type DeliverySelection,
@@ -28,6 +28,8 @@ export interface StatisticsReads {
   lanes(selection: LaneSelection): Promise<LanePage>;
   /** What contracts have counted of each lane, with what the records have. */
   countedLanes(ends: LaneEnds): Promise<readonly CountedLane[]>;
+  /** Messages of indexed networks that no chain has confirmed; null where none is indexed. Reads all messages. */
+  countUnconfirmed(ends: LaneEnds): Promise<number | null>;
   /** The description of a lane; undefined where it has no message. */
   laneIdentity(lane: Required<LaneEnds>): Promise<LaneIdentity | undefined>;
   recentDeliveries(lane: DeliverySelection, bounds: DeliveryBounds): Promise<readonly number[]>;
@@ -45,6 +47,7 @@ export function createStatisticsReads(reads: Reads): StatisticsReads {
   return {
     lanes: (selection) => readLanes(reads.readAs('lanes'), selection),
     countedLanes: (ends) => readCountedLanes(reads.readAs('other'), ends),
+    countUnconfirmed: (ends) => countUnconfirmed(reads.readAs('other'), ends),
     laneIdentity: (lane) => readLaneIdentity(reads.readAs('laneIdentity'), lane),
     recentDeliveries: (lane, bounds) => readRecentDeliveries(reads.readAs('deliveries'), lane, bounds),
     stats: (selection) => readStats(reads.readAs('stats'), selection),

@@ -13,6 +13,7 @@ export const tables = [
   'lane_fact',
   'root_blessing',
   'history',
+  'execution_input',
   'lane_total',
   'day_total',
   'lane_delivery',

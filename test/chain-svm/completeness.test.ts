@@ -3,10 +3,11 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openTestStore } from '../database.ts';
-import { createSolanaWorld, type SolanaWorld } from '../solana/ccip-world.ts';
+import { createSolanaWorld, type SolanaWorld, sepolia } from '../solana/ccip-world.ts';
 import { messageIdOf } from '../solana/evm-messages.ts';
 import type { Ledger } from '../solana/ledger.ts';
 import { personalityOf } from '../solana/personalities.ts';
+import { addressOf } from '../solana/program-address.ts';
 import { startSolanaProvider } from '../solana/provider.ts';
 import { differencesFrom, indexOnce, sourceOf, storeReceived } from './indexed-world.ts';
 
@@ -132,4 +133,37 @@ test('manual execution opens with the delay of the off-ramp, for a failed messag
   world.settle();
   await indexOnce(store, source);
   expect(await readyOf(failed)).toEqual(['SUCCESS', false]);
+});
+
+test('a lane of a router that is not configured, and that was committed elsewhere, is named', async () => {
+  const world = createSolanaWorld();
+  world.send();
+  world.settle();
+  const other = addressOf('another router');
+  const store = await openStore();
+  await store.apply([
+    {
+      kind: 'Committed',
+      lane: {
+        sourceChainSelector: world.network.selector,
+        destChainSelector: sepolia.network.selector,
+        onramp: other,
+      },
+      fromSequenceNumber: '1',
+      toSequenceNumber: '3',
+      merkleRoot: `0x${'0a'.repeat(32)}`,
+      seen: {
+        network: sepolia.network.selector,
+        blockNumber: 9,
+        blockHash: `0x${'09'.repeat(32)}`,
+        transactionHash: `0x${'08'.repeat(32)}`,
+        logIndex: 1,
+        at: new Date().toISOString(),
+      },
+    },
+  ]);
+  await indexOnce(store, sourceOf(world, [await serve(world.cluster)], configured(world)));
+  expect(await store.index.checks.findings(world.network.selector)).toMatchObject([
+    { kind: 'onramp-unknown', subject: `${other} ${sepolia.network.selector}` },
+  ]);
 });

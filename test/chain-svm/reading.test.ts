@@ -5,6 +5,7 @@ import type { Store } from '../../src/store/store.ts';
 import { openTestStore } from '../database.ts';
 import { createSolanaWorld, type SolanaWorld } from '../solana/ccip-world.ts';
 import type { SolanaPersonality } from '../solana/personality.ts';
+import { addressOf } from '../solana/program-address.ts';
 import { type SolanaProvider, startSolanaProvider } from '../solana/provider.ts';
 import { forgeryKinds, makeTraffic } from '../solana/traffic.ts';
 import { differencesFrom, indexOnce, sourceOf, storeReceived } from './indexed-world.ts';
@@ -53,4 +54,36 @@ test('what only looks like a message, a commit or an execution changes nothing',
   const { store } = await index(world);
   expect(await differencesFrom(world, store)).toEqual([]);
   expect(await store.index.checks.committedEnds(world.remotes[0]?.network.selector ?? '')).toEqual([]);
+});
+
+/** Transactions that name the router, do nothing, and fail. */
+function addFailedNoise({ cluster, programs }: SolanaWorld, count: number): void {
+  const feePayer = addressOf('noisy payer');
+  const program = addressOf('noisy program');
+  const first = cluster.head;
+  cluster.addSeries({
+    count,
+    addresses: [programs.router],
+    slotOf: (index) => Math.max(first, cluster.slotAtOrBelow(first + Math.floor(index / 3))),
+    planOf: () => ({ feePayer, instructions: [{ program, accounts: [{ address: programs.router }] }] }),
+    errOf: () => ({ InstructionError: [0, { Custom: 1 }] }),
+  });
+  cluster.grow(Math.ceil(count / 3));
+}
+
+test('noise that names the router is listed once, and failed noise is not fetched', {
+  timeout: 60_000,
+}, async () => {
+  const world = createSolanaWorld();
+  const first = world.send();
+  addFailedNoise(world, 4_000);
+  const last = world.send();
+  world.settle();
+  const { store, provider } = await index(world, { offramps: [world.programs.offRamp] });
+  for (const { messageId } of [first, last]) {
+    expect(await store.findMessage(messageId.slice(2))).toBeDefined();
+  }
+  expect(provider.callsByMethod.get('getTransaction')).toBeLessThan(100);
+  // 4,000 entries in pages of 500, what is asked at the ends of lists, and looks at the head.
+  expect(provider.callsByMethod.get('getSignaturesForAddress')).toBeLessThan(150);
 });

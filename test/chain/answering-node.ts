@@ -25,6 +25,7 @@ export function answeringNode(options: {
     name: 'table',
     batches,
     head: unasked,
+    tips: unasked,
     finalized: unasked,
     blockByHash: unasked,
     logLimits: { needsAddress: false, maxTopics: undefined, maxAddresses: undefined, offersLogs: true },

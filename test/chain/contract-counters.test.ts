@@ -1,20 +1,32 @@
 // @module-tag slow: starts chain nodes; consistency.test.ts is the quick pass
-/** What real contracts of every version count, against what was read from them. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+/** What real contracts of every version count and say of themselves, against what was read from them. */
+import { decodeFunctionResult, encodeFunctionData, type Hex, parseAbi } from 'viem';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import {
+  executionStateChanged15,
+  executionStateChanged16,
+  executionStateChanged20,
+} from '../../src/ingest/evm/abi.ts';
+import type { ChainLog } from '../../src/ingest/evm/chain.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openTestStore } from '../database.ts';
-import { type Lab, startLab } from '../lab/lab.ts';
-import { FINALITY, indexOnce, labSource } from './indexing.ts';
+import { type Lab, type Lane, type SentMessage, startLab } from '../lab/lab.ts';
+import { FINALITY, indexOnce, labSource, recordOf } from './indexing.ts';
+import { startNodeProxy } from './node-proxy.ts';
 
 let lab: Lab;
 let store: Store;
+/** The newest message of each lane. */
+const uncommitted = new Map<Lane, SentMessage>();
 
 beforeAll(async () => {
   lab = await startLab();
   for (const lane of lab.lanes) {
     const messages = await lane.send({ count: 3 });
     if (lane.version !== '2.0') await lane.commit(messages);
-    await lane.sendOne();
+    if (lane.version === '1.2' || lane.version === '1.5') await lane.bless(messages);
+    await lane.execute(messages[0] as SentMessage);
+    uncommitted.set(lane, await lane.sendOne());
   }
   for (const network of lab.networks) await network.mine(3 * FINALITY);
   store = await openTestStore();
@@ -48,4 +60,58 @@ test('counts of all on-ramps and commit stores agree with a whole history', asyn
     const { selector } = labSource(network).network;
     expect(await store.index.checks.findings(selector)).toEqual([]);
   }
+});
+
+test('executions that an endpoint leaves out are missed, on lanes of every version', async () => {
+  const executions = [executionStateChanged15, executionStateChanged16, executionStateChanged20];
+  const hidden = new Set<string | undefined>(executions.map(({ topic }) => topic));
+  const own = await openTestStore();
+  onTestFinished(() => own.close());
+  const sources = [];
+  for (const network of lab.networks) {
+    const proxy = await startNodeProxy(network.url);
+    onTestFinished(() => proxy.close());
+    proxy.interfere = ({ method }, truth) =>
+      method === 'eth_getLogs'
+        ? (truth as readonly ChainLog[]).filter(({ topics }) => !hidden.has(topics[0]))
+        : truth;
+    sources.push(labSource(network, { rpc: [proxy.url], verify: 'off' }));
+  }
+  await indexOnce(own, lab, { sources });
+  const found: string[] = [];
+  for (const { network } of sources) {
+    for (const { kind, subject } of await own.index.checks.findings(network.selector))
+      if (kind === 'executions-missing') found.push(subject);
+  }
+  const offRamps = new Set(lab.lanes.map(({ ramps }) => ramps.offRamp.address.toLowerCase()));
+  expect(new Set(found)).toEqual(offRamps);
+});
+
+test('a root of a commit store that is blessed for good needs no event of its own', async () => {
+  const lane = lab.lane('1.5', 'a');
+  const dest = lab.network(lane.to);
+  const abi = parseAbi([
+    'function owner() view returns (address)',
+    'function ownerRemoveThenAddPermaBlessedCommitStores(address[] removes, address[] adds)',
+  ]);
+  const to = dest.contracts['1.5']?.rmn as Hex;
+  const [latest, asked] = ['latest', encodeFunctionData({ abi, functionName: 'owner' })];
+  const answer = await dest.rpc<Hex>('eth_call', [{ to, data: asked }, latest]);
+  const owner = decodeFunctionResult({ abi, functionName: 'owner', data: answer });
+  const data = encodeFunctionData({
+    abi,
+    functionName: 'ownerRemoveThenAddPermaBlessedCommitStores',
+    args: [[], [lane.ramps.commitStore?.address as Hex]],
+  });
+  await dest.rpc('hardhat_impersonateAccount', [owner]);
+  await dest.rpc('eth_sendTransaction', [{ from: owner, to, data }]);
+  const message = uncommitted.get(lane) as SentMessage;
+  await lane.commit([message]);
+  // The commit store is asked ten minutes after the commit: by then an event would have come.
+  await lab.travel(660);
+  for (const network of lab.networks) await network.mine(3 * FINALITY);
+  const own = await openTestStore();
+  onTestFinished(() => own.close());
+  await indexOnce(own, lab);
+  expect(await recordOf(own, message)).toMatchObject({ status: 'BLESSED' });
 });

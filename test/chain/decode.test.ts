@@ -11,6 +11,7 @@ import {
   size,
   slice,
   stringToHex,
+  toHex,
   zeroAddress,
   zeroHash,
 } from 'viem';
@@ -272,7 +273,7 @@ const executor = getAddress(addressOf(0xe8ec));
 
 function sent20(
   message: Message20 = {},
-  options: { readonly messageId?: Hex; readonly receipts?: number } = {},
+  options: { readonly messageId?: Hex; readonly receipts?: number; readonly sentAmount?: bigint } = {},
 ) {
   const encodedMessage = encoded20(message);
   const issuers = [...verifiers, ...(message.amount === undefined ? [] : [pool]), executor, router];
@@ -281,13 +282,20 @@ function sent20(
     destGasLimit: 1_000 * index,
     destBytesOverhead: 0,
     feeTokenAmount: BigInt(10 ** index),
-    extraArgs: '0x',
+    // The network, last, has no arguments.
+    extraArgs: index === issuers.length - 1 ? '0x' : toHex(index + 1, { size: 2 }),
   }));
   return logOf(
     contracts.onRamp20,
     abi.ccipMessageSent20,
     [BigInt((message.dest ?? evm).selector), sender, options.messageId ?? keccak256(encodedMessage)],
-    [feeToken, 0n, encodedMessage, receipts.slice(0, options.receipts), verifiers.map(() => '0x49ff34ed')],
+    [
+      feeToken,
+      options.sentAmount ?? 0n,
+      encodedMessage,
+      receipts.slice(0, options.receipts),
+      verifiers.map(() => '0x49ff34ed'),
+    ],
   );
 }
 
@@ -385,7 +393,7 @@ describe('a message of 1.6', () => {
     expect(execution).toMatchObject({ message: { receiver: '1'.repeat(32), extraArgs } });
   });
 
-  it('to Sui shows what its arguments share with EVM’s', async () => {
+  it('to Sui has the members of its arguments behind those of EVM’s', async () => {
     const extraArgs = concat([
       extraArgsTags.suiV1,
       encodeAbiParameters(abi.suiExtraArgsV1, [
@@ -399,7 +407,12 @@ describe('a message of 1.6', () => {
     ]);
     const { message } = await decodeSent(sent16({ dest: sui, receiver: account, extraArgs }));
     expect(message.receiver).toBe(account);
-    expect(message.extraArgs).toEqual({ gasLimit: '7', allowOutOfOrderExecution: true });
+    expect(message.extraArgs).toEqual({
+      gasLimit: '7',
+      allowOutOfOrderExecution: true,
+      tokenReceiver: account,
+      receiverObjectIds: [account],
+    });
   });
 
   it('to Aptos and TON has the receiver as those spell it', async () => {
@@ -556,6 +569,45 @@ describe('a message of 2.0', () => {
     });
   });
 
+  it.each([
+    ['0x00000000', 0],
+    ['0x00010000', 0],
+    ['0x00000005', 5],
+  ] as const)(
+    'has the extra arguments in effect, with the finality %s that was requested',
+    async (config, depth) => {
+      const { message } = await decodeSent(sent20({ amount: 8n, finality: config }));
+      expect(message.finality).toBe(depth);
+      expect(message.extraArgs).toEqual({
+        gasLimit: '200000',
+        allowOutOfOrderExecution: true,
+        requestedFinalityConfig: config,
+        ccvs: verifiers.map((verifier) => getAddress(verifier)),
+        ccvArgs: ['0x0001', '0x0002'],
+        executor,
+        executorArgs: '0x0004',
+        tokenReceiver: receiver,
+        tokenArgs: '0x0003',
+      });
+      const withoutToken = await decodeSent(sent20({ finality: config }));
+      expect(withoutToken.message.extraArgs).toMatchObject({
+        tokenReceiver: receiver,
+        tokenArgs: '0x',
+        executorArgs: '0x0003',
+      });
+    },
+  );
+
+  it('has what the token pool kept of the amount', async () => {
+    const { message } = await decodeSent(sent20({ amount: 990n }, { sentAmount: 1_000n }));
+    expect(message.fees.bpsFeeDetails).toEqual([
+      { contractAddress: pool, tokenAddress: token, amount: '10', bps: 100 },
+    ]);
+    expect(
+      (await decodeSent(sent20({ amount: 990n }, { sentAmount: 990n }))).message.fees,
+    ).not.toHaveProperty('bpsFeeDetails');
+  });
+
   it('has its verifiers and executor from its receipts', async () => {
     const { message } = await decodeSent(sent20(transfer));
     const pending = {
@@ -665,6 +717,34 @@ describe('an execution', () => {
   }));
   const executed = (success: boolean) => ({ kind: 'Executed', messageId, success, seen });
 
+  const outcomes = (facts: readonly Fact[]) => facts.filter(({ kind }) => kind !== 'ExecutionDetails');
+
+  it('leaves the return data, the gas and, where it failed, the caller', async () => {
+    const of15 = (state: number, data: Hex) =>
+      logOf(contracts.offRamp15, abi.executionStateChanged15, [5n, messageId], [state, data]);
+    const of16 = (state: number, data: Hex) =>
+      logOf(
+        contracts.offRamp16,
+        abi.executionStateChanged16,
+        [5n, 5n, messageId],
+        [zeroHash, state, data, 77n],
+      );
+    const details = async (log: ChainLog) =>
+      (await decode([log])).facts.filter(({ kind }) => kind === 'ExecutionDetails');
+    const caller = origin;
+    const expected = (returnData: Hex, gasUsed: string | null, by: string | null) => [
+      { kind: 'ExecutionDetails', messageId, returnData, gasUsed, caller: by, seen },
+    ];
+    expect(await details(of15(2, '0x'))).toEqual([]);
+    expect(await details(of15(3, '0x'))).toEqual(expected('0x', null, caller));
+    expect(await details(of15(3, '0x1234'))).toEqual(expected('0x1234', null, caller));
+    expect(await details(of16(2, '0x'))).toEqual(expected('0x', '77', null));
+    expect(await details(of16(3, '0x12'))).toEqual(expected('0x12', '77', caller));
+    expect(await details(executed20(2))).toEqual(expected('0x', null, caller));
+    const long = await details(of16(3, `0x${'ab'.repeat(100_000)}`));
+    expect(long).toEqual(expected(`0x${'ab'.repeat(4_096)}`, '77', caller));
+  });
+
   it('tells of the end of a message, not of its middle', async () => {
     for (const log of [
       (state: number) =>
@@ -679,13 +759,13 @@ describe('an execution', () => {
       executed20,
     ]) {
       expect((await decode([log(0), log(1)])).facts).toEqual([]);
-      expect((await decode([log(2), log(3)])).facts).toEqual([executed(true), executed(false)]);
+      expect(outcomes((await decode([log(2), log(3)])).facts)).toEqual([executed(true), executed(false)]);
       expect(await reasonFor(log(4))).toMatch(/4 is no execution state/);
     }
   });
 
   it('of 2.0 shows the verifiers’ results where its transaction calls the off-ramp', async () => {
-    expect((await decode([executed20(2)], direct)).facts).toEqual([executed(true), ...completed]);
+    expect(outcomes((await decode([executed20(2)], direct)).facts)).toEqual([executed(true), ...completed]);
     for (const other of [
       { ...direct, to: router },
       { ...direct, to: null },
@@ -693,7 +773,7 @@ describe('an execution', () => {
       { ...direct, input: `${direct.input.slice(0, 200)}` as Hex },
       { ...direct, input: '0x' as const },
     ]) {
-      expect((await decode([executed20(2)], other)).facts).toEqual([executed(true)]);
+      expect(outcomes((await decode([executed20(2)], other)).facts)).toEqual([executed(true)]);
     }
   });
 
@@ -713,7 +793,7 @@ describe('an execution', () => {
       ['0x518d2ac5', false],
     ] as const) {
       const { facts } = await decode([executed20(3, returnData)], direct);
-      expect(facts).toEqual([executed(false), ...(isVerified ? completed : [])]);
+      expect(outcomes(facts)).toEqual([executed(false), ...(isVerified ? completed : [])]);
     }
   });
 });

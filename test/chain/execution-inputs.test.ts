@@ -148,7 +148,7 @@ describe.each(['1.5.0', '1.6.0'] as const)('version %s', (version) => {
       });
       expect(input.proofs?.length).toBeGreaterThan(0);
     }
-    expectError(await ask(neighbours[0] as Message), 404, 'EXECUTION_INPUTS_NOT_FOUND');
+    expectError(await ask(neighbours[0] as Message), 409, 'EXECUTION_INPUTS_NOT_READY');
   });
 
   test('serves the newest commit where there are several', async () => {
@@ -278,9 +278,13 @@ describe('when it cannot be served', () => {
   test('one that is not committed says so', async () => {
     const message = messageOf(1);
     await server.store.apply([sent(message)]);
-    expect(await refusal(message)).toMatch(/is not committed on its destination yet/);
+    const isConflict = async () => {
+      const { message: words } = expectError(await ask(message), 409, 'EXECUTION_INPUTS_NOT_READY');
+      expect(words).toMatch(/is not committed on its destination yet/);
+    };
+    await isConflict();
     await server.store.apply([makeRange('Blessed', message, 1, 1)]);
-    expect(await refusal(message)).toMatch(/is not committed on its destination yet/);
+    await isConflict();
   });
 
   test('one whose commit names no off-ramp says so', async () => {

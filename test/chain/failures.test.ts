@@ -763,7 +763,7 @@ describe('a long stretch of history that cannot be read', () => {
       const again = (await failuresOf(store)).filter(({ failures }) => failures > 1);
       expect(again.filter(({ from_block: from, to_block: to }) => from !== to).length).toBeGreaterThan(2);
     });
-    expect((await progressOf(store))?.failedBlocks).toBeGreaterThan(2 * LENGTH);
+    await eventually(async () => expect((await progressOf(store))?.failedBlocks).toBeGreaterThan(2 * LENGTH));
     expect((await progressOf(store))?.failedRanges).toBeLessThan(150);
     await untilKnown(store, await lane.sendOne());
     proxy.interfere = honest;

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
-import { encodeFunctionData, toEventSelector, toFunctionSelector } from 'viem';
+import { encodeFunctionData, type Hex, toEventSelector, toFunctionSelector } from 'viem';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
 import { parseNetworkSources } from '../../src/ingest/families.ts';
@@ -11,6 +11,7 @@ import { labConfiguration } from '../lab/config.ts';
 import { drive } from '../lab/driver.ts';
 import { deployImpostor } from '../lab/impostor.ts';
 import {
+  FIRST_FREE_ACCOUNT,
   type Lab,
   type Lane,
   PERMISSIONLESS_AFTER_SECONDS,
@@ -422,6 +423,49 @@ test('the driver keeps every lane busy, and a seed always does the same', async 
       "2.0 b→a": 11,
     }
   `);
+});
+
+test('the driver goes on whatever others do to its messages, and takes theirs along', async () => {
+  const heads = new Map(
+    await Promise.all(
+      lab.lanes.map(async (lane) => {
+        const head = await lab.network(lane.from).rpc<Hex>('eth_blockNumber');
+        return [lane, Number(head) + 1] as const;
+      }),
+    ),
+  );
+  let isDriven = true;
+  const executed = new Set<string>();
+  /** Executes by hand what it finds, over and over, and sends messages of its own. */
+  const meddle = async (lane: Lane) => {
+    const from = lab.network(lane.from).accounts[FIRST_FREE_ACCOUNT];
+    await lane.sendOne({ ...(from && { from }), data: '0xfeed' });
+    while (isDriven) {
+      for (const message of await lane.sentSince(heads.get(lane) ?? 0)) {
+        // Whatever the contracts refuse is what a user would be refused.
+        const done = await lane.executeByHand(message).catch(() => undefined);
+        if (done?.state === 'success') executed.add(message.messageId);
+        if (!isDriven) return;
+      }
+    }
+  };
+  const meddling = Promise.all(lab.lanes.map(meddle));
+  const tallies = await drive(lab, {
+    seed: 'meddled with',
+    messagesPerSecond: Number.POSITIVE_INFINITY,
+    rounds: 12,
+  }).finally(() => {
+    isDriven = false;
+  });
+  await meddling;
+  expect(tallies.size).toBe(8);
+  expect(executed.size).toBeGreaterThan(0);
+  for (const [lane, { sent, commits }] of tallies) {
+    const messages = await lane.sentSince(heads.get(lane) ?? 0);
+    // One more than the driver sent.
+    expect(messages, lane.name).toHaveLength(sent + 1);
+    if (lane.version !== '2.0') expect(commits, lane.name).toBeGreaterThan(0);
+  }
 });
 
 test('the configuration names both networks and all their routers', () => {

@@ -134,7 +134,7 @@ describe('verifiers of a 2.0 message', () => {
       2,
       [
         ['verifier', 'verifier', true, true],
-        ['secondVerifier', 'nobody', true, false],
+        ['secondVerifier', 'nobody', false, false],
       ],
     ],
   ];

@@ -101,6 +101,7 @@ test.each([
   ['an unknown key', entry('finalty: 3'), /networks\[0\] .* unknown key "finalty".*Did you mean finality\?/],
   ['no network', '- rpc: []', /networks\[0\]\.network .* is missing/],
   ['an unknown network', entry('', 'ethereum-sepolia'), /network .* no known network.*Did you mean/],
+  ['a part of a name', entry('', 'sepolia'), /no known network.*Did you mean ethereum-testnet-sepolia\?/],
   [
     'a network of another family',
     entry('', 'aptos-mainnet'),

@@ -1,10 +1,14 @@
 /** Talking to nodes that fail, lie and refuse, over real sockets. */
+
+import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { NodeError, RangeTooLargeError, reasonOf } from '../../src/ingest/chain/faults.ts';
+import { createEndpoint, usualTiming } from '../../src/ingest/chain/json-rpc/endpoint.ts';
 import { createTokenBucket } from '../../src/ingest/chain/json-rpc/token-bucket.ts';
 import type { ChainNode, Hex } from '../../src/ingest/evm/chain.ts';
 import { createChain } from '../../src/ingest/evm/endpoints.ts';
+import { classifyEvmRefusal } from '../../src/ingest/evm/refusals.ts';
 import {
   briefly,
   CONTRACT,
@@ -793,33 +797,114 @@ describe('answers that cannot be believed', () => {
 });
 
 describe('rates', () => {
-  test('a second holds as many calls as are allowed, after a first burst of as many', () => {
-    let now = 0;
-    const bucket = createTokenBucket(20, () => now);
+  /** A bucket whose clock and timers stand still until they are moved. */
+  const stillBucket = (perSecond: number) => {
+    vi.useFakeTimers({ now: 0, toFake: ['setTimeout', 'clearTimeout', 'Date'] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const { signal } = new AbortController();
+    setMaxListeners(0, signal);
+    const bucket = createTokenBucket(perSecond, Date.now);
+    const take = (count: number, isBulk = false) => bucket.take(count, { isBulk, signal });
+    return { bucket, take };
+  };
+
+  test('a second holds as many calls as are allowed, after a first burst of as many', async () => {
+    const { take } = stillBucket(20);
     const sent: number[] = [];
     // Twenty callers that each ask for batches of five without a pause, for ten seconds.
-    while (now < 10_000) {
-      const wait = bucket.reserve(5);
-      now += wait;
-      for (let i = 0; i < 5; i++) sent.push(now);
-    }
-    expect(sent.length).toBeLessThanOrEqual(20 * (10 + 1) + 5);
-    expect(sent.length).toBeGreaterThanOrEqual(20 * 10);
+    const ask = async () => {
+      while (Date.now() < 10_000) {
+        await take(5);
+        for (let call = 0; call < 5; call++) sent.push(Date.now());
+      }
+    };
+    const callers = Array.from({ length: 20 }, ask);
+    await vi.advanceTimersByTimeAsync(20_000);
+    await Promise.all(callers);
+    const inTime = sent.filter((at) => at < 10_000);
+    expect(inTime.length).toBeLessThanOrEqual(20 * (10 + 1) + 5);
+    expect(inTime.length).toBeGreaterThanOrEqual(20 * 10);
     for (const start of sent) {
       const inSecond = sent.filter((at) => at >= start && at < start + 1000).length;
       expect(inSecond).toBeLessThanOrEqual(40);
     }
   });
 
-  test('places are given in the order asked for, and a pause holds for all', () => {
-    let now = 0;
-    const bucket = createTokenBucket(2, () => now);
-    expect([1, 1, 1, 1, 2].map((places) => bucket.reserve(places))).toEqual([0, 0, 500, 1000, 2000]);
+  test('calls go in the order asked for, bulk after all others, and a pause holds for all', async () => {
+    const { bucket, take } = stillBucket(2);
+    const gone: (readonly [string, number])[] = [];
+    const ask = (name: string, count: number, isBulk: boolean) =>
+      take(count, isBulk).then(() => gone.push([name, Date.now()]));
+    for (const name of ['bulk 1', 'bulk 2', 'bulk 3']) void ask(name, 1, true);
+    void ask('head', 1, false);
+    void ask('batch', 2, false);
+    await vi.advanceTimersByTimeAsync(400);
     bucket.pause(700);
     bucket.pause(100);
-    expect(bucket.pauseLeftMs()).toBe(700);
-    now = 700;
-    expect(bucket.pauseLeftMs()).toBe(0);
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(gone).toEqual([
+      ['bulk 1', 0],
+      ['bulk 2', 0],
+      ['head', 1100],
+      ['batch', 1600],
+      ['bulk 3', 2100],
+    ]);
+  });
+
+  test('bulk gets its share where others would take the whole rate', async () => {
+    const { take } = stillBucket(10);
+    const gone = { urgent: 0, bulk: 0 };
+    const askOnAndOn = async (kind: keyof typeof gone) => {
+      while (Date.now() < 20_000) {
+        await take(1, kind === 'bulk');
+        gone[kind]++;
+      }
+    };
+    const callers = (['bulk', 'urgent', 'urgent', 'urgent'] as const).map(askOnAndOn);
+    await vi.advanceTimersByTimeAsync(30_000);
+    await Promise.all(callers);
+    expect(gone.urgent + gone.bulk).toBeGreaterThanOrEqual(200);
+    expect(gone.bulk / (gone.urgent + gone.bulk)).toBeCloseTo(0.2, 1);
+  });
+
+  test('who waits when everything ends is told so, and nobody waits behind it', async () => {
+    const { bucket, take } = stillBucket(1);
+    const ending = new AbortController();
+    await take(1);
+    const first = bucket.take(1, { isBulk: false, signal: ending.signal });
+    const second = take(1).then(() => Date.now());
+    ending.abort(new Error('the end'));
+    await expect(first).rejects.toThrow('the end');
+    await expect(bucket.take(1, { isBulk: false, signal: ending.signal })).rejects.toThrow('the end');
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await second).toBe(1_000);
+  });
+
+  test('many requests under way are no leak of listeners', async () => {
+    const node = await startFaultyNode();
+    const warnings: string[] = [];
+    const warn = ({ name }: Error) => warnings.push(name);
+    process.on('warning', warn);
+    onTestFinished(() => void process.off('warning', warn));
+    const endpoint = createEndpoint({
+      url: node.url,
+      name: node.host,
+      requestsPerSecond: 10_000,
+      batchSize: 1,
+      userAgent: 'lanescan/test',
+      signal: new AbortController().signal,
+      now: Date.now,
+      random: Math.random,
+      timing: usualTiming,
+      classifyRefusal: classifyEvmRefusal,
+    });
+    const call = { method: 'eth_chainId', params: [] };
+    await Promise.all(Array.from({ length: 30 }, () => endpoint.ask([call])));
+    // A warning is emitted in the next turn.
+    await delay(10);
+    expect(warnings).toEqual([]);
   });
 
   test('a batch is no larger than what a second allows, and each of its calls counts', async () => {

@@ -61,7 +61,7 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => recording?.lab.stop());
 
-const TIMEOUT = 300_000;
+const TIMEOUT = 1_200_000;
 
 /** Some of the problems, and where all of them are written, at once, with what led to them. */
 function report(seed: string, { problems, notices }: Survival): readonly string[] {

@@ -14,11 +14,14 @@ import {
 } from '../chain/replay-node.ts';
 import { type ChainView, viewOf } from '../chain/replay-recording.ts';
 import { chooseTemper, createMisbehaviour } from './faults.ts';
+import { choosePersonality, createPersonalMisbehaviour, isLiar } from './personalities.ts';
 import type { RecordedNetwork, Recording } from './scenario.ts';
 import { chooseTimeline } from './timeline.ts';
 
 export interface Stage {
   readonly sources: readonly EvmSource[];
+  /** The personality of each endpoint that has one, for reports. */
+  readonly personalities: readonly string[];
   /** HTTP requests so far, at all endpoints. */
   readonly requests: number;
   /** Time goes by from here on. Resolves when the chains are at their ends and what is wrong has come right. */
@@ -55,9 +58,11 @@ export function openChaoticStage(recording: Recording, seed: string): Promise<St
 }
 
 interface EndpointPlan {
+  /** Its name in the zoo. */
+  readonly personality?: string;
   /** How many views it is behind the chain, when the chain is at its n-th. */
   lagAt(moment: number): number;
-  misbehave(moment: number, calls: Parameters<Misbehaviour>[0]): Misfortune;
+  misbehave(moment: number, calls: Parameters<Misbehaviour>[0], view: () => ChainView): Misfortune;
 }
 
 interface NetworkPlan {
@@ -78,8 +83,21 @@ function chooseEndpoints(
   const count = randomness.integer(1, 3);
   const liar = randomness.integer(0, count - 1);
   const survivor = randomness.integer(0, count - 1);
+  // Of its own derivation: seeds that once failed keep the rest of their world.
+  const character = derivation.randomness(`personalities ${network.chainId}`);
+  const hasOddBlooms = character.chance(0.15);
   return Array.from({ length: count }, (_, index): EndpointPlan => {
-    const temper = chooseTemper(randomness, { mayOmit: index === liar });
+    const chosen = chooseTemper(randomness, { mayOmit: index === liar });
+    const personality = choosePersonality(character, {
+      mayLie: index === liar && !hasOddBlooms,
+      mayHaveOddBlooms: hasOddBlooms,
+    });
+    const temper = {
+      ...chosen,
+      omits: hasOddBlooms ? 0 : chosen.omits,
+      // Who has holes in the logs must show them somewhere.
+      hasReceipts: chosen.hasReceipts || (personality !== undefined && isLiar(personality)),
+    };
     const diesAt =
       index !== survivor && randomness.chance(0.3)
         ? randomness.integer(0, moments)
@@ -94,15 +112,32 @@ function chooseEndpoints(
       derivation.randomness(`endpoint ${network.chainId} ${index}`),
       () => isElsewhere(now),
     );
+    let view: () => ChainView = () => viewOf(network.chain, network.chain.length - 1);
+    const personal = personality && createPersonalMisbehaviour(personality, () => view());
     return {
+      ...(personality && { personality: personality.name }),
       lagAt: (moment) => (isBehind(moment) ? lag : 0),
-      misbehave: (moment, calls) => {
+      misbehave: (moment, calls, currentView) => {
         now = moment;
+        view = currentView;
         if (moment >= diesAt) return dead;
-        return moment >= moments ? {} : misbehave(calls);
+        if (moment >= moments) return {};
+        const limits = personal?.(calls) ?? {};
+        return limits.delivery ? limits : combine(limits, misbehave(calls));
       },
     };
   });
+}
+
+/** What the personality makes of the truth, and then chance of that. */
+function combine(first: Misfortune, second: Misfortune): Misfortune {
+  return {
+    ...second,
+    answer(call, truth, view) {
+      const limited = first.answer?.(call, truth, view) ?? truth;
+      return limited.error ? limited : (second.answer?.(call, limited, view) ?? limited);
+    },
+  };
 }
 
 /** Stretches of time that make up about this share of it. */
@@ -120,6 +155,11 @@ async function openStage(plans: readonly NetworkPlan[], derivation: Derivation):
   const networks = await Promise.all(plans.map(openNetwork));
   return {
     sources: networks.map(({ source }) => source),
+    personalities: plans.flatMap(({ network, endpoints }) =>
+      endpoints.flatMap(({ personality }, index) =>
+        personality === undefined ? [] : [`chain ${network.chainId}, endpoint ${index}: ${personality}`],
+      ),
+    ),
     get requests() {
       return networks.reduce((sum, network) => sum + network.requests, 0);
     },
@@ -147,20 +187,21 @@ async function openNetwork({ network, timeline, endpoints }: NetworkPlan): Promi
   let requests = 0;
   let looks = 0;
   const nodes: readonly ReplayNode[] = await Promise.all(
-    endpoints.map(({ lagAt, misbehave }) =>
-      startReplayNode({
+    endpoints.map(({ lagAt, misbehave }) => {
+      const view = () => {
+        const place = Math.max(0, Math.min(moment, timeline.length - 1) - lagAt(moment));
+        return timeline[place] ?? viewOf(network.chain, network.chain.length - 1);
+      };
+      return startReplayNode({
         network,
-        view: () => {
-          const place = Math.max(0, Math.min(moment, timeline.length - 1) - lagAt(moment));
-          return timeline[place] ?? viewOf(network.chain, network.chain.length - 1);
-        },
+        view,
         misbehave: (calls) => {
           requests++;
           if (calls.some(({ params }) => params[0] === 'latest')) looks++;
-          return misbehave(moment, calls);
+          return misbehave(moment, calls, view);
         },
-      }),
-    ),
+      });
+    }),
   );
   return {
     source: labSource(network.lab, {

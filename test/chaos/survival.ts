@@ -39,13 +39,15 @@ export interface SurvivalOptions {
   readonly course: Course;
 }
 
-/** In milliseconds, from when all has come right. It takes a second or two; a busy machine may need many. */
-const PATIENCE = 120_000;
+/** How long nothing may change, from when all has come right, before what is wrong counts. */
+const STANDSTILL_MS = 60_000;
+/** As long as things change for the better, a busy machine may take this long. */
+const PATIENCE_MS = 600_000;
 
 export async function survive(options: SurvivalOptions): Promise<Survival> {
   const { seed, expectation, store, connection, course } = options;
   const stage = await openChaoticStage(expectation.recording, seed);
-  const notices: string[] = [];
+  const notices: string[] = [...stage.personalities];
   let isCalm = false;
   const untilAsked = async (requests: number) => {
     const enough = stage.requests + requests;
@@ -59,12 +61,19 @@ export async function survive(options: SurvivalOptions): Promise<Survival> {
   try {
     const randomness = createDerivation(seed).randomness('course');
     const [running] = await Promise.all([course({ stage, randomness, untilAsked, notices }), play()]);
-    const until = Date.now() + PATIENCE;
-    let problems: readonly string[];
+    const calmAt = Date.now();
+    let changedAt = calmAt;
+    let problems: readonly string[] = [];
     do {
       await delay(100);
-      problems = await problemsOf(store, connection, expectation).catch((error) => [String(error)]);
-    } while (problems.length > 0 && Date.now() < until);
+      const found = await problemsOf(store, connection, expectation).catch((error) => [String(error)]);
+      if (found.join() !== problems.join()) changedAt = Date.now();
+      problems = found;
+    } while (
+      problems.length > 0 &&
+      Date.now() - changedAt < STANDSTILL_MS &&
+      Date.now() - calmAt < PATIENCE_MS
+    );
     await running.stop();
     return { problems, notices };
   } finally {

@@ -6,12 +6,12 @@ export const chaosTiming: Partial<IndexerTiming> = {
   ...hurriedTiming,
   choreMinMs: 20,
   choreMaxMs: 200,
-  leaseSeconds: 1,
+  leaseSeconds: 2,
   leasePollMs: 50,
   endpoints: {
     // Not shorter: a machine that is busy with other tests needs its time too.
-    answerMs: 1_000,
-    bodyMs: 1_000,
+    answerMs: 2_000,
+    bodyMs: 2_000,
     firstPauseMs: 10,
     longestPauseMs: 100,
     maxWaitMs: 200,

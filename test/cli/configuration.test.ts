@@ -73,6 +73,54 @@ describe('configuration', () => {
     expect(`${message} ${remedy}`).toMatch(/drainSeconds .* is 300\.5.*from 0 to 300/);
   });
 
+  test('the URL of the database may be in a file', async () => {
+    const file = path.join(freshFolder(), 'database-url');
+    writeFileSync(file, 'postgresql://me:secret@db.example/lanescan\n');
+    expect(readConfig({}, { DATABASE_URL_FILE: file, DATABASE_REPLICA_URL_FILE: file })).toMatchObject({
+      databaseUrl: 'postgresql://me:secret@db.example/lanescan',
+      replicaUrls: ['postgresql://me:secret@db.example/lanescan'],
+      origins: { database: 'DATABASE_URL_FILE' },
+    });
+    const both = await refusalOf(() => readConfig({}, { DATABASE_URL: 'x', DATABASE_URL_FILE: file }));
+    expect(both.message).toBe('DATABASE_URL and DATABASE_URL_FILE are both set.');
+    const none = await refusalOf(() => readConfig({}, { DATABASE_URL_FILE: `${file}.none` }));
+    expect(none.message).toMatch(/Cannot read \S+\.none, which DATABASE_URL_FILE names: ENOENT/);
+    writeFileSync(file, '\n');
+    expect((await refusalOf(() => readConfig({}, { DATABASE_URL_FILE: file }))).message).toContain(
+      'is empty',
+    );
+  });
+
+  test('`lanescan config` prints every setting with its origin, and no secret', async () => {
+    const secrets = ['hunter2', 'rpc-key-123456', 'a'.repeat(64)];
+    const file = yamlFile(`port: 1111
+apiKeys: [{ name: partner, sha256: "${'a'.repeat(64)}", perSecond: 5, burst: 10 }]
+networks:
+  - network: ethereum-testnet-sepolia
+    rpc: ["https://rpc.example/v3/rpc-key-123456"]
+    routers: ["0x0BF3dE8c5D3e8A2B34D2BEeB17ABfCeBaf363A59"]
+`);
+    const env = {
+      DATABASE_URL: 'postgresql://me:hunter2@db.example:5433/lanescan?password=hunter2',
+      LANESCAN_HOST: '0.0.0.0',
+    };
+    const args = ['config', '--config', file, '--log-level', 'warn'];
+    const { code, stdout } = await lanescan(args, { env });
+    expect(code).toBe(0);
+    for (const secret of secrets) expect(stdout).not.toContain(secret);
+    expect(stdout).toMatch(/^database +postgresql:\/\/db\.example:5433\/lanescan +DATABASE_URL$/m);
+    expect(stdout).toMatch(/^host +0\.0\.0\.0 +LANESCAN_HOST$/m);
+    expect(stdout).toMatch(new RegExp(`^port +1111 +port in ${file}$`, 'm'));
+    expect(stdout).toMatch(/^logLevel +warn +--log-level$/m);
+    expect(stdout).toMatch(/^drainSeconds +0 +default$/m);
+    expect(stdout).toMatch(/^networks .*"rpc":\["rpc\.example"\]/m);
+    const json = (await lanescan([...args, '--json'], { env })).stdout.trim().split('\n');
+    const keys = json.map((line) => JSON.parse(line).key);
+    const { stderr } = await lanescan(['config', '--config', yamlFile('nothingLikeIt: 1')]);
+    const [, all = ''] = /The keys are (.*)\.$/.exec(stderr.trimEnd()) ?? [];
+    expect(keys).toEqual(expect.arrayContaining(all.split(', ')));
+  });
+
   test('every key and variable there is has its place in the table of the README', async () => {
     const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
     const listOf = async (text: string, env: Record<string, string>) => {

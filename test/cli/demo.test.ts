@@ -8,13 +8,14 @@ import { makeMessage } from '../fixtures.ts';
 import { buildProgram, freshFolder, type Running, runProgram, start } from './program.ts';
 
 const folder = freshFolder();
-const data = path.join(folder, 'demo');
+/** Where the demo keeps its database without `--data`. */
+const data = path.join(folder, 'data/demo');
 let demo: Running;
 let url = '';
 
 beforeAll(async () => {
   await buildProgram();
-  demo = start(['demo', '--port', '0', '--data', data, '--seed', 'test'], { cwd: folder });
+  demo = start(['demo', '--port', '0', '--seed', 'test'], { cwd: folder });
   [, url = ''] = await demo.untilSaid(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
 });
 afterAll(async () => {
@@ -95,6 +96,15 @@ test('says that it is simulated: in the log, in readiness, on the page, in the t
   expect(await (await fetch(`${url}/docs`)).text()).toContain('Simulated data');
   const { stderr } = await runProgram(['search', '--limit', '1', '--data', data], { cwd: folder });
   expect(stderr).toContain('SIMULATED');
+});
+
+test('is found by the commands of the README, and they say that it is the demo', async () => {
+  const { code, stdout, stderr } = await runProgram(['search', '--limit', '1'], { cwd: folder });
+  expect(stderr).toContain("Reading the demo's database in ./data/demo: there is none in ./data.");
+  expect(stdout).toMatch(/0x[0-9a-f]{64}/);
+  expect(code).toBe(0);
+  const elsewhere = await runProgram(['lanes', '--data', './data'], { cwd: folder });
+  expect(elsewhere).toMatchObject({ code: 1, stderr: expect.stringContaining('no database in ./data') });
 });
 
 test('answers every curl line of the README, and the README names only verbs that exist', async () => {

@@ -135,11 +135,15 @@ describe('what gets in', () => {
     expect(code).toBe(0);
   });
 
-  test('members that a record does not have are left out and told, harmlessly', async () => {
+  test('members that the contract does not have are kept and told; impossible ones are left out, harmlessly', async () => {
     const [message] = messagesFrom(1, 1);
-    const records = file('rich.ndjson', `${JSON.stringify({ ...message, 'extra\u001b[2J': 1 })}\n`);
+    const rich = { ...message, laneTier: 'gold', status: 'ROUTED', finality: null, 'extra\u001b[2J': 1 };
+    const records = file('rich.ndjson', `${JSON.stringify(rich)}\n`);
     const { stdout } = await importing(records);
-    expect(stdout).toContain('not a field of a record: $.extra\\u{1b}[2J (1 times)');
+    expect(stdout).toContain('kept, not a field of the contract: $.laneTier (1 times)');
+    expect(stdout).toContain('ignored, cannot be kept: $.extra\\u{1b}[2J (1 times)');
+    expect(stdout).toContain('unknown: status ROUTED, shown as SENT (1 times)');
+    expect(stdout).toContain('incomplete: 1 records');
   });
 });
 
@@ -150,7 +154,7 @@ describe('what is turned away', () => {
       ...makeMessage({ number: 9 }),
       sender: 'nobody',
       sequenceNumber: -1,
-      status: 'LOST',
+      status: 7,
     });
     const records = file(
       'mixed.ndjson',
@@ -177,8 +181,8 @@ describe('what is turned away', () => {
       problems: [{ path: '$', problem: 'is not valid UTF-8' }],
     });
     expect(turnedAway[2]?.problems.map((problem) => problem.path)).toEqual([
-      '$.sender',
       '$.status',
+      '$.sender',
       '$.sequenceNumber',
     ]);
     expect(turnedAway[3]).toMatchObject({ text: null });

@@ -111,7 +111,7 @@ describe('help and usage', () => {
     expect(code).toBe(0);
     const verbs = [
       ...['serve', 'import', 'export', 'mirror', 'search', 'show', 'lanes', 'audit', 'migrate', 'doctor'],
-      ...['webhooks', 'demo'],
+      ...['webhooks', 'demo', 'backup', 'config', 'completion'],
     ];
     for (const verb of verbs) expect(stdout).toMatch(new RegExp(`^  ${verb} `, 'm'));
     expect(stdout).toContain('Examples:');
@@ -162,7 +162,13 @@ describe('help and usage', () => {
       ['search', '--source', 'ethereum-testnet-sepola'],
       /is an unknown network, "ethereum-testnet-sepola"; did you mean ethereum-testnet-sepolia\?/,
     ],
-    [['search', '--dest', 'fuji'], /did you mean avalanche-testnet-fuji\?/],
+    [['search', '--dest', 'arbitrum'], /did you mean ethereum-mainnet-arbitrum-1, .* or another of \d+\?/],
+    [['search', 'sepolia'], /"sepolia" is a network: add --source or --dest before it/],
+    [['search', 'sepolia to nowhere-at-all'], /--dest is an unknown network, "nowhere-at-all"/],
+    [['search', '0x1234…5678'], /is not a message id.*found by `lanescan show`/],
+    [['search', evmAddress('sender'), '--q', evmAddress('sender')], /--q is given more than once/],
+    [['search', '--url', 'lanescan.example'], /--url is not a URL that begins with http/],
+    [['search', '--url', 'http://127.0.0.1:9', '--data', 'x'], /--url and --data exclude each other/],
     [['show'], /missing required argument 'id'/],
     [['show', 'hello'], /"hello" is not a message id\./],
     [['show', '0x12345'], /its first 6 are enough; "0x12345" is too short/],
@@ -380,7 +386,12 @@ describe('show', () => {
   test('a failed message says what it means and what to do', async () => {
     const text = await shown(failed);
     expect(text).toMatch(/What went wrong\n {2}It reached Avalanche Fuji, but its execution there failed/);
-    expect(text).toContain(`$ ccip-cli manual-exec ${failed.sendTransactionHash}`);
+    expect(text).toContain(
+      `$ ccip-cli manual-exec ${failed.messageId} --api http://127.0.0.1:8080 --rpc $DEST_RPC`,
+    );
+    expect(text).toContain(
+      `$ ccip-cli manual-exec ${failed.sendTransactionHash} --log-index 3 --rpc $SOURCE_RPC`,
+    );
     expect(text).toMatch(/Token 1 of 2\n[\s\S]*Token 2 of 2\n/);
     const waiting = await shown(evil);
     expect(waiting).toMatch(
@@ -406,7 +417,7 @@ describe('show', () => {
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toBe(
       `lanescan: No message ${success.sendTransactionHash} is known here. ` +
-        `If it is a transaction: lanescan search --q ${success.sendTransactionHash}\n`,
+        `If it is a transaction: lanescan search ${success.sendTransactionHash}\n`,
     );
   });
 });

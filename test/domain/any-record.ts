@@ -105,7 +105,16 @@ export const anyRecord = fc.tuple(chain, chain).chain(([from, to]) => {
       { maxLength: 3 },
     ),
     extraArgs: fc.oneof(
-      fc.record({ gasLimit: decimal, allowOutOfOrderExecution: fc.boolean() }),
+      fc.record(
+        {
+          gasLimit: decimal,
+          allowOutOfOrderExecution: fc.boolean(),
+          requestedFinalityConfig: fc.constantFrom('0x00000000', '0x00010000', '0x00000005'),
+          ccvs: fc.array(onSource, { maxLength: 2 }),
+          receiverObjectIds: fc.array(onDest, { maxLength: 2 }),
+        },
+        { requiredKeys: ['gasLimit', 'allowOutOfOrderExecution'] },
+      ),
       fc.record({
         computeUnits: fc.nat(),
         accountIsWritableBitmap: someText,
@@ -144,6 +153,11 @@ export const anyRecord = fc.tuple(chain, chain).chain(([from, to]) => {
     version: nullable(fc.constantFrom('1.5.0', '1.6.0', '2.0.0', '1.7.0-dev')),
     verifiers: nullable(fc.record({ items: fc.array(item, { maxLength: 3 }), optionalThreshold: fc.nat(3) })),
     executor: nullable(fc.record({ address })),
+    offramp: onDest,
+    encodedMessage: bytes,
+    reportedStatus: fc.constant('UNCONFIRMED'),
+    laneTier: fc.jsonValue({ maxDepth: 3 }),
+    anotherMember: someText,
   };
   return fc.record(
     { ...required, ...mayBeMissing },

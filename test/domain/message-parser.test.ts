@@ -2,12 +2,13 @@
 import fc from 'fast-check';
 import { Compile } from 'typebox/compile';
 import { describe, expect, it, test } from 'vitest';
-import { chainFamilies } from '../../src/domain/addresses.ts';
+import { chainFamilies, parseAddress } from '../../src/domain/addresses.ts';
 import { statuses } from '../../src/domain/lifecycle.ts';
-import { detailKeys, summaryKeys, wireRecord } from '../../src/domain/message.ts';
+import { detailKeys, furtherKeys, summaryKeys, wireRecord } from '../../src/domain/message.ts';
 import { parseMessage } from '../../src/domain/message-parser.ts';
 import { Message, MessageSummary } from '../../src/domain/message-schema.ts';
 import {
+  acceptedAs,
   canonical,
   evmAddress,
   fuji,
@@ -180,14 +181,33 @@ const scalarFields = [
   ...textFields,
   ...networkFields,
 ];
+/** Members that a source may leave out, because they can be derived; with what they become in the full record. */
+const derivedFields: readonly (readonly [path: string, value: Json])[] = [
+  ['$.finality', 0],
+  ['$.readyForManualExecution', false],
+  ['$.extraArgs.allowOutOfOrderExecution', true],
+  ['$.verifiers.items', []],
+  ['$.verifiers.optionalThreshold', 0],
+  ['$.verifiers.items[0].destAddress', `0x${'0'.repeat(40)}`],
+  ['$.verifiers.items[0].metadata', { name: 'Verifier' }],
+  ['$.verifiers.items[0].metadata.name', 'Verifier'],
+  ['$.verifiers.items[0].isRequired', true],
+  ['$.verifiers.items[1].isRequired', false],
+  ['$.verifiers.items[0].status', 'COMPLETED'],
+  ['$.verifiers.items[1].status', 'PENDING'],
+  ['$.sourceNetworkInfo.chainFamily', 'EVM'],
+];
 const requiredFields = [...scalarFields, ...objectFields, ...arrayFields].filter(
-  (path) => !nullableFields.includes(path) && !optionalFields.includes(path),
+  (path) =>
+    !nullableFields.includes(path) &&
+    !optionalFields.includes(path) &&
+    !derivedFields.some(([derived]) => derived === path),
 );
 
 describe('a complete record', () => {
   it('is accepted as it is, with nothing ignored', () => {
     for (const record of [fullRecord(), svmRecord(), JSON.parse(JSON.stringify(makeMessage()))]) {
-      expect(parseMessage(record)).toEqual({ ok: true, message: record, ignored: [] });
+      expect(parseMessage(record)).toEqual(acceptedAs(record));
       expect(recordValidator.Check(record)).toBe(true);
     }
   });
@@ -233,7 +253,7 @@ describe('a required member', () => {
         else setAt(record, `$.${end}`, value);
         expect(problemPaths(record)).toEqual([`$.${end}`]);
       }
-      for (const value of [null, 'evm', 'COSMOS', 3, {}]) {
+      for (const value of [3, {}, '', 'a family', 'constructor']) {
         expect(problemPaths(withValue(`$.${end}.chainFamily`, value))).toEqual([`$.${end}.chainFamily`]);
       }
     }
@@ -295,9 +315,10 @@ describe('a member of the wrong type', () => {
       decimalFields,
       [...notStrings, '', '-1', '1.5', '1e3', '0x10', ' 1', `1${'0'.repeat(99)}`, '9'.repeat(101), '١'],
     ],
-    ['integers', integerFields, ['7', 1.5, true, {}, [], 2 ** 53, 1e300]],
+    ['integers', integerFields, ['x', '', '1.5', 1.5, true, {}, [], 2 ** 53, 1e300]],
     ['booleans', booleanFields, ['true', 0, 1, {}, []]],
-    ['enumerations', enumFields, [...notStrings, '', 'sent', 'NOPE', 'SENT ']],
+    ['states', enumFields, [...notStrings, '', 'SENT ', 'constructor']],
+    ['kinds of fees', ['$.fees.fixedFeesDetails.items[0].feeType'], ['network', 'NOPE']],
     ['objects', objectFields, ['x', 7, true, [], [{}]]],
     ['arrays', arrayFields, ['x', 7, true, {}, { length: 0 }]],
     ['bytes', hexFields, [...notStrings, '', '0x0', '0xgg', 'abcd', '0X12', ' 0x12']],
@@ -341,18 +362,13 @@ describe('a member of the wrong type', () => {
     ).toEqual(['$.extraArgs.accounts[1]', '$.extraArgs.accounts[2]', '$.extraArgs.accounts[3]']);
   });
 
-  test.each([
-    'x',
-    ' https://example.org',
-    'https://example.org/ü',
-    'https://example.org/{}',
-    'data:a b',
-    7,
-    null,
-  ])('is a problem for a logo: %j is no URI', (value) => {
-    const path = '$.verifiers.items[0].metadata.logoUrl';
-    expect(problemPaths(withValue(path, value))).toEqual([path]);
-  });
+  test.each(['x', ' https://example.org', 'https://example.org/ü', 'https://example.org/{}', 'data:a b', 7])(
+    'is a problem for a logo: %j is no URI',
+    (value) => {
+      const path = '$.verifiers.items[0].metadata.logoUrl';
+      expect(problemPaths(withValue(path, value))).toEqual([path]);
+    },
+  );
 
   it('is told in words that name what stands there and what must', () => {
     const parsed = parseMessage(withValue('$.tokenAmounts[0].amount', '-5'));
@@ -496,9 +512,9 @@ describe('the canonical spelling', () => {
     const other = parseMessage(withValue('$.sourceNetworkInfo.displayName', 'Another'));
     expect(other.ok && other.message.sourceNetworkInfo.displayName).toBe('Another');
     const more = parseMessage(withValue('$.sourceNetworkInfo.colour', 'blue'));
-    expect(more.ok && more.ignored).toEqual(['$.sourceNetworkInfo.colour']);
+    expect(more.ok && more.kept).toEqual(['$.sourceNetworkInfo.colour']);
     // What was wrong, or said otherwise, is not what the next record gets.
-    expect(parseMessage(fullRecord())).toMatchObject({ ok: true, message: fullRecord(), ignored: [] });
+    expect(parseMessage(fullRecord())).toEqual(acceptedAs(fullRecord()));
   });
 
   it('of numbers has no leading zeros', () => {
@@ -530,10 +546,7 @@ describe('the two kinds of extra arguments', () => {
   });
 
   it('name the member that is missing when there is none', () => {
-    expect(problemPaths(withValue('$.extraArgs', {}))).toEqual([
-      '$.extraArgs.gasLimit',
-      '$.extraArgs.allowOutOfOrderExecution',
-    ]);
+    expect(problemPaths(withValue('$.extraArgs', {}))).toEqual(['$.extraArgs.gasLimit']);
   });
 });
 
@@ -573,29 +586,177 @@ describe('several problems', () => {
   });
 });
 
-describe('members that the record does not have', () => {
-  it('are left out and listed, those of arrays once for each element', () => {
+describe('a member that a source left out', () => {
+  test.each(derivedFields)('%s is derived, and listed', (path, value) => {
+    for (const isNull of [true, false]) {
+      const record = fullRecord();
+      if (isNull) setAt(record, path, null);
+      else removeAt(record, path);
+      const parsed = parseMessage(record);
+      expect(parsed).toMatchObject({ ok: true, derived: [path] });
+      expect(parsed.ok && valueAt(parsed.message, path)).toEqual(value);
+      expect(parsed.ok && recordValidator.Check(parsed.message)).toBe(true);
+    }
+  });
+
+  test.each([
+    [{ requestedFinalityConfig: '0x00010000' }, 0],
+    [{ requestedFinalityConfig: '0x0000000a' }, 10],
+    [{ finality: 3 }, 3],
+    [{ finality: 'safe' }, 0],
+    [{ blockConfirmations: '12' }, 12],
+    [{}, 0],
+  ])('finality follows from the extra arguments %j', (extra, finality) => {
+    const record = withValue('$.extraArgs', { gasLimit: '1', ...extra } as Json);
+    removeAt(record, '$.finality');
+    const message = canonical(record);
+    expect(message.finality).toBe(finality);
+    expect(message.extraArgs).toEqual({ gasLimit: '1', allowOutOfOrderExecution: true, ...extra });
+  });
+
+  test.each([
+    ['1.5.0', '0', true],
+    ['1.6.0', '7', false],
+    ['1.6.0', null, false],
+    ['2.0.0', null, true],
+  ])('the order of execution follows from version %s and nonce %s', (version, nonce, allowed) => {
+    const record = withValue('$.extraArgs', { gasLimit: '1' });
+    setAt(record, '$.version', version);
+    setAt(record, '$.nonce', nonce);
+    expect(canonical(record).extraArgs).toMatchObject({ allowOutOfOrderExecution: allowed });
+  });
+
+  it('a verifier is taken for required while the message is not verified', () => {
+    const record = withValue('$.verifiers.items[1].isRequired', null);
+    expect(canonical({ ...record, status: 'VERIFYING' }).verifiers?.items[1]?.isRequired).toBe(true);
+    expect(canonical({ ...record, status: 'SUCCESS' }).verifiers?.items[1]?.isRequired).toBe(false);
+  });
+});
+
+describe('what is not known here', () => {
+  it('as a status is shown as SENT and kept as it was told', () => {
+    const parsed = parseMessage(withValue('$.status', 'UNCONFIRMED'));
+    expect(parsed).toMatchObject({
+      ok: true,
+      message: { status: 'SENT', reportedStatus: 'UNCONFIRMED' },
+      unknown: ['status UNCONFIRMED, shown as SENT'],
+    });
+    // Read again, it is the same.
+    expect(parsed.ok && parseMessage(parsed.message)).toEqual(acceptedAs(parsed.ok && parsed.message));
+    expect(canonical(withValue('$.status', 'success')).status).toBe('SUCCESS');
+  });
+
+  it('as the status of a verifier is shown by its verification, and kept as it was told', () => {
+    for (const [index, status] of [
+      [0, 'COMPLETED'],
+      [1, 'PENDING'],
+    ] as const) {
+      const message = canonical(withValue(`$.verifiers.items[${index}].status`, 'UNKNOWN'));
+      expect(message.verifiers?.items[index]).toMatchObject({ status, reportedStatus: 'UNKNOWN' });
+    }
+  });
+
+  it('as a family is taken from the selector, or kept as it was told', () => {
+    expect(canonical(withValue('$.sourceNetworkInfo.chainFamily', 'evm')).sourceNetworkInfo.chainFamily).toBe(
+      'EVM',
+    );
+    const known = parseMessage(withValue('$.sourceNetworkInfo.chainFamily', 'COSMOS'));
+    expect(known).toMatchObject({
+      ok: true,
+      message: { sourceNetworkInfo: { chainFamily: 'EVM' } },
+      unknown: [expect.stringContaining('COSMOS')],
+    });
+    const network = {
+      name: 'star',
+      chainSelector: '99',
+      chainId: 's',
+      chainFamily: 'Star',
+      displayName: null,
+    };
+    const record = withValue('$.destNetworkInfo', network);
+    setAt(record, '$.receiver', 'star1qqqsyqcyq5rqwzqf');
+    setAt(record, '$.tokenAmounts', []);
+    setAt(record, '$.receiptTransactionHash', 'STAR-TX-1');
+    const star = parseMessage(record);
+    expect(star).toMatchObject({
+      ok: true,
+      message: { destNetworkInfo: network, receiver: 'star1qqqsyqcyq5rqwzqf' },
+      unknown: ['chain family Star'],
+    });
+    for (const text of ['', 'with a space', 'x'.repeat(301)])
+      expect(problemPaths({ ...record, receiver: text })).toEqual(['$.receiver']);
+  });
+
+  it('takes a threshold that is written as text', () => {
+    expect(canonical(withValue('$.verifiers.optionalThreshold', '2')).verifiers?.optionalThreshold).toBe(2);
+  });
+});
+
+describe('members that the contract does not have', () => {
+  const furtherRecord = (members: Record<string, Json>) => ({ ...fullRecord(), ...members });
+
+  it('are kept behind those that it has, and listed, those of arrays once for each element', () => {
     const record = fullRecord();
-    for (const path of [
-      '$.extra',
-      '$.sourceNetworkInfo.logo',
-      '$.tokenAmounts[0].symbol',
-      '$.extraArgs.more',
-    ])
-      setAt(record, path, { deep: [1] });
+    const paths = ['$.extra', '$.sourceNetworkInfo.nonce', '$.tokenAmounts[0].symbol', '$.extraArgs.more'];
+    for (const path of paths) setAt(record, path, { deep: [1] });
     setAt(record, '$.verifiers.items[0].weight', 1);
     setAt(record, '$.verifiers.items[1].weight', 1);
+    setAt(record, '$.fees.bpsFeeDetails', [{ bps: 20, amount: '7', payee: 'x' }]);
     const parsed = parseMessage(record);
-    expect(parsed).toEqual({
-      ok: true,
-      message: canonical(fullRecord()),
-      ignored: expect.arrayContaining([
+    expect(parsed).toMatchObject({ ok: true, message: record, ignored: [], derived: [] });
+    expect(parsed.ok && [...parsed.kept].sort()).toEqual(
+      [
         '$.extra',
-        '$.sourceNetworkInfo.logo',
-        '$.tokenAmounts[].symbol',
         '$.extraArgs.more',
+        '$.sourceNetworkInfo.nonce',
+        '$.tokenAmounts[].symbol',
         '$.verifiers.items[].weight',
-      ]),
+        '$.verifiers.items[].weight',
+      ].sort(),
+    );
+    if (!parsed.ok) return;
+    const { json, summaryLength } = wireRecord(parsed.message);
+    expect(Object.keys(JSON.parse(json)).slice(0, 27)).toEqual([...summaryKeys, ...detailKeys]);
+    // A member of a network that is named like the first field behind the summary does not cut it short.
+    expect(Object.keys(JSON.parse(`${[...json].slice(0, summaryLength).join('')}}`))).toEqual(summaryKeys);
+  });
+
+  it('make the same record in whatever order they come', () => {
+    const one = canonical(furtherRecord({ zeta: 1, alpha: 2, offramp: evmAddress('offramp') }));
+    const other = canonical(furtherRecord({ offramp: evmAddress('offramp'), alpha: 2, zeta: 1 }));
+    expect(wireRecord(one).json).toBe(wireRecord(other).json);
+    expect(Object.keys(one).slice(27)).toEqual(['offramp', 'alpha', 'zeta']);
+  });
+
+  it('are dropped and listed where they are too large, too deep, or cannot be', () => {
+    const deep = JSON.parse(`${'['.repeat(100)}${']'.repeat(100)}`) as Json;
+    const record = furtherRecord({
+      long: 'x'.repeat(70_000),
+      deep,
+      'not a name': 1,
+      offramp: 'not an address',
+      encodedMessage: 'zz',
+      kept: 1,
+    });
+    const parsed = parseMessage(record);
+    expect(parsed).toMatchObject({ ok: true, kept: ['$.kept'] });
+    expect(parsed.ok && [...parsed.ignored].sort()).toEqual(
+      ['$.deep', '$.encodedMessage', '$.long', '$.not a name', '$.offramp'].sort(),
+    );
+  });
+
+  it('may be absent as null', () => {
+    const nulls = { offramp: null, encodedMessage: null, reportedStatus: null };
+    expect(parseMessage(furtherRecord(nulls))).toEqual(acceptedAs(fullRecord()));
+  });
+
+  it('have their canonical spelling too', () => {
+    const message = canonical(
+      furtherRecord({ offramp: evmAddress('offramp').toLowerCase(), encodedMessage: '01AB' }),
+    );
+    expect(message).toMatchObject({
+      offramp: parseAddress(evmAddress('offramp'), 'EVM')?.text,
+      encodedMessage: '0x01ab',
     });
   });
 });
@@ -709,12 +870,13 @@ describe('whatever is accepted', () => {
         accepted++;
         const { message } = parsed;
         expect([...recordValidator.Errors(message)]).toEqual([]);
-        expect(parseMessage(message)).toEqual({ ok: true, message, ignored: [] });
+        expect(parseMessage(message)).toEqual({ ...parsed, ignored: [], derived: [], unknown: [] });
 
         const { json, summaryLength } = wireRecord(message);
         expect(JSON.parse(json)).toEqual(message);
         expect(Object.keys(JSON.parse(json)).slice(0, 9)).toEqual(summaryKeys);
-        expect(Object.keys(JSON.parse(json)).length).toBe(27);
+        expect(Object.keys(JSON.parse(json))).toEqual(Object.keys(message));
+        expect(Object.keys(JSON.parse(json)).slice(0, 27)).toEqual([...summaryKeys, ...detailKeys]);
         const summary = JSON.parse(`${[...json].slice(0, summaryLength).join('')}}`);
         expect(summary).toEqual(summaryOf(message));
         expect(wireRecord(JSON.parse(json)).json).toBe(json);
@@ -760,5 +922,5 @@ describe('whatever is accepted', () => {
 
 test('the keys of the wire are those of the schema, the summary first', () => {
   expect([...summaryKeys]).toEqual(Object.keys(MessageSummary.properties));
-  expect([...summaryKeys, ...detailKeys]).toEqual(Object.keys(Message.properties));
+  expect([...summaryKeys, ...detailKeys, ...furtherKeys]).toEqual(Object.keys(Message.properties));
 });

@@ -1,6 +1,8 @@
 /** The page for people at /docs: complete, safe, readable, and its commands work. */
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { docsPage } from '../../src/api/docs-page.ts';
+import { docsPageScript } from '../../src/api/docs-page-script.ts';
 import { docsPageStyle } from '../../src/api/docs-page-style.ts';
 import { exampleMessage } from '../../src/api/example-message.ts';
 import { type OpenApiDocument, openApiDocument } from '../../src/api/openapi.ts';
@@ -31,12 +33,12 @@ let server: RunningServer;
 let page: string;
 beforeAll(async () => {
   server = await startServer([exampleMessage]);
-  page = (await server.ask('/docs')).text;
+  page = (await server.ask('/docs', { headers: { host: `127.0.0.1:${server.port}` } })).text;
 });
 afterAll(() => server.close());
 
 describe('the page', () => {
-  test('is HTML that may load and run nothing', async () => {
+  test('is HTML that may load nothing, and run one script', async () => {
     const { status, headers } = await server.ask('/docs');
     expect(status).toBe(200);
     expect(headers['content-type']).toBe('text/html; charset=utf-8');
@@ -44,12 +46,21 @@ describe('the page', () => {
     const policy = String(headers['content-security-policy']).split('; ');
     expect(policy).toContain("default-src 'none'");
     expect(policy).toContain("frame-ancestors 'none'");
-    expect(policy.join(' ')).not.toMatch(/script-src|https?:|\*/);
+    // The one script by its hash, and requests to this server only.
+    const hash = createHash('sha256').update(docsPageScript).digest('base64');
+    expect(policy).toContain(`script-src 'sha256-${hash}'`);
+    expect(policy).toContain("connect-src 'self'");
+    expect(policy.join(' ').replace("style-src 'unsafe-inline'", '')).not.toMatch(/unsafe|https?:|\*/);
     expectFreshRequestId(headers);
   });
 
-  test('asks nothing from outside and has no script', () => {
-    expect(page).not.toMatch(/<script|<link|<img|<iframe|<form|<object|javascript:|\son\w+=|\ssrc=/i);
+  test('asks nothing from outside, and its one script makes no markup of text', () => {
+    const rest = page.replace(`<script>${docsPageScript}</script>`, '');
+    expect(rest).not.toBe(page);
+    expect(rest).not.toMatch(/<script|<link|<img|<iframe|<object|javascript:|\son\w+=|\ssrc=|\saction=/i);
+    expect(docsPageScript).not.toMatch(
+      /innerHTML|outerHTML|insertAdjacent|document\.write|eval|Function|https?:/,
+    );
     expect(docsPageStyle).not.toMatch(/@import|url\(|<|expression/i);
     for (const target of all(page, /href="([^"]*)"/g)) expect(target).toMatch(/^(#|\/openapi\.json$)/);
   });
@@ -97,7 +108,7 @@ describe('the page', () => {
     for (const [code, { status }] of Object.entries(errorCatalogue)) {
       expect(page).toMatch(new RegExp(`<code>${code}</code></td>\\s*<td[^>]*>${status}</td>`));
     }
-    expect(text).toContain("CCIPAPIClient.fromUrl('http://localhost:8080')");
+    expect(text).toContain(`CCIPAPIClient.fromUrl('http://127.0.0.1:${server.port}')`);
     expect(text).toMatch(/integer, 1 to 1000/);
     expect(text).toContain('Default <code>20</code>');
     expect(page).not.toMatch(/undefined|\[object|NaN/);
@@ -107,13 +118,32 @@ describe('the page', () => {
     const commands = all(page, /<pre class="command"[^>]*><code>(.*?)<\/code>/g).map(unescaped);
     expect(commands.length).toBeGreaterThanOrEqual(6);
     for (const command of commands) {
-      const [, path = ''] = /^curl 'http:\/\/localhost:8080(\/[^']*)'$/.exec(command) ?? [];
-      expect(path, command).not.toBe('');
+      const [, origin, path = ''] = /^curl '(http:\/\/[^/]+)(\/[^']*)'$/.exec(command) ?? [];
+      expect(origin, command).toBe(server.url);
       // The cursor of the example stands for one that a page has given.
       if (path.includes('cursor=')) continue;
       expect((await server.ask(path)).status, path).toBe(200);
     }
   });
+});
+
+test.each([
+  [{ host: 'lanescan.example' }, 'http://lanescan.example'],
+  [{ host: 'lanescan.example:8443', 'x-forwarded-proto': 'https' }, 'https://lanescan.example:8443'],
+  [{ host: '[::1]:9000' }, 'http://[::1]:9000'],
+  [{ host: `"><b>'` }, 'http://localhost:8080'],
+])('the commands are for the host that the page was asked from: %j', async (headers, origin) => {
+  const { text } = await server.ask('/docs', { headers });
+  expect(unescaped(text)).toContain(`curl '${origin}/v2/messages?limit=5'`);
+});
+
+test('every operation that ends has a form with its parameters', () => {
+  const forms = all(page, /<form class="try" data-path="([^"]*)"/g);
+  const finite = Object.keys(document.paths).filter((path) => !/stream|export/.test(path));
+  expect(forms.toSorted()).toEqual(finite.toSorted());
+  const [, search = ''] = /<form [^>]*data-path="\/v2\/messages"(.*?)<\/form>/s.exec(page) ?? [];
+  expect(all(search, /<input [^>]*name="([^"]*)"/g)).toEqual([...searchParameterNames]);
+  expect(all(search, /<label for="([^"]*)"/g)).toEqual(all(search, /<input id="([^"]*)"/g));
 });
 
 test('whatever stands in the document is shown as text', () => {
@@ -122,7 +152,7 @@ test('whatever stands in the document is shown as text', () => {
   if (!operation) throw new Error('The search is not in the document');
   const poisoned: OpenApiDocument = {
     ...document,
-    info: { title: hostile, version: hostile, description: hostile },
+    info: { ...document.info, title: hostile, version: hostile, description: hostile },
     paths: {
       [`/${hostile}`]: {
         get: {
@@ -147,8 +177,10 @@ test('whatever stands in the document is shown as text', () => {
       schemas: { [hostile]: { description: hostile, properties: { [hostile]: { type: hostile } } } },
     },
   };
-  for (const simulated of [true, false]) {
-    const text = docsPage(poisoned, { simulated });
+  for (const isSimulated of [true, false]) {
+    const whole = docsPage(poisoned, { isSimulated, origin: hostile });
+    const text = whole.replace(`<script>${docsPageScript}</script>`, '');
+    expect(text).not.toBe(whole);
     expect(text).not.toMatch(/<script|<img|<b>/);
     expect(text).toContain('&lt;script&gt;alert(&quot;1&quot;)');
     // No attribute ends early: without the quoted values, only what the page itself writes is left of a tag.

@@ -36,6 +36,10 @@ function resolve(reference: string): unknown {
 const operations: [path: string, operation: any][] = Object.entries(document.paths).flatMap(([path, item]) =>
   Object.values(item as object).map((operation): [string, unknown] => [path, operation]),
 );
+/** The same with every alias as a path of its own. */
+const servedOperations = operations.flatMap(([path, operation]): typeof operations =>
+  [path, ...(operation['x-aliases'] ?? [])].map((served) => [served, { ...operation, canonicalPath: path }]),
+);
 
 let server: RunningServer;
 beforeAll(async () => {
@@ -89,6 +93,21 @@ describe('openapi.json', () => {
     for (const id of ids) expect(id).toMatch(/^[a-z][A-Za-z0-9]+$/);
   });
 
+  test('names every alias beside its operation, and lists it as no operation of its own', () => {
+    const aliases = createRoutes(version).flatMap((route) => route.aliases ?? []);
+    expect(aliases.length).toBeGreaterThan(5);
+    expect(operations.flatMap(([, operation]) => operation['x-aliases'] ?? [])).toEqual(aliases);
+    for (const alias of aliases) expect(document.paths).not.toHaveProperty([alias]);
+  });
+
+  test('names the server, and the key that no request needs', () => {
+    expect(document.servers).toEqual([{ url: '/', description: expect.any(String) }]);
+    expect(document.security[0]).toEqual({});
+    const named = document.security.flatMap((scheme: object) => Object.keys(scheme));
+    expect(named).toEqual(Object.keys(document.components.securitySchemes));
+    expect(document.components.securitySchemes.apiKey).toMatchObject({ in: 'header', name: 'X-API-Key' });
+  });
+
   test('resolves every reference, and uses every component', () => {
     const referred = new Set<string>();
     walk(document, (value, path) => {
@@ -140,7 +159,12 @@ describe('openapi.json', () => {
   });
 
   test('shows a record as the service itself would write it', () => {
-    expect(parseMessage(exampleMessage)).toEqual({ ok: true, message: exampleMessage, ignored: [] });
+    expect(parseMessage(exampleMessage)).toMatchObject({
+      ok: true,
+      message: exampleMessage,
+      ignored: [],
+      derived: [],
+    });
   });
 
   test('has every code of the error catalogue, with its meaning under its status', () => {
@@ -154,7 +178,7 @@ describe('openapi.json', () => {
   test('describes every answer that the service really gives', async () => {
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
     ajv.addSchema(document, 'openapi.json');
-    for (const [path, { responses }] of operations) {
+    for (const [path, { responses }] of servedOperations) {
       const url = path.replace('{messageId}', tokenToEvm.messageId);
       const mediaType = Object.keys(responses[200].content)[0] ?? '';
       for (const [asked, options] of [
@@ -203,7 +227,7 @@ describe('header fields', () => {
     ],
   };
   /** Answers with 200 only where chains were indexed, or many messages delivered: the others of its statuses are met. */
-  const needsMore = /execution-inputs$|latency$/;
+  const needsMore = /execution-inputs$|verifierresults|latency$/;
   const namesOf = (response: { headers: object }) =>
     Object.keys(response.headers).map((name) => name.toLowerCase());
 
@@ -219,10 +243,10 @@ describe('header fields', () => {
       met.set(key, seen);
       for (const name of Object.keys(headers)) if (!general.has(name)) seen.add(name);
     };
-    for (const [path, { responses, 'x-alias-of': aliasOf }] of operations) {
+    for (const [path, { responses, canonicalPath }] of servedOperations) {
       const url = path.replace('{messageId}', tokenToEvm.messageId);
       const method = path.endsWith('/stream') ? 'HEAD' : 'GET';
-      const urls = [url, ...(occasions[aliasOf ?? path] ?? []).map((query) => `${url}${query}`)];
+      const urls = [url, ...(occasions[canonicalPath] ?? []).map((query) => `${url}${query}`)];
       for (const asked of [...urls, `${url}?nonsense=1`]) {
         const { status, headers } = await own.ask(asked, { method });
         note(`${path} ${status}`, headers);

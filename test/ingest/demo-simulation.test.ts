@@ -239,7 +239,7 @@ describe('a history', () => {
       const told = [...byMessage].flatMap(([messageId, facts]) => (mine.has(messageId) ? facts : []));
       return new Set(told.map((fact) => fact.kind));
     };
-    const common = ['Sent', 'SourceFinalized', 'Executed'];
+    const common = ['Sent', 'SourceFinalized', 'Executed', 'ExecutionDetails'];
     const committed = new Set([...common, 'Committed', 'Blessed', 'ManualExecutionOpened']);
     expect(kindsOf('1.5.0')).toEqual(committed);
     expect(kindsOf('1.6.0')).toEqual(committed);

@@ -1,6 +1,7 @@
 /**
  * Lively traffic on every lane, without end: messages of all kinds are sent, committed, blessed and executed; some fail
- * and are executed by hand later, and a few are left where they are.
+ * and are executed by hand later, and a few are left where they are. Messages that others send on the lanes go the same way,
+ * and what others do to messages of the driver is no obstacle to it.
  *
  * What happens on a lane depends on the seed alone, however the lanes get into each other's blocks.
  */
@@ -8,6 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Hex, numberToHex } from 'viem';
 import { createDerivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
 import { type Lab, type Lane, NotExecuted, type SendOptions, type SentMessage } from './lab.ts';
+import { CallFailure } from './network.ts';
 
 export interface DriveOptions {
   readonly seed: string;
@@ -67,10 +69,30 @@ function createTraffic(lane: Lane, lab: Lab, randomness: Randomness): Traffic {
   let ready: SentMessage[] = [];
   const failed: SentMessage[] = [];
 
+  /** Messages of the driver, and those of others that it has taken up. */
+  const known = new Set<Hex>();
+  const foreign = new Set<Hex>();
+  /** The last block in which messages were looked for; what is older than the traffic is not taken up. */
+  let readUpTo: number | undefined;
+
   const send = async () => {
     const messages = await lane.send(randomMessage(lane, lab, randomness));
     tally.sent += messages.length;
+    for (const { messageId } of messages) known.add(messageId);
     sent.push(...messages);
+  };
+
+  /** A root has no gaps: without the messages of others the lane would stand still. */
+  const takeUpOthers = async () => {
+    const messages = await lane.sentSince(readUpTo ?? 0);
+    readUpTo = messages.at(-1)?.blockNumber ?? readUpTo;
+    for (const message of messages) {
+      if (known.has(message.messageId)) continue;
+      known.add(message.messageId);
+      foreign.add(message.messageId);
+      sent.push(message);
+    }
+    sent.sort((a, b) => Number(a.sequenceNumber - b.sequenceNumber));
   };
 
   const commit = async () => {
@@ -99,32 +121,30 @@ function createTraffic(lane: Lane, lab: Lab, randomness: Randomness): Traffic {
       tally.leftAlone++;
       return;
     }
-    const fail = randomness.chance(0.15);
-    try {
-      await lane.execute(message, { fail });
-    } catch (error) {
-      // Somebody else has sent a message before it and never executed that.
-      if (!(error instanceof NotExecuted)) throw error;
-      tally.leftAlone++;
-      return;
-    }
-    if (fail) {
+    // Only the lab's own receivers can be told to refuse.
+    const fail = randomness.chance(0.15) && !foreign.has(message.messageId);
+    const execution = await unlessRefused(() => lane.execute(message, { fail }));
+    if (!execution) tally.leftAlone++;
+    else if (execution.state === 'success') tally.succeeded++;
+    else {
       tally.failed++;
-      failed.push(message);
-    } else tally.succeeded++;
+      if (fail) failed.push(message);
+    }
   };
 
   const retry = async () => {
     const message = failed.shift();
     if (!message) return;
-    await lane.executeByHand(message);
-    tally.retried++;
+    if (await unlessRefused(() => lane.executeByHand(message))) tally.retried++;
+    else tally.leftAlone++;
   };
 
   return {
     tally,
     async round() {
+      readUpTo ??= Number(await lab.network(lane.from).rpc<Hex>('eth_blockNumber')) + 1;
       if (randomness.chance(0.9)) await send();
+      await takeUpOthers();
       if (version === '2.0') {
         ready.push(...sent);
         sent = [];
@@ -134,6 +154,19 @@ function createTraffic(lane: Lane, lab: Lab, randomness: Randomness): Traffic {
       if (randomness.chance(0.12)) await retry();
     },
   };
+}
+
+/**
+ * Undefined where the contracts refuse: somebody else has executed the message already (it is skipped, or reverts), or has
+ * sent one before it that was never executed.
+ */
+async function unlessRefused<T>(work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof NotExecuted || error instanceof CallFailure) return undefined;
+    throw error;
+  }
 }
 
 function randomMessage(lane: Lane, lab: Lab, randomness: Randomness): SendOptions {

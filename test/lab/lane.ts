@@ -1,5 +1,5 @@
 /** One lane of one version: what users, oracles and bystanders do on it. */
-import { type Hex, pad, zeroAddress } from 'viem';
+import { type Hex, numberToHex, pad, zeroAddress } from 'viem';
 import {
   type Blessing,
   type Commit,
@@ -65,6 +65,8 @@ export interface Lane {
   /** Sends one transaction with `count` messages. */
   send(options?: SendOptions): Promise<readonly SentMessage[]>;
   sendOne(options?: Omit<SendOptions, 'count'>): Promise<SentMessage>;
+  /** Every message that anybody sent over the present ramps, from a block on, in the order of its number. */
+  sentSince(blockNumber: number): Promise<readonly SentMessage[]>;
   /**
    * Commits one root over messages with consecutive sequence numbers, the lane's next. Up to 1.6. `blessed` (1.6) has
    * the RMN sign the root; it and the lane's configuration are switched for it, one transaction more.
@@ -87,6 +89,8 @@ export interface Lane {
   ): Promise<Execution>;
   /** The commit of a message, if the lab made one. */
   commitOf(message: SentMessage): Commit | undefined;
+  /** Has the receiver refuse a message with this return data, or by using up all its gas. */
+  refuseWith(message: SentMessage, manner: Hex | 'all-gas'): Promise<void>;
   /** Tells the receiver which messages to refuse, or to take again. */
   refuse(messages: readonly SentMessage[], refused?: boolean): Promise<void>;
   /**
@@ -228,6 +232,13 @@ export async function openLane(
     }
   };
 
+  const refuseWith = async (message: SentMessage, manner: Hex | 'all-gas') => {
+    const [own] = receivers.filter(isReceiverOf(message));
+    if (!own) throw new Error("Only the lab's own receivers can be made to refuse.");
+    const [kind, data] = manner === 'all-gas' ? [2, '0x'] : [1, manner];
+    await own.send('refuseWith', [message.messageId, kind, data], destOwner);
+  };
+
   /** Asks the chain what the receiver will do, for a fork may have changed it. */
   const prepareReceiver = async (message: SentMessage, fail: boolean) => {
     const refused = await receivers
@@ -278,6 +289,19 @@ export async function openLane(
       if (!message) throw new Error(`${name}: the transaction sent no message.`);
       return message;
     },
+    async sentSince(blockNumber) {
+      const through = ramps;
+      const logs = await source.network.rpc<readonly RawLog[]>('eth_getLogs', [
+        { address: through.onRamp.address, fromBlock: numberToHex(blockNumber), toBlock: 'latest' },
+      ]);
+      const messages: SentMessage[] = [];
+      for (const hash of new Set(logs.map(({ transactionHash }) => transactionHash))) {
+        const receipt = await source.network.rpc<RawReceipt>('eth_getTransactionReceipt', [hash]);
+        for (const event of through.onRamp.events(receipt, deployment.sentEvent))
+          messages.push(messageOf(event, receipt, through));
+      }
+      return messages.sort((a, b) => Number(a.sequenceNumber - b.sequenceNumber));
+    },
     async commit(messages, { blessed = false } = {}) {
       const [first] = messages;
       if (!first) throw new Error('A commit needs a message.');
@@ -316,6 +340,7 @@ export async function openLane(
     },
     commitOf: ({ messageId }) => commits.get(messageId),
     refuse,
+    refuseWith,
     async replaceRamps({ keepOffRamp = false } = {}) {
       const before = ramps;
       const after = await deployment.createRamps(from);

@@ -330,7 +330,8 @@ export function createRpc(url: string): Network['rpc'] {
     lastId += 1;
     const response = await fetch(url, {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
+      // A connection of its own: the node closes idle ones, at times just when the next request goes out.
+      headers: { 'content-type': 'application/json', connection: 'close' },
       body: JSON.stringify({ jsonrpc: '2.0', id: lastId, method, params }),
     });
     const { result, error } = (await response.json()) as RpcAnswer;

@@ -165,7 +165,7 @@ test('requests of all kinds keep the rate together', async () => {
 test('bad records are told with their reasons, and stop nothing', async () => {
   const standIn = await startStandIn(...many(30));
   const bad = { ...makeMessage({ number: 100, status: 'SUCCESS' }), sequenceNumber: 'seven' };
-  const odd = { ...makeMessage({ number: 101 }), status: 'LOST' as never };
+  const odd = { ...makeMessage({ number: 101 }), status: 7 as never };
   const nameless = { ...makeMessage({ number: 102 }), messageId: '0x12' };
   const gone = makeMessage({ number: 103 });
   standIn.add(bad, odd, nameless, gone);
@@ -184,12 +184,36 @@ test('bad records are told with their reasons, and stop nothing', async () => {
     null: '$.messageId',
   });
 
-  // What was only missing, or wrong while it moved, comes in when it can be had.
+  // What was only missing, or wrong, comes in when it can be had, also where it was settled.
   standIn.mood = () => undefined;
   standIn.add({ ...makeMessage({ number: 101 }), status: 'SUCCESS' });
-  standIn.records.delete(bad.messageId);
+  standIn.add(makeMessage({ number: 100, status: 'SUCCESS' }));
   standIn.records.delete(nameless.messageId);
   await run(standIn, store);
+  await expectEqual(store, standIn);
+});
+
+test('execution inputs come along for messages that wait for a manual execution', async () => {
+  const [failed, unprovable, delivered] = (['FAILED', 'FAILED', 'SUCCESS'] as const).map((status, index) =>
+    makeMessage({ number: index + 1, status }),
+  ) as [Message, Message, Message];
+  const standIn = await startStandIn(failed, unprovable, delivered);
+  const inputs = {
+    offramp: failed.onramp,
+    merkleRoot: failed.messageId,
+    messageBatch: [{ messageId: failed.messageId }],
+  };
+  standIn.executionInputs.set(failed.messageId, inputs);
+  const store = await openStoreForTest();
+  await run(standIn, store);
+  const asked = standIn.requests.filter(({ path }) => path.endsWith('/execution-inputs'));
+  // Twice each: with the record, and when what can still change was looked at again.
+  expect(new Set(asked.map(({ path }) => path.split('/')[3]))).toEqual(
+    new Set([failed.messageId, unprovable.messageId]),
+  );
+  const found = await store.executionInputs(failed.messageId.slice(2));
+  expect(found).toEqual({ kind: 'mirrored', body: JSON.stringify(inputs) });
+  expect(await store.executionInputs(unprovable.messageId.slice(2))).toMatchObject({ kind: 'unavailable' });
   await expectEqual(store, standIn);
 });
 

@@ -38,6 +38,8 @@ export interface StandIn {
   /** Whether sentBefore is a parameter that it knows. */
   knowsTimes: boolean;
   add(...messages: readonly Message[]): void;
+  /** By message id; a message without any is answered with 409. */
+  readonly executionInputs: Map<string, unknown>;
 }
 
 export async function startStandIn(...messages: readonly Message[]): Promise<StandIn> {
@@ -54,6 +56,7 @@ export async function startStandIn(...messages: readonly Message[]): Promise<Sta
     isWhole: false,
     maxLimit: 100,
     knowsTimes: false,
+    executionInputs: new Map(),
     add: (...more) => {
       for (const message of more) standIn.records.set(message.messageId, message);
     },
@@ -85,6 +88,13 @@ export async function startStandIn(...messages: readonly Message[]): Promise<Sta
     };
     if (mood) {
       send(mood.status, mood.body ?? { error: 'MOOD', message: 'Not now.' }, mood.headers);
+      return;
+    }
+    const wanted = /^\/v2\/messages\/(0x[0-9a-f]{64})\/execution-inputs$/.exec(pathname)?.[1];
+    if (wanted !== undefined) {
+      const inputs = standIn.executionInputs.get(wanted);
+      if (inputs) send(200, inputs);
+      else send(409, { error: 'NOT_READY', message: 'Not committed yet.' });
       return;
     }
     const id = /^\/v2\/messages\/(0x[0-9a-f]{64})$/.exec(pathname)?.[1];

@@ -60,7 +60,7 @@ describe('SQL in a parameter', () => {
     );
 
   const parameters = Object.entries(document.paths).flatMap(([path, { get }]) =>
-    (get['x-alias-of'] === undefined ? get.parameters : [])
+    get.parameters
       .filter(({ name }) => name !== 'timeoutMs' && name !== 'waitFor')
       .map((parameter) => ({ path, name: parameter.name, isInPath: parameter.in === 'path' })),
   );

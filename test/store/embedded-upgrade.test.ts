@@ -232,7 +232,7 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
       notice: (line) => notices.push(line),
     });
     expect(report).toMatchObject({ from: major, to: '18' });
-    expect(notices).toContain('Not of Lanescan, and therefore only in the old database files: diary');
+    expect(notices).toContain('Not of Lanescan, and therefore not copied: diary');
     const { diary: _diary, ...ours } = before;
     expect(await withUpgraded(folder, contentOf)).toEqual(ours);
     const store = await openStore({ place: { dataFolder: folder } });

@@ -38,6 +38,18 @@ const fill = `
          party('token', token), party('dest token', token), party('pool', token)
   from generate_series(2, ${ROWS}, 2) n, generate_series(0, n % 3) i, 
        lateral (select least(n % 211, n % 5) as token, n % 13 as lane) t;
+  insert into fact (message_id, fact_id, kind, network, block_hash, transaction, body)
+  select sha256(n::text::bytea), sha256(('fact' || n)::bytea), 'Executed', 2, n::text,
+         case when n % 10 = 0 then sha256(('attempt' || n)::bytea) end, '{}'
+  from generate_series(1, ${ROWS} / 2) n;
+  insert into lane_fact (source_selector, dest_selector, onramp, to_sequence, from_sequence, fact_id, network, block_hash,
+                         merkle_root, transaction, body)
+  select 1, 2, party('onramp', 0), n * 10, n * 10 - 9, sha256(('range' || n)::bytea), 2, n::text,
+         sha256(('root' || n)::bytea), sha256(('commit' || n)::bytea), '{}'
+  from generate_series(1, ${ROWS} / 10) n;
+  insert into root_blessing (network, merkle_root, fact_id, block_hash, transaction, body)
+  select 2, sha256(('root' || n)::bytea), sha256(('blessing' || n)::bytea), n::text, sha256(('bless' || n)::bytea), '{}'
+  from generate_series(1, ${ROWS} / 10) n;
   insert into lane_total (source_selector, dest_selector, status, ready, messages)
   select source_selector, dest_selector, status, ready, count(*) from message group by 1, 2, 3, 4;
 `;

@@ -1,6 +1,7 @@
 /** How to execute a message by hand: the command and the SDK call, ready to run against this server. */
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { usesVerifiers } from '../../../src/domain/lifecycle.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { CodeBlock } from '../parts/code-block.tsx';
 import { networkName } from '../parts/format.ts';
@@ -17,7 +18,8 @@ const MIN_GAS_LIMIT = 500_000;
 
 export function ManualExecution({ message }: { readonly message: Message }) {
   const [form, setForm] = useState<Form>('command');
-  const [way, setWay] = useState<Way>('chains');
+  // Verifications of 2.0 are not on the chains before the execution.
+  const [way, setWay] = useState<Way>(usesVerifiers(message.version) ? 'server' : 'chains');
   const { data: readiness } = useQuery(readinessQuery);
   const inputs = useQuery({
     queryKey: ['execution-inputs', message.messageId],
@@ -67,7 +69,7 @@ function commandFor(message: Message, way: Way): string {
     `ccip-cli manual-exec ${way === 'server' ? messageId : sendTransactionHash}`,
     ...(way === 'server'
       ? [`--api ${location.origin}`, '--rpc $DEST_RPC']
-      : [`--log-index ${sendLogIndex}`, '--rpc $SOURCE_RPC --rpc $DEST_RPC']),
+      : [`--log-index ${sendLogIndex}`, `--api ${location.origin}`, '--rpc $SOURCE_RPC --rpc $DEST_RPC']),
     ...(gas === null ? [] : [`--gas-limit ${gas}`]),
   ];
   return `export USER_KEY=…  # of a wallet on the destination chain\n${lines.join(' \\\n  ')}`;
@@ -81,6 +83,11 @@ const chainClasses: Record<Message['sourceNetworkInfo']['chainFamily'], string> 
   TON: 'TONChain',
   CANTON: 'CantonChain',
 };
+
+/** Up to 1.6 the chains have the whole proof; verifications of 2.0 come from a server. */
+function verificationSource({ version }: Message): string {
+  return usesVerifiers(version) ? `'${location.origin}'` : 'null';
+}
 
 function sdkCallFor(message: Message, way: Way): string {
   const source = chainClasses[message.sourceNetworkInfo.chainFamily];
@@ -99,7 +106,7 @@ function sdkCallFor(message: Message, way: Way): string {
     `import { discoverOffRamp, ${[...new Set([source, dest])].join(', ')} } from '@chainlink/ccip-sdk';`,
     '',
     `const source = await ${source}.fromUrl(SOURCE_RPC, { apiClient: null });`,
-    `const dest = await ${dest}.fromUrl(DEST_RPC, { apiClient: null });`,
+    `const dest = await ${dest}.fromUrl(DEST_RPC, { apiClient: ${verificationSource(message)} });`,
     `const requests = await source.getMessagesInTx('${message.sendTransactionHash}');`,
     `const request = requests.find(({ message }) => message.messageId === '${message.messageId}');`,
     'const offRamp = await discoverOffRamp(source, dest, request.lane.onRamp, source);',

@@ -1,6 +1,6 @@
 /** All fields of a message, in cards: source, destination, tokens, fees, data and the record itself. */
 import { Link } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import { useState } from 'react';
 import type { Message, NetworkInfo, TokenAmount, Verifiers } from '../../../src/domain/message.ts';
 import { CopyButton } from '../parts/copy-button.tsx';
 import {
@@ -20,82 +20,33 @@ import { NetworkMark } from '../parts/network.tsx';
 import { Segments } from '../parts/segments.tsx';
 import { StatusBadge } from '../parts/status.tsx';
 import { ExactTime } from '../parts/time.tsx';
-import type { Lane, MessageHistory } from '../server/api-types.ts';
+import type { Attempt, Lane, MessageHistory } from '../server/api-types.ts';
+import { AttemptsCard } from './attempts-card.tsx';
+import { Card, Copyable, Field, Fields } from './card.tsx';
 import { FeeChart } from './fee-chart.tsx';
 import { abiValues, byteLength, textOf } from './payload.ts';
 
 interface DetailsProps {
   readonly message: Message;
   readonly history: MessageHistory | undefined;
+  readonly attempts: readonly Attempt[] | undefined;
   readonly lane: Lane | undefined;
 }
 
-export function MessageDetails({ message, history, lane }: DetailsProps) {
+export function MessageDetails({ message, history, attempts, lane }: DetailsProps) {
   return (
     <div className="details">
       <SourceCard message={message} />
       <DestCard message={message} lane={lane} />
       <TokensCard tokens={message.tokenAmounts} />
       <ExecutionCard message={message} />
+      {attempts && attempts.length > 0 && <AttemptsCard attempts={attempts} />}
       {message.verifiers && <VerifiersCard verifiers={message.verifiers} />}
       <FeesCard message={message} />
       <DataCard data={message.data} wide={message.fees.fixedFeesDetails.items !== undefined} />
       {history && <ChangesCard history={history} />}
       <RawCard message={message} />
     </div>
-  );
-}
-
-function Card({
-  title,
-  about,
-  wide = false,
-  children,
-}: {
-  readonly title: string;
-  readonly about?: ReactNode;
-  readonly wide?: boolean;
-  readonly children: ReactNode;
-}) {
-  return (
-    <section className={`card${wide ? ' card-wide' : ''}`}>
-      <header className="card-head">
-        <h2>{title}</h2>
-        {about !== undefined && <div className="card-about">{about}</div>}
-      </header>
-      {children}
-    </section>
-  );
-}
-
-function Fields({ children }: { readonly children: ReactNode }) {
-  return <dl className="fields">{children}</dl>;
-}
-
-function Field({ name, children }: { readonly name: string; readonly children: ReactNode }) {
-  return (
-    <div className="field-row">
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
-  );
-}
-
-/** A value with a copy button. */
-function Copyable({
-  text,
-  what,
-  shown = text,
-}: {
-  readonly text: string;
-  readonly what: string;
-  readonly shown?: string;
-}) {
-  return (
-    <span className="hash whole">
-      {shown === text ? <code>{text}</code> : <span>{shown}</span>}
-      <CopyButton text={text} what={what} />
-    </span>
   );
 }
 

@@ -17,6 +17,8 @@ import { StatusBadge } from '../parts/status.tsx';
 import { statusWords } from '../parts/status-words.ts';
 import { Ago } from '../parts/time.tsx';
 import {
+  attemptsKey,
+  attemptsQuery,
   historyKey,
   historyQuery,
   lanesQuery,
@@ -25,7 +27,7 @@ import {
   ResponseError,
   searchQuery,
 } from '../server/api-client.ts';
-import type { Lane } from '../server/api-types.ts';
+import type { FailureReason, Lane } from '../server/api-types.ts';
 import { useLiveChanges } from '../server/change-stream.ts';
 import { useTimed } from '../server/clock.ts';
 import { ManualExecution } from './manual-execution.tsx';
@@ -72,7 +74,7 @@ function KnownOrNot({ messageId }: { readonly messageId: string }) {
       : `Message ${shortHash(messageId)}`,
   );
   const readAgain = () => {
-    for (const queryKey of [messageKey(messageId), historyKey(messageId)])
+    for (const queryKey of [messageKey(messageId), historyKey(messageId), attemptsKey(messageId)])
       void client.invalidateQueries({ queryKey });
   };
   // A message that is not known yet is followed too: it may arrive.
@@ -83,7 +85,8 @@ function KnownOrNot({ messageId }: { readonly messageId: string }) {
       // A response that is still in flight may be older than this change.
       void client.cancelQueries({ queryKey: messageKey(messageId) });
       client.setQueryData(messageKey(messageId), changed);
-      void client.invalidateQueries({ queryKey: historyKey(messageId) });
+      for (const queryKey of [historyKey(messageId), attemptsKey(messageId)])
+        void client.invalidateQueries({ queryKey });
     },
     // It may have changed between the read and the start of the stream.
     onBegin: () => readAgain(),
@@ -97,6 +100,7 @@ function KnownOrNot({ messageId }: { readonly messageId: string }) {
 function MessageView({ message }: { readonly message: Message }) {
   const { messageId, sourceNetworkInfo, destNetworkInfo } = message;
   const history = useQuery(historyQuery(messageId));
+  const { data: executions } = useQuery(attemptsQuery(messageId));
   const ends = {
     sourceChainSelector: sourceNetworkInfo.chainSelector,
     destChainSelector: destNetworkInfo.chainSelector,
@@ -125,19 +129,27 @@ function MessageView({ message }: { readonly message: Message }) {
         </p>
       </header>
       <Timeline message={message} stages={history.data?.stages} />
-      <Outlook message={message} lane={lane} />
-      <MessageDetails message={message} history={history.data} lane={lane} />
+      <Outlook message={message} lane={lane} reason={executions?.attempts.at(-1)?.reason ?? undefined} />
+      <MessageDetails message={message} history={history.data} attempts={executions?.attempts} lane={lane} />
     </article>
   );
 }
 
 /** The forecast, and what to do. */
-function Outlook({ message, lane }: { readonly message: Message; readonly lane: Lane | undefined }) {
+function Outlook({
+  message,
+  lane,
+  reason,
+}: {
+  readonly message: Message;
+  readonly lane: Lane | undefined;
+  readonly reason: FailureReason | undefined;
+}) {
   // Computed every second, so that the text keeps up with the clock.
   const elapsedMs = useTimed((now) => Math.floor((now - Date.parse(message.sendTimestamp)) / 1_000) * 1_000);
   const isUnwatched = useIsUnwatched(message);
   const expected = lane && isUnderWay(message) && !isUnwatched ? forecast(elapsedMs, lane.delivery) : null;
-  const wrong = diagnosis(message, expected?.kind === 'overdue');
+  const wrong = diagnosis(message, expected?.kind === 'overdue', reason);
   return (
     <>
       {expected && <ForecastBar expected={expected} elapsedMs={elapsedMs} lane={lane} />}
@@ -151,6 +163,7 @@ function Outlook({ message, lane }: { readonly message: Message; readonly lane: 
             {wrong.title}
           </h2>
           <p>{wrong.words}</p>
+          {wrong.advice && <p>{wrong.advice}</p>}
           {wrong.canBeExecuted && <ManualExecution message={message} />}
         </section>
       )}

@@ -2,7 +2,7 @@
 import { type Status, statusRank, usesVerifiers } from '../../../src/domain/lifecycle.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { duration, grouped, networkName, printable } from '../parts/format.ts';
-import type { Delivery, Stage } from '../server/api-types.ts';
+import type { Delivery, FailureReason, Stage } from '../server/api-types.ts';
 
 export interface Step {
   readonly status: Status;
@@ -77,11 +77,23 @@ export function forecast(elapsedMs: number, { p50Ms, p90Ms, p99Ms }: Delivery): 
 export interface Diagnosis {
   readonly title: string;
   readonly words: string;
+  /** What to do, where the reason of a failure is known. */
+  readonly advice?: string;
   readonly canBeExecuted: boolean;
 }
 
+const whoCanFix: Readonly<Record<FailureReason['fixableBy'], string>> = {
+  anyone: 'You can fix this.',
+  sender: 'The sender can fix this.',
+  'receiver-owner': 'The owner of the receiver can fix this.',
+  'pool-owner': 'The owner of the token pool can fix this.',
+  network: 'The operators of CCIP can fix this.',
+  nobody: 'Nobody can make this message succeed.',
+  unknown: 'Who can fix this is not known.',
+};
+
 /** What is wrong with a message, in a sentence for the page; null where nothing is. */
-export function diagnosis(message: Message, isOverdue: boolean): Diagnosis | null {
+export function diagnosis(message: Message, isOverdue: boolean, failure?: FailureReason): Diagnosis | null {
   const { status, readyForManualExecution, extraArgs } = message;
   const dest = networkName(message.destNetworkInfo);
   const tokens =
@@ -93,18 +105,19 @@ export function diagnosis(message: Message, isOverdue: boolean): Diagnosis | nul
       ? `gas limit of ${grouped(extraArgs.gasLimit)}`
       : `${grouped(extraArgs.computeUnits)} compute units`;
   if (status === 'FAILED') {
-    const reason = `It reached ${dest}, but its execution there failed: the receiver reverted, or the ${limit} did not suffice.${tokens}`;
-    return readyForManualExecution
-      ? {
-          title: 'The execution failed',
-          words: `${reason} Anybody with a wallet on ${dest} can execute it again.`,
-          canBeExecuted: true,
-        }
-      : {
-          title: 'The execution failed',
-          words: `${reason} It is not open for manual execution yet; try again later.`,
-          canBeExecuted: false,
-        };
+    const why = failure
+      ? `. ${printable(failure.text)}`
+      : `: the receiver reverted, or the ${limit} did not suffice.`;
+    const reason = `It reached ${dest}, but its execution there failed${why}${tokens}`;
+    const open = readyForManualExecution
+      ? `Anybody with a wallet on ${dest} can execute it again.`
+      : 'It is not open for manual execution yet; try again later.';
+    return {
+      title: 'The execution failed',
+      words: `${reason} ${open}`,
+      ...(failure && { advice: `${whoCanFix[failure.fixableBy]} ${printable(failure.advice)}` }),
+      canBeExecuted: readyForManualExecution,
+    };
   }
   if (readyForManualExecution) {
     return {

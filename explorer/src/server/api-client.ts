@@ -8,6 +8,7 @@ import { keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-que
 import { useSyncExternalStore } from 'react';
 import type { Message } from '../../../src/domain/message.ts';
 import type {
+  Attempts,
   ErrorBody,
   LaneList,
   MessageHistory,
@@ -178,6 +179,15 @@ export const historyQuery = (messageId: string) =>
     queryKey: historyKey(messageId),
     queryFn: ({ signal }) =>
       getJson<MessageHistory>(`/v2/messages/${encodeURIComponent(messageId)}/history`, signal),
+  });
+
+export const attemptsKey = (messageId: string) => ['attempts', messageId.toLowerCase()] as const;
+
+export const attemptsQuery = (messageId: string) =>
+  queryOptions({
+    queryKey: attemptsKey(messageId),
+    queryFn: ({ signal }) =>
+      getJson<Attempts>(`/v2/messages/${encodeURIComponent(messageId)}/attempts`, signal),
   });
 
 export interface LaneSelectors {

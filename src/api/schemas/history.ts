@@ -49,6 +49,13 @@ export const Change = Type.Object({
     'When the event behind the status happened on its chain; null where it is unknown.',
   ),
   ...place,
+  derived: Type.Optional(
+    Type.Array(Type.String(), {
+      description:
+        'Only present when the record came incomplete: JSON paths of members that the source had left out and that were ' +
+        'derived here.',
+    }),
+  ),
 });
 
 export const History = Type.Object({

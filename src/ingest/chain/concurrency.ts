@@ -2,9 +2,9 @@
  * How many pieces of history are read at once: slow start, up to what keeps the endpoints' rate limits busy.
  *
  * Rate limits are kept by the endpoints themselves; what is read beyond them only waits there, and requests of the head
- * wait behind it. So the limit begins at one, grows by one with every piece that succeeds, and stops at about half a
- * second's worth of requests. Where answers take longer than that, it grows on as long as the rate is not used up. A
- * failure takes it back to one.
+ * wait behind it. So the limit begins at one, grows with every piece that succeeds, and stops at about half a second's
+ * worth of requests. Where answers take longer than that, it grows on as long as the rate is not used up. A failure takes
+ * it back to one, and from then on it grows by one with every piece, which doubles it in a round trip.
  */
 
 export interface Concurrency {
@@ -30,6 +30,8 @@ const USUAL_QUEUE_SECONDS = 0.5;
 const LONGEST_QUEUE_SECONDS = 4;
 const MIN_PER_ENDPOINT = 2;
 const MAX_PER_ENDPOINT = 64;
+/** How much the limit grows with a piece before anything has failed: 1, 5, 25, 125 in three round trips. */
+const FIRST_GROWTH = 4;
 const MAX_IN_ALL = 256;
 const MEASURED_EVERY_MS = 1_000;
 /** Above this share the rate limit is what bounds the speed. */
@@ -38,6 +40,7 @@ const USED_UP = 0.85;
 export function createConcurrency(options: ConcurrencyOptions): Concurrency {
   const { requestsPerSecond, usage, inFlight, clock } = options;
   let limit = 1;
+  let growth = FIRST_GROWTH;
   let queueSeconds = USUAL_QUEUE_SECONDS;
   let measured = { at: clock(), requests: usage().requests };
 
@@ -66,10 +69,11 @@ export function createConcurrency(options: ConcurrencyOptions): Concurrency {
     },
     succeed() {
       measure();
-      limit = Math.min(limit + 1, ceiling());
+      limit = Math.min(limit + growth, ceiling());
     },
     fail() {
       limit = 1;
+      growth = 1;
     },
   };
 }

@@ -99,6 +99,8 @@ export interface Beginning {
   readonly contracts: readonly NamedContract[];
   /** Contracts that were named and are not believed, in words. */
   readonly refused: readonly string[];
+  /** Trusted contracts whose events say more to this version than to the one that has read them: all are read again. */
+  readonly readAgain: readonly string[];
 }
 
 /** What some blocks said. */

@@ -5,7 +5,7 @@
  * the family.
  */
 import { isUnrecoverable } from '../../store/ledger/index-ledger.ts';
-import { untilLater } from '../work.ts';
+import { createPause, untilLater } from '../work.ts';
 import type { NetworkReader } from './family.ts';
 import { NodeError } from './faults.ts';
 import type { Progress } from './progress.ts';
@@ -26,31 +26,45 @@ export interface FollowLoop {
   readonly isBehind: boolean;
   /** When the latest complete round of chores began, on performance.now()'s clock. */
   readonly choresBegunAt: number;
+  /** Rounds that failed in a row, of reading the head or of the chores. */
+  readonly failedRounds: number;
+  /** Has the head looked at and the chores done without waiting for their time. */
+  hurry(): void;
   /** Runs until the signal; throws what cannot be retried: a lost lease, or a newer schema. */
   run(signal: AbortSignal): Promise<void>;
 }
 
 export function createFollowLoop({ reader, progress, timing, pollEvery }: FollowLoopOptions): FollowLoop {
+  const pause = createPause();
   let isAtHead = false;
   let isBehind = true;
-  let choresAt = 0;
+  /** On performance.now()'s clock, like all times here: it never goes back. */
+  let choresDueAt = 0;
   let choresBegunAt = -1;
+  let failures = 0;
+  let choreFailures = 0;
 
   /** A question that no endpoint answers is reported as a problem. It does not hold up new blocks. */
   const doChores = async (): Promise<void> => {
-    if (!progress.final || Date.now() - choresAt < timing.choresEveryMs) {
-      progress.clearProblem();
+    const begunAt = performance.now();
+    if (!progress.final || begunAt < choresDueAt) {
+      if (choreFailures === 0) progress.clearProblem();
       return;
     }
-    choresAt = Date.now();
-    const begunAt = performance.now();
+    choresDueAt = begunAt + timing.choresEveryMs;
     try {
       const step = await reader.chores.work();
       if (step) await progress.record(() => step);
-      if (!reader.chores.isBehind) choresBegunAt = begunAt;
+      const { isBehind: isMoreLeft } = reader.chores;
+      if (!isMoreLeft) choresBegunAt = begunAt;
+      // What was due at once was too much for one round.
+      else if (step) choresDueAt = 0;
+      choreFailures = 0;
       progress.clearProblem();
     } catch (error) {
       if (!(error instanceof NodeError)) throw error;
+      choreFailures++;
+      choresDueAt = begunAt + Math.max(timing.choresEveryMs, retryDelay(choreFailures, timing));
       progress.setProblem(error);
     }
   };
@@ -65,8 +79,14 @@ export function createFollowLoop({ reader, progress, timing, pollEvery }: Follow
     get choresBegunAt() {
       return choresBegunAt;
     },
+    get failedRounds() {
+      return Math.max(failures, choreFailures);
+    },
+    hurry() {
+      choresDueAt = 0;
+      pause.wake();
+    },
     async run(signal) {
-      let failures = 0;
       while (!signal.aborted) {
         try {
           const hasMore = await reader.follow();
@@ -75,7 +95,7 @@ export function createFollowLoop({ reader, progress, timing, pollEvery }: Follow
           await doChores();
           await progress.publishWhenDue();
           isAtHead = !hasMore;
-          if (!hasMore) await untilLater(pollEvery, signal);
+          if (!hasMore && choresDueAt > 0) await pause.wait(pollEvery, signal);
         } catch (error) {
           if (signal.aborted) return;
           if (isUnrecoverable(error)) throw error;

@@ -7,7 +7,7 @@
  * wait is bounded. A piece that no endpoint gives goes to the ledger of failures, and reading goes on below it.
  */
 import { type IndexLedger, isUnrecoverable, type OwedRange } from '../../store/ledger/index-ledger.ts';
-import { untilLater } from '../work.ts';
+import { createPause, untilLater } from '../work.ts';
 import { type Concurrency, createConcurrency } from './concurrency.ts';
 import type { HistoryReading, NetworkReader } from './family.ts';
 import { reasonOf } from './faults.ts';
@@ -18,12 +18,15 @@ import { retryDelay, type WorkerTiming } from './timing.ts';
 /** How often a piece is tried before it goes to the ledger of failures. */
 const ATTEMPTS = 3;
 /** Pieces that are planned, being read, or waiting to be recorded, for each that may be read at once. */
-const WINDOW = 4;
+const WINDOW = 8;
 /** Events in memory, as far as can be foreseen: those that wait to be recorded, and those that pieces in flight bring. */
 const MAX_ITEMS = 4_000;
 /** What one transaction records at most, beyond its first piece. */
 const ITEMS_PER_STEP = 2_000;
-/** How long history waits for new blocks at the start, and after a gap was left to it. */
+/**
+ * How long history gives way to new blocks at the start, and after a gap was left to it: one piece is read at a time, and
+ * nothing is recorded.
+ */
 const HEAD_START_MS = 10_000;
 const HEAD_POLL_MS = 20;
 
@@ -46,6 +49,9 @@ export interface HistoryLoop {
   /** Whether all of history has been read, or is on the ledger of failures. */
   readonly isEmpty: boolean;
   readonly isSearchingRouters: boolean;
+  /** Rounds in a row in which nothing could be read, and why the latest one failed. */
+  readonly failedRounds: number;
+  readonly lastFailure: string | null;
   /** Runs until the signal; throws what cannot be retried: a lost lease, or a newer schema. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -77,6 +83,7 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
   let itemsPerPiece = 0;
   /** Failures in a row, of any piece: repeated failures must not wear out an endpoint. */
   let failures = 0;
+  let lastFailure: string | null = null;
   let pausedUntil = 0;
   let headStartUntil = 0;
   let isEmpty = false;
@@ -84,12 +91,7 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
   let isBacklogChanged = true;
   /** What is under way when the loop ends fails, which means nothing. */
   let isEnded = () => false;
-  let isWoken = false;
-  let resume: () => void = () => undefined;
-  const wake = () => {
-    isWoken = true;
-    resume();
-  };
+  const pause = createPause();
 
   const concurrency: Concurrency = createConcurrency({
     requestsPerSecond: options.requestsPerSecond,
@@ -108,14 +110,10 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
     if (isEmpty) headStartUntil = performance.now() + HEAD_START_MS;
     isBacklogChanged = true;
     isEmpty = false;
-    wake();
+    pause.wake();
   });
 
-  /** How long to wait before more is read; 0 or less where it can be read now. */
-  const pauseMs = (): number => {
-    const now = performance.now();
-    return now < headStartUntil && options.isHeadBehind() ? HEAD_POLL_MS : pausedUntil - now;
-  };
+  const isHeadFirst = (): boolean => performance.now() < headStartUntil && options.isHeadBehind();
 
   // ---- Reading
 
@@ -142,18 +140,21 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
 
   /**
    * Starts as many pieces as may be read at once. With one always under way, what waits is recorded sooner or later.
-   * Returns the pause that kept it from starting any: to look at it again later would miss one that has just ended.
+   * Returns the milliseconds after which to call it again: a pause that kept it from starting any. To compute that later
+   * would miss a pause that has just ended.
    */
   const startReading = (): number => {
-    const pause = pauseMs();
-    if (isEnded() || pause > 0) return pause;
-    while (inFlight < concurrency.limit && (inFlight === 0 || hasRoom())) {
-      const isFull = pieces.length >= WINDOW * concurrency.limit;
+    const pauseMs = pausedUntil - performance.now();
+    if (isEnded()) return Infinity;
+    if (pauseMs > 0) return pauseMs;
+    const limit = isHeadFirst() ? 1 : concurrency.limit;
+    while (inFlight < limit && (inFlight === 0 || hasRoom())) {
+      const isFull = pieces.length >= WINDOW * limit;
       const piece = pieces.find(({ state }) => state.name === 'planned') ?? (isFull ? undefined : planNext());
       if (!piece) break;
       void read(piece);
     }
-    return 0;
+    return Infinity;
   };
 
   const read = async (piece: Piece): Promise<void> => {
@@ -174,7 +175,7 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
     } finally {
       inFlight--;
       startReading();
-      wake();
+      pause.wake();
     }
   };
 
@@ -198,6 +199,7 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
     // Many that were under way together and fail together count as one.
     if (hadFailures !== failures) return;
     failures++;
+    lastFailure = reasonOf(error);
     pausedUntil = performance.now() + retryDelay(failures, timing);
   };
 
@@ -294,18 +296,6 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
 
   const isCut = (row: OwedRange) => (cutDownTo.get(row.id) ?? row.to + 1) <= row.from;
 
-  /** Until a piece has been read or has failed, new ranges are owed, or the pause is over. */
-  const untilWoken = async (pause: number, signal: AbortSignal): Promise<void> => {
-    const timer = pause > 0 ? setTimeout(wake, pause) : undefined;
-    signal.addEventListener('abort', wake);
-    await new Promise<void>((resolve) => {
-      resume = resolve;
-      if (isWoken || signal.aborted) resolve();
-    });
-    signal.removeEventListener('abort', wake);
-    clearTimeout(timer);
-  };
-
   return {
     get isEmpty() {
       return isEmpty;
@@ -313,16 +303,22 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
     get isSearchingRouters() {
       return isSearchingRouters;
     },
+    get failedRounds() {
+      return failures;
+    },
+    get lastFailure() {
+      return lastFailure;
+    },
     async run(signal) {
       isEnded = () => signal.aborted;
       headStartUntil = performance.now() + HEAD_START_MS;
       while (!signal.aborted) {
         try {
-          isWoken = false;
           const isFinished = pieces.length === 0 && rows.every(isCut);
           if (isBacklogChanged || (isFinished && !isEmpty)) await takeUpBacklog();
-          const pause = startReading();
-          if (!(await recordReady()) && !isBacklogChanged) await untilWoken(pause, signal);
+          const pauseMs = startReading();
+          if (isHeadFirst()) await pause.wait(Math.min(pauseMs, HEAD_POLL_MS), signal);
+          else if (!(await recordReady()) && !isBacklogChanged) await pause.wait(pauseMs, signal);
         } catch (error) {
           if (signal.aborted) return;
           if (isUnrecoverable(error)) throw error;

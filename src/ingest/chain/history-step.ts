@@ -59,7 +59,11 @@ export function historyStep(
       const unknown = reading.contracts.filter(({ address }) => !book.contracts.has(address));
       const readTo = progress.tip?.number ?? to;
       return [
-        ...progress.rereadsFor(unknown, readTo, isWhole ? covered : undefined),
+        ...progress.rereadsFor(
+          unknown.map(({ address }) => address),
+          readTo,
+          isWhole ? covered : undefined,
+        ),
         ...(isWhole
           ? progress.rereadsSince(mark, covered).map(({ contracts, spans }) => ({
               contracts: contracts.filter((address) => !own.has(address)),

@@ -5,6 +5,7 @@
  * seconds, and another indexer that waits for it continues. So any number of indexers may run.
  */
 import { randomUUID } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import type { Notice } from '../../base/notice.ts';
 import type { Network } from '../../domain/networks.ts';
 import { LeaseLostError } from '../../store/ledger/index-ledger.ts';
@@ -27,7 +28,10 @@ export interface IndexerOptions {
   readonly signal: AbortSignal;
   readonly userAgent: string;
   readonly notice: Notice;
-  /** Ends when all networks have been read up to their heads, instead of following for ever. */
+  /**
+   * Ends when all networks have been read up to their heads, instead of following for ever. A network that cannot go on
+   * (`stuckBecause`) is not waited for.
+   */
   readonly once?: boolean;
   readonly timing?: Partial<IndexerTiming>;
 }
@@ -64,6 +68,8 @@ export interface Indexer {
 export function startIndexer(options: IndexerOptions): Indexer {
   const finished = new AbortController();
   const signal = AbortSignal.any([options.signal, finished.signal]);
+  // Each network that waits for its lease listens; there may be many.
+  setMaxListeners(0, signal);
   const workers: Workers = new Map();
   const loops = options.sources.map(async (source) => {
     try {
@@ -80,10 +86,12 @@ export function startIndexer(options: IndexerOptions): Indexer {
       return { network, isOurs: state === 'working', isTaken: state === 'waiting', worker: worker?.status };
     });
   const watch = async () => {
-    const isFinished = createFinish();
+    const judge = createFinish();
     while (!signal.aborted) {
       await untilLater(ONCE_POLL_MS, signal);
-      if (isFinished(statuses())) finished.abort();
+      const judgement = judge(statuses());
+      if (judgement === 'finished') finished.abort();
+      if (judgement === 'caught up') for (const { worker } of workers.values()) worker?.hurry();
     }
   };
   const all = [...loops, ...(options.once ? [watch()] : [])];
@@ -94,21 +102,28 @@ export function startIndexer(options: IndexerOptions): Indexer {
 }
 
 /**
- * Tells when all networks have been read up to where their heads were at some moment; on a chain that grows all the
- * time there is no other end. Behind that moment each network has also asked what the others want to know of it.
+ * Decides when all networks have been read up to where their heads were at some moment; on a chain that grows all the
+ * time there is no other end. After that moment each network has to do its chores once more, for they answer what the
+ * others ask of it: `caught up` is returned once, when that moment has come. Networks that cannot go on do not count.
  */
-function createFinish(): (statuses: readonly NetworkStatus[]) => boolean {
+function createFinish(): (statuses: readonly NetworkStatus[]) => 'reading' | 'caught up' | 'finished' {
   const caughtUpAt = new Map<Network, number>();
+  let isAnnounced = false;
   return (statuses) => {
     for (const { network, isOurs, worker } of statuses) {
       if (!isOurs) caughtUpAt.delete(network);
       else if (worker?.isUpToDate && !caughtUpAt.has(network)) caughtUpAt.set(network, performance.now());
     }
+    const counted = statuses.filter(({ isOurs, worker }) => !isOurs || worker?.stuckBecause == null);
+    if (!counted.every(({ network }) => caughtUpAt.has(network))) return 'reading';
     const last = Math.max(...caughtUpAt.values());
-    return (
-      caughtUpAt.size === statuses.length &&
-      statuses.every(({ worker }) => (worker?.choresBegunAt ?? -1) > last)
-    );
+    // What the chores or the newest blocks have added to the history is read too.
+    const isDone = ({ worker }: NetworkStatus) =>
+      worker?.isHistoryRead === true && worker.choresBegunAt > last;
+    if (counted.every(isDone)) return 'finished';
+    if (isAnnounced) return 'reading';
+    isAnnounced = true;
+    return 'caught up';
   };
 }
 

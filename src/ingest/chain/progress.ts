@@ -15,7 +15,6 @@ import type {
   IndexLedger,
   IndexState,
   IndexStep,
-  NamedContract,
   NewFailure,
   OwedFigures,
 } from '../../store/ledger/index-ledger.ts';
@@ -88,7 +87,7 @@ export interface Progress {
    */
   record(makeStep: () => Step | Promise<Step>): Promise<void>;
   /** What was read before these contracts were known, up to `readTo` and except `covered`, is read again for them. */
-  rereadsFor(named: readonly NamedContract[], readTo: number, covered?: Span): readonly Reread[];
+  rereadsFor(contracts: readonly string[], readTo: number, covered?: Span): readonly Reread[];
   /** Blocks that were being read while the other loop learned of more contracts are read again for those. */
   rereadsSince(mark: ReadMark, span: Span): readonly Reread[];
   /** A range for the ledger of failures. */
@@ -119,7 +118,8 @@ export function createProgress({ network, ledger, holder, timing, notice }: Prog
   let finalEra = 0;
   let counts = { created: 0, updated: 0, removed: 0 };
   let owed: OwedFigures = { owedBlocks: 0, failedRanges: 0 };
-  let publishedAt = 0;
+  /** On performance.now()'s clock, which never goes back: others take a silent worker for a dead one. */
+  let publishedAt = Number.NEGATIVE_INFINITY;
   let recording: Promise<void> = Promise.resolve();
   let wake: () => void = () => undefined;
   let extend: (contracts: readonly string[]) => readonly string[] = (contracts) => contracts;
@@ -161,7 +161,7 @@ export function createProgress({ network, ledger, holder, timing, notice }: Prog
   };
 
   const publish = async () => {
-    publishedAt = Date.now();
+    publishedAt = performance.now();
     owed = await ledger.reportProgress(selector, figures, problem.current);
   };
 
@@ -233,10 +233,10 @@ export function createProgress({ network, ledger, holder, timing, notice }: Prog
       recording = recorded.catch(() => undefined);
       return recorded;
     },
-    rereadsFor(named, readTo, covered) {
-      if (named.length === 0) return [];
+    rereadsFor(contracts, readTo, covered) {
+      if (contracts.length === 0) return [];
       const spans = without({ from: startBlock ?? 0, to: readTo }, covered ? [covered] : []);
-      return [{ contracts: named.map(({ address }) => address), spans }];
+      return [{ contracts, spans }];
     },
     rereadsSince(mark, span) {
       const contracts = book.since(mark.contracts);
@@ -271,7 +271,7 @@ export function createProgress({ network, ledger, holder, timing, notice }: Prog
     setProblem: problem.set,
     clearProblem: problem.clear,
     async publishWhenDue() {
-      if (Date.now() - publishedAt >= timing.publishEveryMs) await publish();
+      if (performance.now() - publishedAt >= timing.publishEveryMs) await publish();
     },
     publish,
   };

@@ -113,6 +113,7 @@ export function createRepairLoop(options: RepairLoopOptions): RepairLoop {
           if (signal.aborted) return;
           if (isUnrecoverable(error)) throw error;
           progress.setProblem(error);
+          isIdle = true;
           await untilLater(retryDelay(++failures, timing), signal);
         }
       }

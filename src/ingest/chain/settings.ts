@@ -11,9 +11,9 @@ import {
   withVariables,
 } from '../../base/config-entries.ts';
 import { parseTime } from '../../base/iso-time.ts';
-import { nearestName } from '../../base/nearest-name.ts';
 import { OperatorError } from '../../base/operator-error.ts';
-import { findNetwork, knownNetworks, type Network } from '../../domain/networks.ts';
+import { similarNetworks } from '../../domain/network-names.ts';
+import { findNetwork, type Network } from '../../domain/networks.ts';
 import type { NetworkSource } from './family.ts';
 
 /** How a family reads the keys that only it has. */
@@ -120,17 +120,12 @@ function parseNetwork(value: unknown, refuse: Refuse, families: FamilyTable): Ne
   const text = String(value).trim();
   const network = findNetwork(text);
   if (network === undefined) {
-    const nearest = nearestName(
-      text,
-      knownNetworks()
-        .filter(({ family }) => families[family] !== undefined)
-        .map(({ name }) => name),
-    );
+    const [nearest] = similarNetworks(text, ({ family }) => families[family] !== undefined);
     return refuse(
       'network',
       `is ${JSON.stringify(text)}, which is no known network`,
       nearest
-        ? `Did you mean ${nearest}?`
+        ? `Did you mean ${nearest.name}?`
         : 'It takes a name, a chain id or a chain selector. A chain that is not built in is defined under `chains`.',
     );
   }

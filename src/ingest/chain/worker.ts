@@ -21,6 +21,12 @@ import type { Progress } from './progress.ts';
 import { createRepairLoop } from './repair-loop.ts';
 import { retryDelay, type WorkerTiming } from './timing.ts';
 
+/**
+ * A network whose endpoints have failed this often in a row cannot go on at present. With the pauses of `retryDelay`
+ * these are two to three minutes.
+ */
+const MAX_FAILED_ROUNDS = 12;
+
 export interface WorkerOptions {
   readonly source: NetworkSource;
   readonly ledger: IndexLedger;
@@ -44,14 +50,20 @@ export interface WorkerStatus {
   readonly removed: number;
   readonly failedRanges: number;
   readonly problem: string | null;
-  /** All blocks have been read, or are on the ledger of failures. */
+  /** All of history has been read, or is on the ledger of failures. */
+  readonly isHistoryRead: boolean;
+  /** The same of all blocks up to the head. */
   readonly isUpToDate: boolean;
   /** When the latest complete round of chores began, on performance.now()'s clock. */
   readonly choresBegunAt: number;
+  /** Why it cannot go on at present, after many attempts in a row; null while it can. It keeps trying. */
+  readonly stuckBecause: string | null;
 }
 
 export interface NetworkWorker {
   readonly status: WorkerStatus;
+  /** Looks at the head and does the chores without waiting for their time. */
+  hurry(): void;
   /** Works until the signal, or until something cannot be retried: a lost lease, or a newer schema. */
   run(): Promise<void>;
 }
@@ -76,7 +88,7 @@ export function createNetworkWorker(options: WorkerOptions): NetworkWorker {
   /** Records what the configuration asks for and the store does not have yet. */
   const begin = async (state: IndexState): Promise<void> => {
     const beginning = await reader.begin();
-    const { final, newRouters, contracts } = beginning;
+    const { final, newRouters, contracts, readAgain } = beginning;
     progress.noticeRefused(beginning);
     const isNew = state.followedFrom === null;
     const readTo = isNew ? final.number : (progress.tip?.number ?? final.number);
@@ -96,30 +108,49 @@ export function createNetworkWorker(options: WorkerOptions): NetworkWorker {
           : []),
         ...(startBlock !== undefined && first <= before ? [historyRange(first, before)] : []),
       ],
-      rereads: isNew ? [] : progress.rereadsFor(contracts, readTo),
+      rereads: isNew
+        ? []
+        : progress.rereadsFor([...contracts.map(({ address }) => address), ...readAgain], readTo),
+      lacksAttempts: false,
       rereadUnreadable: true,
       ...(startBlock !== undefined && { startBlock }),
       ...(isNew && { followedFrom: final.number, blocks: [final] }),
     }));
   };
 
+  let failedBeginnings = 0;
+
   /** Retries until it succeeds: at the start nothing else can be done. */
-  const untilDone = async (signal: AbortSignal, work: () => Promise<void>): Promise<void> => {
-    for (let failures = 1; !signal.aborted; failures++) {
+  const untilBegun = async (signal: AbortSignal, state: IndexState): Promise<void> => {
+    while (!signal.aborted) {
       try {
-        await work();
+        await begin(state);
+        failedBeginnings = 0;
         progress.clearProblem();
         return;
       } catch (error) {
         if (signal.aborted || isUnrecoverable(error)) throw error;
         progress.setProblem(error);
+        failedBeginnings++;
         await progress.publish().catch(() => undefined);
-        await untilLater(retryDelay(failures, timing), signal);
+        await untilLater(retryDelay(failedBeginnings, timing), signal);
       }
     }
   };
 
+  /** While one loop reads, the network goes on: each that is not done must have failed again and again. */
+  const stuckBecause = (): string | null => {
+    const isHeadStuck = followLoop.failedRounds >= MAX_FAILED_ROUNDS;
+    const isHistoryStuck = historyLoop.failedRounds >= MAX_FAILED_ROUNDS;
+    const canFollow = !isHeadStuck && !followLoop.isAtHead;
+    const canBackfill = !isHistoryStuck && !historyLoop.isEmpty;
+    if (failedBeginnings >= MAX_FAILED_ROUNDS || (isHeadStuck && !canBackfill))
+      return progress.problem ?? 'no endpoint answers';
+    return isHistoryStuck && !canFollow ? historyLoop.lastFailure : null;
+  };
+
   return {
+    hurry: () => followLoop.hurry(),
     get status() {
       const { figures, startBlock, counts, owed, problem } = progress;
       const { isAtHead, choresBegunAt } = followLoop;
@@ -132,8 +163,10 @@ export function createNetworkWorker(options: WorkerOptions): NetworkWorker {
         isSearchingRouters,
         ...counts,
         problem,
+        isHistoryRead: isEmpty,
         isUpToDate: isAtHead && isEmpty && repairLoop.isIdle,
         choresBegunAt,
+        stuckBecause: stuckBecause(),
       };
     },
     async run() {
@@ -142,7 +175,7 @@ export function createNetworkWorker(options: WorkerOptions): NetworkWorker {
       const state = await ledger.state(selector);
       progress.load(state);
       reader.load(state);
-      await untilDone(signal, () => begin(state));
+      await untilBegun(signal, state);
       if (signal.aborted) return;
       try {
         // How much an earlier worker has left behind is known from the start.

@@ -2,7 +2,7 @@
 import type { Fact } from '../../domain/facts.ts';
 
 /** Runs at its time and returns at most one fact, so that batches of any size are exact. */
-export type SimulatedEvent = () => Fact | undefined;
+export type SimulatedEvent = () => Fact | readonly Fact[] | undefined;
 
 interface Entry {
   readonly at: number;

@@ -8,6 +8,7 @@ import type { Executed, Fact, Observation, RangeFact } from '../../domain/facts.
 import type { Network } from '../../domain/networks.ts';
 import { type Block, type Chain, createChain, isoTime } from './chain.ts';
 import { createEventQueue, type SimulatedEvent } from './event-queue.ts';
+import { failedReturnData } from './failures.ts';
 import { createMessageWriter, type Route, type TransactionDraft } from './message-writer.ts';
 import { drawOutcome, type Outcome } from './outcome.ts';
 import {
@@ -369,10 +370,9 @@ function createNetworkSimulation(seed: string, options: TrafficOptions): Simulat
       const until = time.getTime();
       let batch: Fact[] = [];
       for (let event = events.nextUntil(until); event; event = events.nextUntil(until)) {
-        const fact = event();
-        if (!fact) continue;
-        batch.push(fact);
-        if (batch.length >= batchSize) {
+        for (const fact of [event() ?? []].flat()) {
+          batch.push(fact);
+          if (batch.length < batchSize) continue;
           yield batch;
           batch = [];
         }
@@ -401,6 +401,11 @@ function nextNonce(lane: LaneState, sender: string): number {
   return queue.nonce;
 }
 
-function executed({ messageId }: MessageInFlight, success: boolean, seen: Observation): Executed {
-  return { kind: 'Executed', messageId, success, seen };
+/** On an EVM chain the outcome of a failed attempt comes with what it returned. */
+function executed(message: MessageInFlight, success: boolean, seen: Observation): readonly Fact[] {
+  const { messageId, lane, number } = message;
+  const outcome: Executed = { kind: 'Executed', messageId, success, seen };
+  if (success || lane.dest.network.family !== 'EVM') return [outcome];
+  const returnData = failedReturnData(number);
+  return [outcome, { kind: 'ExecutionDetails', messageId, returnData, gasUsed: null, caller: null, seen }];
 }

@@ -302,6 +302,11 @@ export const getExecutionState16 = declareFunction(
   parseAbiParameters('uint64 sourceChainSelector, uint64 sequenceNumber'),
   parseAbiParameters('uint8'),
 );
+export const getExecutionState20 = declareFunction(
+  'getExecutionState',
+  parseAbiParameters('bytes32 messageId'),
+  parseAbiParameters('uint8'),
+);
 
 /** Seconds behind a commit after which anybody may execute. */
 export const getThreshold15 = declareFunction(

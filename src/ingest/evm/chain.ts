@@ -43,6 +43,8 @@ export interface LogFilter {
   readonly topics: readonly Hex[];
   /** Any of these as emitter; every contract where it is left out. */
   readonly addresses?: readonly Hex[];
+  /** Whether other requests come first where the rate limit lets requests wait. */
+  readonly isBulk?: boolean;
 }
 
 export interface ContractCall {
@@ -59,12 +61,23 @@ export interface AccountQuestion {
 /** Undefined: the contract refused, or there is none at this address. A node that cannot answer throws instead. */
 export type CallAnswer = Hex | undefined;
 
+/** Where the chain of one endpoint stands, by one request where the endpoint takes batches. */
+export interface ChainTips {
+  readonly head: Block;
+  /** The newest final block by the network's configuration: the node's own word, or a depth below the head. */
+  readonly final: Block;
+  /** The block of the number that was asked for; undefined where the node has none. */
+  readonly block: Block | undefined;
+}
+
 /** One endpoint for the duration of one piece of work. Every answer has been checked for shape and plausibility. */
 export interface ChainNode {
   /** Host of the endpoint, for people; never its path or credentials. */
   readonly name: string;
   head(): Promise<Block>;
-  /** The newest final block by the network's configuration: the node's own word, or a depth below `head`. */
+  /** @param number of a block to read with them */
+  tips(number?: number): Promise<ChainTips>;
+  /** The newest final block at or below `head`. */
   finalized(head: Block): Promise<Block>;
   /** In the order asked for; a missing block is the node's fault. */
   blocks(numbers: readonly number[]): Promise<readonly Block[]>;

@@ -1,6 +1,6 @@
 /** The EVM family: CCIP 1.2 to 2.0, read from logs over JSON-RPC. */
 import type { IndexState, IndexStep } from '../../store/ledger/index-ledger.ts';
-import type { ChainFamily, Chores, ConnectOptions, NetworkReader } from '../chain/family.ts';
+import type { Beginning, ChainFamily, Chores, ConnectOptions, NetworkReader } from '../chain/family.ts';
 import { createBloomTrust } from './bloom-trust.ts';
 import type { Block, Chain, ChainNode, Hex } from './chain.ts';
 import { createConsistencyCheck } from './checks/consistency-check.ts';
@@ -56,29 +56,39 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
     source.verifierResults && createVerifierResults(source.verifierResults, { userAgent, signal });
 
   let startBlock: IndexState['startBlock'] = null;
+  let lacksAttempts = false;
+  const offRamps = () =>
+    [...book.contracts.values()].filter(({ role }) => role === 'offRamp').map(({ address }) => address);
+
+  const beginningOf = async (
+    node: ChainNode,
+    hasNewRouters: boolean,
+  ): Promise<Pick<Beginning, 'final' | 'start' | 'deployed'>> => {
+    const { head, final } = await node.tips();
+    const start = await startBlockOf(node, source.start, head);
+    const isEarlier = start !== undefined && startBlock !== null && start < startBlock;
+    const isSearched = source.deployed === undefined && (hasNewRouters || isEarlier);
+    const deployed = isSearched ? await confirmedDeployment(chain, node, routers, head) : source.deployed;
+    return { final, start, deployed };
+  };
 
   return {
     load(state) {
       book.load(state.contracts, routers);
       startBlock = state.startBlock;
+      lacksAttempts = state.lacksAttempts;
     },
 
     async begin() {
       const unknown = unknownNamings(await store.index.checks.findings(selector));
       const newRouters = routers.filter((router) => !book.contracts.has(router));
       return chain.run(async (node) => {
-        const head = await node.head();
-        const final = await node.finalized(head);
-        const start = await startBlockOf(node, source.start, head);
-        const current =
-          newRouters.length > 0 ? await reader.readCurrent(node, newRouters) : { contracts: [], refused: [] };
-        const isEarlier = start !== undefined && startBlock !== null && start < startBlock;
-        const deployed =
-          source.deployed ??
-          (newRouters.length > 0 || isEarlier
-            ? await confirmedDeployment(chain, node, routers, head)
-            : undefined);
-        const again = await reader.examineAgain(node, unknown);
+        const noContracts = { contracts: [], refused: [] };
+        const [{ final, start, deployed }, current, again] = await Promise.all([
+          beginningOf(node, newRouters.length > 0),
+          newRouters.length > 0 ? reader.readCurrent(node, newRouters) : noContracts,
+          reader.examineAgain(node, unknown),
+        ]);
         return {
           final,
           start,
@@ -86,6 +96,7 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
           newRouters,
           contracts: [...current.contracts, ...again.contracts],
           refused: [...current.refused, ...again.refused],
+          readAgain: lacksAttempts ? offRamps() : [],
         };
       });
     },

@@ -112,7 +112,7 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
       blocks: landing ? [...(isFinalNew ? [final] : []), landing] : headers,
       owed: landing ? [historyRange(base.number + 1, landing.number)] : [],
       rereads: [
-        ...progress.rereadsFor(reading?.contracts ?? [], base.number),
+        ...progress.rereadsFor(reading?.contracts.map(({ address }) => address) ?? [], base.number),
         ...(first && last ? progress.rereadsSince(mark, { from: first.number, to: last.number }) : []),
       ],
       failed: skipped
@@ -145,7 +145,7 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
    */
   const recoverFromDeepReorganization = async (): Promise<void> => {
     const { final, fork, orphaned } = await chain.run(async (node) => {
-      const newFinal = await node.finalized(await node.head());
+      const { final: newFinal } = await node.tips();
       const blocksBelow = (below: number, limit: number) => ledger.factBlocks(selector, below, limit);
       return { final: newFinal, ...(await findFork(node, newFinal, blocksBelow)) };
     });

@@ -31,10 +31,9 @@ const FACT_BLOCKS_AT_ONCE = 100;
  * A node whose head is below ours on the same chain is merely behind, which is its own fault.
  */
 export async function viewHead(node: ChainNode, held: readonly BlockId[]): Promise<HeadView> {
-  const head = await node.head();
-  const final = await node.finalized(head);
   const tip = held.at(-1);
   if (!tip) throw new Error('A view needs blocks to compare with');
+  const { head, final, block } = await node.tips(tip.number);
   if (head.number < tip.number && isHeld(held, head)) {
     throw new NodeError(
       `${node.name} is ${tip.number - head.number} blocks behind what was read already`,
@@ -44,18 +43,17 @@ export async function viewHead(node: ChainNode, held: readonly BlockId[]): Promi
 
   const within = held.filter(({ number }) => number <= head.number);
   if (within.length === 0) throw new NodeError(`${node.name} is far behind what was read already`, 'behind');
-  // The tip alone at first: as a rule there is no fork.
-  let size = 1;
-  for (let end = within.length; end > 0; ) {
-    const some = within.slice(Math.max(0, end - size), end);
+  const goOnFrom = (base: BlockId): HeadView => {
+    refuseOtherFinal(node, final, held, base);
+    return { head, final, base, orphans: held.filter(({ number }) => number > base.number) };
+  };
+  // As a rule there is no fork.
+  if (tip.number <= head.number && block?.hash === tip.hash) return goOnFrom(tip);
+  for (let end = within.length; end > 0; end -= COMPARED_AT_ONCE) {
+    const some = within.slice(Math.max(0, end - COMPARED_AT_ONCE), end);
     const blocks = await node.blocks(some.map(({ number }) => number));
     const base = some.findLast(({ hash }, index) => blocks[index]?.hash === hash);
-    if (base) {
-      refuseOtherFinal(node, final, held, base);
-      return { head, final, base, orphans: held.filter(({ number }) => number > base.number) };
-    }
-    end -= some.length;
-    size = COMPARED_AT_ONCE;
+    if (base) return goOnFrom(base);
   }
   // A longer chain has replaced ours; a shorter one is of a node that does not have ours yet.
   if (head.number <= tip.number) {

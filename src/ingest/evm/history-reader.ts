@@ -41,6 +41,8 @@ interface EndpointState {
   readonly limits: RangeLimits;
   /** The final block that it was last asked for: whether its chain has it. */
   agreement: { readonly hash: string; readonly check: Promise<void> } | undefined;
+  /** Whether its limit of blocks was reported. It changes from time to time, which is not worth a line. */
+  isLimitReported: boolean;
 }
 
 export function createHistoryReader({
@@ -57,7 +59,11 @@ export function createHistoryReader({
   let rangesBeforeGrowth = 0;
 
   const stateOf = ({ name }: ChainNode): EndpointState => {
-    const known = endpoints.get(name) ?? { limits: createRangeLimits(maxBlocks), agreement: undefined };
+    const known = endpoints.get(name) ?? {
+      limits: createRangeLimits(maxBlocks),
+      agreement: undefined,
+      isLimitReported: false,
+    };
     endpoints.set(name, known);
     return known;
   };
@@ -109,6 +115,7 @@ export function createHistoryReader({
       to,
       contracts: contracts as readonly Hex[] | null,
       isByAddress: true,
+      isBulk: true,
       ...(headers && { headers }),
       mayBeAbandoned: !isFinal,
     });
@@ -131,6 +138,13 @@ export function createHistoryReader({
     return blocks.slice(0, to - from + 1);
   };
 
+  const reportLimit = (node: ChainNode, blocks: number, refusal: string): void => {
+    const state = stateOf(node);
+    if (state.isLimitReported) return;
+    state.isLimitReported = true;
+    progress.notice(`${refusal}: ranges of ${blocks} blocks are tried instead`);
+  };
+
   /** As much of the upper end of the range as the node accepts. */
   const readPart = async (node: ChainNode, range: BlockRange): Promise<HistoryReading> => {
     const { limits } = stateOf(node);
@@ -150,6 +164,7 @@ export function createHistoryReader({
           throw error;
         }
         longest = limits.refuse(blocks, error.acceptedBlocks);
+        reportLimit(node, longest, error.message);
       }
     }
   };

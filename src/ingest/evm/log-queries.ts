@@ -43,6 +43,7 @@ export type LogPlace = Blocks | { readonly blockHash: Hex };
 export interface TopicFilter {
   readonly topics: readonly Hex[];
   readonly addresses: readonly Hex[] | undefined;
+  readonly isBulk?: boolean | undefined;
 }
 
 export interface LogQueries {
@@ -63,7 +64,7 @@ export interface LogQueries {
 
 export interface LogQueriesOptions {
   /** Asks with these filters, each as one call, in the order given. */
-  ask(filters: readonly object[]): Promise<readonly RpcAnswer[]>;
+  ask(filters: readonly object[], isBulk?: boolean): Promise<readonly RpcAnswer[]>;
   isAlive(): Promise<boolean>;
   /** The logs in an answer, checked against the filter. */
   parse(result: unknown, place: LogPlace, filter: TopicFilter): readonly ChainLog[];
@@ -119,7 +120,7 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
 
   /** One call. */
   const askOnce = async (place: LogPlace, filter: TopicFilter): Promise<readonly ChainLog[] | Refusal> => {
-    const [answer] = await options.ask([queryOf(place, filter)]);
+    const [answer] = await options.ask([queryOf(place, filter)], filter.isBulk);
     return take(answer, place, filter);
   };
 
@@ -291,8 +292,8 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
   };
 
   const logs = async (wanted: Blocks & TopicFilter): Promise<readonly ChainLog[]> => {
-    const { fromBlock, toBlock, topics, addresses } = wanted;
-    const filter = { topics, addresses };
+    const { fromBlock, toBlock, ...filter } = wanted;
+    const { addresses } = filter;
     const { needsAddress, offersLogs } = currentLimits();
     if (!offersLogs) {
       const blocks = toBlock - fromBlock + 1;
@@ -392,18 +393,22 @@ function chunksOf<T>(list: readonly T[], size: number): readonly (readonly T[])[
 }
 
 function splitBy(
-  { topics, addresses }: TopicFilter,
+  { topics, addresses, isBulk }: TopicFilter,
   { maxTopics, maxAddresses }: FilterLimits,
 ): readonly TopicFilter[] {
   const lists = addresses ? chunksOf(addresses, maxAddresses ?? addresses.length) : [undefined];
   return chunksOf(topics, maxTopics ?? topics.length).flatMap((some) =>
-    lists.map((list) => ({ topics: some, addresses: list })),
+    lists.map((list) => ({ topics: some, addresses: list, isBulk })),
   );
 }
 
 /** Two filters that come to the same; the filter alone where it has one topic and one address. */
-function halved({ topics, addresses }: TopicFilter): readonly TopicFilter[] {
+function halved({ topics, addresses, ...rest }: TopicFilter): readonly TopicFilter[] {
   if (addresses && addresses.length > 1)
-    return chunksOf(addresses, Math.ceil(addresses.length / 2)).map((list) => ({ topics, addresses: list }));
-  return chunksOf(topics, Math.ceil(topics.length / 2)).map((some) => ({ topics: some, addresses }));
+    return chunksOf(addresses, Math.ceil(addresses.length / 2)).map((list) => ({
+      topics,
+      addresses: list,
+      ...rest,
+    }));
+  return chunksOf(topics, Math.ceil(topics.length / 2)).map((some) => ({ topics: some, addresses, ...rest }));
 }

@@ -149,9 +149,11 @@ export function createNode(
     });
   };
 
-  const taggedBlock = async (tag: 'finalized' | 'safe'): Promise<Block> => {
+  const tag = typeof finality === 'number' ? undefined : finality;
+
+  /** The block in the answer to a question for the network's tag of final blocks. */
+  const taggedBlock = (answer: RpcAnswer | undefined): Block => {
     const method = 'eth_getBlockByNumber';
-    const answer = await ask(method, tag, false);
     const isUnknown =
       answer !== undefined &&
       ('refusal' in answer
@@ -165,6 +167,16 @@ export function createNode(
       );
     }
     return believed(method, () => parseBlock(resultOf(answer, method)));
+  };
+
+  /** @param tagged the block with the network's tag; undefined where a depth is configured */
+  const finalBelow = async (head: Block, tagged: Block | undefined): Promise<Block> => {
+    if (tagged !== undefined && tagged.number <= head.number) return tagged;
+    // Where finality is instant the chain may have moved on since the head was read.
+    const number = typeof finality === 'number' ? Math.max(0, head.number - finality) : head.number;
+    if (number === head.number && tagged === undefined) return head;
+    const [below] = await blocks([number]);
+    return below ?? head;
   };
 
   /** Checked against the query, in the order of the chain. */
@@ -289,7 +301,11 @@ export function createNode(
   };
 
   const queries = createLogQueries({
-    ask: (filters) => endpoint.ask(filters.map((filter) => ({ method: 'eth_getLogs', params: [filter] }))),
+    ask: (filters, isBulk) =>
+      endpoint.ask(
+        filters.map((filter) => ({ method: 'eth_getLogs', params: [filter] })),
+        isBulk,
+      ),
     isAlive,
     parse: parseLogAnswer,
     receiptLogs,
@@ -324,14 +340,24 @@ export function createNode(
       return headOf(resultOf(await ask('eth_getBlockByNumber', 'latest', false), 'eth_getBlockByNumber'));
     },
 
+    async tips(number) {
+      const method = 'eth_getBlockByNumber';
+      const tags = ['latest', ...(tag === undefined ? [] : [tag])];
+      const places = number === undefined ? tags : [...tags, quantity(number)];
+      const answers = await endpoint.ask(places.map((place) => ({ method, params: [place, false] })));
+      const head = headOf(resultOf(answers[0], method));
+      const final = await finalBelow(head, tag === undefined ? undefined : taggedBlock(answers[1]));
+      const found = number === undefined ? null : resultOf(answers[tags.length], method);
+      const block = found === null ? undefined : believed(method, () => parseBlock(found));
+      if (block !== undefined && block.number !== number)
+        throw fault(method, `block ${block.number} instead of ${number}`);
+      return { head, final, block };
+    },
+
     async finalized(head) {
-      const number = typeof finality === 'number' ? Math.max(0, head.number - finality) : undefined;
-      if (number === head.number) return head;
-      const block = number === undefined ? await taggedBlock(finality as 'finalized' | 'safe') : undefined;
-      if (block !== undefined && block.number <= head.number) return block;
-      // Where finality is instant the chain may have moved on since the head was read.
-      const [below] = await blocks([number ?? head.number]);
-      return below ?? head;
+      const tagged =
+        tag === undefined ? undefined : taggedBlock(await ask('eth_getBlockByNumber', tag, false));
+      return finalBelow(head, tagged);
     },
 
     blocks,

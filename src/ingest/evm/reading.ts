@@ -38,6 +38,8 @@ export interface ReadRequest {
   readonly contracts: readonly Hex[] | null;
   /** Whether to ask for the logs of the trusted contracts by their addresses, where those are not too many. */
   readonly isByAddress?: boolean;
+  /** Whether other requests come before those for logs. */
+  readonly isBulk?: boolean;
   /** The headers of all these blocks, where their logs are to be checked against them. */
   readonly headers?: readonly Block[];
   /** Whether the blocks may still be abandoned: what they name is then tied to them. */
@@ -129,7 +131,9 @@ export function createBlockReader(
   };
 
   return {
-    async read(node, { from, to, contracts: only, isByAddress, headers, mayBeAbandoned, orphaned = [] }) {
+    async read(node, request) {
+      const { from, to, contracts: only, isByAddress, isBulk, headers, mayBeAbandoned } = request;
+      const { orphaned = [] } = request;
       const blocks = new Map((headers ?? []).map((header) => [header.hash, header]));
       const known = new Map(book.without(orphaned));
       const readLogs = async (addresses: readonly Hex[] | null): Promise<readonly ChainLog[]> => {
@@ -138,6 +142,7 @@ export function createBlockReader(
           toBlock: to,
           topics: watchedTopics,
           ...(addresses && { addresses }),
+          ...(isBulk && { isBulk }),
         });
         if (headers) refuseOtherBlocks(node, found, blocks);
         // Of blocks that may be abandoned the headers are asked for: they show that the logs are of this chain.

@@ -6,16 +6,19 @@
  */
 import { parseTime } from '../../base/iso-time.ts';
 import { OperatorError } from '../../base/operator-error.ts';
+import type { Snapshot } from '../../domain/facts.ts';
 import type { Message } from '../../domain/message.ts';
 import { parseMessage, type RecordProblem } from '../../domain/message-parser.ts';
 import { MAX_MESSAGE_IDS } from '../../domain/query.ts';
 import type { MirrorUpdate, OwedMessage } from '../../store/mirror-ledger.ts';
+import { ResponseTooLongError } from '../bounded-exchange.ts';
+import { createRemarkCounter, snapshotOf } from '../record-remarks.ts';
 import { inParallel } from '../work.ts';
 import type { MirrorCounts, MirrorOptions, MirrorTiming } from './mirror.ts';
 import { SourceError, type SourceResponse } from './source.ts';
 
 export interface IntakeOptions
-  extends Pick<MirrorOptions, 'source' | 'store' | 'since' | 'progress' | 'reject'> {
+  extends Pick<MirrorOptions, 'source' | 'store' | 'since' | 'progress' | 'reject' | 'notice'> {
   readonly timing: Pick<MirrorTiming, 'minCheckIntervalMs' | 'maxCheckIntervalMs'>;
   readonly counts: MirrorCounts;
   /** Records messages in the mirror's ledger. */
@@ -31,9 +34,12 @@ export interface Intake {
   refuseMixture(isSimulated: boolean): void;
 }
 
-const CONCURRENT_REQUESTS = 4;
+/** Requests that are prepared at once; the source decides how many are under way. */
+const PREPARED_REQUESTS = 100;
 /** Single records are stored in groups of this size, which is also what is fetched again after a kill. */
-export const RECORDS_PER_GROUP = 20;
+const RECORDS_PER_GROUP = 20;
+/** Messages that are fetched again in one go. */
+export const OWED_PER_ROUND = 200;
 const ATTEMPTS_PER_RECORD = 4;
 const MAX_REMEMBERED_REJECTS = 10_000;
 /** A message that can still change is fetched again after this share of its age. */
@@ -58,13 +64,16 @@ export function createIntake(options: IntakeOptions): Intake {
   const { source, store, since = 0, timing, counts, record } = options;
   const rejected = new Set<string>();
   const reportProgress = () => options.progress?.(counts);
+  const { add: addRemarks } = createRemarkCounter((value) =>
+    options.notice?.(`${source.name} has records with an unknown ${value}`, { level: 'warn' }),
+  );
 
-  const reject = (messageId: string | null, problems: readonly RecordProblem[]) => {
+  const reject = (messageId: string | null, problems: readonly RecordProblem[], record: unknown) => {
     const key = messageId ?? JSON.stringify(problems);
     if (rejected.has(key)) return;
     if (rejected.size < MAX_REMEMBERED_REJECTS) rejected.add(key);
     counts.rejected++;
-    options.reject?.({ messageId, problems });
+    options.reject?.({ messageId, problems, record });
   };
 
   const owedMessage = ({ id, sentAt }: Item, etag: string | null, checkedAt = Date.now()): OwedMessage => {
@@ -83,14 +92,15 @@ export function createIntake(options: IntakeOptions): Intake {
     const problems: RecordProblem[] = [];
     if (!id) problems.push({ path: '$.messageId', problem: 'is not 0x and 64 hexadecimal digits' });
     if (Number.isNaN(sentAt)) problems.push({ path: '$.sendTimestamp', problem: 'is not an ISO 8601 time' });
-    reject(id ? `0x${id}` : null, problems);
+    reject(id ? `0x${id}` : null, problems, value);
     return undefined;
   };
 
   const storeRecords = async (fetched: readonly FetchedRecord[]): Promise<void> => {
-    const messages: Message[] = [];
+    const snapshots: Snapshot[] = [];
     const owed: OwedMessage[] = [];
     const settled: string[] = [];
+    const rejectedItems: { readonly item: Item; readonly etag: string | null }[] = [];
     for (const { item, value, etag } of fetched) {
       const parsed = parseMessage(value);
       const isOther = parsed.ok && parsed.message.messageId.slice(2) !== item.id;
@@ -98,24 +108,54 @@ export function createIntake(options: IntakeOptions): Intake {
         const problems = parsed.ok
           ? [{ path: '$.messageId', problem: 'is not the message that was requested' }]
           : parsed.problems;
-        reject(`0x${item.id}`, problems);
-        // A record that can still change may become valid.
-        if ((value as { status?: unknown } | null)?.status === 'SUCCESS') settled.push(item.id);
-        else owed.push(owedMessage(item, etag));
+        reject(`0x${item.id}`, problems, value);
+        rejectedItems.push({ item, etag });
         continue;
       }
       const { message } = parsed;
-      messages.push(message);
+      addRemarks(parsed);
+      snapshots.push(snapshotOf(parsed));
       if (message.status === 'SUCCESS') settled.push(item.id);
       else owed.push(owedMessage({ ...item, sentAt: parseTime(message.sendTimestamp) }, etag));
     }
-    if (messages.length > 0) {
-      const report = await store.apply(messages.map((message) => ({ kind: 'Snapshot', message })));
+    if (snapshots.length > 0) {
+      const report = await store.apply(snapshots);
       counts.created += report.created;
       counts.updated += report.updated;
-      counts.unchanged += messages.length - report.created - report.updated;
+      counts.unchanged += snapshots.length - report.created - report.updated;
+    }
+    // A rejected record stays owed until the server or an index completes it.
+    const stored = await storedStatuses(rejectedItems.map(({ item }) => item.id));
+    for (const { item, etag } of rejectedItems) {
+      if (stored.get(item.id) === 'SUCCESS') settled.push(item.id);
+      else owed.push(owedMessage(item, etag));
     }
     await record({ owed, settled });
+    await takeExecutionInputs(snapshots.map(({ message }) => message));
+  };
+
+  /** What a manual execution needs, for messages that wait for one. */
+  const takeExecutionInputs = async (messages: readonly Message[]): Promise<void> => {
+    const ready = messages.filter(({ readyForManualExecution }) => readyForManualExecution);
+    const found: { messageId: string; body: string }[] = [];
+    await inParallel(ready, PREPARED_REQUESTS, async ({ messageId }) => {
+      const response = await fetchOptional(`/v2/messages/${messageId}/execution-inputs`);
+      if (response?.status === 200 && isExecutionInput(response.body))
+        found.push({ messageId: messageId.slice(2), body: JSON.stringify(response.body) });
+    });
+    if (found.length > 0) await store.mirror.recordExecutionInputs(found);
+  };
+
+  /** Null where the source failed; what it does not have is no failure. */
+  const fetchOptional = async (path: string): Promise<SourceResponse | null> => {
+    try {
+      const response = await source.get(path, { attempts: ATTEMPTS_PER_RECORD });
+      counts.bytes += response.bytes;
+      return response;
+    } catch (error) {
+      if (error instanceof SourceError || error instanceof ResponseTooLongError) return null;
+      throw error;
+    }
   };
 
   const fetchRecord = async ({ messageId, etag }: OwedMessage): Promise<SourceResponse | null> => {
@@ -136,19 +176,28 @@ export function createIntake(options: IntakeOptions): Intake {
 
   const refresh = async (messages: readonly OwedMessage[]): Promise<void> => {
     const unchanged: OwedMessage[] = [];
-    const fetched: FetchedRecord[] = [];
-    await inParallel(messages, CONCURRENT_REQUESTS, async (message) => {
+    let fetched: FetchedRecord[] = [];
+    /** Groups are stored one after the other, while the next ones are fetched. */
+    let storing = Promise.resolve();
+    const storeGroup = () => {
+      const group = fetched;
+      fetched = [];
+      storing = storing.then(() => storeRecords(group)).then(reportProgress);
+      return storing;
+    };
+    await inParallel(messages, PREPARED_REQUESTS, async (message) => {
       const item = { id: message.messageId, sentAt: message.sentAt, status: null, value: {} };
       const response = await fetchRecord(message);
       if (response?.status === 200) {
         fetched.push({ item, value: response.body, etag: response.etag });
+        if (fetched.length >= RECORDS_PER_GROUP) await storeGroup();
         return;
       }
       if (response?.status === 304) counts.notModified++;
       else counts.missed++;
       unchanged.push(owedMessage(item, message.etag));
     });
-    await storeRecords(fetched);
+    await storeGroup();
     await record({ owed: unchanged });
     reportProgress();
   };
@@ -171,6 +220,7 @@ export function createIntake(options: IntakeOptions): Intake {
 
   /** Fetches the full records of summaries, except for those that are stored with the same status. */
   const takeSummaries = async (items: readonly Item[]): Promise<void> => {
+    const changed: Item[] = [];
     for (const group of groupsOf(items, MAX_MESSAGE_IDS)) {
       const stored = await storedStatuses(group.map(({ id }) => id));
       const known = group.filter(({ id, status }) => stored.get(id) === status);
@@ -179,12 +229,9 @@ export function createIntake(options: IntakeOptions): Intake {
         // A kill may have come between storing them and recording that they can still change.
         noted: known.filter(({ status }) => status !== 'SUCCESS').map((item) => owedMessage(item, null, 0)),
       });
-      const changed = group.filter((item) => !known.includes(item));
-      for (const part of groupsOf(changed, RECORDS_PER_GROUP)) {
-        await refresh(part.map((item) => owedMessage(item, null)));
-        reportProgress();
-      }
+      changed.push(...group.filter((item) => !known.includes(item)));
     }
+    await refresh(changed.map((item) => owedMessage(item, null)));
   };
 
   const refuseMixture = (isSimulated: boolean) => {
@@ -223,6 +270,12 @@ export function createIntake(options: IntakeOptions): Intake {
 /** The list of the hosted service has only nine fields of each message. */
 function isSummary(value: Item['value']): boolean {
   return value.sequenceNumber === undefined && value.onramp === undefined && value.fees === undefined;
+}
+
+/** One of the two forms that the SDK reads. */
+function isExecutionInput(body: unknown): boolean {
+  const { offramp, encodedMessage, messageBatch } = (body ?? {}) as Record<string, unknown>;
+  return typeof offramp === 'string' && (typeof encodedMessage === 'string' || Array.isArray(messageBatch));
 }
 
 function groupsOf<T>(items: readonly T[], size: number): (readonly T[])[] {

@@ -12,7 +12,7 @@ import type { RawParameters } from '../../domain/search-parameters.ts';
 import type { MirrorHeartbeat, MirrorProgress, MirrorUpdate } from '../../store/mirror-ledger.ts';
 import type { Store } from '../../store/store.ts';
 import { untilLater } from '../work.ts';
-import { createIntake, RECORDS_PER_GROUP } from './intake.ts';
+import { createIntake, OWED_PER_ROUND } from './intake.ts';
 import { readPage, type SourcePage } from './pages.ts';
 import { type Source, SourceError } from './source.ts';
 
@@ -53,6 +53,8 @@ export interface MirrorCounts {
 export interface RejectedRecord {
   readonly messageId: string | null;
   readonly problems: readonly RecordProblem[];
+  /** The record as the source sent it. */
+  readonly record: unknown;
 }
 
 export interface MirrorTiming {
@@ -243,7 +245,7 @@ function createMirror(options: MirrorOptions): Mirror {
         while (progress.completeSince === null) await backfillPage();
         await readRound(timing.sweepOverlapMs);
         for (;;) {
-          const owed = await store.mirror.notCheckedSince(key, startedAt, RECORDS_PER_GROUP);
+          const owed = await store.mirror.notCheckedSince(key, startedAt, OWED_PER_ROUND);
           if (owed.length === 0) return;
           await intake.refresh(owed);
         }
@@ -271,7 +273,7 @@ function createMirror(options: MirrorOptions): Mirror {
             roundAt = Date.now() + timing.roundIntervalMs;
             if (isSweep) sweepAt = Date.now() + timing.sweepIntervalMs;
           }
-          const owed = await store.mirror.due(key, Date.now(), RECORDS_PER_GROUP);
+          const owed = await store.mirror.due(key, Date.now(), OWED_PER_ROUND);
           if (owed.length > 0) await intake.refresh(owed);
           if (progress.completeSince === null) await backfillPage();
           else if (owed.length === 0) await untilLater(Math.min(roundAt - Date.now(), MAX_IDLE_MS), signal);

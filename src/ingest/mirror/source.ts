@@ -1,8 +1,8 @@
 /**
  * HTTP client for the mirrored server.
  *
- * All requests share one rate limit, obey `Retry-After`, and are retried with exponential backoff. Responses are bounded in
- * time and size, and never come from another host. Credentials of the URL go into a header; they are never shown.
+ * All requests share one rate limit and an adaptive limit of concurrency, obey `Retry-After`, and are retried with exponential
+ * backoff. Responses are bounded in time and size, and never come from another host. Credentials of the URL go into a header; they are never shown.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type BackoffLimits, backoffMs } from '../../base/backoff.ts';
@@ -11,6 +11,7 @@ import type { Notice } from '../../base/notice.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { withoutCredentials } from '../../base/url-parts.ts';
 import { ResponseTooLongError, readBody, withDeadline } from '../bounded-exchange.ts';
+import { createRequestSlots } from './request-slots.ts';
 
 export interface SourceOptions {
   readonly url: string;
@@ -75,6 +76,9 @@ const LOGGED_FAILURES = 3;
 /** Longer waits by `Retry-After` are logged. */
 const LOGGED_WAIT_MS = 5_000;
 
+/** At most this much of the time that passed unused is made up for. */
+const CATCH_UP_MS = 50;
+
 /** The outcome of one request. */
 type Exchange =
   | { readonly response: SourceResponse }
@@ -90,12 +94,14 @@ export function createSource(options: SourceOptions): Source {
   const name = withoutCredentials(base).href.replace(/\/+$/, '');
   /** When the next request may go out, on the clock of performance.now(). */
   let nextAt = 0;
+  const slots = createRequestSlots();
 
   const waitForTurn = async () => {
     for (;;) {
       const now = performance.now();
       if (now >= nextAt) {
-        nextAt = now + 1000 / requestsPerSecond;
+        // A timer that was late must not cost requests: a little of the time is made up for.
+        nextAt = Math.max(nextAt, now - CATCH_UP_MS) + 1000 / requestsPerSecond;
         return;
       }
       await delay(Math.ceil(nextAt - now), undefined, { signal });
@@ -180,7 +186,10 @@ export function createSource(options: SourceOptions): Source {
       let requestedWaits = 0;
       for (let failures = 0; ; ) {
         signal.throwIfAborted();
-        const outcome = await attempt(url, etag);
+        const { outcome } = await slots.run(async () => {
+          const outcome = await attempt(url, etag);
+          return { outcome, isOverloaded: !('response' in outcome) };
+        });
         if ('response' in outcome) return outcome.response;
         const { problem, requestedMs } = outcome;
         if (requestedMs !== null) pauseAll(requestedMs, problem);

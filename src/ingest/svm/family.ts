@@ -64,6 +64,7 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
       newRouters,
       contracts: [...newRouters.map(routerContract), ...contracts],
       refused,
+      readAgain: [],
     };
   };
 

@@ -76,6 +76,8 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
     return resultOf(answer, method);
   };
 
+  const slotOf = (method: string, value: unknown): number => believed(method, () => countOf(value, 'slot'));
+
   /**
    * Asks a node that has reached a slot. Some ignore `minContextSlot`, and behind a balancer each request may get to
    * another node; the calls of one request get to the same, and its slot shows how far it is.
@@ -87,7 +89,7 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
         { method: 'getSlot', params: [FINALIZED] },
         ...calls,
       ]);
-      slot = believed('getSlot', () => countOf(resultOf(slotAnswer, 'getSlot'), 'slot'));
+      slot = slotOf('getSlot', resultOf(slotAnswer, 'getSlot'));
       if (slot >= minContextSlot) return answers;
     }
     throw fault('getSlot', `its newest slot ${slot} is behind slot ${minContextSlot}`, 'behind');
@@ -110,7 +112,7 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
   };
 
   const head = async (): Promise<FinalizedHead> => {
-    const slot = await believedSlot('getSlot', await ask('getSlot', FINALIZED));
+    const slot = slotOf('getSlot', await ask('getSlot', FINALIZED));
     const below = Array.from({ length: 4 }, (_, index) => slot - 1 - index).filter((number) => number >= 0);
     const timestamp = (await timeOfSlot([slot])) ?? (await timeOfSlot(below));
     if (timestamp === undefined) throw fault('getBlockTime', `it has no time for its newest slot ${slot}`);
@@ -123,9 +125,6 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
     onHead(slot);
     return { slot, timestamp };
   };
-
-  const believedSlot = async (method: string, value: unknown): Promise<number> =>
-    believed(method, () => countOf(value, 'slot'));
 
   return {
     name,
@@ -150,7 +149,7 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
     },
 
     async firstAvailableSlot() {
-      return believedSlot('getFirstAvailableBlock', await ask('getFirstAvailableBlock'));
+      return slotOf('getFirstAvailableBlock', await ask('getFirstAvailableBlock'));
     },
 
     async signatures({ address, before, limit, minContextSlot }) {
@@ -187,7 +186,12 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
         }
         const result = resultOf(answer, method);
         if (result === null)
-          throw fault(method, `it lists ${signature} and does not have it`, 'history-missing');
+          throw fault(
+            method,
+            `it lists ${signature} and does not have it`,
+            'history-missing',
+            RequestRefusedError,
+          );
         const transaction = believed(method, () => parseTransaction(result, signature));
         if (transaction.slot !== slot || transaction.isFailed !== isFailed) {
           throw fault(method, `${signature} is another transaction than the one it has listed`);
@@ -237,7 +241,8 @@ function isTransactionThere(answer: RpcAnswer): boolean {
 function parseSignature(value: unknown): SignatureInfo {
   const entry = fieldsOf(value, 'entry of a list');
   const signature = textOf(entry.signature, 'signature');
-  if (!parseTransactionHash(signature, 'SVM')) throw new UnreadableDataError('a signature that is none');
+  if (!parseTransactionHash(signature, 'SVM'))
+    throw new UnreadableDataError('a text that is not a signature');
   return { signature, slot: countOf(entry.slot, 'slot'), isFailed: entry.err != null };
 }
 

@@ -11,7 +11,12 @@ import type { HistoryReading } from '../chain/family.ts';
 import { NodeError, RangeTooLargeError } from '../chain/faults.ts';
 import type { Span } from '../chain/owed-ranges.ts';
 import type { Chain, ChainNode, SignatureInfo, UnknownVersion } from './chain.ts';
-import { readTransaction, slotHash, type TransactionReading } from './decode/transaction-facts.ts';
+import {
+  readTransaction,
+  slotHash,
+  type TransactionReading,
+  type TrustedPrograms,
+} from './decode/transaction-facts.ts';
 import {
   checkNamings,
   type ProgramBook,
@@ -67,9 +72,8 @@ export function createSlotReader({ network, chain, book, lists, rmnRemotes }: Sl
   const decode = async (
     node: ChainNode,
     transaction: SolanaTransaction,
-    contracts: Iterable<TrustedProgram>,
+    programs: TrustedPrograms,
   ): Promise<TransactionReading> => {
-    const programs = trustedPrograms(contracts, rmnRemotes());
     const read = (given: SolanaTransaction) => readTransaction(given, network, programs, timeOf(given));
     const reading = read(transaction);
     if (!reading.isContradictory) return reading;
@@ -97,8 +101,8 @@ export function createSlotReader({ network, chain, book, lists, rmnRemotes }: Sl
 
       // An off-ramp that is named here is read here too. It may name nothing further, but another transaction may.
       for (let isNew = true; isNew; ) {
-        const programs = addressesOf(query.contracts, query.contracts ? book.contracts : trusted);
-        for (const address of programs.filter((program) => !listed.has(program))) {
+        const addresses = addressesOf(query.contracts, query.contracts ? book.contracts : trusted);
+        for (const address of addresses.filter((program) => !listed.has(program))) {
           const list = await lists.list(node, { ...query, address });
           listed.set(address, list);
           from = Math.max(from, list.from);
@@ -108,18 +112,16 @@ export function createSlotReader({ network, chain, book, lists, rmnRemotes }: Sl
             `slots ${query.from} to ${query.to} have too many transactions for one step`,
           );
         }
-        const wanted = entriesToFetch(listed, from, (program) => isRouter(trusted, program));
-        for (const [signature, fetched] of await fetch(
-          node,
-          wanted.filter(({ signature }) => !transactions.has(signature)),
-        ))
-          transactions.set(signature, fetched);
+        const programs = trustedPrograms(trusted.values(), rmnRemotes());
+        const entries = entriesToFetch(listed, from, programs);
+        const unread = entries.filter(({ signature }) => !transactions.has(signature));
+        for (const [signature, fetched] of await fetch(node, unread)) transactions.set(signature, fetched);
 
         readings = new Map();
-        for (const { signature } of wanted) {
+        for (const { signature } of entries) {
           const transaction = transactions.get(signature);
           if (!transaction || !('logs' in transaction)) continue;
-          readings.set(signature, await decode(node, transaction, trusted.values()));
+          readings.set(signature, await decode(node, transaction, programs));
         }
         const namings = [...readings.values()].flatMap(({ namings }) => namings);
         const checked = await checkUnknown(node, namings, trusted, query.head);
@@ -147,7 +149,7 @@ export function createSlotReader({ network, chain, book, lists, rmnRemotes }: Sl
   };
 }
 
-/** Namings of pairs that are not known are checked; the others are old news. */
+/** Checks namings of pairs that are not trusted yet. */
 async function checkUnknown(
   node: ChainNode,
   namings: TransactionReading['namings'],
@@ -177,24 +179,20 @@ function addressesOf(
   return [...new Set(contracts.map((address) => book.get(address)?.program ?? address))];
 }
 
-function isRouter(book: ReadonlyMap<string, TrustedProgram>, program: string): boolean {
-  return book.get(program)?.role === 'router';
-}
-
 /** A failed transaction of a router has sent nothing; one of an off-ramp may be an attempt to execute. */
 function entriesToFetch(
   listed: ReadonlyMap<string, SignatureList>,
   from: number,
-  isRouterProgram: (program: string) => boolean,
+  programs: TrustedPrograms,
 ): readonly SignatureInfo[] {
-  const wanted = new Map<string, SignatureInfo>();
+  const chosen = new Map<string, SignatureInfo>();
   for (const [program, { entries }] of listed) {
     for (const entry of entries) {
-      if (entry.slot < from || (entry.isFailed && isRouterProgram(program))) continue;
-      wanted.set(entry.signature, entry);
+      if (entry.slot < from || (entry.isFailed && programs.isRouter(program))) continue;
+      chosen.set(entry.signature, entry);
     }
   }
-  return [...wanted.values()];
+  return [...chosen.values()];
 }
 
 /** The time of its block, from the node where the transaction does not have it. */

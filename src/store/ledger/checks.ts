@@ -9,6 +9,7 @@ import {
   readSendBlock,
   readSentRuns,
 } from './counters.ts';
+import { type AwaitingExecution, readUnexecuted } from './facts.ts';
 import { readFindings, type StoredFinding } from './findings.ts';
 import { type Registration, readRegistrations } from './registrations.ts';
 
@@ -31,6 +32,8 @@ export interface CheckLedger {
   committedRuns(lane: LaneKey): Promise<readonly NumberRun[]>;
   committedEnds(source: string): Promise<readonly (LaneKey & { readonly last: string })[]>;
   sendBlock(lane: LaneKey, sequenceNumber: string): Promise<number | undefined>;
+  /** Messages to this network whose execution was not seen, by their ids, which are above `after`. */
+  unexecuted(network: string, after: string | null, limit: number): Promise<readonly AwaitingExecution[]>;
   /** How many logs of a contract are kept because they could not be decoded. */
   unreadableLogs(network: string, contract: string): Promise<number>;
 }
@@ -52,6 +55,8 @@ export function createCheckLedger(
         return rows[0];
       }),
     findings: (network) => withReader((client) => readFindings(client, storedSelector(network))),
+    unexecuted: (network, after, limit) =>
+      withReader((client) => readUnexecuted(client, storedSelector(network), after, limit)),
     registrations: (network) => withReader((client) => readRegistrations(client, storedSelector(network))),
     checkAgeMs: (network) =>
       withReader(async (client) => {

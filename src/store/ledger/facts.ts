@@ -66,14 +66,35 @@ export async function readSentTo(
     .filter(({ message }) => storedSelector(message.destNetworkInfo.chainSelector) === network);
 }
 
-export async function readAwaitingExecution(
+export function readAwaitingExecution(
   client: ClientBase,
   network: string,
   { after, limit, withFailed = false }: AwaitingQuery,
 ): Promise<readonly AwaitingExecution[]> {
+  const condition = withFailed ? 'status in (2, 3, 6) and not ready' : 'status in (2, 3) and not ready';
+  return readMessagesTo(client, condition, network, after, limit);
+}
+
+/** Messages to this network whose execution was not seen, whatever else is known of them. */
+export function readUnexecuted(
+  client: ClientBase,
+  network: string,
+  after: string | null,
+  limit: number,
+): Promise<readonly AwaitingExecution[]> {
+  return readMessagesTo(client, 'status < 6', network, after, limit);
+}
+
+async function readMessagesTo(
+  client: ClientBase,
+  condition: 'status in (2, 3) and not ready' | 'status in (2, 3, 6) and not ready' | 'status < 6',
+  network: string,
+  after: string | null,
+  limit: number,
+): Promise<readonly AwaitingExecution[]> {
   const { rows } = await client.query(
     `select encode(message_id, 'hex') as id, status, record from message
-     where dest_selector = $1 and status in (${withFailed ? '2, 3, 6' : '2, 3'}) and not ready and message_id > $2
+     where dest_selector = $1 and ${condition} and message_id > $2
      order by message_id limit $3`,
     [network, Buffer.from(after ?? '', 'hex'), limit],
   );

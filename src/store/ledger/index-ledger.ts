@@ -138,6 +138,8 @@ export interface IndexStep {
   readonly read?: BlockRange;
   /** Blocks with unreadable logs go on the backlog again: this version may have a decoder for them. */
   readonly rereadUnreadable?: boolean;
+  /** The details of earlier executions are in `owed` now. */
+  readonly lacksAttempts?: false;
   /** How many logs of untrusted contracts were seen. */
   readonly foreign?: number;
   readonly choresDone?: readonly Chore[];

@@ -16,6 +16,8 @@ export interface NetworkRow {
   /** The earliest event of a router that was found so far. */
   readonly firstRouterBlock: number | null;
   readonly foreignLogs: number;
+  /** Whether executions were read without their details, by an earlier version. */
+  readonly lacksAttempts: boolean;
 }
 
 export interface NetworkUpdate {
@@ -26,11 +28,14 @@ export interface NetworkUpdate {
   readonly routerBlock?: number | undefined;
   /** Added to the counter. */
   readonly foreign?: number | undefined;
+  /** False once the details of earlier executions are owed. */
+  readonly lacksAttempts?: false | undefined;
 }
 
 export async function readNetworkRow(client: ClientBase, network: string): Promise<NetworkRow> {
   const { rows } = await client.query(
-    'select start_block, followed_from, first_router_block, foreign_logs from index_network where selector = $1',
+    `select start_block, followed_from, first_router_block, foreign_logs, lacks_attempts
+     from index_network where selector = $1`,
     [network],
   );
   const [row] = rows;
@@ -40,6 +45,7 @@ export async function readNetworkRow(client: ClientBase, network: string): Promi
     followedFrom: block(row?.followed_from),
     firstRouterBlock: block(row?.first_router_block),
     foreignLogs: Number(row?.foreign_logs ?? 0),
+    lacksAttempts: row?.lacks_attempts === true,
   };
 }
 
@@ -48,14 +54,23 @@ export async function updateNetworkRow(
   client: ClientBase,
   network: string,
   holder: string,
-  { startBlock, followedFrom, routerBlock, foreign = 0 }: NetworkUpdate,
+  { startBlock, followedFrom, routerBlock, foreign = 0, lacksAttempts }: NetworkUpdate,
 ): Promise<void> {
   const { rowCount } = await client.query(
     `update index_network
      set start_block = coalesce($3, start_block), followed_from = coalesce(followed_from, $4),
-         first_router_block = least(first_router_block, $5), foreign_logs = foreign_logs + $6
+         first_router_block = least(first_router_block, $5), foreign_logs = foreign_logs + $6,
+         lacks_attempts = coalesce($7, lacks_attempts)
      where selector = $1 and ${networkLeases.isHeldBySql('$2')}`,
-    [network, holder, startBlock ?? null, followedFrom ?? null, routerBlock ?? null, foreign],
+    [
+      network,
+      holder,
+      startBlock ?? null,
+      followedFrom ?? null,
+      routerBlock ?? null,
+      foreign,
+      lacksAttempts ?? null,
+    ],
   );
   if (rowCount !== 1) throw new LeaseLostError('Another indexer works on this network now');
 }

@@ -67,3 +67,11 @@ test('an endpoint whose old logs are gone ends with status 3 and the reason', as
   expect(code).toBe(3);
   expect(text).toContain('pruned history unavailable');
 });
+
+test('an endpoint that cannot go on is given up after a few minutes, with status 3 and the reason', {
+  timeout: 900_000,
+}, async () => {
+  const { code, text } = await index(personalityOf('payment-required'));
+  expect(text).toMatch(/geth-testnet: given up after repeated failures: .*HTTP 402.*lanescan doctor/);
+  expect(code, text).toBe(3);
+});

@@ -29,11 +29,9 @@ async function verdictWith(messages: number, behaviours: readonly Personality[])
   ]);
   const store = await openTestStore();
   try {
-    const canGoOn = behaviours.some(({ alone }) => alone !== 'stuck');
     const indexed = await indexWorld(store, {
       sources: [sourceOf(world.a, a), sourceOf(world.b, [b])],
       timing: { endpoints: briefly },
-      ...(!canGoOn && { until: (statuses) => statuses.some(({ worker }) => worker?.problem) }),
     });
     return await judge(world, store, indexed);
   } finally {
@@ -60,6 +58,17 @@ describe('alone', () => {
     expectHonest(await verdictOf(personality), [personality]);
   test.each(named(personalities.filter(isQuick)))('%s', honest);
   test.each(named(personalities.filter((one) => !isQuick(one))))('%s', { tags: 'slow' }, honest);
+
+  test.each(named(personalities.filter(({ alone }) => alone === 'stuck')))(
+    '%s cannot go on, and is given up with the reason',
+    { tags: 'slow' },
+    async (_, personality) => {
+      const { reasons } = await verdictOf(personality);
+      expect(reasons).toEqual(
+        expect.arrayContaining([expect.stringMatching(/^geth-testnet: given up: 127\.0\.0\.1/)]),
+      );
+    },
+  );
 });
 
 describe('in pairs', () => {
@@ -85,6 +94,24 @@ describe('in pairs', () => {
       }
     },
   );
+});
+
+test('limits that were learned are logged, once', { tags: 'slow' }, async () => {
+  const { batch } = personalityOf('small-batches');
+  const limited: Personality = { ...personalityOf('range-exceeds-limit'), ...(batch && { batch }) };
+  const world = makeCcipWorld({ blocks: ZOO_BLOCKS, messages: MESSAGES });
+  const provider = await startProvider(world.a, { personality: limited });
+  const store = await openTestStore();
+  try {
+    const { notices } = await indexWorld(store, { sources: [sourceOf(world.a, [provider])] });
+    const { host } = provider.url;
+    const exact = (text: string) => notices.filter((line) => line.startsWith(host) && line.includes(text));
+    expect(exact('it takes batches of 10 calls')).toHaveLength(1);
+    expect(exact('ranges of 300 blocks are tried instead')).toHaveLength(1);
+  } finally {
+    await store.close();
+    await provider.close();
+  }
 });
 
 test('answers that are cut off at a round number are noticed', async () => {

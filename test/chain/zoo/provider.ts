@@ -4,7 +4,18 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Hex } from '../../../src/ingest/evm/chain.ts';
 import { EMPTY_BLOOM } from './bloom-filter.ts';
-import { archiveNode, type LogTraits, type Personality, type Wording } from './personality.ts';
+import {
+  errorOf,
+  type Filter,
+  isOneIn,
+  type Query,
+  queryOf,
+  Refused,
+  refuseFilter,
+  refuseRange,
+  refuseResults,
+} from './log-traits.ts';
+import { archiveNode, type LogTraits, type Personality } from './personality.ts';
 import type { VirtualBlock, VirtualChain, VirtualLog, VirtualTransaction } from './virtual-chain.ts';
 
 export interface ProviderCall {
@@ -37,14 +48,6 @@ export interface ProviderOptions {
 const USUAL_FINALITY_BLOCKS = 8;
 const CODE: Hex = '0x6080';
 const FULL_BLOOM: Hex = `0x${'ff'.repeat(256)}`;
-
-class Refused extends Error {
-  readonly wording: Wording;
-  constructor({ message, ...rest }: Wording, values: Readonly<Record<string, string | number>> = {}) {
-    super(message.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? '')));
-    this.wording = { message: this.message, ...rest };
-  }
-}
 
 export async function startProvider(chain: VirtualChain, options: ProviderOptions = {}): Promise<Provider> {
   let requests = 0;
@@ -211,15 +214,7 @@ export async function startProvider(chain: VirtualChain, options: ProviderOption
     const from = numberOf(filter.fromBlock);
     const to = Math.min(numberOf(filter.toBlock), headNumber());
     const count = numberOf(filter.toBlock) - from + 1;
-    const values = { count, from, to: from + count - 1, fromHex: quantity(from) };
-    for (const limit of [traits.blocks, asked.addresses ? undefined : traits.blocksWithoutAddress]) {
-      if (!limit || count <= limit.max) continue;
-      throw new Refused(limit.refusal, {
-        ...values,
-        max: limit.max,
-        acceptedToHex: quantity(from + limit.max - 1),
-      });
-    }
+    refuseRange(asked, { from, to: from + count - 1 }, traits);
     if (traits.isBlindToAddresses && asked.addresses) return [];
     return answered(chain.logs({ from, to, topics: asked.topics, addresses: asked.addresses }), { from, to });
   };
@@ -238,21 +233,11 @@ export async function startProvider(chain: VirtualChain, options: ProviderOption
     { from, to }: { readonly from: number; readonly to: number },
   ): readonly unknown[] => {
     const traits = provider.personality.logs ?? {};
-    const { kept, results, leavesOutEvery, truncatedAt } = traits;
+    const { kept, leavesOutEvery, truncatedAt } = traits;
     const lowest = kept ? headNumber() - kept.blocks : 0;
     if (kept && kept.answer !== 'empty' && from < lowest) throw new Refused(kept.answer, { count: from });
     let logs = found.filter(({ blockNumber }) => blockNumber >= lowest);
-    if (results && logs.length > results.max) {
-      const middle = from + Math.max(0, Math.floor((to - from) / 2) - 1);
-      throw new Refused(results.refusal, {
-        max: results.max,
-        count: logs.length,
-        from,
-        to,
-        fromHex: quantity(from),
-        acceptedToHex: quantity(middle),
-      });
-    }
+    refuseResults(logs.length, { from, to }, traits);
     if (logs.length > 0 && leavesOutEvery !== undefined && isOneIn(leavesOutEvery, ++rangesWithLogs))
       logs = logs.slice(0, -1);
     if (truncatedAt !== undefined) logs = logs.slice(0, truncatedAt);
@@ -298,42 +283,8 @@ export async function startProvider(chain: VirtualChain, options: ProviderOption
   }) as Provider;
 }
 
-interface Filter {
-  readonly fromBlock?: unknown;
-  readonly toBlock?: unknown;
-  readonly blockHash?: Hex;
-  readonly address?: Hex | readonly Hex[];
-  readonly topics?: readonly (Hex | readonly Hex[] | null)[];
-}
-
-/** The filter with its lists; undefined is any. */
-interface Query {
-  readonly topics: readonly Hex[] | undefined;
-  readonly addresses: readonly Hex[] | undefined;
-}
-
-function queryOf({ address, topics = [] }: Filter): Query {
-  const list = (value: Hex | readonly Hex[] | null | undefined) => {
-    const values = value === null || value === undefined ? [] : [value].flat();
-    return values.length === 0 ? undefined : (values as Hex[]).map((entry) => entry.toLowerCase() as Hex);
-  };
-  return { topics: list(topics[0]), addresses: list(address) };
-}
-
 function isMatch({ topics, address }: VirtualLog, query: Query): boolean {
   return (query.topics?.includes(topics[0] as Hex) ?? true) && (query.addresses?.includes(address) ?? true);
-}
-
-function refuseFilter({ topics, addresses }: Query, traits: LogTraits): void {
-  if (traits.refused) throw new Refused(traits.refused);
-  if (traits.addressRequired && !addresses) throw new Refused(traits.addressRequired);
-  for (const [limit, list] of [
-    [traits.topics, topics],
-    [traits.addresses, addresses],
-  ] as const) {
-    const count = list?.length ?? 0;
-    if (limit && count > limit.max) throw new Refused(limit.refusal, { max: limit.max, count });
-  }
 }
 
 function ordered(logs: readonly VirtualLog[], { order }: LogTraits): readonly VirtualLog[] {
@@ -436,17 +387,6 @@ function sendRefusal(response: ServerResponse, error: unknown, id: unknown, { ra
     response.setHeader('Retry-After', String(rate.retryAfterSeconds));
   if (isPlainText) response.writeHead(status, { 'Content-Type': 'text/plain' }).end(message);
   else sendJson(response, { jsonrpc: '2.0', id: id ?? null, error: errorOf(error) }, status);
-}
-
-function errorOf(error: unknown): { readonly code?: number; readonly message: string } {
-  if (!(error instanceof Refused)) throw error;
-  const { code, message } = error.wording;
-  return code === undefined ? { message } : { code, message };
-}
-
-/** Whether it is the turn of the n-th: one in so many, scattered, so that no rhythm of the client ever meets them all. */
-function isOneIn(many: number, nth: number): boolean {
-  return (Math.imul(nth, 0x9e37_79b1) >>> 8) % many === 0;
 }
 
 function quantity(number: number): Hex {

@@ -17,6 +17,7 @@ export async function judge(world: CcipWorld, store: Store, indexed: IndexedWorl
   for (const { network, worker } of indexed.statuses) {
     if ((worker?.failedRanges ?? 0) > 0)
       reasons.push(`${network.name}: ${worker?.failedRanges} failed ranges`);
+    if (worker?.stuckBecause) reasons.push(`${network.name}: given up: ${worker.stuckBecause}`);
     if (worker?.problem) reasons.push(`${network.name}: ${worker.problem}`);
     for (const { kind, detail } of await store.index.checks.findings(network.selector))
       if (findingKinds[kind].isLoss) reasons.push(`${network.name}: ${kind}: ${detail}`);

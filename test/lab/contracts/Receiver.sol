@@ -20,10 +20,20 @@ contract Receiver {
     bytes4 private constant ANY_FINALITY = 0x00010001;
 
     mapping(bytes32 => bool) public isRefused;
+    /// What it reverts with for a message; nothing: Refused.
+    mapping(bytes32 => bytes) private refusals;
+    mapping(bytes32 => Manner) private manners;
     /// Empty: those that the lane asks for anyway.
     address[] private requiredVerifiers;
     address[] private optionalVerifiers;
     uint8 private optionalThreshold;
+
+    /// How a message is refused: with an error of its own, with given data (also with none), or by using up all gas.
+    enum Manner {
+        OwnError,
+        GivenData,
+        AllGas
+    }
 
     event Received(bytes32 indexed messageId);
 
@@ -33,9 +43,25 @@ contract Receiver {
         for (uint256 i = 0; i < messageIds.length; i++) isRefused[messageIds[i]] = refused;
     }
 
+    function refuseWith(bytes32 messageId, Manner manner, bytes calldata data) external {
+        isRefused[messageId] = true;
+        manners[messageId] = manner;
+        refusals[messageId] = data;
+    }
+
     function ccipReceive(ReceivedMessage calldata message) external {
-        if (isRefused[message.messageId]) revert Refused(message.messageId);
+        if (isRefused[message.messageId]) refuseNow(message.messageId);
         emit Received(message.messageId);
+    }
+
+    function refuseNow(bytes32 messageId) private view {
+        Manner manner = manners[messageId];
+        if (manner == Manner.OwnError) revert Refused(messageId);
+        while (manner == Manner.AllGas) {}
+        bytes memory data = refusals[messageId];
+        assembly {
+            revert(add(data, 32), mload(data))
+        }
     }
 
     function demandVerifiers(address[] calldata required, address[] calldata optional, uint8 threshold) external {

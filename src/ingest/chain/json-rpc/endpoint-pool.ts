@@ -6,7 +6,6 @@
  * exponential backoff and returns by identifying itself again. While another one is healthy, no work waits for that.
  * A piece of work runs on one endpoint from beginning to end, so that all it reads comes from one view of the chain.
  */
-import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs } from '../../../base/backoff.ts';
 import type { Notice } from '../../../base/notice.ts';
@@ -131,17 +130,17 @@ export function createEndpointPool<Node extends PooledNode>(
   const timing = { ...usualTiming, ...options.timing };
   const ending = new AbortController();
   const { signal } = ending;
-  // Each request that is under way listens; there may be many.
-  setMaxListeners(0, signal);
   const stop = () => ending.abort(options.signal?.reason);
   if (options.signal?.aborted) stop();
   options.signal?.addEventListener('abort', stop);
 
   const names = endpointNames(source.rpc);
   const members = source.rpc.map((url, index): Member<Node> => {
+    const name = names[index] ?? url.host;
     const endpoint = createEndpoint({
       url,
-      name: names[index] ?? url.host,
+      name,
+      learned: (text) => notice?.(`${name}: ${text}`, { network }),
       requestsPerSecond: source.requestsPerSecond,
       batchSize: source.batchSize,
       userAgent,

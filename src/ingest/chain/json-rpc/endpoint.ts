@@ -4,7 +4,7 @@
  * What it refuses to answer is returned with the answer's place, for what it means depends on the question. What it
  * fails to answer is thrown as a NodeError. Nothing that is thrown or returned shows more of its URL than the host.
  */
-import { setTimeout as delay } from 'node:timers/promises';
+import { setMaxListeners } from 'node:events';
 import { type BackoffLimits, backoffMs } from '../../../base/backoff.ts';
 import { createRedactor } from '../../../base/url-parts.ts';
 import type { ProblemKind } from '../../../domain/indexing-problem.ts';
@@ -50,6 +50,8 @@ export interface EndpointOptions {
   readonly random: () => number;
   readonly timing: EndpointTiming;
   readonly classifyRefusal: ClassifyRefusal;
+  /** Called with what was learned of its limits, in words. */
+  readonly learned?: (text: string) => void;
 }
 
 export interface Endpoint {
@@ -58,8 +60,12 @@ export interface Endpoint {
   readonly requests: number;
   /** How many calls it takes in one request, as far as is known. */
   readonly batchSize: number;
-  /** In the order asked for. */
-  ask(calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]>;
+  /**
+   * In the order asked for.
+   *
+   * @param isBulk whether other calls come first where the rate limit lets calls wait; false where it is left out
+   */
+  ask(calls: readonly RpcCall[], isBulk?: boolean): Promise<readonly RpcAnswer[]>;
 }
 
 /** A fault after which the endpoint is left alone for a certain time. */
@@ -88,6 +94,7 @@ const batchRefusingStatuses: ReadonlySet<number> = new Set([400, 405, 406, 413, 
 
 interface Item extends RpcCall {
   readonly place: number;
+  readonly isBulk: boolean;
 }
 
 /** How long, and how often, some calls have waited because of the endpoint's rate limit. */
@@ -104,6 +111,8 @@ type Outcome =
 
 export function createEndpoint(options: EndpointOptions): Endpoint {
   const { url, name, signal, random, timing, classifyRefusal } = options;
+  // Each request that is under way listens; there may be many.
+  setMaxListeners(0, signal);
   const post = createPost(url, timing, options);
   const bucket = createTokenBucket(options.requestsPerSecond, () => performance.now());
   const conceal = createRedactor(url);
@@ -123,16 +132,8 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   const fault = (items: readonly Item[], what: string, kind: ProblemKind = 'bad-answer', restMs?: number) =>
     new EndpointError(`${name}: ${methodsOf(items)}: ${shown(what)}`, kind, restMs);
 
-  const turn = async (places: number) => {
-    const waitMs = bucket.reserve(places);
-    if (waitMs > 0) await delay(Math.ceil(waitMs), undefined, { signal });
-    for (let left = bucket.pauseLeftMs(); left > 0; left = bucket.pauseLeftMs())
-      await delay(Math.ceil(left), undefined, { signal });
-    signal.throwIfAborted();
-  };
-
   const send = async (items: readonly Item[]): Promise<Outcome> => {
-    await turn(items.length);
+    await bucket.take(items.length, { isBulk: items[0]?.isBulk === true, signal });
     requests += items.length;
     const firstId = lastId + 1;
     lastId += items.length;
@@ -301,7 +302,11 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       case 'batch refused': {
         const { accepts } = outcome;
         const isUseful = accepts !== undefined && accepts < items.length;
-        batchSize = Math.min(batchSize, isUseful ? accepts : Math.max(1, Math.floor(items.length / 2)));
+        const smaller = isUseful ? accepts : Math.max(1, Math.floor(items.length / 2));
+        if (smaller < batchSize) {
+          batchSize = smaller;
+          options.learned?.(`it takes ${batchSize === 1 ? 'no batches' : `batches of ${batchSize} calls`}`);
+        }
         return [items];
       }
       case 'too fast': {
@@ -357,8 +362,8 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     get batchSize() {
       return batchSize;
     },
-    async ask(calls) {
-      const items = calls.map((call, place) => ({ ...call, place }));
+    async ask(calls, isBulk = false) {
+      const items = calls.map((call, place) => ({ ...call, place, isBulk }));
       const answers = new Array<RpcAnswer>(items.length);
       const parts: Item[][] = [];
       for (let at = 0; at < items.length; at += batchSize) parts.push(items.slice(at, at + batchSize));

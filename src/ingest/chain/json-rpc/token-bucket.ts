@@ -1,32 +1,93 @@
-/** Rate limit of requests to an endpoint: a token bucket with a burst of one second, and a pause on demand of the endpoint. */
+/**
+ * Rate limit of requests to an endpoint: a token bucket with a burst of one second, a queue of two priorities, and a pause
+ * on demand of the endpoint.
+ *
+ * Bulk requests (those for history, of which many are under way) come after all others. So neither the head nor the
+ * requests that finish a piece of history queue behind pieces that have just begun. They do not starve either: where the
+ * others would take the whole rate, a fifth of it is theirs.
+ */
 
 export interface TokenBucket {
-  /** Takes so many tokens; returns the milliseconds until they are there. */
-  reserve(count: number): number;
+  /** Resolves when so many requests may be sent; rejects with the reason of the signal when it is aborted. */
+  take(count: number, options: { readonly isBulk: boolean; readonly signal: AbortSignal }): Promise<void>;
   /** No request for this long from now on. */
   pause(ms: number): void;
-  /** Milliseconds that are left of a pause; 0 without one. */
-  pauseLeftMs(): number;
+}
+
+/** So many urgent requests go for one bulk request that waits. */
+const URGENT_PER_BULK = 4;
+
+interface Waiting {
+  readonly count: number;
+  readonly resume: () => void;
 }
 
 /** @param clock milliseconds that only ever grow */
 export function createTokenBucket(perSecond: number, clock: () => number): TokenBucket {
   const capacity = Math.max(1, perSecond);
+  const urgent: Waiting[] = [];
+  const bulk: Waiting[] = [];
   let tokens = capacity;
   let filledAt = clock();
   let pausedUntil = 0;
+  /** Urgent requests that were sent since the latest bulk request while others of these waited. */
+  let overtaking = 0;
+  let timer: NodeJS.Timeout | undefined;
+
+  /** Milliseconds until so many may be sent. */
+  const missingMs = (count: number): number => {
+    const now = clock();
+    tokens = Math.min(capacity, tokens + ((now - filledAt) / 1000) * perSecond);
+    filledAt = now;
+    // More than a second's worth begins with a full bucket, and what comes after it waits longer.
+    const missing = Math.min(count, capacity) - tokens;
+    return Math.max(pausedUntil - now, missing <= 0 ? 0 : (missing / perSecond) * 1000);
+  };
+
+  /** Lets those go that may, and comes back for the next one. */
+  const release = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    for (;;) {
+      const isBulkNext = urgent.length === 0 || (bulk.length > 0 && overtaking >= URGENT_PER_BULK);
+      const queue = isBulkNext ? bulk : urgent;
+      const [next] = queue;
+      if (!next) return;
+      const waitMs = missingMs(next.count);
+      if (waitMs > 0) {
+        timer = setTimeout(release, Math.ceil(waitMs));
+        return;
+      }
+      queue.shift();
+      tokens -= next.count;
+      overtaking = isBulkNext || bulk.length === 0 ? 0 : overtaking + next.count;
+      next.resume();
+    }
+  };
+
   return {
-    reserve(count) {
-      const now = clock();
-      tokens = Math.min(capacity, tokens + ((now - filledAt) / 1000) * perSecond);
-      filledAt = now;
-      // A negative count is what earlier callers wait for already.
-      tokens -= count;
-      return tokens >= 0 ? 0 : (-tokens / perSecond) * 1000;
-    },
+    take: (count, { isBulk, signal }) =>
+      new Promise((resolve, reject) => {
+        if (signal.aborted) return reject(signal.reason);
+        const queue = isBulk ? bulk : urgent;
+        const leave = () => {
+          queue.splice(queue.indexOf(waiting), 1);
+          reject(signal.reason);
+          release();
+        };
+        const waiting = {
+          count,
+          resume() {
+            signal.removeEventListener('abort', leave);
+            resolve();
+          },
+        };
+        signal.addEventListener('abort', leave);
+        queue.push(waiting);
+        release();
+      }),
     pause(ms) {
       pausedUntil = Math.max(pausedUntil, clock() + ms);
     },
-    pauseLeftMs: () => Math.max(0, pausedUntil - clock()),
   };
 }

@@ -71,8 +71,10 @@ export function createConsistencyCheck(options: ConsistencyCheckOptions): Consis
     const registrations = await ledger.registrations(selector);
     const executed = await options.readExecuted(tip);
     return chain.run(async (node) => {
-      const namings = await currentNamings(node, routers);
-      const counters = await readCounters(node, selector, book.contracts.values(), registrations);
+      const [namings, counters] = await Promise.all([
+        currentNamings(node, routers),
+        readCounters(node, selector, book.contracts.values(), registrations),
+      ]);
       const { number: head } = await node.head();
       return { namings, counters, executed, head };
     }, tip);

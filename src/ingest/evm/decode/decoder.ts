@@ -40,15 +40,16 @@ import type {
   OtherContract,
 } from '../contracts.ts';
 import { type AnswerCache, conduct, type Finding, type Inquiry } from '../inquiry.ts';
-import type { LogContext, LogReading } from './log-reading.ts';
+import { type Execution, isFailed, type LogContext, type LogReading } from './log-reading.ts';
 import {
+  execution15,
   readExecution15,
   readReportAccepted,
   readRootBlessed,
   readRootRemoved,
   readSendRequested,
 } from './v15.ts';
-import { readCommitReport, readExecution16, readMessageSent16 } from './v16.ts';
+import { execution16, readCommitReport, readExecution16, readMessageSent16 } from './v16.ts';
 import { readExecution20, readMessageSent20 } from './v20.ts';
 
 /** A log of a genuine contract that cannot be read, with the reason for people. */
@@ -79,35 +80,56 @@ export interface Decoder {
 
 interface LogReader {
   readonly event: ContractEvent;
-  readonly asksForTransaction: boolean;
+  /** Whether the reading needs the transaction, which is asked for. */
+  readonly asksForTransaction: (log: ChainLog) => boolean;
   readonly read: (context: LogContext) => LogReading | Inquiry<LogReading>;
 }
 
 const readers: ReadonlyMap<Hex | undefined, LogReader> = new Map(
   [
-    readerOf(ccipSendRequested, isLaneOnRamp, readSendRequested, 'transaction'),
+    readerOf(ccipSendRequested, isLaneOnRamp, readSendRequested, always),
     readerOf(reportAccepted, isCommitStore, readReportAccepted),
     readerOf(taggedRootBlessed, isRmn, readRootBlessed),
     readerOf(rootRemoved, keepsRoots, readRootRemoved),
-    readerOf(executionStateChanged15, isLaneOffRamp, readExecution15),
-    readerOf(ccipMessageSent16, isCommonRamp('onRamp', '1.6.0'), readMessageSent16, 'transaction'),
+    readerOf(executionStateChanged15, isLaneOffRamp, readExecution15, ifFailed(execution15)),
+    readerOf(ccipMessageSent16, isCommonRamp('onRamp', '1.6.0'), readMessageSent16, always),
     readerOf(commitReportAccepted, isCommonRamp('offRamp', '1.6.0'), readCommitReport),
-    readerOf(executionStateChanged16, isCommonRamp('offRamp', '1.6.0'), readExecution16),
-    readerOf(ccipMessageSent20, isCommonRamp('onRamp', '2.0.0'), readMessageSent20, 'transaction'),
-    readerOf(executionStateChanged20, isCommonRamp('offRamp', '2.0.0'), readExecution20, 'transaction'),
+    readerOf(
+      executionStateChanged16,
+      isCommonRamp('offRamp', '1.6.0'),
+      readExecution16,
+      ifFailed(execution16),
+    ),
+    readerOf(ccipMessageSent20, isCommonRamp('onRamp', '2.0.0'), readMessageSent20, always),
+    readerOf(executionStateChanged20, isCommonRamp('offRamp', '2.0.0'), readExecution20, always),
   ].map((reader) => [reader.event.topic, reader]),
 );
+
+function always(): boolean {
+  return true;
+}
+
+function ifFailed(read: (log: ChainLog) => Execution): LogReader['asksForTransaction'] {
+  return (log) => {
+    try {
+      return isFailed(read(log));
+    } catch {
+      // The reader will say what is wrong with it.
+      return false;
+    }
+  };
+}
 
 /** An event means something only from the contracts that the protocol has for it. */
 function readerOf<C extends GenuineContract>(
   event: ContractEvent,
   mayEmit: (contract: GenuineContract) => contract is C,
   read: (context: LogContext<C>) => LogReading | Inquiry<LogReading>,
-  asksFor?: 'transaction',
+  asksForTransaction: LogReader['asksForTransaction'] = () => false,
 ): LogReader {
   return {
     event,
-    asksForTransaction: asksFor === 'transaction',
+    asksForTransaction,
     read(context) {
       const { emitter } = context;
       if (!mayEmit(emitter))
@@ -164,7 +186,7 @@ export function createDecoder(network: Network): Decoder {
         ),
         readTransactions(
           node,
-          entries.filter(({ reader }) => reader.asksForTransaction).map(({ log }) => log),
+          entries.filter(({ log, reader }) => reader.asksForTransaction(log)).map(({ log }) => log),
         ),
       ]);
       const findings = await conduct(

@@ -13,10 +13,7 @@ export const extraArgsTags = {
   suiV1: '0x21ea4ca9',
 } as const;
 
-/**
- * Aptos and TON are sent the second form of EVM. Sui's own form also lists objects for the receiver, for which the
- * record has no place: it shows the rest of it, in the shape of EVM's.
- */
+/** Aptos and TON are sent the second form of EVM. Sui's own form has two members more, behind those of EVM's. */
 export function readExtraArgs(extraArgs: Hex, nonce: bigint): Message['extraArgs'] {
   const tag = extraArgs.slice(0, 10);
   const encoded = (): Hex => slice(extraArgs, 4);
@@ -40,8 +37,13 @@ export function readExtraArgs(extraArgs: Hex, nonce: bigint): Message['extraArgs
       };
     }
     case extraArgsTags.suiV1: {
-      const [{ gasLimit, allowOutOfOrderExecution }] = decodeAbiParameters(suiExtraArgsV1, encoded());
-      return { gasLimit: gasLimit.toString(), allowOutOfOrderExecution };
+      const [args] = decodeAbiParameters(suiExtraArgsV1, encoded());
+      return {
+        gasLimit: args.gasLimit.toString(),
+        allowOutOfOrderExecution: args.allowOutOfOrderExecution,
+        tokenReceiver: spelled(args.tokenReceiver, 'SUI', 'token receiver'),
+        receiverObjectIds: args.receiverObjectIds.map((id) => spelled(id, 'SUI', 'object')),
+      };
     }
     default:
       throw new UnreadableLogError(`its extra arguments have the tag ${tag}, which we do not know`);

@@ -1,8 +1,15 @@
 /** What reading a log starts from and comes to; shared by the readers of all versions. */
 
-import type { Executed, Fact, Observation, Sent, SentMessage } from '../../../domain/facts.ts';
+import type {
+  Executed,
+  ExecutionDetails,
+  Fact,
+  Observation,
+  Sent,
+  SentMessage,
+} from '../../../domain/facts.ts';
 import type { Network } from '../../../domain/networks.ts';
-import { parseSentMessage, UnreadableLogError } from '../../chain/event-facts.ts';
+import { parseSentMessage, spelled, UnreadableLogError } from '../../chain/event-facts.ts';
 import type { ChainLog, Hex, Transaction } from '../chain.ts';
 import type { GenuineContract } from '../contracts.ts';
 
@@ -60,8 +67,43 @@ export function sentFact(
   return { kind: 'Sent', message, execution, seen };
 }
 
-/** The last two states of `ExecutionStateChanged`; the others, untouched and in progress, tell nothing. */
-export function executedFacts(messageId: Hex, state: number, { seen }: LogContext): readonly Executed[] {
-  if (state > 3) throw new UnreadableLogError(`${state} is no execution state`);
-  return state < 2 ? [] : [{ kind: 'Executed', messageId, success: state === 2, seen }];
+const SUCCEEDED = 2;
+const FAILED = 3;
+/** What is kept of return data, in hexadecimal digits. Reasons are shorter; a contract can return what it wants. */
+const MAX_RETURN_DATA = 2 * 4_096;
+
+/** What `ExecutionStateChanged` says of a message. */
+export interface Execution {
+  readonly messageId: Hex;
+  readonly state: number;
+  readonly returnData: Hex;
+  /** From 1.6 on. */
+  readonly gasUsed?: bigint;
+}
+
+/** The last two states are outcomes; the others, untouched and in progress, tell nothing. */
+export function executedFacts(
+  { messageId, state, returnData, gasUsed }: Execution,
+  { seen, transaction, network }: LogContext,
+): readonly (Executed | ExecutionDetails)[] {
+  if (state > FAILED) throw new UnreadableLogError(`${state} is no execution state`);
+  if (state < SUCCEEDED) return [];
+  const details: ExecutionDetails = {
+    kind: 'ExecutionDetails',
+    messageId,
+    returnData: returnData.slice(0, 2 + MAX_RETURN_DATA),
+    gasUsed: gasUsed?.toString() ?? null,
+    caller: transaction ? spelled(transaction.from, network.family, 'caller') : null,
+    seen,
+  };
+  const hasDetails = returnData !== '0x' || details.gasUsed !== null || details.caller !== null;
+  return [
+    { kind: 'Executed', messageId, success: state === SUCCEEDED, seen },
+    ...(hasDetails ? [details] : []),
+  ];
+}
+
+/** Who tried is asked for where it failed: a transaction is one more request. */
+export function isFailed({ state }: Execution): boolean {
+  return state === FAILED;
 }

@@ -29,10 +29,17 @@ import {
   taggedRootBlessed,
   type Values,
 } from '../abi.ts';
-import type { CallAnswer, Hex } from '../chain.ts';
+import type { CallAnswer, ChainLog, Hex } from '../chain.ts';
 import type { CommitStore, LaneOffRamp, LaneOnRamp, OtherContract } from '../contracts.ts';
 import type { Inquiry } from '../inquiry.ts';
-import { executedFacts, type LogContext, type LogReading, nothing, sentFact } from './log-reading.ts';
+import {
+  type Execution,
+  executedFacts,
+  type LogContext,
+  type LogReading,
+  nothing,
+  sentFact,
+} from './log-reading.ts';
 
 export function* readSendRequested(context: LogContext<LaneOnRamp>): Inquiry<LogReading> {
   const { emitter, log, network } = context;
@@ -165,6 +172,10 @@ export function readRootRemoved({ log, seen }: LogContext): LogReading {
 }
 
 export function readExecution15(context: LogContext<LaneOffRamp>): LogReading {
-  const [[, messageId], [state]] = readEvent(executionStateChanged15, context.log);
-  return { facts: executedFacts(messageId, state, context), problems: [] };
+  return { facts: executedFacts(execution15(context.log), context), problems: [] };
+}
+
+export function execution15(log: ChainLog): Execution {
+  const [[, messageId], [state, returnData]] = readEvent(executionStateChanged15, log);
+  return { messageId, state, returnData };
 }

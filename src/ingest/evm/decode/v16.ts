@@ -23,11 +23,11 @@ import {
   readEvent,
   type Values,
 } from '../abi.ts';
-import type { Hex } from '../chain.ts';
+import type { ChainLog, Hex } from '../chain.ts';
 import type { CommonRamp } from '../contracts.ts';
 import type { Inquiry } from '../inquiry.ts';
 import { readExtraArgs } from './extra-args.ts';
-import { executedFacts, type LogContext, type LogReading, sentFact } from './log-reading.ts';
+import { type Execution, executedFacts, type LogContext, type LogReading, sentFact } from './log-reading.ts';
 
 export function* readMessageSent16(context: LogContext<CommonRamp>): Inquiry<LogReading> {
   const { emitter, log, network } = context;
@@ -162,6 +162,10 @@ function committedRoot(root: MerkleRoot, { emitter, network, seen }: LogContext)
 }
 
 export function readExecution16(context: LogContext<CommonRamp>): LogReading {
-  const [[, , messageId], [, state]] = readEvent(executionStateChanged16, context.log);
-  return { facts: executedFacts(messageId, state, context), problems: [] };
+  return { facts: executedFacts(execution16(context.log), context), problems: [] };
+}
+
+export function execution16(log: ChainLog): Execution {
+  const [[, , messageId], [, state, returnData, gasUsed]] = readEvent(executionStateChanged16, log);
+  return { messageId, state, returnData, gasUsed };
 }

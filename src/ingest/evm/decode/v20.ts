@@ -1,8 +1,14 @@
 /** CCIP 2.0: messages in one encoding for all chains, verified by verifiers of the sender's and receiver's choice. */
 import { keccak256, toFunctionSelector, zeroAddress } from 'viem';
-import { zeroAddresses } from '../../../domain/addresses.ts';
+import { addressFromBytes, zeroAddresses } from '../../../domain/addresses.ts';
 import type { VerifierCompleted } from '../../../domain/facts.ts';
-import type { Fees, TokenAmount, Verifier } from '../../../domain/message.ts';
+import {
+  type Fees,
+  type Message,
+  type TokenAmount,
+  UNNAMED_VERIFIER,
+  type Verifier,
+} from '../../../domain/message.ts';
 import type { Network } from '../../../domain/networks.ts';
 import {
   knownNetwork,
@@ -26,11 +32,11 @@ import type { CallAnswer, Hex } from '../chain.ts';
 import type { CommonRamp } from '../contracts.ts';
 import type { Inquiry } from '../inquiry.ts';
 import { executedFacts, type LogContext, type LogReading, sentFact } from './log-reading.ts';
-import { decodeMessageV1, type TokenTransferV1 } from './message-v1.ts';
+import { decodeMessageV1, type MessageV1, type TokenTransferV1 } from './message-v1.ts';
 
 export function* readMessageSent20(context: LogContext<CommonRamp>): Inquiry<LogReading> {
   const { emitter, log, network } = context;
-  const [[destSelector, sender, messageId], [feeToken, , encodedMessage, receipts, verifierBlobs]] =
+  const [[destSelector, sender, messageId], [feeToken, sentAmount, encodedMessage, receipts, verifierBlobs]] =
     readEvent(ccipMessageSent20, log);
   if (keccak256(encodedMessage) !== messageId)
     throw new UnreadableLogError('its id is not the hash of its message');
@@ -41,11 +47,9 @@ export function* readMessageSent20(context: LogContext<CommonRamp>): Inquiry<Log
   }
   const dest = knownNetwork(destSelector, 'destination');
 
-  const { verifiers, pool, executor, router } = sortReceipts(
-    receipts,
-    verifierBlobs.length,
-    message.tokenTransfer,
-  );
+  const sorted = sortReceipts(receipts, verifierBlobs.length, message.tokenTransfer);
+  const { verifiers, pool, executor, router } = sorted;
+  const receiver = spelled(message.receiver, dest.family, 'receiver');
   const names = yield* readNames(
     verifiers.map(({ issuer }) => issuer),
     destSelector,
@@ -56,15 +60,15 @@ export function* readMessageSent20(context: LogContext<CommonRamp>): Inquiry<Log
     {
       messageId,
       sender,
-      receiver: spelled(message.receiver, dest.family, 'receiver'),
+      receiver,
       nonce: null,
       sequenceNumber: message.messageNumber.toString(),
       routerAddress: router.issuer,
       data: message.data,
       tokenAmounts: tokenAmounts(message.tokenTransfer, pool, network, dest),
-      extraArgs: { gasLimit: message.ccipReceiveGasLimit.toString(), allowOutOfOrderExecution: true },
+      extraArgs: extraArgsV3(message, sorted, dest, receiver),
       version: emitter.version,
-      // The flags above the depth ask for the chain's own word (final, or safe), for which the record has 0.
+      // The flags above the depth ask for the safe head, for which the contract has 0: the extra arguments have both.
       finality: message.finality & 0xffff,
       verifiers: {
         items: verifiers.map(({ issuer }, index) => pendingVerifier(issuer, names[index], dest)),
@@ -82,6 +86,7 @@ export function* readMessageSent20(context: LogContext<CommonRamp>): Inquiry<Log
             feeItem(router, 'NETWORK'),
           ],
         },
+        ...bpsFees(message.tokenTransfer, sentAmount, network),
       },
     },
     { encodedMessage, offramp: spelled(message.offRampAddress, dest.family, 'off-ramp') },
@@ -93,6 +98,14 @@ interface Receipt {
   readonly issuer: Hex;
   readonly destGasLimit: number;
   readonly feeTokenAmount: bigint;
+  readonly extraArgs: Hex;
+}
+
+interface SortedReceipts {
+  readonly verifiers: readonly Receipt[];
+  readonly pool: Receipt | undefined;
+  readonly executor: Receipt;
+  readonly router: Receipt;
 }
 
 /** Receipts stand in this order: the verifiers', the token pool's, the executor's, the network's by the router. */
@@ -100,7 +113,7 @@ function sortReceipts(
   receipts: readonly Receipt[],
   verifierCount: number,
   transfer: TokenTransferV1 | undefined,
-) {
+): SortedReceipts {
   const verifiers = receipts.slice(0, verifierCount);
   const others = receipts.slice(verifierCount);
   const pool = transfer && others.shift();
@@ -111,6 +124,51 @@ function sortReceipts(
     );
   }
   return { verifiers, pool, executor, router };
+}
+
+/**
+ * The extra arguments in effect. The receipts name the verifiers and the executor with the arguments that each got, also
+ * those that the on-ramp added to what the sender wrote. Nothing orders messages of 2.0, so each may come before another.
+ */
+function extraArgsV3(
+  { ccipReceiveGasLimit, finality, tokenTransfer }: MessageV1,
+  { verifiers, pool, executor }: SortedReceipts,
+  dest: Network,
+  receiver: string,
+): Message['extraArgs'] {
+  const tokenReceiver = tokenTransfer && addressFromBytes(tokenTransfer.tokenReceiver.slice(2), dest.family);
+  return {
+    gasLimit: ccipReceiveGasLimit.toString(),
+    allowOutOfOrderExecution: true,
+    requestedFinalityConfig: `0x${finality.toString(16).padStart(8, '0')}`,
+    ccvs: verifiers.map(({ issuer }) => issuer),
+    ccvArgs: verifiers.map(({ extraArgs }) => extraArgs),
+    executor: executor.issuer,
+    executorArgs: executor.extraArgs,
+    // Without a token, whoever would get one: the client takes no empty address.
+    tokenReceiver: tokenReceiver?.text ?? receiver,
+    tokenArgs: pool?.extraArgs ?? '0x',
+  };
+}
+
+/** What the token pool kept of the sent amount; the pool rounds down, so the share is rounded to the nearest. */
+function bpsFees(
+  transfer: TokenTransferV1 | undefined,
+  sentAmount: bigint,
+  network: Network,
+): Pick<Fees, 'bpsFeeDetails'> {
+  const fee = transfer ? sentAmount - transfer.amount : 0n;
+  if (!transfer || fee <= 0n) return {};
+  return {
+    bpsFeeDetails: [
+      {
+        contractAddress: spelled(transfer.sourcePoolAddress, network.family, 'token pool'),
+        tokenAddress: spelled(transfer.sourceTokenAddress, network.family, 'token'),
+        amount: fee.toString(),
+        bps: Number((fee * 10_000n + sentAmount / 2n) / sentAmount),
+      },
+    ],
+  };
 }
 
 function feeItem({ issuer, feeTokenAmount }: Receipt, feeType: FeeItem['feeType']): FeeItem {
@@ -144,7 +202,7 @@ function pendingVerifier(issuer: Hex, name: string | undefined, dest: Network): 
   return {
     sourceAddress: issuer,
     destAddress: zeroAddresses[dest.family],
-    metadata: { name: name ?? 'Verifier' },
+    metadata: { name: name ?? UNNAMED_VERIFIER },
     isRequired: true,
     status: 'PENDING',
     verification: null,
@@ -174,8 +232,10 @@ function nameOf(answer: CallAnswer): string | undefined {
 
 export function readExecution20(context: LogContext<CommonRamp>): LogReading {
   const [[, , messageId], [state, returnData]] = readEvent(executionStateChanged20, context.log);
-  const executed = executedFacts(messageId, state, context);
-  const isVerified = executed.some(({ success }) => success || failedAfterVerification(returnData));
+  const executed = executedFacts({ messageId, state, returnData }, context);
+  const isVerified = executed.some(
+    (fact) => fact.kind === 'Executed' && (fact.success || failedAfterVerification(returnData)),
+  );
   return {
     facts: [...executed, ...(isVerified ? completedVerifications(messageId, context) : [])],
     problems: [],

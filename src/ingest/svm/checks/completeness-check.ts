@@ -4,6 +4,7 @@
  * It runs when history has been read, after slots were read again, and then seldom. A difference counts when it shows
  * twice, each time with fresh accounts. What is missing is then owed again, from one endpoint after the other.
  */
+import { addressFromBytes, parseAddress } from '../../../domain/addresses.ts';
 import { findingKinds } from '../../../domain/index-findings.ts';
 import type { Message } from '../../../domain/message.ts';
 import { missingNumbers } from '../../../domain/missing-numbers.ts';
@@ -12,6 +13,7 @@ import type {
   BlockRange,
   CheckLedger,
   IndexStep,
+  LaneKey,
   StoredFinding,
 } from '../../../store/ledger/index-ledger.ts';
 import type { Store } from '../../../store/store.ts';
@@ -52,6 +54,9 @@ interface AccountViews {
   /** The endpoint's newest slot after it was asked: what was read must reach up to here before it is compared. */
   readonly slot: number;
 }
+
+/** The highest number of a lane that was committed elsewhere. */
+type CommittedEnd = LaneKey & { readonly last: string };
 
 export function createCompletenessCheck(options: CompletenessCheckOptions): CompletenessCheck {
   const { network, hasStart, chain, store, progress, book } = options;
@@ -101,9 +106,11 @@ export function createCompletenessCheck(options: CompletenessCheckOptions): Comp
   };
 
   /** What commits elsewhere have taken in must have been sent here. */
-  const expected = async (counters: readonly ProgramCounter[]): Promise<readonly ProgramCounter[]> => {
-    const committed = await ledger.committedEnds(selector);
-    return counters.map((counter) => {
+  const expected = (
+    counters: readonly ProgramCounter[],
+    committed: readonly CommittedEnd[],
+  ): readonly ProgramCounter[] =>
+    counters.map((counter) => {
       const end = committed.find(
         ({ destSelector, onramp }) => destSelector === counter.destSelector && onramp === counter.onramp,
       );
@@ -111,6 +118,26 @@ export function createCompletenessCheck(options: CompletenessCheckOptions): Comp
         counter.kind === 'sent' && end !== undefined && BigInt(end.last) > BigInt(counter.lastNumber);
       return isHigher ? { ...counter, lastNumber: end.last } : counter;
     });
+
+  /** Lanes that were committed elsewhere, from on-ramps of this network that are not configured. */
+  const unknownOnRamps = (committed: readonly CommittedEnd[]): readonly Contradiction[] => {
+    const routers = new Set(
+      [...book.contracts.values()]
+        .filter(({ role }) => role === 'router')
+        .map(({ program }) => parseAddress(program, 'SVM')?.bytes),
+    );
+    return committed
+      .filter(({ onramp }) => !routers.has(onramp))
+      .map(({ onramp, destSelector, last }) => {
+        const router = addressFromBytes(onramp, 'SVM')?.text ?? `0x${onramp}`;
+        return {
+          kind: 'onramp-unknown',
+          subject: `${router} ${destSelector}`,
+          detail: `${nameOf(destSelector)} has committed messages up to ${last} of the router ${router}, which is missing in \`routers\``,
+          // Reading again does not help.
+          range: undefined,
+        };
+      });
   };
 
   const programRange = (program: string, from: number, to: number): BlockRange | undefined =>
@@ -159,11 +186,13 @@ export function createCompletenessCheck(options: CompletenessCheckOptions): Comp
     });
 
   const compare = async (seen: AccountViews, final: number) => {
-    const counters = await expected(seen.counters);
+    const committed = await ledger.committedEnds(selector);
+    const counters = expected(seen.counters, committed);
     const found = await Promise.all(counters.map((counter) => missingOf(counter, final)));
     const contradictions = [
       ...found.flatMap((contradiction) => contradiction ?? []),
       ...missingExecutions(seen.executed, final),
+      ...unknownOnRamps(committed),
     ];
     return { counters: counters.map((counter) => ({ ...counter, isWhole: !hasStart })), contradictions };
   };

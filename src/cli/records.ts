@@ -1,0 +1,160 @@
+/** Where the reading commands (search, show, lanes, audit, export) read: the configured store, or a server by its URL. */
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import type { Command } from 'commander';
+import { dayOf, windowStart } from '../api/lanes.ts';
+import { type Attempt, attemptsOf } from '../domain/attempts.ts';
+import { type ExportFormat, exportHead, exportLines } from '../domain/export-format.ts';
+import type { Message } from '../domain/message.ts';
+import { parseFilters, parseSearch, type RawParameters } from '../domain/search-parameters.ts';
+import type { CountedLane } from '../store/lane-counters.ts';
+import type { LaneEnds, LanePage, LaneStatistics } from '../store/lanes.ts';
+import type { Store } from '../store/store.ts';
+import { type Config, type ConfigFlags, UsageError } from './config.ts';
+import { type CliContext, withStore, withStoreOptions } from './context.ts';
+import { SIMULATED_NOTICE } from './message-words.ts';
+import { createRemoteRecords } from './remote-records.ts';
+import { knownLosses, stoppedRemarks } from './source-findings.ts';
+import { counted } from './terminal-text.ts';
+
+/** A page of a search. */
+export interface RecordPage {
+  /** Full records as JSON. */
+  readonly records: readonly string[];
+  readonly cursor: string | null;
+}
+
+/** A piece of an export. */
+export interface ExportPiece {
+  readonly bytes: Buffer;
+  /** Messages in it; null where that is not known. */
+  readonly rows: number | null;
+}
+
+/** What `audit` judges. */
+export interface AuditMaterial {
+  readonly lanes: readonly LaneStatistics[];
+  /** What the contracts themselves have counted. */
+  readonly counted: readonly CountedLane[];
+  /** Sentences about what is known to be missing. */
+  readonly losses: readonly string[];
+  /** Sentences about what could not be checked. */
+  readonly remarks: readonly string[];
+}
+
+export interface Records {
+  /** The page of a search, by the API's parameters. */
+  search(parameters: RawParameters): Promise<RecordPage>;
+  /** @param messageId 64 hexadecimal digits */
+  findMessage(messageId: string): Promise<string | undefined>;
+  /** Records whose message ids begin with these digits; throws where the source cannot be asked for that. */
+  findMessagesByPrefix(digits: string, limit: number): Promise<readonly string[]>;
+  /** The attempts to execute a message. */
+  attempts(message: Message): Promise<readonly Attempt[]>;
+  lanes(ends: LaneEnds, windowDays: number, namedRanges: number): Promise<LanePage>;
+  auditMaterial(ends: LaneEnds, namedRanges: number): Promise<AuditMaterial>;
+  export(parameters: RawParameters, format: ExportFormat, signal: AbortSignal): AsyncIterable<ExportPiece>;
+}
+
+export interface RecordFlags extends ConfigFlags {
+  readonly url?: string;
+}
+
+export function withRecordOptions(command: Command): Command {
+  return withStoreOptions(command).option(
+    '--url <url>',
+    'read from a Lanescan server instead, such as https://lanescan.example (key: LANESCAN_API_KEY)',
+  );
+}
+
+/** Opens the records that the flags choose, uses them, and always closes them. */
+export async function withRecords<T>(
+  flags: RecordFlags,
+  config: Config,
+  context: CliContext,
+  use: (records: Records) => Promise<T>,
+): Promise<T> {
+  const noteSimulated = () => void context.err.write(`${SIMULATED_NOTICE}\n`);
+  if (flags.url !== undefined) {
+    if (flags.data !== undefined)
+      throw new UsageError('--url and --data exclude each other.', 'Give the one to read from.');
+    return use(
+      createRemoteRecords({
+        url: flags.url,
+        apiKey: config.apiKey,
+        signal: context.signal,
+        onSimulated: noteSimulated,
+      }),
+    );
+  }
+  return withStore(withDemo(config, flags, context), context, { connections: 1 }, async (store) => {
+    if (store.simulated) noteSimulated();
+    return use(storeRecords(store, context));
+  });
+}
+
+/** `lanescan demo` has its own folder. Where it is the only one with a database, it is the one that is meant. */
+function withDemo(config: Config, flags: RecordFlags, { err }: CliContext): Config {
+  const demo = demoFolder(config, flags);
+  if (demo === undefined || hasDatabase(config.dataFolder)) return config;
+  err.write(`Reading the demo's database in ${demo}: there is none in ${config.dataFolder}.\n`);
+  return { ...config, dataFolder: demo };
+}
+
+/** The folder of the demo's database, where there is one beside the configured database. */
+export function demoFolder(config: Config, { data, url }: RecordFlags): string | undefined {
+  if (data !== undefined || url !== undefined || config.databaseUrl !== null) return undefined;
+  const demo = `${config.dataFolder}/demo`;
+  return hasDatabase(demo) ? demo : undefined;
+}
+
+function hasDatabase(dataFolder: string): boolean {
+  return existsSync(path.join(dataFolder, 'postgres', 'PG_VERSION'));
+}
+
+function storeRecords(store: Store, context: CliContext): Records {
+  return {
+    search: (parameters) => store.search(parseSearch(parameters, store.cursors)),
+    findMessage: async (messageId) => (await store.findMessage(messageId))?.record,
+    findMessagesByPrefix: (digits, limit) => store.findMessagesByPrefix(digits, limit),
+    async attempts(message) {
+      const found = await store.messageExecutions(message.messageId.slice(2));
+      return attemptsOf(message, found?.facts ?? []);
+    },
+    lanes(ends, windowDays, namedRanges) {
+      const now = new Date(context.now());
+      const limit = Number.MAX_SAFE_INTEGER;
+      return store.lanes({ ...ends, now, deliveredSince: windowStart(now, windowDays), namedRanges, limit });
+    },
+    async auditMaterial(ends, namedRanges) {
+      const now = new Date(context.now());
+      const limit = Number.MAX_SAFE_INTEGER;
+      const { lanes } = await store.lanes({ ...ends, now, deliveredSince: dayOf(now), namedRanges, limit });
+      const selectors = [ends.sourceChainSelector, ends.destChainSelector];
+      return {
+        lanes,
+        counted: await store.countedLanes(ends),
+        losses: await knownLosses(store, selectors),
+        remarks: [
+          ...unconfirmedRemarks(await store.countUnconfirmed(ends)),
+          ...(await stoppedRemarks(store, selectors)),
+        ],
+      };
+    },
+    async *export(parameters, format, signal) {
+      const { filters } = parseFilters(parameters);
+      yield { bytes: Buffer.from(exportHead(format)), rows: 0 };
+      for await (const records of store.exportRecords(filters, signal))
+        yield { bytes: Buffer.from(exportLines(records, format)), rows: records.length };
+    },
+  };
+}
+
+function unconfirmedRemarks(messages: number | null): readonly string[] {
+  if (messages === null || messages === 0) return [];
+  const are = messages === 1 ? 'is' : 'are';
+  return [
+    `${counted(messages, 'message')} ${are} known only from an import or a mirror: their source chains, which are indexed ` +
+      'here, have not confirmed them so far.',
+  ];
+}

@@ -1,0 +1,308 @@
+/** Explanations of the errors that people meet: what happened, who can fix it, and what to do. */
+import type { DecodedError } from './revert-data.ts';
+
+/** Who can fix it. `anyone`: everybody who can send a manual execution. `nobody`: the message can never be executed. */
+export type Fixer = 'anyone' | 'sender' | 'receiver-owner' | 'pool-owner' | 'network' | 'nobody' | 'unknown';
+
+export interface Explanation {
+  readonly text: string;
+  /** `called-contract`: the owner of the contract that raised the error, be it a receiver or a token. */
+  readonly fixableBy: Fixer | 'called-contract';
+  readonly advice: string;
+}
+
+type Entry = Explanation | ((argument: (index: number) => string) => Explanation);
+
+const EXECUTE = 'Then execute the message manually.';
+
+const pool = (text: string, advice: string): Explanation => ({
+  text,
+  fixableBy: 'pool-owner',
+  advice: `${advice} ${EXECUTE}`,
+});
+const receiver = (text: string, advice: string): Explanation => ({
+  text,
+  fixableBy: 'receiver-owner',
+  advice: `${advice} ${EXECUTE}`,
+});
+const calledContract = (text: string, advice: string): Explanation => ({
+  ...receiver(text, advice),
+  fixableBy: 'called-contract',
+});
+const never = (text: string, advice: string): Explanation => ({ text, fixableBy: 'nobody', advice });
+const moreGas = (text: string): Explanation => ({
+  text,
+  fixableBy: 'anyone',
+  advice: 'Execute the message manually, with more gas for the transaction or a higher gas limit.',
+});
+const cursed: Explanation = {
+  text: 'The Risk Management Network has stopped this lane (a curse).',
+  fixableBy: 'network',
+  advice: 'Nothing is lost. Wait until the curse is lifted; then execute the message manually.',
+};
+const poolConfig = (text: string) =>
+  pool(text, "The pool's owner has to correct the configuration of the remote chain.");
+
+const explanations: Readonly<Record<string, Entry>> = {
+  // ---- Rate limits and liquidity
+  TokenRateLimitReached: (argument) => ({
+    text: `The token pool's rate limit is used up: ${numberText(argument(1))} smallest units are available now.`,
+    fixableBy: 'anyone',
+    advice: `The limit refills with time: wait ${numberText(argument(0))} seconds or more, counted from the attempt. ${EXECUTE}`,
+  }),
+  TokenMaxCapacityExceeded: (argument) =>
+    pool(
+      `The amount (${numberText(argument(1))} smallest units) is more than the token pool's rate limit ever allows at once (${numberText(argument(0))}).`,
+      "The pool's owner has to raise the capacity of the rate limit.",
+    ),
+  AggregateValueRateLimitReached: (argument) => ({
+    text: "The lane's rate limit on the value of all tokens is used up.",
+    fixableBy: 'anyone',
+    advice: `The limit refills with time: wait ${numberText(argument(0))} seconds or more, counted from the attempt. ${EXECUTE}`,
+  }),
+  AggregateValueMaxCapacityExceeded: {
+    text: 'The value of the tokens is more than the rate limit of the lane ever allows at once.',
+    fixableBy: 'network',
+    advice: `CCIP's operators have to raise the capacity of the rate limit. ${EXECUTE}`,
+  },
+  InsufficientLiquidity: pool(
+    'The token pool does not hold enough of the token to pay it out.',
+    "The pool's owner, or a liquidity provider, has to add liquidity.",
+  ),
+  ERC20InsufficientBalance: (argument) =>
+    pool(
+      `${argument(0)} holds ${numberText(argument(1))} smallest units of a token where ${numberText(argument(2))} are needed.`,
+      'That account needs more of the token; where it is the pool, its liquidity provider has to add some.',
+    ),
+  MaxSupplyExceeded: pool(
+    "Minting would exceed the token's maximum supply.",
+    'The owner of the token has to raise the maximum supply, or tokens have to be burned.',
+  ),
+  ERC20ExceededCap: pool(
+    "Minting would exceed the token's cap.",
+    'The owner of the token has to raise the cap, or tokens have to be burned.',
+  ),
+
+  // ---- Rights of the pool
+  SenderNotMinter: pool(
+    'The token pool has no right to mint the token.',
+    "The token's owner has to grant it.",
+  ),
+  SenderNotBurner: pool(
+    'The token pool has no right to burn the token.',
+    "The token's owner has to grant it.",
+  ),
+  AccessControlUnauthorizedAccount: (argument) =>
+    pool(
+      `${argument(0)} lacks the role ${argument(1)} that the called contract asks for.`,
+      "The contract's administrator has to grant the role; for a token pool that is the right to mint or burn.",
+    ),
+  CallerIsNotARampOnRouter: poolConfig(
+    "The token pool does not accept this off-ramp: the pool's router does not know it.",
+  ),
+  ChainNotAllowed: poolConfig('The token pool does not accept messages from the source chain.'),
+  NonExistentChain: poolConfig('The token pool is not configured for the source chain.'),
+  InvalidSourcePoolAddress: poolConfig(
+    'The token pool does not accept the pool on the source chain as its partner.',
+  ),
+  InvalidRemotePoolForChain: poolConfig('The token pool does not know the pool on the source chain.'),
+  InvalidRemoteChainDecimals: poolConfig("The token pool cannot read the source token's decimals."),
+  OverflowDetected: never(
+    'The amount does not fit into the decimals of the token on the destination chain.',
+    "Ask the pool's owner: the amount cannot be paid out by this pool as it is.",
+  ),
+  NotACompatiblePool: pool(
+    'The token has no pool on the destination chain that CCIP can use.',
+    "The token's administrator has to register a pool.",
+  ),
+  UnsupportedToken: pool(
+    'The token is not supported on the destination chain.',
+    "The token's administrator has to register a pool for it.",
+  ),
+  ReleaseOrMintBalanceMismatch: never(
+    'The receiver got another amount than the pool handed out: the token takes a fee on transfers, or rebases.',
+    "Ask the pool's owner: tokens like this do not work with CCIP's pools.",
+  ),
+  TokenHandlingError: pool('The token or its pool refused.', 'Ask the operator of the token.'),
+  InvalidToken: poolConfig('The pool does not handle this token.'),
+  SenderNotAllowed: pool(
+    "The original sender is not on the token pool's allow list.",
+    "The pool's owner has to add the sender.",
+  ),
+
+  // ---- The receiver
+  ReceiverError: receiver('The receiver reverted.', 'Ask the owner of the receiver.'),
+  InvalidRouter: receiver(
+    'The receiver accepts messages of another router only.',
+    "The receiver's owner has to set the router of this chain.",
+  ),
+  SourceChainNotAllowlisted: receiver(
+    'The receiver does not accept messages from the source chain.',
+    "The receiver's owner has to allow it.",
+  ),
+  SourceChainNotAllowed: receiver(
+    'The receiver does not accept messages from the source chain.',
+    "The receiver's owner has to allow it.",
+  ),
+  SenderNotAllowlisted: receiver(
+    'The receiver does not accept messages of this sender.',
+    "The receiver's owner has to allow it.",
+  ),
+  EnforcedPause: calledContract('The called contract is paused.', "The contract's owner has to unpause it."),
+  PausedError: calledContract('The called contract is paused.', "The contract's owner has to unpause it."),
+  OwnableUnauthorizedAccount: calledContract(
+    'The called function is reserved for the owner of the contract.',
+    'The ownership has to be given to the caller, or the receiver changed.',
+  ),
+  ReentrancyGuardReentrantCall: calledContract(
+    'The receiver called back into a contract that forbids it (reentrancy).',
+    'The receiver has to be changed.',
+  ),
+  NoContract: receiver('There is no contract at the receiver.', 'A contract has to be deployed there.'),
+  InvalidEVMAddress: never(
+    'The address in the message is not an address of the destination chain.',
+    'Tokens in it stay with the pool; ask its owner.',
+  ),
+
+  // ---- Gas
+  NotEnoughGasForCall: moreGas('The transaction had too little gas left for the call of the receiver.'),
+  NoGasForCallExactCheck: moreGas('The transaction had too little gas left for the call of the receiver.'),
+  InsufficientGasToCompleteTx: moreGas('The transaction had too little gas to complete the execution.'),
+  InsufficientGasForStaticCall: moreGas(
+    'The transaction had too little gas left to ask the receiver for its interfaces.',
+  ),
+
+  // ---- State of the lane and of the message
+  CursedByRMN: cursed,
+  BadARMSignal: cursed,
+  ManualExecutionNotYetEnabled: {
+    text: 'The manual execution of this message is not open yet.',
+    fixableBy: 'anyone',
+    advice: 'CCIP tries it by itself until then. Execute it manually when the waiting time is over.',
+  },
+  RootNotCommitted: {
+    text: 'The message is not committed on the destination chain yet.',
+    fixableBy: 'network',
+    advice: 'Wait for the commit.',
+  },
+  RequiredCCVMissing: (argument) => ({
+    text: `The result of a verifier that is required (${argument(0)}) was not handed in.`,
+    fixableBy: 'anyone',
+    advice: 'Execute the message manually with the results of all required verifiers.',
+  }),
+  OptionalCCVQuorumNotReached: (argument) => ({
+    text: `Results of ${numberText(argument(1))} optional verifiers were handed in where ${numberText(argument(0))} are needed.`,
+    fixableBy: 'anyone',
+    advice: 'Execute the message manually with the results of more verifiers.',
+  }),
+  SkippedAlreadyExecutedMessage: {
+    text: 'The message has been executed already.',
+    fixableBy: 'nobody',
+    advice: 'Nothing is left to do.',
+  },
+  AlreadyExecuted: {
+    text: 'The message has been executed already.',
+    fixableBy: 'nobody',
+    advice: 'Nothing is left to do.',
+  },
+  InvalidNonce: {
+    text: 'An earlier message of the same sender has to be executed first.',
+    fixableBy: 'anyone',
+    advice: "Execute the sender's earlier messages of this lane first, in their order.",
+  },
+};
+
+export function explainError({ name, arguments: given }: DecodedError): Explanation | undefined {
+  const entry = Object.hasOwn(explanations, name) ? explanations[name] : undefined;
+  return typeof entry === 'function' ? entry((index) => given[index]?.value ?? 'unknown') : entry;
+}
+
+/** What Solidity's compiler checks by itself. */
+const panics: Readonly<Record<string, string>> = {
+  '1': 'an assertion failed',
+  '17': 'an addition, subtraction or multiplication overflowed',
+  '18': 'a division by zero',
+  '33': 'a number outside of an enumeration',
+  '34': 'a byte array in storage is encoded wrongly',
+  '49': 'an element was taken off an empty array',
+  '50': 'an array was read beyond its end',
+  '65': 'too much memory was asked for',
+  '81': 'a function was called that was never set',
+};
+
+export function explainPanic(code: string): Explanation {
+  const what = Object.hasOwn(panics, code) ? panics[code] : 'a check of the compiler failed';
+  return calledContract(
+    `The called contract stopped: ${what} (panic ${code}).`,
+    'This is a fault in the called contract, or data it was not made for. Its owner has to look.',
+  );
+}
+
+/** Messages of `require` in libraries that name a known situation. */
+const texts: readonly { readonly pattern: RegExp; readonly explanation: Explanation }[] = [
+  {
+    pattern: /^Pausable: paused/,
+    explanation: calledContract('The called contract is paused.', "The contract's owner has to unpause it."),
+  },
+  {
+    pattern: /^Ownable: caller is not the owner/,
+    explanation: calledContract(
+      'The called function is reserved for the owner of the contract.',
+      'The ownership has to be given to the caller, or the receiver changed.',
+    ),
+  },
+  {
+    pattern: /^AccessControl: account/,
+    explanation: calledContract(
+      'The caller lacks a role that the called contract asks for.',
+      "The contract's administrator has to grant it.",
+    ),
+  },
+  {
+    pattern: /transfer amount exceeds balance/i,
+    explanation: pool(
+      'An account holds less of a token than has to be transferred.',
+      'That account needs more of the token; where it is the pool, its liquidity provider has to add some.',
+    ),
+  },
+  {
+    pattern: /^GS013$/,
+    explanation: calledContract(
+      'The transaction inside a Safe failed.',
+      "The Safe's owners have to look at it.",
+    ),
+  },
+  {
+    pattern: /^GS0(20|21|22|23|24|25|26|27)$/,
+    explanation: calledContract(
+      'The Safe did not accept the signatures of its owners.',
+      "The Safe's owners have to sign again.",
+    ),
+  },
+  {
+    pattern: /^GS104$/,
+    explanation: calledContract(
+      'The caller is not a module of the Safe.',
+      "The Safe's owners have to enable the module.",
+    ),
+  },
+];
+
+/** Of `Error(string)`, as `require` raises it. */
+export function explainText(text: string | undefined, isCut: boolean): Explanation {
+  if (text === undefined) {
+    return calledContract(
+      'The called contract reverted with a message, which the off-ramp has cut off.',
+      'A trace of the transaction shows it. The owner of the contract has to look.',
+    );
+  }
+  const known = texts.find(({ pattern }) => pattern.test(text))?.explanation;
+  const quoted = `The called contract reverted with the message “${text}${isCut ? '…' : ''}”.`;
+  return known
+    ? { ...known, text: `${known.text} ${quoted}` }
+    : calledContract(quoted, 'The message is of the contract itself: its owner has to look.');
+}
+
+function numberText(value: string): string {
+  return /^\d+$/.test(value) ? BigInt(value).toLocaleString('en') : value;
+}

@@ -1,0 +1,95 @@
+/** How a personality refuses requests, and queries for logs above all: what it takes, and how it words a refusal. */
+import type { Hex } from '../../../src/ingest/evm/chain.ts';
+import type { LogTraits, Wording } from './personality.ts';
+
+export class Refused extends Error {
+  readonly wording: Wording;
+  constructor({ message, ...rest }: Wording, values: Readonly<Record<string, string | number>> = {}) {
+    super(message.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? '')));
+    this.wording = { message: this.message, ...rest };
+  }
+}
+
+export interface Filter {
+  readonly fromBlock?: unknown;
+  readonly toBlock?: unknown;
+  readonly blockHash?: Hex;
+  readonly address?: Hex | readonly Hex[];
+  readonly topics?: readonly (Hex | readonly Hex[] | null)[];
+}
+
+/** The filter with its lists; undefined is any. */
+export interface Query {
+  readonly topics: readonly Hex[] | undefined;
+  readonly addresses: readonly Hex[] | undefined;
+}
+
+export function queryOf({ address, topics = [] }: Filter): Query {
+  const list = (value: Hex | readonly Hex[] | null | undefined) => {
+    const values = value === null || value === undefined ? [] : [value].flat();
+    return values.length === 0 ? undefined : (values as Hex[]).map((entry) => entry.toLowerCase() as Hex);
+  };
+  return { topics: list(topics[0]), addresses: list(address) };
+}
+
+export function refuseFilter({ topics, addresses }: Query, traits: LogTraits): void {
+  if (traits.refused) throw new Refused(traits.refused);
+  if (traits.addressRequired && !addresses) throw new Refused(traits.addressRequired);
+  for (const [limit, list] of [
+    [traits.topics, topics],
+    [traits.addresses, addresses],
+  ] as const) {
+    const count = list?.length ?? 0;
+    if (limit && count > limit.max) throw new Refused(limit.refusal, { max: limit.max, count });
+  }
+}
+
+/** Both ends included. */
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+export function refuseRange({ addresses }: Query, { from, to }: Span, traits: LogTraits): void {
+  const count = to - from + 1;
+  for (const limit of [traits.blocks, addresses ? undefined : traits.blocksWithoutAddress]) {
+    if (!limit || count <= limit.max) continue;
+    throw new Refused(limit.refusal, {
+      count,
+      from,
+      to,
+      fromHex: hexOf(from),
+      max: limit.max,
+      acceptedToHex: hexOf(from + limit.max - 1),
+    });
+  }
+}
+
+/** @param count how many logs there are in the span */
+export function refuseResults(count: number, { from, to }: Span, { results }: LogTraits): void {
+  if (!results || count <= results.max) return;
+  const middle = from + Math.max(0, Math.floor((to - from) / 2) - 1);
+  throw new Refused(results.refusal, {
+    max: results.max,
+    count,
+    from,
+    to,
+    fromHex: hexOf(from),
+    acceptedToHex: hexOf(middle),
+  });
+}
+
+export function errorOf(error: unknown): { readonly code?: number; readonly message: string } {
+  if (!(error instanceof Refused)) throw error;
+  const { code, message } = error.wording;
+  return code === undefined ? { message } : { code, message };
+}
+
+/** Whether it is the turn of the n-th: one in so many, scattered, so that no rhythm of the client ever meets them all. */
+export function isOneIn(many: number, nth: number): boolean {
+  return (Math.imul(nth, 0x9e37_79b1) >>> 8) % many === 0;
+}
+
+function hexOf(number: number): Hex {
+  return `0x${number.toString(16)}`;
+}

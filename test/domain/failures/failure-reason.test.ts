@@ -1,0 +1,237 @@
+/** Why an execution failed: the data of real errors is put into the right words, and no data breaks anything. */
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import fc from 'fast-check';
+import { encodeErrorResult, type Hex, hexToBytes, parseAbi, toFunctionSelector } from 'viem';
+import { describe, expect, test } from 'vitest';
+import { ccipErrors } from '../../../src/domain/failures/ccip-errors.ts';
+import {
+  errorTable,
+  parseErrorSignature,
+  selectorOf,
+} from '../../../src/domain/failures/error-signatures.ts';
+import { type FailedAttempt, failureReason } from '../../../src/domain/failures/failure-reason.ts';
+import { libraryErrors } from '../../../src/domain/failures/library-errors.ts';
+import { decodeRevertData, knownErrors } from '../../../src/domain/failures/revert-data.ts';
+
+const TOKEN = '0x779877A7B0D9E8603169DdbD7836e478b4624789';
+/** What off-ramps and routers copy of return data at most. */
+const MAX_RETURN_BYTES = 132;
+
+function encode(signature: string, ...args: readonly unknown[]): Hex {
+  return encodeErrorResult({ abi: parseAbi([`error ${signature}`] as readonly string[]), args } as never);
+}
+const text = (message: string) => encode('Error(string)', message);
+const cut = (data: Hex): Hex => data.slice(0, 2 + 2 * MAX_RETURN_BYTES) as Hex;
+const inReceiver = (data: Hex) => encode('ReceiverError(bytes)', cut(data));
+const inToken = (data: Hex) => encode('TokenHandlingError(address,bytes)', TOKEN, data);
+const reasonOf = (returnData: Hex, attempt: Partial<FailedAttempt> = {}) =>
+  failureReason({ returnData: hexToBytes(returnData), ...attempt });
+
+describe('the receiver', () => {
+  test('reverted with a message: it is quoted', () => {
+    const reason = reasonOf(inReceiver(text('not today')));
+    expect(reason).toMatchObject({ code: 'Error', fixableBy: 'receiver-owner' });
+    expect(reason.text).toBe('The called contract reverted with the message “not today”.');
+    expect(reason.wrappers.map(({ name }) => name)).toEqual(['ReceiverError']);
+  });
+
+  test('reverted with a long message: as much as the router has kept of it is quoted', () => {
+    const reason = reasonOf(inReceiver(text('a'.repeat(300))));
+    expect(reason.text).toBe(
+      `The called contract reverted with the message “${'a'.repeat(MAX_RETURN_BYTES - 68)}…”.`,
+    );
+  });
+
+  test('reverted with a message that 2.0 has cut off before its text', () => {
+    const reason = reasonOf(cut(inReceiver(text('not today'))));
+    expect(reason).toMatchObject({ code: 'Error', fixableBy: 'receiver-owner' });
+    expect(reason.text).toContain('which the off-ramp has cut off');
+  });
+
+  test('failed a check of the compiler', () => {
+    const reason = reasonOf(inReceiver(encode('Panic(uint256)', 17n)));
+    expect(reason.text).toBe(
+      'The called contract stopped: an addition, subtraction or multiplication overflowed (panic 17).',
+    );
+    expect(reasonOf(inReceiver(encode('Panic(uint256)', 2n ** 255n))).code).toBe('Panic');
+  });
+
+  test('raised a custom error that is known, without an explanation: it is written out', () => {
+    const reason = reasonOf(inReceiver(encode('ERC721NonexistentToken(uint256)', 12n)));
+    expect(reason.text).toBe('The receiver reverted with ERC721NonexistentToken(tokenId: 12).');
+    expect(reason).toMatchObject({ code: 'ERC721NonexistentToken', fixableBy: 'receiver-owner' });
+  });
+
+  test('raised a custom error that is not known: its data is shown, and an ABI of the operator names it', () => {
+    const data = inReceiver(encode('TooSpicy(uint8 level, string dish)', 9, 'curry'));
+    const unknown = reasonOf(data);
+    expect(unknown.code).toBe('unknown-error');
+    expect(unknown.text).toContain(toFunctionSelector('TooSpicy(uint8,string)'));
+    const added = errorTable(['TooSpicy(uint8 level,string dish)']);
+    expect(failureReason({ returnData: hexToBytes(data) }, [added, knownErrors])).toMatchObject({
+      code: 'TooSpicy',
+      text: 'The receiver reverted with TooSpicy(level: 9, dish: curry).',
+    });
+  });
+
+  test.each([
+    ['used up its gas limit', { gasUsed: 251_000n, gasLimit: 200_000n }, 'out-of-gas'],
+    ['may have, where the off-ramp does not say what it used', { gasLimit: 200_000n }, 'out-of-gas'],
+    ['had gas left', { gasUsed: 90_000n, gasLimit: 200_000n }, 'no-reason'],
+  ])('reverted with nothing and %s', (_title, gas, code) => {
+    const reason = reasonOf(inReceiver('0x'), gas);
+    expect(reason.code).toBe(code);
+    if (code === 'out-of-gas') expect(reason.text).toContain('its gas limit is 200,000');
+    expect(reason.fixableBy).toBe(code === 'out-of-gas' ? 'anyone' : 'receiver-owner');
+  });
+
+  test('is paused', () => {
+    expect(reasonOf(inReceiver(encode('EnforcedPause()'))).fixableBy).toBe('receiver-owner');
+    expect(reasonOf(inReceiver(text('Pausable: paused'))).text).toMatch(
+      /^The called contract is paused\. .*“/,
+    );
+  });
+});
+
+describe('the token pool', () => {
+  test('has used up its rate limit: how long to wait is said', () => {
+    const reason = reasonOf(
+      inToken(encode('TokenRateLimitReached(uint256,uint256,address)', 3_600n, 1_500_000n, TOKEN)),
+    );
+    expect(reason).toMatchObject({ code: 'TokenRateLimitReached', fixableBy: 'anyone' });
+    expect(reason.text).toContain('1,500,000 smallest units');
+    expect(reason.advice).toContain('3,600 seconds');
+  });
+
+  test.each([
+    ['TokenMaxCapacityExceeded(uint256,uint256,address)', [5n, 9n, TOKEN]],
+    ['InsufficientLiquidity()', []],
+    ['ERC20InsufficientBalance(address,uint256,uint256)', [TOKEN, 5n, 9n]],
+    ['SenderNotMinter(address)', [TOKEN]],
+    ['EnforcedPause()', []],
+  ] as const)('refuses with %s: its owner can fix it', (signature, args) => {
+    expect(reasonOf(inToken(encode(signature, ...args)))).toMatchObject({
+      code: signature.slice(0, signature.indexOf('(')),
+      fixableBy: 'pool-owner',
+    });
+  });
+
+  test('refuses with a message of the token', () => {
+    expect(reasonOf(inToken(text('ERC20: transfer amount exceeds balance'))).fixableBy).toBe('pool-owner');
+  });
+});
+
+test('errors inside of errors are peeled, from the outside in', () => {
+  const data = encode(
+    'NoStateProgressMade(bytes32,bytes)',
+    `0x${'11'.repeat(32)}`,
+    encode('ReceiverError(bytes)', encode('CallFailed(uint256,bytes)', 2n, text('inner'))),
+  );
+  const reason = reasonOf(data);
+  expect(reason.wrappers.map(({ name }) => name)).toEqual([
+    'NoStateProgressMade',
+    'ReceiverError',
+    'CallFailed',
+  ]);
+  expect(reason.wrappers[0]?.arguments).toEqual([{ name: 'messageId', value: `0x${'11'.repeat(32)}` }]);
+  expect(reason.text).toContain('“inner”');
+});
+
+test('an error that holds itself, again and again, ends', () => {
+  let data = text('end');
+  for (let depth = 0; depth < 30; depth++) data = encode('ReceiverError(bytes)', data);
+  const { wrappers, error } = reasonOf(data);
+  expect(wrappers).toHaveLength(6);
+  expect(error?.name).toBe('ReceiverError');
+});
+
+test('1 MB of return data, and text that is not UTF-8, are shortened and read', () => {
+  const large = reasonOf(inToken(text('x'.repeat(1_000_000))));
+  expect(large.text.length).toBeLessThan(2_000);
+  const bytes = hexToBytes(text('aaaa'));
+  bytes.set([0xff, 0xfe, 0xc3, 0x28], bytes.length - 32);
+  expect(failureReason({ returnData: bytes }).text).toContain('��');
+});
+
+describe('no data breaks it', () => {
+  const selectors = [...knownErrors.keys()];
+  test('arbitrary bytes, behind any known selector', () => {
+    fc.assert(
+      fc.property(
+        fc.option(fc.constantFrom(...selectors), { nil: '' }),
+        fc.uint8Array({ maxLength: 300 }),
+        (selector, bytes) => {
+          const reason = failureReason({
+            returnData: Uint8Array.from([...hexToBytes(`0x${selector}`), ...bytes]),
+          });
+          expect(reason.text.length).toBeGreaterThan(0);
+          expect(reason.text.length).toBeLessThan(10_000);
+        },
+      ),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test('what viem encodes of any error is decoded to the same values', () => {
+    const argument = fc.oneof(
+      fc.record({ type: fc.constant('uint256'), value: fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }) }),
+      fc.record({ type: fc.constant('int24'), value: fc.integer({ min: -8_388_608, max: 8_388_607 }) }),
+      fc.record({ type: fc.constant('bool'), value: fc.boolean() }),
+      fc.record({ type: fc.constant('string'), value: fc.string({ maxLength: 80 }) }),
+      fc.record({
+        type: fc.constant('uint64[]'),
+        value: fc.array(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), { maxLength: 5 }),
+      }),
+      fc.record({
+        type: fc.constant('(uint8,string)[2]'),
+        value: fc.array(fc.tuple(fc.integer({ min: 0, max: 255 }), fc.string({ maxLength: 40 })), {
+          minLength: 2,
+          maxLength: 2,
+        }),
+      }),
+    );
+    const shown = (value: unknown): string =>
+      Array.isArray(value) ? `[${value.map(shown).join(', ')}]` : String(value);
+    fc.assert(
+      fc.property(fc.array(argument, { maxLength: 5 }), (given) => {
+        const signature = `Any(${given.map(({ type }) => type).join(',')})`;
+        const data = hexToBytes(encode(signature, ...given.map(({ value }) => value)));
+        const { error } = decodeRevertData(data, [errorTable([signature])]);
+        expect(error?.arguments.map(({ value }) => value)).toEqual(given.map(({ value }) => shown(value)));
+      }),
+    );
+  });
+});
+
+describe('the tables of errors', () => {
+  test('have the selectors that viem computes', () => {
+    for (const signature of [...ccipErrors, ...libraryErrors]) {
+      const parsed = parseErrorSignature(signature);
+      if (!parsed) throw new Error(`${signature} cannot be parsed`);
+      expect(`0x${selectorOf(parsed)}`, signature).toBe(toFunctionSelector(`function ${signature}`));
+    }
+  });
+
+  test('are those of the contracts that the tests deploy', () => {
+    const generator = fileURLToPath(new URL('../../../scripts/generate-errors.mjs', import.meta.url));
+    const { status, stderr } = spawnSync(process.execPath, [generator, '--check'], { encoding: 'utf8' });
+    expect(stderr).toBe('');
+    expect(status).toBe(0);
+  });
+
+  test('what is not a signature is refused', () => {
+    for (const wrong of [
+      '',
+      'A',
+      'A(',
+      'A(uint7)',
+      'A(uint256 a b)',
+      'A((uint8)',
+      'A(x)',
+      'A(function)',
+      '1A()',
+    ])
+      expect(parseErrorSignature(wrong), wrong).toBeUndefined();
+  });
+});

@@ -1,0 +1,152 @@
+// @module-tag slow: starts chain nodes and the official command line, for those who have a checkout of it
+/**
+ * `ccip-cli` of a checkout of ccip-tools-ts (`CCIP_TOOLS=path`, with its packages installed), pointed at the service: the
+ * commands that `lanescan show` prints, as they are printed, and what users ask before and after.
+ */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { toHex } from 'viem';
+import { mnemonicToAccount } from 'viem/accounts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Message } from '../../src/domain/message.ts';
+import { indexOnce } from '../chain/indexing.ts';
+import { lanescan } from '../cli/program.ts';
+import { type RunningServer, startServer } from '../http/running-server.ts';
+import { type Lab, type Lane, type SentMessage, startLab, type Version } from '../lab/lab.ts';
+
+const { CCIP_TOOLS: checkout = '', ...environment } = process.env;
+const COMMAND_TIMEOUT_MS = 120_000;
+
+/** What the client of an older record crashed with. */
+const CRASHES = /Cannot read propert|Unsupported data format|TypeError/;
+
+describe.skipIf(checkout === '')('ccip-cli of the checkout', () => {
+  let lab: Lab;
+  let server: RunningServer;
+  let folder: string;
+
+  beforeAll(async () => {
+    folder = mkdtempSync(path.join(os.tmpdir(), 'lanescan-ccip-cli-'));
+    [lab, server] = await Promise.all([startLab(), startServer()]);
+  });
+  afterAll(async () => {
+    await server?.close();
+    await lab?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const index = async () => {
+    await indexOnce(server.store, lab);
+    await indexOnce(server.store, lab);
+  };
+  const recordOf = async ({ messageId }: SentMessage) =>
+    (await server.ask(`/v2/messages/${messageId}`)).json<Message>();
+
+  /** Runs a line as a user types it; never throws. */
+  const run = async (command: string, lane: Lane) => {
+    // The accounts of the nodes are the same everywhere.
+    const { privateKey } = mnemonicToAccount('test test test test test test test test test test test junk', {
+      addressIndex: 39,
+    }).getHdKey();
+    const env = {
+      ...environment,
+      PATH: `${path.join(checkout, 'ccip-cli')}:${environment.PATH}`,
+      USER_KEY: toHex(privateKey ?? new Uint8Array()),
+      SOURCE_RPC: lab.network(lane.from).url,
+      DEST_RPC: lab.network(lane.to).url,
+    };
+    const options = { env, cwd: folder, timeout: COMMAND_TIMEOUT_MS };
+    return promisify(execFile)('bash', ['-c', `${command} < /dev/null`], options).then(
+      ({ stdout, stderr }) => ({ code: 0, output: stdout + stderr }),
+      ({ code, stdout = '', stderr = '' }) => ({ code: code ?? -1, output: `${stdout}${stderr}` }),
+    );
+  };
+
+  const prepare = async (lane: Lane, messages: readonly SentMessage[]) => {
+    if (lane.version === '2.0') return;
+    await lane.commit(messages);
+    if (lane.version === '1.2' || lane.version === '1.5') await lane.bless(messages);
+  };
+
+  /** The last of as many messages of one transaction; the others are delivered. */
+  const sendAndFail = async (lane: Lane, count: number): Promise<SentMessage> => {
+    const messages = await lane.send({ count, data: (number) => `0x0${number}` });
+    await prepare(lane, messages);
+    for (const message of messages.slice(0, -1)) await lane.execute(message);
+    const failing = messages.at(-1) as SentMessage;
+    expect((await lane.execute(failing, { fail: true })).state).toBe('failure');
+    await index();
+    await lane.refuse([failing], false);
+    return failing;
+  };
+
+  const printedCommands = async (message: SentMessage): Promise<readonly string[]> => {
+    const env = { DATABASE_URL: server.store.url, LANESCAN_PORT: String(server.port) };
+    const { stdout } = await lanescan(['show', message.messageId], { env });
+    return [...stdout.matchAll(/^\s*\$ (ccip-cli .*)$/gm)].map(([, command = '']) => command);
+  };
+
+  describe.each<readonly [Version, number]>([
+    ['1.5', 2],
+    ['1.6', 2],
+    ['2.0', 1],
+  ])('version %s', (version, commands) => {
+    const cases = [1, 3].flatMap((count) =>
+      Array.from({ length: commands }, (_, number) => ({ count, number })),
+    );
+
+    test.each(cases)('command $number of `lanescan show`, with $count in the transaction', async (given) => {
+      const lane = lab.lane(version, 'a');
+      const message = await sendAndFail(lane, given.count);
+      const printed = await printedCommands(message);
+      expect(printed).toHaveLength(commands);
+      const { code, output } = await run(printed[given.number] ?? '', lane);
+      expect({ code, output }).toMatchObject({ code: 0 });
+      await index();
+      expect(await recordOf(message)).toMatchObject({ status: 'SUCCESS' });
+    });
+
+    test('show of a message at every stage, with an endpoint of the destination alone', async () => {
+      const lane = lab.lane(version, 'b');
+      const message = await lane.sendOne();
+      const show = async () => {
+        await index();
+        const command = `ccip-cli show ${message.messageId} --api ${server.url} --indexer ${server.url} --rpc $DEST_RPC`;
+        const { output } = await run(command, lane);
+        expect(output).not.toMatch(CRASHES);
+        expect(output).toContain(message.messageId);
+      };
+      await show();
+      await prepare(lane, [message]);
+      await show();
+      await lane.execute(message);
+      await show();
+    });
+
+    test('manual-exec before the commit says why not', async () => {
+      const lane = lab.lane(version, 'b');
+      const message = await lane.sendOne();
+      await index();
+      const command = `ccip-cli manual-exec ${message.messageId} --api ${server.url} --rpc $DEST_RPC`;
+      const { code, output } = await run(command, lane);
+      expect(code).not.toBe(0);
+      expect(output).not.toMatch(CRASHES);
+      expect(output).not.toMatch(/message.*not found/i);
+    });
+  });
+
+  test('search and lane-latency', async () => {
+    const lane = lab.lane('1.6', 'a');
+    const message = await sendAndFail(lane, 1);
+    const search = await run(
+      `ccip-cli search messages -f json --q ${message.transactionHash} --api ${server.url}`,
+      lane,
+    );
+    expect(search.output).toContain(message.messageId);
+    const latency = await run(`ccip-cli lane-latency geth-testnet anvil-devnet --api ${server.url}`, lane);
+    expect(latency.output).not.toMatch(CRASHES);
+  });
+});

@@ -1,0 +1,222 @@
+// @module-tag slow: starts chain nodes and the official client for every version
+/** Messages of the lab through the official client: what users do with it works at every stage of a message. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Message } from '../../src/domain/message.ts';
+import { indexOnce } from '../chain/indexing.ts';
+import { type RunningServer, startServer } from '../http/running-server.ts';
+import { drive } from '../lab/driver.ts';
+import { type Lab, type Lane, type SentMessage, startLab, type Version } from '../lab/lab.ts';
+import { CCIPAPIClient, CCIPError, type SdkError } from '../lab/sdk.ts';
+import { EVMChain, silent } from '../lab/sdk-chain.ts';
+
+let lab: Lab;
+let server: RunningServer;
+
+beforeAll(async () => {
+  [lab, server] = await Promise.all([startLab(), startServer()]);
+});
+afterAll(async () => {
+  await server?.close();
+  await lab?.stop();
+});
+
+/** A new client each time: one remembers what it was told for some seconds. */
+const client = () => new CCIPAPIClient(server.url, { logger: silent });
+
+/** Twice: a destination may have found nothing to ask about a message before its source told of it. */
+async function index(): Promise<void> {
+  await indexOnce(server.store, lab);
+  await indexOnce(server.store, lab);
+}
+
+async function recordOf({ messageId }: SentMessage): Promise<Message> {
+  return (await server.ask(`/v2/messages/${messageId}`)).json<Message>();
+}
+
+async function failure(promise: Promise<unknown>): Promise<SdkError> {
+  const error: unknown = await promise.then(
+    () => undefined,
+    (reason) => reason,
+  );
+  if (!CCIPError.isCCIPError(error)) throw new Error(`Not an error of the client: ${error}`);
+  return error;
+}
+
+async function prepare(lane: Lane, messages: readonly SentMessage[]) {
+  if (lane.version === '2.0') return;
+  await lane.commit(messages);
+  if (lane.version === '1.2' || lane.version === '1.5') await lane.bless(messages);
+}
+
+const foundBy = async (parameter: string, hash: string) => {
+  const answer = await server.ask(`/v2/messages?${parameter}=${hash}`);
+  expect(answer.status).toBe(200);
+  return answer.json<{ data: readonly Message[] }>().data.map(({ messageId }) => messageId);
+};
+
+describe.each<readonly [Version]>([['1.2'], ['1.5'], ['1.6'], ['2.0']])('version %s', (version) => {
+  test('a message that is not executed has its off-ramp, before its commit and after', async () => {
+    const lane = lab.lane(version, 'a');
+    // A lane that has committed before; the first message of all has it where the destination has one off-ramp.
+    const first = await lane.sendOne();
+    await prepare(lane, [first]);
+    await lane.execute(first);
+    const message = await lane.sendOne();
+    await index();
+    const offRamp = message.ramps.offRamp.address.toLowerCase();
+    const { metadata } = await client().getMessageById(message.messageId);
+    expect(metadata.offRamp?.toLowerCase()).toBe(offRamp);
+    await prepare(lane, [message]);
+    await index();
+    const { lane: found, metadata: after } = await client().getMessageById(message.messageId);
+    expect(after.offRamp?.toLowerCase()).toBe(offRamp);
+    expect(found.version).toBe(`${version}.0`);
+    expect((await recordOf(message)).offramp?.toLowerCase()).toBe(offRamp);
+  });
+
+  test('execution inputs before the commit are a conflict, with the reason', async () => {
+    const message = await lab.lane(version, 'b').sendOne();
+    await index();
+    if (version === '2.0') {
+      // Nothing is committed; what is missing are verifications.
+      const answer = await server.ask(`/v2/messages/${message.messageId}/execution-inputs`);
+      expect(answer.json()).toMatchObject({ verificationComplete: false, ccvData: [] });
+      return;
+    }
+    const { context } = await failure(client().getExecutionInput(message.messageId));
+    expect(context).toMatchObject({ status: 409, apiErrorCode: 'EXECUTION_INPUTS_NOT_READY' });
+    expect(context.apiErrorMessage).toContain('not committed');
+  });
+
+  test('a search finds it by each of its transactions', async () => {
+    const lane = lab.lane(version, 'b');
+    // Those that earlier tests left uncommitted come first.
+    const pending = (await lane.sentSince(0)).filter((sent) => !lane.commitOf(sent));
+    const messages = await lane.send({ count: 2 });
+    const [, message] = messages as [SentMessage, SentMessage];
+    const transactions = new Map<string, string>([['send', message.transactionHash]]);
+    if (version !== '2.0') {
+      const commit = await lane.commit([...pending, ...messages]);
+      transactions.set('commit', commit.transactionHash);
+    }
+    if (version === '1.2' || version === '1.5') {
+      const [blessing] = await lane.bless(messages);
+      transactions.set('blessing', blessing?.transactionHash ?? '');
+    }
+    // 1.2 executes in order.
+    if (version === '1.2')
+      for (const earlier of [...pending, ...messages.slice(0, 1)]) await lane.execute(earlier);
+    transactions.set('failed attempt', (await lane.execute(message, { fail: true })).transactionHash);
+    transactions.set('manual execution', (await lane.executeByHand(message)).transactionHash);
+    await index();
+    expect((await recordOf(message)).status).toBe('SUCCESS');
+    for (const [what, hash] of transactions) {
+      expect(await foundBy('q', hash), what).toContain(message.messageId);
+      if (what !== 'send')
+        expect(await foundBy('destTransactionHash', hash), what).toContain(message.messageId);
+    }
+    // A commit is of all messages under its root, an attempt of one.
+    const ids = messages.map(({ messageId }) => messageId);
+    const commit = transactions.get('commit');
+    if (commit) expect(await foundBy('q', commit)).toEqual(expect.arrayContaining(ids));
+    expect(await foundBy('q', transactions.get('failed attempt') ?? '')).toEqual([message.messageId]);
+  });
+});
+
+describe('2.0', () => {
+  test.each([
+    ['finalized', 'finalized', 0, '0x00000000'],
+    ['safe', 'safe', 0, '0x00010000'],
+    [5, 5, 5, '0x00000005'],
+  ] as const)('finality %s is served as it was requested', async (finality, seen, depth, config) => {
+    const message = await lab.lane('2.0', 'a').sendOne({ finality, verifiers: 1 });
+    await index();
+    const record = await recordOf(message);
+    expect(record.finality).toBe(depth);
+    expect(record.extraArgs).toMatchObject({ gasLimit: '200000', requestedFinalityConfig: config });
+    const { message: decoded } = await client().getMessageById(message.messageId);
+    expect(decoded.finality).toBe(seen);
+    // The arguments are those that the client reads from the chain.
+    expect(message.decoded.finality).toBe(seen);
+  });
+
+  test('a message in verification has what the destination is asked with', async () => {
+    const lane = lab.lane('2.0', 'a');
+    const message = await lane.sendOne();
+    await index();
+    const record = await recordOf(message);
+    expect(record.encodedMessage).toBe(message.args.encodedMessage);
+    expect((await server.ask(`/v1/verifierresults/${message.messageId}`)).status).toBe(404);
+    const dest = await EVMChain.fromUrl(lab.b.url, { apiClient: client(), logger: silent });
+    try {
+      const request = await client().getMessageById(message.messageId);
+      // The client asks the off-ramp for its verifiers, and us for their results: there are none yet.
+      const asked = dest.getVerifications({ offRamp: record.offramp ?? '', request });
+      await expect(asked).rejects.not.toThrow(/Unsupported data format|reading/);
+    } finally {
+      dest.destroy();
+    }
+  });
+
+  test.each([0, 1, 2])(
+    'verifications never contradict success, with %i verifiers named',
+    async (verifiers) => {
+      const lane = lab.lane('2.0', 'a');
+      const message = await lane.sendOne({ verifiers });
+      await lane.execute(message);
+      await index();
+      const record = await recordOf(message);
+      expect(record.status).toBe('SUCCESS');
+      const { items } = record.verifiers ?? { items: [] };
+      expect(items.length).toBeGreaterThan(0);
+      for (const { isRequired, status } of items) if (isRequired) expect(status).toBe('COMPLETED');
+      const results = await server.ask(`/v1/verifierresults/${message.messageId}`);
+      expect(results.json()).toMatchObject({
+        success: true,
+        messageID: message.messageId,
+        results: items
+          .filter(({ isRequired }) => isRequired)
+          .map(({ sourceAddress, destAddress, verification }) => ({
+            verifierResult: {
+              message_id: message.messageId,
+              ccv_data: verification?.data,
+              timestamp: verification?.timestamp,
+              verifier_source_address: sourceAddress,
+              verifier_dest_address: destAddress,
+            },
+          })),
+      });
+    },
+  );
+});
+
+test('every method of the API client answers for every message of a run, or says why not in its own words', async () => {
+  await drive(lab, { seed: 'every method', messagesPerSecond: Number.POSITIVE_INFINITY, rounds: 3 });
+  await index();
+  const api = client();
+  const all: string[] = [];
+  for await (const { messageId } of api.searchAllMessages({}, { limit: 50 })) all.push(messageId);
+  expect(all.length).toBeGreaterThan(20);
+  const refusals = new Map<string, number>();
+  const ask = async (promise: Promise<unknown>) => {
+    const error = await promise.then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    if (error === undefined) return;
+    if (!CCIPError.isCCIPError(error)) throw error;
+    refusals.set(error.code, (refusals.get(error.code) ?? 0) + 1);
+  };
+  for (const messageId of all) {
+    const request = await api.getMessageById(messageId);
+    expect(request.message.messageId).toBe(messageId);
+    expect(await api.getMessageIdsInTx(request.tx.hash)).toContain(messageId);
+    await ask(api.getExecutionInput(messageId));
+    await ask(api.getLaneLatency(request.lane.sourceChainSelector, request.lane.destChainSelector));
+    if ('getVerifications' in api)
+      await ask((api.getVerifications as (id: string) => Promise<unknown>)(messageId));
+  }
+  // Not committed or not verified yet; too few deliveries for an estimate. Nothing else.
+  for (const code of refusals.keys())
+    expect(['HTTP_ERROR', 'MESSAGE_NOT_VERIFIED_YET', 'LANE_LATENCY_INSUFFICIENT_DATA']).toContain(code);
+});
