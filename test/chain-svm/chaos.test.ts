@@ -98,7 +98,8 @@ async function untilAsked(providers: readonly SolanaProvider[], times: number): 
 function expectHonest(seed: string, { verdict, last }: Awaited<ReturnType<typeof survive>>): void {
   const names = last.map(({ name }) => name).join(', ');
   const told = `seed ${seed}, at last ${names}: ${JSON.stringify(verdict).slice(0, 2_000)}`;
-  const isReadable = last.every(({ alone }) => alone === 'complete');
+  // Endpoints that fail now and then may do so until a run gives up a range, and says so; an archive node does not.
+  const isReadable = last.includes(archiveNode) && last.every(({ alone }) => alone === 'complete');
   expect(isReadable ? ['complete'] : ['complete', 'incomplete and said so'], told).toContain(verdict.kind);
 }
 
