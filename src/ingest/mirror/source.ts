@@ -4,6 +4,7 @@
  * All requests share one rate limit and an adaptive limit of concurrency, obey `Retry-After`, and are retried with exponential
  * backoff. Responses are bounded in time and size, and never come from another host. Credentials of the URL go into a header; they are never shown.
  */
+import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type BackoffLimits, backoffMs } from '../../base/backoff.ts';
 import { basicAuthorization, parseRetryAfterMs } from '../../base/http-headers.ts';
@@ -95,6 +96,8 @@ export function createSource(options: SourceOptions): Source {
   /** When the next request may go out, on the clock of performance.now(). */
   let nextAt = 0;
   const slots = createRequestSlots();
+  // Every request under way listens to it; Node warns of a leak from the eleventh on.
+  setMaxListeners(0, signal);
 
   const waitForTurn = async () => {
     for (;;) {
