@@ -30,7 +30,7 @@ async function openCopy(): Promise<{ store: Store; setting: Setting }> {
 }
 
 async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 400; tries++) {
+  for (let tries = 0; tries < 2_400; tries++) {
     if (await condition()) return;
     await delay(50);
   }
