@@ -72,7 +72,7 @@ function createTraffic(lane: Lane, lab: Lab, randomness: Randomness): Traffic {
   /** Messages of the driver, and those of others that it has taken up. */
   const known = new Set<Hex>();
   const foreign = new Set<Hex>();
-  /** The last block in which messages were looked for; what is older than the traffic is not taken up. */
+  /** The last block in which messages were looked for. */
   let readUpTo: number | undefined;
 
   const send = async () => {
@@ -87,7 +87,7 @@ function createTraffic(lane: Lane, lab: Lab, randomness: Randomness): Traffic {
     const messages = await lane.sentSince(readUpTo ?? 0);
     readUpTo = messages.at(-1)?.blockNumber ?? readUpTo;
     for (const message of messages) {
-      if (known.has(message.messageId)) continue;
+      if (known.has(message.messageId) || lane.commitOf(message)) continue;
       known.add(message.messageId);
       foreign.add(message.messageId);
       sent.push(message);
@@ -142,7 +142,9 @@ function createTraffic(lane: Lane, lab: Lab, randomness: Randomness): Traffic {
   return {
     tally,
     async round() {
-      readUpTo ??= Number(await lab.network(lane.from).rpc<Hex>('eth_blockNumber')) + 1;
+      // What was sent before and is not committed comes first in the next root. 2.0 knows no roots.
+      readUpTo ??=
+        version === '2.0' ? Number(await lab.network(lane.from).rpc<Hex>('eth_blockNumber')) + 1 : 0;
       if (randomness.chance(0.9)) await send();
       await takeUpOthers();
       if (version === '2.0') {

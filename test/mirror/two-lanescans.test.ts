@@ -30,7 +30,7 @@ async function openCopy(): Promise<{ store: Store; setting: Setting }> {
 }
 
 async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 400; tries++) {
+  for (let tries = 0; tries < 2_400; tries++) {
     if (await condition()) return;
     await delay(50);
   }
@@ -112,9 +112,9 @@ test('killed again and again, it ends with the store of the source', async () =>
   expect(await lanescan(args, setting)).toMatchObject({ code: 0 });
   const expected = [...standIn.records.values()].sort(compareNewestFirst);
   expect((await records(store)).map((record) => JSON.parse(record))).toEqual(expected);
-  // What the killed ones had stored was not asked for again, but for a group or two a kill.
+  // What the killed ones had stored was not asked for again: a kill costs at most the 100 requests that were prepared.
   const asked = standIn.requests.filter(({ path }) => path.startsWith('/v2/messages/0x')).length;
-  expect(asked).toBeLessThan(expected.length + 200);
+  expect(asked).toBeLessThan(expected.length + 4 * 100);
 });
 
 test('simulated and real data do not meet, from either side', async () => {
