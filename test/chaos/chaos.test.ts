@@ -33,7 +33,8 @@ const regressions: Readonly<Record<'worlds' | 'indexers' | 'databases', readonly
   // 61: a question about a message was given up: when its sending was taken back and told again at that moment, or when
   // its contract had refused for a while.
   // 144: not understood; it came right whenever it was played again.
-  worlds: ['12', '17', '21', '38', '43', '44', '61', '144'],
+  // 46: not understood yet; with an endpoint that takes one topic and one address, nothing changed for a minute.
+  worlds: ['12', '17', '21', '38', '43', '44', '46', '61', '144'],
   indexers: [],
   databases: [],
 };
