@@ -1,6 +1,9 @@
 /**
- * The script of /docs: sends the requests of its forms and shows the answers. Without it the forms stay hidden, because a
- * browser would send empty fields, which the API refuses.
+ * The script of /docs: puts the address of this server into the examples, sends the requests of the forms and shows the
+ * answers. Without it the forms stay hidden, because a browser would send empty fields, which the API refuses.
+ *
+ * The browser knows the address best. The page itself must not depend on request headers: it is cached, and another client
+ * would get a host that somebody else made up.
  *
  * The page's Content-Security-Policy allows exactly this text, by its hash, and requests to this server only.
  */
@@ -9,7 +12,16 @@ import { createHash } from 'node:crypto';
 /** Longer answers are cut off on the page. */
 const MAX_SHOWN_CHARACTERS = 50_000;
 
+/** The server in the examples, until the script has replaced it. */
+export const EXAMPLE_ORIGIN = 'http://localhost:8080';
+
 export const docsPageScript = `
+const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (texts.nextNode()) {
+  const { currentNode } = texts;
+  if (currentNode.parentElement.closest('pre, code'))
+    currentNode.data = currentNode.data.replaceAll(document.body.dataset.exampleOrigin, location.origin);
+}
 const limit = ${MAX_SHOWN_CHARACTERS};
 for (const form of document.querySelectorAll('form.try')) {
   form.hidden = false;

@@ -1,28 +1,26 @@
 /**
- * The API documentation page, generated from the OpenAPI document: HTML without external resources. Its one script sends
- * the requests of the forms.
+ * The API documentation page, generated from the OpenAPI document: HTML without external resources. Its one script puts
+ * the address of this server into the examples, and sends the requests of the forms.
  *
  * Paths, parameters, fields and errors come from the document; the text around them is here.
  */
 import { errorCatalogue } from '../domain/errors.ts';
 import type { Status } from '../domain/lifecycle.ts';
-import { docsPageScript } from './docs-page-script.ts';
+import { docsPageScript, EXAMPLE_ORIGIN } from './docs-page-script.ts';
 import { docsPageStyle } from './docs-page-style.ts';
 import { Html, html, prose } from './html.ts';
 import type { JsonSchema, OpenApiDocument, Operation, Reference, Response } from './openapi.ts';
 
 export interface DocsPageOptions {
   readonly isSimulated: boolean;
-  /** Of the server, for the examples: `https://lanescan.example`. */
-  readonly origin: string;
 }
 
-export function docsPage(document: OpenApiDocument, { isSimulated, origin }: DocsPageOptions): string {
+export function docsPage(document: OpenApiDocument, { isSimulated }: DocsPageOptions): string {
   const { info, components } = document;
   const sections: readonly Section[] = [
-    { id: 'quick-start', title: 'Quick start', body: quickStart(document, origin) },
-    { id: 'sdk', title: 'With ccip-sdk', body: sdk(origin) },
-    { id: 'pagination', title: 'Pagination', body: pagination(origin) },
+    { id: 'quick-start', title: 'Quick start', body: quickStart(document) },
+    { id: 'sdk', title: 'With ccip-sdk', body: sdk() },
+    { id: 'pagination', title: 'Pagination', body: pagination() },
     { id: 'addresses', title: 'Addresses', body: addresses() },
     { id: 'statuses', title: 'Statuses', body: statusTable() },
     ...document.tags.map((tag) => operationSection(document, tag)),
@@ -44,7 +42,7 @@ export function docsPage(document: OpenApiDocument, { isSimulated, origin }: Doc
 <title>${info.title} API${isSimulated ? ' (simulated data)' : ''}</title>
 <style>${new Html(docsPageStyle)}</style>
 </head>
-<body>
+<body data-example-origin="${EXAMPLE_ORIGIN}">
 <a class="skip" href="#content">Skip to the content</a>
 ${isSimulated ? simulatedBanner() : ''}
 <div class="page">
@@ -89,7 +87,7 @@ of the demo: no message here exists on a chain. Every response says so with
 
 // ---- Text
 
-function quickStart(document: OpenApiDocument, origin: string): Html {
+function quickStart(document: OpenApiDocument): Html {
   const example = (name: string) =>
     String(
       document.paths['/v2/messages']?.get.parameters.find((parameter) => parameter.name === name)?.example,
@@ -98,20 +96,20 @@ function quickStart(document: OpenApiDocument, origin: string): Html {
   return html`
 <p>Everything is a <code>GET</code>; no key is needed. A key from the operator (<code>X-API-Key</code>) raises the rate limit.
 Below each path is a form that sends a request to it. The newest messages:</p>
-${command(`curl '${origin}/v2/messages?limit=5'`)}
+${command(`curl '${EXAMPLE_ORIGIN}/v2/messages?limit=5'`)}
 <p>Filters combine: a message must match all of them. Failed messages of one sender that can be executed by hand:</p>
-${command(`curl '${origin}/v2/messages?sender=${example('sender')}&readyForManualExecOnly=true'`)}
+${command(`curl '${EXAMPLE_ORIGIN}/v2/messages?sender=${example('sender')}&readyForManualExecOnly=true'`)}
 <p>Messages in flight on one lane since the beginning of the year, as summaries:</p>
 ${command(
-  `curl '${origin}/v2/messages?sourceChainSelector=${example('sourceChainSelector')}&destChainSelector=${example('destChainSelector')}&status=SENT,SOURCE_FINALIZED,COMMITTED&sentAfter=2026-01-01T00:00:00Z&view=summary'`,
+  `curl '${EXAMPLE_ORIGIN}/v2/messages?sourceChainSelector=${example('sourceChainSelector')}&destChainSelector=${example('destChainSelector')}&status=SENT,SOURCE_FINALIZED,COMMITTED&sentAfter=2026-01-01T00:00:00Z&view=summary'`,
 )}
 <p>One message by its id:</p>
-${command(`curl '${origin}/v2/messages/${message?.messageId ?? ''}'`)}
+${command(`curl '${EXAMPLE_ORIGIN}/v2/messages/${message?.messageId ?? ''}'`)}
 <p>A full record looks like this; <a href="#${schemaId('Message')}">its fields</a> are described below.</p>
 ${codeBlock('An example record', jsonHtml(message), 'tall')}`;
 }
 
-function sdk(origin: string): Html {
+function sdk(): Html {
   return html`
 <p>The paths and responses are those that <code>@chainlink/ccip-sdk</code> expects. Give its client the URL of this
 service instead of the hosted one; the client adds <code>/v2</code> itself.</p>
@@ -119,7 +117,7 @@ ${codeBlock(
   'Use with the SDK',
   html`import { CCIPAPIClient } from '@chainlink/ccip-sdk';
 
-const api = CCIPAPIClient.fromUrl('${origin}');
+const api = CCIPAPIClient.fromUrl('${EXAMPLE_ORIGIN}');
 
 const page = await api.searchMessages({ sender: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266' });
 for await (const message of api.searchAllMessages({ readyForManualExecOnly: true })) {
@@ -128,18 +126,18 @@ for await (const message of api.searchAllMessages({ readyForManualExecOnly: true
 )}`;
 }
 
-function pagination(origin: string): Html {
+function pagination(): Html {
   return html`
 <p>A page holds up to <code>limit</code> messages, newest first: by send time, then by message id. While there are
 more, <code>pagination.cursor</code> is a token for the next page; on the last page it is <code>null</code>.</p>
-${command(`curl '${origin}/v2/messages?status=FAILED&limit=2'`)}
+${command(`curl '${EXAMPLE_ORIGIN}/v2/messages?status=FAILED&limit=2'`)}
 ${codeBlock(
   'The end of a page that is not the last',
   jsonHtml({ data: ['…'], pagination: { limit: 2, hasNextPage: true, cursor: 'AXrU3k…' } }),
 )}
 <p>Send the cursor back without filters. It contains the filters and the view of its search: further filters are refused
 with <code>INVALID_PARAMETER_COMBINATION</code>. Only <code>limit</code> and <code>view</code> may be added.</p>
-${command(`curl '${origin}/v2/messages?cursor=AXrU3k…&limit=2'`)}
+${command(`curl '${EXAMPLE_ORIGIN}/v2/messages?cursor=AXrU3k…&limit=2'`)}
 <p>A walk through the pages shows every message that matches throughout the walk exactly once, whatever arrives
 meanwhile. One exception: a message whose send time changes during the walk (a chain reorganisation puts it into another
 block) may be shown twice or not at all. All messages, in a shell with <code>jq</code>:</p>
@@ -147,7 +145,7 @@ ${codeBlock(
   'A walk through all pages',
   html`query='status=FAILED&limit=1000'
 while [ -n "$query" ]; do
-  page=$(curl -sS --fail "${origin}/v2/messages?$query") || break
+  page=$(curl -sS --fail "${EXAMPLE_ORIGIN}/v2/messages?$query") || break
   printf '%s' "$page" | jq -c '.data[]'
   query=$(printf '%s' "$page" | jq -r '.pagination.cursor // empty | "limit=1000&cursor=" + .')
 done`,

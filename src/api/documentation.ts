@@ -1,19 +1,9 @@
 /** The documentation of the API: /openapi.json for programs, /docs for people. */
-import type { IncomingHttpHeaders } from 'node:http';
 import { refuseParameters } from '../domain/search-parameters.ts';
 import { docsPage } from './docs-page.ts';
 import { docsPageScriptHash } from './docs-page-script.ts';
 import type { OpenApiDocument } from './openapi.ts';
 import type { Route } from './route.ts';
-
-/**
- * Scheme, host and port by which the client reaches this server; a proxy with TLS says so in X-Forwarded-Proto. It only
- * appears in examples on the client's own page.
- */
-function originOf({ host = '', 'x-forwarded-proto': scheme }: IncomingHttpHeaders): string {
-  const isHost = /^(?:[\w.-]{1,255}|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i.test(host);
-  return isHost ? `${scheme === 'https' ? 'https' : 'http'}://${host}` : 'http://localhost:8080';
-}
 
 /** @param document a function, because the document describes these routes too */
 export function documentationRoutes(document: () => OpenApiDocument): readonly Route[] {
@@ -41,10 +31,10 @@ export function documentationRoutes(document: () => OpenApiDocument): readonly R
       description: 'The same description as a page for people.',
       success: { description: 'The page.' },
       errors: [],
-      handle({ query, headers }, { store }) {
+      handle({ query }, { store }) {
         refuseParameters(query);
         return {
-          body: docsPage(document(), { isSimulated: store.simulated, origin: originOf(headers) }),
+          body: docsPage(document(), { isSimulated: store.simulated }),
           freshness: 'document',
           headers: {
             'Cross-Origin-Opener-Policy': 'same-origin',

@@ -11,7 +11,16 @@ const named = [...map.matchAll(/`([a-z][a-z0-9-]*(?:\/[a-z0-9-]+)+(?:\.test)?\.t
 
 test('names files that exist', () => {
   expect(named.length).toBeGreaterThan(40);
-  const roots = ['', 'src', 'src/ingest/chain', 'src/ingest/evm', 'src/store', 'explorer/src', 'test'];
+  const roots = [
+    '',
+    'src',
+    'src/ingest',
+    'src/ingest/chain',
+    'src/ingest/evm',
+    'src/store',
+    'explorer/src',
+    'test',
+  ];
   const missing = named.filter(
     (file) => !roots.some((root) => existsSync(path.join(repository, root, file))),
   );

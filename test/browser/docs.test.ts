@@ -30,6 +30,13 @@ describe.skipIf(!hasChromium)('/docs', () => {
     await eventually(() => one.locator('output').innerText()).toContain('"status": "FAILED"');
   });
 
+  test('the examples are for this server', async () => {
+    const { page } = await browser.open(server, '/docs');
+    const commands = await page.locator('pre.command').allInnerTexts();
+    expect(commands.length).toBeGreaterThan(3);
+    for (const command of commands) expect(command).toContain(`curl '${server.url}/v2/`);
+  });
+
   test('a refusal is shown with its reason', async () => {
     const { page, forgive } = await browser.open(server, '/docs');
     forgive(/status of 400/);

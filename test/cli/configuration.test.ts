@@ -220,7 +220,7 @@ describe('doctor', () => {
     writeFileSync(path.join(cwd, 'lanescan.yaml'), 'port: 0\n');
     expect((await runProgram(['migrate'], { cwd })).code).toBe(0);
     const { code, stdout } = await runProgram(['doctor'], { cwd });
-    expect(stdout).toMatch(/^✓ Lanescan \d+\.\d+\.\d+ on Node \d+/);
+    expect(stdout).toMatch(/^✓ Lanescan \d+\.\d+\.\d+\S* on Node \d+/);
     expect(stdout).toContain(
       '✓ Configuration from lanescan.yaml: host 127.0.0.1, port 0 (port in lanescan.yaml), data ./data',
     );

@@ -331,8 +331,8 @@ describe('progress', () => {
     progress.end();
     vi.useRealTimers();
     expect(lines).toEqual([
-      'Importing x: 25% · 3 records · 0.1 MB/s\n',
-      'Importing x: 50% · 8 records · 0.1 MB/s\n',
+      'Importing x: 25% · 3 records · 0.1 MB/s · about 15 s left\n',
+      'Importing x: 50% · 8 records · 0.1 MB/s · about 10 s left\n',
     ]);
   });
 

@@ -43,7 +43,9 @@ test.each([
   [['audit']],
 ])('%j prints the same', async (args) => {
   const [there, here] = [await remote(...args), await local(...args)];
-  expect(there.stdout).toBe(here.stdout);
+  // The command for a manual execution names the server that provides the proof.
+  const anyServer = (text: string) => text.replaceAll(/--api \S+/g, '--api …');
+  expect(anyServer(there.stdout)).toBe(anyServer(here.stdout));
   expect(there.stdout).not.toBe('');
   expect(there.code).toBe(here.code);
 });

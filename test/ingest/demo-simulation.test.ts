@@ -223,7 +223,14 @@ describe('a history', () => {
   test('folds to valid records that are canonical already', () => {
     expect(records).toHaveLength(sent.length);
     for (const record of records) {
-      expect(parseMessage(record)).toEqual({ ok: true, message: record, ignored: [] });
+      expect(parseMessage(record)).toEqual({
+        ok: true,
+        message: record,
+        ignored: [],
+        derived: [],
+        kept: [],
+        unknown: [],
+      });
     }
   });
 

@@ -9,7 +9,7 @@ create table index_anchor (
   primary key (network, address, block_number)
 );
 
--- A failed message is not always open to everybody at once: on Solana only when the lane's delay has passed.
-drop index message_awaiting_execution;
-create index message_awaiting_execution on message (dest_selector, sent_at)
+-- A failed message is not always open to everybody at once: on Solana only when the lane's delay has passed. The index
+-- of messages without a failure stays: to drop it would lock out readers.
+create index message_awaiting_opening on message (dest_selector, sent_at)
   where status in (2, 3, 6) and not ready;
