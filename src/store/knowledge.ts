@@ -7,6 +7,7 @@ import {
   type MessageFact,
   type RangeFact,
   type SentMessage,
+  type SourceFinalized,
 } from '../domain/facts.ts';
 import { joinSnapshots } from '../domain/fold.ts';
 import type { Message } from '../domain/message.ts';
@@ -148,12 +149,21 @@ function addFacts(known: Knowledge, facts: readonly MessageFact[]): void {
       if (fact.derived) known.derived = [...new Set([...known.derived, ...fact.derived])];
       continue;
     }
+    if (fact.kind === 'SourceFinalized' && isFinalityKnown(known, fact)) continue;
     const body = JSON.stringify(fact);
     const id = factId(body);
     if (known.chainFacts.has(id)) continue;
     known.chainFacts.set(id, fact);
     known.toStore.push({ id, fact, body });
   }
+}
+
+/** Finality has no event of its own: blocks that are read again would report it again, with a later time. */
+function isFinalityKnown({ chainFacts }: Knowledge, { seen }: SourceFinalized): boolean {
+  for (const fact of chainFacts.values()) {
+    if (fact.kind === 'SourceFinalized' && fact.seen.blockHash === seen.blockHash) return true;
+  }
+  return false;
 }
 
 async function addCoveringRanges(client: ClientBase, all: readonly Knowledge[]): Promise<void> {
