@@ -10,13 +10,15 @@ import { type IndexLedger, isUnrecoverable, type OwedRange } from '../../store/l
 import { createPause, untilLater } from '../work.ts';
 import { type Concurrency, createConcurrency } from './concurrency.ts';
 import type { HistoryReading, NetworkReader } from './family.ts';
-import { reasonOf } from './faults.ts';
+import { problemKindOf, reasonOf } from './faults.ts';
 import { historyStep, type ReadPiece, StaleReadingError } from './history-step.ts';
 import type { Progress, ReadMark } from './progress.ts';
 import { retryDelay, type WorkerTiming } from './timing.ts';
 
 /** How often a piece is tried before it goes to the ledger of failures. */
 const ATTEMPTS = 3;
+/** The same where an endpoint could not be reached at times, which is seldom the fault of the piece. */
+const UNREACHABLE_ATTEMPTS = 10;
 /** Pieces that are planned, being read, or waiting to be recorded, for each that may be read at once. */
 const WINDOW = 8;
 /** Events in memory, as far as can be foreseen: those that wait to be recorded, and those that pieces in flight bring. */
@@ -193,8 +195,9 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
     // Where no endpoint answers at all, the failure says nothing of this piece.
     const isAlive = progress.problem === null || reader.health().some(({ healthy }) => healthy);
     if (isAlive) piece.attempts++;
+    const attempts = problemKindOf(error) === 'unreachable' ? UNREACHABLE_ATTEMPTS : ATTEMPTS;
     piece.state =
-      piece.attempts >= ATTEMPTS ? { name: 'failed', reason: reasonOf(error) } : { name: 'planned' };
+      piece.attempts >= attempts ? { name: 'failed', reason: reasonOf(error) } : { name: 'planned' };
     progress.setProblem(error);
     // Many that were under way together and fail together count as one.
     if (hadFailures !== failures) return;
