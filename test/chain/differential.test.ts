@@ -476,7 +476,7 @@ describe.each(everyLane)('on the lane of $version from $from', ({ version, from 
     const told = (await factsOf(lane.to)).filter(
       (fact) => 'messageId' in fact && fact.messageId === message.messageId,
     );
-    expect(told).toMatchObject([{ kind: 'Executed', success: false }]);
+    expect(told).toMatchObject([{ kind: 'Executed', success: false }, { kind: 'ExecutionDetails' }]);
   });
 
   test('thresholds and verifier policies are those of the off-ramp', async () => {
