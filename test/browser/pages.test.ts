@@ -16,7 +16,8 @@ const lane = `/lane/${sepolia.name}/${fuji.name}`;
 describe.skipIf(!hasChromium)('on the demo’s network', () => {
   const browser = useBrowser();
   let server: RunningServer;
-  let failedMessage: string;
+  /** One of each version of CCIP that has failed, since each is rescued in its own way. */
+  let failedMessages: readonly string[];
   let verifiedMessage: string;
   let solanaMessage: string;
   beforeAll(async () => {
@@ -34,7 +35,15 @@ describe.skipIf(!hasChromium)('on the demo’s network', () => {
       (await server.ask(`/v2/messages?limit=1&view=summary&${query}`)).json<{
         data: { messageId: string }[];
       }>().data[0]?.messageId ?? '';
-    failedMessage = await idOf('status=FAILED&readyForManualExecOnly=true');
+    const failed = (
+      await server.ask('/v2/messages?limit=100&status=FAILED&readyForManualExecOnly=true')
+    ).json<{
+      data: { messageId: string; version: string }[];
+    }>().data;
+    failedMessages = ['1.5.0', '1.6.0', '2.0.0'].map(
+      (version) => failed.find((message) => message.version === version)?.messageId ?? '',
+    );
+    expect(failedMessages).not.toContain('');
     verifiedMessage = await idOf('status=VERIFIED,VERIFYING');
     solanaMessage = await idOf(`destChainSelector=${solanaDevnet.chainSelector}`);
   });
@@ -44,7 +53,7 @@ describe.skipIf(!hasChromium)('on the demo’s network', () => {
   const pages = (): readonly (readonly [path: string, sign: string])[] => [
     ['/', '.rows .row-link'],
     [`/?status=FAILED&sourceChainSelector=${sepolia.chainSelector}`, '.rows .row-link'],
-    [`/message/${failedMessage}`, '.timeline'],
+    ...failedMessages.map((messageId) => [`/message/${messageId}`, '.timeline'] as const),
     [`/message/${verifiedMessage}`, '.verifiers'],
     [`/message/${solanaMessage}`, '.timeline'],
     ['/lane', '.matrix-cell'],

@@ -24,7 +24,8 @@ export function ManualExecution({ message }: { readonly message: Message }) {
   const inputs = useQuery({
     queryKey: ['execution-inputs', message.messageId],
     queryFn: ({ signal }) => getJson<unknown>(`/v2/messages/${message.messageId}/execution-inputs`, signal),
-    enabled: way === 'server',
+    // Nothing proves a simulated message.
+    enabled: way === 'server' && readiness?.simulated === false,
   });
   const dest = networkName(message.destNetworkInfo);
   const source = networkName(message.sourceNetworkInfo);

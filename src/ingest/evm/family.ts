@@ -1,6 +1,7 @@
 /** The EVM family: CCIP 1.2 to 2.0, read from logs over JSON-RPC. */
-import type { IndexState, IndexStep } from '../../store/ledger/index-ledger.ts';
-import type { Beginning, ChainFamily, Chores, ConnectOptions, NetworkReader } from '../chain/family.ts';
+import type { IndexState } from '../../store/ledger/index-ledger.ts';
+import { combineChores } from '../chain/chores.ts';
+import type { Beginning, ChainFamily, ConnectOptions, NetworkReader } from '../chain/family.ts';
 import { createBloomTrust } from './bloom-trust.ts';
 import type { Block, Chain, ChainNode, Hex } from './chain.ts';
 import { createConsistencyCheck } from './checks/consistency-check.ts';
@@ -104,7 +105,7 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
     follow: () => follower.follow(),
     nextPiece: (owed) => history.nextPiece(owed),
     readHistory: (range, extent) => history.read(range, extent),
-    chores: combineChores([createChores({ selector, chain, store, progress, book, results, timing }), check]),
+    chores: combineChores(createChores({ selector, chain, store, progress, book, results, timing }), check),
     health: () => chain.health(),
     close: () => chain.close(),
   };
@@ -126,21 +127,6 @@ async function confirmedDeployment(
   const questions = routers.map((address) => ({ address, has: 'code' as const, block: deployed - 1 }));
   const second = await chain.secondOpinion(node, (other) => other.accounts(questions));
   return second?.includes(true) ? undefined : deployed;
-}
-
-/** One after the other, as one step; their steps have no part in common. */
-function combineChores(all: readonly Chores[]): Chores {
-  return {
-    get isBehind() {
-      return all.some(({ isBehind }) => isBehind);
-    },
-    async work() {
-      const steps: IndexStep[] = [];
-      for (const chores of all) steps.push((await chores.work()) ?? {});
-      const step = Object.assign({}, ...steps) as IndexStep;
-      return Object.keys(step).length === 0 ? undefined : step;
-    },
-  };
 }
 
 /**

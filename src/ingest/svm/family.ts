@@ -1,6 +1,6 @@
 /** The Solana family: CCIP 1.6, read from the transactions of router and off-ramp programs over JSON-RPC. */
-import type { IndexStep } from '../../store/ledger/index-ledger.ts';
-import type { Beginning, ChainFamily, Chores, ConnectOptions, NetworkReader } from '../chain/family.ts';
+import { combineChores } from '../chain/chores.ts';
+import type { Beginning, ChainFamily, ConnectOptions, NetworkReader } from '../chain/family.ts';
 import type { ChainNode } from './chain.ts';
 import { createCompletenessCheck } from './checks/completeness-check.ts';
 import { slotHash } from './decode/transaction-facts.ts';
@@ -99,20 +99,5 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
     chores: combineChores(manualExecution, check),
     health: () => chain.health(),
     close: () => chain.close(),
-  };
-}
-
-/** One after the other, as one step; their steps have no part in common. */
-function combineChores(...all: readonly Chores[]): Chores {
-  return {
-    get isBehind() {
-      return all.some(({ isBehind }) => isBehind);
-    },
-    async work() {
-      const steps: IndexStep[] = [];
-      for (const chores of all) steps.push((await chores.work()) ?? {});
-      const step = Object.assign({}, ...steps) as IndexStep;
-      return Object.keys(step).length === 0 ? undefined : step;
-    },
   };
 }
