@@ -39,10 +39,13 @@ async function readMaterial(
   return { offramp, encodedMessage };
 }
 
-/** The off-ramp of the lane's latest commit or, before the first one, the only one that the destination has for it. */
+/**
+ * The off-ramp of the lane's latest commit or, before the first one, the only one of the lane's version that the destination
+ * has for it. Off-ramps up to 1.5 serve one on-ramp, which is stored with them; later ones serve a whole source chain.
+ */
 async function readOfframp(
   read: Read,
-  { sourceNetworkInfo, destNetworkInfo, onramp }: Message,
+  { sourceNetworkInfo, destNetworkInfo, onramp, version }: Message,
 ): Promise<Pick<Message, 'offramp'> | undefined> {
   const source = storedSelector(sourceNetworkInfo.chainSelector);
   const dest = storedSelector(destNetworkInfo.chainSelector);
@@ -50,11 +53,26 @@ async function readOfframp(
     `select coalesce(
        (select body::json ->> 'offramp' from lane_fact
         where source_selector = $1 and dest_selector = $2 and onramp = $3 order by to_sequence desc limit 1),
-       (select min(contract) from index_registration where network = $2 and remote = $1 and role = 'offRamp'
+       (select min(contract) from index_registration
+        join index_contract on index_contract.network = index_registration.network and address = contract
+        where index_registration.network = $2 and remote = $1 and role = 'offRamp'
+          and coalesce(body::json ->> 'version', $4) like $4 || '%'
+          and coalesce(lower(body::json ->> 'onRamp'), $5) = $5
         having count(*) = 1)) as offramp`,
-    [source, dest, Buffer.from(addressColumn(onramp, sourceNetworkInfo.chainFamily), 'hex')],
+    [
+      source,
+      dest,
+      Buffer.from(addressColumn(onramp, sourceNetworkInfo.chainFamily), 'hex'),
+      majorAndMinor(version),
+      onramp.toLowerCase(),
+    ],
   );
   const told = row?.offramp as string | null | undefined;
   const offramp = told && parseAddress(told, destNetworkInfo.chainFamily)?.text;
   return offramp ? { offramp } : undefined;
+}
+
+/** Of a lane, such as `1.6.`: patches have the same off-ramps. */
+function majorAndMinor(version: string | null): string {
+  return version === null ? '' : `${version.split('.', 2).join('.')}.`;
 }
