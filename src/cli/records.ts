@@ -97,7 +97,7 @@ export async function withRecords<T>(
 function withDemo(config: Config, flags: RecordFlags, { err }: CliContext): Config {
   const demo = demoFolder(config, flags);
   if (demo === undefined || hasDatabase(config.dataFolder)) return config;
-  err.write(`Reading the demo's database in ${demo}: there is none in ${config.dataFolder}.\n`);
+  err.write(`Reading the demo's database in ${demo}: ${config.dataFolder} has no database.\n`);
   return { ...config, dataFolder: demo };
 }
 

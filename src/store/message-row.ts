@@ -109,7 +109,7 @@ function transactionColumn(text: string, family: ChainFamily): string {
   return spelling.bytes;
 }
 
-/** The transaction of an observation; null where there is none, or the notation of its network is not known. */
+/** The transaction of an observation; null if it has no transaction or the notation of its network is unknown. */
 export function observedTransaction({ network, transactionHash }: Observation): string | null {
   const family = transactionHash === null ? undefined : networkBySelector(network)?.family;
   return (family && transactionHash && parseTransactionHash(transactionHash, family)?.bytes) || null;

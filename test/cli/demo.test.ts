@@ -100,7 +100,7 @@ test('says that it is simulated: in the log, in readiness, on the page, in the t
 
 test('is found by the commands of the README, and they say that it is the demo', async () => {
   const { code, stdout, stderr } = await runProgram(['search', '--limit', '1'], { cwd: folder });
-  expect(stderr).toContain("Reading the demo's database in ./data/demo: there is none in ./data.");
+  expect(stderr).toContain("Reading the demo's database in ./data/demo: ./data has no database.");
   expect(stdout).toMatch(/0x[0-9a-f]{64}/);
   expect(code).toBe(0);
   const elsewhere = await runProgram(['lanes', '--data', './data'], { cwd: folder });

@@ -172,7 +172,7 @@ export function expectFreshRequestId(headers: IncomingHttpHeaders): string {
   return id;
 }
 
-/** The value of a sample, by its name and labels as they stand in the metrics; undefined where there is none. */
+/** The value of a sample, by its name and labels as they stand in the metrics; undefined if no sample has that name. */
 export async function metricOf(
   server: Pick<RunningServer, 'ask'>,
   sample: string,

@@ -108,7 +108,7 @@ export function spelledToken(bytes: Hex, family: ChainFamily): string {
   return addressFromBytes(bytes.slice(2), family)?.text ?? zeroAddresses[family];
 }
 
-/** Gas for the pool on the destination: one number, big-endian; null where it is none. */
+/** Gas for the pool on the destination: one number, big-endian; null for anything else. */
 export function gasOf(destExecData: Hex): string | null {
   return destExecData.length > 2 && destExecData.length <= 66 ? BigInt(destExecData).toString() : null;
 }

@@ -58,7 +58,7 @@ export interface AccountQuestion {
   readonly block: number;
 }
 
-/** Undefined: the contract refused, or there is none at this address. A node that cannot answer throws instead. */
+/** Undefined: the call reverted, or no contract is at this address. A node that cannot answer throws instead. */
 export type CallAnswer = Hex | undefined;
 
 /** Where the chain of one endpoint stands, by one request where the endpoint takes batches. */

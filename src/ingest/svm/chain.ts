@@ -50,7 +50,7 @@ export interface ChainNode {
   transactions(
     signatures: readonly SignatureInfo[],
   ): Promise<readonly (SolanaTransaction | UnknownVersion)[]>;
-  /** In the order asked for; undefined where there is none. */
+  /** In the order asked for; undefined for an account that does not exist. */
   accounts(addresses: readonly string[], minContextSlot: number): Promise<readonly (Account | undefined)[]>;
 }
 

@@ -145,7 +145,7 @@ function extraArgsV3(
     ccvArgs: verifiers.map(({ extraArgs }) => extraArgs),
     executor: executor.issuer,
     executorArgs: executor.extraArgs,
-    // Without a token, whoever would get one: the client takes no empty address.
+    // Without a token this is the message's receiver, because the client refuses an empty address.
     tokenReceiver: tokenReceiver?.text ?? receiver,
     tokenArgs: pool?.extraArgs ?? '0x',
   };
@@ -177,7 +177,7 @@ function feeItem({ issuer, feeTokenAmount }: Receipt, feeType: FeeItem['feeType'
 
 type FeeItem = NonNullable<Fees['fixedFeesDetails']['items']>[number];
 
-/** A transfer of which the pool has kept everything as its fee is none: a record has no amounts of 0. */
+/** A transfer that the pool keeps whole as its fee is left out: a record has no amounts of 0. */
 function tokenAmounts(
   transfer: TokenTransferV1 | undefined,
   pool: Receipt | undefined,
