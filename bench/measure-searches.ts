@@ -7,11 +7,18 @@ import type { BenchDatabase } from './data/database.ts';
 import { interleave, ratioOf, type Standing, type Subject, type Turn } from './interleave.ts';
 import type { LoadOrder, LoadReport } from './load/client.ts';
 import { hasPgbench, runPgbench } from './references/pgbench.ts';
-import { drawRequests, type Goal, plainRequest, type Workload } from './requests.ts';
+import {
+  createRequestSource,
+  drawRequests,
+  type Goal,
+  plainRequest,
+  type SearchRequest,
+  type Workload,
+} from './requests.ts';
 import type { Listening, Rig, RunSettings } from './rig.ts';
 import type { RunningServer } from './server.ts';
 
-/** More than any subject answers in all of its turns: a request that was asked before is not drawn again. */
+/** Requests drawn for a second of the first turn. Where they are answered sooner, the turn ends, and the next ones have more. */
 const DISTINCT_A_SECOND = 6_000;
 const CLOSE_LOOKS = 40;
 const ORACLE_LOOKS = 8;
@@ -31,7 +38,7 @@ export interface SearchResult {
 
 const requestsOfTurn = ({ seconds }: RunSettings) => Math.ceil(DISTINCT_A_SECOND * seconds);
 
-/** How many requests are drawn for a workload: enough for all turns, and for one to get warm. */
+/** About how many requests a workload takes: all turns, and one to get warm. */
 export const requestsOf = (settings: RunSettings) => requestsOfTurn(settings) * (settings.rounds + 1);
 
 export async function measureSearch(
@@ -42,9 +49,17 @@ export async function measureSearch(
 ): Promise<SearchResult> {
   const { settings } = rig;
   const { seconds, rounds, connections } = settings;
-  const perTurn = requestsOfTurn(settings);
-  const requests = drawRequests(workload, database, requestsOf(settings));
-  const [probe] = requests;
+  let perTurn = requestsOfTurn(settings);
+  const source = createRequestSource(workload, database);
+  const turns: SearchRequest[][] = [];
+  /** The same for all subjects of a round; no request is in two rounds. */
+  const requestsOfRound = (round: number): readonly SearchRequest[] => {
+    turns[round] ??= source.take(perTurn);
+    return turns[round];
+  };
+  const statementsOfRound = (round: number) =>
+    requestsOfRound(round).map(({ search }) => renderSql(searchSql(search)));
+  const [probe] = requestsOfRound(0);
   if (!probe) throw new Error(`${workload.name} has no requests`);
   const { bytes: answerBytes } = await rig.load.run({
     port: server.port,
@@ -56,8 +71,6 @@ export async function measureSearch(
   });
   const looks = { close: 0, oracle: 0 };
   const oracle = await rig.client(database.url);
-  const statements = requests.map(({ search }) => renderSql(searchSql(search)));
-  let asked = 0;
 
   const fixedAnswers = (name: string, { port, pid }: Listening): Subject => ({
     name,
@@ -80,9 +93,8 @@ export async function measureSearch(
   const subjects: Subject[] = [
     {
       name: 'lanescan',
-      async turn() {
-        // Only what this turn can use goes to the other process.
-        const turnOf = workload.repeats ? requests : requests.slice(asked, asked + perTurn);
+      async turn(round) {
+        const turnOf = requestsOfRound(round);
         const report = await loadTurn(
           rig,
           { server: { family: server.pid }, database: { family: rig.postmaster } },
@@ -92,14 +104,14 @@ export async function measureSearch(
             from: 0,
             connections,
             seconds,
+            // A request that was asked before would be answered from the response cache.
+            ...(!workload.repeats && { count: turnOf.length }),
             check: workload.repeats ? 'same' : workload.path === 'message' ? 'status' : 'page',
             keepEvery: 100,
           },
         );
-        asked += report.requests;
-        if (report.requests > turnOf.length && !workload.repeats) {
-          throw new Error(`${workload.name}: requests ran out, and some were asked twice`);
-        }
+        // For a turn of full length next time.
+        if (report.requests >= turnOf.length) perTurn = Math.max(perTurn, 2 * turnOf.length);
         for (const { index, body } of report.kept.slice(0, CLOSE_LOOKS)) {
           const request = turnOf[index];
           if (!request) continue;
@@ -120,9 +132,7 @@ export async function measureSearch(
         const clock = startCpuClock({ client: rig.driver.pid, database: { family: rig.postmaster } });
         const report = await rig.driver.run({
           url: database.url,
-          statements: workload.repeats
-            ? statements
-            : statements.slice(round * perTurn, (round + 1) * perTurn),
+          statements: statementsOfRound(round),
           from: 0,
           connections,
           seconds,
@@ -139,7 +149,7 @@ export async function measureSearch(
         const rate = await runPgbench({
           cluster: rig.cluster,
           database: database.name,
-          statements: statements.slice(round * PGBENCH_SCRIPT, (round + 1) * PGBENCH_SCRIPT),
+          statements: statementsOfRound(round).slice(0, PGBENCH_SCRIPT),
           connections,
           seconds: Math.max(1, Math.round(seconds)),
           scriptFile: `${settings.dataFolder}/pgbench.sql`,

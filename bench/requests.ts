@@ -113,15 +113,35 @@ function draw(
   });
 }
 
+/** Requests of a workload, drawn on demand: it never runs out. */
+export interface RequestSource {
+  /** The next `count` requests; a workload that repeats has one, the same every time. */
+  take(count: number): SearchRequest[];
+}
+
+export function createRequestSource(workload: Workload, database: BenchDatabase): RequestSource {
+  const { filters = {}, page, limit = DEFAULT_LIMIT, repeats = false } = workload;
+  const dice = createDice(hashOf(workload.name));
+  // Neighbours of a deep page are as many as there are older messages; then the first come again, asked long ago.
+  const neighbours = page === undefined ? Number.POSITIVE_INFINITY : database.size - (page + 1) * limit;
+  let drawn = 0;
+  const next = () => {
+    const raw = draw(filters, database.world, dice);
+    return requestOf(workload, raw, database, drawn++ % neighbours, dice);
+  };
+  let only: SearchRequest | undefined;
+  return {
+    take(count) {
+      if (!repeats) return Array.from({ length: count }, next);
+      only ??= next();
+      return [only];
+    },
+  };
+}
+
 /** `count` requests of a workload; a workload that repeats has one. */
 export function drawRequests(workload: Workload, database: BenchDatabase, count: number): SearchRequest[] {
-  const dice = createDice(hashOf(workload.name));
-  const requests: SearchRequest[] = [];
-  for (let index = 0; index < (workload.repeats ? 1 : count); index++) {
-    const raw = draw(workload.filters ?? {}, database.world, dice);
-    requests.push(requestOf(workload, raw, database, index, dice));
-  }
-  return requests;
+  return createRequestSource(workload, database).take(count);
 }
 
 /** Whether so many messages have the pages that so many requests of a workload ask for. */
