@@ -20,7 +20,10 @@ describe.skipIf(!isInstalled('systemd-analyze'))('systemd', () => {
     // The program need not be installed where a package would put it.
     const text = fs.readFileSync(path.join(operations, unit), 'utf8');
     const file = path.join(freshFolder(), unit);
-    fs.writeFileSync(file, text.replace('/usr/local/bin/lanescan', path.join(repository, 'bin/lanescan')));
+    fs.writeFileSync(
+      file,
+      text.replace('ExecStart=lanescan', `ExecStart=${path.join(repository, 'bin/lanescan')}`),
+    );
     const verified = run('systemd-analyze', 'verify', '--man=no', file);
     expect(verified).toMatchObject({ status: 0, text: '' });
     // From 0, protected, to 10, exposed.
@@ -32,7 +35,7 @@ describe.skipIf(!isInstalled('systemd-analyze'))('systemd', () => {
 describe('a unit', () => {
   test.each(units)('%s runs a command that exists, with time to stop', (unit) => {
     const text = fs.readFileSync(path.join(operations, unit), 'utf8');
-    const [, command = ''] = /^ExecStart=\/usr\/local\/bin\/lanescan (\w+) /m.exec(text) ?? [];
+    const [, command = ''] = /^ExecStart=lanescan (\w+) /m.exec(text) ?? [];
     expect(['serve', 'index']).toContain(command);
     const [, seconds] = /^TimeoutStopSec=(\d+)$/m.exec(text) ?? [];
     // drainSeconds as behind a proxy, plus 25 s.

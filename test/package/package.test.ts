@@ -1,17 +1,15 @@
 // @module-tag slow: packs, installs from the registry and starts the program on several versions of Node
 /** The package that users install: made by `npm pack`, installed into an empty folder, run there as a plain user. */
-import { execFile, execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { freshFolder } from '../cli/program.ts';
 import { makeMessage } from '../fixtures.ts';
+import { npm, packRepository, quiet } from './packing.ts';
 
 const repository = path.resolve(import.meta.dirname, '../..');
-const quiet = ['--no-audit', '--no-fund', '--loglevel=error'];
-
 vi.setConfig({ testTimeout: 600_000, hookTimeout: 900_000 });
 
 /** Root runs the program as nobody, for a plain user is what it is made for. */
@@ -24,25 +22,14 @@ const nodes = new Map<number, string | undefined>();
 
 beforeAll(async () => {
   const work = openFolder();
-  // A copy, for packing removes and builds dist/, which other tests are using.
-  const list = ['ls-files', '-z', '--cached', '--others', '--exclude-standard'];
-  const files = execFileSync('git', list, { cwd: repository, encoding: 'utf8' }).split('\0');
-  const clone = path.join(work, 'clone');
-  for (const file of files.filter((name) => name !== '' && fs.existsSync(path.join(repository, name)))) {
-    fs.cpSync(path.join(repository, file), path.join(clone, file));
-  }
-  fs.symlinkSync(path.join(repository, 'node_modules'), path.join(clone, 'node_modules'));
-  await npm(['pack', '--pack-destination', work, ...quiet], clone);
-  const tarball = fs.readdirSync(work).find((name) => name.endsWith('.tgz')) ?? '';
-  listing = execFileSync('tar', ['-tzf', path.join(work, tarball)], { encoding: 'utf8' })
-    .trim()
-    .split('\n');
+  const tarball = await packRepository(work);
+  listing = execFileSync('tar', ['-tzf', tarball], { encoding: 'utf8' }).trim().split('\n');
 
   const installed = path.join(work, 'installed');
   fs.mkdirSync(installed);
   fs.writeFileSync(path.join(installed, 'package.json'), '{ "private": true }');
   // Strict: a package that asks for a newer Node than ours, of a dependency's dependency too, ends the installation.
-  await npm(['install', path.join(work, tarball), '--engine-strict', ...quiet], installed);
+  await npm(['install', tarball, '--engine-strict', ...quiet], installed);
   command = path.join(installed, 'node_modules/.bin/lanescan');
   for (const major of [18, 22, 24]) nodes.set(major, await installNode(major, work));
   nodes.set(Number.parseInt(process.versions.node, 10), process.execPath);
@@ -53,10 +40,6 @@ function openFolder(): string {
   const folder = freshFolder();
   fs.chmodSync(folder, 0o777);
   return folder;
-}
-
-function npm(args: readonly string[], cwd: string): Promise<unknown> {
-  return promisify(execFile)('npm', args, { cwd });
 }
 
 /** npm has the programs of Node as packages, one for each platform. */
