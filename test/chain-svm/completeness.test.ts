@@ -3,12 +3,13 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openTestStore } from '../database.ts';
-import { createSolanaWorld, type SolanaWorld, sepolia } from '../solana/ccip-world.ts';
+import { createSolanaWorld, type SolanaWorld } from '../solana/ccip-world.ts';
 import { messageIdOf } from '../solana/evm-messages.ts';
 import type { Ledger } from '../solana/ledger.ts';
 import { personalityOf } from '../solana/personalities.ts';
 import { addressOf } from '../solana/program-address.ts';
 import { startSolanaProvider } from '../solana/provider.ts';
+import { sepolia } from '../solana/world-options.ts';
 import { differencesFrom, indexOnce, sourceOf, storeReceived } from './indexed-world.ts';
 
 async function serve(ledger: Ledger, name?: string) {
