@@ -5,6 +5,7 @@ import type { Store } from '../../src/store/store.ts';
 import { openTestStore } from '../database.ts';
 import { createSolanaWorld, type SolanaWorld } from '../solana/ccip-world.ts';
 import { messageIdOf } from '../solana/evm-messages.ts';
+import { hiding } from '../solana/hidden-transactions.ts';
 import type { Ledger } from '../solana/ledger.ts';
 import { personalityOf } from '../solana/personalities.ts';
 import { addressOf } from '../solana/program-address.ts';
@@ -22,17 +23,6 @@ async function openStore(): Promise<Store> {
   const store = await openTestStore();
   onTestFinished(() => store.close());
   return store;
-}
-
-/** The same cluster, whose lists lack a transaction. */
-function hiding(world: SolanaWorld, signature: string): Ledger {
-  const { cluster } = world;
-  return Object.create(cluster, {
-    signaturesFor: {
-      value: (...query: Parameters<Ledger['signaturesFor']>) =>
-        cluster.signaturesFor(...query).filter((entry) => entry.signature !== signature),
-    },
-  }) as Ledger;
 }
 
 const configured = (world: SolanaWorld) => ({ offramps: [world.programs.offRamp] });
@@ -55,7 +45,7 @@ describe('a transaction that a list leaves out', () => {
     const signature = hidden(world) ?? '';
     const store = await openStore();
     await storeReceived(store, world);
-    const poor = await serve(hiding(world, signature));
+    const poor = await serve(hiding(world.cluster, signature));
     await indexOnce(store, sourceOf(world, [poor], configured(world)));
     const findings = await store.index.checks.findings(world.network.selector);
     expect(findings.map((finding) => finding.kind)).toContain(kind);

@@ -27,8 +27,8 @@ import { type Remote, type SolanaWorldOptions, sepolia, solanaDevnet } from './w
 
 export interface Lane {
   sequenceNumber: bigint;
-  /** What the version that was left had counted: its numbers go on there when it comes back. */
-  numberToRestore: bigint | undefined;
+  /** What the version that was left had counted, and with which change of version its numbers go on there. */
+  restore: { readonly number: bigint; readonly on: 'upgrade' | 'rollback' } | undefined;
   nextToCommit: bigint;
   received: bigint;
 }
@@ -100,14 +100,10 @@ export function createCcipDeployment(options: SolanaWorldOptions): CcipDeploymen
     },
 
     keepDestChain(remote) {
-      const { sequenceNumber, numberToRestore } = deployment.laneOf(remote);
+      const { sequenceNumber, restore } = deployment.laneOf(remote);
       cluster.setAccount(routerAddresses.destChainState(router, selectorOf(remote)), {
         owner: router,
-        data: destChainAccount({
-          selector: selectorOf(remote),
-          sequenceNumber,
-          ...(numberToRestore !== undefined && { sequenceNumberToRestore: numberToRestore }),
-        }),
+        data: destChainAccount({ selector: selectorOf(remote), sequenceNumber, restore }),
       });
     },
 
@@ -200,7 +196,7 @@ export function createCcipDeployment(options: SolanaWorldOptions): CcipDeploymen
       cluster.answerSimulation(program, discriminator('global', 'type_version'), versionText(text));
     deployment.administer(router, 'initialize');
     for (const remote of remotes) {
-      lanes.set(remote, { sequenceNumber: 0n, numberToRestore: undefined, nextToCommit: 1n, received: 0n });
+      lanes.set(remote, { sequenceNumber: 0n, restore: undefined, nextToCommit: 1n, received: 0n });
       deployment.administer(router, 'add_chain_selector');
       deployment.keepDestChain(remote);
       deployment.administer(router, 'add_offramp', offRampListed(true, selectorOf(remote), offRamp));

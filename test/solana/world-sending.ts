@@ -92,16 +92,6 @@ export function createSending(deployment: CcipDeployment, { isRelaying }: { isRe
       },
     });
 
-  /** The lane goes on with another number and remembers the one that it had. */
-  const renumber = (to: Remote, way: 'Bumped' | 'RolledBack', name: string, next: bigint): void => {
-    const lane = laneOf(to);
-    const previous = lane.sequenceNumber;
-    deployment.administer(router, name, versionChanged(way, selectorOf(to), previous, next));
-    lane.sequenceNumber = next;
-    lane.numberToRestore = previous;
-    deployment.keepDestChain(to);
-  };
-
   return {
     sends,
     bodyOf,
@@ -135,13 +125,25 @@ export function createSending(deployment: CcipDeployment, { isRelaying }: { isRe
     },
 
     bumpVersion(to = usual) {
-      renumber(to, 'Bumped', 'bump_ccip_version_for_dest_chain', 0n);
+      const lane = laneOf(to);
+      const { sequenceNumber: previous, restore } = lane;
+      // The event says 0 also where the lane goes on with the numbers that a rollback has left.
+      const event = versionChanged('Bumped', selectorOf(to), previous, 0n);
+      deployment.administer(router, 'bump_ccip_version_for_dest_chain', event);
+      lane.sequenceNumber = restore?.on === 'upgrade' ? restore.number : 0n;
+      lane.restore = { number: previous, on: 'rollback' };
+      deployment.keepDestChain(to);
     },
 
     rollBackVersion(to = usual) {
-      const { numberToRestore } = laneOf(to);
-      if (numberToRestore === undefined) throw new RangeError('The lane has had one version only.');
-      renumber(to, 'RolledBack', 'rollback_ccip_version_for_dest_chain', numberToRestore);
+      const lane = laneOf(to);
+      const { sequenceNumber: previous, restore } = lane;
+      if (restore?.on !== 'rollback') throw new RangeError('The lane has no version to go back to.');
+      const event = versionChanged('RolledBack', selectorOf(to), previous, restore.number);
+      deployment.administer(router, 'rollback_ccip_version_for_dest_chain', event);
+      lane.sequenceNumber = restore.number;
+      lane.restore = { number: previous, on: 'upgrade' };
+      deployment.keepDestChain(to);
     },
   };
 }
