@@ -17,6 +17,7 @@ import type { Read } from './reads/reads.ts';
  */
 const PIECE_LENGTH = 256n;
 const MAX_PIECES = 4_096n;
+const MAX_CLOCK_DIFFERENCE_MS = 86_400_000;
 
 /** A block that a reorganisation replaced. */
 export interface OrphanedBlock {
@@ -234,6 +235,7 @@ export async function rangesCovering(
     const range = JSON.parse(row.body as string) as RangeFact;
     const rootFacts = (row.root_facts as string[]).map((body) => JSON.parse(body) as RootFact);
     if (rootFacts.some(({ kind, seen }) => kind === 'RootRemoved' && isLater(seen, range.seen))) continue;
+    if (messages[index] && isOfEarlierMessage(range, messages[index])) continue;
     const blessings =
       range.kind === 'Committed' ? rootFacts.filter(({ kind }) => kind === 'RootBlessed') : [];
     covering.set(index, [
@@ -243,6 +245,14 @@ export async function rangesCovering(
     ]);
   }
   return covering;
+}
+
+/**
+ * Whether a range was committed long before the message was sent: then it is of another message with the same number, from
+ * before its lane began to count anew. Clocks of chains differ by much less than a day.
+ */
+function isOfEarlierMessage({ seen }: RangeFact, { sendTimestamp }: SentMessage): boolean {
+  return Date.parse(seen.at) + MAX_CLOCK_DIFFERENCE_MS < Date.parse(sendTimestamp);
 }
 
 /** On one chain: a root may be committed again after its removal. */

@@ -3,12 +3,14 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openTestStore } from '../database.ts';
-import { createSolanaWorld, type SolanaWorld, sepolia } from '../solana/ccip-world.ts';
+import { createSolanaWorld, type SolanaWorld } from '../solana/ccip-world.ts';
 import { messageIdOf } from '../solana/evm-messages.ts';
+import { hiding } from '../solana/hidden-transactions.ts';
 import type { Ledger } from '../solana/ledger.ts';
 import { personalityOf } from '../solana/personalities.ts';
 import { addressOf } from '../solana/program-address.ts';
 import { startSolanaProvider } from '../solana/provider.ts';
+import { sepolia } from '../solana/world-options.ts';
 import { differencesFrom, indexOnce, sourceOf, storeReceived } from './indexed-world.ts';
 
 async function serve(ledger: Ledger, name?: string) {
@@ -21,17 +23,6 @@ async function openStore(): Promise<Store> {
   const store = await openTestStore();
   onTestFinished(() => store.close());
   return store;
-}
-
-/** The same cluster, whose lists lack a transaction. */
-function hiding(world: SolanaWorld, signature: string): Ledger {
-  const { cluster } = world;
-  return Object.create(cluster, {
-    signaturesFor: {
-      value: (...query: Parameters<Ledger['signaturesFor']>) =>
-        cluster.signaturesFor(...query).filter((entry) => entry.signature !== signature),
-    },
-  }) as Ledger;
 }
 
 const configured = (world: SolanaWorld) => ({ offramps: [world.programs.offRamp] });
@@ -54,7 +45,7 @@ describe('a transaction that a list leaves out', () => {
     const signature = hidden(world) ?? '';
     const store = await openStore();
     await storeReceived(store, world);
-    const poor = await serve(hiding(world, signature));
+    const poor = await serve(hiding(world.cluster, signature));
     await indexOnce(store, sourceOf(world, [poor], configured(world)));
     const findings = await store.index.checks.findings(world.network.selector);
     expect(findings.map((finding) => finding.kind)).toContain(kind);

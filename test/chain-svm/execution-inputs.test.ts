@@ -14,9 +14,10 @@ import { openTestStore } from '../database.ts';
 import { calculateManualExecProof, type SdkMessage, silent } from '../lab/sdk-chain.ts';
 import { pubkey, toHex } from '../solana/bytes.ts';
 import { ccipMessageSent } from '../solana/ccip-events.ts';
-import { createSolanaWorld, type SolanaWorld, sepolia } from '../solana/ccip-world.ts';
+import { createSolanaWorld, type SolanaWorld } from '../solana/ccip-world.ts';
 import { type EvmMessage, extraArgsOf, messageIdOf, tokensOf } from '../solana/evm-messages.ts';
 import { startSolanaProvider } from '../solana/provider.ts';
+import { sepolia } from '../solana/world-options.ts';
 import { indexOnce, sourceOf } from './indexed-world.ts';
 
 const sdkEntry = createRequire(new URL('../lab/', import.meta.url)).resolve('@chainlink/ccip-sdk');

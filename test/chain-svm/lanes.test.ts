@@ -11,11 +11,12 @@ import { type RunningServer, startServer } from '../http/running-server.ts';
 import { CCIPAPIClient } from '../lab/sdk.ts';
 import { silent } from '../lab/sdk-chain.ts';
 import { toHex } from '../solana/bytes.ts';
-import { createSolanaWorld, type SolanaWorld, sepolia } from '../solana/ccip-world.ts';
+import { createSolanaWorld, type SolanaWorld } from '../solana/ccip-world.ts';
 import { createEvmCounterpart, type EvmCounterpart } from '../solana/evm-counterpart.ts';
 import { messageIdOf } from '../solana/evm-messages.ts';
 import { type SolanaProvider, startSolanaProvider } from '../solana/provider.ts';
 import { makeTraffic } from '../solana/traffic.ts';
+import { sepolia } from '../solana/world-options.ts';
 import { sourceOf } from './indexed-world.ts';
 
 /** More than an hour of slots: manual execution is open for what was committed before them. */

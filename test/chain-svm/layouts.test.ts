@@ -7,7 +7,7 @@ import {
   isAllowedOffRamp,
   isExecuted,
   readCommitReport,
-  readDestChainNumber,
+  readDestChain,
   readManualExecutionDelay,
   readReferencedRouter,
   readRouterConfig,
@@ -171,7 +171,12 @@ describe('accounts', () => {
       chainSelector: 42n,
       rmnRemote: program,
     });
-    expect(readDestChainNumber(account('DestChain', 34, { 17: u64(5) }), program)).toBe(5n);
+    expect(readDestChain(account('DestChain', 34, { 17: u64(5) }), program)).toEqual({
+      lastNumber: 5n,
+      numberLeft: undefined,
+    });
+    const renumbered = account('DestChain', 34, { 17: u64(5), 25: u64(9), 33: '02' });
+    expect(readDestChain(renumbered, program)).toEqual({ lastNumber: 5n, numberLeft: 9n });
     expect(readReferencedRouter(account('ReferenceAddresses', 137, { 9: programHex }), program)).toBe(
       program,
     );
@@ -196,10 +201,10 @@ describe('accounts', () => {
   });
 
   test('of another owner or type are refused', () => {
-    expect(() => readDestChainNumber({ ...account('DestChain', 34, {}), owner: zero }, program)).toThrow(
+    expect(() => readDestChain({ ...account('DestChain', 34, {}), owner: zero }, program)).toThrow(
       UnreadableDataError,
     );
-    expect(() => readDestChainNumber(account('SourceChain', 96, {}), program)).toThrow(UnreadableDataError);
+    expect(() => readDestChain(account('SourceChain', 96, {}), program)).toThrow(UnreadableDataError);
     expect(isAllowedOffRamp({ ...account('AllowedOfframp', 8, {}), owner: zero }, program)).toBe(false);
     expect(isAllowedOffRamp(account('DestChain', 34, {}), program)).toBe(false);
     expect(isAllowedOffRamp(undefined, program)).toBe(false);

@@ -89,23 +89,21 @@ export interface DestChain {
   readonly selector: bigint;
   /** The last number that was given. */
   readonly sequenceNumber: bigint;
-  readonly sequenceNumberToRestore?: bigint;
+  /** The number of the version that was left, and with which change of version it comes back. */
+  readonly restore?: { readonly number: bigint; readonly on: 'upgrade' | 'rollback' } | undefined;
 }
 
+const restoreActions = { none: 0, upgrade: 1, rollback: 2 } as const;
+
 /** A lane of the router, with an empty list of allowed senders. */
-export function destChainAccount({
-  selector,
-  sequenceNumber,
-  sequenceNumberToRestore,
-}: DestChain): Uint8Array {
+export function destChainAccount({ selector, sequenceNumber, restore }: DestChain): Uint8Array {
   return account(
     'DestChain',
     u8(1),
     u64(selector),
     u64(sequenceNumber),
-    u64(sequenceNumberToRestore ?? 0n),
-    // None, and Rollback after a bump.
-    u8(sequenceNumberToRestore === undefined ? 0 : 2),
+    u64(restore?.number ?? 0n),
+    u8(restoreActions[restore?.on ?? 'none']),
     u8(1),
     u32(0),
     bool(false),

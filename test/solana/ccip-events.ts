@@ -156,6 +156,28 @@ export function evmExtraArgs(gasLimit: bigint, allowOutOfOrderExecution: boolean
   return concat(EVM_EXTRA_ARGS_V2_TAG, u128(gasLimit), bool(allowOutOfOrderExecution));
 }
 
+/** Extra arguments towards another Solana cluster. */
+export interface SvmExtraArgs {
+  readonly computeUnits: number;
+  readonly isWritableBitmap: bigint;
+  readonly tokenReceiver: string;
+  readonly accounts: readonly string[];
+}
+
+const SVM_EXTRA_ARGS_V1_TAG = fromHex('1f3b3aba');
+
+/** Always out of order: Solana takes no other messages. */
+export function svmExtraArgs(args: SvmExtraArgs): Uint8Array {
+  return concat(
+    SVM_EXTRA_ARGS_V1_TAG,
+    u32(args.computeUnits),
+    u64(args.isWritableBitmap),
+    bool(true),
+    pubkey(args.tokenReceiver),
+    vec(args.accounts.map(pubkey)),
+  );
+}
+
 export interface SendRequest {
   readonly destChainSelector: bigint;
   readonly receiver: Uint8Array;

@@ -25,9 +25,10 @@ import {
 } from '../chain/zoo/virtual-chain.ts';
 import { fromHex, pubkey, toHex } from './bytes.ts';
 import { merkleRoot, type SentBody } from './ccip-hashes.ts';
-import type { Remote, SolanaWorld } from './ccip-world.ts';
+import type { SolanaWorld } from './ccip-world.ts';
 import { type EvmMessage, extraArgsOf, messageIdOf, tokensOf } from './evm-messages.ts';
 import type { TrueSend } from './truth.ts';
+import type { Remote } from './world-options.ts';
 
 export interface EvmCounterpart {
   readonly chain: VirtualChain;

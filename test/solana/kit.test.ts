@@ -4,12 +4,13 @@ import { addBulkNoise } from './bulk-noise.ts';
 import { toBase58, toBase64 } from './bytes.ts';
 import { offRampAddresses, routerAddresses } from './ccip-accounts.ts';
 import { ccipMessageSent, discriminator, relayedEvent } from './ccip-events.ts';
-import { createSolanaWorld, type ForgeryKind, type SolanaWorld, sepolia } from './ccip-world.ts';
+import { createSolanaWorld, type SolanaWorld } from './ccip-world.ts';
 import { FINALITY_SLOTS } from './node.ts';
 import type { SolanaPersonality } from './personality.ts';
 import { addressOf } from './program-address.ts';
 import { startSolanaProvider } from './provider.ts';
 import { type Ask, createAsk } from './rpc-client.ts';
+import { type ForgeryKind, sepolia } from './world-options.ts';
 
 const remoteSelector = BigInt(sepolia.network.selector);
 

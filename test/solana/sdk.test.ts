@@ -12,11 +12,13 @@ import { createVmRuntime } from '../lab/svm/vm-runtime.ts';
 import { fromHex, toHex } from './bytes.ts';
 import { versionText } from './ccip-accounts.ts';
 import { discriminator } from './ccip-events.ts';
-import { createSolanaWorld, leafOf, type SolanaWorld, sepolia } from './ccip-world.ts';
+import { createSolanaWorld, type SolanaWorld } from './ccip-world.ts';
 import { type EvmMessage, messageIdOf } from './evm-messages.ts';
 import { type SolanaProvider, startSolanaProvider } from './provider.ts';
+import { leafOf } from './received-messages.ts';
 import { customFailure } from './runtime.ts';
 import { makeTraffic } from './traffic.ts';
+import { sepolia } from './world-options.ts';
 
 const remoteSelector = BigInt(sepolia.network.selector);
 const sentEvent = toHex(discriminator('event', 'CCIPMessageSent'));

@@ -1,8 +1,9 @@
 /** Random traffic in a world, from a seed: everything that happens on lanes, and everything that only looks like it. */
 import { createDerivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
-import type { ForgeryKind, SolanaWorld } from './ccip-world.ts';
+import type { SolanaWorld } from './ccip-world.ts';
 import type { EvmMessage } from './evm-messages.ts';
 import { budgetExceeded, customFailure, type Failure } from './runtime.ts';
+import type { ForgeryKind } from './world-options.ts';
 
 export interface TrafficOptions {
   readonly seed: string;

@@ -1,8 +1,9 @@
 /** What happened in a world: what a store must have after it has read everything. */
 
+import type { SvmExtraArgs } from './ccip-events.ts';
 import type { SentBody } from './ccip-hashes.ts';
-import type { EvmMessage } from './evm-messages.ts';
 import type { LedgerTransaction } from './ledger.ts';
+import type { ReceivedMessage } from './received-messages.ts';
 
 /** Where a fact was seen. */
 export interface Observed {
@@ -17,6 +18,8 @@ export interface Observed {
 export interface TrueSend extends Observed {
   readonly messageId: string;
   readonly body: SentBody;
+  /** Towards another Solana cluster. */
+  readonly svm?: SvmExtraArgs;
   /** Who paid for the transaction. */
   readonly origin: string;
   readonly mints: readonly string[];
@@ -33,7 +36,7 @@ export interface TrueCommit extends Observed {
 }
 
 export interface TrueExecution extends Observed {
-  readonly message: EvmMessage;
+  readonly message: ReceivedMessage;
   readonly messageId: string;
   readonly leaf: Uint8Array;
   /** An attempt that failed leaves nothing but its failed transaction. */

@@ -256,7 +256,9 @@ describe('accounts have their fields at the documented offsets', () => {
       programs.rmnRemote,
       addressOf('LINK'),
     ]);
-    const lane = at(destChainAccount({ selector: SEPOLIA, sequenceNumber: 5n, sequenceNumberToRestore: 9n }));
+    const lane = at(
+      destChainAccount({ selector: SEPOLIA, sequenceNumber: 5n, restore: { number: 9n, on: 'rollback' } }),
+    );
     expect([lane.u64(9), lane.u64(17), lane.u64(25)]).toEqual([SEPOLIA, 5n, 9n]);
   });
 

@@ -15,6 +15,13 @@ export interface RouterConfig {
   readonly rmnRemote: string;
 }
 
+export interface DestChain {
+  /** The number of the last message that was sent to a chain. */
+  readonly lastNumber: bigint;
+  /** The last number before the latest renumbering of the lane; undefined where there was none. */
+  readonly numberLeft: bigint | undefined;
+}
+
 export interface SourceChain {
   /** The next number that will be committed. */
   readonly minSeqNr: bigint;
@@ -38,9 +45,9 @@ export function readRouterConfig(account: Account, router: string): RouterConfig
   return { chainSelector: u64At(data, 10), rmnRemote: keyAt(data, 114) };
 }
 
-/** The number of the last message that was sent to a chain. */
-export function readDestChainNumber(account: Account, router: string): bigint {
-  return u64At(dataOf(account, router, 'DestChain', 25), 17);
+export function readDestChain(account: Account, router: string): DestChain {
+  const data = dataOf(account, router, 'DestChain', 34);
+  return { lastNumber: u64At(data, 17), numberLeft: data[33] === 0 ? undefined : u64At(data, 25) };
 }
 
 /** The router that an off-ramp delivers for. */

@@ -8,6 +8,7 @@ import {
   readCommittedRuns,
   readSendBlock,
   readSentRuns,
+  readSentRunsBetween,
 } from './counters.ts';
 import { type AwaitingExecution, readUnexecuted } from './facts.ts';
 import { readFindings, type StoredFinding } from './findings.ts';
@@ -29,6 +30,11 @@ export interface CheckLedger {
   /** Milliseconds since the counters of a network were last compared; null where they never were. */
   checkAgeMs(network: string): Promise<number | null>;
   sentRuns(lane: LaneKey): Promise<readonly NumberRun[]>;
+  /** Of messages that a chain has shown in these blocks, both ends included. */
+  sentRunsBetween(
+    lane: LaneKey,
+    blocks: { readonly from: number; readonly to: number },
+  ): Promise<readonly NumberRun[]>;
   committedRuns(lane: LaneKey): Promise<readonly NumberRun[]>;
   committedEnds(source: string): Promise<readonly (LaneKey & { readonly last: string })[]>;
   sendBlock(lane: LaneKey, sequenceNumber: string): Promise<number | undefined>;
@@ -36,6 +42,13 @@ export interface CheckLedger {
   unexecuted(network: string, after: string | null, limit: number): Promise<readonly AwaitingExecution[]>;
   /** How many logs of a contract are kept because they could not be decoded. */
   unreadableLogs(network: string, contract: string): Promise<number>;
+  /** Logs of a contract that are kept under one of these first topics, in the order of their blocks. */
+  keptLogs(network: string, contract: string, topics: readonly string[]): Promise<readonly KeptLog[]>;
+}
+
+export interface KeptLog {
+  readonly blockNumber: number;
+  readonly topics: readonly string[];
 }
 
 export function createCheckLedger(
@@ -68,6 +81,7 @@ export function createCheckLedger(
         return rows[0].age === null ? null : Number(rows[0].age);
       }),
     sentRuns: (lane) => withReader((client) => readSentRuns(client, lane)),
+    sentRunsBetween: (lane, blocks) => withReader((client) => readSentRunsBetween(client, lane, blocks)),
     committedRuns: (lane) => withReader((client) => readCommittedRuns(client, lane)),
     committedEnds: (source) => withReader((client) => readCommittedEnds(client, source)),
     sendBlock: (lane, sequenceNumber) => withReader((client) => readSendBlock(client, lane, sequenceNumber)),
@@ -78,6 +92,15 @@ export function createCheckLedger(
           [storedSelector(network), contract],
         );
         return rows[0].logs;
+      }),
+    keptLogs: (network, contract, topics) =>
+      withReader(async (client) => {
+        const { rows } = await client.query(
+          `select block_number as "blockNumber", topics from index_unreadable
+           where network = $1 and address = $2 and topics[1] = any($3) order by block_number, log_index`,
+          [storedSelector(network), contract, topics],
+        );
+        return rows.map((row) => ({ ...row, blockNumber: Number(row.blockNumber) }));
       }),
   };
 }

@@ -44,6 +44,26 @@ export async function readSentRuns(client: ClientBase, lane: LaneKey): Promise<r
   return rows;
 }
 
+/**
+ * The same, of messages that were sent in these blocks, both ends included, and that a chain has shown: what imports say
+ * alone does not count. Reads every message of the lane.
+ */
+export async function readSentRunsBetween(
+  client: ClientBase,
+  lane: LaneKey,
+  { from, to }: { readonly from: number; readonly to: number },
+): Promise<readonly NumberRun[]> {
+  const { rows } = await client.query(
+    `select lower(run) as "from", upper(run) - 1 as "to"
+     from (select unnest(range_agg(numrange(sequence_number, sequence_number + 1))) as run from message
+           where source_selector = $1 and dest_selector = $2 and onramp = decode($3, 'hex') and not is_snapshot
+             and (record::json ->> 'sendBlockNumber')::bigint between $4 and $5) merged
+     order by run limit ${MAX_RUNS}`,
+    [...laneValues(lane), from, to],
+  );
+  return rows;
+}
+
 /** Runs of the numbers that commits cover, the lowest first. */
 export async function readCommittedRuns(client: ClientBase, lane: LaneKey): Promise<readonly NumberRun[]> {
   const { rows } = await client.query(

@@ -1,7 +1,6 @@
 /** CCIP 1.6: one on-ramp and one off-ramp a chain, which commits too; destinations of every family. */
 import { zeroAddress } from 'viem';
 import type { Fact, RangeFact } from '../../../domain/facts.ts';
-import type { TokenAmount } from '../../../domain/message.ts';
 import {
   committedFact,
   gasOf,
@@ -12,6 +11,7 @@ import {
   spelledToken,
   UnreadableLogError,
 } from '../../chain/event-facts.ts';
+import { executableMessage } from '../../chain/executable-message.ts';
 import {
   answerOf,
   callOf,
@@ -21,7 +21,6 @@ import {
   getRouter16,
   getToken,
   readEvent,
-  type Values,
 } from '../abi.ts';
 import type { ChainLog, Hex } from '../chain.ts';
 import type { CommonRamp } from '../contracts.ts';
@@ -78,43 +77,19 @@ export function* readMessageSent16(context: LogContext<CommonRamp>): Inquiry<Log
         fixedFeesDetails: { tokenAddress: message.feeToken, totalAmount: message.feeTokenAmount.toString() },
       },
     },
-    { message: executable(message, receiver, tokenAmounts) },
+    {
+      message: executableMessage(message, {
+        receiver,
+        data: message.data,
+        extraArgs: { extraArgs: message.extraArgs },
+        tokens: tokenAmounts.map(({ destGasAmount, ...transfer }, index) => ({
+          ...transfer,
+          destExecData: message.tokenAmounts[index]?.destExecData,
+        })),
+      }),
+    },
   );
   return { facts: [sent], problems: [] };
-}
-
-/**
- * The message as the official client takes it for an execution by hand: all that its leaf of the merkle tree is hashed
- * from, one element of `messageBatch`. Numbers are decimal strings, of which the client makes integers; addresses are
- * spelled as their chains do; `extraArgs` and `destExecData` are as they were emitted.
- */
-function executable(
-  message: Values<typeof ccipMessageSent16.data>[0],
-  receiver: string,
-  transfers: readonly TokenAmount[],
-): Readonly<Record<string, unknown>> {
-  const { header } = message;
-  return {
-    messageId: header.messageId,
-    sourceChainSelector: header.sourceChainSelector.toString(),
-    destChainSelector: header.destChainSelector.toString(),
-    sequenceNumber: header.sequenceNumber.toString(),
-    nonce: header.nonce.toString(),
-    sender: message.sender,
-    receiver,
-    data: message.data,
-    extraArgs: message.extraArgs,
-    feeToken: message.feeToken,
-    feeTokenAmount: message.feeTokenAmount.toString(),
-    feeValueJuels: message.feeValueJuels.toString(),
-    tokenAmounts: transfers.map(({ sourcePoolAddress, destTokenAddress, amount, extraData }, index) => ({
-      sourcePoolAddress,
-      destTokenAddress,
-      amount,
-      extraData,
-      destExecData: message.tokenAmounts[index]?.destExecData,
-    })),
-  };
 }
 
 /** One report commits to roots of many lanes; what is wrong with one of them says nothing of the others. */

@@ -6,7 +6,7 @@ import { parseAddress } from '../../../domain/addresses.ts';
 import { knownNetworks, type Network, networkBySelector } from '../../../domain/networks.ts';
 import type { AwaitingExecution, LaneCounter } from '../../../store/ledger/index-ledger.ts';
 import { onRampOf } from '../../chain/event-facts.ts';
-import { isExecuted, readCommitReport, readDestChainNumber, readSourceChain } from '../accounts.ts';
+import { isExecuted, readCommitReport, readDestChain, readSourceChain } from '../accounts.ts';
 import type { ChainNode } from '../chain.ts';
 import { type Hex, hexOf } from '../decode/borsh.ts';
 import { programAddresses } from '../program-addresses.ts';
@@ -15,6 +15,8 @@ import type { TrustedProgram } from '../programs.ts';
 export interface ProgramCounter extends Omit<LaneCounter, 'isWhole'> {
   /** The program that counts. */
   readonly program: string;
+  /** Of a router: the last number before the latest renumbering of the lane; undefined where there was none. */
+  readonly numberLeft?: bigint | undefined;
 }
 
 /** A message that its off-ramp has executed, by the off-ramp's own account. */
@@ -48,7 +50,8 @@ export async function readCounters(
     const account = accounts[index];
     if (!account) return [];
     const lane = { sourceSelector: network.selector, destSelector: dest, onramp: bytesOf(router, 'SVM') };
-    return counter({ ...lane, kind: 'sent', program: router }, readDestChainNumber(account, router));
+    const { lastNumber, numberLeft } = readDestChain(account, router);
+    return counter({ ...lane, kind: 'sent', program: router, numberLeft }, lastNumber);
   });
   const committed = offRamps.flatMap(({ program, source }, index): readonly ProgramCounter[] => {
     const account = accounts[lanes.length + index];
@@ -93,7 +96,7 @@ export async function readExecuted(
 }
 
 function counter(lane: Omit<ProgramCounter, 'lastNumber'>, last: bigint): readonly ProgramCounter[] {
-  return last <= 0n ? [] : [{ ...lane, lastNumber: last.toString() }];
+  return last <= 0n && lane.numberLeft === undefined ? [] : [{ ...lane, lastNumber: last.toString() }];
 }
 
 function bytesOf(address: string, family: Network['family']): string {

@@ -1,7 +1,7 @@
 /** What the accounts of a Solana network's programs say, compared with what was read of their history. */
 import { addressFromBytes, parseAddress } from '../../../domain/addresses.ts';
 import type { Message } from '../../../domain/message.ts';
-import { missingNumbers } from '../../../domain/missing-numbers.ts';
+import { type MissingNumbers, missingNumbers } from '../../../domain/missing-numbers.ts';
 import { type Network, networkBySelector } from '../../../domain/networks.ts';
 import type { BlockRange, CheckLedger, LaneKey } from '../../../store/ledger/index-ledger.ts';
 import type { Store } from '../../../store/store.ts';
@@ -11,8 +11,10 @@ import type { Progress } from '../../chain/progress.ts';
 import type { Contradiction } from '../../chain/rereads.ts';
 import type { Chain } from '../chain.ts';
 import { UnreadableDataError } from '../decode/borsh.ts';
+import { keptRenumberings, type Renumbering, renumberingEvents } from '../decode/renumbering.ts';
 import type { ProgramBook } from '../programs.ts';
 import { type ExecutedMessage, type ProgramCounter, readCounters, readExecuted } from './account-counters.ts';
+import { lacksRenumbering, missingMessages } from './sent-numbers.ts';
 
 /** Waiting messages whose execution is looked up: as a rule few wait. */
 const MAX_WAITING = 500;
@@ -74,7 +76,7 @@ export function createCompletenessCheck(options: CompletenessCheckOptions): Hist
     return waiting;
   };
 
-  /** What commits elsewhere have taken in must have been sent here. */
+  /** What commits elsewhere have taken in must have been sent here; of a renumbered lane they do not tell when. */
   const expected = (
     counters: readonly ProgramCounter[],
     committed: readonly CommittedEnd[],
@@ -84,7 +86,10 @@ export function createCompletenessCheck(options: CompletenessCheckOptions): Hist
         ({ destSelector, onramp }) => destSelector === counter.destSelector && onramp === counter.onramp,
       );
       const isHigher =
-        counter.kind === 'sent' && end !== undefined && BigInt(end.last) > BigInt(counter.lastNumber);
+        counter.kind === 'sent' &&
+        counter.numberLeft === undefined &&
+        end !== undefined &&
+        BigInt(end.last) > BigInt(counter.lastNumber);
       return isHigher ? { ...counter, lastNumber: end.last } : counter;
     });
 
@@ -112,34 +117,62 @@ export function createCompletenessCheck(options: CompletenessCheckOptions): Hist
   const programRange = (program: string, from: number, to: number): BlockRange | undefined =>
     from > to ? undefined : { from, to, purpose: 'contracts', contracts: [program] };
 
-  const missingOf = async (counter: ProgramCounter, final: number): Promise<Contradiction | undefined> => {
-    const { kind, program, lastNumber, sourceSelector, destSelector } = counter;
-    const isSent = kind === 'sent';
-    const runs = await (isSent ? ledger.sentRuns(counter) : ledger.committedRuns(counter));
+  const missingCommits = async (
+    counter: ProgramCounter,
+    final: number,
+  ): Promise<Contradiction | undefined> => {
+    const { program, lastNumber, sourceSelector } = counter;
+    const runs = await ledger.committedRuns(counter);
     const missing = missingNumbers(runs, { lastNumber, isWhole: !hasStart });
-    if (!missing) return undefined;
     // What is kept because it could not be decoded is not missing from the history.
-    if (missing.count <= BigInt(await ledger.unreadableLogs(selector, program))) return undefined;
+    if (!missing || missing.count <= BigInt(await ledger.unreadableLogs(selector, program))) return undefined;
+    return {
+      kind: 'commits-missing',
+      subject: `${program} ${sourceSelector}`,
+      detail: `${lastNumber} messages from ${nameOf(sourceSelector)} are committed on ${program}; the commits of ${numbersOf(missing)} were not found in its history`,
+      range: programRange(program, progress.startBlock ?? 0, final),
+    };
+  };
+
+  const missingSends = async (
+    counter: ProgramCounter,
+    all: readonly Renumbering[],
+    final: number,
+  ): Promise<Contradiction | undefined> => {
+    const { program, lastNumber, destSelector } = counter;
     const start = progress.startBlock ?? 0;
-    const { lowest, highest, count } = missing;
-    const numbers = `${count} of them (${lowest === highest ? lowest : `${lowest}…${highest}`})`;
-    if (!isSent) {
+    const found = { kind: 'messages-missing', subject: `${program} ${destSelector}` } as const;
+    const renumberings = all.filter((renumbering) => renumbering.destSelector === destSelector);
+    if (!hasStart && lacksRenumbering(counter, renumberings)) {
       return {
-        kind: 'commits-missing',
-        subject: `${program} ${sourceSelector}`,
-        detail: `${lastNumber} messages from ${nameOf(sourceSelector)} are committed on ${program}; the commits of ${numbers} were not found in its history`,
+        ...found,
+        detail: `Router ${program} has changed the numbers of its messages to ${nameOf(destSelector)} after number ${counter.numberLeft}; the event was not found in its history`,
         range: programRange(program, start, final),
       };
     }
-    const before = await ledger.sendBlock(counter, (lowest - 1n).toString());
-    const after = await ledger.sendBlock(counter, (highest + 1n).toString());
+    const missing = await missingMessages(counter, {
+      ledger,
+      renumberings,
+      isWhole: !hasStart,
+      startSlot: start,
+      finalSlot: final,
+    });
+    // Renumberings are kept with what could not be decoded, and are no message.
+    const unreadable = (await ledger.unreadableLogs(selector, program)) - all.length;
+    if (!missing || missing.count <= BigInt(unreadable)) return undefined;
+    const { lowest, highest, slots } = missing;
+    const before = slots?.from ?? (await ledger.sendBlock(counter, (lowest - 1n).toString()));
+    const after = slots?.to ?? (await ledger.sendBlock(counter, (highest + 1n).toString()));
+    const period = slots ? ` in slots ${slots.from} to ${slots.to}` : '';
     return {
-      kind: 'messages-missing',
-      subject: `${program} ${destSelector}`,
-      detail: `Router ${program} has sent ${lastNumber} messages to ${nameOf(destSelector)}; ${numbers} were not found in its history`,
+      ...found,
+      detail: `Router ${program} has sent ${lastNumber} messages to ${nameOf(destSelector)}; ${numbersOf(missing)}${period} were not found in its history`,
       range: programRange(program, before ?? start, Math.min(after ?? final, final)),
     };
   };
+
+  const renumberingsOf = async (router: string): Promise<readonly Renumbering[]> =>
+    keptRenumberings(await ledger.keptLogs(selector, router, renumberingEvents), !hasStart);
 
   const missingExecutions = (executed: readonly ExecutedMessage[], final: number): readonly Contradiction[] =>
     [...new Set(executed.map(({ offRamp }) => offRamp))].map((offRamp) => {
@@ -157,7 +190,18 @@ export function createCompletenessCheck(options: CompletenessCheckOptions): Hist
   const compare = async (seen: AccountViews, final: number) => {
     const committed = await ledger.committedEnds(selector);
     const counters = expected(seen.counters, committed);
-    const found = await Promise.all(counters.map((counter) => missingOf(counter, final)));
+    const renumberings = new Map<string, readonly Renumbering[]>();
+    for (const { kind, program } of counters) {
+      if (kind === 'sent' && !renumberings.has(program))
+        renumberings.set(program, await renumberingsOf(program));
+    }
+    const found = await Promise.all(
+      counters.map((counter) =>
+        counter.kind === 'sent'
+          ? missingSends(counter, renumberings.get(counter.program) ?? [], final)
+          : missingCommits(counter, final),
+      ),
+    );
     const contradictions = [
       ...found.flatMap((contradiction) => contradiction ?? []),
       ...missingExecutions(seen.executed, final),
@@ -175,6 +219,10 @@ export function createCompletenessCheck(options: CompletenessCheckOptions): Hist
     readViews,
     compare,
   });
+}
+
+function numbersOf({ count, lowest, highest }: Pick<MissingNumbers, 'count' | 'lowest' | 'highest'>): string {
+  return `${count} of them (${lowest === highest ? lowest : `${lowest}…${highest}`})`;
 }
 
 function nameOf(selector: string): string {

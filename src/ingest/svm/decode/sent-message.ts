@@ -11,8 +11,9 @@ import {
   spelledToken,
   UnreadableLogError,
 } from '../../chain/event-facts.ts';
+import { executableMessage } from '../../chain/executable-message.ts';
 import { hexOf } from './borsh.ts';
-import type { CcipEvent, SentRampMessage } from './events.ts';
+import type { CcipEvent } from './events.ts';
 import { readExtraArgs } from './extra-args.ts';
 import { sentMessageId } from './message-hashes.ts';
 
@@ -90,46 +91,21 @@ export function sentMessage(
   return {
     kind: 'Sent',
     message: record,
-    execution: { message: executable(message, receiver, tokenAmounts, extraArgs) },
-    seen,
-  };
-}
-
-/**
- * The message as the official client takes it for an execution by hand: one element of `messageBatch`. Numbers are decimal
- * strings; addresses are spelled as their chains do; `extraArgs` and `destExecData` are as they were emitted.
- */
-function executable(
-  message: SentRampMessage,
-  receiver: string,
-  transfers: readonly TokenAmount[],
-  extraArgs: object,
-): Readonly<Record<string, unknown>> {
-  const { header } = message;
-  return {
-    messageId: header.messageId,
-    sourceChainSelector: header.sourceChainSelector.toString(),
-    destChainSelector: header.destChainSelector.toString(),
-    sequenceNumber: header.sequenceNumber.toString(),
-    nonce: header.nonce.toString(),
-    sender: message.sender,
-    receiver,
-    data: hexOf(message.data),
-    ...extraArgs,
-    // As base64 and hex are both in use, hex: the client reads its tag from it.
-    extraArgs: hexOf(message.extraArgs),
-    feeToken: message.feeToken,
-    feeTokenAmount: message.feeTokenAmount.toString(),
-    feeValueJuels: message.feeValueJuels.toString(),
-    tokenAmounts: transfers.map(
-      ({ sourcePoolAddress, destTokenAddress, amount, extraData, destGasAmount }, index) => ({
-        sourcePoolAddress,
-        destTokenAddress,
-        amount,
-        extraData,
-        destExecData: hexOf(message.tokenAmounts[index]?.destExecData ?? new Uint8Array()),
-        destGasAmount,
+    execution: {
+      message: executableMessage(message, {
+        receiver,
+        data: hexOf(message.data),
+        extraArgs: {
+          ...extraArgs,
+          // The client refuses the raw bytes towards another cluster, and takes the fields.
+          ...(dest.family !== 'SVM' && { extraArgs: hexOf(message.extraArgs) }),
+        },
+        tokens: tokenAmounts.map((transfer, index) => ({
+          ...transfer,
+          destExecData: hexOf(message.tokenAmounts[index]?.destExecData ?? new Uint8Array()),
+        })),
       }),
-    ),
+    },
+    seen,
   };
 }

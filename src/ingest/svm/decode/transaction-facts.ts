@@ -32,6 +32,7 @@ import {
   selfEmittedEventName,
 } from './instructions.ts';
 import { type ProgramLogs, readProgramLogs } from './program-logs.ts';
+import { keptTopics, renumberingEvents } from './renumbering.ts';
 import { sentMessage } from './sent-message.ts';
 
 /** Whom to believe. */
@@ -331,15 +332,15 @@ function readLaneEvents(context: Context): void {
     const { offramp: offRamp, sourceChainSelector: sourceSelector } = event;
     context.report.namings.push({ router: program, offRamp, sourceSelector });
   }
-  for (const { program, logIndex, event } of [
-    ...eventsOf(context, 'CcipVersionForDestChainVersionBumped'),
-    ...eventsOf(context, 'CcipVersionForDestChainVersionRolledBack'),
-  ]) {
+  const renumberings = renumberingEvents.flatMap((name) => eventsOf(context, name));
+  for (const { program, logIndex, event } of renumberings) {
+    const { name, destChainSelector, previousSequenceNumber, newSequenceNumber } = event;
     keep(
       context,
       { program, logIndex, data: '' },
-      `${event.name}: the sequence number of the lane to ${event.destChainSelector} was set from ` +
-        `${event.previousSequenceNumber} to ${event.newSequenceNumber}: messages before and after it may have the same numbers`,
+      `${name}: the sequence number of the lane to ${destChainSelector} was set from ` +
+        `${previousSequenceNumber} to ${newSequenceNumber}: messages before and after it may have the same numbers`,
+      keptTopics(event),
     );
   }
 }
@@ -365,14 +366,19 @@ function isAllowed({ programs, report }: Context, offRamp: string, source: bigin
 
 type Place = Pick<Call, 'program' | 'logIndex' | 'data'>;
 
-function keep({ transaction, report }: Context, { program, logIndex, data }: Place, reason: string): void {
+function keep(
+  { transaction, report }: Context,
+  { program, logIndex, data }: Place,
+  reason: string,
+  topics: readonly string[] = [],
+): void {
   report.unreadable.push({
     blockNumber: transaction.slot,
     blockHash: slotHash(transaction.slot),
     transactionHash: transaction.signature,
     logIndex,
     address: program,
-    topics: [],
+    topics,
     data,
     reason: shortened(reason, MAX_REASON),
   });

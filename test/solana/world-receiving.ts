@@ -1,0 +1,215 @@
+/** The off-ramp of a world: messages on their way to Solana, their commits and their executions. */
+import { fromHex, pubkey } from './bytes.ts';
+import { offRampAddresses } from './ccip-accounts.ts';
+import { commitCall, executeCall } from './ccip-calls.ts';
+import {
+  type CcipDeployment,
+  dapp,
+  mintOf,
+  poolProgram,
+  selectorOf,
+  transmitter,
+} from './ccip-deployment.ts';
+import {
+  commitReportAccepted,
+  commitReportClosed,
+  executionStateChanged,
+  executionStates,
+  plainInstruction,
+} from './ccip-events.ts';
+import { merkleProof, merkleRoot, NO_RECEIVER } from './ccip-hashes.ts';
+import type { EvmMessage } from './evm-messages.ts';
+import { addressOf } from './program-address.ts';
+import {
+  leafContextOf,
+  leafOf,
+  messageIdOf,
+  type ReceivedMessage,
+  receivedBodyOf,
+} from './received-messages.ts';
+import { customFailure } from './runtime.ts';
+import type { TrueCommit, TrueExecution } from './truth.ts';
+import type { ExecuteOptions, ReceiveOptions, Remote } from './world-options.ts';
+import { DEST_GAS } from './world-sending.ts';
+
+export interface Receiving {
+  readonly received: readonly EvmMessage[];
+  readonly commits: readonly TrueCommit[];
+  readonly executions: readonly TrueExecution[];
+  receive(options?: ReceiveOptions): EvmMessage;
+  accept(message: ReceivedMessage): void;
+  commit(messages: readonly ReceivedMessage[], options?: { readonly isTruncated?: boolean }): TrueCommit;
+  commitPrices(from?: Remote): void;
+  execute(message: ReceivedMessage, options?: ExecuteOptions): TrueExecution | undefined;
+  closeReport(commit: TrueCommit): void;
+}
+
+interface Report {
+  readonly commit: TrueCommit;
+  readonly messages: readonly ReceivedMessage[];
+  states: bigint;
+}
+
+export function createReceiving(deployment: CcipDeployment, remotes: readonly Remote[]): Receiving {
+  const { selector, cluster, programs, usual, laneOf, land, observed, keepReport } = deployment;
+  const { offRamp } = programs;
+  const received: EvmMessage[] = [];
+  const commits: TrueCommit[] = [];
+  const executions: TrueExecution[] = [];
+  const reports: Report[] = [];
+  let ocrNumber = 1n;
+
+  const remoteOf = (message: ReceivedMessage): Remote => {
+    const remote = remotes.find((one) => selectorOf(one) === message.sourceChainSelector);
+    if (!remote) throw new RangeError(`${message.sourceChainSelector} is not a remote chain of this world.`);
+    return remote;
+  };
+
+  return {
+    received,
+    commits,
+    executions,
+
+    receive(options = {}) {
+      const from = options.from ?? usual;
+      if (from.network.family !== 'EVM') throw new RangeError('Other clusters send; `accept` takes it.');
+      const lane = laneOf(from);
+      lane.received += 1n;
+      const { tokens = [], hasNoReceiver = false } = options;
+      const message: EvmMessage = {
+        sourceChainSelector: selectorOf(from),
+        destChainSelector: selector,
+        onRamp: from.onRamp,
+        sequenceNumber: lane.received,
+        sender: `0x${'a1'.repeat(20)}`,
+        data: options.data ?? (hasNoReceiver ? '0x' : '0xcafe'),
+        receiver: hasNoReceiver ? NO_RECEIVER : addressOf('receiver'),
+        tokens: tokens.map((amount, index) => ({
+          sourcePoolAddress: `0x${'9'.repeat(39)}${index}`,
+          destTokenAddress: mintOf(index),
+          extraData: '0x12',
+          amount,
+          destGasAmount: DEST_GAS,
+        })),
+        feeToken: `0x${'fe'.repeat(20)}`,
+        feeTokenAmount: 10n ** 15n,
+        feeValueJuels: 10n ** 17n,
+        computeUnits: 80_000,
+        isWritableBitmap: 2n,
+        tokenReceiver: tokens.length > 0 ? addressOf('token receiver') : NO_RECEIVER,
+        accounts: hasNoReceiver ? [] : [addressOf('message account', 0), addressOf('message account', 1)],
+      };
+      received.push(message);
+      return message;
+    },
+
+    accept(message) {
+      const lane = laneOf(remoteOf(message));
+      if (message.sequenceNumber !== lane.received + 1n)
+        throw new RangeError(`The lane expects message ${lane.received + 1n}.`);
+      lane.received = message.sequenceNumber;
+      if (!('sent' in message)) received.push(message);
+    },
+
+    commit(messages, { isTruncated } = {}) {
+      const [first] = messages;
+      const last = messages.at(-1);
+      if (!first || !last) throw new RangeError('A root needs a message.');
+      const from = remoteOf(first);
+      const lane = laneOf(from);
+      if (first.sequenceNumber !== lane.nextToCommit || messages.length > 64)
+        throw new RangeError(`The lane expects message ${lane.nextToCommit}, and at most 64 of them.`);
+      const root = {
+        sourceChainSelector: selectorOf(from),
+        onRampAddress: fromHex(from.onRamp),
+        minSeqNr: first.sequenceNumber,
+        maxSeqNr: last.sequenceNumber,
+        merkleRoot: merkleRoot(messages.map(leafOf)),
+      };
+      const prices = [{ destChainSelector: root.sourceChainSelector, usdPerUnitGas: 10n ** 9n }];
+      const call = commitCall({ programs, transmitter, root, prices, number: ocrNumber++ });
+      const encoded = commitReportAccepted(root, prices);
+      const transaction = land(call, { cutEvent: isTruncated ? encoded : undefined });
+      lane.nextToCommit = root.maxSeqNr + 1n;
+      deployment.keepSourceChain(from);
+      const commit: TrueCommit = {
+        ...observed(transaction, encoded),
+        sourceChainSelector: root.sourceChainSelector,
+        onRamp: root.onRampAddress,
+        minSeqNr: root.minSeqNr,
+        maxSeqNr: root.maxSeqNr,
+        merkleRoot: root.merkleRoot,
+      };
+      commits.push(commit);
+      reports.push({ commit, messages, states: 0n });
+      keepReport(commit, 0n);
+      return commit;
+    },
+
+    commitPrices(from = usual) {
+      const prices = [{ destChainSelector: selectorOf(from), usdPerUnitGas: 10n ** 9n }];
+      land(commitCall({ programs, transmitter, root: undefined, prices, number: ocrNumber++ }));
+    },
+
+    execute(message, options = {}) {
+      const report = reports.find(({ messages }) => messages.includes(message));
+      if (!report) throw new RangeError(`Message ${message.sequenceNumber} is not committed.`);
+      const { outcome = 'success', isManual = false, isBuffered = false } = options;
+      const { isTruncated = false, hasLookup } = options;
+      const place = report.messages.indexOf(message);
+      const body = receivedBodyOf(message);
+      const leaf = leafOf(message);
+      const executor = isManual ? addressOf('executor') : transmitter;
+      const failure = options.failure ?? customFailure(6_001);
+      const call = executeCall({
+        programs,
+        executor,
+        body,
+        context: leafContextOf(message),
+        leaf,
+        root: report.commit.merkleRoot,
+        proofs: merkleProof(report.messages.map(leafOf), place),
+        number: ocrNumber++,
+        poolProgram,
+        isManual,
+        isBuffered,
+        isSkipped: outcome === 'skipped',
+        failure: outcome === 'failure' ? failure : undefined,
+      });
+      const later = outcome === 'later failure' ? [{ program: dapp, steps: [{ fails: failure }] }] : [];
+      const begun = executionStateChanged(body.header, leaf, 'inProgress');
+      const cutEvent = isTruncated ? begun : undefined;
+      const transaction = land(call, { feePayer: executor, cutEvent, hasLookup, later });
+      if (outcome === 'skipped') return undefined;
+      const isSuccess = outcome === 'success';
+      if (isSuccess) {
+        report.states |= BigInt(executionStates.success) << (BigInt(place) * 2n);
+        keepReport(report.commit, report.states);
+      }
+      const said = outcome === 'failure' ? 'inProgress' : 'success';
+      const execution: TrueExecution = {
+        ...observed(transaction, executionStateChanged(body.header, leaf, said)),
+        message,
+        messageId: messageIdOf(message),
+        leaf,
+        isSuccess,
+      };
+      executions.push(execution);
+      return execution;
+    },
+
+    closeReport({ sourceChainSelector, merkleRoot: root }) {
+      const account = offRampAddresses.commitReport(offRamp, sourceChainSelector, root);
+      land({
+        program: offRamp,
+        data: plainInstruction('close_commit_report_account', pubkey(account)),
+        accounts: [{ address: account, isWritable: true }],
+        steps: [
+          { log: 'Instruction: CloseCommitReportAccount' },
+          { data: commitReportClosed(sourceChainSelector, root) },
+        ],
+      });
+      cluster.setAccount(account, null);
+    },
+  };
+}
