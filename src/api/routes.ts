@@ -5,6 +5,7 @@ import { executionInputRoutes } from './execution-inputs.ts';
 import { exportRoutes } from './export.ts';
 import { historyRoutes } from './history.ts';
 import { laneRoutes } from './lanes.ts';
+import { manualExecutionRoutes } from './manual-execution.ts';
 import { messageRoutes } from './messages.ts';
 import { metricsRoutes } from './metrics.ts';
 import { networkRoutes } from './networks.ts';
@@ -23,6 +24,7 @@ export function createRoutes(version: string): readonly Route[] {
     ...historyRoutes,
     ...attemptRoutes,
     ...executionInputRoutes,
+    ...manualExecutionRoutes,
     ...verifierResultRoutes,
     ...streamRoutes,
     ...exportRoutes,

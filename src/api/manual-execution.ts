@@ -1,0 +1,105 @@
+/** The transaction that executes a message, ready for a wallet. */
+import { parseAddress } from '../domain/addresses.ts';
+import { ApiError } from '../domain/errors.ts';
+import type { AbiInput } from '../domain/manual-execution/abi-encoding.ts';
+import { parseParameters, wholeNumber } from '../domain/search-parameters.ts';
+import { evmChainId, prepareExecution, type ReadyExecution } from './execution-preparation.ts';
+import { messageIdDigits, messageIdParameter } from './messages.ts';
+import type { Route, RouteParameter } from './route.ts';
+import { ManualExecution } from './schemas/manual-execution.ts';
+
+/** 2.0 has 32 bits for it. */
+export const MAX_GAS_LIMIT = 2 ** 32 - 1;
+
+const gasLimitParameter: RouteParameter = {
+  name: 'gasLimit',
+  description:
+    'Gas for the receiver, instead of what the sender has set. Not less than that. Left out: what the sender has set.',
+  schema: { type: 'integer', minimum: 1, maximum: MAX_GAS_LIMIT },
+  example: '500000',
+};
+
+export const manualExecutionRoutes: readonly Route[] = [
+  {
+    path: '/v2/messages/{messageId}/manual-execution',
+    aliases: ['/messages/{messageId}/manual-execution'],
+    mediaType: 'application/json',
+    operationId: 'getManualExecution',
+    tag: 'Messages',
+    summary: 'Transaction that executes a message',
+    description:
+      'For a message that failed or got stuck: the transaction that executes it on its destination, merkle proof ' +
+      'included, for any account to sign and send. Up to version 1.6 the proof is checked against the committed root, above it ' +
+      'the message against its id.',
+    pathParameters: [messageIdParameter],
+    queryParameters: [gasLimitParameter],
+    success: { description: 'The transaction.', schema: ManualExecution },
+    errors: [400, 404, 409],
+    async handle({ path: { messageId = '' }, query }, { store }) {
+      const { gasLimit } = parseParameters(query, { gasLimit: wholeNumber(1, MAX_GAS_LIMIT) });
+      const preparation = await prepareExecution(store, messageIdDigits(messageId));
+      if (preparation.kind === 'blocked') throw new ApiError(preparation.code, preparation.text);
+      refuseLowGasLimit(preparation, gasLimit);
+      if (!preparation.isOpen) {
+        throw new ApiError(
+          'MANUAL_EXECUTION_NOT_OPEN',
+          `Message ${preparation.prepared.messageId} is committed and has not failed: its off-ramp leaves it to the ` +
+            'regular execution for some time. That time is not over, as far as is known here.',
+        );
+      }
+      const body = executionBody(preparation, gasLimit);
+      return { body: JSON.stringify(body, decimalIntegers) };
+    },
+  },
+];
+
+/** An off-ramp takes a gas limit only where it is not lower than the message's own. */
+export function refuseLowGasLimit({ prepared }: ReadyExecution, gasLimit: number | undefined): void {
+  if (gasLimit === undefined || BigInt(gasLimit) >= prepared.gasLimit) return;
+  throw new ApiError('INVALID_PARAMETERS', 'gasLimit is too low.', [
+    {
+      parameter: 'gasLimit',
+      problem: `is less than the sender has set (${prepared.gasLimit}), which the off-ramp refuses`,
+    },
+  ]);
+}
+
+function executionBody(
+  { message, prepared, inputs }: ReadyExecution,
+  gasLimit: number | undefined,
+): ManualExecution {
+  const chainId = evmChainId(message);
+  if (chainId === null)
+    throw new ApiError(
+      'MANUAL_EXECUTION_UNSUPPORTED',
+      `The chain id of ${message.destNetworkInfo.name} is not known here.`,
+    );
+  const call = prepared.execute(gasLimit === undefined ? undefined : BigInt(gasLimit));
+  return {
+    messageId: prepared.messageId,
+    version: prepared.version,
+    network: message.destNetworkInfo.name,
+    inputs,
+    transaction: {
+      chainId,
+      to: parseAddress(prepared.offramp, 'EVM')?.text ?? prepared.offramp,
+      data: call.data,
+      value: '0x0',
+      gas: null,
+    },
+    gasNote: 'This service has no endpoint of the destination.',
+    gasLimit: {
+      message: prepared.gasLimit.toString(),
+      override: gasLimit === undefined ? null : String(gasLimit),
+    },
+    call: {
+      function: call.function.name,
+      signature: call.function.signature,
+      arguments: call.arguments as Readonly<Record<string, AbiInput>>,
+    },
+  };
+}
+
+function decimalIntegers(_key: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? value.toString() : value;
+}
