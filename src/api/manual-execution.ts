@@ -3,6 +3,7 @@ import { parseAddress } from '../domain/addresses.ts';
 import { ApiError } from '../domain/errors.ts';
 import type { AbiInput } from '../domain/manual-execution/abi-encoding.ts';
 import { parseParameters, wholeNumber } from '../domain/search-parameters.ts';
+import type { Diagnoses } from './diagnoses.ts';
 import { evmChainId, prepareExecution, type ReadyExecution } from './execution-preparation.ts';
 import { messageIdDigits, messageIdParameter } from './messages.ts';
 import type { Route, RouteParameter } from './route.ts';
@@ -24,6 +25,7 @@ export const manualExecutionRoutes: readonly Route[] = [
     path: '/v2/messages/{messageId}/manual-execution',
     aliases: ['/messages/{messageId}/manual-execution'],
     mediaType: 'application/json',
+    isCostly: true,
     operationId: 'getManualExecution',
     tag: 'Messages',
     summary: 'Transaction that executes a message',
@@ -35,7 +37,7 @@ export const manualExecutionRoutes: readonly Route[] = [
     queryParameters: [gasLimitParameter],
     success: { description: 'The transaction.', schema: ManualExecution },
     errors: [400, 404, 409],
-    async handle({ path: { messageId = '' }, query }, { store }) {
+    async handle({ path: { messageId = '' }, query }, { store, diagnoses }) {
       const { gasLimit } = parseParameters(query, { gasLimit: wholeNumber(1, MAX_GAS_LIMIT) });
       const preparation = await prepareExecution(store, messageIdDigits(messageId));
       if (preparation.kind === 'blocked') throw new ApiError(preparation.code, preparation.text);
@@ -47,7 +49,7 @@ export const manualExecutionRoutes: readonly Route[] = [
             'regular execution for some time. That time is not over, as far as is known here.',
         );
       }
-      const body = executionBody(preparation, gasLimit);
+      const body = executionBody(preparation, gasLimit, await estimateGas(preparation, gasLimit, diagnoses));
       return { body: JSON.stringify(body, decimalIntegers) };
     },
   },
@@ -64,9 +66,35 @@ export function refuseLowGasLimit({ prepared }: ReadyExecution, gasLimit: number
   ]);
 }
 
+interface GasEstimate {
+  readonly gas: bigint | null;
+  readonly note: string | null;
+}
+
+/** Never an error: the transaction is right without it, and wallets estimate too. */
+async function estimateGas(
+  execution: ReadyExecution,
+  gasLimit: number | undefined,
+  diagnoses: Diagnoses,
+): Promise<GasEstimate> {
+  if (!(await diagnoses.canTry(execution)))
+    return { gas: null, note: 'This service has no endpoint of the destination to estimate it on.' };
+  try {
+    // Named, so that it is not raised: the estimate is of this transaction.
+    const own = gasLimit ?? Number(execution.prepared.gasLimit);
+    const { outcome, text, gas } = await diagnoses.diagnose(execution, own);
+    if (outcome !== 'succeeds') return { gas: null, note: `The execution would not succeed now. ${text}` };
+    return { gas, note: gas === null ? 'The endpoint of the destination gave no estimate.' : null };
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return { gas: null, note: error.message };
+  }
+}
+
 function executionBody(
   { message, prepared, inputs }: ReadyExecution,
   gasLimit: number | undefined,
+  { gas, note }: GasEstimate,
 ): ManualExecution {
   const chainId = evmChainId(message);
   if (chainId === null)
@@ -85,9 +113,9 @@ function executionBody(
       to: parseAddress(prepared.offramp, 'EVM')?.text ?? prepared.offramp,
       data: call.data,
       value: '0x0',
-      gas: null,
+      gas: gas === null ? null : `0x${gas.toString(16)}`,
     },
-    gasNote: 'This service has no endpoint of the destination.',
+    gasNote: note,
     gasLimit: {
       message: prepared.gasLimit.toString(),
       override: gasLimit === undefined ? null : String(gasLimit),

@@ -1,5 +1,6 @@
 /** The list of all routes of the API. */
 import { attemptRoutes } from './attempts.ts';
+import { diagnosisRoutes } from './diagnosis.ts';
 import { documentationRoutes } from './documentation.ts';
 import { executionInputRoutes } from './execution-inputs.ts';
 import { exportRoutes } from './export.ts';
@@ -25,6 +26,7 @@ export function createRoutes(version: string): readonly Route[] {
     ...attemptRoutes,
     ...executionInputRoutes,
     ...manualExecutionRoutes,
+    ...diagnosisRoutes,
     ...verifierResultRoutes,
     ...streamRoutes,
     ...exportRoutes,

@@ -1,6 +1,7 @@
 /** A client of a Lanescan server, for the reading commands with `--url`. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Attempt as AttemptBody, Attempts, Reason } from '../api/schemas/attempts.ts';
+import type { Diagnosis } from '../api/schemas/diagnosis.ts';
 import type { Lane } from '../api/schemas/lanes.ts';
 import type { Network } from '../api/schemas/networks.ts';
 import { basicAuthorization, parseRetryAfterMs } from '../base/http-headers.ts';
@@ -85,7 +86,13 @@ export function createRemoteRecords(options: RemoteOptions): Records {
       const response = await request(path, parameters, idle);
       const body = parseJson((await readBody(response, MAX_BODY_BYTES)).toString('utf8'));
       if (response.ok) return body;
-      if ((body as { error?: unknown } | undefined)?.error === 'MESSAGE_NOT_FOUND') return undefined;
+      const { error, message } = (body ?? {}) as { readonly error?: unknown; readonly message?: unknown };
+      if (error === 'MESSAGE_NOT_FOUND') return undefined;
+      if (error === 'DIAGNOSIS_NOT_CONFIGURED')
+        throw new OperatorError(
+          `${server}: ${clipped(printable(String(message)), MAX_MESSAGE_LENGTH)}`,
+          'Ask its operator to configure one, or another server.',
+        );
       throw notLanescan(server);
     });
 
@@ -123,6 +130,11 @@ export function createRemoteRecords(options: RemoteOptions): Records {
       const body = (await readJson(`/v2/messages/${messageId}/attempts`)) as Attempts | undefined;
       if (!Array.isArray(body?.attempts)) throw notLanescan(server);
       return body.attempts.map(attemptOf);
+    },
+    async diagnosis({ messageId }) {
+      const body = (await readJson(`/v2/messages/${messageId}/diagnosis`)) as Diagnosis | undefined;
+      if (typeof body?.text !== 'string') throw notLanescan(server);
+      return body;
     },
     lanes,
     async auditMaterial(ends) {
