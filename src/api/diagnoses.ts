@@ -16,7 +16,7 @@ export interface Destinations {
 export interface Diagnoses {
   /** Whether an endpoint of the message's destination is configured. */
   canTry(execution: ReadyExecution): Promise<boolean>;
-  /** Throws an ApiError where it cannot be found out now. */
+  /** Only where it can be tried. Throws an ApiError where it cannot be found out now. */
   diagnose(execution: ReadyExecution, gasLimit?: number): Promise<Diagnosis>;
 }
 
@@ -60,11 +60,7 @@ export function createDiagnoses({ destinations, log, limits }: DiagnosesOptions)
   const run = async (execution: ReadyExecution, gasLimit: number | undefined): Promise<Diagnosis> => {
     const { name } = execution.message.destNetworkInfo;
     const calls = await callsOf(execution);
-    if (!calls)
-      throw new ApiError(
-        'DIAGNOSIS_NOT_CONFIGURED',
-        `This service has no endpoint of ${name}, on which it could try the execution.`,
-      );
+    if (!calls) throw new Error(`No endpoint of ${name} is configured.`);
     if (running >= concurrent)
       throw new ApiError('DIAGNOSIS_FAILED', 'Too many executions are being tried. Try again shortly.');
     running++;

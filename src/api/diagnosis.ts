@@ -1,10 +1,11 @@
 /** The diagnosis of a message: would a manual execution work now? */
 import type { ErrorCode } from '../domain/errors.ts';
 import type { Diagnosis } from '../domain/manual-execution/diagnosis.ts';
+import type { Message } from '../domain/message.ts';
 import { refuseParameters } from '../domain/search-parameters.ts';
 import { reasonBody } from './attempts.ts';
 import type { Diagnoses } from './diagnoses.ts';
-import { type BlockedExecution, type Preparation, prepareExecution } from './execution-preparation.ts';
+import { notOpenText, type Preparation, prepareExecution } from './execution-preparation.ts';
 import { messageIdDigits, messageIdParameter } from './messages.ts';
 import type { Route } from './route.ts';
 import { type Diagnosis as DiagnosisBody, Diagnosis as DiagnosisSchema } from './schemas/diagnosis.ts';
@@ -37,8 +38,22 @@ export async function diagnosisBody(
   preparation: Preparation,
   diagnoses: Pick<Diagnoses, 'canTry' | 'diagnose'>,
 ): Promise<DiagnosisBody> {
-  if (preparation.kind === 'blocked') return untriedBody(preparation);
+  if (preparation.kind === 'blocked')
+    return untriedBody(
+      preparation.message,
+      outcomesOfCodes[preparation.code] ?? 'impossible',
+      preparation.text,
+    );
   const { message, prepared } = preparation;
+  if (!(await diagnoses.canTry(preparation))) {
+    return preparation.isOpen
+      ? untriedBody(
+          message,
+          'untried',
+          `This service has no endpoint of ${message.destNetworkInfo.name}, so that it cannot try the execution.`,
+        )
+      : untriedBody(message, 'not-yet', notOpenText(preparation));
+  }
   const { outcome, text, gasLimit, gas, reason, opensAt, block }: Diagnosis =
     await diagnoses.diagnose(preparation);
   return {
@@ -60,11 +75,11 @@ const outcomesOfCodes: Partial<Record<ErrorCode, DiagnosisBody['outcome']>> = {
   EXECUTION_INPUTS_NOT_FOUND: 'not-yet',
 };
 
-function untriedBody({ message, code, text }: BlockedExecution): DiagnosisBody {
+function untriedBody(message: Message, outcome: DiagnosisBody['outcome'], text: string): DiagnosisBody {
   return {
     messageId: message.messageId,
     network: message.destNetworkInfo.name,
-    outcome: outcomesOfCodes[code] ?? 'impossible',
+    outcome,
     text,
     gasLimit: null,
     gas: null,

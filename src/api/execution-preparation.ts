@@ -197,6 +197,14 @@ function unattested({ tokenAmounts }: Message, prepared: PreparedExecution): str
   );
 }
 
+/** Why an execution that is not open is refused. */
+export function notOpenText({ prepared }: ReadyExecution): string {
+  return (
+    `Message ${prepared.messageId} is committed and has not failed: its off-ramp leaves it to the regular execution ` +
+    'for some time. That time is not over, as far as is known here.'
+  );
+}
+
 /** The chain id that wallets know the destination by. */
 export function evmChainId({ destNetworkInfo }: Message): number | null {
   const chainId = networkBySelector(destNetworkInfo.chainSelector)?.chainId ?? destNetworkInfo.chainId;

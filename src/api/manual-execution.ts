@@ -4,7 +4,7 @@ import { ApiError } from '../domain/errors.ts';
 import type { AbiInput } from '../domain/manual-execution/abi-encoding.ts';
 import { parseParameters, wholeNumber } from '../domain/search-parameters.ts';
 import type { Diagnoses } from './diagnoses.ts';
-import { evmChainId, prepareExecution, type ReadyExecution } from './execution-preparation.ts';
+import { evmChainId, notOpenText, prepareExecution, type ReadyExecution } from './execution-preparation.ts';
 import { messageIdDigits, messageIdParameter } from './messages.ts';
 import type { Route, RouteParameter } from './route.ts';
 import { ManualExecution } from './schemas/manual-execution.ts';
@@ -42,13 +42,7 @@ export const manualExecutionRoutes: readonly Route[] = [
       const preparation = await prepareExecution(store, messageIdDigits(messageId));
       if (preparation.kind === 'blocked') throw new ApiError(preparation.code, preparation.text);
       refuseLowGasLimit(preparation, gasLimit);
-      if (!preparation.isOpen) {
-        throw new ApiError(
-          'MANUAL_EXECUTION_NOT_OPEN',
-          `Message ${preparation.prepared.messageId} is committed and has not failed: its off-ramp leaves it to the ` +
-            'regular execution for some time. That time is not over, as far as is known here.',
-        );
-      }
+      if (!preparation.isOpen) throw new ApiError('MANUAL_EXECUTION_NOT_OPEN', notOpenText(preparation));
       const body = executionBody(preparation, gasLimit, await estimateGas(preparation, gasLimit, diagnoses));
       return { body: JSON.stringify(body, decimalIntegers) };
     },

@@ -21,7 +21,8 @@ const titles: Readonly<Record<Diagnosis['outcome'], readonly [title: string, col
   executed: ['Executed', 'green'],
   fails: ['Would fail', 'red'],
   'not-yet': ['Not yet', 'yellow'],
-  impossible: ['Cannot be tried', 'yellow'],
+  impossible: ['Cannot be executed from here', 'yellow'],
+  untried: ['Not tried', 'yellow'],
 };
 
 export function addDiagnose(program: Command, context: CliContext): void {
@@ -35,8 +36,8 @@ export function addDiagnose(program: Command, context: CliContext): void {
 It is simulated on an endpoint of the destination, which lanescan.yaml has under \`networks\`; with --url, on one of that
 server.
 
-Exit status: 0 it would succeed or has been executed, 1 unknown message or no endpoint, 2 not a message id, 3 it would fail,
-or cannot be tried.
+Exit status: 0 it would succeed or has been executed, 1 unknown message or no answer, 2 not a message id, 3 it would fail,
+or was not tried.
 
 Examples:
   $ lanescan diagnose 0x58521b02b1b25a1cbbc6ba2f5ea4dd9a5ef3e3b4d6ba0fd5cc8cf0c3ce860ca4
@@ -78,6 +79,9 @@ function describe(
     printable(text),
     ...(reason ? [printable(reason.advice)] : []),
     ...(gas === null ? [] : [`Gas of the transaction: ${BigInt(gas).toLocaleString('en')}.`]),
+    ...(outcome === 'untried'
+      ? ['Configure the network under `networks` in lanescan.yaml, or ask a server that has it with --url.']
+      : []),
     ...(outcome === 'succeeds' ? ['The transaction, for any wallet to send:'] : []),
   ].flatMap((line) => wrapped(line, width - 2));
   return [

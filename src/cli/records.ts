@@ -148,7 +148,8 @@ function storeRecords(store: Store, config: Config, context: CliContext): Record
       try {
         return await diagnosisBody(preparation, diagnoses);
       } catch (error) {
-        throw error instanceof ApiError ? operatorErrorOf(error) : error;
+        if (!(error instanceof ApiError)) throw error;
+        throw new OperatorError(error.message, '`lanescan doctor` tests the endpoints.');
       } finally {
         ending.abort();
       }
@@ -180,14 +181,6 @@ function storeRecords(store: Store, config: Config, context: CliContext): Record
         yield { bytes: Buffer.from(exportLines(records, format)), rows: records.length };
     },
   };
-}
-
-function operatorErrorOf({ code, message }: ApiError): OperatorError {
-  const remedy =
-    code === 'DIAGNOSIS_NOT_CONFIGURED'
-      ? 'Configure the network under `networks` in lanescan.yaml, or ask a server that has it with --url.'
-      : 'Try again later; `lanescan doctor` tests the endpoints.';
-  return new OperatorError(message, remedy);
 }
 
 function unconfirmedRemarks(messages: number | null): readonly string[] {

@@ -86,13 +86,7 @@ export function createRemoteRecords(options: RemoteOptions): Records {
       const response = await request(path, parameters, idle);
       const body = parseJson((await readBody(response, MAX_BODY_BYTES)).toString('utf8'));
       if (response.ok) return body;
-      const { error, message } = (body ?? {}) as { readonly error?: unknown; readonly message?: unknown };
-      if (error === 'MESSAGE_NOT_FOUND') return undefined;
-      if (error === 'DIAGNOSIS_NOT_CONFIGURED')
-        throw new OperatorError(
-          `${server}: ${clipped(printable(String(message)), MAX_MESSAGE_LENGTH)}`,
-          'Ask its operator to configure one, or another server.',
-        );
+      if ((body as { error?: unknown } | undefined)?.error === 'MESSAGE_NOT_FOUND') return undefined;
       throw notLanescan(server);
     });
 

@@ -63,10 +63,6 @@ export const errorCatalogue = {
       'No transaction can be built here for this message: its destination is not an EVM chain, its version is not known, or ' +
       'a token of it needs an attestation that is on no chain. `message` says which.',
   },
-  DIAGNOSIS_NOT_CONFIGURED: {
-    status: 404,
-    meaning: 'This service has no endpoint of the destination on which it could try the execution.',
-  },
   DIAGNOSIS_FAILED: {
     status: 503,
     meaning:

@@ -348,7 +348,11 @@ describe('the bounds of a diagnosis', () => {
 
   test('without an endpoint, or with one that is down, it says so and nothing of the inside', async () => {
     const unable = await serve({});
-    expectError(await unable.ask(path()), 404, 'DIAGNOSIS_NOT_CONFIGURED');
+    expect((await unable.ask(path())).json<Diagnosis>()).toMatchObject({
+      outcome: 'untried',
+      text: expect.stringContaining('no endpoint'),
+      block: null,
+    });
     const served = (
       await unable.ask(`/v2/messages/${stuck.messageId}/manual-execution`)
     ).json<ManualExecution>();
@@ -390,7 +394,7 @@ describe('the bounds of a diagnosis', () => {
 
     const unable = await serve({});
     const refused = await lanescan(['diagnose', stuck.messageId, '--url', unable.url]);
-    expect(refused.code).toBe(1);
-    expect(refused.stderr).toContain('has no endpoint of');
+    expect(refused.code).toBe(3);
+    expect(refused.stdout).toMatch(/^Not tried on .*\n.*has no endpoint of/);
   });
 });

@@ -7,9 +7,9 @@ export const Diagnosis = Type.Object({
   messageId: Type.String({ pattern: '^0x[a-f0-9]{64}$' }),
   network: Type.String({ description: 'Name of the destination.' }),
   outcome: oneOf(
-    ['succeeds', 'fails', 'not-yet', 'executed', 'impossible'],
+    ['succeeds', 'fails', 'not-yet', 'executed', 'impossible', 'untried'],
     'What a manual execution would come to now. `not-yet`: the off-ramp would not take it yet, or inputs are missing. ' +
-      '`impossible`: it cannot be built or tried here.',
+      '`impossible`: it cannot be built here. `untried`: this service has no endpoint of the destination.',
   ),
   text: Type.String({
     description:
