@@ -9,7 +9,7 @@ const heavy = [
   'test/browser/**/*.test.ts',
   'test/chaos/**/*.test.ts',
   'test/chain-svm/lab.test.ts',
-  'test/chain/{command,contract-counters,contracts,differential,failures,indexer,lab,manual-execution,networks-api}.test.ts',
+  'test/chain/{command,contract-counters,contracts,differential,failures,indexer,lab,manual-execution,networks-api,rescue}.test.ts',
   'test/sdk/{checkout,lab-messages}.test.ts',
   'test/security/explorer-injection.test.ts',
 ];

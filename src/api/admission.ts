@@ -13,6 +13,8 @@ export interface AdmissionOptions {
   /** Headers of every response. */
   readonly headers: Readonly<Record<string, string>>;
   readonly rateLimiter: RateLimiter;
+  /** Of costly routes, beside the other. */
+  readonly costlyRateLimiter: RateLimiter;
   readonly metrics: Pick<Metrics, 'observeRefusal'>;
   readonly log: FastifyBaseLogger;
   /** Requests of one connection that may be answered at the same time. */
@@ -31,12 +33,16 @@ export function createAdmission({
   routes,
   headers,
   rateLimiter,
+  costlyRateLimiter,
   metrics,
   log,
   maxPipelined,
   isProxyTrusted,
 }: AdmissionOptions): Admission {
   const unlimitedPaths = new Set(routes.filter(({ isUnlimited }) => isUnlimited).map(({ path }) => path));
+  const costlyPaths = new Set(
+    routes.filter(({ isCostly }) => isCostly).flatMap(({ path, aliases = [] }) => [path, ...aliases]),
+  );
   const patterns = routes.flatMap((route) => [route.path, ...(route.aliases ?? [])]).map(pathPattern);
   const isKnownPath = (url: string) => patterns.some((pattern) => pattern.test(url));
   let hasWarnedOfProxy = false;
@@ -75,7 +81,9 @@ export function createAdmission({
     // A preflight costs nothing, and to a web page its refusal would look like a broken service.
     if (request.method === 'OPTIONS' || unlimitedPaths.has(patternOf(request))) return undefined;
     warnOfUntrustedProxy(request);
-    const verdict = rateLimiter.take(request.client, request.headers);
+    const general = rateLimiter.take(request.client, request.headers);
+    const isCostly = general?.isAllowed !== false && costlyPaths.has(patternOf(request));
+    const verdict = (isCostly && costlyRateLimiter.take(request.client, request.headers)) || general;
     if (!verdict) return undefined;
     reply.headers(verdict.headers);
     if (verdict.isAllowed) return undefined;

@@ -55,7 +55,7 @@ function attemptBody({ network, reason, ...attempt }: Attempt): AttemptBody {
   };
 }
 
-function reasonBody({ code, text, fixableBy, advice, error, wrappers, data }: FailureReason) {
+export function reasonBody({ code, text, fixableBy, advice, error, wrappers, data }: FailureReason) {
   return {
     code,
     text,

@@ -85,7 +85,8 @@ function verifiedBody({ offramp, encodedMessage, verifications, isComplete }: Ve
   return JSON.stringify(body);
 }
 
-function whatIsMissing({ reason, run, missing = [], bytes = 0 }: UnavailableInputs): string {
+/** What is missing, as a sentence that continues `Message 0x…`. */
+export function whatIsMissing({ reason, run, missing = [], bytes = 0 }: UnavailableInputs): string {
   const batch = run ? `The root that covers it has the sequence numbers ${runText(run)}` : '';
   switch (reason) {
     case 'not read from its chain':

@@ -35,6 +35,9 @@ export interface RateLimitOptions {
 
 export const defaultRateLimit: RateLimit = { perSecond: 50, burst: 200, loopback: false };
 
+/** Of routes that compute much or ask RPC endpoints, for each address, whatever the general limit is. */
+export const costlyAllowance: Allowance = { perSecond: 0.5, burst: 30 };
+
 export interface Verdict {
   readonly policy: 'address' | 'key';
   readonly isAllowed: boolean;

@@ -12,6 +12,7 @@ import type { Store } from '../store/store.ts';
 import type { Freshness } from './caching.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import type { Coding } from './compression.ts';
+import type { Diagnoses } from './diagnoses.ts';
 import type { HeaderName } from './header-fields.ts';
 import type { Live } from './live.ts';
 import type { Metrics } from './metrics.ts';
@@ -51,6 +52,7 @@ export interface RouteContext {
   readonly live: Live;
   readonly metrics: Metrics;
   readonly responseCache: ResponseCache;
+  readonly diagnoses: Diagnoses;
 }
 
 export interface RouteResponse {
@@ -92,6 +94,8 @@ export interface ServedPath {
   readonly isStreamed?: boolean;
   /** Exempt from the rate limit: for health checks, whose address may be shared with clients. */
   readonly isUnlimited?: boolean;
+  /** It computes much or asks RPC endpoints: it has a second rate limit, apart from the general one. */
+  readonly isCostly?: boolean;
   /** Media types that a parameter can select. */
   readonly otherMediaTypes?: readonly MediaType[];
   /**

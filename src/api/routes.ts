@@ -1,10 +1,12 @@
 /** The list of all routes of the API. */
 import { attemptRoutes } from './attempts.ts';
+import { diagnosisRoutes } from './diagnosis.ts';
 import { documentationRoutes } from './documentation.ts';
 import { executionInputRoutes } from './execution-inputs.ts';
 import { exportRoutes } from './export.ts';
 import { historyRoutes } from './history.ts';
 import { laneRoutes } from './lanes.ts';
+import { manualExecutionRoutes } from './manual-execution.ts';
 import { messageRoutes } from './messages.ts';
 import { metricsRoutes } from './metrics.ts';
 import { networkRoutes } from './networks.ts';
@@ -23,6 +25,8 @@ export function createRoutes(version: string): readonly Route[] {
     ...historyRoutes,
     ...attemptRoutes,
     ...executionInputRoutes,
+    ...manualExecutionRoutes,
+    ...diagnosisRoutes,
     ...verifierResultRoutes,
     ...streamRoutes,
     ...exportRoutes,

@@ -10,13 +10,20 @@ import { createChangeFeed } from './change-feed.ts';
 import { socketAddress, type TrustProxy } from './client-address.ts';
 import { type ConnectionLimits, createConnections, defaultConnectionLimits } from './connections.ts';
 import { crossOriginHeaders, securityHeaders } from './cross-origin.ts';
+import { createDiagnoses, type Destinations } from './diagnoses.ts';
 import { builtExplorer, explorerPaths } from './explorer.ts';
 import type { GaugeSource } from './gauges.ts';
 import { registerGracefulShutdown } from './graceful-shutdown.ts';
 import { createHttpApp } from './http-app.ts';
 import { createLive, type LiveLimits } from './live.ts';
 import { createMetrics } from './metrics.ts';
-import { defaultRateLimit, groupOfClient, type RateLimitOptions } from './rate-limit.ts';
+import {
+  costlyAllowance,
+  createRateLimiter,
+  defaultRateLimit,
+  groupOfClient,
+  type RateLimitOptions,
+} from './rate-limit.ts';
 import { createRequestSignals } from './request-signals.ts';
 import { createRequestTracker } from './request-tracker.ts';
 import { createResponseCache } from './response-cache.ts';
@@ -45,6 +52,8 @@ export interface ServerOptions extends Partial<RateLimitOptions> {
   readonly requestTimeoutMs?: number;
   /** The other worker processes on the same port. */
   readonly peers?: WorkerPeers | undefined;
+  /** Where executions can be simulated; nowhere by default. */
+  readonly destinations?: Destinations | undefined;
   /** Folder of the built explorer; default: that of this package. */
   readonly explorerFolder?: string;
 }
@@ -70,6 +79,7 @@ export function createServer({
   backpressure: backpressureLimits,
   requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS,
   peers,
+  destinations,
   explorerFolder = builtExplorer,
 }: ServerOptions): FastifyInstance {
   const headers = commonHeaders(store);
@@ -112,7 +122,12 @@ export function createServer({
   });
   metrics.registerGauges(...gauges);
   const responseCache = createResponseCache({ version: () => store.version() });
-  const context: RouteContext = { store, feed, live: createLive(live), metrics, responseCache };
+  const diagnoses = createDiagnoses({ destinations, log });
+  const context: RouteContext = { store, feed, live: createLive(live), metrics, responseCache, diagnoses };
+  const costlyRateLimiter = createRateLimiter({
+    rateLimit: { ...costlyAllowance, loopback: rateLimit !== false && rateLimit.loopback },
+    apiKeys: [],
+  });
 
   const signals = createRequestSignals();
   const tracker = createRequestTracker({
@@ -127,6 +142,7 @@ export function createServer({
     routes,
     headers,
     rateLimiter,
+    costlyRateLimiter,
     metrics,
     log,
     maxPipelined: limits.pipelined,

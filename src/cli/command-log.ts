@@ -6,7 +6,7 @@ import type { CliContext, TerminalStream } from './context.ts';
 import { printable } from './terminal-text.ts';
 
 /** A field of each line, to filter by. */
-export type Component = 'http' | 'store' | 'index' | 'mirror' | 'import' | 'webhooks';
+export type Component = 'http' | 'store' | 'index' | 'mirror' | 'import' | 'webhooks' | 'diagnosis';
 
 /** `stream`: for a command that also draws a progress bar on the terminal. */
 export async function openLog(

@@ -55,6 +55,8 @@ export interface Config extends RateLimitOptions {
   readonly rawRows: boolean;
   /** Number of worker processes. */
   readonly processes: number;
+  /** Whether visitors may have executions simulated on the endpoints of `networks`. */
+  readonly diagnosis: boolean;
   /** Networks beside those of the built-in table. */
   readonly chains: readonly Network[];
   /** As the file has it; `webhooksOf` reads it for the commands that need it. */
@@ -199,6 +201,13 @@ const settings = {
         : undefined;
     },
   } as Setting<number>,
+  diagnosis: {
+    key: 'diagnosis',
+    variables: ['LANESCAN_DIAGNOSIS'],
+    fallback: true,
+    takes: 'true, or false: then no execution is simulated on the endpoints of `networks` for visitors',
+    read: trueOrFalse,
+  } as Setting<boolean>,
 } as const;
 
 const CONFIG_VARIABLE = 'LANESCAN_CONFIG';
@@ -264,6 +273,7 @@ export function readConfig(flags: ConfigFlags, processEnvironment: NodeJS.Proces
     autoMigrate: pick(settings.autoMigrate),
     rawRows: pick(settings.rawRows),
     processes: pick(settings.processes, flags.processes, 'processes'),
+    diagnosis: pick(settings.diagnosis),
     databaseUrl: database?.value ?? null,
     apiKey: environment[API_KEY_VARIABLE] || null,
     replicaUrls: readReplicaUrls(replicas?.value ?? '', database !== undefined),

@@ -15,6 +15,7 @@ import { addCompletion } from './completion.ts';
 import { UsageError } from './config.ts';
 import { type CliContext, STOP_TIMEOUT_MS } from './context.ts';
 import { addDemo } from './demo.ts';
+import { addDiagnose } from './diagnose.ts';
 import { addDoctor } from './doctor.ts';
 import { addExport } from './export.ts';
 import { addImport } from './import.ts';
@@ -92,6 +93,7 @@ Examples:
   $ lanescan serve --port 8080                 answer the API
   $ lanescan search --sender 0x… --status FAILED
   $ lanescan show 0x…                          one message, in full
+  $ lanescan diagnose 0x…                      would a manual execution work now?
   $ lanescan audit                             is any message missing?
 
 Settings come from flags, then the environment (DATABASE_URL, PORT, LANESCAN_…), then ./lanescan.yaml.`,
@@ -103,6 +105,7 @@ Settings come from flags, then the environment (DATABASE_URL, PORT, LANESCAN_…
   addMirror(program, context);
   addSearch(program, context);
   addShow(program, context);
+  addDiagnose(program, context);
   addLanes(program, context);
   addAudit(program, context);
   addMigrate(program, context);

@@ -2,16 +2,23 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Command } from 'commander';
+import { createDiagnoses } from '../api/diagnoses.ts';
+import { diagnosisBody } from '../api/diagnosis.ts';
+import { prepareExecution } from '../api/execution-preparation.ts';
 import { dayOf, windowStart } from '../api/lanes.ts';
+import type { Diagnosis } from '../api/schemas/diagnosis.ts';
+import { OperatorError } from '../base/operator-error.ts';
 import { type Attempt, attemptsOf } from '../domain/attempts.ts';
+import { ApiError } from '../domain/errors.ts';
 import { type ExportFormat, exportHead, exportLines } from '../domain/export-format.ts';
 import type { Message } from '../domain/message.ts';
 import { parseFilters, parseSearch, type RawParameters } from '../domain/search-parameters.ts';
 import type { CountedLane } from '../store/lane-counters.ts';
 import type { LaneEnds, LanePage, LaneStatistics } from '../store/lanes.ts';
 import type { Store } from '../store/store.ts';
-import { type Config, type ConfigFlags, UsageError } from './config.ts';
+import { type Config, type ConfigFlags, networkSourcesOf, UsageError } from './config.ts';
 import { type CliContext, withStore, withStoreOptions } from './context.ts';
+import { createDestinations } from './destinations.ts';
 import { SIMULATED_NOTICE } from './message-words.ts';
 import { createRemoteRecords } from './remote-records.ts';
 import { knownLosses, stoppedRemarks } from './source-findings.ts';
@@ -51,6 +58,8 @@ export interface Records {
   findMessagesByPrefix(digits: string, limit: number): Promise<readonly string[]>;
   /** The attempts to execute a message. */
   attempts(message: Message): Promise<readonly Attempt[]>;
+  /** Whether a manual execution of the message would work now. */
+  diagnosis(message: Message): Promise<Diagnosis>;
   lanes(ends: LaneEnds, windowDays: number, namedRanges: number): Promise<LanePage>;
   auditMaterial(ends: LaneEnds, namedRanges: number): Promise<AuditMaterial>;
   export(parameters: RawParameters, format: ExportFormat, signal: AbortSignal): AsyncIterable<ExportPiece>;
@@ -89,7 +98,7 @@ export async function withRecords<T>(
   }
   return withStore(withDemo(config, flags, context), context, { connections: 1 }, async (store) => {
     if (store.simulated) noteSimulated();
-    return use(storeRecords(store, context));
+    return use(storeRecords(store, config, context));
   });
 }
 
@@ -112,7 +121,7 @@ function hasDatabase(dataFolder: string): boolean {
   return existsSync(path.join(dataFolder, 'postgres', 'PG_VERSION'));
 }
 
-function storeRecords(store: Store, context: CliContext): Records {
+function storeRecords(store: Store, config: Config, context: CliContext): Records {
   return {
     search: (parameters) => store.search(parseSearch(parameters, store.cursors)),
     findMessage: async (messageId) => (await store.findMessage(messageId))?.record,
@@ -120,6 +129,30 @@ function storeRecords(store: Store, context: CliContext): Records {
     async attempts(message) {
       const found = await store.messageExecutions(message.messageId.slice(2));
       return attemptsOf(message, found?.facts ?? []);
+    },
+    async diagnosis({ messageId }) {
+      const preparation = await prepareExecution(store, messageId.slice(2));
+      const ending = new AbortController();
+      const diagnoses = createDiagnoses({
+        // Only then are the keys of the endpoints needed.
+        destinations:
+          preparation.kind === 'ready'
+            ? createDestinations({
+                sources: networkSourcesOf(config, context.environment),
+                signal: AbortSignal.any([context.signal, ending.signal]),
+                notice: () => undefined,
+              })
+            : undefined,
+        log: { warn: (_: object, text?: string) => void context.err.write(`${text}\n`) },
+      });
+      try {
+        return await diagnosisBody(preparation, diagnoses);
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error;
+        throw new OperatorError(error.message, '`lanescan doctor` tests the endpoints.');
+      } finally {
+        ending.abort();
+      }
     },
     lanes(ends, windowDays, namedRanges) {
       const now = new Date(context.now());

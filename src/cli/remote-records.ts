@@ -1,6 +1,7 @@
 /** A client of a Lanescan server, for the reading commands with `--url`. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Attempt as AttemptBody, Attempts, Reason } from '../api/schemas/attempts.ts';
+import type { Diagnosis } from '../api/schemas/diagnosis.ts';
 import type { Lane } from '../api/schemas/lanes.ts';
 import type { Network } from '../api/schemas/networks.ts';
 import { basicAuthorization, parseRetryAfterMs } from '../base/http-headers.ts';
@@ -123,6 +124,11 @@ export function createRemoteRecords(options: RemoteOptions): Records {
       const body = (await readJson(`/v2/messages/${messageId}/attempts`)) as Attempts | undefined;
       if (!Array.isArray(body?.attempts)) throw notLanescan(server);
       return body.attempts.map(attemptOf);
+    },
+    async diagnosis({ messageId }) {
+      const body = (await readJson(`/v2/messages/${messageId}/diagnosis`)) as Diagnosis | undefined;
+      if (typeof body?.text !== 'string') throw notLanescan(server);
+      return body;
     },
     lanes,
     async auditMaterial(ends) {

@@ -3,6 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import type { Command } from 'commander';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
+import type { Destinations } from '../api/diagnoses.ts';
 import type { WorkerPeers } from '../api/worker-peers.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { ApiError } from '../domain/errors.ts';
@@ -14,8 +15,9 @@ import { SchemaMovedError } from '../store/writer-guard.ts';
 import { type Dispatcher, startDispatcher } from '../webhooks/dispatcher.ts';
 import type { Subscription } from '../webhooks/subscription.ts';
 import { noticeTo, openLog } from './command-log.ts';
-import { type Config, type ConfigFlags, databasePlace, webhooksOf } from './config.ts';
+import { type Config, type ConfigFlags, databasePlace, networkSourcesOf, webhooksOf } from './config.ts';
 import { type CliContext, configOf, schemaFor, withLogOption, withStoreOptions } from './context.ts';
+import { createDestinations } from './destinations.ts';
 import { chosenSources } from './index.ts';
 import { describeStatus, levelOf } from './index-progress.ts';
 import { lanescanVersion } from './version.ts';
@@ -93,6 +95,7 @@ async function serve(flags: ServeFlags, context: CliContext): Promise<void> {
     log,
     store,
     webhooks,
+    environment: context.environment,
     signal: context.signal,
     ...(processes > 1 && { startAnswering: () => startWorkerProcesses(processes, log) }),
     ...(flags.index && { alongside: (signal) => indexAlongside(sources, store, log, signal) }),
@@ -118,7 +121,15 @@ async function serveAsWorker(primary: PrimaryLink, flags: ServeFlags, context: C
       signal,
     });
     const { peers } = primary;
-    await serveUntilStopped({ config, log, store, webhooks: [], signal, peers });
+    await serveUntilStopped({
+      config,
+      log,
+      store,
+      webhooks: [],
+      environment: context.environment,
+      signal,
+      peers,
+    });
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error;
     primary.reportFailure(error);
@@ -176,6 +187,8 @@ interface Serving {
   readonly log: Logger;
   readonly store: Store;
   readonly webhooks: readonly Subscription[];
+  /** From which the configured networks take their keys. Without it, no executions are simulated. */
+  readonly environment?: NodeJS.ProcessEnv;
   /** Aborted to stop. */
   readonly signal: AbortSignal;
   /** The other worker processes on the same port. */
@@ -238,10 +251,8 @@ async function endWithin(
   return false;
 }
 
-async function serveInProcess(
-  { config, log, store, peers }: Serving,
-  signal: AbortSignal,
-): Promise<Answering> {
+async function serveInProcess(serving: Serving, signal: AbortSignal): Promise<Answering> {
+  const { config, log, store, peers } = serving;
   // Loaded on demand: no other command needs it, and loading it takes longer than most commands run.
   const { createServer } = await import('../api/server.ts');
   const app = createServer({
@@ -254,6 +265,7 @@ async function serveInProcess(
     trustProxy: config.trustProxy,
     live: config.live,
     peers,
+    destinations: destinationsOf(serving, signal),
   });
   // During shutdown the server waits for open connections, and clients would keep theirs alive.
   app.addHook('onSend', (_request, reply, payload, done) => {
@@ -282,6 +294,26 @@ async function serveInProcess(
     close: () => app.close(),
     cut: () => app.server.closeAllConnections(),
   };
+}
+
+/** The configured networks, on whose endpoints executions are simulated; undefined where that is not possible. */
+function destinationsOf(
+  { config, log, store, environment }: Serving,
+  signal: AbortSignal,
+): Destinations | undefined {
+  if (!config.diagnosis || store.simulated || environment === undefined) return undefined;
+  try {
+    return createDestinations({
+      sources: networkSourcesOf(config, environment),
+      signal,
+      notice: noticeTo(log, 'diagnosis'),
+    });
+  } catch (error) {
+    // A server that does not index may lack the keys of endpoints. It answers all the same.
+    if (!(error instanceof OperatorError)) throw error;
+    log.warn(`No executions can be simulated: ${error.message} (diagnosis: false turns this off)`);
+    return undefined;
+  }
 }
 
 /**

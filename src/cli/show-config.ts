@@ -56,6 +56,7 @@ function shownSettings(config: Config, environment: NodeJS.ProcessEnv): readonly
     drainSeconds: config.drainSeconds,
     autoMigrate: config.autoMigrate,
     rawRows: config.rawRows,
+    diagnosis: config.diagnosis,
   };
   const networks = networkSourcesOf(config, environment).map(({ network, rpc }) => ({
     network: network.name,

@@ -46,13 +46,13 @@ Examples:
     });
 }
 
-interface ShortId {
+export interface ShortId {
   readonly head: string;
   readonly tail: string;
   readonly isWhole: boolean;
 }
 
-function parseId(text: string, command: Command): ShortId {
+export function parseId(text: string, command: Command): ShortId {
   const match = /^(?:0x)?([0-9a-f]{6,64})(?:(?:…|\.\.\.?)([0-9a-f]{1,58}))?$/i.exec(text.trim());
   if (!match) {
     const isShort = /^(0x)?[0-9a-f]{1,5}$/i.test(text.trim());
@@ -65,7 +65,7 @@ function parseId(text: string, command: Command): ShortId {
   return { head, tail, isWhole: head.length === 64 };
 }
 
-async function findRecord({ head, tail, isWhole }: ShortId, source: Records): Promise<string> {
+export async function findRecord({ head, tail, isWhole }: ShortId, source: Records): Promise<string> {
   if (isWhole) {
     const found = await source.findMessage(head);
     if (found !== undefined) return found;
@@ -100,7 +100,7 @@ function jsonText(record: string, { out }: CliContext): string {
 }
 
 /** Where `lanescan serve` answers with the same settings, seen from this machine. */
-function serverUrl({ host, port }: Config): string {
+export function serverUrl({ host, port }: Config): string {
   const isAny = host === '0.0.0.0' || host === '::';
   const name = isAny ? 'localhost' : host.includes(':') ? `[${host}]` : host;
   return `http://${name}:${port}`;

@@ -47,6 +47,27 @@ export const errorCatalogue = {
       'The message is known, but cannot be executed yet: it is not committed on its destination, as far as that is ' +
       'indexed here.',
   },
+  MESSAGE_ALREADY_EXECUTED: {
+    status: 409,
+    meaning: 'The message has been executed successfully: there is nothing left to execute.',
+  },
+  MANUAL_EXECUTION_NOT_OPEN: {
+    status: 409,
+    meaning:
+      'The message is committed, but nobody else may execute it yet: it has not failed, and the delay that its off-ramp ' +
+      'keeps for the regular execution is not over, as far as is known here.',
+  },
+  MANUAL_EXECUTION_UNSUPPORTED: {
+    status: 404,
+    meaning:
+      'No transaction can be built here for this message: its destination is not an EVM chain, its version is not known, or ' +
+      'a token of it needs an attestation that is on no chain. `message` says which.',
+  },
+  DIAGNOSIS_FAILED: {
+    status: 503,
+    meaning:
+      'The endpoints of the destination did not answer, or not in time. Try again after `Retry-After`.',
+  },
   VERIFIER_RESULTS_NOT_FOUND: {
     status: 404,
     meaning: 'The message is known, but is not verified yet, or has no verifiers.',

@@ -5,7 +5,14 @@
  * need them.
  */
 import type { Variables } from '../base/config-entries.ts';
-import type { ChainFamily, ExamineOptions, NetworkExamination, NetworkSource } from './chain/family.ts';
+import type { DestinationCalls } from '../domain/manual-execution/diagnosis.ts';
+import type {
+  ChainFamily,
+  DestinationCallsOptions,
+  ExamineOptions,
+  NetworkExamination,
+  NetworkSource,
+} from './chain/family.ts';
 import type { ConnectNetwork } from './chain/indexer.ts';
 import { type FamilySettings, type FamilyTable, parseNetworkEntries } from './chain/settings.ts';
 import { evmSettings } from './evm/settings.ts';
@@ -43,6 +50,14 @@ export async function examineNetwork(
   options: ExamineOptions,
 ): Promise<NetworkExamination> {
   return (await familyOf(source)).examine(source, options);
+}
+
+/** Opens the endpoints of a network for simulated calls; undefined for a family whose executions cannot be simulated. */
+export async function openDestinationCalls(
+  source: NetworkSource,
+  options: DestinationCallsOptions,
+): Promise<DestinationCalls | undefined> {
+  return (await familyOf(source)).openCalls?.(source, options);
 }
 
 async function familyOf({ network }: NetworkSource): Promise<ChainFamily<NetworkSource>> {

@@ -12,6 +12,8 @@ export interface BatchInputs {
   readonly message: Message;
   readonly offramp: string;
   readonly merkleRoot: string;
+  /** Time of the block with the commit. */
+  readonly committedAt: string;
   /** Every message of the root in the order of its number, as ready-made JSON. */
   readonly batch: readonly string[];
 }
@@ -162,8 +164,15 @@ async function readBatchInputs(
   );
   const missing = missingRuns(run, batch);
   if (missing.length > 0) return { kind: 'unavailable', reason: 'incomplete', run, missing };
-  const { offramp, merkleRoot } = commit;
-  return { kind: 'batch', message, offramp, merkleRoot, batch: [...batch.values()] };
+  const { offramp, merkleRoot, seen } = commit;
+  return {
+    kind: 'batch',
+    message,
+    offramp,
+    merkleRoot,
+    committedAt: seen.at,
+    batch: [...batch.values()],
+  };
 }
 
 function newestFirst(a: RangeFact, b: RangeFact): number {

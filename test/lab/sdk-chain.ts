@@ -72,6 +72,12 @@ export interface SdkEvmChain {
       | { readonly messageId: string }
     ),
   ): Promise<SdkExecution>;
+  /** What `execute` would send. */
+  generateUnsignedExecute(options: {
+    readonly offRamp: string;
+    readonly input: SdkExecutionInput;
+    readonly payer: string;
+  }): Promise<{ readonly transactions: readonly { readonly data: string }[] }>;
   getTokenForTokenPool(pool: string): Promise<string>;
   getRouterForOnRamp(onRamp: string, destChainSelector: bigint): Promise<string>;
   destroy(): void;

@@ -33,6 +33,7 @@ import { useTimed } from '../server/clock.ts';
 import { ManualExecution } from './manual-execution.tsx';
 import { MessageDetails } from './message-details.tsx';
 import { diagnosis, type Forecast, forecast, isUnderWay } from './outlook.ts';
+import { Rescue } from './rescue.tsx';
 import { Timeline } from './timeline.tsx';
 
 export function MessagePage() {
@@ -164,6 +165,7 @@ function Outlook({
           </h2>
           <p>{wrong.words}</p>
           {wrong.advice && <p>{wrong.advice}</p>}
+          {wrong.canBeExecuted && <Rescue message={message} />}
           {wrong.canBeExecuted && <ManualExecution message={message} />}
         </section>
       )}

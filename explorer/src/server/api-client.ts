@@ -9,8 +9,10 @@ import { useSyncExternalStore } from 'react';
 import type { Message } from '../../../src/domain/message.ts';
 import type {
   Attempts,
+  Diagnosis,
   ErrorBody,
   LaneList,
+  ManualExecution,
   MessageHistory,
   MessagePage,
   NetworkList,
@@ -188,6 +190,29 @@ export const attemptsQuery = (messageId: string) =>
     queryKey: attemptsKey(messageId),
     queryFn: ({ signal }) =>
       getJson<Attempts>(`/v2/messages/${encodeURIComponent(messageId)}/attempts`, signal),
+  });
+
+/** Of a message as it is: a new attempt asks for a new diagnosis. */
+export const diagnosisQuery = ({ messageId, status, receiptTransactionHash }: Message) =>
+  queryOptions({
+    queryKey: ['diagnosis', messageId, status, receiptTransactionHash],
+    queryFn: ({ signal }) => getJson<Diagnosis>(`/v2/messages/${messageId}/diagnosis`, signal),
+    refetchOnWindowFocus: false,
+  });
+
+/** @param gasLimit digits, or empty: as sent */
+export const manualExecutionQuery = (
+  { messageId, status, receiptTransactionHash }: Message,
+  gasLimit: string,
+) =>
+  queryOptions({
+    queryKey: ['manual-execution', messageId, status, receiptTransactionHash, gasLimit],
+    queryFn: ({ signal }) =>
+      getJson<ManualExecution>(
+        `/v2/messages/${messageId}/manual-execution${gasLimit === '' ? '' : `?gasLimit=${gasLimit}`}`,
+        signal,
+      ),
+    refetchOnWindowFocus: false,
   });
 
 export interface LaneSelectors {

@@ -9,8 +9,10 @@ import type { SearchResult } from '../../../src/api/schemas/messages.ts';
 import type { Message } from '../../../src/domain/message.ts';
 
 export type { Attempt, Attempts, Reason as FailureReason } from '../../../src/api/schemas/attempts.ts';
+export type { Diagnosis } from '../../../src/api/schemas/diagnosis.ts';
 export type { History as MessageHistory, Stage } from '../../../src/api/schemas/history.ts';
 export type { Completeness, Delivery, Lane, LaneList, StatusCounts } from '../../../src/api/schemas/lanes.ts';
+export type { ManualExecution } from '../../../src/api/schemas/manual-execution.ts';
 export type { SearchResult } from '../../../src/api/schemas/messages.ts';
 export type { ErrorBody } from '../../../src/api/schemas/named.ts';
 export type { Indexing, Network, NetworkList } from '../../../src/api/schemas/networks.ts';

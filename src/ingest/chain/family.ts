@@ -12,6 +12,7 @@
 
 import type { Notice } from '../../base/notice.ts';
 import type { Fact } from '../../domain/facts.ts';
+import type { DestinationCalls } from '../../domain/manual-execution/diagnosis.ts';
 import type { Network } from '../../domain/networks.ts';
 import type {
   Anchor,
@@ -49,6 +50,14 @@ export interface ChainFamily<Source extends NetworkSource> {
   connect(source: Source, options: ConnectOptions): NetworkReader;
   /** Tries every endpoint with the requests that indexing makes. For `lanescan doctor`. */
   examine(source: Source, options: ExamineOptions): Promise<NetworkExamination>;
+  /** Opens the endpoints for simulated calls, where the family has them. */
+  openCalls?(source: Source, options: DestinationCallsOptions): DestinationCalls;
+}
+
+export interface DestinationCallsOptions {
+  readonly userAgent: string;
+  readonly signal: AbortSignal;
+  readonly notice: Notice;
 }
 
 export interface ConnectOptions {

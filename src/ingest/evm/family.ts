@@ -10,6 +10,7 @@ import { createRegistryLog, unknownNamings } from './checks/registry-log.ts';
 import { createChores } from './chores.ts';
 import { createDecoder } from './decode/decoder.ts';
 import { findDeployment } from './deployment.ts';
+import { openEvmCalls } from './destination-calls.ts';
 import { createChain } from './endpoints.ts';
 import { examineNetwork } from './examination.ts';
 import { createHeadFollower } from './head-follower.ts';
@@ -19,7 +20,11 @@ import type { EvmSource } from './settings.ts';
 import { startBlockOf } from './start-block.ts';
 import { createVerifierResults } from './verifier-results.ts';
 
-export const evmFamily: ChainFamily<EvmSource> = { connect, examine: examineNetwork };
+export const evmFamily: ChainFamily<EvmSource> = {
+  connect,
+  examine: examineNetwork,
+  openCalls: openEvmCalls,
+};
 
 function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
   const { store, progress, timing, endpointTiming, userAgent, signal, notice } = options;

@@ -161,8 +161,14 @@ const table: readonly Row[] = [
 ];
 
 /** Classifies a refusal of an EVM node, or of the provider in front of it, by its code and its wording. */
-export const classifyEvmRefusal: ClassifyRefusal = ({ code, message }, method, inBatch = false) => {
+export const classifyEvmRefusal: ClassifyRefusal = (
+  { code, message, revertData },
+  asked,
+  inBatch = false,
+) => {
   const text = message.slice(0, LOOKED_AT);
+  // An estimate is a call too: it reverts in the same words.
+  const method = asked === 'eth_estimateGas' ? 'eth_call' : asked;
   const kind =
     table.find(
       (row) =>
@@ -178,6 +184,7 @@ export const classifyEvmRefusal: ClassifyRefusal = ({ code, message }, method, i
     message,
     ...(accepts !== undefined && { accepts }),
     ...(waitMs !== undefined && { waitMs }),
+    ...(revertData !== undefined && { revertData }),
   };
 };
 

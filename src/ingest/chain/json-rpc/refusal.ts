@@ -42,11 +42,14 @@ export interface Refusal {
   readonly accepts?: number;
   /** How long to wait (`rate`), where it says so in words. */
   readonly waitMs?: number;
+  /** What the contract that was called returned, in hexadecimal, where the node says so. */
+  readonly revertData?: string;
 }
 
 export interface RpcError {
   readonly code: number | undefined;
   readonly message: string;
+  readonly revertData?: string;
 }
 
 /**
@@ -64,14 +67,27 @@ export function errorIn(answer: unknown): RpcError | undefined {
   if (typeof error === 'object' && error !== null) {
     const inner = error as Record<string, unknown>;
     const detail = typeof inner.data === 'string' && !inner.data.startsWith('0x') ? `: ${inner.data}` : '';
+    const revertData = revertDataIn(inner.data);
     return {
       code: codeOf(inner.code),
       message: `${typeof inner.message === 'string' ? inner.message : 'no message'}${detail}`,
+      ...(revertData !== undefined && { revertData }),
     };
   }
   // Without an id it is not an answer to a call: a proxy speaks for itself.
   if (typeof message === 'string' && !('result' in answer)) return { code: codeOf(code), message };
   return undefined;
+}
+
+const REVERT_DATA = /^(?:Reverted )?(0x(?:[0-9a-fA-F]{2})*)$/;
+/** Longer data is cut off: errors have some hundred bytes. */
+const MAX_REVERT_DIGITS = 2 + 2 * 4_096;
+
+/** Bare, behind a word, or in an object: nodes differ. */
+function revertDataIn(data: unknown): string | undefined {
+  const inner = typeof data === 'object' && data !== null ? (data as { data?: unknown }).data : data;
+  const [, found] = (typeof inner === 'string' && REVERT_DATA.exec(inner)) || [];
+  return found?.slice(0, MAX_REVERT_DIGITS).toLowerCase();
 }
 
 function codeOf(value: unknown): number | undefined {

@@ -1,0 +1,280 @@
+/** "Rescue with your wallet": whether an execution would work now, what would be called, and the button that sends it. */
+import { useQuery } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import type { Message } from '../../../src/domain/message.ts';
+import { grouped, networkName, printable } from '../parts/format.ts';
+import { Icon } from '../parts/icons.tsx';
+import { diagnosisQuery, manualExecutionQuery, readinessQuery } from '../server/api-client.ts';
+import type { Diagnosis, ManualExecution } from '../server/api-types.ts';
+import { Copyable, Field, Fields } from './card.tsx';
+import { type Sending, useSending } from './sending.ts';
+import { useWallets, type Wallet } from './wallets.ts';
+
+const headings: Readonly<Record<Diagnosis['outcome'], string>> = {
+  succeeds: 'It would succeed now',
+  fails: 'It would fail now',
+  'not-yet': 'Not yet',
+  executed: 'Already executed',
+  impossible: 'Not from here',
+  untried: 'Not tried beforehand',
+};
+
+export function Rescue({ message }: { readonly message: Message }) {
+  const { data: readiness } = useQuery(readinessQuery);
+  if (message.destNetworkInfo.chainFamily !== 'EVM' || readiness === undefined) return null;
+  return (
+    <section className="rescue" aria-labelledby="rescue">
+      <h3 id="rescue">Rescue with your wallet</h3>
+      {readiness.simulated ? (
+        <p className="muted">This message is simulated: there is nothing to send.</p>
+      ) : (
+        <RealRescue message={message} />
+      )}
+    </section>
+  );
+}
+
+function RealRescue({ message }: { readonly message: Message }) {
+  const diagnosis = useQuery(diagnosisQuery(message));
+  const [typed, setTyped] = useState<string | null>(null);
+  const proposed = diagnosis.data?.gasLimit ?? '';
+  const gasLimit = typed ?? proposed;
+  // The transaction depends on the gas limit that the diagnosis proposes.
+  const execution = useQuery({
+    ...manualExecutionQuery(message, gasLimit),
+    enabled: !diagnosis.isPending && canBeBuilt(diagnosis.data) && /^\d*$/.test(gasLimit),
+  });
+  const state = useSending();
+  const wallets = useWallets();
+  const isDoubtful = diagnosis.data?.outcome === 'fails';
+  return (
+    <>
+      <DiagnosisText diagnosis={diagnosis.data} isPending={diagnosis.isPending} error={diagnosis.error} />
+      {canBeBuilt(diagnosis.data) && !diagnosis.isPending && (
+        <label className="rescue-gas">
+          <span>Gas limit for the receiver</span>
+          <input
+            className="field"
+            inputMode="numeric"
+            value={gasLimit}
+            placeholder={
+              'gasLimit' in message.extraArgs ? `${grouped(message.extraArgs.gasLimit)} (as sent)` : ''
+            }
+            aria-invalid={!/^\d*$/.test(gasLimit)}
+            onChange={({ target }) => setTyped(target.value.trim())}
+          />
+        </label>
+      )}
+      {execution.error && (
+        <p className="problem" role="alert">
+          There is no transaction: {printable(execution.error.message)}
+        </p>
+      )}
+      {execution.data && (
+        <>
+          <WhatIsCalled execution={execution.data} message={message} wouldFail={isDoubtful} />
+          <SendButtons
+            wallets={wallets}
+            label={isDoubtful ? 'Send anyway with' : 'Send with'}
+            isPrimary={!isDoubtful}
+            isBusy={state.sending.step === 'asking' || state.sending.step === 'sent'}
+            onSend={(wallet) => state.send(wallet, execution.data)}
+          />
+          <SendingText
+            sending={state.sending}
+            message={message}
+            onSwitch={(wallet) => state.switchAndSend(wallet, execution.data)}
+          />
+        </>
+      )}
+    </>
+  );
+}
+
+/** Otherwise the server is known to refuse. Where it gave no diagnosis, it is asked. */
+function canBeBuilt(diagnosis: Diagnosis | undefined): boolean {
+  return diagnosis === undefined || ['succeeds', 'fails', 'untried'].includes(diagnosis.outcome);
+}
+
+function DiagnosisText({
+  diagnosis,
+  isPending,
+  error,
+}: {
+  readonly diagnosis: Diagnosis | undefined;
+  readonly isPending: boolean;
+  readonly error: Error | null;
+}) {
+  if (isPending) return <p className="muted">Trying the execution on the destination…</p>;
+  if (!diagnosis)
+    return (
+      <p className="muted">The execution could not be tried beforehand. {printable(error?.message ?? '')}</p>
+    );
+  const { outcome, text, reason, block } = diagnosis;
+  return (
+    <div className="rescue-diagnosis" data-outcome={outcome} role="status">
+      <strong>
+        <Icon name={outcome === 'succeeds' || outcome === 'executed' ? 'tick' : 'info'} />
+        {headings[outcome]}
+      </strong>
+      {(outcome !== 'succeeds' || diagnosis.gasLimit !== null) && <p>{printable(text)}</p>}
+      {reason && <p>{printable(reason.advice)}</p>}
+      {block && (
+        <p className="muted">Tried on block {grouped(String(block.number))}, without sending anything.</p>
+      )}
+    </div>
+  );
+}
+
+function WhatIsCalled({
+  execution: { transaction, call, gasLimit, inputs, gasNote },
+  message,
+  wouldFail,
+}: {
+  readonly execution: ManualExecution;
+  readonly message: Message;
+  readonly wouldFail: boolean;
+}) {
+  return (
+    <Fields>
+      <Field name="Network">
+        {networkName(message.destNetworkInfo)} <span className="muted">chain id {transaction.chainId}</span>
+      </Field>
+      <Field name="Contract">
+        <Copyable text={transaction.to} what="off-ramp" />
+        <span className="muted">
+          the off-ramp{inputs === 'mirror' && ', as the mirrored server names it: check it'}
+        </span>
+      </Field>
+      <Field name="Function">
+        <code>{call.function}</code>{' '}
+        <span className="muted">no value is sent; the call is open to anybody</span>
+      </Field>
+      <Field name="Gas limit">
+        {gasLimit.override === null
+          ? `${grouped(gasLimit.message)} for the receiver, as sent`
+          : `${grouped(gasLimit.override)} for the receiver, instead of ${grouped(gasLimit.message)}`}
+      </Field>
+      <Field name="Gas">
+        {transaction.gas === null ? (
+          <span className="muted">
+            {wouldFail
+              ? 'not estimated, because it would fail'
+              : printable(gasNote ?? 'Your wallet estimates it.')}
+          </span>
+        ) : (
+          `${grouped(String(BigInt(transaction.gas)))} for the transaction, at most`
+        )}
+      </Field>
+      <Field name="Data">
+        <Copyable
+          text={transaction.data}
+          what="call data"
+          shown={`${grouped(String(transaction.data.length / 2 - 1))} bytes`}
+        />
+      </Field>
+    </Fields>
+  );
+}
+
+function SendButtons({
+  wallets,
+  label,
+  isPrimary,
+  isBusy,
+  onSend,
+}: {
+  readonly wallets: readonly Wallet[];
+  readonly label: string;
+  readonly isPrimary: boolean;
+  readonly isBusy: boolean;
+  readonly onSend: (wallet: Wallet) => void;
+}) {
+  if (wallets.length === 0)
+    return (
+      <p className="muted">
+        No wallet was found in this browser. With a wallet extension you could send it from here; otherwise
+        use the command below.
+      </p>
+    );
+  return (
+    <div className="rescue-wallets">
+      {wallets.map((wallet) => (
+        <button
+          key={wallet.id}
+          type="button"
+          className={`button${isPrimary ? ' primary' : ''}`}
+          disabled={isBusy}
+          onClick={() => onSend(wallet)}
+        >
+          {label} {wallet.name}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function SendingText({
+  sending,
+  message,
+  onSwitch,
+}: {
+  readonly sending: Sending;
+  readonly message: Message;
+  readonly onSwitch: (wallet: Wallet) => void;
+}) {
+  const dest = networkName(message.destNetworkInfo);
+  switch (sending.step) {
+    case 'idle':
+      return null;
+    case 'asking':
+      return <p role="status">Your wallet asks you. Answer there.</p>;
+    case 'wrong-chain':
+      return (
+        <div className="rescue-wallets" role="alert">
+          <p>
+            Your wallet is on chain {sending.chainId}, and this goes to {dest}.
+          </p>
+          <button type="button" className="button primary" onClick={() => onSwitch(sending.wallet)}>
+            Switch to {dest}
+          </button>
+        </div>
+      );
+    case 'rejected':
+      return (
+        <p role="alert">
+          You declined {sending.what === 'transaction' ? 'the transaction' : 'the request'} in your wallet.
+          Nothing was sent.
+        </p>
+      );
+    case 'failed':
+      return (
+        <p className="problem" role="alert">
+          Nothing was sent: {sending.text}
+        </p>
+      );
+    case 'sent':
+      return <Following hash={sending.hash}>Sent. It waits to get into a block of {dest}.</Following>;
+    case 'included':
+      return (
+        <Following hash={sending.hash}>
+          It is in a block of {dest}. This page shows the outcome as soon as this server has read that block.
+        </Following>
+      );
+    case 'reverted':
+      return (
+        <Following hash={sending.hash}>
+          The transaction was reverted: the message is as it was before.
+        </Following>
+      );
+  }
+}
+
+function Following({ hash, children }: { readonly hash: string; readonly children: ReactNode }) {
+  return (
+    <div role="status">
+      <p>{children}</p>
+      <Copyable text={hash} what="transaction hash" />
+    </div>
+  );
+}

@@ -1,0 +1,90 @@
+/** Sends a manual execution through a wallet, step by step, and follows it into a block. */
+import { useEffect, useState } from 'react';
+import type { ManualExecution } from '../server/api-types.ts';
+import {
+  accountOf,
+  chainOf,
+  REJECTED,
+  receiptOf,
+  sendTransaction,
+  switchChain,
+  UNKNOWN_CHAIN,
+  type Wallet,
+  walletErrorCode,
+  walletErrorText,
+} from './wallets.ts';
+
+export type Sending =
+  | { readonly step: 'idle' }
+  /** Waits for the visitor's answer in the wallet. */
+  | { readonly step: 'asking'; readonly what: 'account' | 'chain' | 'transaction' }
+  | { readonly step: 'wrong-chain'; readonly wallet: Wallet; readonly chainId: number }
+  | { readonly step: 'rejected'; readonly what: 'account' | 'chain' | 'transaction' }
+  | { readonly step: 'failed'; readonly text: string }
+  | { readonly step: 'sent'; readonly wallet: Wallet; readonly hash: string }
+  | { readonly step: 'included'; readonly hash: string }
+  | { readonly step: 'reverted'; readonly hash: string };
+
+const RECEIPT_INTERVAL_MS = 2_000;
+
+export interface SendingState {
+  readonly sending: Sending;
+  send(wallet: Wallet, execution: ManualExecution): void;
+  /** Asks the wallet to change the chain, then sends. */
+  switchAndSend(wallet: Wallet, execution: ManualExecution): void;
+}
+
+export function useSending(): SendingState {
+  const [sending, setSending] = useState<Sending>({ step: 'idle' });
+
+  const ask = async <T>(what: 'account' | 'chain' | 'transaction', request: () => Promise<T>): Promise<T> => {
+    setSending({ step: 'asking', what });
+    try {
+      return await request();
+    } catch (error) {
+      const code = walletErrorCode(error);
+      if (code === REJECTED) setSending({ step: 'rejected', what });
+      else if (code === UNKNOWN_CHAIN)
+        setSending({ step: 'failed', text: 'The wallet does not know this network. Add it there first.' });
+      else setSending({ step: 'failed', text: walletErrorText(error) });
+      throw error;
+    }
+  };
+
+  const sendNow = async (wallet: Wallet, { transaction }: ManualExecution): Promise<void> => {
+    const { chainId, to, data, value, gas } = transaction;
+    const from = await ask('account', () => accountOf(wallet));
+    const present = await ask('chain', () => chainOf(wallet));
+    if (present !== chainId) return setSending({ step: 'wrong-chain', wallet, chainId: present });
+    const hash = await ask('transaction', () =>
+      sendTransaction(wallet, { from, to, data, value, ...(gas !== null && { gas }) }),
+    );
+    setSending({ step: 'sent', wallet, hash });
+  };
+
+  useEffect(() => {
+    if (sending.step !== 'sent') return;
+    const { wallet, hash } = sending;
+    const timer = setInterval(() => {
+      receiptOf(wallet, hash).then(
+        (receipt) => {
+          if (receipt) setSending({ step: receipt.isSuccess ? 'included' : 'reverted', hash });
+        },
+        // A wallet that does not answer is asked again; the index will show the attempt in any case.
+        () => undefined,
+      );
+    }, RECEIPT_INTERVAL_MS);
+    return () => clearInterval(timer);
+  }, [sending]);
+
+  // What failed is shown by the state.
+  const ignore = () => undefined;
+  return {
+    sending,
+    send: (wallet, execution) => void sendNow(wallet, execution).catch(ignore),
+    switchAndSend: (wallet, execution) =>
+      void ask('chain', () => switchChain(wallet, execution.transaction.chainId))
+        .then(() => sendNow(wallet, execution))
+        .catch(ignore),
+  };
+}

@@ -1,0 +1,49 @@
+/** Schema of the transaction that executes a message. */
+import Type from 'typebox';
+import { decimal, oneOf, orNull, type ResponseBody } from './fields.ts';
+
+const evmAddress = (description: string) => Type.String({ pattern: '^0x[a-fA-F0-9]{40}$', description });
+
+export const ManualExecution = Type.Object({
+  messageId: Type.String({ pattern: '^0x[a-f0-9]{64}$' }),
+  version: Type.String({ description: 'Version of the off-ramp, such as `1.6`.' }),
+  network: Type.String({ description: 'Name of the destination.' }),
+  inputs: oneOf(
+    ['chain', 'mirror'],
+    'Where the inputs come from. `mirror`: from the server that the message was mirrored from, which also names the off-ramp.',
+  ),
+  transaction: Type.Object(
+    {
+      chainId: Type.Integer({ description: 'EIP-155 chain id of the destination.' }),
+      to: evmAddress('The off-ramp.'),
+      data: Type.String({ pattern: '^0x([a-f0-9]{2})*$', description: 'The call, ABI-encoded.' }),
+      value: Type.Literal('0x0'),
+      gas: orNull(
+        Type.String({ pattern: '^0x[a-f0-9]+$' }),
+        'Gas limit of the transaction, estimated on the destination now; null where it was not: `gasNote` says why.',
+      ),
+    },
+    { description: 'As `eth_sendTransaction` takes it, but for `from` and for `chainId` as a number.' },
+  ),
+  gasNote: orNull(Type.String(), 'Why there is no estimate. A wallet makes its own.'),
+  gasLimit: Type.Object(
+    {
+      message: decimal('What the sender has set for the receiver.'),
+      override: orNull(decimal('What the transaction sets instead.'), 'Null: nothing else.'),
+    },
+    { description: 'Gas for the receiver.' },
+  ),
+  call: Type.Object(
+    {
+      function: Type.String({ description: 'Name of the function.' }),
+      signature: Type.String({ description: 'Its name and types, of which the selector is made.' }),
+      arguments: Type.Object(
+        {},
+        { additionalProperties: true, description: 'By name. Integers are decimal strings.' },
+      ),
+    },
+    { description: 'What `data` says, for people.' },
+  ),
+});
+
+export type ManualExecution = ResponseBody<typeof ManualExecution>;

@@ -1,0 +1,236 @@
+/**
+ * Whether a manual execution would work now, found out by simulating it on the destination.
+ *
+ * Two calls are simulated together: the one that anybody sends, and the one that the off-ramp makes to itself. The first
+ * shows whether the off-ramp takes the execution at all. Where the message fails in it, a first attempt still succeeds as
+ * a transaction (in 1.2 every attempt), so that only the second shows the failure, and more of its reason.
+ */
+import { type FailureReason, failureReason } from '../failures/failure-reason.ts';
+import { bytesOf, type Hex } from './abi-encoding.ts';
+import type { PreparedExecution } from './prepared-execution.ts';
+
+export interface SimulatedCall {
+  readonly from: Hex;
+  readonly to: Hex;
+  readonly data: Hex;
+}
+
+export type CallOutcome = { readonly returned: Hex } | { readonly reverted: Hex };
+
+/** Simulated calls on a destination. They reject where no endpoint answers. */
+export interface DestinationCalls {
+  /** All at the newest block of one endpoint. */
+  simulate(calls: readonly SimulatedCall[]): Promise<{
+    readonly block: BlockMoment;
+    /** In the order of the calls. */
+    readonly outcomes: readonly CallOutcome[];
+  }>;
+  /** Undefined for a call that would revert, and where the endpoint does not estimate. */
+  estimateGas(calls: readonly SimulatedCall[]): Promise<readonly (bigint | undefined)[]>;
+}
+
+export interface BlockMoment {
+  readonly number: number;
+  /** Seconds since 1970. */
+  readonly timestamp: number;
+}
+
+export interface Diagnosis {
+  readonly outcome: 'succeeds' | 'fails' | 'not-yet' | 'executed';
+  /** In sentences. They may hold text of contracts that nobody vouches for. */
+  readonly text: string;
+  /** Gas limit for the receiver that the execution needs; null: the message's own suffices, or none is known to help. */
+  readonly gasLimit: bigint | null;
+  /** Gas of the transaction, with a margin; null where it is not known. */
+  readonly gas: bigint | null;
+  /** Why it would fail. */
+  readonly reason: FailureReason | null;
+  /** When the off-ramp takes it from anybody; null where that is not known or not what it waits for. */
+  readonly opensAt: string | null;
+  /** Of the simulation. */
+  readonly block: BlockMoment;
+}
+
+export interface DiagnosisOptions {
+  /** For the receiver. Default: what the sender has set, and more where that does not suffice. */
+  readonly gasLimit?: bigint | undefined;
+  readonly committedAt: string | null;
+  /** Aborted when nobody waits any longer. */
+  readonly signal?: AbortSignal;
+}
+
+/** The sender that off-ramps expect in simulations: with it, an execution that lacks gas reverts. */
+const SIMULATION_SENDER: Hex = '0x00c11c11c11c11c11c11c11c11c11c11c11c11c1';
+/** The highest gas limit that is tried; chains take no transaction of much more. */
+const MAX_TRIED_GAS = 10_000_000n;
+/** Steps of the search for the least gas limit; they narrow a factor of 5,000 down to less than a seventh. */
+const SEARCH_STEPS = 6;
+/** A found gas limit is rounded up to this. */
+const GAS_UNIT = 10_000n;
+
+const STATE_SUCCESS = 2n;
+const STATE_FAILURE = 3n;
+
+/** Errors of off-ramps around the failure of the execution itself. */
+const executionWrappers = ['ExecutionError', 'NoStateProgressMade', 'ReceiverError', 'TokenHandlingError'];
+
+export async function diagnose(
+  prepared: PreparedExecution,
+  destination: DestinationCalls,
+  { gasLimit, committedAt, signal }: DiagnosisOptions,
+): Promise<Diagnosis> {
+  const { offramp, stateCall, thresholdCall } = prepared;
+  const ask = (data: Hex): SimulatedCall => ({ from: SIMULATION_SENDER, to: offramp, data });
+  const whole = (limit?: bigint) => ask(prepared.execute(limit).data);
+  const alone = (limit?: bigint) => ({ from: offramp, to: offramp, data: prepared.executeAlone(limit) });
+
+  const { block, outcomes } = await destination.simulate([
+    whole(gasLimit),
+    alone(gasLimit),
+    ask(stateCall),
+    ...(thresholdCall ? [ask(thresholdCall.data)] : []),
+  ]);
+  const [wholeOutcome, aloneOutcome, stateOutcome, thresholdOutcome] = outcomes;
+  const state = wordIn(stateOutcome, 0);
+  const base = { gasLimit: null, gas: null, reason: null, opensAt: null, block };
+  if (state === STATE_SUCCESS)
+    return { ...base, outcome: 'executed', text: 'The message has been executed successfully.' };
+
+  const execution = reasonOf(aloneOutcome, prepared, gasLimit);
+  const refusal = refusalOf(wholeOutcome, prepared, gasLimit);
+  if (refusal?.code === 'ManualExecutionNotYetEnabled') {
+    const seconds = thresholdCall ? wordIn(thresholdOutcome, thresholdCall.word) : undefined;
+    const opensAt = openingTime(committedAt, seconds);
+    return { ...base, outcome: 'not-yet', text: notYet(opensAt, execution), reason: execution, opensAt };
+  }
+  if (refusal?.code === 'RootNotCommitted')
+    return { ...base, outcome: 'not-yet', text: refusal.text, reason: refusal };
+  if (refusal) return { ...base, outcome: 'fails', text: refusal.text, reason: refusal };
+
+  // Where the transaction of a failed execution succeeds, only the inner call shows the failure.
+  const isHidden = state !== STATE_FAILURE || prepared.version === '1.2';
+  const succeedsWith = async (limit: bigint): Promise<boolean> => {
+    signal?.throwIfAborted();
+    const { outcomes } = await destination.simulate([isHidden ? alone(limit) : whole(limit)]);
+    return outcomes.length === 1 && outcomes.every((outcome) => 'returned' in outcome);
+  };
+  const success = async (limit: bigint | undefined): Promise<Diagnosis> => {
+    signal?.throwIfAborted();
+    const isRaised = limit !== undefined && gasLimit === undefined;
+    const text = isRaised
+      ? `A manual execution would succeed now with a gas limit of ${figure(limit)} instead of ${figure(prepared.gasLimit)}.`
+      : 'A manual execution would succeed now.';
+    const estimates = await destination.estimateGas([whole(limit), ...(isHidden ? [alone(limit)] : [])]);
+    return { ...base, outcome: 'succeeds', text, gasLimit: limit ?? null, gas: withMargin(estimates) };
+  };
+  const failure = (reason: FailureReason): Diagnosis => ({
+    ...base,
+    outcome: 'fails',
+    text: reason.text,
+    reason,
+  });
+  if (execution === null) return success(gasLimit);
+
+  const canSearch =
+    gasLimit === undefined && mayWantGas(execution) && prepared.gasLimit * 2n <= MAX_TRIED_GAS;
+  if (!canSearch) return failure(execution);
+  // A receiver that uses up all gas may take longer than an endpoint gives it. That it fails is known all the same.
+  const helps = await succeedsWith(MAX_TRIED_GAS).catch(() => undefined);
+  if (helps) return success(await leastGasLimit(prepared.gasLimit, succeedsWith));
+  if (execution.code !== 'out-of-gas') return failure(execution);
+  return failure(helps === false ? withoutEnd(execution) : withUntriedGas(execution));
+}
+
+/** Of what the off-ramp refuses before it executes; null where it executes, whatever comes of that. */
+function refusalOf(
+  outcome: CallOutcome | undefined,
+  prepared: PreparedExecution,
+  gasLimit: bigint | undefined,
+): FailureReason | null {
+  const reason = reasonOf(outcome, prepared, gasLimit);
+  const [outermost] = reason?.wrappers ?? [];
+  return outermost && executionWrappers.includes(outermost.name) ? null : reason;
+}
+
+function reasonOf(
+  outcome: CallOutcome | undefined,
+  prepared: PreparedExecution,
+  gasLimit: bigint | undefined,
+): FailureReason | null {
+  if (outcome === undefined || 'returned' in outcome) return null;
+  return failureReason({
+    returnData: bytesOf(outcome.reverted),
+    gasLimit: gasLimit ?? prepared.gasLimit,
+  });
+}
+
+/** A receiver that runs out of gas may hide it behind any error of its own. */
+function mayWantGas({ wrappers }: FailureReason): boolean {
+  return wrappers.some(({ name }) => name === 'ReceiverError');
+}
+
+/** The least gas limit that succeeds, between the message's own, which fails, and the highest, which succeeds. */
+async function leastGasLimit(
+  failing: bigint,
+  succeedsWith: (limit: bigint) => Promise<boolean>,
+): Promise<bigint> {
+  let low = failing > 0n ? failing : 1n;
+  let high = MAX_TRIED_GAS;
+  for (let step = 0; step < SEARCH_STEPS; step++) {
+    // The geometric mean: each step halves the number of digits, so to speak.
+    const middle = BigInt(Math.round(Math.sqrt(Number(low) * Number(high))));
+    if (middle <= low || middle >= high) break;
+    if (await succeedsWith(middle)) high = middle;
+    else low = middle;
+  }
+  const rounded = ((high + GAS_UNIT - 1n) / GAS_UNIT) * GAS_UNIT;
+  return rounded < MAX_TRIED_GAS ? rounded : MAX_TRIED_GAS;
+}
+
+/** A fifth more: other transactions change what the execution meets. */
+function withMargin(estimates: readonly (bigint | undefined)[]): bigint | null {
+  let sum = 0n;
+  for (const estimate of estimates) {
+    if (estimate === undefined) return null;
+    sum += estimate;
+  }
+  return (sum * 6n) / 5n;
+}
+
+/** More gas does not help it. */
+function withoutEnd(reason: FailureReason): FailureReason {
+  return {
+    ...reason,
+    code: 'no-reason',
+    text: `The receiver reverts without a reason, with a gas limit of ${figure(MAX_TRIED_GAS)} too: it refuses the message, or uses up all gas.`,
+    fixableBy: 'receiver-owner',
+    advice:
+      "The receiver's code says when it does this. Once that no longer holds, execute the message manually.",
+  };
+}
+
+function withUntriedGas(reason: FailureReason): FailureReason {
+  return { ...reason, text: `${reason.text} Whether more gas helps could not be found out.` };
+}
+
+function notYet(opensAt: string | null, execution: FailureReason | null): string {
+  const when = opensAt === null ? 'Later' : `From ${opensAt} on`;
+  const then = execution === null ? '' : ` It would fail now: ${execution.text}`;
+  return `${when} anybody may execute the message; until then the off-ramp leaves it to the regular execution.${then}`;
+}
+
+function openingTime(committedAt: string | null, seconds: bigint | undefined): string | null {
+  if (committedAt === null || seconds === undefined || seconds > 0xffff_ffffn) return null;
+  // The contract asks for more seconds than the threshold has.
+  return new Date(Date.parse(committedAt) + (Number(seconds) + 1) * 1000).toISOString();
+}
+
+function wordIn(outcome: CallOutcome | undefined, place: number): bigint | undefined {
+  if (outcome === undefined || 'reverted' in outcome) return undefined;
+  const digits = outcome.returned.slice(2 + 64 * place, 2 + 64 * (place + 1));
+  return digits.length === 64 ? BigInt(`0x${digits}`) : undefined;
+}
+
+function figure(number: bigint): string {
+  return number.toLocaleString('en');
+}

@@ -1,0 +1,225 @@
+/**
+ * A manual execution, prepared from the inputs that are known of a message: the calls of its off-ramp, with their proofs.
+ *
+ * Nothing here is believed. The leaves of the batch must come to the committed root, or the hash of the encoded message to
+ * the message's id; inputs that do not are refused.
+ */
+import { keccak_256 } from '@noble/hashes/sha3.js';
+import {
+  type AbiFunction,
+  type AbiInput,
+  bytesOf,
+  encodeCall,
+  type Hex,
+  parseFunction,
+} from './abi-encoding.ts';
+import { dataOf, evmAddressOf, hashOf, hexOf, listOf, UnusableInputsError } from './input-values.ts';
+import { proveLeaf } from './merkle-proof.ts';
+import { MESSAGE_V1, readMessageV1 } from './message-v1.ts';
+import {
+  type BatchLane,
+  LANE_MESSAGE,
+  needsAttestation,
+  RAMP_MESSAGE,
+  type RampMessage,
+  readLaneMessage,
+  readRampMessage,
+} from './ramp-messages.ts';
+
+export type ExecutableVersion = '1.2' | '1.5' | '1.6' | '2.0';
+
+/** A call of the off-ramp. */
+export interface OffRampCall {
+  readonly data: Hex;
+  readonly function: AbiFunction;
+  /** By the names of the parameters. */
+  readonly arguments: Readonly<Record<string, AbiInput>>;
+}
+
+export interface PreparedExecution {
+  readonly messageId: Hex;
+  readonly version: ExecutableVersion;
+  readonly offramp: Hex;
+  /** That the sender has set for the receiver. */
+  readonly gasLimit: bigint;
+  /** The places in the message of transfers whose pools need an attestation that is on no chain. */
+  readonly unattested: readonly number[];
+  /** What anybody sends. Without a gas limit the message's own applies. */
+  execute(gasLimit?: bigint): OffRampCall;
+  /**
+   * The call that the off-ramp makes to itself. It reverts wherever the execution fails, while the first attempt of
+   * `execute` succeeds and records the failure. Only the off-ramp may make it; a simulation may pretend to be it.
+   */
+  executeAlone(gasLimit?: bigint): Hex;
+  /** Asks for the state of the message: 0 untouched, 1 in progress, 2 success, 3 failure. */
+  readonly stateCall: Hex;
+  /** Asks after how many seconds anybody may execute; the word of the answer that has it. Null on 2.0: at once. */
+  readonly thresholdCall: { readonly data: Hex; readonly word: number } | null;
+}
+
+/** Inputs up to 1.6. */
+export interface BatchMaterial {
+  readonly lane: BatchLane;
+  readonly version: Exclude<ExecutableVersion, '2.0'>;
+  readonly offramp: string;
+  readonly merkleRoot: string;
+  /** Every message of the root in the order of its number. */
+  readonly batch: Iterable<unknown>;
+}
+
+/** Inputs from 2.0 on. */
+export interface VerifiedMaterial {
+  readonly offramp: unknown;
+  readonly encodedMessage: unknown;
+  readonly verifierAddresses: unknown;
+  readonly ccvData: unknown;
+}
+
+const LANE_REPORT = `(${LANE_MESSAGE}[] messages,bytes[][] offchainTokenData,bytes32[] proofs,uint256 proofFlagBits) report`;
+const RAMP_REPORTS =
+  `(uint64 sourceChainSelector,${RAMP_MESSAGE}[] messages,bytes[][] offchainTokenData,bytes32[] proofs,` +
+  'uint256 proofFlagBits)[] reports';
+const OVERRIDE = '(uint256 receiverExecutionGasLimit,uint32[] tokenGasOverrides)';
+
+const functions = {
+  execute: {
+    '1.2': parseFunction(`manuallyExecute(${LANE_REPORT},uint256[] gasLimitOverrides)`),
+    '1.5': parseFunction(`manuallyExecute(${LANE_REPORT},${OVERRIDE}[] gasLimitOverrides)`),
+    '1.6': parseFunction(`manuallyExecute(${RAMP_REPORTS},${OVERRIDE}[][] gasLimitOverrides)`),
+    '2.0': parseFunction(
+      'execute(bytes encodedMessage,address[] ccvs,bytes[] verifierResults,uint32 gasLimitOverride)',
+    ),
+  },
+  executeAlone: {
+    '1.2': parseFunction(`executeSingleMessage(${LANE_MESSAGE} message,bytes[] offchainTokenData)`),
+    '1.5': parseFunction(
+      `executeSingleMessage(${LANE_MESSAGE} message,bytes[] offchainTokenData,uint32[] tokenGasOverrides)`,
+    ),
+    '1.6': parseFunction(
+      `executeSingleMessage(${RAMP_MESSAGE} message,bytes[] offchainTokenData,uint32[] tokenGasOverrides)`,
+    ),
+    '2.0': parseFunction(
+      `executeSingleMessage(${MESSAGE_V1} message,bytes32 messageId,address[] ccvs,bytes[] verifierResults,uint32 gasLimitOverride)`,
+    ),
+  },
+  laneState: parseFunction('getExecutionState(uint64 sequenceNumber)'),
+  rampState: parseFunction('getExecutionState(uint64 sourceChainSelector,uint64 sequenceNumber)'),
+  verifiedState: parseFunction('getExecutionState(bytes32 messageId)'),
+  dynamicConfig: parseFunction('getDynamicConfig()'),
+};
+
+/** No proof has more leaves. */
+const MAX_LEAVES = 256;
+
+/**
+ * @param pause waited for between messages of 1.6, all of which are hashed: a batch may have megabytes
+ */
+export async function prepareBatch(
+  messageId: Hex,
+  material: BatchMaterial,
+  pause: () => Promise<void> = async () => undefined,
+): Promise<PreparedExecution> {
+  const { lane, version, merkleRoot } = material;
+  const leaves: Hex[] = [];
+  let found: { readonly message: RampMessage; readonly index: number } | undefined;
+  for (const value of material.batch) {
+    const message = version === '1.6' ? readRampMessage(value, lane) : readLaneMessage(value, lane);
+    if (message.messageId === messageId) found = { message, index: leaves.length };
+    // Up to 1.5 the id is the leaf; that the root comes out is the check of all.
+    leaves.push(version === '1.6' ? message.leaf : message.messageId);
+    if (leaves.length > MAX_LEAVES) throw new UnusableInputsError('the batch has too many messages');
+    await pause();
+  }
+  if (!found) throw new UnusableInputsError('the message is not in its batch');
+  const { message, index } = found;
+  const { root, siblings } = proveLeaf(leaves, index);
+  if (root !== hashOf(merkleRoot, 'merkleRoot') || message.leaf !== leaves[index])
+    throw new UnusableInputsError('the messages of the batch do not come to the committed root');
+
+  const transfers = message.poolData;
+  const offchainTokenData = transfers.map((): Hex => '0x');
+  const tokenGasOverrides = transfers.map(() => 0n);
+  const report = {
+    messages: [message.withGasLimit()],
+    offchainTokenData: [offchainTokenData],
+    proofs: siblings,
+    proofFlagBits: 0n,
+  };
+  const overrides = (gasLimit = 0n): Readonly<Record<string, AbiInput>> => {
+    const override = { receiverExecutionGasLimit: gasLimit, tokenGasOverrides };
+    switch (version) {
+      case '1.2':
+        return { report, gasLimitOverrides: [gasLimit] };
+      case '1.5':
+        return { report, gasLimitOverrides: [override] };
+      case '1.6':
+        return {
+          reports: [{ sourceChainSelector: lane.sourceChainSelector, ...report }],
+          gasLimitOverrides: [[override]],
+        };
+    }
+  };
+  const { sequenceNumber } = message;
+  return {
+    messageId,
+    version,
+    offramp: evmAddressOf(material.offramp, 'offramp'),
+    gasLimit: message.gasLimit,
+    unattested: transfers.flatMap((data, place) => (needsAttestation(data) ? [place] : [])),
+    execute: (gasLimit) => callOf(functions.execute[version], overrides(gasLimit)),
+    executeAlone: (gasLimit) =>
+      encodeCall(functions.executeAlone[version], {
+        message: message.withGasLimit(gasLimit),
+        offchainTokenData,
+        tokenGasOverrides,
+      }),
+    stateCall:
+      version === '1.6'
+        ? encodeCall(functions.rampState, { sourceChainSelector: lane.sourceChainSelector, sequenceNumber })
+        : encodeCall(functions.laneState, { sequenceNumber }),
+    thresholdCall: { data: encodeCall(functions.dynamicConfig, {}), word: version === '1.6' ? 1 : 0 },
+  };
+}
+
+export function prepareVerified(messageId: Hex, material: VerifiedMaterial): PreparedExecution {
+  const encodedMessage = dataOf(material.encodedMessage, 'encodedMessage');
+  if (hexOf(keccak_256(bytesOf(encodedMessage))) !== messageId)
+    throw new UnusableInputsError('the hash of encodedMessage is not the id of the message');
+  const message = readMessageV1(encodedMessage);
+  const ccvs = listOf(material.verifierAddresses, 'verifierAddresses').map((address) =>
+    evmAddressOf(address, 'verifierAddresses'),
+  );
+  const verifierResults = listOf(material.ccvData, 'ccvData').map((data) => dataOf(data, 'ccvData'));
+  if (ccvs.length !== verifierResults.length)
+    throw new UnusableInputsError('it has not as many verifiers as results');
+  return {
+    messageId,
+    version: '2.0',
+    offramp: evmAddressOf(material.offramp, 'offramp'),
+    gasLimit: message.ccipReceiveGasLimit,
+    // Attestations are results of verifiers.
+    unattested: [],
+    execute: (gasLimit = 0n) =>
+      callOf(functions.execute['2.0'], { encodedMessage, ccvs, verifierResults, gasLimitOverride: gasLimit }),
+    executeAlone: (gasLimit = 0n) =>
+      encodeCall(functions.executeAlone['2.0'], {
+        message: message.value,
+        messageId,
+        ccvs,
+        verifierResults,
+        gasLimitOverride: gasLimit,
+      }),
+    stateCall: encodeCall(functions.verifiedState, { messageId }),
+    thresholdCall: null,
+  };
+}
+
+/** The version whose calls are known; undefined for others. */
+export function executableVersion(version: string | null): ExecutableVersion | undefined {
+  const [, family] = /^(\d+\.\d+)\./.exec(version ?? '') ?? [];
+  return family !== undefined && family in functions.execute ? (family as ExecutableVersion) : undefined;
+}
+
+function callOf(called: AbiFunction, given: Readonly<Record<string, AbiInput>>): OffRampCall {
+  return { data: encodeCall(called, given), function: called, arguments: given };
+}

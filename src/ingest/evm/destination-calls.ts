@@ -1,0 +1,99 @@
+/** Simulated calls on an EVM network: `eth_call` and `eth_estimateGas` at its newest block. They change nothing. */
+import type { DestinationCalls, SimulatedCall } from '../../domain/manual-execution/diagnosis.ts';
+import type { DestinationCallsOptions } from '../chain/family.ts';
+import { NodeError, RequestRefusedError } from '../chain/faults.ts';
+import type { Endpoint, RpcAnswer } from '../chain/json-rpc/endpoint.ts';
+import {
+  createEndpointPool,
+  type PooledNode,
+  type PooledNodeOptions,
+} from '../chain/json-rpc/endpoint-pool.ts';
+import { bytesOf, MalformedAnswerError, parseBlock, parseQuantity } from './answers.ts';
+import { createNode } from './node.ts';
+import { classifyEvmRefusal } from './refusals.ts';
+import type { EvmSource } from './settings.ts';
+
+type CallNode = PooledNode & DestinationCalls;
+
+/** Of each endpoint, beside what the indexer asks it. */
+const MAX_CALLS_PER_SECOND = 10;
+/** A visitor waits for the answer: an endpoint that is slow is given up sooner than by the indexer. */
+const timing = { answerMs: 12_000, bodyMs: 12_000, maxWaitMs: 3_000, longestPauseMs: 15_000 };
+
+export function openEvmCalls(source: EvmSource, options: DestinationCallsOptions): DestinationCalls {
+  const { network, rpc, batchSize } = source;
+  const pool = createEndpointPool<CallNode>(
+    {
+      networkName: network.name,
+      rpc,
+      requestsPerSecond: Math.min(source.requestsPerSecond, MAX_CALLS_PER_SECOND),
+      batchSize,
+      classifyRefusal: classifyEvmRefusal,
+    },
+    (endpoint, nodeOptions) => createCallNode(endpoint, source, nodeOptions),
+    { ...options, timing },
+  );
+  return {
+    simulate: (calls) => pool.run((node) => node.simulate(calls)),
+    estimateGas: (calls) => pool.run((node) => node.estimateGas(calls)),
+  };
+}
+
+function createCallNode(endpoint: Endpoint, source: EvmSource, options: PooledNodeOptions): CallNode {
+  const { checkIn, head } = createNode(endpoint, source, options);
+  const fault = (method: string, what: string, Fault = NodeError) =>
+    new Fault(`${endpoint.name}: ${method}: ${what}`);
+
+  const resultOf = (answer: RpcAnswer | undefined, method: string): unknown => {
+    if (answer === undefined) throw fault(method, 'no answer');
+    if ('refusal' in answer) throw fault(method, answer.refusal.message, RequestRefusedError);
+    return answer.result;
+  };
+  const believed = <T>(method: string, read: () => T): T => {
+    try {
+      return read();
+    } catch (error) {
+      if (error instanceof MalformedAnswerError) throw fault(method, `the answer has ${error.message}`);
+      throw error;
+    }
+  };
+
+  return {
+    checkIn,
+    head,
+    async simulate(calls) {
+      const [latest, ...answers] = await endpoint.ask([
+        { method: 'eth_getBlockByNumber', params: ['latest', false] },
+        ...calls.map((call) => ({ method: 'eth_call', params: [requestOf(call), 'latest'] })),
+      ]);
+      const { number, timestamp } = believed('eth_getBlockByNumber', () =>
+        parseBlock(resultOf(latest, 'eth_getBlockByNumber')),
+      );
+      const outcomes = calls.map((_, index) => {
+        const answer = answers[index];
+        if (answer !== undefined && 'refusal' in answer) {
+          const { kind, revertData } = answer.refusal;
+          if (kind === 'reverted' || revertData !== undefined)
+            return { reverted: believed('eth_call', () => bytesOf(revertData ?? '0x', undefined, 'bytes')) };
+        }
+        const result = resultOf(answer, 'eth_call');
+        return { returned: believed('eth_call', () => bytesOf(result, undefined, 'bytes')) };
+      });
+      return { block: { number, timestamp }, outcomes };
+    },
+    async estimateGas(calls) {
+      const answers = await endpoint.ask(
+        calls.map((call) => ({ method: 'eth_estimateGas', params: [requestOf(call)] })),
+      );
+      return answers.map((answer) =>
+        'refusal' in answer
+          ? undefined
+          : BigInt(believed('eth_estimateGas', () => parseQuantity(answer.result, 'gas'))),
+      );
+    },
+  };
+}
+
+function requestOf({ from, to, data }: SimulatedCall): object {
+  return { from, to, data };
+}

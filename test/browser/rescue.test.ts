@@ -1,0 +1,193 @@
+// @module-tag slow: a browser and two chain nodes at once
+/** A visitor rescues messages in the browser, with a wallet that signs on the lab's nodes. */
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createDestinations } from '../../src/cli/destinations.ts';
+import { type FollowingIndexer, follow, labSource } from '../chain/indexing.ts';
+import { openTestStore } from '../database.ts';
+import { type RunningServer, serveStore } from '../http/running-server.ts';
+import { type Lab, type Lane, type SentMessage, startLab } from '../lab/lab.ts';
+import { eventually, hasChromium, overhang, seriousProblems, useBrowser } from './chromium.ts';
+
+/** What the wallet's owner does, and what the wallet was asked. */
+interface TestWallet {
+  chainId: number;
+  rejectsNext: boolean;
+  readonly asked: { readonly method: string; readonly params: readonly unknown[] }[];
+}
+
+describe.skipIf(!hasChromium)('with a wallet', () => {
+  const browser = useBrowser();
+  const stopping = new AbortController();
+  let lab: Lab;
+  let server: RunningServer;
+  let indexer: FollowingIndexer;
+  beforeAll(async () => {
+    lab = await startLab({ versions: ['1.5', '1.6', '2.0'] });
+    const store = await openTestStore();
+    const destinations = createDestinations({
+      sources: lab.networks.map((network) => labSource(network)),
+      signal: stopping.signal,
+      notice: () => undefined,
+    });
+    server = await serveStore(store, { destinations });
+    indexer = follow(store, lab);
+  }, 300_000);
+  afterAll(async () => {
+    stopping.abort();
+    await indexer?.stop();
+    await server?.close();
+    await lab?.stop();
+  });
+
+  /** Announces itself as EIP-6963 says, and forwards to the node of network b. */
+  async function installWallet(page: Page): Promise<TestWallet> {
+    const wallet: TestWallet = { chainId: lab.b.chainId, rejectsNext: false, asked: [] };
+    const answer = async (method: string, params: readonly unknown[]): Promise<unknown> => {
+      wallet.asked.push({ method, params });
+      switch (method) {
+        case 'eth_requestAccounts':
+          return [lab.b.foundation.bystander];
+        case 'eth_chainId':
+          return `0x${wallet.chainId.toString(16)}`;
+        case 'wallet_switchEthereumChain':
+          wallet.chainId = Number((params[0] as { chainId: string }).chainId);
+          return null;
+        case 'eth_sendTransaction':
+          if (wallet.rejectsNext) {
+            wallet.rejectsNext = false;
+            throw Object.assign(new Error('User rejected the request.'), { code: 4001 });
+          }
+          return lab.b.rpc(method, params);
+        case 'eth_getTransactionReceipt':
+          return lab.b.rpc(method, params);
+        default:
+          throw new Error(`The wallet has no ${method}.`);
+      }
+    };
+    await page.exposeFunction('askTestWallet', (method: string, params: readonly unknown[] = []) =>
+      answer(method, params).then(
+        (result) => ({ result }),
+        (error: Error & { code?: number }) => ({ error: { code: error.code, message: error.message } }),
+      ),
+    );
+    await page.addInitScript(`(() => {
+      const provider = {
+        async request({ method, params }) {
+          const { result, error } = await window.askTestWallet(method, params);
+          if (error) throw Object.assign(new Error(error.message), { code: error.code });
+          return result;
+        },
+      };
+      const info = { uuid: '350670db-19fa-4704-a166-e52e178b59d2', name: 'Test \\u202eWallet', rdns: 'test', icon: 'data:,' };
+      const announce = () => window.dispatchEvent(
+        new CustomEvent('eip6963:announceProvider', { detail: Object.freeze({ info, provider }) }));
+      window.addEventListener('eip6963:requestProvider', announce);
+      announce();
+    })()`);
+    return wallet;
+  }
+
+  async function failedMessage(lane: Lane, gasLimit = 200_000n): Promise<SentMessage> {
+    await lane.replaceRamps();
+    const message = await lane.sendOne({ data: '0x48656c6c6f', gasLimit, tokens: [{ amount: 5n }] });
+    if (lane.version !== '2.0') await lane.commit([message]);
+    if (lane.version === '1.5') await lane.bless([message]);
+    await lane.execute(message, { fail: gasLimit === 200_000n });
+    const path = `/v2/messages/${message.messageId}`;
+    await eventually(async () => (await server.ask(path)).text).toContain('"status":"FAILED"');
+    // Verifier results of 2.0 become complete with what the destination requires.
+    await eventually(async () => (await server.ask(`${path}/execution-inputs`)).text).toMatch(
+      /"messageBatch"|"verificationComplete":true/,
+    );
+    return message;
+  }
+
+  async function openMessage({ messageId }: SentMessage, colorScheme: 'light' | 'dark' = 'light') {
+    const { page } = await browser.open(server, '/', { colorScheme });
+    const wallet = await installWallet(page);
+    await page.goto(`${server.url}/message/${messageId}`);
+    await page.getByRole('heading', { name: 'Rescue with your wallet' }).waitFor();
+    return { page, wallet };
+  }
+
+  const methods = ({ asked }: TestWallet) => asked.map(({ method }) => method);
+  const untilRescued = async (page: Page) => {
+    await page.getByRole('heading', { name: 'The execution failed' }).waitFor({ state: 'detached' });
+    await eventually(() => page.title()).toMatch(/^Success/);
+  };
+
+  test('a 1.5 message is rescued at the second try: the first is declined', async () => {
+    const lane = lab.lane('1.5', 'a');
+    const message = await failedMessage(lane);
+    await lane.refuse([message], false);
+    const { page, wallet } = await openMessage(message);
+    await page.getByText('It would succeed now', { exact: true }).waitFor();
+    const rescue = page.locator('.rescue');
+    await eventually(() => rescue.innerText()).toContain('manuallyExecute');
+    const shown = await rescue.innerText();
+    expect(shown.toLowerCase()).toContain(message.ramps.offRamp.address.toLowerCase());
+    expect(shown).toContain(`chain id ${lab.b.chainId}`);
+    expect(shown).not.toMatch(/\u202e|undefined|NaN/);
+    expect(await seriousProblems(page)).toEqual([]);
+
+    wallet.rejectsNext = true;
+    await page.getByRole('button', { name: /^Send with Test/ }).click();
+    await page.getByText('You declined the transaction in your wallet. Nothing was sent.').waitFor();
+    expect(methods(wallet)).toEqual(['eth_requestAccounts', 'eth_chainId', 'eth_sendTransaction']);
+    await page.getByRole('button', { name: /^Send with Test/ }).click();
+    await untilRescued(page);
+  });
+
+  test('a 1.6 message is rescued from a wallet that is on the wrong chain, after a switch', async () => {
+    const lane = lab.lane('1.6', 'a');
+    const message = await failedMessage(lane);
+    await lane.refuse([message], false);
+    const { page, wallet } = await openMessage(message, 'dark');
+    wallet.chainId = lab.a.chainId;
+    await page.getByRole('button', { name: /^Send with Test/ }).click();
+    await page.getByText(`Your wallet is on chain ${lab.a.chainId}`).waitFor();
+    expect(methods(wallet)).not.toContain('eth_sendTransaction');
+    expect(await seriousProblems(page)).toEqual([]);
+    await page.getByRole('button', { name: /^Switch to/ }).click();
+    await untilRescued(page);
+    expect(wallet.chainId).toBe(lab.b.chainId);
+    const sent = wallet.asked.find(({ method }) => method === 'eth_sendTransaction');
+    expect(sent?.params).toEqual([
+      {
+        from: lab.b.foundation.bystander,
+        to: expect.stringMatching(new RegExp(`^${message.ramps.offRamp.address}$`, 'i')),
+        data: expect.stringMatching(/^0x/),
+        value: '0x0',
+        gas: expect.stringMatching(/^0x/),
+      },
+    ]);
+  });
+
+  test('a 2.0 message that ran out of gas is rescued with the gas limit that the diagnosis found', async () => {
+    const message = await failedMessage(lab.lane('2.0', 'a'), 2_000n);
+    const { page } = await openMessage(message);
+    await page.getByText(/would succeed now with a gas limit of [\d,]+ instead of 2,000/).waitFor();
+    expect(await page.getByLabel('Gas limit for the receiver').inputValue()).toMatch(/^\d+0000$/);
+    await page.setViewportSize({ width: 390, height: 780 });
+    await page.getByRole('button', { name: /^Send with Test/ }).waitFor();
+    expect(await overhang(page)).toBe(0);
+    await page.getByRole('button', { name: /^Send with Test/ }).click();
+    await untilRescued(page);
+  });
+
+  test('an execution that would fail is said to, and is sent only on request', async () => {
+    const lane = lab.lane('1.6', 'a');
+    const message = await failedMessage(lane);
+    const { page, wallet } = await openMessage(message);
+    await page.getByText('It would fail now', { exact: true }).waitFor();
+    await page.getByRole('button', { name: /^Send anyway with Test/ }).click();
+    // The node refuses what would revert, and says why.
+    await page
+      .locator('.rescue [role="alert"], .rescue [role="status"]:has-text("reverted")')
+      .last()
+      .waitFor();
+    expect(methods(wallet)).toContain('eth_sendTransaction');
+    await page.getByRole('heading', { name: 'The execution failed' }).waitFor();
+  });
+});

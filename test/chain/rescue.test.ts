@@ -1,0 +1,400 @@
+// @module-tag slow: starts chain nodes with the contracts of every version
+/** Rescuing messages: the transaction that we build executes them on real off-ramps, and a diagnosis foretells the outcome. */
+import { encodeErrorResult, type Hex, parseAbi } from 'viem';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { Diagnosis } from '../../src/api/schemas/diagnosis.ts';
+import type { ManualExecution } from '../../src/api/schemas/manual-execution.ts';
+import { createDestinations } from '../../src/cli/destinations.ts';
+import type { Message } from '../../src/domain/message.ts';
+import { lanescan } from '../cli/program.ts';
+import { freshFolder } from '../fresh-folder.ts';
+import { expectError, type RunningServer, serveStore, startServer } from '../http/running-server.ts';
+import { writeConfiguration } from '../lab/config.ts';
+import {
+  type Lab,
+  type Lane,
+  PERMISSIONLESS_AFTER_SECONDS,
+  type SentMessage,
+  startLab,
+  versions,
+} from '../lab/lab.ts';
+import { CCIPAPIClient } from '../lab/sdk.ts';
+import { silent } from '../lab/sdk-chain.ts';
+import { indexOnce, labSource } from './indexing.ts';
+import { type NodeProxy, startNodeProxy } from './node-proxy.ts';
+
+let lab: Lab;
+let server: RunningServer;
+
+/** In front of the nodes, for what is asked by diagnoses. */
+let proxies: readonly [NodeProxy, NodeProxy];
+const stopping = new AbortController();
+
+beforeAll(async () => {
+  lab = await startLab();
+  proxies = await Promise.all([startNodeProxy(lab.a.url), startNodeProxy(lab.b.url)]);
+  server = await startServer([], { destinations: destinations() });
+}, 300_000);
+afterAll(async () => {
+  stopping.abort();
+  await server?.close();
+  for (const proxy of proxies ?? []) await proxy.close();
+  await lab?.stop();
+});
+
+const destinations = () =>
+  createDestinations({
+    sources: lab.networks.map((network, place) => labSource(network, { rpc: [proxies[place]?.url as URL] })),
+    signal: stopping.signal,
+    notice: () => undefined,
+  });
+
+/** Twice: a destination may have found nothing to ask about a message before its source told of it. */
+async function index(): Promise<void> {
+  await indexOnce(server.store, lab);
+  await indexOnce(server.store, lab);
+}
+
+const ask = (path: string, { messageId }: Pick<SentMessage, 'messageId'>) =>
+  server.ask(`/v2/messages/${messageId}/${path}`);
+
+async function transactionOf(message: SentMessage, parameters = ''): Promise<ManualExecution> {
+  const answer = await ask(`manual-execution${parameters}`, message);
+  expect(answer.text).toContain('"transaction"');
+  return answer.json<ManualExecution>();
+}
+
+/** Sends exactly what was served, as somebody who has nothing to do with it. */
+function send({ transaction: { to, data, value, gas } }: ManualExecution, on = lab.b) {
+  return on.transact({
+    from: on.foundation.bystander,
+    to: to as Hex,
+    data: data as Hex,
+    value: BigInt(value),
+    ...(gas !== null && { gas: BigInt(gas) }),
+  });
+}
+
+async function statusOf({ messageId }: SentMessage): Promise<string> {
+  await index();
+  return (await server.ask(`/v2/messages/${messageId}`)).json<Message>().status;
+}
+
+async function commit(lane: Lane, messages: readonly SentMessage[]): Promise<void> {
+  if (lane.version !== '2.0') await lane.commit(messages);
+  if (lane.version === '1.2' || lane.version === '1.5') await lane.bless(messages);
+}
+
+describe.each(versions)('the transaction of version %s', (version) => {
+  test('executes a failed message with a token, byte for byte as the official client does', async () => {
+    const lane = lab.lane(version, 'a');
+    await lane.replaceRamps();
+    // Five leaves: the tree has layers with an odd number of nodes.
+    const messages = await lane.send({
+      count: 5,
+      data: (index) => `0x0${index}`,
+      tokens: [{ amount: 10n ** 15n }],
+    });
+    await commit(lane, messages);
+    const failing = messages.at(-1) as SentMessage;
+    for (const earlier of messages.slice(0, -1)) await lane.execute(earlier);
+    await lane.execute(failing, { fail: true });
+    await index();
+    await lane.refuse([failing], false);
+
+    const served = await transactionOf(failing);
+    expect(served).toMatchObject({
+      messageId: failing.messageId,
+      version,
+      network: lab.b.name,
+      inputs: 'chain',
+      transaction: { chainId: lab.b.chainId, value: '0x0' },
+      gasLimit: { message: '200000', override: null },
+    });
+    expect(served.transaction.to.toLowerCase()).toBe(failing.ramps.offRamp.address.toLowerCase());
+    expect(served.call.signature).toMatch(version === '2.0' ? /^execute\(bytes,/ : /^manuallyExecute\(\(/);
+
+    const client = new CCIPAPIClient(server.url, { logger: silent });
+    const input = await client.getExecutionInput(failing.messageId);
+    const chain = await lab.b.sdk();
+    const { transactions } = await chain.generateUnsignedExecute({
+      offRamp: input.offRamp,
+      input,
+      payer: lab.b.foundation.bystander,
+    });
+    expect(transactions.map(({ data }) => data)).toEqual([served.transaction.data]);
+
+    const { status } = await send(served);
+    expect(status).toBe('0x1');
+    expect(await statusOf(failing)).toBe('SUCCESS');
+    expectError(await ask('manual-execution', failing), 409, 'MESSAGE_ALREADY_EXECUTED');
+  });
+
+  test('raises the gas limit of a message that ran out of gas', async () => {
+    const lane = lab.lane(version, 'b');
+    await lane.replaceRamps();
+    const message = await lane.sendOne({ data: '0x1234', gasLimit: 2_000n });
+    await commit(lane, [message]);
+    expect((await lane.execute(message)).state).toBe('failure');
+    await index();
+
+    // 1.2 records another failure, the others revert.
+    const again = send(await transactionOf(message), lab.a);
+    if (version === '1.2') await again;
+    else await expect(again).rejects.toThrow();
+    const { details } = expectError(
+      await ask('manual-execution?gasLimit=1999', message),
+      400,
+      'INVALID_PARAMETERS',
+    );
+    expect(details[0]?.problem).toContain('2000');
+    const served = await transactionOf(message, '?gasLimit=100000');
+    expect(served.gasLimit).toEqual({ message: '2000', override: '100000' });
+    await send(served, lab.a);
+    expect(await statusOf(message)).toBe('SUCCESS');
+  });
+});
+
+test('there is no transaction before the commit, nor before the delay is over', async () => {
+  const lane = lab.lane('1.6', 'a');
+  await lane.replaceRamps();
+  const message = await lane.sendOne({ data: '0x12' });
+  await index();
+  expectError(await ask('manual-execution', message), 409, 'EXECUTION_INPUTS_NOT_READY');
+  await lane.commit([message]);
+  await index();
+  expectError(await ask('manual-execution', message), 409, 'MANUAL_EXECUTION_NOT_OPEN');
+
+  await lab.travel(PERMISSIONLESS_AFTER_SECONDS + 10);
+  await index();
+  await send(await transactionOf(message));
+  expect(await statusOf(message)).toBe('SUCCESS');
+
+  expectError(await ask('manual-execution', { messageId: `0x${'ab'.repeat(32)}` }), 404, 'MESSAGE_NOT_FOUND');
+});
+
+const errors = parseAbi(['error Error(string message)', 'error EnforcedPause()']);
+
+async function diagnosisOf(message: SentMessage): Promise<Diagnosis> {
+  const answer = await ask('diagnosis', message);
+  expect({ status: answer.status, text: answer.text }).toMatchObject({ status: 200 });
+  return answer.json<Diagnosis>();
+}
+
+/** The cache of diagnoses would remember what the receiver did before. */
+async function diagnoseAnew(message: SentMessage): Promise<Diagnosis> {
+  const fresh = await serveStore(
+    { ...server.store, close: async () => undefined },
+    { destinations: destinations() },
+  );
+  try {
+    return (await fresh.ask(`/v2/messages/${message.messageId}/diagnosis`)).json<Diagnosis>();
+  } finally {
+    await fresh.close();
+  }
+}
+
+describe.each(versions)('the diagnosis of version %s', (version) => {
+  test('says before what then happens', async () => {
+    const lane = lab.lane(version, 'a');
+    await lane.replaceRamps();
+    const [pausing, hungry, poor] = [
+      await lane.sendOne({ data: '0x01', tokens: [{ amount: 7n }] }),
+      await lane.sendOne({ data: '0x02' }),
+      await lane.sendOne({ data: '0x03', gasLimit: 2_000n }),
+    ];
+    await commit(lane, [pausing, hungry, poor]);
+    await lane.refuseWith(pausing, encodeErrorResult({ abi: errors, errorName: 'EnforcedPause' }));
+    await lane.refuseWith(hungry, 'all-gas');
+    for (const message of [pausing, hungry]) await lane.execute(message, { fail: true });
+    await lane.execute(poor);
+    await index();
+
+    expect(await diagnosisOf(pausing)).toMatchObject({
+      outcome: 'fails',
+      text: 'The called contract is paused.',
+      gasLimit: null,
+      gas: null,
+      reason: { code: 'EnforcedPause', wrappers: [{ name: 'ReceiverError' }] },
+      network: lab.b.name,
+    });
+    // The message of a contract is whole here, while the event of 2.0 has cut it off.
+    await lane.refuseWith(
+      pausing,
+      encodeErrorResult({ abi: errors, errorName: 'Error', args: ['closed on Sundays'] }),
+    );
+    expect((await diagnoseAnew(pausing)).text).toContain('“closed on Sundays”');
+    expect((await transactionOf(pausing)).gasNote).toContain('closed on Sundays');
+    expect(await diagnosisOf(hungry)).toMatchObject({
+      outcome: 'fails',
+      // Whether more gas was tried to its end depends on how fast the node is.
+      text: expect.stringMatching(/^The receiver revert(s|ed) without a reason, (with|as)/),
+      reason: { code: expect.stringMatching(/^(no-reason|out-of-gas)$/) },
+    });
+
+    const { outcome, gasLimit } = await diagnosisOf(poor);
+    expect({ outcome, gasLimit }).toEqual({
+      outcome: 'succeeds',
+      gasLimit: expect.stringMatching(/^[1-9]0000$/),
+    });
+    const raised = await transactionOf(poor, `?gasLimit=${gasLimit}`);
+    expect(raised.transaction.gas).not.toBeNull();
+    await send(raised);
+    expect(await statusOf(poor)).toBe('SUCCESS');
+    expect((await diagnosisOf(poor)).outcome).toBe('executed');
+
+    await lane.refuse([pausing], false);
+    expect(await diagnoseAnew(pausing)).toMatchObject({
+      outcome: 'succeeds',
+      gasLimit: null,
+      gas: expect.any(String),
+      reason: null,
+    });
+    // By hand, so that the index does not know yet: the chain does.
+    await lane.executeByHand(pausing);
+    expect((await diagnoseAnew(pausing)).outcome).toBe('executed');
+    expect(await statusOf(pausing)).toBe('SUCCESS');
+  });
+});
+
+test.each(['1.5', '1.6'] as const)(
+  'a diagnosis of %s names the time when anybody may execute',
+  async (version) => {
+    const lane = lab.lane(version, 'b');
+    await lane.replaceRamps();
+    const [fine, refused] = [await lane.sendOne({ data: '0x01' }), await lane.sendOne({ data: '0x02' })];
+    await index();
+    expect(await diagnosisOf(fine)).toMatchObject({
+      outcome: 'not-yet',
+      block: null,
+      text: expect.stringContaining('not committed'),
+    });
+    const { blockNumber } = await lane.commit([fine, refused]);
+    if (version === '1.5') await lane.bless([fine]);
+    await lane.refuse([refused]);
+    await index();
+    const { timestamp } = await lab.a.block(blockNumber);
+    const opensAt = new Date((Number(timestamp) + PERMISSIONLESS_AFTER_SECONDS + 1) * 1000).toISOString();
+    expect(await diagnosisOf(fine)).toMatchObject({ outcome: 'not-yet', opensAt, reason: null });
+    expect(await diagnosisOf(refused)).toMatchObject({
+      outcome: 'not-yet',
+      opensAt,
+      reason: { code: 'unknown-error' },
+    });
+
+    await lab.travel(PERMISSIONLESS_AFTER_SECONDS + 10);
+    await index();
+    // A first attempt succeeds as a transaction, whatever becomes of the message: the diagnosis tells them apart.
+    expect(await diagnoseAnew(refused)).toMatchObject({
+      outcome: 'fails',
+      reason: { code: 'unknown-error' },
+    });
+    expect(await diagnoseAnew(fine)).toMatchObject({ outcome: 'succeeds', gas: expect.any(String) });
+    const served = await transactionOf(fine);
+    expect(served.transaction.gas).not.toBeNull();
+    await send(served, lab.a);
+    expect(await statusOf(fine)).toBe('SUCCESS');
+  },
+);
+
+describe('the bounds of a diagnosis', () => {
+  let stuck: SentMessage;
+  beforeAll(async () => {
+    const lane = lab.lane('1.6', 'a');
+    await lane.replaceRamps();
+    stuck = await lane.sendOne({ data: '0x0102', gasLimit: 2_000n });
+    await lane.commit([stuck]);
+    await lane.execute(stuck);
+    await index();
+  });
+  const serve = async (options: Parameters<typeof serveStore>[1]) => {
+    const served = await serveStore({ ...server.store, close: async () => undefined }, options);
+    onTestFinished(() => served.close());
+    return served;
+  };
+  const path = () => `/v2/messages/${stuck.messageId}/diagnosis`;
+
+  test('many who ask at once share one, and only the off-ramp is called', async () => {
+    const [, proxy] = proxies;
+    const busy = await serve({ destinations: destinations() });
+    proxy.calls.length = 0;
+    const answers = await Promise.all(Array.from({ length: 20 }, () => busy.ask(path())));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    const simulated = proxy.calls.filter(
+      ({ method }) => method === 'eth_call' || method === 'eth_estimateGas',
+    );
+    expect(simulated.length).toBeLessThanOrEqual(20);
+    const targets = simulated.map(({ params }) => (params[0] as { to: string }).to);
+    expect(new Set(targets)).toEqual(new Set([stuck.ramps.offRamp.address.toLowerCase()]));
+    const others = new Set(proxy.calls.map(({ method }) => method));
+    for (const method of ['eth_call', 'eth_estimateGas', 'eth_getBlockByNumber', 'eth_chainId'])
+      others.delete(method);
+    expect([...others]).toEqual([]);
+  });
+
+  test('it has a rate limit of its own', async () => {
+    const limited = await serve({
+      destinations: destinations(),
+      rateLimit: { perSecond: 1_000, burst: 1_000, loopback: true },
+    });
+    const answers = await Promise.all(Array.from({ length: 35 }, () => limited.ask(path())));
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused.length).toBeGreaterThan(0);
+    expectError(refused[0] as (typeof answers)[0], 429, 'RATE_LIMITED');
+    expect(Number(refused[0]?.headers['retry-after'])).toBeGreaterThan(0);
+    expect((await limited.ask(`/v2/messages/${stuck.messageId}`)).status).toBe(200);
+  });
+
+  test('without an endpoint, or with one that is down, it says so and nothing of the inside', async () => {
+    const unable = await serve({});
+    expect((await unable.ask(path())).json<Diagnosis>()).toMatchObject({
+      outcome: 'untried',
+      text: expect.stringContaining('no endpoint'),
+      block: null,
+    });
+    const served = (
+      await unable.ask(`/v2/messages/${stuck.messageId}/manual-execution`)
+    ).json<ManualExecution>();
+    expect(served.transaction.gas).toBeNull();
+    expect(served.gasNote).toContain('no endpoint');
+
+    const [, proxy] = proxies;
+    proxy.isDown = true;
+    onTestFinished(() => {
+      proxy.isDown = false;
+    });
+    const broken = await serve({ destinations: destinations() });
+    const answer = await broken.ask(path());
+    expectError(answer, 503, 'DIAGNOSIS_FAILED');
+    expect(answer.text).not.toContain('127.0.0.1');
+    expect(answer.headers['retry-after']).toBeDefined();
+    const unestimated = await broken.ask(`/v2/messages/${stuck.messageId}/manual-execution`);
+    expect(unestimated.json<ManualExecution>()).toMatchObject({
+      transaction: { gas: null },
+      gasNote: expect.stringContaining('did not answer'),
+    });
+  });
+
+  test('lanescan diagnose tells the same, beside the database and over the network', async () => {
+    const config = writeConfiguration(lab, freshFolder());
+    const env = { DATABASE_URL: server.store.url };
+    const near = await lanescan(['diagnose', stuck.messageId, '--config', config], { env });
+    expect(near).toMatchObject({ code: 0, stderr: '' });
+    expect(near.stdout).toMatch(/^Would succeed on .*, block \d+/);
+    expect(near.stdout).toMatch(
+      new RegExp(`\\$ curl 'http.*/v2/messages/${stuck.messageId}/manual-execution\\?gasLimit=\\d+'`),
+    );
+    const far = await lanescan(['diagnose', stuck.messageId, '--url', server.url]);
+    expect(far.stdout.replace(server.url, 'URL').replace(/block.*/, '')).toBe(
+      near.stdout.replace(/http[^/]*\/\/[^/]*/, 'URL').replace(/block.*/, ''),
+    );
+    const json = await lanescan(['diagnose', stuck.messageId, '--url', server.url, '--json']);
+    expect(JSON.parse(json.stdout)).toEqual(await diagnosisOf(stuck));
+
+    const unable = await serve({});
+    const refused = await lanescan(['diagnose', stuck.messageId, '--url', unable.url]);
+    expect(refused.code).toBe(3);
+    expect(refused.stdout).toMatch(/^Not tried on .*\n.*has no endpoint of/);
+  });
+});
