@@ -2,9 +2,9 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Command } from 'commander';
+import { type ExportShape, exportBatches } from '../api/export-batches.ts';
 import { dayOf, windowStart } from '../api/lanes.ts';
 import { type Attempt, attemptsOf } from '../domain/attempts.ts';
-import { type ExportFormat, exportHead, exportLines } from '../domain/export-format.ts';
 import type { Message } from '../domain/message.ts';
 import { parseFilters, parseSearch, type RawParameters } from '../domain/search-parameters.ts';
 import type { CountedLane } from '../store/lane-counters.ts';
@@ -53,7 +53,7 @@ export interface Records {
   attempts(message: Message): Promise<readonly Attempt[]>;
   lanes(ends: LaneEnds, windowDays: number, namedRanges: number): Promise<LanePage>;
   auditMaterial(ends: LaneEnds, namedRanges: number): Promise<AuditMaterial>;
-  export(parameters: RawParameters, format: ExportFormat, signal: AbortSignal): AsyncIterable<ExportPiece>;
+  export(parameters: RawParameters, shape: ExportShape, signal: AbortSignal): AsyncIterable<ExportPiece>;
 }
 
 export interface RecordFlags extends ConfigFlags {
@@ -119,7 +119,7 @@ function storeRecords(store: Store, context: CliContext): Records {
     findMessagesByPrefix: (digits, limit) => store.findMessagesByPrefix(digits, limit),
     async attempts(message) {
       const found = await store.messageExecutions(message.messageId.slice(2));
-      return attemptsOf(message, found?.facts ?? []);
+      return attemptsOf(message, found?.facts ?? [], found?.removed);
     },
     lanes(ends, windowDays, namedRanges) {
       const now = new Date(context.now());
@@ -141,11 +141,10 @@ function storeRecords(store: Store, context: CliContext): Records {
         ],
       };
     },
-    async *export(parameters, format, signal) {
+    async *export(parameters, shape, signal) {
       const { filters } = parseFilters(parameters);
-      yield { bytes: Buffer.from(exportHead(format)), rows: 0 };
-      for await (const records of store.exportRecords(filters, signal))
-        yield { bytes: Buffer.from(exportLines(records, format)), rows: records.length };
+      for await (const { text, rows } of exportBatches(store, filters, shape, signal))
+        yield { bytes: Buffer.from(text), rows };
     },
   };
 }

@@ -11,7 +11,10 @@ export function AttemptsCard({ attempts }: { readonly attempts: readonly Attempt
     <Card title={attempts.length === 1 ? 'Execution attempt' : `${attempts.length} execution attempts`} wide>
       <ol className="attempts" reversed>
         {[...attempts].reverse().map((attempt) => (
-          <li key={`${attempt.transactionHash} ${attempt.logIndex}`}>
+          <li
+            key={`${attempt.blockHash} ${attempt.transactionHash} ${attempt.logIndex}`}
+            className={attempt.removedAt === null ? undefined : 'removed'}
+          >
             <AttemptView attempt={attempt} />
           </li>
         ))}
@@ -21,13 +24,18 @@ export function AttemptsCard({ attempts }: { readonly attempts: readonly Attempt
 }
 
 function AttemptView({ attempt }: { readonly attempt: Attempt }) {
-  const { outcome, at, transactionHash, blockNumber, caller, gasUsed, reason } = attempt;
+  const { outcome, at, transactionHash, blockNumber, caller, gasUsed, reason, removedAt } = attempt;
   return (
     <>
       <p className="attempt-head">
         <StatusBadge status={outcome} />
         {at !== null && <ExactTime at={at} />}
       </p>
+      {removedAt !== null && (
+        <p className="attempt-removed">
+          A reorganisation removed this attempt: it no longer counts. Noticed <ExactTime at={removedAt} />.
+        </p>
+      )}
       {reason && <p className="attempt-reason">{printable(reason.text)}</p>}
       <Fields>
         <Field name="Transaction">
@@ -40,7 +48,7 @@ function AttemptView({ attempt }: { readonly attempt: Attempt }) {
         {blockNumber !== null && <Field name="Block">{grouped(String(blockNumber))}</Field>}
         {caller !== null && (
           <Field name="Sent by">
-            <Copyable text={caller} what="address" />
+            <SearchableHash text={caller} what="address" />
           </Field>
         )}
         {gasUsed !== null && <Field name="Gas used">{grouped(gasUsed)}</Field>}

@@ -54,6 +54,10 @@ export const Attempt = Type.Object({
     'What the execution returned, the first 4,096 bytes of it; null where it is unknown.',
   ),
   reason: orNull(Reason, 'Why it failed; null for a success, and where the return data is unknown.'),
+  removedAt: orNull(
+    Type.String({ format: 'date-time' }),
+    'When a reorganisation removed its block: the attempt no longer counts. Null for one that stands.',
+  ),
 });
 
 export const Attempts = Type.Object({
