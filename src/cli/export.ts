@@ -8,6 +8,7 @@ import type { ExportShape } from '../api/export-batches.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { type ExportFormat, exportFormats } from '../domain/export-format.ts';
 import { filterNames, parseFilters, type RawParameters } from '../domain/search-parameters.ts';
+import { loadAbis } from './abi-folder.ts';
 import { type CliContext, configOf } from './context.ts';
 import { addFilterOptions, asUsage, type ParameterFlags, rawParameters } from './filter-flags.ts';
 import { OutputClosedError, writeOut } from './output.ts';
@@ -53,6 +54,7 @@ Examples:
     .action(async (flags: ExportFlags) => {
       // First: it defines networks that flags may name.
       const config = configOf(flags, context);
+      if (flags.attempts) loadAbis(config);
       const raw = rawParameters(flags, filterNames, command);
       asUsage(() => parseFilters(raw), command);
       const isCompressed = flags.gzip === true || /\.gz$/i.test(flags.output ?? '');

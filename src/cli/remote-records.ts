@@ -223,11 +223,12 @@ function attemptOf({ networkName: _, reason, ...attempt }: AttemptBody): Attempt
   };
 }
 
-function errorOf({ name, arguments: given, cut }: NonNullable<Reason['error']>): DecodedError {
+function errorOf({ name, arguments: given, cut, namedBy }: NonNullable<Reason['error']>): DecodedError {
   return {
     name,
     arguments: given.map((argument) => ({ name: argument.name ?? undefined, value: argument.value })),
     isCut: cut,
+    isFromOperator: namedBy === 'operator',
   };
 }
 

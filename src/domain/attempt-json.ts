@@ -25,10 +25,11 @@ function reasonJson({ code, text, fixableBy, advice, error, wrappers, data }: Fa
   };
 }
 
-function errorJson({ name, arguments: given, isCut }: DecodedError) {
+function errorJson({ name, arguments: given, isCut, isFromOperator }: DecodedError) {
   return {
     name,
     arguments: given.map((argument) => ({ name: argument.name ?? null, value: argument.value })),
     cut: isCut,
+    namedBy: isFromOperator ? ('operator' as const) : ('lanescan' as const),
   };
 }

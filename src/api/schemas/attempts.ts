@@ -14,6 +14,10 @@ const DecodedError = Type.Object({
   cut: Type.Boolean({
     description: 'The off-ramp has cut off its data: arguments may be missing or incomplete.',
   }),
+  namedBy: oneOf(
+    ['lanescan', 'operator'],
+    'Whose table has the name: that of Lanescan, or the ABIs that the operator of this server has added.',
+  ),
 });
 
 const fixers = ['anyone', 'sender', 'receiver-owner', 'pool-owner', 'network', 'nobody', 'unknown'] as const;
