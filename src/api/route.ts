@@ -12,6 +12,7 @@ import type { Store } from '../store/store.ts';
 import type { Freshness } from './caching.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import type { Coding } from './compression.ts';
+import type { FailureReports } from './failure-report.ts';
 import type { HeaderName } from './header-fields.ts';
 import type { Live } from './live.ts';
 import type { Metrics } from './metrics.ts';
@@ -51,6 +52,7 @@ export interface RouteContext {
   readonly live: Live;
   readonly metrics: Metrics;
   readonly responseCache: ResponseCache;
+  readonly failures: FailureReports;
 }
 
 export interface RouteResponse {

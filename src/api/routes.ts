@@ -3,6 +3,7 @@ import { attemptRoutes } from './attempts.ts';
 import { documentationRoutes } from './documentation.ts';
 import { executionInputRoutes } from './execution-inputs.ts';
 import { exportRoutes } from './export.ts';
+import { failureRoutes } from './failures.ts';
 import { historyRoutes } from './history.ts';
 import { laneRoutes } from './lanes.ts';
 import { messageRoutes } from './messages.ts';
@@ -29,6 +30,7 @@ export function createRoutes(version: string): readonly Route[] {
     ...laneRoutes,
     ...networkRoutes,
     ...statsRoutes,
+    ...failureRoutes,
     ...operationRoutes,
     ...metricsRoutes,
   ];

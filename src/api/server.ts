@@ -11,6 +11,7 @@ import { socketAddress, type TrustProxy } from './client-address.ts';
 import { type ConnectionLimits, createConnections, defaultConnectionLimits } from './connections.ts';
 import { crossOriginHeaders, securityHeaders } from './cross-origin.ts';
 import { builtExplorer, explorerPaths } from './explorer.ts';
+import { createFailureReports } from './failure-report.ts';
 import type { GaugeSource } from './gauges.ts';
 import { registerGracefulShutdown } from './graceful-shutdown.ts';
 import { createHttpApp } from './http-app.ts';
@@ -45,6 +46,8 @@ export interface ServerOptions extends Partial<RateLimitOptions> {
   readonly requestTimeoutMs?: number;
   /** The other worker processes on the same port. */
   readonly peers?: WorkerPeers | undefined;
+  /** How old the reasons of failed messages may be while messages change. */
+  readonly failureReportMaxAgeMs?: number;
   /** Folder of the built explorer; default: that of this package. */
   readonly explorerFolder?: string;
 }
@@ -70,6 +73,7 @@ export function createServer({
   backpressure: backpressureLimits,
   requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS,
   peers,
+  failureReportMaxAgeMs,
   explorerFolder = builtExplorer,
 }: ServerOptions): FastifyInstance {
   const headers = commonHeaders(store);
@@ -112,7 +116,8 @@ export function createServer({
   });
   metrics.registerGauges(...gauges);
   const responseCache = createResponseCache({ version: () => store.version() });
-  const context: RouteContext = { store, feed, live: createLive(live), metrics, responseCache };
+  const failures = createFailureReports({ store, maxAgeMs: failureReportMaxAgeMs });
+  const context: RouteContext = { store, feed, live: createLive(live), metrics, responseCache, failures };
 
   const signals = createRequestSignals();
   const tracker = createRequestTracker({

@@ -104,8 +104,15 @@ export function attemptOf(
   };
 }
 
-function reasonOf({ returnData, gasUsed }: ExecutionDetails, { extraArgs }: Message): FailureReason {
-  const gasLimit = 'gasLimit' in extraArgs ? extraArgs.gasLimit : undefined;
+function reasonOf(details: ExecutionDetails, { extraArgs }: Message): FailureReason {
+  return reasonOfDetails(details, 'gasLimit' in extraArgs ? extraArgs.gasLimit : undefined);
+}
+
+/** @param gasLimit that the message has for its receiver, in decimal */
+export function reasonOfDetails(
+  { returnData, gasUsed }: ExecutionDetails,
+  gasLimit: string | undefined,
+): FailureReason {
   return failureReason({
     returnData: hex.decode(returnData.slice(2)),
     ...(gasUsed !== null && { gasUsed: BigInt(gasUsed) }),

@@ -24,6 +24,26 @@ export async function readExecutions(read: Read, messageId: string): Promise<Mes
   return { record: message.record as string, ...executions };
 }
 
+/** Enough for the last attempt that stands, unless reorganisations have removed several of that height. */
+const LATEST_FACTS = 10;
+
+/** The latest executions of several messages, in the given order; unknown messages are left out. */
+export async function readLatestExecutions(
+  read: Read,
+  messageIds: readonly string[],
+): Promise<readonly MessageExecutions[]> {
+  const rows = await read(
+    `select encode(message_id, 'hex') as id, record from message where message_id = any($1)`,
+    [messageIdArray(messageIds)],
+  );
+  const records = new Map(rows.map(({ id, record }) => [id as string, record as string]));
+  const executions = await readExecutionsOf(read, [...records.keys()], LATEST_FACTS);
+  return messageIds.flatMap((id) => {
+    const record = records.get(id);
+    return record === undefined ? [] : [{ record, ...(executions.get(id) ?? noExecutions) }];
+  });
+}
+
 export const noExecutions: Executions = { facts: [], removed: [], isTruncated: false };
 
 /** An attempt has two facts. */
@@ -33,6 +53,7 @@ const MAX_FACTS = 2 * MAX_ATTEMPTS;
 export async function readExecutionsOf(
   read: Read,
   messageIds: readonly string[],
+  maxFacts = MAX_FACTS,
 ): Promise<ReadonlyMap<string, Executions>> {
   // Both facts of an attempt are of one block, so a limit that ends among them costs no more than the earliest attempt.
   const rows = await read(
@@ -48,20 +69,20 @@ export async function readExecutionsOf(
            and not exists (select from fact f where f.message_id = r.message_id and f.fact_id = r.fact_id)) known
        order by (body::jsonb -> 'seen' ->> 'blockNumber')::bigint desc, body::jsonb -> 'seen' ->> 'blockHash', kind
        limit $2) execution`,
-    [messageIdArray(messageIds), MAX_FACTS + 1],
+    [messageIdArray(messageIds), maxFacts + 1],
   );
   const rowsOf = new Map<string, typeof rows>();
   for (const row of rows) rowsOf.set(row.id as string, [...(rowsOf.get(row.id as string) ?? []), row]);
-  return new Map([...rowsOf].map(([id, found]) => [id, executionsOf(found)]));
+  return new Map([...rowsOf].map(([id, found]) => [id, executionsOf(found, maxFacts)]));
 }
 
-function executionsOf(rows: readonly Readonly<Record<string, unknown>>[]): Executions {
+function executionsOf(rows: readonly Readonly<Record<string, unknown>>[], maxFacts: number): Executions {
   const facts: Fact[] = [];
   const removed: RemovedFact[] = [];
-  for (const { body, removed_at } of rows.slice(0, MAX_FACTS)) {
+  for (const { body, removed_at } of rows.slice(0, maxFacts)) {
     const fact = JSON.parse(body as string) as Fact;
     if (removed_at === null) facts.push(fact);
     else removed.push({ fact, removedAt: (removed_at as Date).toISOString() });
   }
-  return { facts, removed, isTruncated: rows.length > MAX_FACTS };
+  return { facts, removed, isTruncated: rows.length > maxFacts };
 }

@@ -22,6 +22,8 @@ const DecodedError = Type.Object({
 
 const fixers = ['anyone', 'sender', 'receiver-owner', 'pool-owner', 'network', 'nobody', 'unknown'] as const;
 
+export const fixableBy = oneOf(fixers, 'Who can fix it. `anyone`: a manual execution is all it takes.');
+
 export const Reason = Type.Object({
   code: Type.String({
     description:
@@ -32,7 +34,7 @@ export const Reason = Type.Object({
     description:
       'What happened, in a sentence. It may quote contracts that nobody vouches for: show it as text.',
   }),
-  fixableBy: oneOf(fixers, 'Who can fix it. `anyone`: a manual execution is all it takes.'),
+  fixableBy,
   advice: Type.String({ description: 'What to do.' }),
   error: orNull(DecodedError, 'The innermost error; null where it is empty or not known.'),
   wrappers: Type.Array(DecodedError, { description: 'The errors around it, from the outside in.' }),
