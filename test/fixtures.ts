@@ -6,6 +6,7 @@ import { parseAddress, zeroAddresses } from '../src/domain/addresses.ts';
 import type {
   ChainFact,
   Executed,
+  ExecutionDetails,
   Fact,
   ManualExecutionOpened,
   Observation,
@@ -170,6 +171,23 @@ export function makeExecuted(message: Message, success: boolean, blockNumber = 5
     kind: 'Executed',
     messageId: message.messageId,
     success,
+    seen: seenOn(message.destNetworkInfo, blockNumber),
+  };
+}
+
+/** What the execution in that block left behind. */
+export function makeExecutionDetails(
+  message: Message,
+  returnData: string,
+  blockNumber = 5000,
+  gasUsed: string | null = null,
+): ExecutionDetails {
+  return {
+    kind: 'ExecutionDetails',
+    messageId: message.messageId,
+    returnData,
+    gasUsed,
+    caller: evmAddress('caller'),
     seen: seenOn(message.destNetworkInfo, blockNumber),
   };
 }

@@ -1,15 +1,13 @@
 /** Attempts to execute a message, with the reasons of those that failed. */
-import { type Attempt, attemptsOf } from '../domain/attempts.ts';
+import { attemptJson } from '../domain/attempt-json.ts';
+import { attemptsOf } from '../domain/attempts.ts';
 import { ApiError } from '../domain/errors.ts';
-import type { FailureReason } from '../domain/failures/failure-reason.ts';
-import type { DecodedError } from '../domain/failures/revert-data.ts';
 import type { Message } from '../domain/message.ts';
-import { networkBySelector } from '../domain/networks.ts';
 import { refuseParameters } from '../domain/search-parameters.ts';
 import { messageIdDigits, messageIdParameter } from './messages.ts';
 import { indexedSoFar } from './networks.ts';
 import type { Route } from './route.ts';
-import { type Attempt as AttemptBody, Attempts } from './schemas/attempts.ts';
+import { Attempts } from './schemas/attempts.ts';
 
 export const attemptRoutes: readonly Route[] = [
   {
@@ -22,7 +20,8 @@ export const attemptRoutes: readonly Route[] = [
     description:
       'Every execution of the message on its destination, successful or not: transaction, caller, gas, return data. ' +
       'For a failed one the return data is decoded, through the errors that wrap each other, and `reason` says in ' +
-      'words what happened, who can fix it, and what to do.',
+      'words what happened, who can fix it, and what to do. An attempt whose block a reorganisation removed stays in the ' +
+      'list, with `removedAt`.',
     pathParameters: [messageIdParameter],
     success: { description: 'Its attempts.', schema: Attempts },
     errors: [400, 404],
@@ -38,39 +37,12 @@ export const attemptRoutes: readonly Route[] = [
       }
       const body: Attempts = {
         messageId: `0x${digits}`,
-        attempts: attemptsOf(JSON.parse(found.record) as Message, found.facts).map(attemptBody),
+        attempts: attemptsOf(JSON.parse(found.record) as Message, found.facts, found.removed).map(
+          attemptJson,
+        ),
         ...(found.isTruncated && { truncated: true as const }),
       };
       return { body: JSON.stringify(body) };
     },
   },
 ];
-
-function attemptBody({ network, reason, ...attempt }: Attempt): AttemptBody {
-  return {
-    ...attempt,
-    network,
-    networkName: networkBySelector(network)?.name ?? null,
-    reason: reason && reasonBody(reason),
-  };
-}
-
-export function reasonBody({ code, text, fixableBy, advice, error, wrappers, data }: FailureReason) {
-  return {
-    code,
-    text,
-    fixableBy,
-    advice,
-    error: error && errorBody(error),
-    wrappers: wrappers.map(errorBody),
-    data,
-  };
-}
-
-function errorBody({ name, arguments: given, isCut }: DecodedError) {
-  return {
-    name,
-    arguments: given.map((argument) => ({ name: argument.name ?? null, value: argument.value })),
-    cut: isCut,
-  };
-}

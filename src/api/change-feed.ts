@@ -6,12 +6,13 @@
  * misses nor repeats a change.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import { attemptJson } from '../domain/attempt-json.ts';
 import { ApiError } from '../domain/errors.ts';
 import { matches } from '../domain/matches.ts';
 import { type Message, type MessageSummary, summaryKeys } from '../domain/message.ts';
 import type { Filters, View } from '../domain/query.ts';
 import type { ChangeListener } from '../store/change-listener.ts';
-import { type ChangesRead, messageAtChange, type RecordedChange } from '../store/history.ts';
+import { attemptAtChange, type ChangesRead, messageAtChange, type RecordedChange } from '../store/history.ts';
 import type { Store } from '../store/store.ts';
 import type { ChangeEvent } from './schemas/history.ts';
 
@@ -87,7 +88,15 @@ export class FeedChange {
         view === 'full'
           ? this.message
           : (Object.fromEntries(summaryKeys.map((name) => [name, this.message[name]])) as MessageSummary);
-      const data: ChangeEvent = { position, change, status, previousStatus, message };
+      const attempt = attemptAtChange(this.recorded, this.message);
+      const data: ChangeEvent = {
+        position,
+        change,
+        status,
+        previousStatus,
+        message,
+        ...(attempt && { attempt: attemptJson(attempt) }),
+      };
       event = Buffer.from(`id: ${position}\nevent: ${change}\ndata: ${JSON.stringify(data)}\n\n`);
       this.#events.set(view, event);
     }

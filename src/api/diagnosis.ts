@@ -1,9 +1,10 @@
 /** The diagnosis of a message: would a manual execution work now? */
+import { reasonJson } from '../domain/attempt-json.ts';
 import type { ErrorCode } from '../domain/errors.ts';
 import type { Diagnosis } from '../domain/manual-execution/diagnosis.ts';
 import type { Message } from '../domain/message.ts';
 import { refuseParameters } from '../domain/search-parameters.ts';
-import { reasonBody } from './attempts.ts';
+
 import type { Diagnoses } from './diagnoses.ts';
 import { notOpenText, type Preparation, prepareExecution } from './execution-preparation.ts';
 import { messageIdDigits, messageIdParameter } from './messages.ts';
@@ -63,7 +64,7 @@ export async function diagnosisBody(
     text,
     gasLimit: gasLimit?.toString() ?? null,
     gas: gas?.toString() ?? null,
-    reason: reason && reasonBody(reason),
+    reason: reason && reasonJson(reason),
     opensAt,
     block: { number: block.number, timestamp: new Date(block.timestamp * 1000).toISOString() },
   };

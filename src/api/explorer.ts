@@ -17,7 +17,7 @@ import type { MediaType, RouteContext, RouteResponse, ServedPath } from './route
 /** The same path from the source and from the compiled program. */
 export const builtExplorer = fileURLToPath(new URL('../../dist/explorer/', import.meta.url));
 
-const pagePaths = ['/', '/overview', '/lane', '/lane/{source}/{dest}', '/network'];
+const pagePaths = ['/', '/overview', '/failure', '/lane', '/lane/{source}/{dest}', '/network'];
 
 const assetTypes: Readonly<Record<string, MediaType>> = { '.js': 'text/javascript', '.css': 'text/css' };
 

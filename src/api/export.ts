@@ -1,16 +1,11 @@
 /** Export: every message that matches, as one file. */
 import { Readable } from 'node:stream';
-import { ApiError } from '../domain/errors.ts';
-import {
-  type ExportFormat,
-  exportFormats,
-  exportHead,
-  exportLines,
-  isExportFormat,
-} from '../domain/export-format.ts';
+import { ApiError, type ParameterProblem } from '../domain/errors.ts';
+import { type ExportFormat, exportFormats, isExportFormat } from '../domain/export-format.ts';
 import { parseFilters } from '../domain/search-parameters.ts';
 import { ExportsBusyError } from '../store/export.ts';
 import { SLICE_BYTES } from './backpressure.ts';
+import { type ExportBatch, exportBatches } from './export-batches.ts';
 import { filterQueryParameters } from './query-parameters.ts';
 import type { MediaType, Route } from './route.ts';
 
@@ -35,19 +30,27 @@ export const exportRoutes: readonly Route[] = [
       'a line, ready for `lanescan import`; `csv` is a flat table with a header row, in which text that a ' +
       'spreadsheet would take for a formula is preceded by an apostrophe. A transfer that breaks off is not ' +
       'complete: a failure in the middle closes the connection. A few exports run at once; further ones ' +
-      'get 503 and `Retry-After`.',
+      'get 503 and `Retry-After`. With `attempts=true` each message has its attempts to execute it as in ' +
+      '`/v2/messages/{messageId}/attempts`: in `ndjson` as the member `executionAttempts` behind the record, in `csv` as ' +
+      'the columns `executionAttempts` (JSON), `failureCode` and `failureReason` (of the last attempt). An import ' +
+      'ignores them.',
     queryParameters: [
       {
         name: 'format',
         description: 'A table for spreadsheets, or whole records, one a line.',
         schema: { type: 'string', enum: [...exportFormats], default: 'csv' },
       },
+      {
+        name: 'attempts',
+        description: 'Whether each message has its attempts to execute it, with the reasons of failures.',
+        schema: { type: 'boolean', default: false },
+      },
       ...filterQueryParameters,
     ],
     success: { description: 'The file.', headers: ['Content-Disposition'] },
     errors: [400],
     async handle(request, { store }) {
-      const { filters, values } = parseFilters(request.query, ['format'], checkFormat);
+      const { filters, values } = parseFilters(request.query, ['format', 'attempts'], checkShape);
       const format = (values.get('format') ?? 'csv') as ExportFormat;
       const moment = new Date().toISOString().slice(0, 19).replaceAll(':', '-');
       const headers = {
@@ -58,28 +61,31 @@ export const exportRoutes: readonly Route[] = [
       if (request.method === 'HEAD') return { body: Readable.from([]), headers };
 
       const { disconnected } = request;
-      const batches = store.exportRecords(filters, disconnected);
+      const withAttempts = values.get('attempts') === 'true';
+      const batches = exportBatches(store, filters, { format, withAttempts }, disconnected);
       // The first batch is read before the response begins: until then, a failure gets an error response.
       const first = await firstOf(batches, disconnected);
-      const body = Readable.from(slices(first, batches, format), { objectMode: false });
+      const body = Readable.from(slices(first, batches), { objectMode: false });
       return { body, headers };
     },
   },
 ];
 
-function checkFormat(values: ReadonlyMap<string, string>) {
-  const format = values.get('format');
-  return format === undefined || isExportFormat(format)
-    ? []
-    : [{ parameter: 'format', problem: `takes ${exportFormats.join(' or ')}` }];
+function checkShape(values: ReadonlyMap<string, string>): readonly ParameterProblem[] {
+  const { format = 'csv', attempts = 'false' } = Object.fromEntries(values);
+  return [
+    ...(isExportFormat(format)
+      ? []
+      : [{ parameter: 'format', problem: `takes ${exportFormats.join(' or ')}` }]),
+    ...(attempts === 'true' || attempts === 'false'
+      ? []
+      : [{ parameter: 'attempts', problem: 'takes true or false' }]),
+  ];
 }
 
-type Batches = AsyncGenerator<readonly string[]>;
+type Batches = AsyncGenerator<ExportBatch>;
 
-async function firstOf(
-  batches: Batches,
-  disconnected: AbortSignal,
-): Promise<IteratorResult<readonly string[]>> {
+async function firstOf(batches: Batches, disconnected: AbortSignal): Promise<IteratorResult<ExportBatch>> {
   try {
     return await batches.next();
   } catch (error) {
@@ -98,15 +104,10 @@ async function firstOf(
  * The file in slices, like other long responses: a client that accepts none of them is cut off (`backpressure.ts`), which
  * ends the export's transaction and frees its connection.
  */
-async function* slices(
-  first: IteratorResult<readonly string[]>,
-  batches: Batches,
-  format: ExportFormat,
-): AsyncGenerator<Buffer> {
+async function* slices(first: IteratorResult<ExportBatch>, batches: Batches): AsyncGenerator<Buffer> {
   try {
-    if (exportHead(format) !== '') yield Buffer.from(exportHead(format));
     for (let batch = first; !batch.done; batch = await batches.next()) {
-      const bytes = Buffer.from(exportLines(batch.value, format));
+      const bytes = Buffer.from(batch.value.text);
       for (let at = 0; at < bytes.length; at += SLICE_BYTES) yield bytes.subarray(at, at + SLICE_BYTES);
     }
   } finally {

@@ -28,13 +28,13 @@ export function dayOf(time: Date): string {
   return time.toISOString().slice(0, 10);
 }
 
-const sourceChainSelector: RouteParameter = {
+export const sourceChainSelector: RouteParameter = {
   name: 'sourceChainSelector',
   description: 'Chain selector of the source network.',
   schema: { type: 'string', pattern: '^[0-9]+$' },
   example: '16015286601757825753',
 };
-const destChainSelector: RouteParameter = {
+export const destChainSelector: RouteParameter = {
   name: 'destChainSelector',
   description: 'Chain selector of the destination network.',
   schema: { type: 'string', pattern: '^[0-9]+$' },

@@ -13,6 +13,7 @@ import type { Freshness } from './caching.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import type { Coding } from './compression.ts';
 import type { Diagnoses } from './diagnoses.ts';
+import type { FailureReports } from './failure-report.ts';
 import type { HeaderName } from './header-fields.ts';
 import type { Live } from './live.ts';
 import type { Metrics } from './metrics.ts';
@@ -53,6 +54,7 @@ export interface RouteContext {
   readonly metrics: Metrics;
   readonly responseCache: ResponseCache;
   readonly diagnoses: Diagnoses;
+  readonly failures: FailureReports;
 }
 
 export interface RouteResponse {

@@ -4,6 +4,7 @@ import { diagnosisRoutes } from './diagnosis.ts';
 import { documentationRoutes } from './documentation.ts';
 import { executionInputRoutes } from './execution-inputs.ts';
 import { exportRoutes } from './export.ts';
+import { failureRoutes } from './failures.ts';
 import { historyRoutes } from './history.ts';
 import { laneRoutes } from './lanes.ts';
 import { manualExecutionRoutes } from './manual-execution.ts';
@@ -33,6 +34,7 @@ export function createRoutes(version: string): readonly Route[] {
     ...laneRoutes,
     ...networkRoutes,
     ...statsRoutes,
+    ...failureRoutes,
     ...operationRoutes,
     ...metricsRoutes,
   ];

@@ -12,6 +12,7 @@ import { type ConnectionLimits, createConnections, defaultConnectionLimits } fro
 import { crossOriginHeaders, securityHeaders } from './cross-origin.ts';
 import { createDiagnoses, type Destinations } from './diagnoses.ts';
 import { builtExplorer, explorerPaths } from './explorer.ts';
+import { createFailureReports } from './failure-report.ts';
 import type { GaugeSource } from './gauges.ts';
 import { registerGracefulShutdown } from './graceful-shutdown.ts';
 import { createHttpApp } from './http-app.ts';
@@ -54,6 +55,8 @@ export interface ServerOptions extends Partial<RateLimitOptions> {
   readonly peers?: WorkerPeers | undefined;
   /** Where executions can be simulated; nowhere by default. */
   readonly destinations?: Destinations | undefined;
+  /** How old the reasons of failed messages may be while messages change. */
+  readonly failureReportMaxAgeMs?: number;
   /** Folder of the built explorer; default: that of this package. */
   readonly explorerFolder?: string;
 }
@@ -80,6 +83,7 @@ export function createServer({
   requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS,
   peers,
   destinations,
+  failureReportMaxAgeMs,
   explorerFolder = builtExplorer,
 }: ServerOptions): FastifyInstance {
   const headers = commonHeaders(store);
@@ -122,8 +126,17 @@ export function createServer({
   });
   metrics.registerGauges(...gauges);
   const responseCache = createResponseCache({ version: () => store.version() });
+  const failures = createFailureReports({ store, maxAgeMs: failureReportMaxAgeMs });
   const diagnoses = createDiagnoses({ destinations, log });
-  const context: RouteContext = { store, feed, live: createLive(live), metrics, responseCache, diagnoses };
+  const context: RouteContext = {
+    store,
+    feed,
+    live: createLive(live),
+    metrics,
+    responseCache,
+    diagnoses,
+    failures,
+  };
   const costlyRateLimiter = createRateLimiter({
     rateLimit: { ...costlyAllowance, loopback: rateLimit !== false && rateLimit.loopback },
     apiKeys: [],

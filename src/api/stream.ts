@@ -40,7 +40,8 @@ export const streamRoutes: readonly Route[] = [
       'The first event is `ready`, with the position at which the stream begins. Then `created`, `updated` and ' +
       '`removed` (a reorganisation took the message back) carry ' +
       '`{"position","change","status","previousStatus","message"}`: filters and `message` take the status, ' +
-      '`readyForManualExecution` and the receipt as they were at that change. A heartbeat comment every 15 ' +
+      '`readyForManualExecution` and the receipt as they were at that change. A change that an execution on the ' +
+      'destination brought also carries it as `attempt`, as in `/v2/messages/{messageId}/attempts`. A heartbeat comment every 15 ' +
       'seconds has an `id` that covers changes which the filters left out. `dropped` (the client read too slowly) and ' +
       '`closing` (the server is shutting down) are last events: `{"reason"}`. Reconnect and continue.',
     queryParameters: [

@@ -36,6 +36,8 @@ export interface Config extends RateLimitOptions {
   readonly host: string;
   readonly port: number;
   readonly dataFolder: string;
+  /** The folder of ABIs whose errors name reasons; null without one. */
+  readonly abisFolder: string | null;
   readonly databaseUrl: string | null;
   /** The key for servers that commands read from with `--url`. */
   readonly apiKey: string | null;
@@ -122,6 +124,13 @@ const settings = {
     takes: 'the folder of the embedded database',
     read: nonEmptyText,
   },
+  abisFolder: {
+    key: 'abis',
+    variables: ['LANESCAN_ABIS'],
+    fallback: null,
+    takes: 'a folder of ABIs: JSON files as compilers write them',
+    read: nonEmptyText,
+  } as Setting<string | null>,
   logLevel: {
     key: 'logLevel',
     variables: ['LANESCAN_LOG_LEVEL'],
@@ -263,6 +272,7 @@ export function readConfig(flags: ConfigFlags, processEnvironment: NodeJS.Proces
     host: pick(settings.host, flags.host, 'host'),
     port: pick(settings.port, flags.port, 'port'),
     dataFolder: pick(settings.dataFolder, flags.data, 'data'),
+    abisFolder: pick(settings.abisFolder),
     logLevel: pick(settings.logLevel, flags.logLevel, 'log-level'),
     accessLog: pick(settings.accessLog),
     rateLimit: pick(settings.rateLimit),

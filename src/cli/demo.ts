@@ -4,6 +4,7 @@ import type { Fact } from '../domain/facts.ts';
 import { createSimulation, type Simulation } from '../ingest/demo/simulation.ts';
 import { untilLater } from '../ingest/work.ts';
 import { isDatabaseUnavailable, openStore, type Store } from '../store/store.ts';
+import { loadAbis } from './abi-folder.ts';
 import { noticeTo, openLog } from './command-log.ts';
 import { type ConfigFlags, databasePlace, webhooksOf } from './config.ts';
 import { type CliContext, closeStoreAfterStop, configOf, schemaFor, withStoreOptions } from './context.ts';
@@ -33,6 +34,7 @@ Examples:
     )
     .action(async (flags: DemoFlags) => {
       const configured = configOf(flags, context);
+      loadAbis(configured);
       const webhooks = webhooksOf(configured, context.environment);
       const config =
         flags.data === undefined

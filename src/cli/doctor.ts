@@ -7,6 +7,7 @@ import type { Message } from '../domain/message.ts';
 import { connectionsNeeded } from '../store/connection-budget.ts';
 import { NotInitialisedError, OlderSchemaError } from '../store/schema-errors.ts';
 import type { Store } from '../store/store.ts';
+import { describeAbis, loadAbis } from './abi-folder.ts';
 import { type Config, type ConfigFlags, UsageError, webhooksOf } from './config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
 import { networkFindings } from './network-findings.ts';
@@ -102,6 +103,7 @@ async function* findings(
     return;
   }
   yield configFinding(config);
+  yield* abiFindings(config);
   yield* webhookFindings(config, context);
   yield* networkFindings(config, context);
   if (config.databaseUrl === null) yield await diskFinding(config.dataFolder);
@@ -115,6 +117,20 @@ function nodeFinding(): Finding {
   const what = `Lanescan ${lanescanVersion} on Node ${running}`;
   if (running.localeCompare(oldestNode, 'en', { numeric: true }) >= 0) return { severity: 'ok', what };
   return { severity: 'error', what, remedy: `Install Node ${oldestNode} or later.` };
+}
+
+function* abiFindings(config: Config): Generator<Finding> {
+  try {
+    const abis = loadAbis(config);
+    if (abis) yield { severity: 'ok', what: `ABIs: ${printable(describeAbis(abis))}` };
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error;
+    yield {
+      severity: 'error',
+      what: `ABIs: ${printable(error.message)}`,
+      remedy: printable(error.remedy),
+    };
+  }
 }
 
 function configFinding({ file, origins, host, port, dataFolder, logLevel, databaseUrl }: Config): Finding {

@@ -4,9 +4,11 @@ import { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { type Command, Option } from 'commander';
+import type { ExportShape } from '../api/export-batches.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { type ExportFormat, exportFormats } from '../domain/export-format.ts';
 import { filterNames, parseFilters, type RawParameters } from '../domain/search-parameters.ts';
+import { loadAbis } from './abi-folder.ts';
 import { type CliContext, configOf } from './context.ts';
 import { addFilterOptions, asUsage, type ParameterFlags, rawParameters } from './filter-flags.ts';
 import { OutputClosedError, writeOut } from './output.ts';
@@ -17,7 +19,12 @@ import { counted, printable, printableJson } from './terminal-text.ts';
 const INTERRUPTED_STATUS = 130;
 
 type ExportFlags = RecordFlags &
-  ParameterFlags & { readonly format?: ExportFormat; readonly output?: string; readonly gzip?: boolean };
+  ParameterFlags & {
+    readonly format?: ExportFormat;
+    readonly attempts?: boolean;
+    readonly output?: string;
+    readonly gzip?: boolean;
+  };
 
 export function addExport(program: Command, context: CliContext): void {
   const command = program.command('export').description('write every message that matches to a file');
@@ -28,6 +35,7 @@ export function addExport(program: Command, context: CliContext): void {
         'csv, a table for spreadsheets; ndjson, full records (default: by the name of the file, or csv)',
       ).choices(exportFormats),
     )
+    .option('--attempts', 'with the attempts to execute each message, and why they failed')
     .option('--output <file>', 'file to write, created when it is complete (default: standard output)')
     .option('--gzip', 'compress (also where the file is named .gz)');
   withRecordOptions(command)
@@ -40,11 +48,13 @@ NDJSON unchanged. In CSV, text that a spreadsheet would take for a formula is pr
 Examples:
   $ lanescan export --output messages.csv
   $ lanescan export --status failed --source sepolia > failed.csv
+  $ lanescan export --status failed --attempts --output why.ndjson
   $ lanescan export --sent-after 2026-01-01 --output january.ndjson.gz --url https://lanescan.example`,
     )
     .action(async (flags: ExportFlags) => {
       // First: it defines networks that flags may name.
       const config = configOf(flags, context);
+      if (flags.attempts) loadAbis(config);
       const raw = rawParameters(flags, filterNames, command);
       asUsage(() => parseFilters(raw), command);
       const isCompressed = flags.gzip === true || /\.gz$/i.test(flags.output ?? '');
@@ -54,30 +64,31 @@ Examples:
         );
       }
       await withRecords(flags, config, context, (records) =>
-        exportTo(flags.output, formatOf(flags), isCompressed, raw, records, context),
+        exportTo(flags.output, shapeOf(flags), isCompressed, raw, records, context),
       );
     });
 }
 
-function formatOf({ format, output = '' }: ExportFlags): ExportFormat {
-  return format ?? (/\.(ndjson|jsonl)(\.gz)?$/i.test(output) ? 'ndjson' : 'csv');
+function shapeOf({ format, attempts = false, output = '' }: ExportFlags): ExportShape {
+  const byName = /\.(ndjson|jsonl)(\.gz)?$/i.test(output) ? 'ndjson' : 'csv';
+  return { format: format ?? byName, withAttempts: attempts };
 }
 
 async function exportTo(
   output: string | undefined,
-  format: ExportFormat,
+  shape: ExportShape,
   isCompressed: boolean,
   parameters: RawParameters,
   source: Records,
   context: CliContext,
 ): Promise<void> {
-  const destination = output === undefined ? standardOutput(context, format) : newFile(output);
+  const destination = output === undefined ? standardOutput(context, shape.format) : newFile(output);
   const progress = createProgress(context.err, `Exporting to ${output ?? 'standard output'}`, null);
   /** Null where the source does not count them. */
   let exportedRows: number | null = 0;
   let exportedBytes = 0;
   const texts = async function* () {
-    for await (const { bytes, rows } of source.export(parameters, format, context.signal)) {
+    for await (const { bytes, rows } of source.export(parameters, shape, context.signal)) {
       exportedRows = rows === null || exportedRows === null ? null : exportedRows + rows;
       exportedBytes += bytes.length;
       if (exportedRows !== null) progress.note(counted(exportedRows, 'message'));

@@ -1,5 +1,5 @@
 /** The description of one message for `lanescan show`: state, what to do, and every field. */
-import type { Attempt } from '../domain/attempts.ts';
+import { type Attempt, lastAttempt } from '../domain/attempts.ts';
 import { blockTitle } from '../domain/block-noun.ts';
 import { writtenError } from '../domain/failures/failure-reason.ts';
 import { usesVerifiers } from '../domain/lifecycle.ts';
@@ -93,7 +93,7 @@ function sectionText({ title, about, lines }: Section, paint: Paint): string {
 /** For a message that needs manual execution: what happened, and what to do. */
 function advice(message: Message, options: DescriptionOptions, width: number): string[] {
   const { paint, serverUrl, attempts } = options;
-  const reason = attempts.at(-1)?.reason ?? null;
+  const reason = lastAttempt(attempts)?.reason ?? null;
   const { status, readyForManualExecution, destNetworkInfo, extraArgs, receiptTransactionHash } = message;
   if (status !== 'FAILED' && !readyForManualExecution) return [];
   const dest = networkName(destNetworkInfo);
@@ -214,12 +214,13 @@ function destSection(message: Message): Section {
 }
 
 function attemptSection(attempt: Attempt, index: number, total: number, family: string): Section {
-  const { outcome, at, transactionHash, blockNumber, caller, gasUsed, reason } = attempt;
+  const { outcome, at, transactionHash, blockNumber, caller, gasUsed, reason, removedAt } = attempt;
   const errors = reason ? [...reason.wrappers, ...(reason.error ? [reason.error] : [])] : [];
   return {
     title: total === 1 ? 'Execution attempt' : `Execution attempt ${index + 1} of ${total}`,
     about: `${statusWords(outcome)}${at === null ? '' : `   ${clock(at)}`}`,
     lines: [
+      ['Removed', removedAt && `by a reorganisation, ${clock(removedAt)}: this attempt no longer counts`],
       ['Transaction', transactionHash && printable(transactionHash)],
       [blockTitle(family), blockNumber === null ? null : String(blockNumber)],
       ['Sent by', caller && printable(caller)],

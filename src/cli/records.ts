@@ -5,12 +5,12 @@ import type { Command } from 'commander';
 import { createDiagnoses } from '../api/diagnoses.ts';
 import { diagnosisBody } from '../api/diagnosis.ts';
 import { prepareExecution } from '../api/execution-preparation.ts';
+import { type ExportShape, exportBatches } from '../api/export-batches.ts';
 import { dayOf, windowStart } from '../api/lanes.ts';
 import type { Diagnosis } from '../api/schemas/diagnosis.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { type Attempt, attemptsOf } from '../domain/attempts.ts';
 import { ApiError } from '../domain/errors.ts';
-import { type ExportFormat, exportHead, exportLines } from '../domain/export-format.ts';
 import type { Message } from '../domain/message.ts';
 import { parseFilters, parseSearch, type RawParameters } from '../domain/search-parameters.ts';
 import type { CountedLane } from '../store/lane-counters.ts';
@@ -62,7 +62,7 @@ export interface Records {
   diagnosis(message: Message): Promise<Diagnosis>;
   lanes(ends: LaneEnds, windowDays: number, namedRanges: number): Promise<LanePage>;
   auditMaterial(ends: LaneEnds, namedRanges: number): Promise<AuditMaterial>;
-  export(parameters: RawParameters, format: ExportFormat, signal: AbortSignal): AsyncIterable<ExportPiece>;
+  export(parameters: RawParameters, shape: ExportShape, signal: AbortSignal): AsyncIterable<ExportPiece>;
 }
 
 export interface RecordFlags extends ConfigFlags {
@@ -128,7 +128,7 @@ function storeRecords(store: Store, config: Config, context: CliContext): Record
     findMessagesByPrefix: (digits, limit) => store.findMessagesByPrefix(digits, limit),
     async attempts(message) {
       const found = await store.messageExecutions(message.messageId.slice(2));
-      return attemptsOf(message, found?.facts ?? []);
+      return attemptsOf(message, found?.facts ?? [], found?.removed);
     },
     async diagnosis({ messageId }) {
       const preparation = await prepareExecution(store, messageId.slice(2));
@@ -174,11 +174,10 @@ function storeRecords(store: Store, config: Config, context: CliContext): Record
         ],
       };
     },
-    async *export(parameters, format, signal) {
+    async *export(parameters, shape, signal) {
       const { filters } = parseFilters(parameters);
-      yield { bytes: Buffer.from(exportHead(format)), rows: 0 };
-      for await (const records of store.exportRecords(filters, signal))
-        yield { bytes: Buffer.from(exportLines(records, format)), rows: records.length };
+      for await (const { text, rows } of exportBatches(store, filters, shape, signal))
+        yield { bytes: Buffer.from(text), rows };
     },
   };
 }

@@ -151,10 +151,14 @@ export function createRemoteRecords(options: RemoteOptions): Records {
         ],
       };
     },
-    async *export(parameters, format) {
+    async *export(parameters, { format, withAttempts }) {
       const idle = createIdleTimeout(signal);
       try {
-        const response = await request('/v2/messages/export', [...parameters, ['format', format]], idle);
+        const shape: RawParameters = [
+          ['format', format],
+          ...(withAttempts ? [['attempts', 'true'] as const] : []),
+        ];
+        const response = await request('/v2/messages/export', [...parameters, ...shape], idle);
         if (!response.ok) throw notLanescan(server);
         for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
           idle.restart();
@@ -215,6 +219,8 @@ function lossesOf({ name, indexing }: Network): readonly string[] {
 function attemptOf({ networkName: _, reason, ...attempt }: AttemptBody): Attempt {
   return {
     ...attempt,
+    // A server of an earlier release does not say.
+    removedAt: attempt.removedAt ?? null,
     reason: reason && {
       ...reason,
       error: reason.error && errorOf(reason.error),
@@ -223,11 +229,12 @@ function attemptOf({ networkName: _, reason, ...attempt }: AttemptBody): Attempt
   };
 }
 
-function errorOf({ name, arguments: given, cut }: NonNullable<Reason['error']>): DecodedError {
+function errorOf({ name, arguments: given, cut, namedBy }: NonNullable<Reason['error']>): DecodedError {
   return {
     name,
     arguments: given.map((argument) => ({ name: argument.name ?? undefined, value: argument.value })),
     isCut: cut,
+    isFromOperator: namedBy === 'operator',
   };
 }
 

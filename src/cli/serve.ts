@@ -14,6 +14,7 @@ import { isDoneWithin } from '../store/time-limit.ts';
 import { SchemaMovedError } from '../store/writer-guard.ts';
 import { type Dispatcher, startDispatcher } from '../webhooks/dispatcher.ts';
 import type { Subscription } from '../webhooks/subscription.ts';
+import { describeAbis, loadAbis } from './abi-folder.ts';
 import { noticeTo, openLog } from './command-log.ts';
 import { type Config, type ConfigFlags, databasePlace, networkSourcesOf, webhooksOf } from './config.ts';
 import { type CliContext, configOf, schemaFor, withLogOption, withStoreOptions } from './context.ts';
@@ -74,11 +75,13 @@ With DATABASE_REPLICA_URL (separated by commas) reads go to replicas of that ser
 
 async function serve(flags: ServeFlags, context: CliContext): Promise<void> {
   const config = configOf(flags, context);
+  const abis = loadAbis(config);
   const sources = flags.index ? chosenSources(config, context) : [];
   const webhooks = webhooksOf(config, context.environment);
   const { processes } = config;
   context.drainMs = config.drainSeconds * 1_000;
   const log = await openLog(config, context, { isBatched: true });
+  if (abis) log.info(`Reasons are also named by ${describeAbis(abis)}`);
   const store = await openStore({
     place: databasePlace(config),
     replicas: config.replicaUrls,
@@ -106,6 +109,7 @@ async function serve(flags: ServeFlags, context: CliContext): Promise<void> {
 async function serveAsWorker(primary: PrimaryLink, flags: ServeFlags, context: CliContext): Promise<void> {
   try {
     const config = configOf(flags, context);
+    loadAbis(config);
     context.drainMs = config.drainSeconds * 1_000;
     const log = await openLog(config, context, { isBatched: true });
     const signal = AbortSignal.any([context.signal, primary.stopped]);

@@ -44,6 +44,7 @@ function shownSettings(config: Config, environment: NodeJS.ProcessEnv): readonly
     database: config.databaseUrl === null ? 'embedded' : withoutSecrets(config.databaseUrl),
     replicas: config.replicaUrls.map(withoutSecrets),
     data: config.dataFolder,
+    abis: config.abisFolder,
     host: config.host,
     port: config.port,
     logLevel: config.logLevel,

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { OperatorError } from '../base/operator-error.ts';
 import type { Message } from '../domain/message.ts';
+import { loadAbis } from './abi-folder.ts';
 import type { Config } from './config.ts';
 import { type CliContext, configOf } from './context.ts';
 import { describeMessage } from './message-description.ts';
@@ -35,6 +36,7 @@ Examples:
     .action(async (text: string, flags: ShowFlags) => {
       const id = parseId(text, command);
       const config = configOf(flags, context);
+      loadAbis(config);
       await withRecords(flags, config, context, async (records) => {
         const record = await findRecord(id, records);
         const server = flags.url ?? serverUrl(config);

@@ -22,24 +22,70 @@ export interface Attempt {
   readonly returnData: string | null;
   /** Why it failed; null for a success, and where the return data is not known. */
   readonly reason: FailureReason | null;
+  /** When a reorganisation removed its block (ISO 8601); null for an attempt that stands. */
+  readonly removedAt: string | null;
 }
 
-/** From the first to the last. A message whose execution no chain has told us has the one in its record. */
-export function attemptsOf(message: Message, facts: readonly Fact[]): readonly Attempt[] {
+/** A fact of an execution that a reorganisation took back. */
+export interface RemovedFact {
+  readonly fact: Fact;
+  /** ISO 8601. */
+  readonly removedAt: string;
+}
+
+/** What is known of the executions of one message. */
+export interface ExecutionFacts {
+  /** `Executed` and `ExecutionDetails`. */
+  readonly facts: readonly Fact[];
+  readonly removed: readonly RemovedFact[];
+}
+
+/**
+ * From the first to the last, with those that reorganisations removed. Where no chain has reported an execution, the one in
+ * the record is the last.
+ */
+export function attemptsOf(
+  message: Message,
+  facts: readonly Fact[],
+  removed: readonly RemovedFact[] = [],
+): readonly Attempt[] {
+  const removedAt = new Map(removed.map((entry) => [entry.fact, entry.removedAt]));
+  const all = [...facts, ...removedAt.keys()];
   const details = new Map(
-    facts.flatMap((fact) => (fact.kind === 'ExecutionDetails' ? [[placeOf(fact.seen), fact]] : [])),
+    all.flatMap((fact) => (fact.kind === 'ExecutionDetails' ? [[placeOf(fact.seen), fact]] : [])),
   );
-  const executed = facts
+  const attempts = all
     .filter((fact) => fact.kind === 'Executed')
-    .sort((a, b) => compareObservations(a.seen, b.seen));
-  if (executed.length === 0) return recordedAttempt(message);
-  return executed.map((fact) => attemptOf(fact, details.get(placeOf(fact.seen)), message));
+    .sort((a, b) => compareObservations(a.seen, b.seen))
+    .map((fact) => attemptOf(fact, details.get(placeOf(fact.seen)), message, removedAt.get(fact)));
+  return attempts.some((attempt) => attempt.removedAt === null)
+    ? attempts
+    : [...attempts, ...recordedAttempt(message)];
 }
 
-function attemptOf(
+/** The last attempt that stands. */
+export function lastAttempt(attempts: readonly Attempt[]): Attempt | undefined {
+  return attempts.findLast(({ removedAt }) => removedAt === null);
+}
+
+/** The latest execution among facts of one message. */
+export function newestAttempt(facts: readonly Fact[]): Executed | undefined {
+  return facts
+    .filter((fact) => fact.kind === 'Executed')
+    .sort((a, b) => compareObservations(a.seen, b.seen))
+    .at(-1);
+}
+
+/** Whether two facts were read from the same log. */
+export function isSameLog(a: Observation, b: Observation): boolean {
+  return placeOf(a) === placeOf(b);
+}
+
+export function attemptOf(
   { success, seen }: Executed,
   details: ExecutionDetails | undefined,
   message: Message,
+  removedAt: string | null = null,
 ): Attempt {
   const { at, network, blockNumber, blockHash, transactionHash, logIndex } = seen;
   return {
@@ -54,11 +100,19 @@ function attemptOf(
     gasUsed: details?.gasUsed ?? null,
     returnData: details?.returnData ?? null,
     reason: success || !details ? null : reasonOf(details, message),
+    removedAt,
   };
 }
 
-function reasonOf({ returnData, gasUsed }: ExecutionDetails, { extraArgs }: Message): FailureReason {
-  const gasLimit = 'gasLimit' in extraArgs ? extraArgs.gasLimit : undefined;
+function reasonOf(details: ExecutionDetails, { extraArgs }: Message): FailureReason {
+  return reasonOfDetails(details, 'gasLimit' in extraArgs ? extraArgs.gasLimit : undefined);
+}
+
+/** @param gasLimit that the message has for its receiver, in decimal */
+export function reasonOfDetails(
+  { returnData, gasUsed }: ExecutionDetails,
+  gasLimit: string | undefined,
+): FailureReason {
   return failureReason({
     returnData: hex.decode(returnData.slice(2)),
     ...(gasUsed !== null && { gasUsed: BigInt(gasUsed) }),
@@ -67,7 +121,12 @@ function reasonOf({ returnData, gasUsed }: ExecutionDetails, { extraArgs }: Mess
 }
 
 /** Of a record that was imported or mirrored. */
-function recordedAttempt({ status, receiptTimestamp, receiptTransactionHash, destNetworkInfo }: Message) {
+function recordedAttempt({
+  status,
+  receiptTimestamp,
+  receiptTransactionHash,
+  destNetworkInfo,
+}: Message): readonly Attempt[] {
   if (status !== 'SUCCESS' && status !== 'FAILED') return [];
   return [
     {
@@ -82,6 +141,7 @@ function recordedAttempt({ status, receiptTimestamp, receiptTransactionHash, des
       gasUsed: null,
       returnData: null,
       reason: null,
+      removedAt: null,
     },
   ];
 }

@@ -6,7 +6,7 @@
  */
 import { type Message, type NetworkInfo, sourceMembers } from './message.ts';
 
-type Cell = string | number | boolean | null;
+export type Cell = string | number | boolean | null;
 type Column = readonly [name: string, cell: (message: Message) => Cell];
 
 const networkColumns = (end: 'source' | 'dest', networkOf: (message: Message) => NetworkInfo): Column[] => [
@@ -67,12 +67,14 @@ const columns: readonly Column[] = [
 /** The names of the columns, in their order. */
 export const csvColumns: readonly string[] = columns.map(([name]) => name);
 
-/** The first line, with its line end. */
-export const csvHeader = lineOf(csvColumns);
+/** The first line, with its line end; `added` names columns behind those of the record. */
+export function csvHeader(added: readonly string[] = []): string {
+  return lineOf([...csvColumns, ...added]);
+}
 
 /** The line of one message, with its line end. */
-export function csvLine(message: Message): string {
-  return lineOf(columns.map(([, cell]) => cell(message)));
+export function csvLine(message: Message, added: readonly Cell[] = []): string {
+  return lineOf([...columns.map(([, cell]) => cell(message)), ...added]);
 }
 
 function lineOf(cells: readonly Cell[]): string {

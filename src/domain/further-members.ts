@@ -8,6 +8,8 @@
 /** The most characters of undefined members in one record. */
 export const MAX_FURTHER_CHARACTERS = 64 * 1024;
 const MAX_DEPTH = 16;
+/** What exports write beside the record, on request: attempts to execute it. They are not part of the record. */
+export const ATTEMPTS_MEMBER = 'executionAttempts';
 const NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,99}$/;
 
 export interface FurtherMembers {
@@ -20,7 +22,7 @@ export function createFurtherMembers(): FurtherMembers {
   return {
     accepts(key, value) {
       // `__proto__` and other inherited names would not be members of their own in JavaScript.
-      if (!NAME.test(key) || key in Object.prototype) return false;
+      if (!NAME.test(key) || key in Object.prototype || key === ATTEMPTS_MEMBER) return false;
       const size = key.length + sizeOf(value, MAX_DEPTH, remaining);
       if (size > remaining) return false;
       remaining -= size;

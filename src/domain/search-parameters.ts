@@ -365,7 +365,7 @@ function statusList(text: string): readonly Status[] {
   return statuses.filter((status) => names.has(status));
 }
 
-function messageIdList(text: string): readonly BytesHex[] {
+export function messageIdList(text: string): readonly BytesHex[] {
   const ids = new Set(text.split(',').map((id) => id.toLowerCase()));
   for (const id of ids) {
     if (!/^0x[0-9a-f]{64}$/.test(id)) {

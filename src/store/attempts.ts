@@ -1,27 +1,88 @@
-/** Reads what is known of the executions of one message. */
+/** Reads what is known of the executions of messages, also of those that reorganisations removed. */
+import type { ExecutionFacts, RemovedFact } from '../domain/attempts.ts';
 import type { Fact } from '../domain/facts.ts';
 import { MAX_ATTEMPTS } from '../domain/query.ts';
+import { messageIdArray } from './message-row.ts';
 import type { Read } from './reads/reads.ts';
 
-export interface MessageExecutions {
-  readonly record: string;
-  /** `Executed` and `ExecutionDetails`, the latest ones where there are too many. */
-  readonly facts: readonly Fact[];
+/** The executions of one message, the latest ones where there are too many. */
+export interface Executions extends ExecutionFacts {
   readonly isTruncated: boolean;
+}
+
+export interface MessageExecutions extends Executions {
+  readonly record: string;
 }
 
 /** Undefined for an unknown message. */
 export async function readExecutions(read: Read, messageId: string): Promise<MessageExecutions | undefined> {
-  const id = Buffer.from(messageId, 'hex');
-  const [message] = await read('select record from message where message_id = $1', [id]);
+  const [message] = await read('select record from message where message_id = $1', [
+    Buffer.from(messageId, 'hex'),
+  ]);
   if (!message) return undefined;
+  const executions = (await readExecutionsOf(read, [messageId])).get(messageId) ?? noExecutions;
+  return { record: message.record as string, ...executions };
+}
+
+/** Enough for the last attempt that stands, unless reorganisations have removed several of that height. */
+const LATEST_FACTS = 10;
+
+/** The latest executions of several messages, in the given order; unknown messages are left out. */
+export async function readLatestExecutions(
+  read: Read,
+  messageIds: readonly string[],
+): Promise<readonly MessageExecutions[]> {
+  const rows = await read(
+    `select encode(message_id, 'hex') as id, record from message where message_id = any($1)`,
+    [messageIdArray(messageIds)],
+  );
+  const records = new Map(rows.map(({ id, record }) => [id as string, record as string]));
+  const executions = await readExecutionsOf(read, [...records.keys()], LATEST_FACTS);
+  return messageIds.flatMap((id) => {
+    const record = records.get(id);
+    return record === undefined ? [] : [{ record, ...(executions.get(id) ?? noExecutions) }];
+  });
+}
+
+export const noExecutions: Executions = { facts: [], removed: [], isTruncated: false };
+
+/** An attempt has two facts. */
+const MAX_FACTS = 2 * MAX_ATTEMPTS;
+
+/** By message id; a message without executions has no entry. A fact that came back with its block counts as standing. */
+export async function readExecutionsOf(
+  read: Read,
+  messageIds: readonly string[],
+  maxFacts = MAX_FACTS,
+): Promise<ReadonlyMap<string, Executions>> {
   // Both facts of an attempt are of one block, so a limit that ends among them costs no more than the earliest attempt.
   const rows = await read(
-    `select body from fact where message_id = $1 and kind in ('Executed', 'ExecutionDetails')
-     order by (body::jsonb -> 'seen' ->> 'blockNumber')::bigint desc, kind limit $2`,
-    [id, 2 * MAX_ATTEMPTS + 1],
+    `select encode(chosen.id, 'hex') as id, execution.body, execution.removed_at
+     from unnest($1::bytea[]) as chosen (id)
+     cross join lateral (
+       select body, removed_at from (
+         select kind, body, null::timestamptz as removed_at from fact
+         where message_id = chosen.id and kind in ('Executed', 'ExecutionDetails')
+         union all
+         select kind, body, removed_at from removed_attempt r
+         where message_id = chosen.id
+           and not exists (select from fact f where f.message_id = r.message_id and f.fact_id = r.fact_id)) known
+       order by (body::jsonb -> 'seen' ->> 'blockNumber')::bigint desc, body::jsonb -> 'seen' ->> 'blockHash', kind
+       limit $2) execution`,
+    [messageIdArray(messageIds), maxFacts + 1],
   );
-  const isTruncated = rows.length > 2 * MAX_ATTEMPTS;
-  const facts = rows.slice(0, 2 * MAX_ATTEMPTS).map(({ body }) => JSON.parse(body as string) as Fact);
-  return { record: message.record as string, facts, isTruncated };
+  const rowsOf = new Map<string, typeof rows>();
+  for (const row of rows) rowsOf.set(row.id as string, [...(rowsOf.get(row.id as string) ?? []), row]);
+  return new Map([...rowsOf].map(([id, found]) => [id, executionsOf(found, maxFacts)]));
+}
+
+function executionsOf(rows: readonly Readonly<Record<string, unknown>>[], maxFacts: number): Executions {
+  const facts: Fact[] = [];
+  const removed: RemovedFact[] = [];
+  for (const { body, removed_at } of rows.slice(0, maxFacts)) {
+    const fact = JSON.parse(body as string) as Fact;
+    if (removed_at === null) facts.push(fact);
+    else removed.push({ fact, removedAt: (removed_at as Date).toISOString() });
+  }
+  return { facts, removed, isTruncated: rows.length > maxFacts };
 }

@@ -1,5 +1,6 @@
 /** Writes of a batch: messages, their tokens, facts, history and statistics, all with COPY. */
 import type { ClientBase } from 'pg';
+import { isSameLog, newestAttempt } from '../domain/attempts.ts';
 import type { Fact } from '../domain/facts.ts';
 import { foldFacts, statusCause } from '../domain/fold.ts';
 import { statusRank } from '../domain/lifecycle.ts';
@@ -77,9 +78,12 @@ export async function writeChanges(
   const messageValues: CopyValue[][] = [];
   const tokens: TokenRow[] = [];
   const historyValues: CopyValue[][] = [];
+  const attemptValues: CopyValue[][] = [];
   changed.forEach((change, index) => {
     const changePosition = position + BigInt(index) + 1n;
     historyValues.push(historyRow(change, changePosition, recordedAt, removedRecords));
+    const attempt = newAttempt(change.known);
+    if (attempt) attemptValues.push([change.known.id, changePosition, attempt.factId, attempt.detailsId]);
     if (!change.message || !change.row) return;
     messageValues.push(messageColumns(change.row, changePosition, change.isSnapshot));
     tokens.push(...tokenRows(change.message));
@@ -87,6 +91,8 @@ export async function writeChanges(
   await copyRows(client, 'message', MESSAGE_COLUMNS, messageValues);
   await writeTokens(client, tokens);
   await copyRows(client, 'history', HISTORY_COLUMNS, historyValues);
+  if (attemptValues.length > 0)
+    await copyRows(client, 'history_attempt', HISTORY_ATTEMPT_COLUMNS, attemptValues);
   await updateStatistics(
     client,
     changed.map(({ known, row }) => ({
@@ -246,6 +252,24 @@ const HISTORY_COLUMNS: CopyColumns = {
   transaction_hash: 'text',
   derived: 'text',
 };
+
+const HISTORY_ATTEMPT_COLUMNS: CopyColumns = {
+  message_id: 'bytea',
+  position: 'bigint',
+  fact_id: 'bytea',
+  details_id: 'bytea',
+};
+
+/** The newest execution among the facts that are new. A batch of history may bring several. */
+function newAttempt({ toStore }: Knowledge): { factId: string; detailsId: string | null } | undefined {
+  const newest = newestAttempt(toStore.map(({ fact }) => fact));
+  const executed = toStore.find(({ fact }) => fact === newest);
+  if (!newest || !executed) return undefined;
+  const details = toStore.find(
+    ({ fact }) => fact.kind === 'ExecutionDetails' && isSameLog(fact.seen, newest.seen),
+  );
+  return { factId: executed.id, detailsId: details?.id ?? null };
+}
 
 function historyRow(
   { change, known, message }: Change,

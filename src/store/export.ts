@@ -1,16 +1,35 @@
 /** Exports: all records that match, from one snapshot of the database, in constant memory. */
 import type pg from 'pg';
+import type { Message } from '../domain/message.ts';
 import type { Filters } from '../domain/query.ts';
+import { type Executions, readExecutionsOf } from './attempts.ts';
+import type { Read } from './reads/reads.ts';
 import { exportSql } from './search.ts';
 import { renderSql } from './sql.ts';
 
 /** All connections of the export pool are in use; the client may retry later. */
 export class ExportsBusyError extends Error {}
 
-export type ExportRecords = (filters: Filters, signal?: AbortSignal) => AsyncGenerator<readonly string[]>;
+/** A batch of records, with the executions of each by its message id (64 hexadecimal digits). */
+export interface ExecutionsBatch {
+  readonly records: readonly string[];
+  readonly executions: ReadonlyMap<string, Executions>;
+}
+
+export interface Exporter {
+  /**
+   * Everything that matches, newest first, from one snapshot, in batches; holds a connection until it ends.
+   * Where all connections for exports are in use, the first batch throws an ExportsBusyError.
+   */
+  exportRecords(filters: Filters, signal?: AbortSignal): AsyncGenerator<readonly string[]>;
+  /** The same records, from the same snapshot as their executions. */
+  exportExecutions(filters: Filters, signal?: AbortSignal): AsyncGenerator<ExecutionsBatch>;
+}
 
 const FIRST_ROWS = 50;
 const MAX_ROWS_PER_FETCH = 500;
+/** With executions, of which a message may have a hundred. */
+const MAX_EXECUTIONS_ROWS = 50;
 /** The aim for one fetch; the number of its rows is estimated from the rows before. */
 const FETCH_BYTES = 1024 * 1024;
 
@@ -22,10 +41,16 @@ const FETCH_BYTES = 1024 * 1024;
  * is written meanwhile. The signal frees the connection at once, also during a fetch, and also when the generator is not
  * called again.
  */
-export function createExporter(pool: pg.Pool, cancel: (processId: number) => Promise<void>): ExportRecords {
+export function createExporter(pool: pg.Pool, cancel: (processId: number) => Promise<void>): Exporter {
   let activeExports = 0;
 
-  return async function* exportRecords(filters, signal) {
+  /** `complete` reads more about a batch in its transaction. */
+  async function* exportBatches<T>(
+    filters: Filters,
+    signal: AbortSignal | undefined,
+    maxRows: number,
+    complete: (records: readonly string[], read: Read) => T | Promise<T>,
+  ): AsyncGenerator<T> {
     signal?.throwIfAborted();
     if (activeExports >= pool.options.max) throw new ExportsBusyError(`${activeExports} exports are running`);
     activeExports++;
@@ -56,11 +81,11 @@ export function createExporter(pool: pg.Pool, cancel: (processId: number) => Pro
     };
     signal?.addEventListener('abort', stop);
 
-    const query = async (text: string, values: unknown[] = []): Promise<string[][]> => {
+    const run = async <R>(work: () => Promise<{ readonly rows: R[] }>): Promise<R[]> => {
       signal?.throwIfAborted();
       isFetching = true;
       try {
-        return (await client.query({ text, values, rowMode: 'array' })).rows;
+        return (await work()).rows;
       } catch (error) {
         signal?.throwIfAborted();
         throw error;
@@ -68,6 +93,9 @@ export function createExporter(pool: pg.Pool, cancel: (processId: number) => Pro
         isFetching = false;
       }
     };
+    const query = (text: string, values: unknown[] = []) =>
+      run<string[]>(() => client.query({ text, values, rowMode: 'array' }));
+    const read: Read = (text, values) => run(() => client.query(text, [...values]));
     let isEnded = false;
     try {
       signal?.throwIfAborted();
@@ -78,10 +106,10 @@ export function createExporter(pool: pg.Pool, cancel: (processId: number) => Pro
         const rows = await query(`fetch ${count} from matching`);
         if (rows.length === 0) break;
         const records = rows.map(([record]) => record ?? '');
-        yield records;
+        yield await complete(records, read);
         const longest = records.reduce((length, record) => Math.max(length, record.length), 1);
         // Doubled at most, so that a fetch is not too large where records suddenly get longer.
-        count = Math.max(1, Math.min(count * 2, MAX_ROWS_PER_FETCH, Math.floor(FETCH_BYTES / longest)));
+        count = Math.max(1, Math.min(count * 2, maxRows, Math.floor(FETCH_BYTES / longest)));
       }
       isEnded = true;
     } finally {
@@ -91,5 +119,19 @@ export function createExporter(pool: pg.Pool, cancel: (processId: number) => Pro
         release(!isEnded);
       }
     }
+  }
+
+  return {
+    exportRecords: (filters, signal) =>
+      exportBatches(filters, signal, MAX_ROWS_PER_FETCH, (records) => records),
+    exportExecutions: (filters, signal) =>
+      exportBatches(filters, signal, MAX_EXECUTIONS_ROWS, async (records, read) => ({
+        records,
+        executions: await readExecutionsOf(read, records.map(messageIdOf)),
+      })),
   };
+}
+
+function messageIdOf(record: string): string {
+  return (JSON.parse(record) as Message).messageId.slice(2);
 }

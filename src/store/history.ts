@@ -1,5 +1,6 @@
 /** Reads of the history: of one message, and of all messages in order. */
-import type { Fact } from '../domain/facts.ts';
+import { type Attempt, attemptOf } from '../domain/attempts.ts';
+import type { Executed, ExecutionDetails, Fact } from '../domain/facts.ts';
 import { type Status, statuses, statusRank } from '../domain/lifecycle.ts';
 import type { Message } from '../domain/message.ts';
 import { MAX_HISTORY_ROWS } from '../domain/query.ts';
@@ -30,6 +31,15 @@ export interface HistoryEntry {
 /** A change with the record as it is now, or as it was before it was removed. */
 export interface RecordedChange extends HistoryEntry {
   readonly record: string;
+  /** The execution that the change brought; the latest where it brought several. */
+  readonly attempt: ChangeAttempt | null;
+}
+
+export interface ChangeAttempt {
+  readonly executed: Executed;
+  readonly details: ExecutionDetails | undefined;
+  /** When a reorganisation removed its block; null while it stands. */
+  readonly removedAt: string | null;
 }
 
 export interface MessageHistory {
@@ -124,17 +134,25 @@ export async function readChangesAfter(
   maxBytes: number = MAX_CHANGES_BYTES,
 ): Promise<ChangesRead> {
   const rows = await read(
-    `select * from (
+    `select measured.*, ${executionSql('fact_id')} as executed, ${executionSql('details_id')} as details,
+       (select r.removed_at from removed_attempt r
+        where r.message_id = measured.message_id and r.fact_id = measured.fact_id
+          and not exists (select from fact f where f.message_id = r.message_id and f.fact_id = r.fact_id)) as removed_at
+     from (
        select c.*, coalesce(sum(octet_length(c.record)) over in_order, 0) as bytes,
          lead(true, 1, false) over in_order as has_next
        from (
-         select ${ENTRY_COLUMNS}, coalesce(h.removed_record, m.record, r.removed_record) as record
+         select ${ENTRY_COLUMNS}, h.message_id, a.fact_id, a.details_id,
+           coalesce(h.removed_record, m.record, r.removed_record) as record
          from history h
          left join message m on m.message_id = h.message_id
          left join lateral (
            select removed_record from history
            where m.message_id is null and message_id = h.message_id and removed_record is not null
            order by position desc limit 1) r on true
+         left join lateral (
+           select fact_id, details_id from history_attempt
+           where message_id = h.message_id and position = h.position limit 1) a on true
          where h.position > $1 order by h.position limit $2) c
        window in_order as (order by c.position rows unbounded preceding)) measured
      where bytes <= $3 or bytes = octet_length(record)
@@ -142,8 +160,28 @@ export async function readChangesAfter(
     [position, limit, maxBytes],
   );
   return {
-    changes: rows.map((row) => ({ ...entryOf(row), record: row.record as string })),
+    changes: rows.map((row) => ({
+      ...entryOf(row),
+      record: row.record as string,
+      attempt: changeAttemptOf(row),
+    })),
     hasMore: rows.length === limit || rows.at(-1)?.has_next === true,
+  };
+}
+
+/** The body of a fact by its id, whether it stands or was removed. A subquery, so that each is looked up by its key. */
+function executionSql(column: 'fact_id' | 'details_id'): string {
+  const bodyOf = (table: string) =>
+    `(select body from ${table} where message_id = measured.message_id and fact_id = measured.${column})`;
+  return `coalesce(${bodyOf('fact')}, ${bodyOf('removed_attempt')})`;
+}
+
+function changeAttemptOf({ executed, details, removed_at }: Record<string, unknown>): ChangeAttempt | null {
+  if (executed === null) return null;
+  return {
+    executed: JSON.parse(executed as string) as Executed,
+    details: details === null ? undefined : (JSON.parse(details as string) as ExecutionDetails),
+    removedAt: (removed_at as Date | null)?.toISOString() ?? null,
   };
 }
 
@@ -166,6 +204,11 @@ function entryOf(row: Record<string, unknown>): HistoryEntry {
 
 function statusAt(rank: number): Status {
   return statuses[rank] ?? 'SENT';
+}
+
+/** The attempt that a change brought. */
+export function attemptAtChange({ attempt }: RecordedChange, message: Message): Attempt | undefined {
+  return attempt ? attemptOf(attempt.executed, attempt.details, message, attempt.removedAt) : undefined;
 }
 
 /** The message as it was at a change: the current record, with the status and the receipt of that time. */

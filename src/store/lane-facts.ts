@@ -151,10 +151,17 @@ export async function retract(
     orphaned.map((block) => storedSelector(block.network)),
     orphaned.map((block) => block.blockHash),
   ];
+  // An execution stays readable as one that was removed.
   const facts = await client.query(
-    `delete from fact using unnest($1::bigint[], $2::text[]) as orphan (network, block_hash)
-     where fact.network = orphan.network and fact.block_hash = orphan.block_hash
-     returning encode(message_id, 'hex') as id`,
+    `with removed as (
+       delete from fact using unnest($1::bigint[], $2::text[]) as orphan (network, block_hash)
+       where fact.network = orphan.network and fact.block_hash = orphan.block_hash
+       returning message_id, fact_id, kind, body),
+     kept as (
+       insert into removed_attempt (message_id, fact_id, kind, removed_at, body)
+       select message_id, fact_id, kind, now(), body from removed where kind in ('Executed', 'ExecutionDetails')
+       on conflict (message_id, fact_id) do update set removed_at = excluded.removed_at)
+     select encode(message_id, 'hex') as id from removed`,
     blocks,
   );
   const ranges = await client.query(

@@ -2,7 +2,7 @@
 import type { CursorCodec } from '../domain/cursor.ts';
 import { statusRank } from '../domain/lifecycle.ts';
 import type { SearchQuery } from '../domain/query.ts';
-import { type MessageExecutions, readExecutions } from './attempts.ts';
+import { type MessageExecutions, readExecutions, readLatestExecutions } from './attempts.ts';
 import { type ExecutionInputs, readExecutionInputs } from './execution-inputs.ts';
 import { type MessageHistory, readMessageHistory } from './history.ts';
 import { recordDigest } from './message-row.ts';
@@ -35,6 +35,8 @@ export interface MessageReads {
   messageHistory(messageId: string): Promise<MessageHistory | undefined>;
   /** What is known of its executions; undefined for an unknown message. */
   messageExecutions(messageId: string): Promise<MessageExecutions | undefined>;
+  /** The same of several messages, the latest attempts only; unknown ones are left out. */
+  latestExecutions(messageIds: readonly string[]): Promise<readonly MessageExecutions[]>;
   /** The inputs of a manual execution; undefined for an unknown message. */
   executionInputs(messageId: string): Promise<ExecutionInputs | undefined>;
 }
@@ -111,6 +113,7 @@ export function createMessageReads(reads: Reads, cursors: CursorCodec): MessageR
 
     messageHistory: (messageId) => readMessageHistory(reads.readAs('history'), messageId),
     messageExecutions: (messageId) => readExecutions(reads.readAs('executions'), messageId),
+    latestExecutions: (messageIds) => readLatestExecutions(reads.readAs('executions'), messageIds),
     executionInputs: (messageId) => readExecutionInputs(reads.readAs('executionInputs'), messageId),
   };
 }

@@ -1,4 +1,15 @@
 /** Reads of statistics, of lanes and networks, and of how far indexers and mirrors are. */
+
+import {
+  type FailedMessage,
+  type FailureDay,
+  type FailureDaysSelection,
+  type LaneNetworks,
+  readFailedMessages,
+  readFailureDays,
+  readGasLimits,
+  readLaneNetworks,
+} from './failures.ts';
 import { readFigures, type StoreFigures } from './figures.ts';
 import { type CountedLane, countUnconfirmed, readCountedLanes } from './lane-counters.ts';
 import {
@@ -35,6 +46,13 @@ export interface StatisticsReads {
   recentDeliveries(lane: DeliverySelection, bounds: DeliveryBounds): Promise<readonly number[]>;
   /** Counts of all messages, of the lanes with the most, and by the day they were sent, from one snapshot. */
   stats(selection: StatsSelection): Promise<Stats>;
+  /** The newest messages whose status is FAILED, with what their last attempt left behind. */
+  failedMessages(limit: number): Promise<readonly FailedMessage[]>;
+  /** In decimal, by message id; messages without a gas limit are left out. */
+  gasLimits(messageIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  failureDays(selection: FailureDaysSelection): Promise<readonly FailureDay[]>;
+  /** By the two selectors of a lane, in decimal and separated by a comma. */
+  laneNetworks(): Promise<ReadonlyMap<string, LaneNetworks>>;
   networkTraffic(): Promise<readonly NetworkTraffic[]>;
   /** How far networks are indexed; empty where records come from imports only. */
   networkProgress(): Promise<readonly NetworkProgress[]>;
@@ -51,6 +69,10 @@ export function createStatisticsReads(reads: Reads): StatisticsReads {
     laneIdentity: (lane) => readLaneIdentity(reads.readAs('laneIdentity'), lane),
     recentDeliveries: (lane, bounds) => readRecentDeliveries(reads.readAs('deliveries'), lane, bounds),
     stats: (selection) => readStats(reads.readAs('stats'), selection),
+    failedMessages: (limit) => readFailedMessages(reads.readAs('failures'), limit),
+    gasLimits: (messageIds) => readGasLimits(reads.readAs('gasLimits'), messageIds),
+    failureDays: (selection) => readFailureDays(reads.readAs('failureDays'), selection),
+    laneNetworks: () => readLaneNetworks(reads.readAs('laneNetworks')),
     // Single-flight: every tab of the explorer and every probe of /readyz asks for these again and again.
     networkTraffic: createSingleFlight(() => readNetworkTraffic(reads.readAs('networkTraffic'))),
     networkProgress: createSingleFlight(() => readNetworkProgress(reads.readAs('networkProgress'))),

@@ -4,7 +4,7 @@ import type { Fact } from '../domain/facts.ts';
 import type { ApplyReport } from './apply.ts';
 import type { ChangeReads } from './change-reads.ts';
 import type { DerivedRows } from './derived-rows.ts';
-import type { ExportRecords } from './export.ts';
+import type { Exporter } from './export.ts';
 import type { OrphanedBlock } from './lane-facts.ts';
 import type { IndexLedger } from './ledger/index-ledger.ts';
 import type { MessageReads } from './messages.ts';
@@ -48,7 +48,7 @@ export interface PoolFigures {
   readonly waiting: number;
 }
 
-export interface Store extends MessageReads, ChangeReads, StatisticsReads {
+export interface Store extends MessageReads, ChangeReads, StatisticsReads, Exporter {
   readonly simulated: boolean;
   readonly migrations: MigrationReport;
   readonly serverVersion: string;
@@ -63,12 +63,6 @@ export interface Store extends MessageReads, ChangeReads, StatisticsReads {
   readonly mirror: MirrorLedger;
   /** Cursors and queues of webhook subscriptions. */
   readonly webhooks: WebhookDeliveries;
-  /**
-   * Everything that matches, newest first, from one snapshot, in batches; holds a connection until it ends.
-   * Where all connections for exports are in use, the first batch throws an ExportsBusyError.
-   */
-  readonly exportRecords: ExportRecords;
-
   /** Lets another database role read all tables, now and after later migrations. */
   grantRead(role: string): Promise<void>;
   /** Settings of the server, as a session of a writer sees them. */

@@ -133,7 +133,7 @@ async function createStore(
     ...createMessageReads(reads, cursors),
     ...createChangeReads(reads, connection),
     ...createStatisticsReads(reads),
-    exportRecords: createExporter(exporters, async (processId) => {
+    ...createExporter(exporters, async (processId) => {
       await reads.readOnPrimaryAs('other')('select pg_cancel_backend($1)', [processId]);
     }),
 

@@ -13,6 +13,8 @@ export const tables = [
   'lane_fact',
   'root_blessing',
   'history',
+  'history_attempt',
+  'removed_attempt',
   'execution_input',
   'lane_total',
   'day_total',

@@ -1,6 +1,7 @@
 /** Events and their signatures, by Standard Webhooks (https://www.standardwebhooks.com). */
 import { createHmac } from 'node:crypto';
-import { messageAtChange, type RecordedChange } from '../store/history.ts';
+import { attemptJson } from '../domain/attempt-json.ts';
+import { attemptAtChange, messageAtChange, type RecordedChange } from '../store/history.ts';
 import type { Subscription } from './subscription.ts';
 
 export interface WebhookEvent {
@@ -12,6 +13,8 @@ export interface WebhookEvent {
 /** The event of a change. `version` is the change's position: it grows with every change of a message. */
 export function changeEvent({ name }: Subscription, change: RecordedChange): WebhookEvent {
   const { position, status, previousStatus, recordedAt } = change;
+  const message = messageAtChange(change);
+  const attempt = attemptAtChange(change, message);
   return {
     id: `${name}_${position}`,
     body: JSON.stringify({
@@ -23,7 +26,8 @@ export function changeEvent({ name }: Subscription, change: RecordedChange): Web
         change: change.change,
         status,
         previousStatus,
-        message: messageAtChange(change),
+        message,
+        ...(attempt && { attempt: attemptJson(attempt) }),
       },
     }),
   };

@@ -59,7 +59,9 @@ describe.skipIf(!hasChromium)('on the demo’s network', () => {
     ['/lane', '.matrix-cell'],
     [lane, '.chart'],
     ['/network', '.ledger'],
-    ['/overview', '.chart'],
+    ['/overview', '.reasons'],
+    ['/failure', '.reasons'],
+    ['/?readyForManualExecOnly=true', '.cell-reason'],
     ['/?status=SENT&sentBefore=2020-01-01T00:00:00Z', '.notice'],
   ];
   const visit = async (page: Page, [path, sign]: readonly [string, string]) => {
@@ -173,7 +175,7 @@ describe.skipIf(!hasChromium)('on the demo’s network', () => {
     await page.getByRole('link', { name: /^Ethereum Sepolia → Avalanche Fuji: / }).click();
     await page.waitForURL(`**${lane}`);
     await page.getByText(/^1…[\d,]+: none missing$/).waitFor();
-    await eventually(() => page.locator('.chart').count()).toBe(2);
+    await eventually(() => page.locator('.chart').count()).toBe(3);
     expect(await page.locator('.chart table').first().innerText()).toMatch(/Delivered\s+In flight\s+Failed/);
     await page.getByRole('link', { name: 'All of this lane' }).click();
     await eventually(() => rowsOf(page).count()).toBeGreaterThan(0);

@@ -30,6 +30,7 @@ describe('the page', () => {
     '/',
     '/?status=FAILED',
     '/overview',
+    '/failure',
     '/lane',
     '/lane/a/b',
     '/network',

@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import type { LiveLimits } from '../../src/api/live.ts';
+import type { Attempt } from '../../src/api/schemas/attempts.ts';
 import { createServer } from '../../src/api/server.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
@@ -58,6 +59,7 @@ export interface ChangeData {
   readonly status: Message['status'];
   readonly previousStatus: Message['status'] | null;
   readonly message: Message;
+  readonly attempt?: Attempt;
   readonly reason: string;
 }
 

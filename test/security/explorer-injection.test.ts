@@ -101,6 +101,7 @@ describe.skipIf(!hasChromium)('markup that others wrote stays text', () => {
   test.each([
     '/',
     '/overview',
+    '/failure',
     '/lane',
     `/lane/${sepolia.chainSelector}/${fuji.chainSelector}`,
     '/network',

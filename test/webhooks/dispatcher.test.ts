@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
-import { makeExecuted, makeMessage, makeSent, seenOn, sepolia } from '../fixtures.ts';
+import { makeExecuted, makeExecutionDetails, makeMessage, makeSent, seenOn, sepolia } from '../fixtures.ts';
 import { listenWith } from '../listening.ts';
 import { numbersUpTo as numbers } from '../live/live-server.ts';
 import {
@@ -66,7 +66,7 @@ describe('a delivery', () => {
     const message = makeMessage({ number: 1 });
     await store.apply([makeSent(message)]);
     await untilSettled(store);
-    await store.apply([makeExecuted(message, false)]);
+    await store.apply([makeExecuted(message, false), makeExecutionDetails(message, '0xd93c0665')]);
     await untilSettled(store);
     await store.apply([], [{ network: sepolia.chainSelector, blockHash: seenOn(sepolia, 1001).blockHash }]);
     await untilSettled(store);
@@ -86,7 +86,9 @@ describe('a delivery', () => {
       status: 'FAILED',
       previousStatus: 'SENT',
       message: { messageId: message.messageId, status: 'FAILED', readyForManualExecution: true },
+      attempt: { outcome: 'FAILED', reason: { code: 'EnforcedPause' }, removedAt: null },
     });
+    expect(receiver.receipts[2]?.event.data).not.toHaveProperty('attempt');
   });
 });
 

@@ -5,6 +5,7 @@ import type { ReactNode } from 'react';
 import { findNetwork } from '../../../src/domain/networks.ts';
 import { BarChart } from '../parts/charts.tsx';
 import { CopyButton } from '../parts/copy-button.tsx';
+import { FailureReasons, FailureShareChart } from '../parts/failure-reasons.tsx';
 import { Figure, Figures, NeedActionFigure } from '../parts/figures.tsx';
 import { counted, dayName, duration, exactTime, grouped, laneWords, percent } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
@@ -13,7 +14,13 @@ import { LaneLabel } from '../parts/network.tsx';
 import { FailureNotice, Notice, Skeleton } from '../parts/notices.tsx';
 import { useTitle } from '../parts/page-title.ts';
 import { Ago } from '../parts/time.tsx';
-import { lanesQuery, networksQuery, searchQuery } from '../server/api-client.ts';
+import {
+  failuresQuery,
+  type LaneSelectors,
+  lanesQuery,
+  networksQuery,
+  searchQuery,
+} from '../server/api-client.ts';
 import type { Completeness, Lane } from '../server/api-types.ts';
 import { serverNow } from '../server/clock.ts';
 import type { Filters } from '../server/search-view.ts';
@@ -64,7 +71,7 @@ export function LanePage() {
   );
 }
 
-function LaneView({ lane, ends }: { readonly lane: Lane; readonly ends: Filters }) {
+function LaneView({ lane, ends }: { readonly lane: Lane; readonly ends: LaneSelectors }) {
   const { delivery, messages, byStatus, inFlight, overdue, readyForManualExecution } = lane;
   return (
     <>
@@ -101,6 +108,7 @@ function LaneView({ lane, ends }: { readonly lane: Lane; readonly ends: Filters 
         <NeedActionFigure count={readyForManualExecution} within={ends} />
       </Figures>
       <LaneCharts ends={ends} lane={lane} />
+      <LaneFailures ends={ends} />
       <section className="panel">
         <header className="panel-head">
           <h2>Is anything missing?</h2>
@@ -210,6 +218,43 @@ function LaneCharts({ ends, lane }: { readonly ends: Filters; readonly lane: Lan
           <BarChart label={`Delivery times of ${sample}`} bars={deliveries.bars} marks={deliveries.marks} />
         ) : (
           <p className="muted">None of them was delivered yet.</p>
+        )}
+      </section>
+    </div>
+  );
+}
+
+const FAILURE_DAYS = 30;
+const SHOWN_REASONS = 4;
+
+function LaneFailures({ ends }: { readonly ends: LaneSelectors }) {
+  const { data } = useQuery(failuresQuery(FAILURE_DAYS, ends));
+  if (!data) return null;
+  const messages = data.days.reduce((sum, day) => sum + day.messages, 0);
+  return (
+    <div className="panels">
+      <section className="panel">
+        <header className="panel-head">
+          <h2>Share of failures</h2>
+          <p className="muted">
+            {percent(data.failed, messages)} in {FAILURE_DAYS} days
+          </p>
+        </header>
+        <FailureShareChart days={data.days} />
+      </section>
+      <section className="panel">
+        <header className="panel-head">
+          <h2>Why messages failed</h2>
+          {data.failed > 0 && (
+            <Link to="/" search={{ ...ends, status: 'FAILED' }}>
+              Failed messages
+            </Link>
+          )}
+        </header>
+        {data.failed === 0 ? (
+          <p className="muted">No message of the last {FAILURE_DAYS} days has failed.</p>
+        ) : (
+          <FailureReasons failures={data} shown={SHOWN_REASONS} withLanes={false} />
         )}
       </section>
     </div>

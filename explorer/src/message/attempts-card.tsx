@@ -18,7 +18,10 @@ export function AttemptsCard({ attempts, family }: AttemptsCardProps) {
     <Card title={attempts.length === 1 ? 'Execution attempt' : `${attempts.length} execution attempts`} wide>
       <ol className="attempts" reversed>
         {[...attempts].reverse().map((attempt) => (
-          <li key={`${attempt.transactionHash} ${attempt.logIndex}`}>
+          <li
+            key={`${attempt.blockHash} ${attempt.transactionHash} ${attempt.logIndex}`}
+            className={attempt.removedAt === null ? undefined : 'removed'}
+          >
             <AttemptView attempt={attempt} family={family} />
           </li>
         ))}
@@ -28,13 +31,18 @@ export function AttemptsCard({ attempts, family }: AttemptsCardProps) {
 }
 
 function AttemptView({ attempt, family }: { readonly attempt: Attempt; readonly family: string }) {
-  const { outcome, at, transactionHash, blockNumber, caller, gasUsed, reason } = attempt;
+  const { outcome, at, transactionHash, blockNumber, caller, gasUsed, reason, removedAt } = attempt;
   return (
     <>
       <p className="attempt-head">
         <StatusBadge status={outcome} />
         {at !== null && <ExactTime at={at} />}
       </p>
+      {removedAt !== null && (
+        <p className="attempt-removed">
+          A reorganisation removed this attempt: it no longer counts. Noticed <ExactTime at={removedAt} />.
+        </p>
+      )}
       {reason && <p className="attempt-reason">{printable(reason.text)}</p>}
       <Fields>
         <Field name="Transaction">
@@ -47,7 +55,7 @@ function AttemptView({ attempt, family }: { readonly attempt: Attempt; readonly 
         {blockNumber !== null && <Field name={blockTitle(family)}>{grouped(String(blockNumber))}</Field>}
         {caller !== null && (
           <Field name="Sent by">
-            <Copyable text={caller} what="address" />
+            <SearchableHash text={caller} what="address" />
           </Field>
         )}
         {gasUsed !== null && <Field name="Gas used">{grouped(gasUsed)}</Field>}

@@ -27,7 +27,7 @@ import {
   ResponseError,
   searchQuery,
 } from '../server/api-client.ts';
-import type { FailureReason, Lane } from '../server/api-types.ts';
+import type { Attempt, FailureReason, Lane } from '../server/api-types.ts';
 import { useLiveChanges } from '../server/change-stream.ts';
 import { useTimed } from '../server/clock.ts';
 import { ManualExecution } from './manual-execution.tsx';
@@ -130,7 +130,7 @@ function MessageView({ message }: { readonly message: Message }) {
         </p>
       </header>
       <Timeline message={message} stages={history.data?.stages} />
-      <Outlook message={message} lane={lane} reason={executions?.attempts.at(-1)?.reason ?? undefined} />
+      <Outlook message={message} lane={lane} reason={executions && lastReason(executions.attempts)} />
       <MessageDetails message={message} history={history.data} attempts={executions?.attempts} lane={lane} />
     </article>
   );
@@ -305,4 +305,9 @@ function MessageSkeleton() {
       <div className="timeline-place" />
     </div>
   );
+}
+
+/** Why the last attempt that stands failed. */
+function lastReason(attempts: readonly Attempt[]): FailureReason | undefined {
+  return attempts.findLast(({ removedAt }) => removedAt === null)?.reason ?? undefined;
 }

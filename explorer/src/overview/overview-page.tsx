@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { statuses } from '../../../src/domain/lifecycle.ts';
 import { type Bar, BarChart, ShareBar } from '../parts/charts.tsx';
+import { FailureReasons } from '../parts/failure-reasons.tsx';
 import { Figure, Figures, NeedActionFigure } from '../parts/figures.tsx';
 import { dayName, grouped, percent } from '../parts/format.ts';
 import { LaneLabel } from '../parts/network.tsx';
@@ -11,7 +12,7 @@ import { FailureNotice, Skeleton } from '../parts/notices.tsx';
 import { useTitle } from '../parts/page-title.ts';
 import { Segments } from '../parts/segments.tsx';
 import { StatusBadge, statusTones } from '../parts/status.tsx';
-import { statsQuery } from '../server/api-client.ts';
+import { failuresQuery, statsQuery } from '../server/api-client.ts';
 import type { Stats, StatusCounts } from '../server/api-types.ts';
 
 const windows = { 7: '7 days', 30: '30 days', 90: '90 days' } as const;
@@ -52,6 +53,7 @@ export function OverviewPage() {
             <StatusPanel counts={data.totals.byStatus} total={data.totals.messages} />
             <BusiestLanes lanes={data.topLanes} />
           </div>
+          <WhyTheyFailed days={days} />
         </>
       )}
     </div>
@@ -137,6 +139,26 @@ function BusiestLanes({ lanes }: { readonly lanes: Stats['topLanes'] }) {
           </li>
         ))}
       </ol>
+    </section>
+  );
+}
+
+const SHOWN_REASONS = 5;
+
+function WhyTheyFailed({ days }: { readonly days: Window }) {
+  const { data } = useQuery(failuresQuery(Number(days)));
+  if (!data) return null;
+  return (
+    <section className="panel">
+      <header className="panel-head">
+        <h2>Why messages failed</h2>
+        <Link to="/failure">All reasons</Link>
+      </header>
+      {data.failed === 0 ? (
+        <p className="muted">No message of the last {days} days has failed.</p>
+      ) : (
+        <FailureReasons failures={data} shown={SHOWN_REASONS} />
+      )}
     </section>
   );
 }

@@ -21,12 +21,15 @@ export function BarChart({
   bars,
   label,
   marks = [],
+  format = grouped,
 }: {
   readonly bars: readonly Bar[];
   /** What the chart shows, in a sentence. */
   readonly label: string;
   /** Lines across the bars, by their place between 0 and the number of bars. */
   readonly marks?: readonly { readonly at: number; readonly name: string }[];
+  /** A value in words. */
+  readonly format?: (value: number) => string;
 }) {
   const [pointed, setPointed] = useState<number>();
   const totals = bars.map(({ parts }) => parts.reduce((sum, { value }) => sum + value, 0));
@@ -38,11 +41,15 @@ export function BarChart({
   return (
     <figure className="chart">
       <p className="chart-reading" aria-hidden="true">
-        {shown ? <Reading bar={shown} total={totals[pointed ?? 0] ?? 0} /> : <Legend series={series} />}
+        {shown ? (
+          <Reading bar={shown} total={totals[pointed ?? 0] ?? 0} format={format} />
+        ) : (
+          <Legend series={series} />
+        )}
       </p>
       <div className="chart-plot">
         <span className="chart-top" aria-hidden="true">
-          {grouped(highest)}
+          {format(highest)}
         </span>
         <svg
           viewBox={`0 0 ${bars.length * STEP} ${HEIGHT}`}
@@ -120,7 +127,7 @@ export function BarChart({
               <tr key={key}>
                 <th scope="row">{name}</th>
                 {series.map(([wanted]) => (
-                  <td key={wanted}>{parts.find((part) => part.series === wanted)?.value ?? 0}</td>
+                  <td key={wanted}>{format(parts.find((part) => part.series === wanted)?.value ?? 0)}</td>
                 ))}
               </tr>
             ))}
@@ -131,16 +138,24 @@ export function BarChart({
   );
 }
 
-function Reading({ bar, total }: { readonly bar: Bar; readonly total: number }): ReactNode {
+function Reading({
+  bar,
+  total,
+  format,
+}: {
+  readonly bar: Bar;
+  readonly total: number;
+  readonly format: (value: number) => string;
+}): ReactNode {
   const parts = bar.parts.filter(({ value }) => value > 0);
   return (
     <>
-      <strong>{bar.name}</strong> <span>{grouped(total)}</span>
+      <strong>{bar.name}</strong> <span>{format(total)}</span>
       {bar.parts.length > 1 &&
         parts.map(({ series, tone, value }) => (
           <span key={series} className="legend">
             <span className={`key fill-${tone}`} />
-            {grouped(value)} {series.toLowerCase()}
+            {format(value)} {series.toLowerCase()}
           </span>
         ))}
     </>

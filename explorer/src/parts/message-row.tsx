@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { memo } from 'react';
 import type { Message } from '../../../src/domain/message.ts';
 import { CopyButton } from './copy-button.tsx';
-import { laneWords, shortAmount, shortHash, tokenDecimals } from './format.ts';
+import { laneWords, printable, shortAmount, shortHash, tokenDecimals } from './format.ts';
 import { ShortHash } from './hash.tsx';
 import { Icon } from './icons.tsx';
 import { LaneLabel } from './network.tsx';
@@ -13,7 +13,16 @@ import { statusWords } from './status-words.ts';
 import { Ago } from './time.tsx';
 
 export const MessageRow = memo(
-  ({ message, isFresh }: { readonly message: Message; readonly isFresh: boolean }) => {
+  ({
+    message,
+    isFresh,
+    reason,
+  }: {
+    readonly message: Message;
+    readonly isFresh: boolean;
+    /** Why its last attempt failed, in a sentence. */
+    readonly reason?: string | undefined;
+  }) => {
     const { messageId, status, sender, receiver, tokenAmounts, readyForManualExecution } = message;
     const needsAction = readyForManualExecution ? ', needs action' : '';
     return (
@@ -37,12 +46,16 @@ export const MessageRow = memo(
         </span>
         <span className="cell-parties">
           <span className="hash">
-            <code title={`Sender ${sender}`}>{shortHash(sender)}</code>
+            <Link to="/" search={{ sender }} title={`Sender ${sender}: search its messages`}>
+              <code>{shortHash(sender)}</code>
+            </Link>
             <CopyButton text={sender} what="sender" />
           </span>
           <Icon name="right" />
           <span className="hash">
-            <code title={`Receiver ${receiver}`}>{shortHash(receiver)}</code>
+            <Link to="/" search={{ receiver }} title={`Receiver ${receiver}: search its messages`}>
+              <code>{shortHash(receiver)}</code>
+            </Link>
             <CopyButton text={receiver} what="receiver" />
           </span>
         </span>
@@ -52,6 +65,7 @@ export const MessageRow = memo(
         <span className="cell-time">
           <Ago at={message.sendTimestamp} />
         </span>
+        {reason !== undefined && <span className="cell-reason">{printable(reason)}</span>}
       </li>
     );
   },

@@ -11,7 +11,8 @@ import { MessageRow, MessageRowSkeleton } from '../parts/message-row.tsx';
 import { FailureNotice, Notice } from '../parts/notices.tsx';
 import { useTitle } from '../parts/page-title.ts';
 import { Ago } from '../parts/time.tsx';
-import { ResponseError, searchQuery } from '../server/api-client.ts';
+import { ResponseError, reasonsQuery, searchQuery } from '../server/api-client.ts';
+import type { FailureReason } from '../server/api-types.ts';
 import { hasFilters, PAGE_SIZES, type SearchView, withFilters } from '../server/search-view.ts';
 import { NothingFound, NothingYet } from './empty-results.tsx';
 import { FilterBar } from './filter-bar.tsx';
@@ -28,6 +29,7 @@ export function SearchPage() {
 
   const show = (changed: SearchView) => void navigate({ to: '/', search: changed });
   const rows = page.data?.data ?? [];
+  const reasons = useReasons(view, rows);
   return (
     <div className="search-page">
       <h1 className="visually-hidden">Cross-chain messages</h1>
@@ -35,6 +37,11 @@ export function SearchPage() {
       <FilterBar view={view} onChange={(changes) => show(withFilters(view, changes))} />
       <div className="toolbar">
         <LivePill news={news} isFirstPage={view.cursor === undefined} />
+        {reasons && (
+          <Link to="/failure" className="by-reason">
+            Grouped by reason
+          </Link>
+        )}
         <ViewActions view={view} />
       </div>
       <p className="visually-hidden" role="status">
@@ -65,6 +72,7 @@ export function SearchPage() {
                     key={message.messageId}
                     message={message}
                     isFresh={news.fresh.has(message.messageId)}
+                    reason={reasons?.get(message.messageId)?.text}
                   />
                 ))}
               </ol>
@@ -76,6 +84,16 @@ export function SearchPage() {
     </div>
   );
 }
+
+/** Why the failed messages of the page failed, where the view is of such messages; undefined in any other view. */
+function useReasons(view: SearchView, rows: readonly Message[]) {
+  const isOfFailures = view.readyForManualExecOnly === 'true' || view.status === 'FAILED';
+  const failed = isOfFailures ? rows.filter(({ status }) => status === 'FAILED') : [];
+  const { data } = useQuery(reasonsQuery(failed.map(({ messageId }) => messageId)));
+  return isOfFailures ? (data ?? noReasons) : undefined;
+}
+
+const noReasons: ReadonlyMap<string, FailureReason | null> = new Map();
 
 /** Groups outside the viewport are not rendered (`content-visibility`): a thousand rows scroll like fifty. */
 const GROUP_ROWS = 50;

@@ -11,10 +11,12 @@ import type {
   Attempts,
   Diagnosis,
   ErrorBody,
+  Failures,
   LaneList,
   ManualExecution,
   MessageHistory,
   MessagePage,
+  MessageReasons,
   NetworkList,
   Readiness,
   Stats,
@@ -247,6 +249,39 @@ export const statsQuery = (windowDays: number) =>
     queryKey: ['stats', windowDays],
     queryFn: ({ signal }) => getJson<Stats>(`/v2/stats?windowDays=${windowDays}`, signal),
     refetchInterval: 30_000,
+    placeholderData: keepPreviousData,
+  });
+
+/** Failed messages by reason, of all lanes or of one. */
+export const failuresQuery = (windowDays: number, lane?: LaneSelectors) =>
+  queryOptions({
+    queryKey: ['failures', windowDays, lane ?? 'all'],
+    queryFn: ({ signal }) =>
+      getJson<Failures>(
+        `/v2/stats/failures${writeParameters({ ...lane, windowDays: String(windowDays) })}`,
+        signal,
+      ),
+    refetchInterval: 30_000,
+    // Another window may stand in until the answer comes; another lane may not.
+    ...(lane === undefined && { placeholderData: keepPreviousData }),
+  });
+
+/** The most message ids in one request. */
+const REASONS_AT_ONCE = 100;
+
+/** Why messages failed, by their ids. */
+export const reasonsQuery = (messageIds: readonly string[]) =>
+  queryOptions({
+    queryKey: ['reasons', messageIds],
+    queryFn: async ({ signal }) => {
+      const pages: MessageReasons[] = [];
+      for (let at = 0; at < messageIds.length; at += REASONS_AT_ONCE) {
+        const ids = messageIds.slice(at, at + REASONS_AT_ONCE).join(',');
+        pages.push(await getJson<MessageReasons>(`/v2/messages/reasons?messageId=${ids}`, signal));
+      }
+      return new Map(pages.flatMap(({ data }) => data.map(({ messageId, reason }) => [messageId, reason])));
+    },
+    enabled: messageIds.length > 0,
     placeholderData: keepPreviousData,
   });
 

@@ -10,6 +10,7 @@ import type { Message } from '../../../src/domain/message.ts';
 
 export type { Attempt, Attempts, Reason as FailureReason } from '../../../src/api/schemas/attempts.ts';
 export type { Diagnosis } from '../../../src/api/schemas/diagnosis.ts';
+export type { FailureGroup, Failures, MessageReasons } from '../../../src/api/schemas/failures.ts';
 export type { History as MessageHistory, Stage } from '../../../src/api/schemas/history.ts';
 export type { Completeness, Delivery, Lane, LaneList, StatusCounts } from '../../../src/api/schemas/lanes.ts';
 export type { ManualExecution } from '../../../src/api/schemas/manual-execution.ts';

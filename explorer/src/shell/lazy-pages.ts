@@ -17,6 +17,8 @@ export const LanePage = later(() => import('../lanes/lane-page.tsx'), 'LanePage'
 export const NetworksPage = later(() => import('../networks/networks-page.tsx'), 'NetworksPage');
 export const OverviewPage = later(() => import('../overview/overview-page.tsx'), 'OverviewPage');
 
+export const FailuresPage = later(() => import('../failures/failures-page.tsx'), 'FailuresPage');
+
 const IDLE_AFTER_MS = 1_000;
 
 /** Preloads the pages after the first one. What cannot be loaded now is loaded when the user opens it. */

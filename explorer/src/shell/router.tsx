@@ -3,6 +3,7 @@
  * page at each of them.
  */
 import { createRootRoute, createRoute, createRouter } from '@tanstack/react-router';
+import { failureWindowOf } from '../failures/failure-window.ts';
 import { laneOrderOf } from '../lanes/lane-order.ts';
 import { isMessageId } from '../parts/format.ts';
 import { SearchPage } from '../search/search-page.tsx';
@@ -16,7 +17,7 @@ import {
   statsQuery,
 } from '../server/api-client.ts';
 import { parseParameters, viewOf, writeParameters } from '../server/search-view.ts';
-import { LanePage, LanesPage, MessagePage, NetworksPage, OverviewPage } from './lazy-pages.ts';
+import { FailuresPage, LanePage, LanesPage, MessagePage, NetworksPage, OverviewPage } from './lazy-pages.ts';
 import { BrokenPage, NotFoundPage, Shell } from './shell.tsx';
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFoundPage });
@@ -65,6 +66,12 @@ const routeTree = root.addChildren([
     path: '/overview',
     loader: () => void queryClient.prefetchQuery(statsQuery(30)),
     component: OverviewPage,
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: '/failure',
+    validateSearch: failureWindowOf,
+    component: FailuresPage,
   }),
 ]);
 

@@ -14,9 +14,15 @@ const DecodedError = Type.Object({
   cut: Type.Boolean({
     description: 'The off-ramp has cut off its data: arguments may be missing or incomplete.',
   }),
+  namedBy: oneOf(
+    ['lanescan', 'operator'],
+    'Whose table has the name: that of Lanescan, or the ABIs that the operator of this server has added.',
+  ),
 });
 
 const fixers = ['anyone', 'sender', 'receiver-owner', 'pool-owner', 'network', 'nobody', 'unknown'] as const;
+
+export const fixableBy = oneOf(fixers, 'Who can fix it. `anyone`: a manual execution is all it takes.');
 
 export const Reason = Type.Object({
   code: Type.String({
@@ -28,7 +34,7 @@ export const Reason = Type.Object({
     description:
       'What happened, in a sentence. It may quote contracts that nobody vouches for: show it as text.',
   }),
-  fixableBy: oneOf(fixers, 'Who can fix it. `anyone`: a manual execution is all it takes.'),
+  fixableBy,
   advice: Type.String({ description: 'What to do.' }),
   error: orNull(DecodedError, 'The innermost error; null where it is empty or not known.'),
   wrappers: Type.Array(DecodedError, { description: 'The errors around it, from the outside in.' }),
@@ -54,6 +60,10 @@ export const Attempt = Type.Object({
     'What the execution returned, the first 4,096 bytes of it; null where it is unknown.',
   ),
   reason: orNull(Reason, 'Why it failed; null for a success, and where the return data is unknown.'),
+  removedAt: orNull(
+    Type.String({ format: 'date-time' }),
+    'When a reorganisation removed its block: the attempt no longer counts. Null for one that stands.',
+  ),
 });
 
 export const Attempts = Type.Object({

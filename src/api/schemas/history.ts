@@ -3,6 +3,7 @@ import Type from 'typebox';
 import { statuses } from '../../domain/lifecycle.ts';
 import type { Message, MessageSummary } from '../../domain/message.ts';
 import { MAX_HISTORY_ROWS } from '../../domain/query.ts';
+import type { Attempt } from './attempts.ts';
 import { dateTime, decimal, oneOf, orNull, type ResponseBody } from './fields.ts';
 
 const status = (description: string) => oneOf(statuses, description);
@@ -83,5 +84,7 @@ export type History = ResponseBody<typeof History>;
 
 /** The data of an event in the stream of changes; the message is as it was at that change. */
 export interface ChangeEvent extends Pick<Change, 'position' | 'change' | 'status' | 'previousStatus'> {
+  /** The attempt that the change brought; absent in all other changes. */
+  readonly attempt?: Attempt;
   readonly message: Message | MessageSummary;
 }

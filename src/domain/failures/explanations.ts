@@ -217,6 +217,40 @@ export function explainError({ name, arguments: given }: DecodedError): Explanat
   return typeof entry === 'function' ? entry((index) => given[index]?.value ?? 'unknown') : entry;
 }
 
+/** Titles of the errors whose explanations have figures in them. */
+const titles: Readonly<Record<string, string>> = {
+  TokenRateLimitReached: "The token pool's rate limit is used up",
+  TokenMaxCapacityExceeded: "The amount is more than the token pool's rate limit ever allows",
+  AggregateValueRateLimitReached: "The lane's rate limit on the value of all tokens is used up",
+  ERC20InsufficientBalance: 'An account holds less of a token than is needed',
+  AccessControlUnauthorizedAccount: 'A role is lacking that the called contract asks for',
+  RequiredCCVMissing: 'The result of a required verifier was not handed in',
+  OptionalCCVQuorumNotReached: 'Too few results of optional verifiers were handed in',
+};
+
+/** What the error means, for all messages that it failed; undefined where there is no explanation of it. */
+export function titleOfError(name: string): string | undefined {
+  if (Object.hasOwn(titles, name)) return titles[name];
+  const entry = Object.hasOwn(explanations, name) ? explanations[name] : undefined;
+  return typeof entry === 'object' ? withoutPeriod(entry.text) : undefined;
+}
+
+/** The same of a panic, by its code. */
+export function titleOfPanic(code: string): string {
+  return `The called contract stopped: ${panicText(code)}`;
+}
+
+/** The same of a message of the contract; undefined where the off-ramp has cut it off. */
+export function titleOfText(text: string | undefined): string {
+  if (text === undefined) return 'The called contract reverted with a message that was cut off';
+  const known = texts.find(({ pattern }) => pattern.test(text))?.explanation;
+  return known ? withoutPeriod(known.text) : `The called contract reverted with “${text}”`;
+}
+
+function withoutPeriod(text: string): string {
+  return text.replace(/\.$/, '');
+}
+
 /** What Solidity's compiler checks by itself. */
 const panics: Readonly<Record<string, string>> = {
   '1': 'an assertion failed',
@@ -230,10 +264,13 @@ const panics: Readonly<Record<string, string>> = {
   '81': 'a function was called that was never set',
 };
 
+function panicText(code: string): string {
+  return (Object.hasOwn(panics, code) && panics[code]) || 'a check of the compiler failed';
+}
+
 export function explainPanic(code: string): Explanation {
-  const what = Object.hasOwn(panics, code) ? panics[code] : 'a check of the compiler failed';
   return calledContract(
-    `The called contract stopped: ${what} (panic ${code}).`,
+    `The called contract stopped: ${panicText(code)} (panic ${code}).`,
     'This is a fault in the called contract, or data it was not made for. Its owner has to look.',
   );
 }

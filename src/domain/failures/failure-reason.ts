@@ -25,6 +25,7 @@ export interface FailureReason extends RevertData {
 
 /** `0x` and four bytes. */
 const SELECTOR_LENGTH = 10;
+const OPERATOR_NAMED = "The error's name comes from the ABIs that this server's operator has added.";
 
 export function failureReason(attempt: FailedAttempt, errors?: readonly ErrorTable[]): FailureReason {
   const decoded = decodeRevertData(attempt.returnData, errors);
@@ -44,15 +45,18 @@ function reasonOf(
     const fixer = fixableBy === 'called-contract' ? place.fixableBy : fixableBy;
     return { code: error.name, text, fixableBy: fixer, advice };
   }
+  const origin = error.isFromOperator ? ` ${OPERATOR_NAMED}` : '';
   return {
     code: error.name,
-    text: `${place.subject} reverted with ${writtenError(error)}.`,
+    text: `${place.subject} reverted with ${writtenError(error)}.${origin}`,
     fixableBy: place.fixableBy,
     advice: place.advice,
   };
 }
 
+/** Explanations are of the errors of our tables: another contract may mean something else by the same name. */
 function explanationOf(error: DecodedError): Explanation | undefined {
+  if (error.isFromOperator) return undefined;
   const [first] = error.arguments;
   if (error.name === 'Error') return explainText(first?.value, error.isCut);
   if (error.name === 'Panic' && first) return explainPanic(first.value);

@@ -5,7 +5,7 @@
 import { hex } from '@scure/base';
 import { type AbiValue, readValues } from './abi-values.ts';
 import { ccipErrors } from './ccip-errors.ts';
-import { type ErrorTable, errorTable } from './error-signatures.ts';
+import { type ErrorSignature, type ErrorTable, errorTable } from './error-signatures.ts';
 import { libraryErrors } from './library-errors.ts';
 
 export interface ErrorArgument {
@@ -19,6 +19,8 @@ export interface DecodedError {
   readonly arguments: readonly ErrorArgument[];
   /** The off-ramp has cut off its data; arguments may be missing, or the last one incomplete. */
   readonly isCut: boolean;
+  /** Whether the name is not from our own tables but from the ABIs of the operator. */
+  readonly isFromOperator: boolean;
 }
 
 export interface RevertData {
@@ -54,10 +56,17 @@ const languageErrors = ['Error(string message)', 'Panic(uint256 code)'];
 /** The errors of Solidity, CCIP's contracts and common libraries. */
 export const knownErrors: ErrorTable = errorTable([...languageErrors, ...ccipErrors, ...libraryErrors]);
 
-/** @param errors looked up in their order: what the operator has added comes first */
+let operatorErrors: ErrorTable = new Map();
+
+/** Replaces the errors that the operator has added to the known ones. */
+export function defineErrors(errors: ErrorTable): void {
+  operatorErrors = errors;
+}
+
+/** @param errors looked up in their order; the known ones come first, because there are explanations of them */
 export function decodeRevertData(
   data: Uint8Array,
-  errors: readonly ErrorTable[] = [knownErrors],
+  errors: readonly ErrorTable[] = [knownErrors, operatorErrors],
 ): RevertData {
   const wrappers: DecodedError[] = [];
   let inner = data;
@@ -80,15 +89,27 @@ function decodeError(
 ): { readonly error: DecodedError; readonly wrapped: AbiValue | undefined } | undefined {
   if (data.length < SELECTOR_BYTES) return undefined;
   const selector = hex.encode(data.subarray(0, SELECTOR_BYTES));
-  const signature = errors.map((table) => table.get(selector)).find((found) => found !== undefined);
-  if (!signature) return undefined;
-  const { name, parameters } = signature;
+  for (const table of errors) {
+    const signature = table.get(selector);
+    const decoded = signature && decodeAs(signature, data, isCut, table !== knownErrors);
+    if (decoded) return decoded;
+  }
+  return undefined;
+}
+
+function decodeAs(
+  { name, parameters }: ErrorSignature,
+  data: Uint8Array,
+  isCut: boolean,
+  isFromOperator: boolean,
+): ReturnType<typeof decodeError> {
   const values = readValues(
     parameters.map(({ type }) => type),
     data.subarray(SELECTOR_BYTES),
   );
   // Data that does not fit belongs to another error with the same selector, unless its end is missing.
-  if (!values) return isCut ? { error: { name, arguments: [], isCut }, wrapped: undefined } : undefined;
+  if (!values)
+    return isCut ? { error: { name, arguments: [], isCut, isFromOperator }, wrapped: undefined } : undefined;
   const names = wrapperArguments[name] ?? [];
   // Where versions disagree about the argument's name, it is the one of bytes.
   const at = parameters.findIndex(
@@ -101,7 +122,7 @@ function decodeError(
     index === at ? [] : [{ name: parameters[index]?.name, value: text }],
   );
   return {
-    error: { name, arguments: shown, isCut: values.some((value) => value.isCut) },
+    error: { name, arguments: shown, isCut: values.some((value) => value.isCut), isFromOperator },
     wrapped: values[at],
   };
 }

@@ -71,7 +71,7 @@ describe('the receiver', () => {
     const added = errorTable(['TooSpicy(uint8 level,string dish)']);
     expect(failureReason({ returnData: hexToBytes(data) }, [added, knownErrors])).toMatchObject({
       code: 'TooSpicy',
-      text: 'The receiver reverted with TooSpicy(level: 9, dish: curry).',
+      text: "The receiver reverted with TooSpicy(level: 9, dish: curry). The error's name comes from the ABIs that this server's operator has added.",
     });
   });
 

@@ -1,0 +1,113 @@
+/**
+ * The reasons of failed messages, in groups: a cache of one pass over the newest failed messages.
+ *
+ * Return data is decoded here and not when it is stored, so that better tables of errors and new ABIs of the operator apply to
+ * every message. One pass serves every window and every lane; it is repeated when the store has changed, but not more often
+ * than every `maxAgeMs`.
+ */
+import { setImmediate } from 'node:timers/promises';
+import { reasonOfDetails } from '../domain/attempts.ts';
+import type { FailureReason } from '../domain/failures/failure-reason.ts';
+import { type ReasonGroup, reasonGroup } from '../domain/failures/reason-group.ts';
+import type { FailedMessage, LaneNetworks } from '../store/failures.ts';
+import type { Store } from '../store/store.ts';
+
+export interface GroupedFailure extends Omit<FailedMessage, 'details'> {
+  readonly group: ReasonGroup;
+}
+
+export interface FailureReport {
+  /** Newest first. */
+  readonly failures: readonly GroupedFailure[];
+  /** Whether there are older failed messages that were not read. */
+  readonly isTruncated: boolean;
+  readonly lanes: ReadonlyMap<string, LaneNetworks>;
+  /** Milliseconds since 1970. */
+  readonly madeAt: number;
+}
+
+export interface FailureReports {
+  /** The latest report; concurrent callers share one pass. */
+  get(): Promise<FailureReport>;
+}
+
+export interface FailureReportsOptions {
+  readonly store: Pick<Store, 'failedMessages' | 'gasLimits' | 'laneNetworks' | 'version'>;
+  readonly maxAgeMs?: number | undefined;
+}
+
+/** The newest failed messages that a pass reads. */
+export const MAX_FAILURES = 5_000;
+const DEFAULT_MAX_AGE_MS = 15_000;
+/** So that decoding, some microseconds a message, does not hold up other requests. */
+const MESSAGES_PER_TURN = 250;
+
+export function createFailureReports({
+  store,
+  maxAgeMs = DEFAULT_MAX_AGE_MS,
+}: FailureReportsOptions): FailureReports {
+  let latest: { readonly report: FailureReport; readonly version: string | undefined } | undefined;
+  let running: Promise<FailureReport> | undefined;
+
+  const make = async (): Promise<FailureReport> => {
+    const madeAt = Date.now();
+    // Read before the messages: a write in between makes the next call read again.
+    const version = await store.version();
+    const found = await store.failedMessages(MAX_FAILURES + 1);
+    const report = {
+      failures: await groupFailures(found.slice(0, MAX_FAILURES), store),
+      isTruncated: found.length > MAX_FAILURES,
+      lanes: await store.laneNetworks(),
+      madeAt,
+    };
+    latest = { report, version };
+    return report;
+  };
+
+  const isCurrent = async (): Promise<boolean> => {
+    if (!latest) return false;
+    if (Date.now() - latest.report.madeAt < maxAgeMs) return true;
+    return latest.version !== undefined && (await store.version()) === latest.version;
+  };
+
+  return {
+    async get() {
+      if (latest && (await isCurrent())) return latest.report;
+      running ??= make().finally(() => {
+        running = undefined;
+      });
+      return running;
+    },
+  };
+}
+
+async function groupFailures(
+  messages: readonly FailedMessage[],
+  store: Pick<Store, 'gasLimits'>,
+): Promise<readonly GroupedFailure[]> {
+  const reasons = new Map<FailedMessage, FailureReason>();
+  for (const [index, message] of messages.entries()) {
+    if (message.details) reasons.set(message, reasonOfDetails(message.details, undefined));
+    if (index % MESSAGES_PER_TURN === 0) await setImmediate();
+  }
+  // Whether it was for want of gas depends on the limit, which only the record has.
+  const undecided = [...reasons].flatMap(([message, { code }]) =>
+    code === 'out-of-gas' && message.details && message.details.gasUsed !== null
+      ? [{ message, details: message.details }]
+      : [],
+  );
+  if (undecided.length > 0) {
+    const limits = await store.gasLimits(undecided.map(({ message }) => message.messageId));
+    for (const { message, details } of undecided)
+      reasons.set(message, reasonOfDetails(details, limits.get(message.messageId)));
+  }
+  // Messages share the object of their group, so that thousands of them cost little memory.
+  const groups = new Map<string, ReasonGroup>();
+  return messages.map((message) => {
+    const { details: _, ...failure } = message;
+    const group = reasonGroup(reasons.get(message) ?? null);
+    const shared = groups.get(group.key) ?? group;
+    groups.set(group.key, shared);
+    return { ...failure, group: shared };
+  });
+}

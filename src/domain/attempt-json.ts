@@ -1,0 +1,35 @@
+/** An attempt to execute a message as JSON, the same in the API, in exports, in streams and in webhooks. */
+import type { Attempt } from './attempts.ts';
+import type { FailureReason } from './failures/failure-reason.ts';
+import type { DecodedError } from './failures/revert-data.ts';
+import { networkBySelector } from './networks.ts';
+
+export function attemptJson({ network, reason, ...attempt }: Attempt) {
+  return {
+    ...attempt,
+    network,
+    networkName: networkBySelector(network)?.name ?? null,
+    reason: reason && reasonJson(reason),
+  };
+}
+
+export function reasonJson({ code, text, fixableBy, advice, error, wrappers, data }: FailureReason) {
+  return {
+    code,
+    text,
+    fixableBy,
+    advice,
+    error: error && errorJson(error),
+    wrappers: wrappers.map(errorJson),
+    data,
+  };
+}
+
+function errorJson({ name, arguments: given, isCut, isFromOperator }: DecodedError) {
+  return {
+    name,
+    arguments: given.map((argument) => ({ name: argument.name ?? null, value: argument.value })),
+    cut: isCut,
+    namedBy: isFromOperator ? ('operator' as const) : ('lanescan' as const),
+  };
+}

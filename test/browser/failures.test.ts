@@ -1,0 +1,120 @@
+/** Why messages failed, in the explorer: beside the rows that need action, by reason, and on the page of a lane. */
+import { encodeErrorResult, parseAbi } from 'viem';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Message } from '../../src/domain/message.ts';
+import { fuji, makeExecuted, makeExecutionDetails, makeMessage, makeSent, sepolia } from '../fixtures.ts';
+import { type RunningServer, startServer } from '../http/running-server.ts';
+import { eventually, hasChromium, rowsOf, useBrowser } from './chromium.ts';
+
+const abi = parseAbi([
+  'error Error(string message)',
+  'error EnforcedPause()',
+  'error ReceiverError(bytes err)',
+  'error TokenRateLimitReached(uint256 minWaitInSeconds, uint256 available, address tokenAddress)',
+]);
+const HOSTILE = '<img src=x onerror=alert(1)>\u202e';
+const paused = encodeErrorResult({
+  abi,
+  errorName: 'ReceiverError',
+  args: [encodeErrorResult({ abi, errorName: 'EnforcedPause' })],
+});
+const returnData = [
+  paused,
+  paused,
+  encodeErrorResult({
+    abi,
+    errorName: 'TokenRateLimitReached',
+    args: [3_600n, 5n, '0x779877A7B0D9E8603169DdbD7836e478b4624789'],
+  }),
+  encodeErrorResult({ abi, errorName: 'Error', args: [HOSTILE] }),
+];
+
+describe.skipIf(!hasChromium)('messages that failed', () => {
+  const browser = useBrowser();
+  let server: RunningServer;
+  let failed: readonly Message[];
+  beforeAll(async () => {
+    server = await startServer([], { failureReportMaxAgeMs: 0 });
+    const now = Date.now();
+    failed = returnData.map((_, index) =>
+      makeMessage({ number: index + 1, sendTimestamp: new Date(now - (index + 1) * 60_000).toISOString() }),
+    );
+    for (const [index, message] of failed.entries()) {
+      const block = 5000 + index;
+      await server.store.apply([
+        makeSent(message),
+        makeExecuted(message, false, block),
+        makeExecutionDetails(message, returnData[index] ?? '0x', block),
+      ]);
+    }
+    const delivered = makeMessage({ number: 9, sendTimestamp: new Date(now).toISOString() });
+    await server.store.apply([makeSent(delivered), makeExecuted(delivered, true, 6000)]);
+  }, 180_000);
+  afterAll(() => server?.close());
+
+  test('show their reasons beside the rows that need action, and nowhere else', async () => {
+    const { page } = await browser.open(server, '/');
+    await eventually(() => rowsOf(page).count()).toBe(5);
+    expect(await page.locator('.cell-reason').count()).toBe(0);
+    await page.getByRole('button', { name: 'Needs action' }).click();
+    await eventually(() => page.locator('.cell-reason').count()).toBe(4);
+    const reasons = await page.locator('.cell-reason').allInnerTexts();
+    expect(reasons.slice(0, 3)).toEqual([
+      'The called contract is paused.',
+      'The called contract is paused.',
+      "The token pool's rate limit is used up: 5 smallest units are available now.",
+    ]);
+    // The text of a contract is text, and what would turn it around is shown as a mark.
+    expect(reasons[3]).toContain('<img src=x onerror=alert(1)>');
+    expect(reasons[3]).not.toContain('\u202e');
+    await page.getByRole('link', { name: 'Grouped by reason' }).click();
+    await page.getByRole('heading', { name: 'Failed messages' }).waitFor();
+  });
+
+  test('are grouped by reason on a page of their own, which leads to them', { tags: 'slow' }, async () => {
+    const { page } = await browser.open(server, '/overview');
+    await page.getByRole('link', { name: 'All reasons' }).click();
+    await page.waitForURL('**/failure');
+    await eventually(() => page.locator('.reason-title').allInnerTexts()).toEqual([
+      'The called contract is paused',
+      "The token pool's rate limit is used up",
+      expect.stringContaining('<img src=x onerror=alert(1)>'),
+    ]);
+    const first = page.locator('.reasons > li').first();
+    expect(await first.innerText()).toMatch(/2\s*50 %/);
+    expect(await first.innerText()).toContain("The receiver's owner has to act");
+    expect(await page.locator('.figures').innerText()).toMatch(/Failed\s+4\s+of 5 messages/);
+    expect(await page.locator('.chart table tr').last().innerText()).toMatch(/4 of 5\s+80 %/);
+    await page.getByRole('radio', { name: '7 days' }).check();
+    await page.waitForURL('**/failure?days=7');
+    await eventually(() => page.locator('.chart tbody tr').count()).toBe(7);
+    await first.locator('.reason-messages a').first().click();
+    await page.waitForURL(`**/message/${failed[0]?.messageId}`);
+    await page.getByText('The called contract is paused.').first().waitFor();
+  });
+
+  test('are a share and a list of reasons on the page of their lane', { tags: 'slow' }, async () => {
+    const { page } = await browser.open(server, `/lane/${sepolia.name}/${fuji.name}`);
+    await page.getByText('80 % in 30 days').waitFor();
+    await eventually(() => page.locator('.reason-title').count()).toBe(3);
+    await page.getByRole('link', { name: 'Failed messages' }).click();
+    await eventually(() => page.locator('.cell-reason').count()).toBe(4);
+    // An address in a row leads to its messages.
+    await page
+      .getByRole('link', { name: /0x[\w…]+/ })
+      .filter({ has: page.locator('code') })
+      .first()
+      .click();
+    await eventually(() => new URL(page.url()).search).toMatch(/^\?sender=0x/);
+  });
+
+  test('have attempts that a reorganisation removed, told as such', { tags: 'slow' }, async () => {
+    const [message] = failed;
+    if (!message) throw new Error('No message');
+    await server.store.apply([makeExecuted(message, false, 7000)], [makeExecuted(message, false, 5000).seen]);
+    const { page } = await browser.open(server, `/message/${message.messageId}`);
+    await page.getByText('A reorganisation removed this attempt').waitFor();
+    await eventually(() => page.locator('.attempts > li').count()).toBe(2);
+    await eventually(() => page.locator('.attempts > .removed').count()).toBe(1);
+  });
+});
