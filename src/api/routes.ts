@@ -13,6 +13,7 @@ import { operationRoutes } from './operations.ts';
 import type { Route } from './route.ts';
 import { statsRoutes } from './stats.ts';
 import { streamRoutes } from './stream.ts';
+import { tokenRoutes } from './tokens.ts';
 import { verifierResultRoutes } from './verifier-results.ts';
 
 /** Every route, including those that document the others. */
@@ -28,6 +29,7 @@ export function createRoutes(version: string): readonly Route[] {
     ...exportRoutes,
     ...laneRoutes,
     ...networkRoutes,
+    ...tokenRoutes,
     ...statsRoutes,
     ...operationRoutes,
     ...metricsRoutes,

@@ -13,6 +13,8 @@ import { nearestName } from '../base/nearest-name.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { parseNetworkDefinitions } from '../domain/network-definitions.ts';
 import type { Network } from '../domain/networks.ts';
+import { parseTokenDefinitions } from '../domain/token-definitions.ts';
+import type { TokenDefinition } from '../domain/tokens.ts';
 import type { NetworkSource } from '../ingest/chain/family.ts';
 import { parseNetworkSources } from '../ingest/families.ts';
 import type { DatabasePlace } from '../store/store.ts';
@@ -57,6 +59,8 @@ export interface Config extends RateLimitOptions {
   readonly processes: number;
   /** Networks beside those of the built-in table. */
   readonly chains: readonly Network[];
+  /** As the file has it; `namesOf` reads it, when the defined networks are known. */
+  readonly tokens: unknown;
   /** As the file has it; `webhooksOf` reads it for the commands that need it. */
   readonly webhooks: unknown;
   /** As the file has it; `networkSourcesOf` reads it for the commands that need it. */
@@ -207,6 +211,7 @@ const DEFAULT_FILE = 'lanescan.yaml';
 const WEBHOOKS_KEY = 'webhooks';
 const NETWORKS_KEY = 'networks';
 const CHAINS_KEY = 'chains';
+const TOKENS_KEY = 'tokens';
 
 function trueOrFalse(value: unknown): boolean | undefined {
   return value === true || value === 'true' ? true : value === false || value === 'false' ? false : undefined;
@@ -268,6 +273,7 @@ export function readConfig(flags: ConfigFlags, processEnvironment: NodeJS.Proces
     apiKey: environment[API_KEY_VARIABLE] || null,
     replicaUrls: readReplicaUrls(replicas?.value ?? '', database !== undefined),
     chains: parseNetworkDefinitions(values[CHAINS_KEY], file ?? DEFAULT_FILE),
+    tokens: values[TOKENS_KEY],
     webhooks: values[WEBHOOKS_KEY],
     networks: values[NETWORKS_KEY],
     file,
@@ -326,6 +332,12 @@ export function databasePlace(config: Config): DatabasePlace {
   return config.databaseUrl === null ? { dataFolder: config.dataFolder } : { url: config.databaseUrl };
 }
 
+/** What the file calls tokens. It names networks, so that the defined ones have to be known before. */
+export function namesOf(config: Config): { readonly tokens: readonly TokenDefinition[] } {
+  const file = config.file ?? DEFAULT_FILE;
+  return { tokens: parseTokenDefinitions(config.tokens, file) };
+}
+
 /**
  * The configured webhooks. Parsed only by commands that need them, because it requires their secrets.
  */
@@ -370,7 +382,13 @@ function readFile(named: string | undefined): { file: string | null; values: Rec
       'Write it as `port: 8080`, one key a line.',
     );
   }
-  const keys = [...Object.values(settings).map(({ key }) => key), WEBHOOKS_KEY, NETWORKS_KEY, CHAINS_KEY];
+  const keys = [
+    ...Object.values(settings).map(({ key }) => key),
+    WEBHOOKS_KEY,
+    NETWORKS_KEY,
+    CHAINS_KEY,
+    TOKENS_KEY,
+  ];
   for (const key of Object.keys(values)) {
     if ((keys as readonly string[]).includes(key)) continue;
     const nearest = nearestName(key, keys);

@@ -2,8 +2,9 @@
 import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { defineNetworks } from '../domain/networks.ts';
+import { defineTokens } from '../domain/tokens.ts';
 import { openStore, type Store, type StoreOptions } from '../store/store.ts';
-import { type Config, type ConfigFlags, databasePlace, readConfig } from './config.ts';
+import { type Config, type ConfigFlags, databasePlace, namesOf, readConfig } from './config.ts';
 
 export interface TerminalStream {
   write(text: string, done?: (error?: Error | null) => void): boolean;
@@ -43,10 +44,12 @@ export function withStoreOptions(command: Command): Command {
     .option('--data <folder>', 'folder of the embedded database (default: ./data; unused with DATABASE_URL)');
 }
 
-/** The configuration. The chains that it defines are known from then on, wherever a network is looked up. */
+/** The configuration. The chains and tokens that it defines are known from then on, wherever one is looked up. */
 export function configOf(flags: ConfigFlags, context: CliContext): Config {
   const config = readConfig(flags, context.environment);
   defineNetworks(config.chains);
+  const names = namesOf(config);
+  defineTokens(names.tokens);
   return config;
 }
 

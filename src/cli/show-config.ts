@@ -1,6 +1,6 @@
 /** `lanescan config`: the effective settings, and where each comes from. Secrets are not shown. */
 import type { Command } from 'commander';
-import { type Config, type ConfigFlags, networkSourcesOf, webhooksOf } from './config.ts';
+import { type Config, type ConfigFlags, namesOf, networkSourcesOf, webhooksOf } from './config.ts';
 import { type CliContext, configOf, withStoreOptions } from './context.ts';
 import { writeOut } from './output.ts';
 import { withServerOptions } from './serve.ts';
@@ -62,6 +62,7 @@ function shownSettings(config: Config, environment: NodeJS.ProcessEnv): readonly
     rpc: rpc.map(({ host }) => host),
   }));
   const webhooks = webhooksOf(config, environment).map(({ name }) => name);
+  const tokens = namesOf(config).tokens.map(({ symbol, address }) => symbol ?? address);
   return [
     ...Object.entries(values).map(([key, value]) => ({ key, value, origin: origins[key] ?? 'default' })),
     {
@@ -69,6 +70,7 @@ function shownSettings(config: Config, environment: NodeJS.ProcessEnv): readonly
       value: config.chains.map(({ name }) => name),
       origin: fromFile('chains', config.chains.length > 0),
     },
+    { key: 'tokens', value: tokens, origin: fromFile('tokens', tokens.length > 0) },
     { key: 'networks', value: networks, origin: fromFile('networks', networks.length > 0) },
     { key: 'webhooks', value: webhooks, origin: fromFile('webhooks', webhooks.length > 0) },
   ];

@@ -324,6 +324,25 @@ export function address(text: string): readonly BytesHex[] {
   return bytes;
 }
 
+/** Several addresses, separated by commas. */
+export function addressList(max: number): ParameterParser<readonly BytesHex[]> {
+  return (text) => {
+    const given = text.split(',');
+    if (given.length > max)
+      throw new InvalidValueError(`takes at most ${max} addresses, separated by commas`);
+    return [...new Set(given.flatMap(address))];
+  };
+}
+
+/** Text of so many characters at most. */
+export function shortText(max: number): ParameterParser<string> {
+  return (text) => {
+    // PostgreSQL takes no zero byte, and no half of a surrogate pair.
+    if (text.length <= max && !/\0|\p{Cs}/u.test(text)) return text;
+    throw new InvalidValueError(`takes a text of at most ${max} characters`);
+  };
+}
+
 function transactionHash(text: string): readonly BytesHex[] {
   const bytes = transactionHashBytes(text);
   if (bytes.length === 0) {
