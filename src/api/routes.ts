@@ -5,6 +5,7 @@ import { executionInputRoutes } from './execution-inputs.ts';
 import { exportRoutes } from './export.ts';
 import { historyRoutes } from './history.ts';
 import { laneRoutes } from './lanes.ts';
+import { lookupRoutes } from './lookup.ts';
 import { messageRoutes } from './messages.ts';
 import { metricsRoutes } from './metrics.ts';
 import { networkRoutes } from './networks.ts';
@@ -30,6 +31,7 @@ export function createRoutes(version: string): readonly Route[] {
     ...laneRoutes,
     ...networkRoutes,
     ...tokenRoutes,
+    ...lookupRoutes,
     ...statsRoutes,
     ...operationRoutes,
     ...metricsRoutes,

@@ -3,10 +3,18 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { dayOf, windowStart } from '../api/lanes.ts';
+import { lookUp } from '../api/lookup.ts';
+import type { LookupMatch } from '../api/schemas/lookup.ts';
+import { tokenBody } from '../api/tokens.ts';
+import { addressBytes } from '../domain/addresses.ts';
 import { type Attempt, attemptsOf } from '../domain/attempts.ts';
+import { type ExplorerUrls, explorerUrlsOf } from '../domain/block-explorers.ts';
 import { type ExportFormat, exportHead, exportLines } from '../domain/export-format.ts';
+import { definedLabels } from '../domain/labels.ts';
 import type { Message } from '../domain/message.ts';
+import { createNames, type NamedToken, type Names, tokenAddressesOf } from '../domain/message-names.ts';
 import { parseFilters, parseSearch, type RawParameters } from '../domain/search-parameters.ts';
+import { searchableText } from '../domain/search-text.ts';
 import type { CountedLane } from '../store/lane-counters.ts';
 import type { LaneEnds, LanePage, LaneStatistics } from '../store/lanes.ts';
 import type { Store } from '../store/store.ts';
@@ -42,6 +50,10 @@ export interface AuditMaterial {
   readonly remarks: readonly string[];
 }
 
+export interface RecordNames extends Names {
+  readonly explorerUrls: (chainSelector: string) => ExplorerUrls | null;
+}
+
 export interface Records {
   /** The page of a search, by the API's parameters. */
   search(parameters: RawParameters): Promise<RecordPage>;
@@ -51,6 +63,10 @@ export interface Records {
   findMessagesByPrefix(digits: string, limit: number): Promise<readonly string[]>;
   /** The attempts to execute a message. */
   attempts(message: Message): Promise<readonly Attempt[]>;
+  /** Tokens, labels and block explorers of these messages. */
+  names(messages: readonly Message[]): Promise<RecordNames>;
+  /** What a text means: `GET /v2/lookup`. */
+  lookUp(text: string): Promise<readonly LookupMatch[]>;
   lanes(ends: LaneEnds, windowDays: number, namedRanges: number): Promise<LanePage>;
   auditMaterial(ends: LaneEnds, namedRanges: number): Promise<AuditMaterial>;
   export(parameters: RawParameters, format: ExportFormat, signal: AbortSignal): AsyncIterable<ExportPiece>;
@@ -121,6 +137,14 @@ function storeRecords(store: Store, context: CliContext): Records {
       const found = await store.messageExecutions(message.messageId.slice(2));
       return attemptsOf(message, found?.facts ?? []);
     },
+    async names(messages) {
+      const tokens = await tokensOf(store, messages);
+      const labels = definedLabels().map(({ network, ...label }) => ({ ...label, chainSelector: network }));
+      // Simulated transactions are on no chain.
+      const explorerUrls = store.simulated ? () => null : explorerUrlsOf;
+      return { ...createNames(tokens, labels), explorerUrls };
+    },
+    lookUp: (text) => lookUp(store, searchableText(text)),
     lanes(ends, windowDays, namedRanges) {
       const now = new Date(context.now());
       const limit = Number.MAX_SAFE_INTEGER;
@@ -149,6 +173,16 @@ function storeRecords(store: Store, context: CliContext): Records {
     },
   };
 }
+
+/** Tokens in one read. A page has at most a thousand messages, nearly all of the same few tokens. */
+async function tokensOf(store: Store, messages: readonly Message[]): Promise<readonly NamedToken[]> {
+  const addresses = tokenAddressesOf(messages).flatMap(addressBytes);
+  if (addresses.length === 0) return [];
+  const { tokens } = await store.tokens({ addresses, limit: MAX_NAMED_TOKENS });
+  return tokens.map(tokenBody);
+}
+
+const MAX_NAMED_TOKENS = 10_000;
 
 function unconfirmedRemarks(messages: number | null): readonly string[] {
   if (messages === null || messages === 0) return [];

@@ -118,6 +118,11 @@ export const filterParameters = {
     example: '0x779877A7B0D9E8603169DdbD7836e478b4624789',
     parse: (text) => ({ q: terms(text) }),
   },
+  chainSelector: {
+    description: 'Chain selector of the source or the destination network.',
+    example: '16015286601757825753',
+    parse: (text) => ({ chainSelector: selector(text) }),
+  },
 } satisfies { readonly [Name in keyof Filters]-?: FilterParameter<Name> };
 
 export type FilterName = keyof Filters;

@@ -11,11 +11,13 @@ import type {
   Attempts,
   ErrorBody,
   LaneList,
+  Lookup,
   MessageHistory,
   MessagePage,
   NetworkList,
   Readiness,
   Stats,
+  TokenList,
 } from './api-types.ts';
 import { setClock } from './clock.ts';
 import { apiParameters, type SearchView, writeParameters } from './search-view.ts';
@@ -128,6 +130,7 @@ export function onServerBack(listener: () => void): () => void {
 // ---- Queries
 
 const MAX_RETRIES = 5;
+const TYPING_MS = 150;
 
 export const queryClient = new QueryClient({
   defaultOptions: {
@@ -223,6 +226,28 @@ export const statsQuery = (windowDays: number) =>
     queryFn: ({ signal }) => getJson<Stats>(`/v2/stats?windowDays=${windowDays}`, signal),
     refetchInterval: 30_000,
     placeholderData: keepPreviousData,
+  });
+
+/** Tokens of this address, on whatever networks. */
+export const tokensQuery = (address: string) =>
+  queryOptions({
+    queryKey: ['tokens', address],
+    queryFn: ({ signal }) => getJson<TokenList>(`/v2/tokens?address=${encodeURIComponent(address)}`, signal),
+  });
+
+/** What the server knows by a text; an empty one is not asked for. */
+export const lookupQuery = (text: string) =>
+  queryOptions({
+    queryKey: ['lookup', text],
+    queryFn: async ({ signal }) => {
+      // Typing goes on: only the text at which it rests is asked for.
+      await new Promise((resolve) => setTimeout(resolve, TYPING_MS));
+      signal.throwIfAborted();
+      return getJson<Lookup>(`/v2/lookup?text=${encodeURIComponent(text)}`, signal);
+    },
+    enabled: text !== '',
+    staleTime: 60_000,
+    retry: false,
   });
 
 export const readinessQuery = queryOptions({

@@ -37,6 +37,8 @@ export interface TokenLedger {
   discover(): Promise<boolean>;
   /** Tokens whose time has come: those that were never asked in vain, or those that were. */
   due(network: string, state: 'fresh' | 'retried', limit: number): Promise<readonly DueToken[]>;
+  /** For a store without indexers: one with simulated data. */
+  write(network: string, readings: readonly TokenReading[]): Promise<void>;
 }
 
 type UseClient = <T>(use: (client: ClientBase) => Promise<T>) => Promise<T>;
@@ -46,6 +48,8 @@ export function createTokenLedger(withReader: UseClient, withWriter: UseClient):
     discover: () => withWriter(discoverTokens),
     due: (network, state, limit) =>
       withReader((client) => readDueTokens(client, storedSelector(network), state, limit)),
+    write: (network, readings) =>
+      withWriter((client) => writeTokens(client, storedSelector(network), readings)),
   };
 }
 
