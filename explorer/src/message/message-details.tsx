@@ -245,9 +245,9 @@ function TokenFields({ token, message }: { readonly token: TokenAmount; readonly
           <>
             <strong>{amount.exact}</strong> <TokenSymbol token={sourceToken} />
             <span className="exact muted">
-              {grouped(token.amount)} smallest units
-              <CopyButton text={token.amount} what="amount in smallest units" />, {amount.decimals} decimals{' '}
-              {decimalsSources[amount.source]}
+              {amount.decimals} decimals {decimalsSources[amount.source]}: {grouped(token.amount)} smallest
+              units
+              <CopyButton text={token.amount} what="amount in smallest units" />
             </span>
           </>
         )}
