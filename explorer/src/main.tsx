@@ -12,6 +12,7 @@ import './shell/shell.css';
 import './search/search.css';
 import './message/message.css';
 import './style/statistics.css';
+import './style/print.css';
 
 const root = document.getElementById('root');
 if (!root) throw new Error('The page has no place for the app.');

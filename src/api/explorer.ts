@@ -21,12 +21,19 @@ const pagePaths = ['/', '/overview', '/failure', '/lane', '/lane/{source}/{dest}
 
 const assetTypes: Readonly<Record<string, MediaType>> = { '.js': 'text/javascript', '.css': 'text/css' };
 
-export function explorerPaths(folder: string): readonly ServedPath[] {
+export interface Explorer {
+  readonly paths: readonly ServedPath[];
+  /** For browsers, at any other address; undefined where the explorer is not built. */
+  readonly notFoundPage?: ServedPath;
+}
+
+export function createExplorer(folder: string): Explorer {
   const template = path.join(folder, 'index.html');
-  if (!existsSync(template)) return notBuilt;
+  if (!existsSync(template)) return { paths: [...notBuilt, ...iconAndRobots] };
   const page = createPage(readFileSync(template, 'utf8'));
   const assets = readAssets(path.join(folder, 'assets'));
-  return [
+  const paths: readonly ServedPath[] = [
+    ...iconAndRobots,
     ...pagePaths.map(
       (pagePath): ServedPath => ({
         path: pagePath,
@@ -37,8 +44,12 @@ export function explorerPaths(folder: string): readonly ServedPath[] {
     {
       path: '/message/{messageId}',
       mediaType: 'text/html',
-      handle: async ({ path: { messageId = '' } }, context) =>
-        page((await messagePreview(messageId, context)) ?? generalPreview, context.store.simulated),
+      async handle({ path: { messageId = '' } }, context) {
+        // Without the database the page is served without a preview; the app shows the error.
+        const preview = await messagePreview(messageId, context).catch(() => generalPreview);
+        const response = page(preview ?? generalPreview, context.store.simulated);
+        return preview ? response : { ...response, status: 404 };
+      },
     },
     {
       path: '/assets/{file}',
@@ -51,7 +62,33 @@ export function explorerPaths(folder: string): readonly ServedPath[] {
       },
     },
   ];
+  return {
+    paths,
+    notFoundPage: {
+      path: '/*',
+      mediaType: 'text/html',
+      handle: (_request, { store }) => ({ ...page(notFoundPreview, store.simulated), status: 404 }),
+    },
+  };
 }
+
+const ICON =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#0b5fbd"/>' +
+  '<path d="M7 11h18M7 21h18" stroke="#fff" stroke-opacity=".45" stroke-width="2.5" stroke-linecap="round"/>' +
+  '<circle cx="20" cy="11" r="4" fill="#fff"/><circle cx="12" cy="21" r="4" fill="#fff"/></svg>\n';
+
+/** Pages may be indexed by search engines; the API is for programs. */
+const ROBOTS = 'User-agent: *\nDisallow: /v2/\nDisallow: /metrics\n';
+
+/** What browsers and crawlers ask of every website. */
+const iconAndRobots: readonly ServedPath[] = [
+  {
+    path: '/favicon.ico',
+    mediaType: 'image/svg+xml',
+    handle: () => ({ body: ICON, freshness: 'checked' }),
+  },
+  { path: '/robots.txt', mediaType: 'text/plain', handle: () => ({ body: ROBOTS, freshness: 'checked' }) },
+];
 
 /** Served in a checkout that was not built; the API works without the explorer. */
 const notBuilt: readonly ServedPath[] = [
@@ -83,6 +120,11 @@ const generalPreview: Preview = {
   description:
     'Search CCIP messages by id, transaction, address or network. See where each one is, whether it is all right, ' +
     'and what to do if it is not.',
+};
+
+const notFoundPreview: Preview = {
+  title: 'Nothing here · Lanescan',
+  description: 'There is nothing at this address.',
 };
 
 const TITLE_IN_TEMPLATE = '<title>Lanescan</title>';
@@ -140,8 +182,7 @@ async function messagePreview(
 ): Promise<Preview | undefined> {
   const digits = /^0x([0-9a-fA-F]{64})$/.exec(messageId)?.[1]?.toLowerCase();
   if (digits === undefined) return undefined;
-  // Without the database the page is served without a preview; the app shows the error.
-  const found = await store.findMessage(digits).catch(() => undefined);
+  const found = await store.findMessage(digits);
   if (!found) return undefined;
   const message = JSON.parse(found.record) as Message;
   const lane = `${networkName(message.sourceNetworkInfo)} → ${networkName(message.destNetworkInfo)}`;

@@ -1,4 +1,5 @@
 /** Networks: traffic, and how far each is indexed. */
+import { blockExplorerOf, explorerUrlsOf } from '../domain/block-explorers.ts';
 import { findingKinds } from '../domain/index-findings.ts';
 import { problemSentences } from '../domain/indexing-problem.ts';
 import type { NetworkInfo } from '../domain/message.ts';
@@ -95,7 +96,9 @@ export const networkRoutes: readonly Route[] = [
           const progress = progressBySelector.get(info.chainSelector);
           return {
             ...infoOf(info),
-            blockExplorer: networkBySelector(info.chainSelector)?.blockExplorer ?? null,
+            // Simulated transactions are on no chain: links to them would lead to nothing.
+            blockExplorer: store.simulated ? null : blockExplorerOf(info.chainSelector),
+            explorerUrls: store.simulated ? null : explorerUrlsOf(info.chainSelector),
             sent,
             received,
             indexing: progress ? indexingOf(progress) : null,

@@ -13,6 +13,7 @@ const filterSchemas: Readonly<Record<FilterName, Readonly<Record<string, unknown
   receiver: text,
   sourceChainSelector: chainSelector,
   destChainSelector: chainSelector,
+  chainSelector,
   readyForManualExecOnly: { type: 'boolean' },
   sourceTransactionHash: text,
   status: text,

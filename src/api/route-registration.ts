@@ -12,6 +12,8 @@ const SHOWN_PATH_LENGTH = 200;
 
 export interface RegistrationOptions {
   readonly routes: readonly ServedPath[];
+  /** For browsers, in place of the error as JSON. */
+  readonly notFoundPage: ServedPath | undefined;
   readonly context: RouteContext;
   readonly signals: RequestSignals;
   readonly reserveBody: ReserveBody;
@@ -19,11 +21,13 @@ export interface RegistrationOptions {
 
 export function registerRoutes(
   app: FastifyInstance,
-  { routes, context, signals, reserveBody }: RegistrationOptions,
+  { routes, notFoundPage, context, signals, reserveBody }: RegistrationOptions,
 ): void {
   app.setErrorHandler(sendError);
-  app.setNotFoundHandler((request) => {
-    throw notFoundError(request);
+  app.setNotFoundHandler(async (request, reply) => {
+    if (!notFoundPage || !isPageRequest(request)) throw notFoundError(request);
+    const response = await notFoundPage.handle(new HttpRouteRequest(request, reply, signals), context);
+    return sendResponse(request, reply, notFoundPage, response, reserveBody);
   });
   for (const route of routes) {
     for (const path of [route.path, ...(route.aliases ?? [])]) {
@@ -83,6 +87,12 @@ class HttpRouteRequest implements RouteRequest {
 /** The path pattern of the route that handles a request; `none` where there is no route. */
 export function patternOf(request: FastifyRequest): string {
   return (request.routeOptions.config as { pattern?: string }).pattern ?? 'none';
+}
+
+/** Whether a browser asks for a page. Clients of the API get errors as JSON, also where they accept everything. */
+function isPageRequest({ method, url, headers }: FastifyRequest): boolean {
+  const isRead = method === 'GET' || method === 'HEAD';
+  return isRead && !/^\/+v2(\/|\?|$)/.test(url) && /\btext\/html\b/i.test(headers.accept ?? '');
 }
 
 export function notFoundError(request: FastifyRequest): ApiError {

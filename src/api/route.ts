@@ -78,6 +78,7 @@ export type ResponseValidator = Required<Pick<RouteResponse, 'validator' | 'fres
 export type MediaType =
   | 'application/json'
   | 'application/x-ndjson'
+  | 'image/svg+xml'
   | 'text/css'
   | 'text/csv'
   | 'text/event-stream'

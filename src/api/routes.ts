@@ -7,6 +7,7 @@ import { exportRoutes } from './export.ts';
 import { failureRoutes } from './failures.ts';
 import { historyRoutes } from './history.ts';
 import { laneRoutes } from './lanes.ts';
+import { lookupRoutes } from './lookup.ts';
 import { manualExecutionRoutes } from './manual-execution.ts';
 import { messageRoutes } from './messages.ts';
 import { metricsRoutes } from './metrics.ts';
@@ -16,6 +17,7 @@ import { operationRoutes } from './operations.ts';
 import type { Route } from './route.ts';
 import { statsRoutes } from './stats.ts';
 import { streamRoutes } from './stream.ts';
+import { tokenRoutes } from './tokens.ts';
 import { verifierResultRoutes } from './verifier-results.ts';
 
 /** Every route, including those that document the others. */
@@ -33,6 +35,8 @@ export function createRoutes(version: string): readonly Route[] {
     ...exportRoutes,
     ...laneRoutes,
     ...networkRoutes,
+    ...tokenRoutes,
+    ...lookupRoutes,
     ...statsRoutes,
     ...failureRoutes,
     ...operationRoutes,

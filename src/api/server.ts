@@ -11,7 +11,7 @@ import { socketAddress, type TrustProxy } from './client-address.ts';
 import { type ConnectionLimits, createConnections, defaultConnectionLimits } from './connections.ts';
 import { crossOriginHeaders, securityHeaders } from './cross-origin.ts';
 import { createDiagnoses, type Destinations } from './diagnoses.ts';
-import { builtExplorer, explorerPaths } from './explorer.ts';
+import { builtExplorer, createExplorer } from './explorer.ts';
 import { createFailureReports } from './failure-report.ts';
 import type { GaugeSource } from './gauges.ts';
 import { registerGracefulShutdown } from './graceful-shutdown.ts';
@@ -88,7 +88,8 @@ export function createServer({
 }: ServerOptions): FastifyInstance {
   const headers = commonHeaders(store);
   const limits = { ...defaultConnectionLimits, ...connectionLimits };
-  const routes: readonly ServedPath[] = [...createRoutes(version), ...explorerPaths(explorerFolder)];
+  const { paths, notFoundPage } = createExplorer(explorerFolder);
+  const routes: readonly ServedPath[] = [...createRoutes(version), ...paths];
   const app = createHttpApp({
     log,
     headers,
@@ -164,7 +165,7 @@ export function createServer({
 
   tracker.register(app);
   admission.register(app);
-  registerRoutes(app, { routes, context, signals, reserveBody: tracker.reserveBody });
+  registerRoutes(app, { routes, notFoundPage, context, signals, reserveBody: tracker.reserveBody });
   registerGracefulShutdown(app, {
     connections,
     finishMs: limits.finishMs,

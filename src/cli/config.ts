@@ -11,8 +11,12 @@ import type { LiveLimits } from '../api/live.ts';
 import { defaultRateLimit, type RateLimitOptions } from '../api/rate-limit.ts';
 import { nearestName } from '../base/nearest-name.ts';
 import { OperatorError } from '../base/operator-error.ts';
+import type { Label } from '../domain/labels.ts';
+import { parseBlockExplorers, parseLabels } from '../domain/name-definitions.ts';
 import { parseNetworkDefinitions } from '../domain/network-definitions.ts';
 import type { Network } from '../domain/networks.ts';
+import { parseTokenDefinitions } from '../domain/token-definitions.ts';
+import type { TokenDefinition } from '../domain/tokens.ts';
 import type { NetworkSource } from '../ingest/chain/family.ts';
 import { parseNetworkSources } from '../ingest/families.ts';
 import type { DatabasePlace } from '../store/store.ts';
@@ -61,6 +65,10 @@ export interface Config extends RateLimitOptions {
   readonly diagnosis: boolean;
   /** Networks beside those of the built-in table. */
   readonly chains: readonly Network[];
+  /** As the file has it; `namesOf` reads it, when the defined networks are known. */
+  readonly tokens: unknown;
+  readonly labels: unknown;
+  readonly explorers: unknown;
   /** As the file has it; `webhooksOf` reads it for the commands that need it. */
   readonly webhooks: unknown;
   /** As the file has it; `networkSourcesOf` reads it for the commands that need it. */
@@ -225,6 +233,9 @@ const DEFAULT_FILE = 'lanescan.yaml';
 const WEBHOOKS_KEY = 'webhooks';
 const NETWORKS_KEY = 'networks';
 const CHAINS_KEY = 'chains';
+const TOKENS_KEY = 'tokens';
+const LABELS_KEY = 'labels';
+const EXPLORERS_KEY = 'explorers';
 
 function trueOrFalse(value: unknown): boolean | undefined {
   return value === true || value === 'true' ? true : value === false || value === 'false' ? false : undefined;
@@ -288,6 +299,9 @@ export function readConfig(flags: ConfigFlags, processEnvironment: NodeJS.Proces
     apiKey: environment[API_KEY_VARIABLE] || null,
     replicaUrls: readReplicaUrls(replicas?.value ?? '', database !== undefined),
     chains: parseNetworkDefinitions(values[CHAINS_KEY], file ?? DEFAULT_FILE),
+    tokens: values[TOKENS_KEY],
+    labels: values[LABELS_KEY],
+    explorers: values[EXPLORERS_KEY],
     webhooks: values[WEBHOOKS_KEY],
     networks: values[NETWORKS_KEY],
     file,
@@ -346,6 +360,24 @@ export function databasePlace(config: Config): DatabasePlace {
   return config.databaseUrl === null ? { dataFolder: config.dataFolder } : { url: config.databaseUrl };
 }
 
+/** What lanescan.yaml says of tokens, addresses and block explorers. */
+export interface Names {
+  readonly tokens: readonly TokenDefinition[];
+  readonly labels: readonly Label[];
+  /** By chain selector; null where there are to be no links. */
+  readonly explorers: ReadonlyMap<string, string | null>;
+}
+
+/** Its entries name networks, so that the defined ones have to be known before. */
+export function namesOf(config: Config): Names {
+  const file = config.file ?? DEFAULT_FILE;
+  return {
+    tokens: parseTokenDefinitions(config.tokens, file),
+    labels: parseLabels(config.labels, file),
+    explorers: parseBlockExplorers(config.explorers, file),
+  };
+}
+
 /**
  * The configured webhooks. Parsed only by commands that need them, because it requires their secrets.
  */
@@ -390,7 +422,15 @@ function readFile(named: string | undefined): { file: string | null; values: Rec
       'Write it as `port: 8080`, one key a line.',
     );
   }
-  const keys = [...Object.values(settings).map(({ key }) => key), WEBHOOKS_KEY, NETWORKS_KEY, CHAINS_KEY];
+  const keys = [
+    ...Object.values(settings).map(({ key }) => key),
+    WEBHOOKS_KEY,
+    NETWORKS_KEY,
+    CHAINS_KEY,
+    TOKENS_KEY,
+    LABELS_KEY,
+    EXPLORERS_KEY,
+  ];
   for (const key of Object.keys(values)) {
     if ((keys as readonly string[]).includes(key)) continue;
     const nearest = nearestName(key, keys);

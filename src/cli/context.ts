@@ -1,9 +1,12 @@
 /** The environment of a command: streams, variables, the stop signal; and options that commands share. */
 import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
+import { defineBlockExplorers } from '../domain/block-explorers.ts';
+import { defineLabels } from '../domain/labels.ts';
 import { defineNetworks } from '../domain/networks.ts';
+import { defineTokens } from '../domain/tokens.ts';
 import { openStore, type Store, type StoreOptions } from '../store/store.ts';
-import { type Config, type ConfigFlags, databasePlace, readConfig } from './config.ts';
+import { type Config, type ConfigFlags, databasePlace, namesOf, readConfig } from './config.ts';
 
 export interface TerminalStream {
   write(text: string, done?: (error?: Error | null) => void): boolean;
@@ -43,10 +46,14 @@ export function withStoreOptions(command: Command): Command {
     .option('--data <folder>', 'folder of the embedded database (default: ./data; unused with DATABASE_URL)');
 }
 
-/** The configuration. The chains that it defines are known from then on, wherever a network is looked up. */
+/** The configuration. What it defines (chains, tokens, labels, block explorers) is known from then on. */
 export function configOf(flags: ConfigFlags, context: CliContext): Config {
   const config = readConfig(flags, context.environment);
   defineNetworks(config.chains);
+  const names = namesOf(config);
+  defineTokens(names.tokens);
+  defineLabels(names.labels);
+  defineBlockExplorers(names.explorers);
   return config;
 }
 

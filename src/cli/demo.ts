@@ -83,6 +83,8 @@ async function generateHistory(
 ): Promise<void> {
   log.warn('SIMULATED network: generating a month of traffic');
   await store.reset();
+  for (const { network, bytes, claims } of simulation.tokens)
+    await store.index.tokens.write(network, [{ bytes, claims, dueInMs: 0 }]);
   let messages = 0;
   let shownAt = performance.now();
   // The next batch is generated while the database writes the previous one.

@@ -35,6 +35,11 @@ const flagForms: Readonly<Record<FilterName, FlagForm>> = {
     alias: '--dest',
     description: 'Destination network: its selector, name or chain id.',
   },
+  chainSelector: {
+    value: 'network',
+    alias: '--network',
+    description: 'Source or destination network: its selector, name or chain id.',
+  },
   readyForManualExecOnly: {
     value: null,
     description: 'Only messages that are ready for manual execution.',

@@ -1,5 +1,6 @@
 /** The description of one message for `lanescan show`: state, what to do, and every field. */
 import { type Attempt, lastAttempt } from '../domain/attempts.ts';
+import { type ExplorerPage, explorerLink } from '../domain/block-explorers.ts';
 import { blockTitle } from '../domain/block-noun.ts';
 import { writtenError } from '../domain/failures/failure-reason.ts';
 import { usesVerifiers } from '../domain/lifecycle.ts';
@@ -10,7 +11,15 @@ import {
   type TokenAmount,
   type Verifiers,
 } from '../domain/message.ts';
+import {
+  type AmountWords,
+  contractRole,
+  decimalsSources,
+  paidAmount,
+  transferredAmount,
+} from '../domain/message-names.ts';
 import { laneWords, networkName, statusSigns, statusWords } from './message-words.ts';
+import type { RecordNames } from './records.ts';
 import {
   age,
   clipped,
@@ -32,6 +41,7 @@ export interface DescriptionOptions {
   readonly width: number | null;
   readonly now: number;
   readonly attempts: readonly Attempt[];
+  readonly names: RecordNames;
   /** Base URL of the server of this store, for commands that ask it. */
   readonly serverUrl: string;
 }
@@ -49,18 +59,18 @@ const READING_WIDTH = 100;
 
 /** The whole record, laid out for reading. */
 export function describeMessage(message: Message, options: DescriptionOptions): string {
-  const { paint, width, now, attempts } = options;
+  const { paint, width, now, attempts, names } = options;
   const sections = [
     timeline(message, now),
-    sourceSection(message),
-    destSection(message),
-    ...message.tokenAmounts.map((token, i) => tokenSection(token, i, message.tokenAmounts.length)),
+    sourceSection(message, names),
+    destSection(message, names),
+    ...message.tokenAmounts.map((token, i) => tokenSection(token, i, message, names)),
     ...attempts.map((attempt, i) =>
       attemptSection(attempt, i, attempts.length, message.destNetworkInfo.chainFamily),
     ),
     argumentsSection(message),
     ...(message.verifiers ? [verifiersSection(message.verifiers, paint)] : []),
-    feesSection(message),
+    feesSection(message, names),
     dataSection(message.data),
   ];
   return [
@@ -175,20 +185,37 @@ function clock(timestamp: string): string {
   return `${timestamp.slice(0, 10)} ${timestamp.slice(11, 19)} UTC`;
 }
 
-function sourceSection(message: Message): Section {
+/** An address with the operator's label behind it. */
+function labelled(network: NetworkInfo, address: string, names: RecordNames): string {
+  const label = names.label(network, address);
+  return `${printable(address)}${label === undefined ? '' : `   ${printable(label)}`}`;
+}
+
+/** The page of the network's block explorer; null where there is none. */
+function linkTo(
+  network: NetworkInfo,
+  page: ExplorerPage,
+  value: string | null,
+  names: RecordNames,
+): string | null {
+  if (value === null) return null;
+  const link = explorerLink(names.explorerUrls(network.chainSelector), page, value);
+  return link && printable(link);
+}
+
+function sourceSection(message: Message, names: RecordNames): Section {
+  const network = message.sourceNetworkInfo;
   return {
     title: 'Source',
-    about: networkWords(message.sourceNetworkInfo),
+    about: networkWords(network),
     lines: [
-      ['Sender', printable(message.sender)],
-      ['Origin', message.origin === message.sender ? 'the sender' : printable(message.origin)],
+      ['Sender', labelled(network, message.sender, names)],
+      ['Origin', message.origin === message.sender ? 'the sender' : labelled(network, message.origin, names)],
       ['Transaction', printable(message.sendTransactionHash)],
-      [
-        blockTitle(message.sourceNetworkInfo.chainFamily),
-        `${message.sendBlockNumber}, log ${message.sendLogIndex}`,
-      ],
-      ['On-ramp', printable(message.onramp)],
-      ['Router', message.routerAddress && printable(message.routerAddress)],
+      ['  link', linkTo(network, 'transaction', message.sendTransactionHash, names)],
+      [blockTitle(network.chainFamily), `${message.sendBlockNumber}, log ${message.sendLogIndex}`],
+      ['On-ramp', labelled(network, message.onramp, names)],
+      ['Router', message.routerAddress && labelled(network, message.routerAddress, names)],
       [
         'Sequence number',
         `${message.sequenceNumber}${message.nonce === null ? '' : `, nonce ${message.nonce}`}`,
@@ -197,16 +224,18 @@ function sourceSection(message: Message): Section {
   };
 }
 
-function destSection(message: Message): Section {
+function destSection(message: Message, names: RecordNames): Section {
+  const network = message.destNetworkInfo;
   return {
     title: 'Destination',
-    about: networkWords(message.destNetworkInfo),
+    about: networkWords(network),
     lines: [
-      ['Receiver', printable(message.receiver)],
+      ['Receiver', labelled(network, message.receiver, names)],
       [
         'Transaction',
         message.receiptTransactionHash === null ? 'none yet' : printable(message.receiptTransactionHash),
       ],
+      ['  link', linkTo(network, 'transaction', message.receiptTransactionHash, names)],
       ['Executor', message.executor && printable(message.executor.address)],
       ['Off-ramp', message.offramp === undefined ? null : printable(message.offramp)],
     ],
@@ -245,14 +274,40 @@ function networkWords(network: NetworkInfo): string {
   return [...new Set(parts)].join(' · ');
 }
 
-function tokenSection(token: TokenAmount, index: number, total: number): Section {
+/** `10.381 USDC`; null where the decimals are not known. */
+function amountLine(amount: AmountWords | null): string | null {
+  return amount && `${amount.exact}${amount.symbol === null ? '' : ` ${printable(amount.symbol)}`}`;
+}
+
+function exactLine(amount: string, words: AmountWords | null): string {
+  return words === null
+    ? `${amount} smallest units`
+    : `${amount} smallest units, ${words.decimals} decimals ${decimalsSources[words.source]}`;
+}
+
+/** The address, and what its contract calls itself. */
+function tokenWords(network: NetworkInfo, address: string, names: RecordNames): string {
+  const { symbol = null, name = null, source } = names.token(network, address) ?? {};
+  const called = [symbol, name === null ? null : JSON.stringify(name)]
+    .filter((word) => word !== null)
+    .join(' ');
+  if (called === '') return labelled(network, address, names);
+  return `${labelled(network, address, names)}   ${source === 'operator' ? '' : 'calls itself '}${printable(called)}`;
+}
+
+function tokenSection(token: TokenAmount, index: number, message: Message, names: RecordNames): Section {
+  const { sourceNetworkInfo, destNetworkInfo } = message;
+  const total = message.tokenAmounts.length;
+  const words = transferredAmount(token, names.token(sourceNetworkInfo, token.sourceTokenAddress));
+  const amount = amountLine(words);
   return {
     title: total === 1 ? 'Token' : `Token ${index + 1} of ${total}`,
     lines: [
-      ['Amount', `${token.amount} smallest units`],
-      ['Source token', printable(token.sourceTokenAddress)],
-      ['Source pool', printable(token.sourcePoolAddress)],
-      ['Dest. token', printable(token.destTokenAddress)],
+      ['Amount', amount ?? exactLine(token.amount, null)],
+      ['  exact', amount && exactLine(token.amount, words)],
+      ['Source token', tokenWords(sourceNetworkInfo, token.sourceTokenAddress, names)],
+      ['Source pool', labelled(sourceNetworkInfo, token.sourcePoolAddress, names)],
+      ['Dest. token', tokenWords(destNetworkInfo, token.destTokenAddress, names)],
       ['Dest. gas', token.destGasAmount],
       ['Extra data', token.extraData && clipped(printable(token.extraData), DATA_SHOWN)],
     ],
@@ -310,18 +365,26 @@ function verifiersSection({ items, optionalThreshold }: Verifiers, paint: Paint)
   };
 }
 
-function feesSection({ fees: { fixedFeesDetails } }: Message): Section {
-  const { tokenAddress, totalAmount, items = [] } = fixedFeesDetails;
-  const width = Math.max(totalAmount.length, ...items.map(({ amount }) => amount.length));
+function feesSection(message: Message, names: RecordNames): Section {
+  const { tokenAddress, totalAmount, items = [] } = message.fees.fixedFeesDetails;
+  const token = names.token(message.sourceNetworkInfo, tokenAddress);
+  const words = paidAmount(totalAmount, token);
+  const shown = (amount: string) => paidAmount(amount, token)?.exact ?? amount;
+  const width = Math.max(shown(totalAmount).length, ...items.map(({ amount }) => shown(amount).length));
   return {
     title: 'Fees',
-    about: `in smallest units of ${printable(tokenAddress)}`,
+    about:
+      words === null
+        ? `in smallest units of ${printable(tokenAddress)}`
+        : `in ${tokenWords(message.sourceNetworkInfo, tokenAddress, names)}`,
     lines: [
-      ['Total', totalAmount.padStart(width)],
-      ...items.map(
-        ({ feeType, amount, contractAddress }) =>
-          [`  ${feeNames[feeType]}`, `${amount.padStart(width)}   to ${printable(contractAddress)}`] as const,
-      ),
+      ['Total', `${shown(totalAmount).padStart(width)}${words?.symbol ? ` ${printable(words.symbol)}` : ''}`],
+      ['  exact', words && exactLine(totalAmount, words)],
+      ...items.map(({ feeType, amount, contractAddress }) => {
+        const role = contractRole(message, contractAddress, names);
+        const to = `${printable(contractAddress)}${role === undefined ? '' : `   ${printable(role)}`}`;
+        return [`  ${feeNames[feeType]}`, `${shown(amount).padStart(width)}   to ${to}`] as const;
+      }),
     ],
   };
 }

@@ -6,6 +6,7 @@
  */
 import { statuses } from '../domain/lifecycle.ts';
 import type { Message } from '../domain/message.ts';
+import { type Names, noNames, transferredAmount } from '../domain/message-names.ts';
 import { networkName, statusSigns, statusWords } from './message-words.ts';
 import {
   age,
@@ -74,12 +75,16 @@ export interface TableOptions {
 }
 
 /** Returns the lines of each page, the first with the titles above. */
-export function createMessageTable(options: TableOptions): (page: readonly Message[]) => string {
+export function createMessageTable(
+  options: TableOptions,
+): (page: readonly Message[], names: Names) => string {
   const { width, paint } = options;
   let layout: Layout | undefined;
-  return (page) => {
+  let namesOfPage: Names = noNames;
+  return (page, names) => {
+    namesOfPage = names;
     const isFirst = layout === undefined;
-    layout ??= chooseLayout(page, options);
+    layout ??= chooseLayout(page, options, () => namesOfPage);
     const { columns, widths } = layout;
     const line = (
       cellOf: (column: Column, width: number) => string,
@@ -118,9 +123,13 @@ interface Layout {
   readonly widths: readonly number[];
 }
 
-function chooseLayout(page: readonly Message[], { width, now, isOpenEnded }: TableOptions): Layout {
+function chooseLayout(
+  page: readonly Message[],
+  { width, now, isOpenEnded }: TableOptions,
+  names: () => Names,
+): Layout {
   const measured = (form: Form): Layout => {
-    const columns = columnsOf(form, now, isOpenEnded, width !== null);
+    const columns = columnsOf(form, { now, isOpenEnded, isTerminal: width !== null, names });
     const widths = columns.map((column) =>
       Math.max(
         cellsOf(column.title),
@@ -148,7 +157,15 @@ function chooseLayout(page: readonly Message[], { width, now, isOpenEnded }: Tab
 
 const LANE_TITLE = 'LANE';
 
-function columnsOf(form: Form, now: number, isOpenEnded: boolean, isTerminal: boolean): readonly Column[] {
+interface ColumnOptions {
+  readonly now: number;
+  readonly isOpenEnded: boolean;
+  readonly isTerminal: boolean;
+  /** Of the page that is written. */
+  readonly names: () => Names;
+}
+
+function columnsOf(form: Form, { now, isOpenEnded, isTerminal, names }: ColumnOptions): readonly Column[] {
   const { id, party, tokens, action } = form;
   const plain = () => [];
   const columns: Column[] = [
@@ -176,7 +193,8 @@ function columnsOf(form: Form, now: number, isOpenEnded: boolean, isTerminal: bo
     columns.push({
       title: 'TOKENS',
       align: 'right',
-      cell: ({ tokenAmounts }) => (tokenAmounts.length === 0 ? '–' : String(tokenAmounts.length)),
+      minWidth: isOpenEnded ? MAX_TOKEN_CELL : 0,
+      cell: (message) => tokenCell(message, names()),
       colours: ({ tokenAmounts }) => (tokenAmounts.length === 0 ? ['dim'] : []),
     });
   }
@@ -196,6 +214,19 @@ function columnsOf(form: Form, now: number, isOpenEnded: boolean, isTerminal: bo
     },
   );
   return columns;
+}
+
+/** Symbols come from contracts; a long one must not displace the other columns. */
+const MAX_TOKEN_CELL = 18;
+
+/** The first transfer: `5 LINK`, with the number of the others. Its number alone where the decimals are not known. */
+function tokenCell({ tokenAmounts, sourceNetworkInfo }: Message, names: Names): string {
+  const [first, ...others] = tokenAmounts;
+  if (!first) return '–';
+  const amount = transferredAmount(first, names.token(sourceNetworkInfo, first.sourceTokenAddress));
+  if (amount === null || amount.symbol === null) return String(tokenAmounts.length);
+  const more = others.length === 0 ? '' : ` +${others.length}`;
+  return `${clipped(`${amount.short} ${printable(amount.symbol)}`, MAX_TOKEN_CELL - more.length)}${more}`;
 }
 
 /** Both networks; their names are shortened where they do not fit. */

@@ -7,12 +7,20 @@ import { diagnosisBody } from '../api/diagnosis.ts';
 import { prepareExecution } from '../api/execution-preparation.ts';
 import { type ExportShape, exportBatches } from '../api/export-batches.ts';
 import { dayOf, windowStart } from '../api/lanes.ts';
+import { lookUp } from '../api/lookup.ts';
 import type { Diagnosis } from '../api/schemas/diagnosis.ts';
+import type { LookupMatch } from '../api/schemas/lookup.ts';
+import { tokenBody } from '../api/tokens.ts';
 import { OperatorError } from '../base/operator-error.ts';
+import { addressBytes } from '../domain/addresses.ts';
 import { type Attempt, attemptsOf } from '../domain/attempts.ts';
+import { type ExplorerUrls, explorerUrlsOf } from '../domain/block-explorers.ts';
 import { ApiError } from '../domain/errors.ts';
+import { definedLabels } from '../domain/labels.ts';
 import type { Message } from '../domain/message.ts';
+import { createNames, type NamedToken, type Names, tokenAddressesOf } from '../domain/message-names.ts';
 import { parseFilters, parseSearch, type RawParameters } from '../domain/search-parameters.ts';
+import { searchableText } from '../domain/search-text.ts';
 import type { CountedLane } from '../store/lane-counters.ts';
 import type { LaneEnds, LanePage, LaneStatistics } from '../store/lanes.ts';
 import type { Store } from '../store/store.ts';
@@ -49,6 +57,10 @@ export interface AuditMaterial {
   readonly remarks: readonly string[];
 }
 
+export interface RecordNames extends Names {
+  readonly explorerUrls: (chainSelector: string) => ExplorerUrls | null;
+}
+
 export interface Records {
   /** The page of a search, by the API's parameters. */
   search(parameters: RawParameters): Promise<RecordPage>;
@@ -60,6 +72,10 @@ export interface Records {
   attempts(message: Message): Promise<readonly Attempt[]>;
   /** Whether a manual execution of the message would work now. */
   diagnosis(message: Message): Promise<Diagnosis>;
+  /** Tokens, labels and block explorers of these messages. */
+  names(messages: readonly Message[]): Promise<RecordNames>;
+  /** What a text means: `GET /v2/lookup`. */
+  lookUp(text: string): Promise<readonly LookupMatch[]>;
   lanes(ends: LaneEnds, windowDays: number, namedRanges: number): Promise<LanePage>;
   auditMaterial(ends: LaneEnds, namedRanges: number): Promise<AuditMaterial>;
   export(parameters: RawParameters, shape: ExportShape, signal: AbortSignal): AsyncIterable<ExportPiece>;
@@ -154,6 +170,14 @@ function storeRecords(store: Store, config: Config, context: CliContext): Record
         ending.abort();
       }
     },
+    async names(messages) {
+      const tokens = await tokensOf(store, messages);
+      const labels = definedLabels().map(({ network, ...label }) => ({ ...label, chainSelector: network }));
+      // Simulated transactions are on no chain.
+      const explorerUrls = store.simulated ? () => null : explorerUrlsOf;
+      return { ...createNames(tokens, labels), explorerUrls };
+    },
+    lookUp: (text) => lookUp(store, searchableText(text)),
     lanes(ends, windowDays, namedRanges) {
       const now = new Date(context.now());
       const limit = Number.MAX_SAFE_INTEGER;
@@ -181,6 +205,16 @@ function storeRecords(store: Store, config: Config, context: CliContext): Record
     },
   };
 }
+
+/** Tokens in one read. A page has at most a thousand messages, nearly all of the same few tokens. */
+async function tokensOf(store: Store, messages: readonly Message[]): Promise<readonly NamedToken[]> {
+  const addresses = tokenAddressesOf(messages).flatMap(addressBytes);
+  if (addresses.length === 0) return [];
+  const { tokens } = await store.tokens({ addresses, limit: MAX_NAMED_TOKENS });
+  return tokens.map(tokenBody);
+}
+
+const MAX_NAMED_TOKENS = 10_000;
 
 function unconfirmedRemarks(messages: number | null): readonly string[] {
   if (messages === null || messages === 0) return [];

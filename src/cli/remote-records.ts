@@ -3,12 +3,20 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Attempt as AttemptBody, Attempts, Reason } from '../api/schemas/attempts.ts';
 import type { Diagnosis } from '../api/schemas/diagnosis.ts';
 import type { Lane } from '../api/schemas/lanes.ts';
+import type { LookupMatch } from '../api/schemas/lookup.ts';
 import type { Network } from '../api/schemas/networks.ts';
+import { MAX_TOKEN_ADDRESSES } from '../api/tokens.ts';
 import { basicAuthorization, parseRetryAfterMs } from '../base/http-headers.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { withoutCredentials } from '../base/url-parts.ts';
 import type { Attempt } from '../domain/attempts.ts';
 import type { DecodedError } from '../domain/failures/revert-data.ts';
+import {
+  createNames,
+  type NamedAddress,
+  type NamedToken,
+  tokenAddressesOf,
+} from '../domain/message-names.ts';
 import type { RawParameters } from '../domain/search-parameters.ts';
 import { readBody } from '../ingest/bounded-exchange.ts';
 import { UsageError } from './config.ts';
@@ -97,6 +105,12 @@ export function createRemoteRecords(options: RemoteOptions): Records {
     return body as ListBody<T>;
   };
 
+  /** The same for names, which a server of an earlier version does not have. */
+  const readNames = async <T>(path: string, parameters?: RawParameters): Promise<readonly T[]> =>
+    (await readList<T>(path, parameters).catch(ignoreMissing)).data;
+
+  const lookUp = (text: string) => readNames<LookupMatch>('/v2/lookup', [['text', text]]);
+
   const lanes: Records['lanes'] = async (ends, windowDays) => {
     const { data, total = data.length } = await readList<Lane>('/v2/lanes', [
       ...(Object.entries(ends) as [string, string][]),
@@ -114,12 +128,27 @@ export function createRemoteRecords(options: RemoteOptions): Records {
       const body = await readJson(`/v2/messages/0x${messageId}`);
       return body === undefined ? undefined : JSON.stringify(body);
     },
-    async findMessagesByPrefix() {
-      throw new UsageError(
-        'With --url, a message id needs all of its 64 digits.',
-        'In a pipe, `lanescan search` prints whole ids.',
-      );
+    async findMessagesByPrefix(digits) {
+      const matches = (await lookUp(`0x${digits}`)).filter(({ kind }) => kind === 'message');
+      if (matches.length === 0) return [];
+      const ids = matches.map(({ value }) => value).join(',');
+      const { data } = await readList<object>('/v2/messages', [['messageId', ids]]);
+      return data.map((record) => JSON.stringify(record));
     },
+    async names(messages) {
+      const addresses = tokenAddressesOf(messages);
+      const parts = Array.from({ length: Math.ceil(addresses.length / MAX_TOKEN_ADDRESSES) }, (_, index) =>
+        addresses.slice(index * MAX_TOKEN_ADDRESSES, (index + 1) * MAX_TOKEN_ADDRESSES),
+      );
+      const tokens: NamedToken[] = [];
+      for (const part of parts)
+        tokens.push(...(await readNames<NamedToken>('/v2/tokens', [['address', part.join(',')]])));
+      const labels = await readNames<NamedAddress>('/v2/labels');
+      const networks = await readNames<Network>('/v2/networks', [['active', 'true']]);
+      const urls = new Map(networks.map(({ chainSelector, explorerUrls }) => [chainSelector, explorerUrls]));
+      return { ...createNames(tokens, labels), explorerUrls: (selector) => urls.get(selector) ?? null };
+    },
+    lookUp,
     async attempts({ messageId }) {
       const body = (await readJson(`/v2/messages/${messageId}/attempts`)) as Attempts | undefined;
       if (!Array.isArray(body?.attempts)) throw notLanescan(server);
@@ -172,6 +201,11 @@ export function createRemoteRecords(options: RemoteOptions): Records {
       }
     },
   };
+}
+
+function ignoreMissing(error: unknown): ListBody<never> {
+  if (error instanceof NotLanescanError) return { data: [] };
+  throw error;
 }
 
 interface ListBody<T> {
@@ -269,8 +303,11 @@ async function refusalOf(response: Response, server: string): Promise<OperatorEr
   return new OperatorError(`${server} answered ${status}${said}`, remedy);
 }
 
+/** A path that is not there, or an answer of another form. */
+class NotLanescanError extends OperatorError {}
+
 function notLanescan(server: string): OperatorError {
-  return new OperatorError(
+  return new NotLanescanError(
     `${server} answers, but not as a Lanescan server does.`,
     'Check the URL: it is the part before /v2.',
   );

@@ -20,7 +20,7 @@ import {
   withRecordOptions,
   withRecords,
 } from './records.ts';
-import { parametersOfText } from './search-text.ts';
+import { contractHint, parametersOfLookUp, parametersOfText } from './search-text.ts';
 import { createPaint, printableJson } from './terminal-text.ts';
 
 type SearchFlags = RecordFlags &
@@ -31,7 +31,7 @@ export function addSearch(program: Command, context: CliContext): void {
     .command('search')
     .argument(
       '[text...]',
-      'message id, transaction hash, address, token, status, or a lane (sepolia to fuji)',
+      'message id (also its beginning), transaction, address, URL of a block explorer, token symbol, label, status, network, or a lane (sepolia to fuji)',
     )
     .description('find messages, newest first');
   addFilterOptions(command)
@@ -59,10 +59,15 @@ Examples:
     .action(async (text: readonly string[], flags: SearchFlags) => {
       // First: it defines networks that flags may name.
       const config = configOf(flags, context);
-      const first = parametersOf(text, flags, command);
+      const typed = parametersOfText(text, command);
+      const given = parametersOf('parameters' in typed ? typed.parameters : [], flags, command);
       const demo = demoFolder(config, flags);
       await withRecords(flags, config, context, async (records) => {
-        const show = flags.json ? showRecords(context) : showTable(context, flags.all === true);
+        const first =
+          'lookUp' in typed
+            ? [...(await parametersOfLookUp(typed.lookUp, records, command)), ...given]
+            : given;
+        const show = flags.json ? showRecords(context) : showTable(context, flags.all === true, records);
         let shown = 0;
         let cursor: string | null = null;
         for await (const page of pages(records, first, flags.all === true, command)) {
@@ -72,18 +77,19 @@ Examples:
           cursor = page.cursor;
         }
         const isFiltered = first.some(([name]) => (filterNames as readonly string[]).includes(name));
-        const text = shown === 0 ? nothingFound(flags, isFiltered, demo) : footer(shown, cursor, flags);
-        await showFooter(text, flags, context);
+        const hint = shown === 0 ? await contractHint(first, records) : '';
+        const footerText =
+          shown === 0
+            ? `${nothingFound(flags, first, isFiltered, demo)}${hint}`
+            : footer(shown, cursor, flags);
+        await showFooter(footerText, flags, context);
       });
     });
 }
 
 /** The parameters of the search; wrong flags are reported before the store is opened. */
-function parametersOf(text: readonly string[], flags: SearchFlags, command: Command): RawParameters {
-  const raw = [
-    ...parametersOfText(text, command),
-    ...rawParameters(flags, [...filterNames, 'limit', 'cursor'], command),
-  ];
+function parametersOf(typed: RawParameters, flags: SearchFlags, command: Command): RawParameters {
+  const raw = [...typed, ...rawParameters(flags, [...filterNames, 'limit', 'cursor'], command)];
   if (flags.all && flags.limit === undefined) raw.push(['limit', String(MAX_LIMIT)]);
   // A cursor can only be read with the key of its store.
   if (flags.cursor === undefined) asUsage(() => parseSearch(raw), command);
@@ -115,16 +121,17 @@ function showRecords({ out }: CliContext): ShowPage {
   };
 }
 
-function showTable({ out, environment, now }: CliContext, isWalk: boolean): ShowPage {
-  let table: ((page: readonly Message[]) => string) | undefined;
-  return ({ records, cursor }) => {
+function showTable({ out, environment, now }: CliContext, isWalk: boolean, source: Records): ShowPage {
+  let table: ReturnType<typeof createMessageTable> | undefined;
+  return async ({ records, cursor }) => {
     table ??= createMessageTable({
       width: out.isTTY ? (out.columns ?? 80) : null,
       paint: createPaint(out, environment),
       now: now(),
       isOpenEnded: isWalk && cursor !== null,
     });
-    return writeOut(out, table(records.map((record) => JSON.parse(record) as Message)));
+    const messages = records.map((record) => JSON.parse(record) as Message);
+    await writeOut(out, table(messages, await source.names(messages)));
   };
 }
 
@@ -144,7 +151,12 @@ function footer(shown: number, cursor: string | null, flags: SearchFlags): strin
   );
 }
 
-function nothingFound(flags: SearchFlags, isFiltered: boolean, demo: string | undefined): string {
+function nothingFound(
+  flags: SearchFlags,
+  parameters: RawParameters,
+  isFiltered: boolean,
+  demo: string | undefined,
+): string {
   if (flags.cursor !== undefined) return 'No further message: that was the last page.';
   if (!isFiltered && demo !== undefined)
     return `There are no messages yet. Those of the demo are in ${demo}: add --data ${shellQuoted(demo)}`;
@@ -157,7 +169,12 @@ function nothingFound(flags: SearchFlags, isFiltered: boolean, demo: string | un
       ? [` ${text} is neither a selector nor a chain id of a network that Lanescan knows.`]
       : [];
   });
-  return `No message matches all of these filters. Leave one out to see more.${unknown.join('')}`;
+  const filters = parameters.filter(([name]) => (filterNames as readonly string[]).includes(name));
+  const nothing =
+    filters.length === 1
+      ? 'No message matches.'
+      : 'No message matches all of these filters. Leave one out to see more.';
+  return `${nothing}${unknown.join('')}`;
 }
 
 /** On a terminal below the table; otherwise on standard error, so that a pipe gets only messages. */

@@ -1,6 +1,6 @@
 /** `lanescan config`: the effective settings, and where each comes from. Secrets are not shown. */
 import type { Command } from 'commander';
-import { type Config, type ConfigFlags, networkSourcesOf, webhooksOf } from './config.ts';
+import { type Config, type ConfigFlags, namesOf, networkSourcesOf, webhooksOf } from './config.ts';
 import { type CliContext, configOf, withStoreOptions } from './context.ts';
 import { writeOut } from './output.ts';
 import { withServerOptions } from './serve.ts';
@@ -64,6 +64,10 @@ function shownSettings(config: Config, environment: NodeJS.ProcessEnv): readonly
     rpc: rpc.map(({ host }) => host),
   }));
   const webhooks = webhooksOf(config, environment).map(({ name }) => name);
+  const names = namesOf(config);
+  const tokens = names.tokens.map(({ symbol, address }) => symbol ?? address);
+  const labels = names.labels.map(({ name }) => name);
+  const explorers = [...names.explorers.values()].map((website) => website ?? 'none');
   return [
     ...Object.entries(values).map(([key, value]) => ({ key, value, origin: origins[key] ?? 'default' })),
     {
@@ -71,6 +75,9 @@ function shownSettings(config: Config, environment: NodeJS.ProcessEnv): readonly
       value: config.chains.map(({ name }) => name),
       origin: fromFile('chains', config.chains.length > 0),
     },
+    { key: 'tokens', value: tokens, origin: fromFile('tokens', tokens.length > 0) },
+    { key: 'labels', value: labels, origin: fromFile('labels', labels.length > 0) },
+    { key: 'explorers', value: explorers, origin: fromFile('explorers', explorers.length > 0) },
     { key: 'networks', value: networks, origin: fromFile('networks', networks.length > 0) },
     { key: 'webhooks', value: webhooks, origin: fromFile('webhooks', webhooks.length > 0) },
   ];

@@ -121,6 +121,7 @@ async function descriptionOf(
     width: out.isTTY ? (out.columns ?? 80) : null,
     now: now(),
     attempts: await records.attempts(message),
+    names: await records.names([message]),
     serverUrl: server,
   });
 }

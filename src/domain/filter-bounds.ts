@@ -65,6 +65,7 @@ const filterChecks: Record<keyof Filters, Check> = {
   receiver: isAddressMeanings,
   sourceChainSelector: isSelector,
   destChainSelector: isSelector,
+  chainSelector: isSelector,
   readyForManualExecOnly: (value) => value === true,
   sourceTransactionHash: isHashMeanings,
   status: isListOf((value) => statuses.some((status) => status === value), 1, statuses.length),

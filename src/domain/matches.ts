@@ -21,6 +21,8 @@ const predicates: {
   messageId: (value, message) => isAny(value, idOf(message)),
   sourceChainSelector: (value, message) => value === message.sourceNetworkInfo.chainSelector,
   destChainSelector: (value, message) => value === message.destNetworkInfo.chainSelector,
+  chainSelector: (value, { sourceNetworkInfo, destNetworkInfo }) =>
+    value === sourceNetworkInfo.chainSelector || value === destNetworkInfo.chainSelector,
   readyForManualExecOnly: (_, message) => message.readyForManualExecution,
   status: (value, message) => value.includes(message.status),
   sentAfter: (value, message) => sentAtOf(message) >= value,

@@ -8,6 +8,7 @@
 import { type Refuse, refusalsAt, refuseUnknownName } from '../base/config-entries.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { type ChainFamily, chainFamilies } from './addresses.ts';
+import { parseWebsite } from './name-definitions.ts';
 import { type Network, networks } from './networks.ts';
 
 const KEYS = ['name', 'selector', 'chainId', 'family', 'displayName', 'blockExplorer'];
@@ -54,7 +55,7 @@ function parseDefinition(entry: unknown, refuse: Refuse): Network {
     family,
     displayName: parseText(displayName, 'displayName', DISPLAY_NAME, 'It takes 1 to 64 characters.', refuse),
     ...(blockExplorer !== undefined &&
-      blockExplorer !== null && { blockExplorer: parseExplorer(blockExplorer, refuse) }),
+      blockExplorer !== null && { blockExplorer: parseWebsite(blockExplorer, 'blockExplorer', refuse) }),
   };
 }
 
@@ -91,19 +92,6 @@ function parseFamily(value: unknown = 'EVM', refuse: Refuse): ChainFamily {
   return (
     family ?? refuse('family', `is ${JSON.stringify(value)}`, `It takes one of ${chainFamilies.join(', ')}.`)
   );
-}
-
-function parseExplorer(value: unknown, refuse: Refuse): string {
-  const text = typeof value === 'string' ? value.trim() : '';
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url || !['https:', 'http:'].includes(url.protocol) || url.username !== '' || url.search !== '') {
-    return refuse(
-      'blockExplorer',
-      'is not the address of a website',
-      'Write it as https://explorer.example.',
-    );
-  }
-  return `${url.origin}${url.pathname}`.replace(/\/+$/, '');
 }
 
 /** A chain of the built-in table cannot be made another one. */

@@ -27,6 +27,8 @@ export interface Filters {
   readonly receiver?: readonly BytesHex[];
   readonly sourceChainSelector?: string;
   readonly destChainSelector?: string;
+  /** Source or destination. */
+  readonly chainSelector?: string;
   readonly readyForManualExecOnly?: true;
   readonly sourceTransactionHash?: readonly BytesHex[];
   readonly status?: readonly Status[];

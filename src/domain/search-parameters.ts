@@ -118,6 +118,11 @@ export const filterParameters = {
     example: '0x779877A7B0D9E8603169DdbD7836e478b4624789',
     parse: (text) => ({ q: terms(text) }),
   },
+  chainSelector: {
+    description: 'Chain selector of the source or the destination network.',
+    example: '16015286601757825753',
+    parse: (text) => ({ chainSelector: selector(text) }),
+  },
 } satisfies { readonly [Name in keyof Filters]-?: FilterParameter<Name> };
 
 export type FilterName = keyof Filters;
@@ -322,6 +327,25 @@ export function address(text: string): readonly BytesHex[] {
     );
   }
   return bytes;
+}
+
+/** Several addresses, separated by commas. */
+export function addressList(max: number): ParameterParser<readonly BytesHex[]> {
+  return (text) => {
+    const given = text.split(',');
+    if (given.length > max)
+      throw new InvalidValueError(`takes at most ${max} addresses, separated by commas`);
+    return [...new Set(given.flatMap(address))];
+  };
+}
+
+/** Text of so many characters at most. */
+export function shortText(max: number): ParameterParser<string> {
+  return (text) => {
+    // PostgreSQL takes no zero byte, and no half of a surrogate pair.
+    if (text.length <= max && !/\0|\p{Cs}/u.test(text)) return text;
+    throw new InvalidValueError(`takes a text of at most ${max} characters`);
+  };
 }
 
 function transactionHash(text: string): readonly BytesHex[] {

@@ -1,10 +1,14 @@
 /** Reads of messages: the search, and single messages by id. */
+
+import type { BytesHex } from '../domain/addresses.ts';
 import type { CursorCodec } from '../domain/cursor.ts';
 import { statusRank } from '../domain/lifecycle.ts';
 import type { SearchQuery } from '../domain/query.ts';
+import type { ShortenedText } from '../domain/search-text.ts';
 import { type MessageExecutions, readExecutions, readLatestExecutions } from './attempts.ts';
 import { type ExecutionInputs, readExecutionInputs } from './execution-inputs.ts';
 import { type MessageHistory, readMessageHistory } from './history.ts';
+import { type KnownContract, readContractRoles, readShortened, type ShortenedMatches } from './lookup.ts';
 import { recordDigest } from './message-row.ts';
 import { arrayFrame, type Page, type PageFrame, type Reads, readPage } from './reads/reads.ts';
 import { completeRecord, lacksOfframp } from './record-completion.ts';
@@ -29,6 +33,10 @@ export interface MessageReads {
   messageDigest(messageId: string): Promise<Omit<StoredRecord, 'record'> | undefined>;
   /** Records whose message ids begin with these hexadecimal digits, at most `limit`. */
   findMessagesByPrefix(digits: string, limit: number): Promise<readonly string[]>;
+  /** Message ids, transactions and addresses with these digits at their ends. */
+  shortened(text: ShortenedText): Promise<ShortenedMatches>;
+  /** What a contract is to CCIP; `spelling` is its address as records have it. */
+  contractRoles(bytes: BytesHex, spelling: string): Promise<readonly KnownContract[]>;
   /** Counts messages while they are few; PostgreSQL's estimate beyond. */
   countMessages(): Promise<{ readonly count: number; readonly isExact: boolean }>;
   /** The changes of one message; undefined for an unknown one. */
@@ -95,6 +103,9 @@ export function createMessageReads(reads: Reads, cursors: CursorCodec): MessageR
       );
       return rows.map(([record]) => record ?? '');
     },
+
+    shortened: (text) => readShortened(reads.readAs('shortened'), text),
+    contractRoles: (bytes, spelling) => readContractRoles(reads.readAs('contracts'), bytes, spelling),
 
     async countMessages() {
       const rows = await reads.readRows(

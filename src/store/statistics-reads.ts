@@ -34,6 +34,7 @@ import {
   readNetworkTraffic,
 } from './networks.ts';
 import { createSingleFlight, type Reads } from './reads/reads.ts';
+import { readTokens, type TokenPage, type TokenSelection } from './tokens.ts';
 
 export interface StatisticsReads {
   lanes(selection: LaneSelection): Promise<LanePage>;
@@ -58,6 +59,7 @@ export interface StatisticsReads {
   networkProgress(): Promise<readonly NetworkProgress[]>;
   /** Mirrors that follow a source. */
   mirrors(): Promise<readonly MirrorState[]>;
+  tokens(selection: TokenSelection): Promise<TokenPage>;
   figures(): Promise<StoreFigures>;
 }
 
@@ -77,6 +79,7 @@ export function createStatisticsReads(reads: Reads): StatisticsReads {
     networkTraffic: createSingleFlight(() => readNetworkTraffic(reads.readAs('networkTraffic'))),
     networkProgress: createSingleFlight(() => readNetworkProgress(reads.readAs('networkProgress'))),
     mirrors: createSingleFlight(() => readMirrors(reads.readAs('mirrors'))),
+    tokens: (selection) => readTokens(reads.readAs('tokens'), selection),
     figures: () => readFigures(reads.readOnPrimaryAs('figures')),
   };
 }

@@ -37,6 +37,8 @@ export const tables = [
   'index_registration',
   'index_counter',
   'index_finding',
+  'token',
+  'token_search',
   'cursor_key',
 ] as const;
 

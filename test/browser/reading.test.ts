@@ -2,11 +2,12 @@
 import { describe, expect, test } from 'vitest';
 import { forecast, stepsOf } from '../../explorer/src/message/outlook.ts';
 import { abiValues, textOf } from '../../explorer/src/message/payload.ts';
-import { printable, shortAmount, withDecimals } from '../../explorer/src/parts/format.ts';
-import { meaningsOf } from '../../explorer/src/search/input-meanings.ts';
+import { printable, shortInteger } from '../../explorer/src/parts/format.ts';
+import { transferredAmount } from '../../src/domain/message-names.ts';
+import { meaningsOf } from '../../src/domain/search-text.ts';
 import { evmAddress, fuji, hashOf, makeToken, sepolia, svmAddress, svmSignature } from '../fixtures.ts';
 
-const kinds = (text: string) => meaningsOf(text, []).map(({ kind }) => kind);
+const kinds = (text: string) => meaningsOf(text).map(({ kind }) => kind);
 const word = (digits: string) => digits.padStart(64, '0');
 const hexOf = (text: string) => Buffer.from(text).toString('hex');
 
@@ -19,9 +20,19 @@ describe('the box takes', () => {
     [svmAddress(1), ['transaction', 'address', 'terms']],
     [`${evmAddress(1)}, ${hashOf(1)}`, ['terms']],
     ['sepolia > fuji', ['lane']],
-    ['16015286601757825753', ['source', 'dest']],
+    ['16015286601757825753', ['network', 'source', 'dest']],
     ['success', ['status']],
-    ['solana-devnet', ['source', 'dest']],
+    ['solana-devnet', ['network', 'source', 'dest']],
+    [hashOf(1).slice(2), ['hash', 'address']],
+    [evmAddress(1).slice(2), ['address', 'terms']],
+    [`https://sepolia.etherscan.io/tx/${hashOf(1)}#eventlog`, ['hash', 'address']],
+    [`https://ccip.chain.link/#/side-drawer/msg/${hashOf(1)}`, ['hash', 'address']],
+    [`https://testnet.snowtrace.io/token/${evmAddress(1)}?a=1`, ['address', 'terms']],
+    [`https://explorer.solana.com/tx/${svmSignature(1)}?cluster=devnet`, ['transaction']],
+    ['0x2f63…aa14', ['shortened']],
+    ['2f63...aa14', ['shortened']],
+    ['0x2f63d1', ['shortened']],
+    ['11155111', ['network', 'source', 'dest', 'shortened']],
     ['', []],
     ['what is this', []],
     [`${evmAddress(1)}, nonsense`, []],
@@ -59,11 +70,14 @@ describe('data is read as plain ABI', () => {
 
 test('amounts have a point where their decimals are known, and are whole numbers where not', () => {
   const token = { ...makeToken(sepolia, fuji, 'LINK'), amount: '1500000000000000000' };
-  expect(shortAmount({ ...token, extraData: `0x${word('12')}` })).toBe('1.5');
-  expect(shortAmount({ ...token, amount: '1', extraData: `0x${word('12')}` })).toBe('< 0.000001');
-  expect(shortAmount({ ...token, amount: '5527000', extraData: null })).toBe('5,527,000');
-  expect(withDecimals('1234567', 6)).toBe('1.234567');
-  expect(withDecimals('7', 0)).toBe('7');
+  const extraData = `0x${word('12')}`;
+  expect(transferredAmount({ ...token, extraData }, undefined)).toMatchObject({
+    short: '1.5',
+    source: 'pool',
+  });
+  expect(transferredAmount({ ...token, amount: '1', extraData }, undefined)?.short).toBe('< 0.000001');
+  expect(transferredAmount({ ...token, extraData: null }, undefined)).toBeNull();
+  expect(shortInteger('5527000')).toBe('5,527,000');
 });
 
 test('what could disguise a text is made visible', () => {

@@ -94,7 +94,9 @@ describe('refusals', () => {
     const unknown = await remote('show', '0'.repeat(64));
     expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('is known here') });
     const short = await remote('show', failed.messageId.slice(0, 12));
-    expect(short).toMatchObject({ code: 2, stderr: expect.stringContaining('needs all of its 64 digits') });
+    expect(short).toMatchObject({ code: 0, stdout: expect.stringContaining(failed.messageId) });
+    const nobody = await remote('show', '0x123456');
+    expect(nobody).toMatchObject({ code: 1, stderr: expect.stringContaining('No message that begins with') });
   });
 
   test('a cursor of another store', async () => {

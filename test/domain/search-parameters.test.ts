@@ -57,6 +57,7 @@ const good: Record<(typeof filterNames)[number], readonly (readonly [text: strin
     ['18446744073709551615', { sourceChainSelector: '18446744073709551615' }],
   ],
   destChainSelector: [['1', { destChainSelector: '1' }]],
+  chainSelector: [['007', { chainSelector: '7' }]],
   readyForManualExecOnly: [
     ['true', { readyForManualExecOnly: true }],
     ['false', {}],
@@ -144,6 +145,7 @@ const bad: Record<(typeof filterNames)[number], readonly string[]> = {
   receiver: notAddresses,
   sourceChainSelector: notSelectors,
   destChainSelector: notSelectors,
+  chainSelector: notSelectors,
   readyForManualExecOnly: ['TRUE', 'yes', '1', '0', 'true,false', ' true'],
   sourceTransactionHash: notHashes,
   status: ['sent', 'NOPE', 'SENT,', ',SENT', 'SENT;SUCCESS', 'SENT, SUCCESS'],
@@ -196,7 +198,7 @@ describe('view', () => {
 });
 
 describe('each filter', () => {
-  it('is one of the spec’s six, or one of the eight we add', () => {
+  it('is one of the spec’s six, or one of the nine we add', () => {
     expect(filterNames).toEqual([
       'sender',
       'receiver',
@@ -212,6 +214,7 @@ describe('each filter', () => {
       'destTransactionHash',
       'messageId',
       'q',
+      'chainSelector',
     ]);
   });
 

@@ -146,6 +146,8 @@ const filterCases: readonly FilterCase[] = [
   { filters: [['sourceChainSelector', '1']], count: 0 },
   { filters: [['destChainSelector', solanaDevnet.chainSelector]], count: 1 },
   { filters: [['destChainSelector', '0']], count: 0 },
+  { filters: [['chainSelector', solanaDevnet.chainSelector]], count: 2 },
+  { filters: [['chainSelector', '1']], count: 0 },
   { filters: [['readyForManualExecOnly', 'true']], count: 4 },
   { filters: [['readyForManualExecOnly', 'false']], count: 31 },
   { filters: [['sourceTransactionHash', hashOf('batch')]], count: 3 },

@@ -7,7 +7,6 @@
  */
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { abiValues, textOf } from '../../explorer/src/message/payload.ts';
-import { meaningsOf } from '../../explorer/src/search/input-meanings.ts';
 import { matchingTag } from '../../src/api/caching.ts';
 import { chooseCoding } from '../../src/api/compression.ts';
 import { createRateLimiter } from '../../src/api/rate-limit.ts';
@@ -21,6 +20,7 @@ import { csvLine } from '../../src/domain/csv.ts';
 import { createCursorCodec } from '../../src/domain/cursor.ts';
 import { parseMessage } from '../../src/domain/message-parser.ts';
 import { parseSearch, searchParameterNames } from '../../src/domain/search-parameters.ts';
+import { meaningsOf } from '../../src/domain/search-text.ts';
 import { classifyEvmRefusal } from '../../src/ingest/evm/refusals.ts';
 import { createCursorMac } from '../../src/store/cursor-key.ts';
 import { dispatcherTimings } from '../../src/webhooks/dispatcher.ts';
@@ -123,7 +123,7 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'a line of a terminal': printable,
   'a record on a terminal': (text) => printableJson(JSON.stringify({ text })),
   'wrapped text': (text) => wrapped(text, 80),
-  'what people type into the search box': (text) => meaningsOf(text, []),
+  'what people type into the search box': (text) => meaningsOf(text),
   'data of a message in the explorer': (text) => {
     const hex = `0x${Buffer.from(text).toString('hex')}`;
     return [textOf(hex), abiValues(hex)];

@@ -146,6 +146,12 @@ function parameter(name: FilterName, target: Message): fc.Arbitrary<Parameter> {
       );
     case 'sourceTokenAddress':
       return spelled((message) => message.tokenAmounts[0]?.sourceTokenAddress);
+    case 'chainSelector':
+      return wanted.chain(({ sourceNetworkInfo, destNetworkInfo }) =>
+        fc
+          .constantFrom(sourceNetworkInfo.chainSelector, destNetworkInfo.chainSelector)
+          .map((text) => ({ name, plain: text, text })),
+      );
     case 'sourceChainSelector':
       return exact((message) => message.sourceNetworkInfo.chainSelector);
     case 'destChainSelector':

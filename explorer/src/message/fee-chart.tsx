@@ -1,7 +1,7 @@
 /** The parts of a fee as a stacked bar, the largest first, and as a list. */
 import type { Fees } from '../../../src/domain/message.ts';
 import { CopyButton } from '../parts/copy-button.tsx';
-import { grouped, percent, shortHash } from '../parts/format.ts';
+import { grouped, percent, printable, shortHash } from '../parts/format.ts';
 
 type FeeItem = NonNullable<Fees['fixedFeesDetails']['items']>[number];
 
@@ -12,7 +12,16 @@ const names: Record<FeeItem['feeType'], string> = {
   NETWORK: 'Network',
 };
 
-export function FeeChart({ items, total }: { readonly items: readonly FeeItem[]; readonly total: string }) {
+interface FeeChartProps {
+  readonly items: readonly FeeItem[];
+  readonly total: string;
+  /** An amount in units that people use. */
+  readonly amountOf: (amount: string) => string;
+  /** What a contract is to the message. */
+  readonly roleOf: (address: string) => string | undefined;
+}
+
+export function FeeChart({ items, total, amountOf, roleOf }: FeeChartProps) {
   const sorted = [...items].sort((a, b) => (BigInt(b.amount) > BigInt(a.amount) ? 1 : -1));
   const whole = items.reduce((sum, { amount }) => sum + BigInt(amount), 0n);
   // Thousandths are finer than a pixel, and turn amounts of any size into safe numbers.
@@ -43,17 +52,26 @@ export function FeeChart({ items, total }: { readonly items: readonly FeeItem[];
             <span className={`fee-key fee-part-${Math.min(index, 5)}`} />
             <span className="fee-name">{names[feeType]}</span>
             <span className="fee-share">{percent(share(amount), 1_000)}</span>
-            <span className="fee-amount">{grouped(amount)}</span>
+            <span className="fee-amount" title={`${grouped(amount)} smallest units`}>
+              {amountOf(amount)}
+            </span>
             <span className="hash">
               <code title={contractAddress}>{shortHash(contractAddress)}</code>
               <CopyButton text={contractAddress} what="contract" />
+              <FeeRole role={roleOf(contractAddress)} />
             </span>
           </li>
         ))}
       </ul>
       {whole !== BigInt(total) && (
-        <figcaption className="muted note">The parts make {grouped(whole)}, not the total.</figcaption>
+        <figcaption className="muted note">
+          The parts make {amountOf(String(whole))}, not the total.
+        </figcaption>
       )}
     </figure>
   );
+}
+
+function FeeRole({ role }: { readonly role: string | undefined }) {
+  return role === undefined ? null : <bdi className="muted">{printable(role)}</bdi>;
 }

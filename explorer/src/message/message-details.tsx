@@ -9,25 +9,25 @@ import {
   type TokenAmount,
   type Verifiers,
 } from '../../../src/domain/message.ts';
-import { CopyButton } from '../parts/copy-button.tsx';
 import {
-  counted,
-  duration,
-  exactTime,
-  grouped,
-  networkName,
-  printable,
-  shortHash,
-  tokenDecimals,
-  withDecimals,
-} from '../parts/format.ts';
-import { SearchableHash } from '../parts/hash.tsx';
+  contractRole,
+  decimalsSources,
+  type NamedToken,
+  paidAmount,
+  tokenAddressesOf,
+  transferredAmount,
+} from '../../../src/domain/message-names.ts';
+import { CopyButton } from '../parts/copy-button.tsx';
+import { counted, duration, exactTime, grouped, networkName, printable, shortHash } from '../parts/format.ts';
+import { ChainLink, LinkedHash, SearchableHash } from '../parts/hash.tsx';
 import { Icon } from '../parts/icons.tsx';
+import { claimOf } from '../parts/message-row.tsx';
 import { NetworkMark } from '../parts/network.tsx';
 import { Segments } from '../parts/segments.tsx';
 import { StatusBadge } from '../parts/status.tsx';
 import { ExactTime } from '../parts/time.tsx';
 import type { Attempt, Lane, MessageHistory } from '../server/api-types.ts';
+import { useNames } from '../server/names.ts';
 import { AttemptsCard } from './attempts-card.tsx';
 import { Card, Copyable, Field, Fields } from './card.tsx';
 import { FeeChart } from './fee-chart.tsx';
@@ -45,7 +45,7 @@ export function MessageDetails({ message, history, attempts, lane }: DetailsProp
     <div className="details">
       <SourceCard message={message} />
       <DestCard message={message} lane={lane} />
-      <TokensCard tokens={message.tokenAmounts} />
+      <TokensCard message={message} />
       <ExecutionCard message={message} />
       {attempts && attempts.length > 0 && (
         <AttemptsCard attempts={attempts} family={message.destNetworkInfo.chainFamily} />
@@ -86,19 +86,20 @@ function finalityWords(message: Message): string {
 }
 
 function SourceCard({ message }: { readonly message: Message }) {
-  const { sourceNetworkInfo, sender, origin, routerAddress, nonce } = message;
+  const { sourceNetworkInfo, destNetworkInfo, sender, origin, routerAddress, nonce } = message;
+  const account = { network: sourceNetworkInfo, page: 'address' } as const;
   return (
     <Card title="Source">
       <Fields>
         <NetworkFields network={sourceNetworkInfo} />
         <Field name="Sender">
-          <SearchableHash text={sender} what="sender" filter="sender" />
+          <SearchableHash text={sender} what="sender" filter="sender" at={account} />
         </Field>
         <Field name="Origin">
           {origin === sender ? (
             <span className="muted">the sender</span>
           ) : (
-            <SearchableHash text={origin} what="account" filter="address" />
+            <SearchableHash text={origin} what="account" filter="address" at={account} />
           )}
         </Field>
         <Field name="Transaction">
@@ -106,6 +107,7 @@ function SourceCard({ message }: { readonly message: Message }) {
             text={message.sendTransactionHash}
             what="transaction"
             filter="sourceTransactionHash"
+            at={{ network: sourceNetworkInfo, page: 'transaction' }}
           />
         </Field>
         <Field name="Sent">
@@ -117,14 +119,24 @@ function SourceCard({ message }: { readonly message: Message }) {
             shown={grouped(message.sendBlockNumber)}
             what={`${blockNoun(sourceNetworkInfo.chainFamily)} number`}
           />
+          <ChainLink
+            text={String(message.sendBlockNumber)}
+            what="block"
+            at={{ network: sourceNetworkInfo, page: 'block' }}
+          />
           <span className="muted"> log {message.sendLogIndex}</span>
         </Field>
         <Field name="On-ramp">
-          <Copyable text={message.onramp} what="on-ramp" />
+          <LinkedHash
+            text={message.onramp}
+            what="on-ramp"
+            at={account}
+            role={`to ${networkName(destNetworkInfo)}`}
+          />
         </Field>
         {routerAddress !== null && (
           <Field name="Router">
-            <Copyable text={routerAddress} what="router" />
+            <LinkedHash text={routerAddress} what="router" at={account} />
           </Field>
         )}
         <Field name="Sequence">
@@ -141,18 +153,24 @@ function DestCard({ message, lane }: { readonly message: Message; readonly lane:
   const { destNetworkInfo, receiver, receiptTransactionHash, receiptTimestamp, deliveryTime, executor } =
     message;
   const { p50Ms } = lane?.delivery ?? {};
+  const account = { network: destNetworkInfo, page: 'address' } as const;
   return (
     <Card title="Destination">
       <Fields>
         <NetworkFields network={destNetworkInfo} />
         <Field name="Receiver">
-          <SearchableHash text={receiver} what="receiver" filter="receiver" />
+          <SearchableHash text={receiver} what="receiver" filter="receiver" at={account} />
         </Field>
         <Field name="Transaction">
           {receiptTransactionHash === null ? (
             <span className="muted">not executed yet</span>
           ) : (
-            <SearchableHash text={receiptTransactionHash} what="transaction" filter="destTransactionHash" />
+            <SearchableHash
+              text={receiptTransactionHash}
+              what="transaction"
+              filter="destTransactionHash"
+              at={{ network: destNetworkInfo, page: 'transaction' }}
+            />
           )}
         </Field>
         {receiptTimestamp !== null && (
@@ -173,6 +191,16 @@ function DestCard({ message, lane }: { readonly message: Message; readonly lane:
             <Copyable text={executor.address} what="executor" />
           </Field>
         )}
+        {message.offramp !== undefined && (
+          <Field name="Off-ramp">
+            <LinkedHash
+              text={message.offramp}
+              what="off-ramp"
+              at={account}
+              role={`from ${networkName(message.sourceNetworkInfo)}`}
+            />
+          </Field>
+        )}
         <Field name="Lane">
           <Link
             to="/lane/$source/$dest"
@@ -186,7 +214,8 @@ function DestCard({ message, lane }: { readonly message: Message; readonly lane:
   );
 }
 
-function TokensCard({ tokens }: { readonly tokens: readonly TokenAmount[] }) {
+function TokensCard({ message }: { readonly message: Message }) {
+  const tokens = message.tokenAmounts;
   return (
     <Card
       title={tokens.length > 1 ? 'Tokens' : 'Token'}
@@ -195,38 +224,60 @@ function TokensCard({ tokens }: { readonly tokens: readonly TokenAmount[] }) {
       {tokens.length === 0 && <p className="muted">No token goes with this message.</p>}
       {tokens.map((token, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the same token may come twice, and their order never changes.
-        <TokenFields key={index} token={token} />
+        <TokenFields key={index} token={token} message={message} />
       ))}
     </Card>
   );
 }
 
-function TokenFields({ token }: { readonly token: TokenAmount }) {
-  const decimals = tokenDecimals(token);
+function TokenFields({ token, message }: { readonly token: TokenAmount; readonly message: Message }) {
+  const { sourceNetworkInfo, destNetworkInfo } = message;
+  const names = useNames(tokenAddressesOf([message]));
+  const sourceToken = names.token(sourceNetworkInfo, token.sourceTokenAddress);
+  const amount = transferredAmount(token, sourceToken);
   return (
     <Fields>
       <Field name="Amount">
-        {decimals === null ? (
+        {amount === null ? (
           <>
             <strong>{grouped(token.amount)}</strong>{' '}
             <span className="muted">smallest units; decimals not known</span>
+            <CopyButton text={token.amount} what="amount in smallest units" />
           </>
         ) : (
           <>
-            <strong>{withDecimals(token.amount, decimals)}</strong>{' '}
-            <span className="muted">{decimals} decimals, as the source pool says</span>
+            <strong>{amount.exact}</strong> <TokenSymbol token={sourceToken} />
+            <span className="exact muted">
+              {amount.decimals} decimals {decimalsSources[amount.source]}: {grouped(token.amount)} smallest
+              units
+              <CopyButton text={token.amount} what="amount in smallest units" />
+            </span>
           </>
         )}
-        <CopyButton text={token.amount} what="amount in smallest units" />
       </Field>
       <Field name="Source token">
-        <SearchableHash text={token.sourceTokenAddress} what="token" filter="sourceTokenAddress" />
+        <TokenSymbol token={sourceToken} />
+        <SearchableHash
+          text={token.sourceTokenAddress}
+          what="token"
+          filter="sourceTokenAddress"
+          at={{ network: sourceNetworkInfo, page: 'token' }}
+        />
       </Field>
       <Field name="Source pool">
-        <SearchableHash text={token.sourcePoolAddress} what="pool" />
+        <SearchableHash
+          text={token.sourcePoolAddress}
+          what="pool"
+          at={{ network: sourceNetworkInfo, page: 'address' }}
+        />
       </Field>
       <Field name="Dest. token">
-        <SearchableHash text={token.destTokenAddress} what="token" />
+        <TokenSymbol token={names.token(destNetworkInfo, token.destTokenAddress)} />
+        <SearchableHash
+          text={token.destTokenAddress}
+          what="token"
+          at={{ network: destNetworkInfo, page: 'token' }}
+        />
       </Field>
       {token.destGasAmount !== null && <Field name="Dest. gas">{grouped(token.destGasAmount)}</Field>}
       {token.extraData !== null && (
@@ -238,6 +289,16 @@ function TokenFields({ token }: { readonly token: TokenAmount }) {
         </Field>
       )}
     </Fields>
+  );
+}
+
+/** What a token is called. It stands beside the address, never in its place: anybody can claim any symbol. */
+function TokenSymbol({ token }: { readonly token: NamedToken | undefined }) {
+  if (!token?.symbol) return null;
+  return (
+    <bdi className="symbol" title={claimOf(token)}>
+      {printable(token.symbol)}
+    </bdi>
   );
 }
 
@@ -331,18 +392,45 @@ function VerifiersCard({ verifiers: { items, optionalThreshold } }: { readonly v
 
 function FeesCard({ message }: { readonly message: Message }) {
   const { tokenAddress, totalAmount, items = [] } = message.fees.fixedFeesDetails;
+  const names = useNames(tokenAddressesOf([message]));
+  const token = names.token(message.sourceNetworkInfo, tokenAddress);
+  const amount = paidAmount(totalAmount, token);
   return (
     <Card title="Fees" wide={message.fees.fixedFeesDetails.items !== undefined}>
       <Fields>
         <Field name="Total">
-          <strong>{grouped(totalAmount)}</strong> <span className="muted">smallest units</span>
-          <CopyButton text={totalAmount} what="total fee" />
+          {amount === null ? (
+            <>
+              <strong>{grouped(totalAmount)}</strong> <span className="muted">smallest units</span>
+              <CopyButton text={totalAmount} what="total fee" />
+            </>
+          ) : (
+            <>
+              <strong>{amount.exact}</strong> <TokenSymbol token={token} />
+              <span className="exact muted">
+                {grouped(totalAmount)} smallest units
+                <CopyButton text={totalAmount} what="total fee" />
+              </span>
+            </>
+          )}
         </Field>
         <Field name="Paid in">
-          <SearchableHash text={tokenAddress} what="token" />
+          <TokenSymbol token={token} />
+          <LinkedHash
+            text={tokenAddress}
+            what="token"
+            at={{ network: message.sourceNetworkInfo, page: 'token' }}
+          />
         </Field>
       </Fields>
-      {items.length > 0 && <FeeChart items={items} total={totalAmount} />}
+      {items.length > 0 && (
+        <FeeChart
+          items={items}
+          total={totalAmount}
+          amountOf={(amount) => paidAmount(amount, token)?.exact ?? grouped(amount)}
+          roleOf={(address) => contractRole(message, address, names)}
+        />
+      )}
     </Card>
   );
 }

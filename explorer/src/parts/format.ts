@@ -1,5 +1,8 @@
 /** Formats times, numbers, hashes and untrusted text for display. */
-import type { Message, NetworkInfo, TokenAmount } from '../../../src/domain/message.ts';
+import type { Message, NetworkInfo } from '../../../src/domain/message.ts';
+import { grouped } from '../../../src/domain/tokens.ts';
+
+export { grouped };
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -55,11 +58,6 @@ export function dayName(iso: string): string {
   return `${Number(iso.slice(8, 10))} ${months[Number(iso.slice(5, 7)) - 1] ?? ''}`;
 }
 
-/** Whole numbers of any size with thousands separators. */
-export function grouped(number: number | string | bigint): string {
-  return String(number).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
-}
-
 /** `1.2 k`, `3.4 M`: for narrow cells. */
 export function compact(number: number): string {
   if (number < 1_000) return String(number);
@@ -107,32 +105,9 @@ export function networkName({ displayName, name }: NetworkInfo): string {
   return chosen.length > 60 ? `${chosen.slice(0, 59)}…` : chosen;
 }
 
-/** Pools of version 1.5.1 and later send their token's decimals along, as one ABI word. */
-export function tokenDecimals({ extraData }: TokenAmount): number | null {
-  const word = /^0x0{62}([0-9a-f]{2})$/.exec(extraData ?? '')?.[1];
-  const decimals = word === undefined ? Number.NaN : Number.parseInt(word, 16);
-  return decimals <= 36 ? decimals : null;
-}
-
-/** An integer amount with its decimal point: `47.674`. */
-export function withDecimals(amount: string, decimals: number): string {
-  const padded = amount.padStart(decimals + 1, '0');
-  const whole = padded.slice(0, padded.length - decimals);
-  const fraction = padded.slice(padded.length - decimals).replace(/0+$/, '');
-  return `${grouped(whole)}${fraction === '' ? '' : `.${fraction}`}`;
-}
-
-/** The amount for a cell: at most six decimals; the raw integer where its decimals are unknown. */
-export function shortAmount(token: TokenAmount): string {
-  const decimals = tokenDecimals(token);
-  if (decimals === null)
-    return token.amount.length > 13
-      ? `${token.amount.slice(0, 4)}…e${token.amount.length - 4}`
-      : grouped(token.amount);
-  const [whole = '', fraction = ''] = withDecimals(token.amount, decimals).split('.');
-  const shown = fraction.slice(0, 6).replace(/0+$/, '');
-  if (whole === '0' && shown === '' && fraction !== '') return '< 0.000001';
-  return shown === '' ? whole : `${whole}.${shown}`;
+/** The raw integer for a cell, where the decimals are not known. */
+export function shortInteger(amount: string): string {
+  return amount.length > 13 ? `${amount.slice(0, 4)}…e${amount.length - 4}` : grouped(amount);
 }
 
 export function laneWords({

@@ -1,8 +1,12 @@
 /** Ids, hashes and addresses with a copy button: short in lists, whole on pages. */
 import { Link } from '@tanstack/react-router';
+import { type ExplorerPage, explorerLink } from '../../../src/domain/block-explorers.ts';
+import type { NetworkInfo } from '../../../src/domain/message.ts';
+import { useExplorerUrls, useNames } from '../server/names.ts';
 import type { Filters } from '../server/search-view.ts';
 import { CopyButton } from './copy-button.tsx';
-import { shortHash } from './format.ts';
+import { printable, shortHash } from './format.ts';
+import { Icon } from './icons.tsx';
 
 export function ShortHash({ text, what }: { readonly text: string; readonly what: string }) {
   return (
@@ -13,22 +17,102 @@ export function ShortHash({ text, what }: { readonly text: string; readonly what
   );
 }
 
+/** Where a value is on its chain. */
+interface Place {
+  readonly network: NetworkInfo;
+  readonly page: ExplorerPage;
+}
+
+interface HashProps {
+  readonly text: string;
+  readonly what: string;
+  /** Links it to the network's block explorer, and names it by the operator's label. */
+  readonly at?: Place;
+  /** What the contract is to the message. */
+  readonly role?: string | undefined;
+}
+
 /** A whole hash, linked to the search for it. */
 export function SearchableHash({
   text,
   what,
   filter = 'q',
+  at,
+  role,
+}: HashProps & { readonly filter?: keyof Filters }) {
+  return (
+    <>
+      <AddressName text={text} at={at} role={role} />
+      <span className="hash whole">
+        <Link to="/" search={{ [filter]: text }} title={`Search messages with this ${what}`}>
+          <code>{text}</code>
+        </Link>
+        <CopyButton text={text} what={what} />
+        <ChainLink text={text} what={what} at={at} />
+      </span>
+    </>
+  );
+}
+
+/** A whole hash for which no search is of use. */
+export function LinkedHash({ text, what, at, role }: HashProps) {
+  return (
+    <>
+      <AddressName text={text} at={at} role={role} />
+      <span className="hash whole">
+        <code>{text}</code>
+        <CopyButton text={text} what={what} />
+        <ChainLink text={text} what={what} at={at} />
+      </span>
+    </>
+  );
+}
+
+/** The operator's label, or what the contract is to the message. */
+function AddressName({
+  text,
+  at,
+  role,
+}: {
+  readonly text: string;
+  readonly at: Place | undefined;
+  readonly role: string | undefined;
+}) {
+  const names = useNames();
+  const label = at && names.label(at.network, text);
+  if (label === undefined && role === undefined) return null;
+  return (
+    <span className="address-name">
+      {label !== undefined && <bdi className="label">{printable(label)}</bdi>}
+      {role !== undefined && <bdi className="muted">{printable(role)}</bdi>}
+    </span>
+  );
+}
+
+/** The way to the network's block explorer; nothing where none is known. */
+export function ChainLink({
+  text,
+  what,
+  at,
 }: {
   readonly text: string;
   readonly what: string;
-  readonly filter?: keyof Filters;
+  readonly at: Place | undefined;
 }) {
+  const urls = useExplorerUrls(at?.network.chainSelector);
+  const url = at && explorerLink(urls, at.page, text);
+  if (!url) return null;
+  const { hostname } = new URL(url);
   return (
-    <span className="hash whole">
-      <Link to="/" search={{ [filter]: text }} title={`Search messages with this ${what}`}>
-        <code>{text}</code>
-      </Link>
-      <CopyButton text={text} what={what} />
-    </span>
+    <a
+      className="chain-link"
+      href={url}
+      target="_blank"
+      rel="noopener noreferrer"
+      title={`Open the ${what} at ${hostname}`}
+      aria-label={`Open the ${what} at ${hostname}`}
+    >
+      <Icon name="out" />
+    </a>
   );
 }

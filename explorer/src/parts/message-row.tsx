@@ -1,9 +1,11 @@
 /** One message in a list: the whole row is a link, with copy buttons on its hashes. */
 import { Link } from '@tanstack/react-router';
 import { memo } from 'react';
-import type { Message } from '../../../src/domain/message.ts';
+import type { Message, NetworkInfo } from '../../../src/domain/message.ts';
+import { type NamedToken, type Names, transferredAmount } from '../../../src/domain/message-names.ts';
+import { useNames } from '../server/names.ts';
 import { CopyButton } from './copy-button.tsx';
-import { laneWords, printable, shortAmount, shortHash, tokenDecimals } from './format.ts';
+import { laneWords, printable, shortHash, shortInteger } from './format.ts';
 import { ShortHash } from './hash.tsx';
 import { Icon } from './icons.tsx';
 import { LaneLabel } from './network.tsx';
@@ -24,6 +26,7 @@ export const MessageRow = memo(
     readonly reason?: string | undefined;
   }) => {
     const { messageId, status, sender, receiver, tokenAmounts, readyForManualExecution } = message;
+    const names = useNames(tokenAmounts.slice(0, 1).map(({ sourceTokenAddress }) => sourceTokenAddress));
     const needsAction = readyForManualExecution ? ', needs action' : '';
     return (
       <li className="row" data-fresh={isFresh}>
@@ -46,21 +49,17 @@ export const MessageRow = memo(
         </span>
         <span className="cell-parties">
           <span className="hash">
-            <Link to="/" search={{ sender }} title={`Sender ${sender}: search its messages`}>
-              <code>{shortHash(sender)}</code>
-            </Link>
+            <Party end="sender" address={sender} network={message.sourceNetworkInfo} names={names} />
             <CopyButton text={sender} what="sender" />
           </span>
           <Icon name="right" />
           <span className="hash">
-            <Link to="/" search={{ receiver }} title={`Receiver ${receiver}: search its messages`}>
-              <code>{shortHash(receiver)}</code>
-            </Link>
+            <Party end="receiver" address={receiver} network={message.destNetworkInfo} names={names} />
             <CopyButton text={receiver} what="receiver" />
           </span>
         </span>
         <span className="cell-tokens">
-          <Tokens tokens={tokenAmounts} />
+          <Tokens message={message} names={names} />
         </span>
         <span className="cell-time">
           <Ago at={message.sendTimestamp} />
@@ -80,24 +79,61 @@ export function NeedsAction() {
   );
 }
 
-function Tokens({ tokens }: { readonly tokens: Message['tokenAmounts'] }) {
-  const [first] = tokens;
+/** The operator's label of an account, or its address. */
+function Party({
+  end,
+  address,
+  network,
+  names,
+}: {
+  readonly end: 'sender' | 'receiver';
+  readonly address: string;
+  readonly network: NetworkInfo;
+  readonly names: Names;
+}) {
+  const label = names.label(network, address);
+  const title = `${end === 'sender' ? 'Sender' : 'Receiver'} ${address}: search its messages`;
+  return (
+    <Link to="/" search={{ [end]: address }} title={title}>
+      {label === undefined ? (
+        <code>{shortHash(address)}</code>
+      ) : (
+        <bdi className="label">{printable(label)}</bdi>
+      )}
+    </Link>
+  );
+}
+
+/** The first transfer. A symbol is the contract's own claim, so that the address stays beside it. */
+function Tokens({ message, names }: { readonly message: Message; readonly names: Names }) {
+  const [first, ...others] = message.tokenAmounts;
   if (!first) return <span className="muted">–</span>;
+  const token = names.token(message.sourceNetworkInfo, first.sourceTokenAddress);
+  const amount = transferredAmount(first, token);
   return (
     <>
       <span title={`${first.amount} smallest units of ${first.sourceTokenAddress}`}>
-        {tokenDecimals(first) === null ? (
-          `${shortAmount(first)} units`
-        ) : (
-          <strong>{shortAmount(first)}</strong>
-        )}
+        {amount === null ? `${shortInteger(first.amount)} units` : <strong>{amount.short}</strong>}
       </span>{' '}
+      {token?.symbol && (
+        <bdi className="symbol" title={claimOf(token)}>
+          {printable(token.symbol)}{' '}
+        </bdi>
+      )}
       <code className="token" title={first.sourceTokenAddress}>
         {shortHash(first.sourceTokenAddress)}
       </code>
-      {tokens.length > 1 && <span className="muted"> +{tokens.length - 1}</span>}
+      {others.length > 0 && <span className="muted"> +{others.length}</span>}
     </>
   );
+}
+
+/** Who calls the token that. */
+export function claimOf({ symbol, name, source, address }: NamedToken): string {
+  const called = printable([symbol, name && `“${name}”`].filter(Boolean).join(', '));
+  return source === 'operator'
+    ? `${called}, as this server’s operator calls ${address}`
+    : `${address} calls itself ${called}`;
 }
 
 export function MessageRowSkeleton() {

@@ -1,9 +1,13 @@
 /** What a search without results shows: no messages at all, or none that match. */
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { networkBySelector } from '../../../src/domain/networks.ts';
 import { CopyButton } from '../parts/copy-button.tsx';
+import { printable } from '../parts/format.ts';
 import { IndexedSoFar } from '../parts/indexed-so-far.tsx';
 import { Notice } from '../parts/notices.tsx';
-import type { SearchView } from '../server/search-view.ts';
+import { tokensQuery } from '../server/api-client.ts';
+import { filtersOf, type SearchView } from '../server/search-view.ts';
 
 const waysToFill = [
   ['Index from your own RPC endpoints, as lanescan.yaml names them', 'lanescan index'],
@@ -37,6 +41,7 @@ const particulars = ['q', 'messageId', 'sourceTransactionHash', 'destTransaction
 
 export function NothingFound({ view }: { readonly view: SearchView }) {
   const isParticular = particulars.some((name) => view[name] !== undefined);
+  const isOnly = Object.keys(filtersOf(view)).length === 1;
   return (
     <Notice title={isParticular ? 'Not found here' : 'No message matches'}>
       {isParticular ? (
@@ -47,8 +52,12 @@ export function NothingFound({ view }: { readonly view: SearchView }) {
           </p>
           <IndexedSoFar />
         </>
+      ) : view.sourceTokenAddress !== undefined ? (
+        <NoTransfers view={view} address={view.sourceTokenAddress} />
+      ) : isOnly ? (
+        <p>No message that is known here has this. It shows up as soon as one does.</p>
       ) : (
-        <p>Every filter is fine, but together they leave nothing. Take one away, or:</p>
+        <p>Each filter may match some messages, but none matches all of them. Take one away, or:</p>
       )}
       <p>
         <Link to="/" search={{}} className="button">
@@ -56,5 +65,35 @@ export function NothingFound({ view }: { readonly view: SearchView }) {
         </Link>
       </p>
     </Notice>
+  );
+}
+
+/** A token that fees are paid in is known, and yet no message transfers it. */
+function NoTransfers({ view, address }: { readonly view: SearchView; readonly address: string }) {
+  const { data } = useQuery(tokensQuery(address));
+  const token = data?.data.find(
+    ({ chainSelector }) =>
+      view.sourceChainSelector === undefined || chainSelector === view.sourceChainSelector,
+  );
+  const network = token && networkBySelector(token.chainSelector)?.displayName;
+  return (
+    <>
+      <p>
+        No message that is known here transfers this token
+        {token?.symbol ? (
+          <>
+            , which calls itself <bdi className="symbol">{printable(token.symbol)}</bdi>
+          </>
+        ) : null}
+        .{token && ' Fees may be paid in it.'}
+      </p>
+      {token && network && (
+        <p>
+          <Link to="/" search={{ sourceChainSelector: token.chainSelector }} className="button">
+            Show messages from {network}
+          </Link>
+        </p>
+      )}
+    </>
   );
 }

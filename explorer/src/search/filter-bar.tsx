@@ -4,6 +4,7 @@ import { addressBytes } from '../../../src/domain/addresses.ts';
 import { type Status, statuses } from '../../../src/domain/lifecycle.ts';
 import { networkBySelector } from '../../../src/domain/networks.ts';
 import type { FilterName } from '../../../src/domain/search-parameters.ts';
+import { allNetworks, findNetworks, type NamedNetwork } from '../../../src/domain/search-text.ts';
 import { grouped, shortHash } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
 import { NetworkMark } from '../parts/network.tsx';
@@ -13,7 +14,6 @@ import { StatusBadge } from '../parts/status.tsx';
 import { statusWords } from '../parts/status-words.ts';
 import { serverNow } from '../server/clock.ts';
 import { filtersOf, hasFilters, type SearchView } from '../server/search-view.ts';
-import { allNetworks, findNetworks, type KnownNetwork } from './input-meanings.ts';
 import { useKnownNetworks } from './search-box.tsx';
 
 type Change = Readonly<Partial<Record<FilterName, string | undefined>>>;
@@ -35,6 +35,7 @@ const boxFilters: Readonly<Record<FilterName, string | null>> = {
   destTransactionHash: 'Execution',
   sourceChainSelector: null,
   destChainSelector: null,
+  chainSelector: null,
   status: null,
   sentAfter: null,
   sentBefore: null,
@@ -49,6 +50,9 @@ export function FilterBar({ view, onChange }: FilterBarProps) {
     <section className="filters" aria-label="Filters">
       <NetworkChip name="sourceChainSelector" label="Source" view={view} onChange={onChange} />
       <NetworkChip name="destChainSelector" label="Destination" view={view} onChange={onChange} />
+      {view.chainSelector !== undefined && (
+        <NetworkChip name="chainSelector" label="Network" view={view} onChange={onChange} />
+      )}
       <StatusChip view={view} onChange={onChange} />
       <TimeChip view={view} onChange={onChange} />
       <AddressChip name="sender" label="Sender" view={view} onChange={onChange} />
@@ -158,7 +162,10 @@ function NetworkChip({
   label,
   view,
   onChange,
-}: FilterBarProps & { readonly name: 'sourceChainSelector' | 'destChainSelector'; readonly label: string }) {
+}: FilterBarProps & {
+  readonly name: 'sourceChainSelector' | 'destChainSelector' | 'chainSelector';
+  readonly label: string;
+}) {
   const selector = view[name];
   const isBuiltIn = selector === undefined || networkBySelector(selector) !== undefined;
   const defined = useKnownNetworks(!isBuiltIn).find((network) => network.selector === selector);
@@ -193,13 +200,13 @@ function NetworkChip({
 
 const MAX_LISTED = 60;
 
-function NetworkPicker({ onPick }: { readonly onPick: (network: KnownNetwork) => void }) {
+function NetworkPicker({ onPick }: { readonly onPick: (network: NamedNetwork) => void }) {
   const [text, setText] = useState('');
   const known = useKnownNetworks(true);
   const traffic = new Map(known.map(({ selector, messages }) => [selector, messages]));
   const found = text.trim() === '' ? allNetworks(known) : findNetworks(text, known);
   const options = found.slice(0, MAX_LISTED).map(
-    (network): Option<KnownNetwork> => ({
+    (network): Option<NamedNetwork> => ({
       key: network.selector,
       value: network,
       content: (

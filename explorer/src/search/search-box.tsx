@@ -2,21 +2,28 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
-import { networkName, shortHash } from '../parts/format.ts';
+import { networkBySelector } from '../../../src/domain/networks.ts';
+import {
+  type Meaning,
+  meaningsOf,
+  type NamedNetwork,
+  searchableText,
+} from '../../../src/domain/search-text.ts';
+import { networkName, printable, shortHash } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
 import { isTyping } from '../parts/is-typing.ts';
 import { NetworkMark } from '../parts/network.tsx';
 import { type Option, useOptionList } from '../parts/option-list.tsx';
 import { StatusBadge } from '../parts/status.tsx';
-import { getJson, networksQuery } from '../server/api-client.ts';
-import type { Network, SearchResult } from '../server/api-types.ts';
+import { statusWords } from '../parts/status-words.ts';
+import { getJson, lookupQuery, networksQuery } from '../server/api-client.ts';
+import type { Lookup, LookupMatch, Network, SearchResult } from '../server/api-types.ts';
 import type { Filters } from '../server/search-view.ts';
-import { type KnownNetwork, type Meaning, meaningsOf } from './input-meanings.ts';
 
 /** The networks that have traffic here, the busiest first. */
 export function useKnownNetworks(
   isEnabled: boolean,
-): readonly (KnownNetwork & { readonly messages: number })[] {
+): readonly (NamedNetwork & { readonly messages: number })[] {
   const { data } = useQuery({ ...networksQuery(true), enabled: isEnabled, refetchInterval: false });
   return (data?.data ?? [])
     .map((network: Network) => ({
@@ -36,8 +43,11 @@ export function SearchBox() {
   const [isOpen, setOpen] = useState(false);
   const [isLooking, setLooking] = useState(false);
   const known = useKnownNetworks(isOpen);
-  const meanings = meaningsOf(text, known);
   const isSettled = text.trim().length > 2;
+  const understood = searchableText(text);
+  const lookup = useQuery(lookupQuery(isOpen && text.trim().length > 1 ? understood : ''));
+  const read = meaningsOf(text, { known, statusWords });
+  const meanings = choicesOf(read, lookup.data?.text === understood ? lookup.data.data : []);
 
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
@@ -56,7 +66,7 @@ export function SearchBox() {
     setOpen(false);
     field.current?.blur();
   };
-  const pick = async (meaning: Meaning) => {
+  const pick = async (meaning: Choice) => {
     setLooking(true);
     try {
       const found = await destinationOf(meaning);
@@ -71,14 +81,14 @@ export function SearchBox() {
     }
   };
   const options = meanings.map(
-    (meaning): Option<Meaning> => ({
+    (meaning): Option<Choice> => ({
       key: JSON.stringify(meaning),
       value: meaning,
       content: <MeaningRow meaning={meaning} />,
     }),
   );
   const { fieldProps, onKeyDown, list, reset } = useOptionList(options, (meaning) => void pick(meaning));
-  const isNotUnderstood = isOpen && isSettled && meanings.length === 0;
+  const isNotUnderstood = isOpen && isSettled && meanings.length === 0 && !lookup.isFetching;
 
   return (
     <search className="box" data-looking={isLooking}>
@@ -88,10 +98,10 @@ export function SearchBox() {
         ref={field}
         type="search"
         value={text}
-        aria-label="Search: message id, transaction, address, network"
+        aria-label="Search: message id, transaction, address, token, network"
         aria-invalid={isNotUnderstood}
         aria-describedby={isNotUnderstood ? 'box-hint' : undefined}
-        placeholder="Message id, transaction, address, network…"
+        placeholder="Message id, transaction, address, token, network…"
         enterKeyHint="search"
         onChange={(event) => {
           setText(event.target.value);
@@ -114,8 +124,9 @@ export function SearchBox() {
           {list('What this can mean')}
           {isNotUnderstood && (
             <p id="box-hint" className="box-hint" role="status">
-              This is not a message id, transaction hash, address, network or status. Ids and hashes are 0x
-              and 64 hexadecimal digits; type a network by name, such as “sepolia” or “sepolia to fuji”.
+              Nothing here goes by this. Type or paste a message id, a transaction or an address, whole or
+              shortened as in 0x2f63…aa14, the URL of a block explorer, a token’s symbol, a network such as
+              “sepolia”, or a lane such as “sepolia to fuji”.
             </p>
           )}
         </div>
@@ -124,8 +135,65 @@ export function SearchBox() {
   );
 }
 
-function MeaningRow({ meaning }: { readonly meaning: Meaning }): ReactNode {
+/** What can be chosen: a meaning of the text by itself, or something that the server knows by it. */
+type Choice =
+  | Exclude<Meaning, { kind: 'shortened' }>
+  | { readonly kind: 'found'; readonly match: LookupMatch };
+
+/** What the server knows comes first, unless the text is whole: `LINK` is a token before it is part of `Etherlink`. */
+function choicesOf(meanings: readonly Meaning[], matches: readonly LookupMatch[]): readonly Choice[] {
+  const read = meanings.filter((meaning) => meaning.kind !== 'shortened');
+  const found = matches.map((match) => ({ kind: 'found', match }) as const);
+  const isWhole = read.some(({ kind }) => kind === 'address' || kind === 'hash' || kind === 'lane');
+  return isWhole ? [...read, ...found] : [...found, ...read];
+}
+
+const foundWords: Readonly<Record<LookupMatch['kind'], string>> = {
+  message: 'Message',
+  transaction: 'Transaction',
+  address: 'Sender, receiver or token',
+  label: 'Label',
+  token: 'Token',
+  router: 'Router',
+  onRamp: 'On-ramp',
+  offRamp: 'Off-ramp',
+};
+
+function FoundRow({
+  match: { kind, value, name, chainSelector, remoteChainSelector },
+}: {
+  readonly match: LookupMatch;
+}) {
+  return (
+    <Row
+      means={foundWords[kind]}
+      value={
+        <>
+          {name !== null && <bdi className={kind === 'token' ? 'symbol' : 'label'}>{printable(name)}</bdi>}
+          <code>{shortHash(value)}</code>
+          {chainSelector !== null && <Named network={namedNetwork(chainSelector)} />}
+          {remoteChainSelector !== null && (
+            <>
+              <Icon name={kind === 'offRamp' ? 'left' : 'right'} />
+              <Named network={namedNetwork(remoteChainSelector)} />
+            </>
+          )}
+        </>
+      }
+    />
+  );
+}
+
+function namedNetwork(selector: string): NamedNetwork {
+  return networkBySelector(selector) ?? { selector, name: selector, displayName: selector, chainId: '' };
+}
+
+function MeaningRow({ meaning }: { readonly meaning: Choice }): ReactNode {
   switch (meaning.kind) {
+    case 'found':
+      return <FoundRow match={meaning.match} />;
+    case 'network':
+      return <Row means="From or to" value={<Named network={meaning.network} />} />;
     case 'hash':
       return <Row means="Message or transaction" value={<code>{shortHash(meaning.text)}</code>} />;
     case 'transaction':
@@ -169,7 +237,7 @@ function Row({ means, value }: { readonly means: string; readonly value: ReactNo
   );
 }
 
-function Named({ network }: { readonly network: KnownNetwork }) {
+function Named({ network }: { readonly network: NamedNetwork }) {
   return (
     <span className="network">
       <NetworkMark name={network.displayName} seed={network.selector} />
@@ -183,8 +251,12 @@ function Named({ network }: { readonly network: KnownNetwork }) {
 type Destination = { readonly messageId: string } | { readonly filters: Filters };
 
 /** Exactly one hit goes straight to its message. */
-async function destinationOf(meaning: Meaning): Promise<Destination> {
+async function destinationOf(meaning: Choice): Promise<Destination> {
   switch (meaning.kind) {
+    case 'found':
+      return destinationOfMatch(meaning.match);
+    case 'network':
+      return { filters: { chainSelector: meaning.network.selector } };
     case 'hash':
     case 'transaction':
     case 'terms':
@@ -195,7 +267,12 @@ async function destinationOf(meaning: Meaning): Promise<Destination> {
         hit({ address: meaning.text }),
         hit({ q: meaning.text }),
       ]);
-      return asParty ?? asAnything ?? { filters: { address: meaning.text } };
+      if (asParty ?? asAnything) return asParty ?? asAnything ?? { filters: {} };
+      const known = await getJson<Lookup>(`/v2/lookup?text=${encodeURIComponent(meaning.text)}`).catch(
+        () => undefined,
+      );
+      const contract = known?.data.find(({ kind }) => kind !== 'label');
+      return contract ? destinationOfMatch(contract) : { filters: { address: meaning.text } };
     }
     case 'status':
       return { filters: { status: meaning.status } };
@@ -207,6 +284,29 @@ async function destinationOf(meaning: Meaning): Promise<Destination> {
       return { filters: { sourceChainSelector: meaning.network.selector } };
     case 'dest':
       return { filters: { destChainSelector: meaning.network.selector } };
+  }
+}
+
+function destinationOfMatch(match: LookupMatch): Promise<Destination> | Destination {
+  const { kind, value, chainSelector, remoteChainSelector } = match;
+  const own = chainSelector ?? '';
+  const other = remoteChainSelector ?? '';
+  switch (kind) {
+    case 'message':
+      return { messageId: value };
+    case 'token':
+      return { filters: { sourceTokenAddress: value, ...(own !== '' && { sourceChainSelector: own }) } };
+    case 'router':
+      return { filters: { sourceChainSelector: own } };
+    case 'onRamp':
+      return { filters: { sourceChainSelector: own, destChainSelector: other } };
+    case 'offRamp':
+      return { filters: { sourceChainSelector: other, destChainSelector: own } };
+    case 'transaction':
+      return destinationOf({ kind: 'terms', text: value });
+    case 'address':
+    case 'label':
+      return destinationOf({ kind: 'address', text: value });
   }
 }
 

@@ -88,6 +88,7 @@ const sdkForms = {
   q: 'none',
   address: 'none',
   messageId: 'none',
+  chainSelector: 'none',
   destTransactionHash: 'none',
 } as const satisfies Record<keyof Filters, string>;
 

@@ -13,6 +13,7 @@ import type {
   ErrorBody,
   Failures,
   LaneList,
+  Lookup,
   ManualExecution,
   MessageHistory,
   MessagePage,
@@ -20,6 +21,7 @@ import type {
   NetworkList,
   Readiness,
   Stats,
+  TokenList,
 } from './api-types.ts';
 import { setClock } from './clock.ts';
 import { apiParameters, type SearchView, writeParameters } from './search-view.ts';
@@ -132,6 +134,7 @@ export function onServerBack(listener: () => void): () => void {
 // ---- Queries
 
 const MAX_RETRIES = 5;
+const TYPING_MS = 150;
 
 export const queryClient = new QueryClient({
   defaultOptions: {
@@ -283,6 +286,28 @@ export const reasonsQuery = (messageIds: readonly string[]) =>
     },
     enabled: messageIds.length > 0,
     placeholderData: keepPreviousData,
+  });
+
+/** Tokens of this address, on whatever networks. */
+export const tokensQuery = (address: string) =>
+  queryOptions({
+    queryKey: ['tokens', address],
+    queryFn: ({ signal }) => getJson<TokenList>(`/v2/tokens?address=${encodeURIComponent(address)}`, signal),
+  });
+
+/** What the server knows by a text; an empty one is not asked for. */
+export const lookupQuery = (text: string) =>
+  queryOptions({
+    queryKey: ['lookup', text],
+    queryFn: async ({ signal }) => {
+      // Typing goes on: only the text at which it rests is asked for.
+      await new Promise((resolve) => setTimeout(resolve, TYPING_MS));
+      signal.throwIfAborted();
+      return getJson<Lookup>(`/v2/lookup?text=${encodeURIComponent(text)}`, signal);
+    },
+    enabled: text !== '',
+    staleTime: 60_000,
+    retry: false,
   });
 
 export const readinessQuery = queryOptions({

@@ -13,12 +13,14 @@ export type { Diagnosis } from '../../../src/api/schemas/diagnosis.ts';
 export type { FailureGroup, Failures, MessageReasons } from '../../../src/api/schemas/failures.ts';
 export type { History as MessageHistory, Stage } from '../../../src/api/schemas/history.ts';
 export type { Completeness, Delivery, Lane, LaneList, StatusCounts } from '../../../src/api/schemas/lanes.ts';
+export type { Label, LabelList, Lookup, LookupMatch } from '../../../src/api/schemas/lookup.ts';
 export type { ManualExecution } from '../../../src/api/schemas/manual-execution.ts';
 export type { SearchResult } from '../../../src/api/schemas/messages.ts';
 export type { ErrorBody } from '../../../src/api/schemas/named.ts';
 export type { Indexing, Network, NetworkList } from '../../../src/api/schemas/networks.ts';
 export type { Readiness } from '../../../src/api/schemas/operations.ts';
 export type { Stats } from '../../../src/api/schemas/stats.ts';
+export type { Token, TokenList } from '../../../src/api/schemas/tokens.ts';
 
 /** A page of full records: the response to a search without `view=summary`. */
 export interface MessagePage extends Omit<SearchResult, 'data'> {

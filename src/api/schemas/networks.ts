@@ -81,7 +81,18 @@ export const Mirror = Type.Object({
 export const Network = Type.Object({
   ...NetworkInfo.properties,
   blockExplorer: orNull(
-    Type.String({ description: 'Website of a block explorer; null where the operator has configured none.' }),
+    Type.String({
+      description: 'Website of a block explorer; null where none is known, and for simulated data.',
+    }),
+  ),
+  explorerUrls: orNull(
+    Type.Object({
+      transaction: orNull(Type.String({ description: 'Of a transaction hash.' })),
+      address: orNull(Type.String({ description: 'Of an account or contract.' })),
+      block: orNull(Type.String({ description: 'Of a block number, slot or checkpoint.' })),
+      token: orNull(Type.String({ description: 'Of a token.' })),
+    }),
+    'URLs of pages of the block explorer; put the value, URL-encoded, in the place of `{}`.',
   ),
   sent: count('Messages from this network.'),
   received: count('Messages to this network.'),

@@ -52,6 +52,14 @@ export const tokens = {
 
 export type TokenName = keyof typeof tokens;
 
+/** What the contracts call themselves; one says nothing, as some do. */
+export const tokenNames: Readonly<Record<TokenName, string | null>> = {
+  LINK: 'ChainLink Token',
+  USDC: 'USD Coin',
+  'CCIP-BnM': 'CCIP-BnM',
+  'CCIP-LnM': null,
+};
+
 // ---- Timing of lanes
 
 export interface LaneTiming {

@@ -6,6 +6,7 @@
  */
 import type { Executed, Fact, Observation, RangeFact } from '../../domain/facts.ts';
 import type { Network } from '../../domain/networks.ts';
+import { type TokenClaims, type TokenKey, tokenKey, tokenKeyOf } from '../../domain/tokens.ts';
 import { type Block, type Chain, createChain, isoTime } from './chain.ts';
 import { createEventQueue, type SimulatedEvent } from './event-queue.ts';
 import { failedReturnData } from './failures.ts';
@@ -21,6 +22,8 @@ import {
   networkKeys,
   networkProfile,
   periodicSenders,
+  tokenNames,
+  tokens,
 } from './parameters.ts';
 import { createDerivation, type Derivation, type HashByNumber, type Randomness } from './randomness.ts';
 import { laneRhythm, periodicTimes, planTraffic, type TrafficOptions, userTimes } from './traffic.ts';
@@ -38,8 +41,14 @@ export interface SimulationOptions {
   readonly liveMessagesPerMinute?: number;
 }
 
+export interface SimulatedToken extends TokenKey {
+  readonly claims: TokenClaims;
+}
+
 export interface Simulation {
   readonly networks: readonly Network[];
+  /** The tokens of its messages, as their contracts would describe them. */
+  readonly tokens: readonly SimulatedToken[];
   /**
    * All facts with a time after the last call's (at first: from the beginning of history) up to and
    * including `time`, in order of time, in batches of at most `batchSize`.
@@ -103,6 +112,33 @@ interface MessageInFlight {
   readonly sender: string;
   readonly inOrder: boolean;
   readonly outcome: Outcome;
+}
+
+/** Of all lanes, each token once. */
+function tokensOf(routes: readonly Route[]): readonly SimulatedToken[] {
+  const found = new Map<string, SimulatedToken>();
+  const add = (network: Network, address: string, claims: TokenClaims) => {
+    const key = tokenKeyOf(network.selector, address, network.family);
+    if (key) found.set(tokenKey(key), { ...key, claims });
+  };
+  for (const { source, dest, tokens: transferred, feeTokens } of routes) {
+    for (const { name, sourceTokenAddress, destTokenAddress } of transferred) {
+      const called = tokenNames[name];
+      if (called === null) continue;
+      const claimsOn = ({ family }: Network) => ({
+        symbol: name,
+        name: called,
+        decimals: family === 'SVM' ? tokens[name].SVM : tokens[name].EVM,
+      });
+      add(source, sourceTokenAddress, claimsOn(source));
+      add(dest, destTokenAddress, claimsOn(dest));
+    }
+    const [link, wrapped] = feeTokens;
+    const decimals = source.family === 'SVM' ? 9 : 18;
+    add(source, link, { symbol: 'LINK', name: tokenNames.LINK, decimals });
+    add(source, wrapped, { symbol: 'WNAT', name: 'Wrapped native token', decimals });
+  }
+  return [...found.values()];
 }
 
 function createNetworkSimulation(seed: string, options: TrafficOptions): Simulation {
@@ -364,6 +400,7 @@ function createNetworkSimulation(seed: string, options: TrafficOptions): Simulat
 
   return {
     networks: Object.values(chains).map((chain) => chain.network),
+    tokens: tokensOf(laneStates.map(({ route }) => route)),
 
     *factsUntil(time: Date, batchSize = 1_000): Generator<readonly Fact[]> {
       if (!(batchSize >= 1)) throw new RangeError('A batch has at least one fact.');

@@ -320,6 +320,11 @@ export const getThreshold16 = declareFunction(
   parseAbiParameters('address feeQuoter, uint32 permissionLessExecutionThresholdSeconds'),
 );
 
+/** What tokens say of themselves. The texts are decoded by hand (`token-claims.ts`): some are not strings. */
+export const getSymbol = declareFunction('symbol', [], []);
+export const getName = declareFunction('name', [], []);
+export const getDecimals = declareFunction('decimals', [], []);
+
 /** Tokens and their pools. */
 export const getToken = declareFunction('getToken', [], parseAbiParameters('address'));
 export const getPoolBySourceToken = declareFunction(

@@ -2,6 +2,7 @@
 import type { IndexState } from '../../store/ledger/index-ledger.ts';
 import { combineChores } from '../chain/chores.ts';
 import type { Beginning, ChainFamily, ConnectOptions, NetworkReader } from '../chain/family.ts';
+import { createTokenChores } from '../chain/token-chores.ts';
 import { createBloomTrust } from './bloom-trust.ts';
 import type { Block, Chain, ChainNode, Hex } from './chain.ts';
 import { createConsistencyCheck } from './checks/consistency-check.ts';
@@ -18,6 +19,7 @@ import { createHistoryReader } from './history-reader.ts';
 import { createBlockReader, type EvmContractBook } from './reading.ts';
 import type { EvmSource } from './settings.ts';
 import { startBlockOf } from './start-block.ts';
+import { readTokenClaims } from './token-claims.ts';
 import { createVerifierResults } from './verifier-results.ts';
 
 export const evmFamily: ChainFamily<EvmSource> = {
@@ -110,7 +112,16 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
     follow: () => follower.follow(),
     nextPiece: (owed) => history.nextPiece(owed),
     readHistory: (range, extent) => history.read(range, extent),
-    chores: combineChores(createChores({ selector, chain, store, progress, book, results, timing }), check),
+    chores: combineChores(
+      createChores({ selector, chain, store, progress, book, results, timing }),
+      check,
+      createTokenChores({
+        selector,
+        ledger: store.index,
+        read: (tokens) => chain.run((node) => readTokenClaims(node, tokens), progress.tip?.number ?? 0),
+        timing,
+      }),
+    ),
     health: () => chain.health(),
     close: () => chain.close(),
   };

@@ -65,6 +65,13 @@ import { type NetworkRow, networkLeases, readNetworkRow, updateNetworkRow } from
 import { type HeadFigures, type OwedFigures, type ReportedProblem, writeProgress } from './progress.ts';
 import { type Registration, writeRegistrations } from './registrations.ts';
 import {
+  createTokenLedger,
+  type DueToken,
+  type TokenLedger,
+  type TokenReading,
+  writeTokens,
+} from './tokens.ts';
+import {
   removeOrphanedLogs,
   rereadUnreadableLogs,
   type UnreadableLog,
@@ -80,6 +87,7 @@ export type {
   CheckLedger,
   Chore,
   ChoreKind,
+  DueToken,
   FailedRange,
   FindingKey,
   HeadFigures,
@@ -96,6 +104,8 @@ export type {
   ReportedProblem,
   SentIn,
   StoredFinding,
+  TokenLedger,
+  TokenReading,
   UnreadableLog,
 };
 export { LeaseLostError };
@@ -152,6 +162,8 @@ export interface IndexStep {
   readonly findings?: readonly IndexFinding[];
   /** Findings that hold no longer. */
   readonly resolved?: readonly FindingKey[];
+  /** What came of requests about tokens. */
+  readonly tokens?: readonly TokenReading[];
 }
 
 export interface IndexLedger {
@@ -175,6 +187,7 @@ export interface IndexLedger {
   /** Blocks with facts of a network, from the highest down, below `below`. */
   factBlocks(network: string, below: number, limit: number): Promise<readonly BlockId[]>;
   readonly checks: CheckLedger;
+  readonly tokens: TokenLedger;
   /** Publishes the progress of a network, and returns what is still owed. */
   reportProgress(
     network: string,
@@ -219,6 +232,7 @@ export function createIndexLedger(
     factBlocks: (network, below, limit) =>
       withReader((client) => readFactBlocks(client, storedSelector(network), below, limit)),
     checks: createCheckLedger(withReader),
+    tokens: createTokenLedger(withReader, withWriter),
     reportProgress: (network, figures, problem) =>
       withKeeper((client) => writeProgress(client, storedSelector(network), figures, problem)),
   };
@@ -293,4 +307,5 @@ async function writeStep(
   await writeCounters(client, step.counters ?? []);
   await writeFindings(client, network, step.findings ?? []);
   await removeFindings(client, network, step.resolved ?? []);
+  await writeTokens(client, network, step.tokens ?? []);
 }

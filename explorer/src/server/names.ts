@@ -1,0 +1,107 @@
+/**
+ * Names of tokens and addresses, and links to block explorers.
+ *
+ * A cache of tokens that pages share: components say which addresses they show, requests are made for many at once, and
+ * everything is rendered with its names as they arrive.
+ */
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import { useEffect, useSyncExternalStore } from 'react';
+import { addressBytes } from '../../../src/domain/addresses.ts';
+import type { ExplorerUrls } from '../../../src/domain/block-explorers.ts';
+import {
+  createNames,
+  type NamedAddress,
+  type NamedToken,
+  type Names,
+} from '../../../src/domain/message-names.ts';
+import { getJson } from './api-client.ts';
+import type { LabelList, NetworkList, TokenList } from './api-types.ts';
+
+/** As the API takes them. */
+const ADDRESSES_AT_ONCE = 100;
+/** Components that are rendered together ask together. */
+const COLLECT_MS = 15;
+const MAX_TOKENS = 5_000;
+
+const tokens = new Map<string, NamedToken>();
+const requested = new Set<string>();
+let waiting: string[] = [];
+let labels: readonly NamedAddress[] = [];
+let areLabelsRequested = false;
+let names: Names = createNames([], []);
+const listeners = new Set<() => void>();
+
+function publish(): void {
+  names = createNames([...tokens.values()], labels);
+  for (const listener of listeners) listener();
+}
+
+function request(addresses: readonly string[]): void {
+  if (!areLabelsRequested) {
+    areLabelsRequested = true;
+    void getJson<LabelList>('/v2/labels').then(
+      ({ data }) => {
+        labels = data;
+        if (data.length > 0) publish();
+      },
+      () => {
+        areLabelsRequested = false;
+      },
+    );
+  }
+  if (requested.size > MAX_TOKENS) {
+    requested.clear();
+    tokens.clear();
+  }
+  const unknown = addresses.filter((address) => !requested.has(address) && addressBytes(address).length > 0);
+  if (unknown.length === 0) return;
+  if (waiting.length === 0) setTimeout(flush, COLLECT_MS);
+  for (const address of unknown) {
+    requested.add(address);
+    waiting.push(address);
+  }
+}
+
+function flush(): void {
+  const all = waiting;
+  waiting = [];
+  for (let start = 0; start < all.length; start += ADDRESSES_AT_ONCE) {
+    const part = all.slice(start, start + ADDRESSES_AT_ONCE);
+    void getJson<TokenList>(`/v2/tokens?address=${part.map(encodeURIComponent).join(',')}`).then(
+      ({ data }) => {
+        for (const token of data) tokens.set(`${token.chainSelector}:${token.address}`, token);
+        if (data.length > 0) publish();
+      },
+      () => {
+        for (const address of part) requested.delete(address);
+      },
+    );
+  }
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** Names, with those of these tokens as soon as they are known. */
+export function useNames(tokenAddresses: readonly string[] = []): Names {
+  useEffect(() => request(tokenAddresses));
+  return useSyncExternalStore(subscribe, () => names);
+}
+
+/** Block explorers change when the server starts anew. */
+const linksQuery = queryOptions({
+  queryKey: ['block-explorers'],
+  queryFn: async ({ signal }) => {
+    const { data } = await getJson<NetworkList>('/v2/networks?active=true', signal);
+    return new Map(data.map(({ chainSelector, explorerUrls }) => [chainSelector, explorerUrls]));
+  },
+  staleTime: Number.POSITIVE_INFINITY,
+});
+
+/** The pages of a network's block explorer; null where none is known. */
+export function useExplorerUrls(chainSelector: string | undefined): ExplorerUrls | null {
+  const { data } = useQuery({ ...linksQuery, enabled: chainSelector !== undefined });
+  return (chainSelector !== undefined && data?.get(chainSelector)) || null;
+}
