@@ -17,7 +17,6 @@ const gasLimitParameter: RouteParameter = {
   description:
     'Gas for the receiver, instead of what the sender has set. Not less than that. Left out: what the sender has set.',
   schema: { type: 'integer', minimum: 1, maximum: MAX_GAS_LIMIT },
-  example: '500000',
 };
 
 export const manualExecutionRoutes: readonly Route[] = [

@@ -228,7 +228,7 @@ describe('header fields', () => {
     ],
   };
   /** Answers with 200 only where chains were indexed, or many messages delivered: the others of its statuses are met. */
-  const needsMore = /execution-inputs$|verifierresults|latency$/;
+  const needsMore = /execution-inputs$|manual-execution$|verifierresults|latency$/;
   const namesOf = (response: { headers: object }) =>
     Object.keys(response.headers).map((name) => name.toLowerCase());
 

@@ -16,7 +16,7 @@ import type { GeneratedRequest } from './request-generator.ts';
 import type { Outcome, WireAnswer } from './wire.ts';
 
 /** Never 500 or 503, whatever is sent. */
-const statusesEver = [200, 204, 304, 400, 404, 405, 406, 414, 429];
+const statusesEver = [200, 204, 304, 400, 404, 405, 406, 409, 414, 429];
 
 /** Names of what is behind the service; a request that says them itself may be quoted. */
 const insides =
