@@ -222,6 +222,7 @@ describe('header fields', () => {
     '/v2/messages/{messageId}': [
       '?waitFor=SENT,SOURCE_FINALIZED,COMMITTED,BLESSED,VERIFYING,VERIFIED,SUCCESS,FAILED',
     ],
+    '/v2/messages/reasons': [`?messageId=${tokenToEvm.messageId}`],
     '/v2/lanes/latency': [
       `?sourceChainSelector=${sepolia.chainSelector}&destChainSelector=${fuji.chainSelector}`,
     ],
