@@ -75,6 +75,7 @@ describe.skipIf(!hasChromium)('messages that failed', () => {
     const { page } = await browser.open(server, '/overview');
     await page.getByRole('link', { name: 'All reasons' }).click();
     await page.waitForURL('**/failure');
+    await page.getByRole('heading', { name: 'Why they failed' }).waitFor();
     await eventually(() => page.locator('.reason-title').allInnerTexts()).toEqual([
       'The called contract is paused',
       "The token pool's rate limit is used up",

@@ -2,12 +2,21 @@
 import pg from 'pg';
 import { encodeErrorResult, type Hex, parseAbi } from 'viem';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { Attempts } from '../../src/api/schemas/attempts.ts';
+import type { Attempts, Reason } from '../../src/api/schemas/attempts.ts';
 import { attemptsOf as attemptsIn } from '../../src/domain/attempts.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { openTestStore } from '../database.ts';
 import { type RunningServer, startServer } from '../http/running-server.ts';
-import { type Lab, type SentMessage, startLab, versions } from '../lab/lab.ts';
+import {
+  type Contract,
+  type Lab,
+  type LabNetwork,
+  type SentMessage,
+  startLab,
+  type Version,
+  versions,
+} from '../lab/lab.ts';
+import { ccipContract } from '../lab/solidity.ts';
 import { indexOnce } from './indexing.ts';
 
 const errors = parseAbi([
@@ -127,6 +136,141 @@ describe.each(versions)('on %s', (version) => {
       expect(attempts.slice(1).map(({ outcome }) => outcome)).toEqual(message === rescued ? ['SUCCESS'] : []);
     }
   });
+});
+
+/** How the token or its pool on the destination refuses, and what people are told. */
+const poolCases: readonly {
+  readonly name: string;
+  readonly code: string;
+  readonly text: RegExp;
+  readonly fixableBy: Reason['fixableBy'];
+  refuse(site: PoolSite): Promise<unknown>;
+  allow(site: PoolSite): Promise<unknown>;
+}[] = [
+  {
+    name: 'a rate limit that is used up',
+    code: 'TokenRateLimitReached',
+    text: /^The token pool's rate limit is used up/,
+    fixableBy: 'anyone',
+    refuse: ({ limit }) => limit({ isEnabled: true, capacity: 1_000_000n, rate: 1n }),
+    allow: ({ limit }) => limit({ isEnabled: false, capacity: 0n, rate: 0n }),
+  },
+  {
+    name: 'an amount that the rate limit never allows',
+    code: 'TokenMaxCapacityExceeded',
+    text: /^The amount .*is more than the token pool's rate limit ever allows/,
+    fixableBy: 'pool-owner',
+    refuse: ({ limit }) => limit({ isEnabled: true, capacity: 2n, rate: 1n }),
+    allow: ({ limit }) => limit({ isEnabled: false, capacity: 0n, rate: 0n }),
+  },
+  {
+    name: 'a pool without liquidity',
+    code: 'ERC20InsufficientBalance',
+    text: /holds .*of a token/,
+    fixableBy: 'pool-owner',
+    async refuse({ network, token, pool }) {
+      await network.rpc('hardhat_impersonateAccount', [pool]);
+      await network.rpc('hardhat_setBalance', [pool, '0xde0b6b3a7640000']);
+      const [elsewhere] = network.accounts;
+      await token.send('transfer', [elsewhere, await token.read<bigint>('balanceOf', [pool])], {
+        from: pool,
+      });
+    },
+    allow: ({ token, pool }) => token.send('mint', [pool, 10n ** 27n]),
+  },
+  {
+    name: 'a paused token',
+    code: 'EnforcedPause',
+    text: /^The called contract is paused\.$/,
+    fixableBy: 'pool-owner',
+    refuse: ({ token }) => token.send('setPaused', [true]),
+    allow: ({ token }) => token.send('setPaused', [false]),
+  },
+];
+
+interface PoolSite {
+  readonly network: LabNetwork;
+  readonly token: Contract;
+  readonly pool: Hex;
+  /** Sets the limit on what comes in. */
+  limit(config: { isEnabled: boolean; capacity: bigint; rate: bigint }): Promise<unknown>;
+}
+
+function poolSite(version: Version): PoolSite {
+  const network = lab.b;
+  const pool = network.contracts[version]?.pool;
+  if (!pool) throw new Error(`The lab has no pool of ${version}`);
+  const release = version === '1.2' ? 'v1_4_0' : 'v1_5_1';
+  const contract = network.contract(pool, ccipContract(`${release}/lock_release_token_pool`).abi);
+  const unlimited = { isEnabled: false, capacity: 0n, rate: 0n };
+  return {
+    network,
+    token: network.foundation.tokens[0],
+    pool,
+    limit: (config) =>
+      contract.send('setChainRateLimiterConfig', [lab.a.selector, unlimited, config], {
+        from: network.foundation.accounts[version].owner,
+      }),
+  };
+}
+
+describe.each(versions)('a token pool of %s', (version) => {
+  test('that refuses is told as such, with the reason', { tags: 'slow' }, async () => {
+    const lane = lab.lane(version, 'a');
+    await lane.replaceRamps();
+    const site = poolSite(version);
+    const messages: SentMessage[] = [];
+    for (const _ of poolCases) messages.push(await lane.sendOne({ tokens: [{ amount: 900_000n }] }));
+    if (version !== '2.0') await lane.commit(messages);
+    if (version === '1.2' || version === '1.5') await lane.bless(messages);
+    for (const [index, { refuse, allow }] of poolCases.entries()) {
+      await refuse(site);
+      const { state } = await lane.execute(messages[index] as SentMessage);
+      await allow(site);
+      expect(state).toBe('failure');
+    }
+    await indexOnce(server.store, lab);
+    for (const [index, { name, code, text, fixableBy }] of poolCases.entries()) {
+      const [attempt] = await attemptsOf(messages[index] as SentMessage);
+      expect(attempt?.reason, name).toMatchObject({
+        code,
+        fixableBy,
+        text: expect.stringMatching(text),
+      });
+      expect(attempt?.reason?.text, name).not.toMatch(/unknown|undefined/);
+      expect(
+        attempt?.reason?.wrappers.map((wrapper) => wrapper.name),
+        name,
+      ).toContain('TokenHandlingError');
+    }
+  });
+});
+
+test('an attempt in a block that a reorganisation removed is shown as removed', async () => {
+  const lane = lab.lane('1.6', 'a');
+  await lane.replaceRamps();
+  const message = await lane.sendOne({ data: '0x12' });
+  await lane.commit([message]);
+  await lane.refuseWith(message, encode('EnforcedPause'));
+  const fork = await lab.b.fork();
+  const { blockHash } = await lane.execute(message, { fail: true });
+  await indexOnce(server.store, lab);
+  expect(await attemptsOf(message)).toMatchObject([{ blockHash, removedAt: null }]);
+  await fork.abandon();
+  await indexOnce(server.store, lab);
+  expect(await attemptsOf(message)).toMatchObject([
+    { blockHash, outcome: 'FAILED', removedAt: expect.any(String), reason: { code: 'EnforcedPause' } },
+  ]);
+  const again = await lane.execute(message, { fail: true });
+  await indexOnce(server.store, lab);
+  expect(
+    (await attemptsOf(message)).map((attempt) => [attempt.blockHash, attempt.removedAt === null]),
+  ).toEqual(
+    expect.arrayContaining([
+      [blockHash, false],
+      [again.blockHash, true],
+    ]),
+  );
 });
 
 test('a message that nobody has executed has no attempts; one that is not known is not found', async () => {

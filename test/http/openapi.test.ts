@@ -223,6 +223,7 @@ describe('header fields', () => {
       '?waitFor=SENT,SOURCE_FINALIZED,COMMITTED,BLESSED,VERIFYING,VERIFIED,SUCCESS,FAILED',
     ],
     '/v2/lookup': ['?text=LINK'],
+    '/v2/messages/reasons': [`?messageId=${tokenToEvm.messageId}`],
     '/v2/lanes/latency': [
       `?sourceChainSelector=${sepolia.chainSelector}&destChainSelector=${fuji.chainSelector}`,
     ],

@@ -40,6 +40,12 @@ const cursed: Explanation = {
   fixableBy: 'network',
   advice: 'Nothing is lost. Wait until the curse is lifted; then execute the message manually.',
 };
+/** @param seconds empty where they are not known */
+const refill = (seconds: string) => {
+  const wait =
+    seconds === '' ? 'wait' : `wait ${numberText(seconds)} seconds or more, counted from the attempt`;
+  return `The limit refills with time: ${wait}. ${EXECUTE}`;
+};
 const poolConfig = (text: string) =>
   pool(text, "The pool's owner has to correct the configuration of the remote chain.");
 
@@ -48,7 +54,7 @@ const explanations: Readonly<Record<string, Entry>> = {
   TokenRateLimitReached: (argument) => ({
     text: `The token pool's rate limit is used up: ${numberText(argument(1))} smallest units are available now.`,
     fixableBy: 'anyone',
-    advice: `The limit refills with time: wait ${numberText(argument(0))} seconds or more, counted from the attempt. ${EXECUTE}`,
+    advice: refill(argument(0)),
   }),
   TokenMaxCapacityExceeded: (argument) =>
     pool(
@@ -58,7 +64,7 @@ const explanations: Readonly<Record<string, Entry>> = {
   AggregateValueRateLimitReached: (argument) => ({
     text: "The lane's rate limit on the value of all tokens is used up.",
     fixableBy: 'anyone',
-    advice: `The limit refills with time: wait ${numberText(argument(0))} seconds or more, counted from the attempt. ${EXECUTE}`,
+    advice: refill(argument(0)),
   }),
   AggregateValueMaxCapacityExceeded: {
     text: 'The value of the tokens is more than the rate limit of the lane ever allows at once.',
@@ -212,9 +218,19 @@ const explanations: Readonly<Record<string, Entry>> = {
   },
 };
 
+/** Where the off-ramp has cut off the figures of an explanation, its title stands in for the sentence. */
 export function explainError({ name, arguments: given }: DecodedError): Explanation | undefined {
   const entry = Object.hasOwn(explanations, name) ? explanations[name] : undefined;
-  return typeof entry === 'function' ? entry((index) => given[index]?.value ?? 'unknown') : entry;
+  if (typeof entry !== 'function') return entry;
+  let isComplete = true;
+  const explanation = entry((index) => {
+    const value = given[index]?.value;
+    if (value === undefined) isComplete = false;
+    return value ?? '';
+  });
+  return isComplete
+    ? explanation
+    : { ...explanation, text: `${titles[name] ?? name} (the off-ramp has cut off the figures).` };
 }
 
 /** Titles of the errors whose explanations have figures in them. */

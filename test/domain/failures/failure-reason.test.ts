@@ -104,6 +104,16 @@ describe('the token pool', () => {
     expect(reason.advice).toContain('3,600 seconds');
   });
 
+  test('has used up its rate limit, and 2.0 has cut off the figures: none is invented', () => {
+    const data = encode('TokenRateLimitReached(uint256,uint256,address)', 3_600n, 1_500_000n, TOKEN);
+    const reason = reasonOf(cut(inToken(data)));
+    expect(reason).toMatchObject({ code: 'TokenRateLimitReached', fixableBy: 'anyone' });
+    expect(reason.text).toBe(
+      "The token pool's rate limit is used up (the off-ramp has cut off the figures).",
+    );
+    expect(reason.advice).toBe('The limit refills with time: wait. Then execute the message manually.');
+  });
+
   test.each([
     ['TokenMaxCapacityExceeded(uint256,uint256,address)', [5n, 9n, TOKEN]],
     ['InsufficientLiquidity()', []],

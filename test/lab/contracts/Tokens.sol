@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.20;
 
-/// A token of which anybody may make more.
+/// A token of which anybody may make more, and which anybody may pause. Its errors are those of OpenZeppelin 5.
 contract MintableToken {
     string public name;
     string public symbol;
@@ -9,6 +9,11 @@ contract MintableToken {
     uint256 public totalSupply;
     mapping(address => uint256) public balanceOf;
     mapping(address => mapping(address => uint256)) public allowance;
+
+    bool public paused;
+
+    error EnforcedPause();
+    error ERC20InsufficientBalance(address sender, uint256 balance, uint256 needed);
 
     event Transfer(address indexed from, address indexed to, uint256 value);
     event Approval(address indexed owner, address indexed spender, uint256 value);
@@ -23,6 +28,10 @@ contract MintableToken {
         totalSupply += value;
         balanceOf[to] += value;
         emit Transfer(address(0), to, value);
+    }
+
+    function setPaused(bool paused_) external {
+        paused = paused_;
     }
 
     function approve(address spender, uint256 value) external returns (bool) {
@@ -43,6 +52,8 @@ contract MintableToken {
     }
 
     function move(address from, address to, uint256 value) private {
+        if (paused) revert EnforcedPause();
+        if (balanceOf[from] < value) revert ERC20InsufficientBalance(from, balanceOf[from], value);
         balanceOf[from] -= value;
         balanceOf[to] += value;
         emit Transfer(from, to, value);
