@@ -134,10 +134,13 @@ describe.skipIf(!hasChromium)('on the demo’s network', () => {
     // Whatever the speed of the machine: the request for the rows waits for no answer but that of the stream.
     const events: string[] = [];
     const pathOf = (url: string) => new URL(url).pathname;
-    // The page before may still get answers; only those to requests of this one count.
+    // The page before may still ask and get answers: what counts begins with the navigation.
     const asked = new Set<Request>();
     page.on('request', (request) => {
-      if (request.isNavigationRequest()) asked.clear();
+      if (request.isNavigationRequest()) {
+        asked.clear();
+        events.length = 0;
+      }
       asked.add(request);
       events.push(`asked ${pathOf(request.url())}`);
     });
