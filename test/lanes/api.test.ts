@@ -377,6 +377,7 @@ describe('GET /v2/networks', () => {
     expect(data.find(({ name }) => name === 'home-chain')).toEqual({
       ...homeChain,
       blockExplorer: null,
+      explorerUrls: null,
       sent: 1,
       received: 0,
       indexing: null,
