@@ -1,7 +1,7 @@
 /** The description of one message for `lanescan show`: state, what to do, and every field. */
 import { type Attempt, lastAttempt } from '../domain/attempts.ts';
-import { type ExplorerPage, explorerLink } from '../domain/block-explorers.ts';
 import { blockTitle } from '../domain/block-noun.ts';
+import { type ExplorerPage, explorerLink } from '../domain/explorer-links.ts';
 import { writtenError } from '../domain/failures/failure-reason.ts';
 import { usesVerifiers } from '../domain/lifecycle.ts';
 import {

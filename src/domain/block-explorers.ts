@@ -1,16 +1,8 @@
-/** Links to block explorers: of the built-in table, or as lanescan.yaml has them. */
+/** The block explorers of networks: of the built-in table, or as lanescan.yaml has them. */
 import type { ChainFamily } from './addresses.ts';
 import { blockExplorersTable } from './block-explorers-table.ts';
+import type { ExplorerUrls } from './explorer-links.ts';
 import { networkBySelector } from './networks.ts';
-
-/** URLs with `{}` where the hash, address or number goes; null where the explorer has no such page. */
-export interface ExplorerUrls {
-  readonly transaction: string | null;
-  readonly address: string | null;
-  readonly block: string | null;
-  readonly token: string | null;
-}
-export type ExplorerPage = keyof ExplorerUrls;
 
 const builtIn: ReadonlyMap<string, string> = new Map(blockExplorersTable);
 
@@ -35,16 +27,6 @@ export function explorerUrlsOf(selector: string): ExplorerUrls | null {
   const website = blockExplorerOf(selector);
   const network = networkBySelector(selector);
   return website === null || network === undefined ? null : pagesOf(website, network.family, network.name);
-}
-
-/** The link to one page; null where the network has none. The value is escaped: it can come from a record. */
-export function explorerLink(
-  urls: ExplorerUrls | null | undefined,
-  page: ExplorerPage,
-  value: string | number,
-): string | null {
-  const url = urls?.[page];
-  return url === null || url === undefined ? null : url.replace('{}', () => encodeURIComponent(value));
 }
 
 const websites: Readonly<Record<string, string>> = {

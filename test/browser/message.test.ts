@@ -114,7 +114,9 @@ describe.skipIf(!hasChromium)('the page of a message', () => {
   test('shows tokens with their decimals where they are known, and data as what it looks like', async () => {
     const { page } = await openMessage(failed);
     const tokens = page.locator('.card', { hasText: '2 transfers' });
-    expect(await tokens.innerText()).toMatch(/1\.5 18 decimals, as the source pool says/);
+    expect(await tokens.innerText()).toMatch(
+      /1\.5\s+18 decimals as the source pool says: 1,500,000,000,000,000,000 smallest units/,
+    );
     expect(await tokens.innerText()).toMatch(/5,527,000 smallest units; decimals not known/);
     const data = page.locator('.card', { has: page.getByRole('heading', { name: 'Data', exact: true }) });
     expect((await data.locator('.abi').innerText()).toLowerCase()).toBe(
@@ -190,6 +192,7 @@ describe.skipIf(!hasChromium)('the page of a message', () => {
     transaction.forgive(/404/);
     const wrong = await browser.open(server, '/message/0x12');
     await wrong.page.getByRole('heading', { name: 'This is not a message id' }).waitFor();
+    wrong.forgive(/404/);
   });
 
   test('shows other people’s words as text: no markup, no turned direction, nothing asked of others', async () => {

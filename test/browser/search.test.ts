@@ -22,6 +22,9 @@ describe.skipIf(!hasChromium)('the search', () => {
   let server: RunningServer;
   beforeAll(async () => {
     server = await startServer(messages);
+    const bytes = token.sourceTokenAddress.slice(2).toLowerCase();
+    const claims = { symbol: 'LINK', name: null, decimals: 18 };
+    await server.store.index.tokens.write(sepolia.chainSelector, [{ bytes, claims, dueInMs: 1e9 }]);
   });
   afterAll(() => server.close());
 
@@ -40,7 +43,7 @@ describe.skipIf(!hasChromium)('the search', () => {
     await eventually(() => first.innerText()).toMatch(/Failed\s+Needs action\s+[A-Z]{2}\s+Ethereum Sepolia/);
     expect(await first.locator('.cell-time time').innerText()).toBe('5 min');
     expect(await first.locator('time').getAttribute('title')).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/);
-    expect(await second.locator('.cell-tokens').innerText()).toMatch(/^47\.674 0x/);
+    await eventually(() => second.locator('.cell-tokens').innerText()).toMatch(/^47\.674 LINK 0x/);
     expect(await page.title()).toBe('Newest messages · Lanescan');
   });
 
@@ -79,10 +82,54 @@ describe.skipIf(!hasChromium)('the search', () => {
     await eventually(() => shown(page)).toBe('?status=FAILED');
   });
 
+  test('takes what lists and other websites show, symbols and contracts', { tags: 'slow' }, async () => {
+    const { page } = await browser.open(server);
+    const { messageId: id, onramp, routerAddress } = carrier;
+    const address = carrier.tokenAmounts[0]?.sourceTokenAddress;
+    const texts = [`${id.slice(0, 6)}…${id.slice(-4)}`, id.slice(2, 12), `https://ccip.chain.link/msg/${id}`];
+    for (const text of texts) {
+      await type(page, text);
+      await page
+        .getByRole('option', { name: /Message/ })
+        .first()
+        .click();
+      await page.waitForURL(`**/message/${id}`);
+      await page.goto(server.url);
+    }
+    await type(page, 'link');
+    await page.getByRole('option', { name: /LINK.*Ethereum Sepolia Token/ }).click();
+    await eventually(() => shown(page)).toContain(`sourceTokenAddress=${address}`);
+    await eventually(() => page.locator('.cell-tokens').first().innerText()).toMatch(/^47\.674 LINK 0x/);
+    await type(page, 'sepolia');
+    await page.getByRole('option', { name: /Ethereum Sepolia From or to/ }).click();
+    await eventually(() => shown(page)).toBe(`?chainSelector=${sepolia.chainSelector}`);
+    for (const contract of [onramp, routerAddress ?? '']) {
+      await type(page, contract);
+      await page.keyboard.press('Enter');
+      await eventually(() => shown(page)).toMatch(new RegExp(`sourceChainSelector=${sepolia.chainSelector}`));
+      await page.goto(server.url);
+    }
+    await page.goto(`${server.url}/message/${id}`);
+    const link = page.getByRole('link', { name: 'Open the token at sepolia.etherscan.io' }).first();
+    expect(await link.getAttribute('href')).toBe(`https://sepolia.etherscan.io/token/${address}`);
+    expect(await link.getAttribute('rel')).toBe('noopener noreferrer');
+    const sheet = (await page.pdf({ format: 'A4' })).toString('latin1');
+    expect(sheet.match(/\/Type\s*\/Page\b/g)).toHaveLength(1);
+  });
+
+  test('of one filter that finds nothing says so, and of several that they do not go together', async () => {
+    const { page } = await browser.open(server, `/?sourceTokenAddress=${evmAddress('nobody')}`);
+    await page.getByText('No message that is known here transfers this token').waitFor();
+    await page.goto(`${server.url}/?sender=${evmAddress('nobody')}`);
+    await page.getByText('No message that is known here has this').waitFor();
+    await page.goto(`${server.url}/?sender=${evmAddress('nobody')}&status=FAILED`);
+    await page.getByText('none matches all of them').waitFor();
+  });
+
   test('says what it takes to who types something else', async () => {
     const { page } = await browser.open(server);
     await type(page, 'what is this');
-    await page.getByText(/not a message id, transaction hash, address, network or status/).waitFor();
+    await page.getByText(/Nothing here goes by this/).waitFor();
     expect(await box(page).getAttribute('aria-invalid')).toBe('true');
     await page.keyboard.press('Enter');
     expect(shown(page)).toBe('');

@@ -26,28 +26,21 @@ afterAll(() => server.close());
 const assetsIn = (text: string) => [...text.matchAll(/\/assets\/[\w.-]+/g)].map(([asset]) => asset);
 
 describe('the page', () => {
-  test.each([
-    '/',
-    '/?status=FAILED',
-    '/overview',
-    '/failure',
-    '/lane',
-    '/lane/a/b',
-    '/network',
-    '/message/0x12',
-    '//lane/',
-  ])('is at %s, asked for anew each time, and costs nothing while it is the same', async (at) => {
-    const answer = await server.ask(at);
-    expect(answer.status).toBe(200);
-    expect(answer.headers).toMatchObject({
-      'content-type': 'text/html; charset=utf-8',
-      'cache-control': 'no-cache',
-      'cross-origin-opener-policy': 'same-origin',
-    });
-    expect(answer.text).toContain('<div id="root">');
-    const again = await server.ask(at, { headers: { 'If-None-Match': String(answer.headers.etag) } });
-    expect({ status: again.status, text: again.text }).toEqual({ status: 304, text: '' });
-  });
+  test.each(['/', '/?status=FAILED', '/overview', '/failure', '/lane', '/lane/a/b', '/network', '//lane/'])(
+    'is at %s, asked for anew each time, and costs nothing while it is the same',
+    async (at) => {
+      const answer = await server.ask(at);
+      expect(answer.status).toBe(200);
+      expect(answer.headers).toMatchObject({
+        'content-type': 'text/html; charset=utf-8',
+        'cache-control': 'no-cache',
+        'cross-origin-opener-policy': 'same-origin',
+      });
+      expect(answer.text).toContain('<div id="root">');
+      const again = await server.ask(at, { headers: { 'If-None-Match': String(answer.headers.etag) } });
+      expect({ status: again.status, text: again.text }).toEqual({ status: 304, text: '' });
+    },
+  );
 
   test('lets in no script but its own, and no markup made from text', async () => {
     const policy = String((await server.ask('/')).headers['content-security-policy']);

@@ -50,7 +50,9 @@ export function FeeChart({ items, total, amountOf, roleOf }: FeeChartProps) {
           // biome-ignore lint/suspicious/noArrayIndexKey: a part is known by its place.
           <li key={index}>
             <span className={`fee-key fee-part-${Math.min(index, 5)}`} />
-            <span className="fee-name">{names[feeType]}</span>
+            <span className="fee-name wrap">
+              {names[feeType]} <FeeRole role={roleOf(contractAddress)} />
+            </span>
             <span className="fee-share">{percent(share(amount), 1_000)}</span>
             <span className="fee-amount" title={`${grouped(amount)} smallest units`}>
               {amountOf(amount)}
@@ -58,7 +60,6 @@ export function FeeChart({ items, total, amountOf, roleOf }: FeeChartProps) {
             <span className="hash">
               <code title={contractAddress}>{shortHash(contractAddress)}</code>
               <CopyButton text={contractAddress} what="contract" />
-              <FeeRole role={roleOf(contractAddress)} />
             </span>
           </li>
         ))}

@@ -7,7 +7,7 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useEffect, useSyncExternalStore } from 'react';
 import { addressBytes } from '../../../src/domain/addresses.ts';
-import type { ExplorerUrls } from '../../../src/domain/block-explorers.ts';
+import type { ExplorerUrls } from '../../../src/domain/explorer-links.ts';
 import {
   createNames,
   type NamedAddress,
