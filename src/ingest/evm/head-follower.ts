@@ -10,7 +10,7 @@ import { RangeTooLargeError, reasonOf } from '../chain/faults.ts';
 import { historyRange } from '../chain/owed-ranges.ts';
 import type { Progress, ReadMark } from '../chain/progress.ts';
 import type { Block, Chain, ChainNode } from './chain.ts';
-import { DeepReorgError, findFork, type HeadView, readHeaders, viewHead } from './head.ts';
+import { DeepReorgError, findFork, type HeadView, readHeaders, refuseOtherFinal, viewHead } from './head.ts';
 import type { BlockReader, LogReading } from './reading.ts';
 
 /** New blocks in one step. */
@@ -70,6 +70,7 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
         if (landing) return { view, headers: [], reading: undefined, landing };
         const count = Math.min(view.head.number - view.base.number, skip ? 1 : newBlocks);
         const headers = count > 0 ? await readHeaders(node, view.base, count) : [];
+        refuseOtherFinal(node, view.final, headers);
         const [first, last] = [headers[0], headers.at(-1)];
         isReading = true;
         const reading =

@@ -44,7 +44,11 @@ export async function viewHead(node: ChainNode, held: readonly BlockId[]): Promi
   const within = held.filter(({ number }) => number <= head.number);
   if (within.length === 0) throw new NodeError(`${node.name} is far behind what was read already`, 'behind');
   const goOnFrom = (base: BlockId): HeadView => {
-    refuseOtherFinal(node, final, held, base);
+    refuseOtherFinal(
+      node,
+      final,
+      held.filter(({ number }) => number <= base.number),
+    );
     return { head, final, base, orphans: held.filter(({ number }) => number > base.number) };
   };
   // As a rule there is no fork.
@@ -69,10 +73,15 @@ function isHeld(held: readonly BlockId[], { number, hash }: Block): boolean {
   return held.some((block) => block.number === number && block.hash === hash);
 }
 
-/** A node cannot call a block final that is not in its own chain. */
-function refuseOtherFinal(node: ChainNode, final: Block, held: readonly BlockId[], base: BlockId): void {
-  const same = held.find(({ number }) => number === final.number);
-  if (same && same.number <= base.number && same.hash !== final.hash) {
+/**
+ * A node cannot call a block final that is not in its own chain. Several nodes behind one address can, when each answers a part
+ * of the questions.
+ *
+ * @param chain blocks that the node has shown, or has in common with us
+ */
+export function refuseOtherFinal(node: ChainNode, final: Block, chain: readonly BlockId[]): void {
+  const same = chain.find(({ number }) => number === final.number);
+  if (same && same.hash !== final.hash) {
     throw new NodeError(`${node.name} calls a block final that is not in its own chain (${final.number})`);
   }
 }

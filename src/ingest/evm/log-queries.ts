@@ -92,6 +92,8 @@ const ROUND_NUMBER = 100;
 const MAX_RECEIPT_BLOCKS = 25;
 /** Plans and nodes change, and a limit may have been a passing fault: what was learned is forgotten in the end. */
 const LEARNED_FOR_MS = 3_600_000;
+/** With neither logs nor receipts an endpoint is of no use, so that asking again costs little. */
+const REFUSED_FOR_MS = 10_000;
 
 const unlimited: FilterLimits = {
   needsAddress: false,
@@ -103,6 +105,8 @@ const unlimited: FilterLimits = {
 export function createLogQueries(options: LogQueriesOptions): LogQueries {
   let limits = unlimited;
   let learnedAt = 0;
+  /** When every query was refused. */
+  let refusedAt = 0;
   /** Sizes of filters that were accepted over one block at least. */
   const accepted = new Set<string>();
 
@@ -190,7 +194,14 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
           `it takes one topic and ${maxAddresses} addresses in one filter`,
         );
     }
+    refusedAt = options.now();
     learn({ offersLogs: false }, 'it refuses every query for logs');
+  };
+
+  /** Neither logs nor receipts. The refusals may have been a passing fault: after a while the limits are learned anew. */
+  const nothingOffered = (): NodeError => {
+    if (options.now() - refusedAt >= REFUSED_FOR_MS) limits = unlimited;
+    return options.refused(refusesLogs);
   };
 
   /** In the words of the refusal that it was learned from. */
@@ -303,7 +314,7 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
           MAX_RECEIPT_BLOCKS,
         );
       const numbers = Array.from({ length: blocks }, (_, index) => fromBlock + index);
-      return (await byReceipts(numbers, filter)) ?? Promise.reject(options.refused(refusesLogs));
+      return (await byReceipts(numbers, filter)) ?? Promise.reject(nothingOffered());
     }
     if (needsAddress && addresses === undefined) throw addressRequired();
     return joined(splitBy(filter, limits), (part) => askRange({ fromBlock, toBlock }, part));
@@ -332,7 +343,7 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
       const left = hashes.filter((hash) => !found.has(hash));
       if (left.length > 0) {
         const receipts = await options.receiptLogs(left, topics);
-        if (!receipts) throw options.refused(refusal ?? refusesLogs);
+        if (!receipts) throw offersLogs ? options.refused(refusal ?? refusesLogs) : nothingOffered();
         for (const [index, hash] of left.entries()) found.set(hash, receipts[index] ?? []);
       }
       return hashes.map((hash) => found.get(hash) ?? []);
