@@ -1,5 +1,6 @@
 /** Progress of indexing: one bar for each network on a terminal, log lines elsewhere. */
 import type { Notice, NoticeLevel } from '../base/notice.ts';
+import { blockNoun } from '../domain/block-noun.ts';
 import type { NetworkStatus } from '../ingest/chain/indexer.ts';
 import type { TerminalStream } from './context.ts';
 import { cellsOf, clipped, counted, fitted, howOld, printable } from './terminal-text.ts';
@@ -142,16 +143,17 @@ export function describeStatus(status: NetworkStatus, now: number): string {
 }
 
 /** The parts of the line, the most important first. */
-function partsOf({ worker, isTaken }: NetworkStatus, now: number): readonly string[] {
+function partsOf({ network, worker, isTaken }: NetworkStatus, now: number): readonly string[] {
   if (isTaken) return ['another indexer works on it'];
   const problem = worker?.problem ? [`! ${printable(worker.problem)}`] : [];
   if (!worker?.figures) return problem.length > 0 ? problem : ['reading its routers'];
   const { headBlock, indexedBlock, indexedAt } = worker.figures;
+  const noun = blockNoun(network.family);
   const behind = headBlock - indexedBlock;
   const toGo = worker.isSearchingRouters
     ? ['reading the history of its routers']
     : worker.owedBlocks > 0
-      ? [`${counted(worker.owedBlocks, 'block')} to go`]
+      ? [`${counted(worker.owedBlocks, noun)} to go`]
       : [];
   return [
     ...problem,
@@ -159,8 +161,8 @@ function partsOf({ worker, isTaken }: NetworkStatus, now: number): readonly stri
     counted(worker.created, 'new message'),
     ...(worker.failedRanges > 0 ? [counted(worker.failedRanges, 'failed range')] : []),
     behind > 0
-      ? `${counted(behind, 'block')} behind`
-      : `block ${indexedBlock.toLocaleString('en')}, ${howOld(now - indexedAt)}`,
+      ? `${counted(behind, noun)} behind`
+      : `${noun} ${indexedBlock.toLocaleString('en')}, ${howOld(now - indexedAt)}`,
     ...(worker.updated > 0 ? [counted(worker.updated, 'update')] : []),
   ];
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { OperatorError } from '../base/operator-error.ts';
+import { blockNoun } from '../domain/block-noun.ts';
 import type { NetworkSource } from '../ingest/chain/family.ts';
 import type { NetworkStatus } from '../ingest/chain/indexer.ts';
 import { connectNetwork } from '../ingest/families.ts';
@@ -94,7 +95,8 @@ Examples:
 function givenUp(statuses: readonly NetworkStatus[]): readonly string[] {
   return statuses.flatMap(({ network, worker }) => {
     if (worker?.stuckBecause == null) return [];
-    const left = worker.owedBlocks > 0 ? `; ${counted(worker.owedBlocks, 'block')} of history to go` : '';
+    const owed = counted(worker.owedBlocks, blockNoun(network.family));
+    const left = worker.owedBlocks > 0 ? `; ${owed} of history to go` : '';
     const reason = printable(worker.stuckBecause);
     return [
       `${network.name}: given up after repeated failures: ${reason}${left}. Fix the cause (see \`lanescan doctor\`) and run it again.`,

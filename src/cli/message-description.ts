@@ -1,5 +1,6 @@
 /** The description of one message for `lanescan show`: state, what to do, and every field. */
 import type { Attempt } from '../domain/attempts.ts';
+import { blockTitle } from '../domain/block-noun.ts';
 import { writtenError } from '../domain/failures/failure-reason.ts';
 import { usesVerifiers } from '../domain/lifecycle.ts';
 import {
@@ -54,7 +55,9 @@ export function describeMessage(message: Message, options: DescriptionOptions): 
     sourceSection(message),
     destSection(message),
     ...message.tokenAmounts.map((token, i) => tokenSection(token, i, message.tokenAmounts.length)),
-    ...attempts.map((attempt, i) => attemptSection(attempt, i, attempts.length)),
+    ...attempts.map((attempt, i) =>
+      attemptSection(attempt, i, attempts.length, message.destNetworkInfo.chainFamily),
+    ),
     argumentsSection(message),
     ...(message.verifiers ? [verifiersSection(message.verifiers, paint)] : []),
     feesSection(message),
@@ -180,7 +183,10 @@ function sourceSection(message: Message): Section {
       ['Sender', printable(message.sender)],
       ['Origin', message.origin === message.sender ? 'the sender' : printable(message.origin)],
       ['Transaction', printable(message.sendTransactionHash)],
-      ['Block', `${message.sendBlockNumber}, log ${message.sendLogIndex}`],
+      [
+        blockTitle(message.sourceNetworkInfo.chainFamily),
+        `${message.sendBlockNumber}, log ${message.sendLogIndex}`,
+      ],
       ['On-ramp', printable(message.onramp)],
       ['Router', message.routerAddress && printable(message.routerAddress)],
       [
@@ -207,7 +213,7 @@ function destSection(message: Message): Section {
   };
 }
 
-function attemptSection(attempt: Attempt, index: number, total: number): Section {
+function attemptSection(attempt: Attempt, index: number, total: number, family: string): Section {
   const { outcome, at, transactionHash, blockNumber, caller, gasUsed, reason } = attempt;
   const errors = reason ? [...reason.wrappers, ...(reason.error ? [reason.error] : [])] : [];
   return {
@@ -215,7 +221,7 @@ function attemptSection(attempt: Attempt, index: number, total: number): Section
     about: `${statusWords(outcome)}${at === null ? '' : `   ${clock(at)}`}`,
     lines: [
       ['Transaction', transactionHash && printable(transactionHash)],
-      ['Block', blockNumber === null ? null : String(blockNumber)],
+      [blockTitle(family), blockNumber === null ? null : String(blockNumber)],
       ['Sent by', caller && printable(caller)],
       ['Gas used', gasUsed],
       ['Reason', reason && printable(reason.text)],

@@ -1,5 +1,6 @@
 /** Checks of `doctor` and `audit` for the processes that keep the records up to date: indexers and mirrors. */
 import { hasLoss, indexingHealth, lagSeconds, mirrorHealth, secondsBetween } from '../api/indexing-health.ts';
+import { blockNoun } from '../domain/block-noun.ts';
 import { type FindingKind, findingKinds } from '../domain/index-findings.ts';
 import { networkBySelector } from '../domain/networks.ts';
 import type { StoredFinding } from '../store/ledger/index-ledger.ts';
@@ -137,7 +138,8 @@ function networkFinding(network: NetworkProgress, isConfigured: boolean): Findin
     };
   }
   const lag = lagSeconds(network);
-  const block = network.indexedBlock === null ? 'no block read yet' : `at block ${network.indexedBlock}`;
+  const noun = blockNoun(networkBySelector(network.selector)?.family ?? '');
+  const block = network.indexedBlock === null ? `no ${noun} read yet` : `at ${noun} ${network.indexedBlock}`;
   const old = lag === null ? '' : `, whose age is ${age(lag * 1000)}`;
   return {
     severity: health === 'ok' ? 'ok' : 'warning',

@@ -49,6 +49,16 @@ test.each([
   expect(texts(endpoints[0]?.findings)).toMatch(expected);
 });
 
+test('it says that no live cluster has been indexed yet, and what to look at first', async () => {
+  for (const personality of [undefined, 'wrong-cluster']) {
+    const { routers } = await examine(personality);
+    const [untried] = routers;
+    expect(untried).toMatchObject({ severity: 'warning' });
+    expect(untried?.text).toMatch(/has not yet been run against a live one/);
+    expect(untried?.remedy).toMatch(/unreadable logs .* `lanescan audit`.*docs\/operations\/solana\.md/);
+  }
+});
+
 test('programs that are no router, or no off-ramp of it, are errors', async () => {
   expect(texts((await examine(undefined, { routers: [addressOf('nobody')] })).routers)).toMatch(
     /error: .* has no configuration account/,

@@ -1,10 +1,9 @@
 /** Inputs of manual executions for lanes with Solana, both ways: the official client makes the committed root of them. */
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
-import { encodeAbiParameters, type Hex, numberToHex, pad } from 'viem';
+import type { Hex } from 'viem';
 import { expect, onTestFinished, test } from 'vitest';
 import type { RangeFact } from '../../src/domain/facts.ts';
-import { ccipMessageSent16 } from '../../src/ingest/evm/abi.ts';
 import type { ChainLog } from '../../src/ingest/evm/chain.ts';
 import type { GenuineContract } from '../../src/ingest/evm/contracts.ts';
 import { createDecoder } from '../../src/ingest/evm/decode/decoder.ts';
@@ -12,10 +11,11 @@ import type { Store } from '../../src/store/store.ts';
 import { answeringNode } from '../chain/answering-node.ts';
 import { openTestStore } from '../database.ts';
 import { calculateManualExecProof, type SdkMessage, silent } from '../lab/sdk-chain.ts';
-import { pubkey, toHex } from '../solana/bytes.ts';
+import { toHex } from '../solana/bytes.ts';
 import { ccipMessageSent } from '../solana/ccip-events.ts';
 import { createSolanaWorld, type SolanaWorld } from '../solana/ccip-world.ts';
-import { type EvmMessage, extraArgsOf, messageIdOf, tokensOf } from '../solana/evm-messages.ts';
+import { messageSent } from '../solana/evm-counterpart.ts';
+import { type EvmMessage, messageIdOf } from '../solana/evm-messages.ts';
 import { startSolanaProvider } from '../solana/provider.ts';
 import { sepolia } from '../solana/world-options.ts';
 import { indexOnce, sourceOf } from './indexed-world.ts';
@@ -134,37 +134,15 @@ async function decodedOnSource(messages: readonly EvmMessage[]) {
     typeAndVersion: 'OnRamp 1.6.0',
   } as GenuineContract;
   const logs = messages.map((message): ChainLog => {
-    const { sourceChainSelector, destChainSelector, sequenceNumber } = message;
+    const { topics, data } = messageSent(message);
     return {
       address: sepolia.onRamp,
-      topics: [
-        ccipMessageSent16.topic,
-        pad(numberToHex(destChainSelector)),
-        pad(numberToHex(sequenceNumber)),
-      ],
-      data: encodeAbiParameters(ccipMessageSent16.data, [
-        {
-          header: {
-            messageId: messageIdOf(message),
-            sourceChainSelector,
-            destChainSelector,
-            sequenceNumber,
-            nonce: 0n,
-          },
-          sender: message.sender,
-          data: message.data,
-          receiver: toHex(pubkey(message.receiver)),
-          extraArgs: extraArgsOf(message),
-          feeToken: message.feeToken,
-          feeTokenAmount: message.feeTokenAmount,
-          feeValueJuels: message.feeValueJuels,
-          tokenAmounts: tokensOf(message),
-        },
-      ]),
+      topics,
+      data,
       blockNumber: 5,
       blockHash: `0x${'05'.repeat(32)}`,
       transactionHash: `0x${'06'.repeat(32)}`,
-      logIndex: Number(sequenceNumber),
+      logIndex: Number(message.sequenceNumber),
       blockTimestamp: timestamp,
     };
   });

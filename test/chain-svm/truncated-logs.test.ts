@@ -2,8 +2,12 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Store } from '../../src/store/store.ts';
 import { openTestStore } from '../database.ts';
+import { concat, fromHex } from '../solana/bytes.ts';
+import { discriminator } from '../solana/ccip-events.ts';
 import { createSolanaWorld, type SolanaWorld } from '../solana/ccip-world.ts';
+import { addressOf } from '../solana/program-address.ts';
 import { startSolanaProvider } from '../solana/provider.ts';
+import { customFailure, type Step } from '../solana/runtime.ts';
 import { differencesFrom, indexOnce, judge, sourceOf, storeReceived } from './indexed-world.ts';
 
 async function index(world: SolanaWorld) {
@@ -53,6 +57,36 @@ describe('where the log is cut off before the event', () => {
     expect(kind).toBe('incomplete and said so');
     expect(reasons).toEqual(expect.arrayContaining([expect.stringContaining('executions-missing')]));
   });
+});
+
+test('events of CCIP 2.0, which a program emits to itself, are kept and named; imitations are not', async () => {
+  const world = createSolanaWorld();
+  const { router, offRamp } = world.programs;
+  const emitted = (name: string): Uint8Array =>
+    concat(fromHex('e445a52e51cb9a1d'), discriminator('event', name), new Uint8Array(40));
+  const land = (program: string, callee: string, name: string, ...later: readonly Step[]) =>
+    world.cluster.land({
+      feePayer: addressOf('sender'),
+      instructions: [
+        {
+          program,
+          accounts: [{ address: router }, { address: offRamp }],
+          steps: [{ call: { program: callee, data: emitted(name) } }, ...later],
+        },
+      ],
+    });
+  const sent = land(router, router, 'CCIPMessageSentV2');
+  land(offRamp, offRamp, 'ExecutionStateChangedV2');
+  land(addressOf('forger'), addressOf('forger'), 'CCIPMessageSentV2');
+  land(addressOf('forger'), router, 'CCIPMessageSentV2');
+  land(router, router, 'CCIPMessageSentV2', { fails: customFailure(6_001) });
+  const { store, indexed } = await index(world);
+  const unreadable = (program: string) => store.index.checks.unreadableLogs(world.network.selector, program);
+  expect([await unreadable(router), await unreadable(offRamp)]).toEqual([1, 1]);
+  expect(indexed.notices.join('\n')).toMatch(
+    new RegExp(`of block ${sent.slot} .*V2: events of CCIP 2\\.0 cannot be decoded yet`),
+  );
+  expect(await differencesFrom(world, store)).toEqual([]);
 });
 
 test('lanes whose numbers begin anew are read on, and the change is named', async () => {

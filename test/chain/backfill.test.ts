@@ -4,12 +4,13 @@ import type { Message } from '../../src/domain/message.ts';
 import type { EvmSource } from '../../src/ingest/evm/settings.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openTestStore } from '../database.ts';
+import type { JsonRpcCall } from '../json-rpc-server.ts';
 import { allRecords } from './indexing.ts';
 import { startNodeProxy } from './node-proxy.ts';
 import { type CcipWorld, type CcipWorldOptions, makeCcipWorld } from './zoo/ccip-chain.ts';
 import { differencesFrom, type IndexedWorld, indexWorld, sourceOf } from './zoo/indexed-world.ts';
 import { archiveNode, type LogTraits, type Personality } from './zoo/personality.ts';
-import { type Provider, type ProviderCall, startProvider } from './zoo/provider.ts';
+import { type Provider, startProvider } from './zoo/provider.ts';
 import type { EventSeries } from './zoo/virtual-chain.ts';
 
 const closers: (() => Promise<void>)[] = [];
@@ -20,10 +21,10 @@ afterEach(async () => {
 async function provide(
   chain: CcipWorld['a'],
   personality: Personality = archiveNode,
-): Promise<Provider & { readonly calls: ProviderCall[] }> {
+): Promise<Provider & { readonly calls: JsonRpcCall[] }> {
   const provider = await startProvider(chain, { personality });
   closers.push(() => provider.close());
-  const calls: ProviderCall[] = [];
+  const calls: JsonRpcCall[] = [];
   provider.onCall = (call) => calls.push(call);
   return Object.assign(provider, { calls });
 }
@@ -41,7 +42,7 @@ interface Asked {
 }
 
 /** The ranges whose logs were asked for. */
-function rangesOf(calls: readonly ProviderCall[]): readonly Asked[] {
+function rangesOf(calls: readonly JsonRpcCall[]): readonly Asked[] {
   return calls.flatMap(({ method, params }) => {
     const [filter] = params as [{ fromBlock?: string; toBlock?: string; address?: string[] }?];
     if (method !== 'eth_getLogs' || filter?.fromBlock === undefined) return [];
@@ -49,7 +50,7 @@ function rangesOf(calls: readonly ProviderCall[]): readonly Asked[] {
   });
 }
 
-const callsOf = (calls: readonly ProviderCall[], method: string) =>
+const callsOf = (calls: readonly JsonRpcCall[], method: string) =>
   calls.filter((call) => call.method === method);
 
 const withLogs = (logs: LogTraits, more: Partial<Personality> = {}): Personality => ({
@@ -61,8 +62,8 @@ const withLogs = (logs: LogTraits, more: Partial<Personality> = {}): Personality
 const timestamped = withLogs({ hasBlockTimestamp: true });
 
 interface Backfill extends IndexedWorld {
-  readonly calls: readonly ProviderCall[];
-  readonly providers: readonly (Provider & { readonly calls: ProviderCall[] })[];
+  readonly calls: readonly JsonRpcCall[];
+  readonly providers: readonly (Provider & { readonly calls: JsonRpcCall[] })[];
   readonly differences: readonly string[];
 }
 
@@ -72,7 +73,7 @@ async function backfill(
   overrides: Partial<EvmSource> = {},
   personalities: readonly Personality[] = [timestamped],
 ): Promise<Backfill> {
-  const providers: (Provider & { readonly calls: ProviderCall[] })[] = [];
+  const providers: (Provider & { readonly calls: JsonRpcCall[] })[] = [];
   for (const personality of personalities) providers.push(await provide(world.a, personality));
   const counterpart = await provide(world.b, timestamped);
   const store = await emptyStore();
@@ -91,7 +92,7 @@ const worldOf = (options: Partial<CcipWorldOptions> = {}): CcipWorld =>
   makeCcipWorld({ blocks: 100_000, messages: 30, deployedAt: 40_000, ...options });
 
 /** Logs of history: not those of the newest blocks, which are read by topics alone. */
-const historyOf = (calls: readonly ProviderCall[]) =>
+const historyOf = (calls: readonly JsonRpcCall[]) =>
   rangesOf(calls).filter(({ addresses }) => addresses !== undefined);
 
 describe('the history of a network', () => {
@@ -198,7 +199,7 @@ describe('pieces of history', { tags: 'slow' }, () => {
       urls.push(proxy.url);
       let inFlight = 0;
       proxy.interfere = async (call, truth) => {
-        if (!rangesOf([call as ProviderCall]).some(({ addresses }) => addresses)) return truth;
+        if (!rangesOf([call as JsonRpcCall]).some(({ addresses }) => addresses)) return truth;
         most = Math.max(most, ++inFlight);
         // The first ones are answered at once: concurrency grows with every piece that is read.
         if (proxy.calls.length > 60 && !isOpen) {

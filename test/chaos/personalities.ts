@@ -7,18 +7,10 @@
 import type { Randomness } from '../../src/ingest/demo/randomness.ts';
 import type { Delivery, Misbehaviour, Misfortune, RpcAnswer, RpcCall } from '../chain/replay-node.ts';
 import type { ChainView } from '../chain/replay-recording.ts';
-import {
-  errorOf,
-  type Filter,
-  isOneIn,
-  queryOf,
-  Refused,
-  refuseFilter,
-  refuseRange,
-  refuseResults,
-} from '../chain/zoo/log-traits.ts';
+import { type Filter, queryOf, refuseFilter, refuseRange, refuseResults } from '../chain/zoo/log-traits.ts';
 import { personalities } from '../chain/zoo/personalities.ts';
 import type { Limit, LogTraits, Personality } from '../chain/zoo/personality.ts';
+import { errorOf, isOneIn, RefusedCallError } from '../json-rpc-server.ts';
 
 const SHORTER = 10;
 
@@ -103,11 +95,11 @@ export function createPersonalMisbehaviour(
   /** Refuses a whole HTTP request. */
   const admit = (asked: readonly RpcCall[]): void => {
     calls += asked.length;
-    if (cap && calls > cap.max) throw new Refused(cap.refusal, { max: cap.max });
-    if (isTooFast(asked.length) && rate) throw new Refused(rate.refusal, { max: rate.max });
-    if (fails && isOneIn(fails.every, requests)) throw new Refused(fails.refusal);
+    if (cap && calls > cap.max) throw new RefusedCallError(cap.refusal, { max: cap.max });
+    if (isTooFast(asked.length) && rate) throw new RefusedCallError(rate.refusal, { max: rate.max });
+    if (fails && isOneIn(fails.every, requests)) throw new RefusedCallError(fails.refusal);
     if (batch && asked.length > Math.max(1, batch.max))
-      throw new Refused(batch.refusal, { max: batch.max, count: asked.length });
+      throw new RefusedCallError(batch.refusal, { max: batch.max, count: asked.length });
     const [only] = asked;
     // Alone, a query is refused with the HTTP status that the personality has for it.
     if (asked.length === 1 && only?.method === 'eth_getLogs')
@@ -134,7 +126,7 @@ export function createPersonalMisbehaviour(
   const answer = (call: RpcCall, truth: RpcAnswer, view: ChainView): RpcAnswer => {
     try {
       if (call.method === 'eth_getLogs') return answerLogs(call, truth, view);
-      if (call.method === 'eth_getBlockReceipts' && receipts) throw new Refused(receipts);
+      if (call.method === 'eth_getBlockReceipts' && receipts) throw new RefusedCallError(receipts);
       if (call.method.startsWith('eth_getBlockBy') && bloom && truth.result)
         return { ...truth, result: withBloom(truth.result, bloom) };
       return truth;
@@ -170,7 +162,7 @@ function refuseLogs({ params }: RpcCall, traits: LogTraits, head: number): void 
   refuseRange(query, span, traits);
   const { kept } = traits;
   if (kept && kept.answer !== 'empty' && span.from < head - kept.blocks)
-    throw new Refused(kept.answer, { count: span.from });
+    throw new RefusedCallError(kept.answer, { count: span.from });
 }
 
 function shaped(logs: readonly ReplayedLog[], traits: LogTraits, view: ChainView): readonly unknown[] {
@@ -195,7 +187,7 @@ function withBloom(block: unknown, bloom: NonNullable<Personality['bloom']>): un
 }
 
 function refusalOf(error: unknown, id: unknown, { rate }: Personality): Delivery {
-  if (!(error instanceof Refused)) throw error;
+  if (!(error instanceof RefusedCallError)) throw error;
   const { message, status = 200, isPlainText, isReset } = error.wording;
   if (isReset) return { kind: 'reset' };
   const retryAfter = status === 429 ? rate?.retryAfterSeconds : undefined;

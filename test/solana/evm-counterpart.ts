@@ -196,7 +196,8 @@ export function evmLeaf(solanaRouter: string, body: SentBody): Hex {
   );
 }
 
-function messageSent(message: EvmMessage) {
+/** The event with which an on-ramp sends a message to Solana. */
+export function messageSent(message: EvmMessage) {
   const { sourceChainSelector, destChainSelector, sequenceNumber } = message;
   const body = {
     header: {

@@ -1,30 +1,10 @@
 /** The methods of a Solana node, answered from a ledger the way a personality does. */
 
 import type { Wording } from '../chain/zoo/personality.ts';
+import { isOneIn, type JsonRpcCall, RefusedCallError } from '../json-rpc-server.ts';
 import { fromBase58, toBase58 } from './bytes.ts';
 import type { Ledger, LedgerAccount, LedgerTransaction, Place, SignatureEntry } from './ledger.ts';
 import type { SolanaPersonality } from './personality.ts';
-
-export interface RpcCall {
-  readonly id: unknown;
-  readonly method: string;
-  readonly params?: readonly unknown[];
-}
-
-/** A call that the node does not answer; `data` goes into the JSON-RPC error. */
-export class RefusedError extends Error {
-  readonly wording: Wording;
-  readonly data: unknown;
-  constructor(
-    { message, ...rest }: Wording,
-    values: Readonly<Record<string, string | number>> = {},
-    data?: unknown,
-  ) {
-    super(message.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? '')));
-    this.wording = { message: this.message, ...rest };
-    this.data = data;
-  }
-}
 
 type Commitment = 'processed' | 'confirmed' | 'finalized';
 
@@ -73,11 +53,11 @@ const faults = {
   methodNotFound: { code: -32601, message: 'Method not found' },
 } as const satisfies Record<string, Wording>;
 
-const invalid = (message: string) => new RefusedError({ code: -32602, message });
+const invalid = (message: string) => new RefusedCallError({ code: -32602, message });
 
 export interface SolanaNode {
-  /** Throws a RefusedError where the answer is an error. */
-  answerTo(call: RpcCall): unknown;
+  /** Throws a RefusedCallError where the answer is an error. */
+  answerTo(call: JsonRpcCall): unknown;
 }
 
 export interface NodeOptions {
@@ -106,7 +86,7 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
     const slot = slotOf(commitment);
     const { lag } = options.personality();
     if (minContextSlot !== undefined && slot < minContextSlot && !lag?.ignoresMinContextSlot)
-      throw new RefusedError(faults.minContextSlot, {}, { contextSlot: slot });
+      throw new RefusedCallError(faults.minContextSlot, {}, { contextSlot: slot });
     return slot;
   };
 
@@ -119,20 +99,20 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
   const reachStorage = (slot: number): void => {
     const { longTermStorage } = options.personality();
     if (!longTermStorage || slot >= ledger.head - longTermStorage.belowSlots) return;
-    if (isOneIn(longTermStorage.failsEvery, ++deepCalls)) throw new RefusedError(longTermStorage.refusal);
+    if (isOneIn(longTermStorage.failsEvery, ++deepCalls)) throw new RefusedCallError(longTermStorage.refusal);
   };
   /** Whether it has what is in a slot; refused where it says why it does not. */
   const hasSlot = (slot: number): boolean => {
     const { kept } = options.personality();
     if (!kept || slot >= firstKept()) return true;
     if (kept.answer === 'silent') return false;
-    throw new RefusedError(kept.answer, { slot, first: firstKept() });
+    throw new RefusedCallError(kept.answer, { slot, first: firstKept() });
   };
 
   const signaturesFor = (address: string, config: Config): readonly unknown[] => {
     const { signatures: traits = {}, kept } = options.personality();
     const { commitment = 'finalized', limit = MAX_SIGNATURES } = config;
-    if (traits.refused) throw new RefusedError(traits.refused);
+    if (traits.refused) throw new RefusedCallError(traits.refused);
     requireAddress(address);
     if (commitment === 'processed') throw invalid('Method does not support commitment below `confirmed`');
     if (limit < 1 || limit > MAX_SIGNATURES) throw invalid(`Invalid limit; max ${MAX_SIGNATURES}`);
@@ -146,7 +126,7 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
       const place = ledger.placeOf(signature);
       if (place && place.slot <= headSlot() && place.slot >= first) return place;
       if (traits.unknownSignature !== 'silent')
-        throw new RefusedError(faults.unknownSignature, { signature });
+        throw new RefusedCallError(faults.unknownSignature, { signature });
       return 'unknown';
     };
     const before = locate(config.before);
@@ -209,7 +189,7 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
     const version = isNew ? newVersion.version : found.version;
     const { maxSupportedTransactionVersion: supported } = config;
     if (version !== 'legacy' && (supported === undefined || supported < version))
-      throw new RefusedError(faults.unsupportedVersion, { version });
+      throw new RefusedCallError(faults.unsupportedVersion, { version });
     const hasLogs = noLogsEvery === undefined || !isOneIn(noLogsEvery, hashOf(found.signature));
     const { message, meta } = found;
     const plain = <T extends { stackHeight: unknown }>(instruction: T) =>
@@ -252,7 +232,7 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
 
   const programAccounts = (program: string, config: Config): unknown => {
     const { programAccounts: refusal, hasNoAccounts } = options.personality();
-    if (refusal) throw new RefusedError(refusal);
+    if (refusal) throw new RefusedCallError(refusal);
     requireAddress(program);
     const slot = requireContext(config);
     const found = (hasNoAccounts ? [] : ledger.accountsOf(program, slot))
@@ -281,11 +261,11 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
     };
   };
   const readableBlock = (slot: number, { commitment }: Config) => {
-    if (slot > slotOf(commitment)) throw new RefusedError(faults.blockNotAvailable, { slot });
-    if (slot < firstKept()) throw new RefusedError(faults.cleanedUp, { slot, first: firstKept() });
+    if (slot > slotOf(commitment)) throw new RefusedCallError(faults.blockNotAvailable, { slot });
+    if (slot < firstKept()) throw new RefusedCallError(faults.cleanedUp, { slot, first: firstKept() });
     reachStorage(slot);
     const block = ledger.block(slot);
-    if (!block) throw new RefusedError(faults.slotSkipped, { slot });
+    if (!block) throw new RefusedCallError(faults.slotSkipped, { slot });
     return block;
   };
 
@@ -366,7 +346,7 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
           return inContext(slot, { ...ledger.simulate(bytes, slot), accounts: null });
         }
         default:
-          throw new RefusedError(faults.methodNotFound);
+          throw new RefusedCallError(faults.methodNotFound);
       }
     },
   };
@@ -413,11 +393,6 @@ function lengthOf(text: unknown): number | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Whether it is the turn of the n-th: one in so many, scattered, so that no rhythm of the client ever meets them all. */
-export function isOneIn(many: number, nth: number): boolean {
-  return (Math.imul(nth, 0x9e37_79b1) >>> 8) % many === 0;
 }
 
 /** A number that belongs to a text. */

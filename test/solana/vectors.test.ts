@@ -18,44 +18,18 @@ import {
   routerConfig,
   sourceChainAccount,
 } from './ccip-accounts.ts';
-import { discriminator, evmExtraArgs, executionStateChanged } from './ccip-events.ts';
-import { merkleProof, merkleRoot, receivedLeaf, type SentBody, sentMessageId } from './ccip-hashes.ts';
+import { discriminator, executionStateChanged } from './ccip-events.ts';
+import { merkleProof, merkleRoot, receivedLeaf, sentMessageId } from './ccip-hashes.ts';
 import { addressOf, isOnCurve, programAddress } from './program-address.ts';
+import {
+  deployedAccounts,
+  publishedDiscriminators,
+  receivedVector,
+  SEPOLIA,
+  sentVector,
+} from './published-vectors.ts';
 
-const key = (last: 'a' | 'b' | 'c') => `DS2tt4BX7YwCw7yrDNwbAdnYrxjeCPeGJbHmZEYC8RT${last}`;
-const ones = BigInt(`0x${'01'.repeat(32)}`);
-const padded = (start: string, size = 32) => fromHex(start.padEnd(size * 2, '0'));
-const SEPOLIA = 16015286601757825753n;
-const ETHEREUM = 5009297550715157269n;
-
-test.each([
-  ['event', 'CCIPMessageSent', '174d49b77bb97339'],
-  ['event', 'OfframpAdded', '9e4d344971f74c96'],
-  ['event', 'OfframpRemoved', 'e751ca0959c19a25'],
-  ['event', 'CcipVersionForDestChainVersionBumped', '51615a469aa3ff4e'],
-  ['event', 'CcipVersionForDestChainVersionRolledBack', '324f2cafe8f1e1ab'],
-  ['event', 'CommitReportAccepted', '2c2e4ded46bbaa85'],
-  ['event', 'ExecutionStateChanged', 'b9b08c70ef4e1ff9'],
-  ['event', 'SkippedAlreadyExecutedMessage', '7c88d8e719e805ef'],
-  ['event', 'CommitReportPDAClosed', '45f04895ae12ec2e'],
-  ['event', 'Transmitted', '905e8eaa316e43bd'],
-  ['event', 'Burned', 'cf25fb9aefe50e43'],
-  ['global', 'ccip_send', '6cd886bff9ea2154'],
-  ['global', 'commit', 'df8c8ea5e5d09c4a'],
-  ['global', 'commit_price_only', 'ba91c3e3cfd3e286'],
-  ['global', 'execute', '82ddf29a0dc1bd1d'],
-  ['global', 'manually_execute', 'eedbe00be2f82fc0'],
-  ['global', 'close_commit_report_account', '6d918140e2ac3d6a'],
-  ['global', 'type_version', '81fb08f37ae5fca4'],
-  ['global', 'cpi_event', 'bcd8a66c1aa68eb6'],
-  ['account', 'Config', '9b0caae01efacc82'],
-  ['account', 'DestChain', '4d12f184d436da10'],
-  ['account', 'AllowedOfframp', 'f761b310cf24ec84'],
-  ['account', 'ReferenceAddresses', '6305d8d4fa4b4a0c'],
-  ['account', 'SourceChain', 'f2ebdc62fc79bfd8'],
-  ['account', 'CommitReport', '2ee7f7e7ae44221a'],
-  ['account', 'State', 'd8926b5e684bb6b1'],
-] as const)('the discriminator of %s %s', (kind, name, expected) => {
+test.each(publishedDiscriminators)('the discriminator of %s %s', (kind, name, expected) => {
   expect(toHex(discriminator(kind, name))).toBe(`0x${expected}`);
 });
 
@@ -69,79 +43,20 @@ test('base58 agrees with @scure/base for bytes of every length', () => {
   expect(() => fromBase58('0OIl')).toThrow(RangeError);
 });
 
-/** The unit test `test_hash` of the router's on-ramp. */
-const routerVector: SentBody = {
-  header: {
-    messageId: new Uint8Array(32),
-    sourceChainSelector: 10n,
-    destChainSelector: 20n,
-    sequenceNumber: 30n,
-    nonce: 40n,
-  },
-  sender: key('a'),
-  data: fromHex('040506'),
-  receiver: padded('010203'),
-  extraArgs: evmExtraArgs(1n, true),
-  feeToken: key('b'),
-  tokenAmounts: [
-    {
-      sourcePoolAddress: key('c'),
-      destTokenAddress: fromHex('00010203'),
-      extraData: fromHex('040506'),
-      amount: ones,
-      destExecData: fromHex('040506'),
-    },
-  ],
-  feeTokenAmount: 50n,
-  feeValueJuels: 500n,
-};
-
 describe('ids and leaves', () => {
   test('a message from Solana has the id of the router program and of no other', () => {
-    expect(toHex(sentMessageId(deployedPrograms.router, routerVector))).toBe(
-      '0x46abd733e950b0b0e05b1b4b040cf2df6c38899af71aad058ff08bfa96d4b532',
-    );
-    expect(sentMessageId(deployedPrograms.offRamp, routerVector)).not.toEqual(
-      sentMessageId(deployedPrograms.router, routerVector),
-    );
+    const { router, body, messageId } = sentVector;
+    expect(toHex(sentMessageId(router, body))).toBe(messageId);
+    expect(sentMessageId(deployedPrograms.offRamp, body)).not.toEqual(sentMessageId(router, body));
   });
 
   test('a message to Solana has the leaf of the off-ramp', () => {
-    const leaf = receivedLeaf(
-      {
-        header: {
-          messageId: padded('080503'),
-          sourceChainSelector: 67n,
-          destChainSelector: 78n,
-          sequenceNumber: 89n,
-          nonce: 90n,
-        },
-        sender: padded('010203'),
-        data: fromHex('040506'),
-        tokenReceiver: key('b'),
-        tokenAmounts: [
-          {
-            sourcePoolAddress: fromHex('00010203'),
-            destTokenAddress: key('c'),
-            destGasAmount: 100,
-            extraData: fromHex('040506'),
-            amount: ones,
-          },
-        ],
-        computeUnits: 1000,
-        isWritableBitmap: 1n,
-      },
-      {
-        onRamp: fromHex('010203'),
-        receiver: deployedPrograms.router,
-        accounts: ['EvhgrPhTDt4LcSPS2kfJgH6T6XWZ6wT3X9ncDGLT1vui'],
-      },
-    );
-    expect(toHex(leaf)).toBe('0x5ddb3c9fccb01abee926ec6112afa075dc81fdfe1e2902595d9c1d1d1de4f1d1');
+    const { body, context, leaf } = receivedVector;
+    expect(toHex(receivedLeaf(body, context))).toBe(leaf);
   });
 
   test('an execution event has 89 bytes, and the state last', () => {
-    const { header } = routerVector;
+    const { header } = sentVector.body;
     const encoded = executionStateChanged(header, new Uint8Array(32).fill(7), 'success');
     expect(encoded).toHaveLength(89);
     expect(encoded[88]).toBe(2);
@@ -163,40 +78,10 @@ describe('ids and leaves', () => {
 });
 
 describe('addresses', () => {
-  const { router, offRamp } = deployedPrograms;
+  // Both have accounts of the same names.
   test.each([
-    ['router config', routerAddresses.config(router), '3Yrg9E4ySAeRezgQY99NNarAmFLtixapga9MZb6y2dt3'],
-    [
-      'router fee billing signer',
-      routerAddresses.feeBillingSigner(router),
-      '2AjuzTy6z2webxEUu7eZ1DkAyLagZaqH2dgzhbBYjJiG',
-    ],
-    [
-      'lane to Ethereum',
-      routerAddresses.destChainState(router, ETHEREUM),
-      'CowGG7G1FsfedN4jx66Gw7co1xEsiKQfE1f8BXSnSK9w',
-    ],
-    [
-      'lane to Sepolia',
-      routerAddresses.destChainState(router, SEPOLIA),
-      'FMupGnCxUXo7FwuNbMUXYspP84LQZRC5syLD1krXCKzg',
-    ],
-    ['off-ramp config', offRampAddresses.config(offRamp), 'G88p8xbxwG6D5ZRbx7S31sdPPYR2UnRs1PhhE5iAL1ny'],
-    [
-      'reference addresses',
-      offRampAddresses.referenceAddresses(offRamp),
-      'A4qQENKi1unhuDYL5ANPQKnGoNjFhNcvWaMoCH6iMd51',
-    ],
-    [
-      'lane from Ethereum',
-      offRampAddresses.sourceChainState(offRamp, ETHEREUM),
-      'CbvY411CTxKUjJGku71PvpmzVvzpd17jk7cV9mAm2LVF',
-    ],
-    [
-      'off-ramp fee billing signer',
-      offRampAddresses.feeBillingSigner(offRamp),
-      'CVnNuPzPa3XiyM45yhbBqdP1QuhbP2heYjxatEgtneWM',
-    ],
+    ...deployedAccounts({ ...offRampAddresses, ...routerAddresses }),
+    ...deployedAccounts({ ...routerAddresses, ...offRampAddresses }),
   ])('the deployed %s', (_, derived, deployed) => {
     expect(derived).toBe(deployed);
   });

@@ -1,4 +1,5 @@
 /** Every execution of a message: what it came to, and for a failed one the decoded error. */
+import { blockTitle } from '../../../src/domain/block-noun.ts';
 import { grouped, printable } from '../parts/format.ts';
 import { SearchableHash } from '../parts/hash.tsx';
 import { StatusBadge } from '../parts/status.tsx';
@@ -6,13 +7,19 @@ import { ExactTime } from '../parts/time.tsx';
 import type { Attempt, FailureReason } from '../server/api-types.ts';
 import { Card, Copyable, Field, Fields } from './card.tsx';
 
-export function AttemptsCard({ attempts }: { readonly attempts: readonly Attempt[] }) {
+interface AttemptsCardProps {
+  readonly attempts: readonly Attempt[];
+  /** Of the destination. */
+  readonly family: string;
+}
+
+export function AttemptsCard({ attempts, family }: AttemptsCardProps) {
   return (
     <Card title={attempts.length === 1 ? 'Execution attempt' : `${attempts.length} execution attempts`} wide>
       <ol className="attempts" reversed>
         {[...attempts].reverse().map((attempt) => (
           <li key={`${attempt.transactionHash} ${attempt.logIndex}`}>
-            <AttemptView attempt={attempt} />
+            <AttemptView attempt={attempt} family={family} />
           </li>
         ))}
       </ol>
@@ -20,7 +27,7 @@ export function AttemptsCard({ attempts }: { readonly attempts: readonly Attempt
   );
 }
 
-function AttemptView({ attempt }: { readonly attempt: Attempt }) {
+function AttemptView({ attempt, family }: { readonly attempt: Attempt; readonly family: string }) {
   const { outcome, at, transactionHash, blockNumber, caller, gasUsed, reason } = attempt;
   return (
     <>
@@ -37,7 +44,7 @@ function AttemptView({ attempt }: { readonly attempt: Attempt }) {
             <SearchableHash text={transactionHash} what="transaction" />
           )}
         </Field>
-        {blockNumber !== null && <Field name="Block">{grouped(String(blockNumber))}</Field>}
+        {blockNumber !== null && <Field name={blockTitle(family)}>{grouped(String(blockNumber))}</Field>}
         {caller !== null && (
           <Field name="Sent by">
             <Copyable text={caller} what="address" />

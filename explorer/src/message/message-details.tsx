@@ -1,6 +1,7 @@
 /** All fields of a message, in cards: source, destination, tokens, fees, data and the record itself. */
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+import { blockNoun, blockTitle } from '../../../src/domain/block-noun.ts';
 import {
   type Message,
   type NetworkInfo,
@@ -46,7 +47,9 @@ export function MessageDetails({ message, history, attempts, lane }: DetailsProp
       <DestCard message={message} lane={lane} />
       <TokensCard tokens={message.tokenAmounts} />
       <ExecutionCard message={message} />
-      {attempts && attempts.length > 0 && <AttemptsCard attempts={attempts} />}
+      {attempts && attempts.length > 0 && (
+        <AttemptsCard attempts={attempts} family={message.destNetworkInfo.chainFamily} />
+      )}
       {message.verifiers && <VerifiersCard verifiers={message.verifiers} />}
       <FeesCard message={message} />
       <DataCard data={message.data} wide={message.fees.fixedFeesDetails.items !== undefined} />
@@ -108,11 +111,11 @@ function SourceCard({ message }: { readonly message: Message }) {
         <Field name="Sent">
           <ExactTime at={message.sendTimestamp} />
         </Field>
-        <Field name="Block">
+        <Field name={blockTitle(sourceNetworkInfo.chainFamily)}>
           <Copyable
             text={String(message.sendBlockNumber)}
             shown={grouped(message.sendBlockNumber)}
-            what="block number"
+            what={`${blockNoun(sourceNetworkInfo.chainFamily)} number`}
           />
           <span className="muted"> log {message.sendLogIndex}</span>
         </Field>

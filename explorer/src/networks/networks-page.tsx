@@ -1,6 +1,7 @@
 /** The networks page: how far each network is indexed, and what could not be read. */
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
+import { blockNoun } from '../../../src/domain/block-noun.ts';
 import { CopyButton } from '../parts/copy-button.tsx';
 import { counted, duration, grouped, networkName, printable } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
@@ -136,7 +137,7 @@ function NetworkRow({ network, isIndexed }: { readonly network: Network; readonl
           )}
         </span>
       </th>
-      {isIndexed && <IndexingCells indexing={indexing} />}
+      {isIndexed && <IndexingCells indexing={indexing} chainFamily={chainFamily} />}
       <td data-name="Sent">
         {sent > 0 ? (
           <Link to="/" search={{ sourceChainSelector: chainSelector }}>
@@ -159,7 +160,12 @@ function NetworkRow({ network, isIndexed }: { readonly network: Network; readonl
   );
 }
 
-function IndexingCells({ indexing }: { readonly indexing: Indexing | null }) {
+interface IndexingCellsProps {
+  readonly indexing: Indexing | null;
+  readonly chainFamily: string;
+}
+
+function IndexingCells({ indexing, chainFamily }: IndexingCellsProps) {
   if (!indexing) {
     return (
       <td className="column-health muted" colSpan={3} data-name="Indexed">
@@ -167,12 +173,13 @@ function IndexingCells({ indexing }: { readonly indexing: Indexing | null }) {
       </td>
     );
   }
+  const noun = blockNoun(chainFamily);
   return (
     <>
       <td className="column-health" data-name="Indexed">
-        <IndexingWords indexing={indexing} />
+        <IndexingWords indexing={indexing} noun={noun} />
       </td>
-      <td data-name="Lag">{lagWords(indexing)}</td>
+      <td data-name="Lag">{lagWords(indexing, noun)}</td>
       <td data-name="Last seen">
         <Ago at={indexing.lastSeenAt} suffix=" ago" />
       </td>
@@ -191,7 +198,13 @@ const healthLooks = {
 /** At the head, but older blocks are still to be read or could not be read. */
 const gapsLook = { word: 'At the head, with gaps behind it', tone: 'moving', icon: 'info' } as const;
 
-function IndexingWords({ indexing }: { readonly indexing: Indexing }) {
+interface IndexingWordsProps {
+  readonly indexing: Indexing;
+  /** Block or slot. */
+  readonly noun: string;
+}
+
+function IndexingWords({ indexing, noun }: IndexingWordsProps) {
   const { health, indexedBlock, headBlock, finalizedBlock, owedBlocks, unreadableLogs, problem } = indexing;
   const hasGaps = health === 'ok' && (owedBlocks > 0 || indexing.failedRanges > 0);
   const { word, tone, icon } = hasGaps ? gapsLook : healthLooks[health];
@@ -202,12 +215,12 @@ function IndexingWords({ indexing }: { readonly indexing: Indexing }) {
         {word}
       </span>
       <span>
-        {indexedBlock === null ? 'nothing yet' : `to block ${grouped(indexedBlock)}`}
+        {indexedBlock === null ? 'nothing yet' : `to ${noun} ${grouped(indexedBlock)}`}
         {headBlock !== null && <span className="muted"> of {grouped(headBlock)}</span>}
         {finalizedBlock !== null && <span className="muted">, final to {grouped(finalizedBlock)}</span>}
       </span>
-      {owedBlocks > 0 && <span>{counted(owedBlocks, 'block')} of its history still to be read</span>}
-      <FailedRanges indexing={indexing} />
+      {owedBlocks > 0 && <span>{counted(owedBlocks, noun)} of its history still to be read</span>}
+      <FailedRanges indexing={indexing} noun={noun} />
       {unreadableLogs > 0 && (
         <span className="worth-a-look">{counted(unreadableLogs, 'log')} not understood, and kept</span>
       )}
@@ -223,13 +236,12 @@ function IndexingWords({ indexing }: { readonly indexing: Indexing }) {
 
 function FailedRanges({
   indexing: { failedRanges, failedBlocks, oldestFailureAt },
-}: {
-  readonly indexing: Indexing;
-}) {
+  noun,
+}: IndexingWordsProps) {
   if (failedRanges === 0) return null;
   return (
     <span className="problem">
-      {counted(failedRanges, 'range')} ({counted(failedBlocks, 'block')}) could not be read and will be tried
+      {counted(failedRanges, 'range')} ({counted(failedBlocks, noun)}) could not be read and will be tried
       again
       {oldestFailureAt !== null && (
         <>
@@ -240,9 +252,9 @@ function FailedRanges({
   );
 }
 
-function lagWords({ lagBlocks, lagSeconds }: Indexing): string {
+function lagWords({ lagBlocks, lagSeconds }: Indexing, noun: string): string {
   const parts = [
-    ...(lagBlocks === null ? [] : [counted(lagBlocks, 'block')]),
+    ...(lagBlocks === null ? [] : [counted(lagBlocks, noun)]),
     ...(lagSeconds === null || lagSeconds === 0 ? [] : [duration(lagSeconds * 1_000)]),
   ];
   return parts.length === 0 ? 'not known' : parts.join(', ');

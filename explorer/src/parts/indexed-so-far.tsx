@@ -1,5 +1,6 @@
 /** How far each network is indexed: shown where a message was not found. */
 import { useQuery } from '@tanstack/react-query';
+import { blockNoun } from '../../../src/domain/block-noun.ts';
 import { networksQuery } from '../server/api-client.ts';
 import { networkName } from './format.ts';
 import { Ago } from './time.tsx';
@@ -19,7 +20,8 @@ export function IndexedSoFar() {
     <ul className="indexed-so-far">
       {indexed.map((network) => (
         <li key={network.chainSelector}>
-          <bdi>{networkName(network)}</bdi>: indexed to block {network.indexing?.indexedBlock ?? '–'}
+          <bdi>{networkName(network)}</bdi>: indexed to {blockNoun(network.chainFamily)}{' '}
+          {network.indexing?.indexedBlock ?? '–'}
           {network.indexing && (
             <span className="muted">
               {' '}

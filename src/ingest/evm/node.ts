@@ -4,8 +4,8 @@
  */
 
 import type { Notice } from '../../base/notice.ts';
-import type { ProblemKind } from '../../domain/indexing-problem.ts';
-import { NodeError, RequestRefusedError } from '../chain/faults.ts';
+import { NodeError } from '../chain/faults.ts';
+import { createAnswerReader } from '../chain/json-rpc/answer-reader.ts';
 import {
   AnswerTooHeavyError,
   type Endpoint,
@@ -14,7 +14,6 @@ import {
   type RpcCall,
 } from '../chain/json-rpc/endpoint.ts';
 import type { PooledNodeOptions } from '../chain/json-rpc/endpoint-pool.ts';
-import type { Refusal, RefusalKind } from '../chain/json-rpc/refusal.ts';
 import { inParallel } from '../work.ts';
 import {
   bytesOf,
@@ -40,14 +39,6 @@ const MAX_AHEAD_MS = 3_600_000;
 /** A node of another network is not asked again soon: only a change of the configuration helps. */
 const WRONG_NETWORK_REST_MS = 300_000;
 const RECEIPTS_AT_ONCE = 4;
-/** What visitors are told of a refusal; `refused` where it is not listed. */
-const problemOfRefusal: Partial<Record<RefusalKind, ProblemKind>> = {
-  range: 'range-refused',
-  rate: 'rate-limited',
-  slow: 'slow',
-  pruned: 'history-missing',
-  denied: 'denied',
-};
 const TIMES_TOO_HEAVY = 3;
 const MAX_HEAVY_CALLS = 10_000;
 
@@ -64,35 +55,11 @@ export function createNode(
   const { name } = endpoint;
   let offersReceipts = true;
 
-  const fault = (method: string, what: string, kind?: ProblemKind, Fault = NodeError) =>
-    new Fault(`${name}: ${method}: ${what}`, kind);
-
-  /** What `read` makes of it; an answer that has not the shape it should have is the node's fault. */
-  const believed = <T>(method: string, read: () => T): T => {
-    try {
-      return read();
-    } catch (error) {
-      if (error instanceof MalformedAnswerError) throw fault(method, `the answer has ${error.message}`);
-      throw error;
-    }
-  };
-
-  const refused = (method: string, { kind, code, message }: Refusal): NodeError => {
-    const why = kind === 'pruned' ? 'it does not have that part of history: ' : '';
-    const words = `${why}${message}${code === undefined ? '' : ` (${code})`}`;
-    return fault(
-      method,
-      words,
-      problemOfRefusal[kind] ?? 'refused',
-      kind === 'denied' ? NodeError : RequestRefusedError,
-    );
-  };
-
-  const resultOf = (answer: RpcAnswer | undefined, method: string): unknown => {
-    if (answer === undefined) throw fault(method, 'no answer');
-    if ('refusal' in answer) throw refused(method, answer.refusal);
-    return answer.result;
-  };
+  const { fault, believed, refused, resultOf } = createAnswerReader({
+    name,
+    malformed: MalformedAnswerError,
+    explanations: { pruned: 'it does not have that part of history: ' },
+  });
 
   const ask = async (method: string, ...params: readonly unknown[]): Promise<RpcAnswer | undefined> => {
     const [answer] = await endpoint.ask([{ method, params }]);

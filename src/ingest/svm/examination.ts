@@ -19,6 +19,15 @@ const TRIAL_TRANSACTIONS = 10;
 /** A node with less history than this, in seconds, has only what ordinary nodes keep. */
 const SHORT_HISTORY_SECONDS = 30 * 86_400;
 
+/** To be removed when somebody has indexed a real cluster and compared the records. */
+const untried: ExaminationFinding = {
+  severity: 'warning',
+  text: 'indexing of Solana has been tested with a virtual cluster and recorded transactions, and has not yet been run against a live one',
+  remedy:
+    'Start with `start` set to yesterday. Compare a few messages with the official explorer, then look at unreadable logs in ' +
+    '/v2/networks and at `lanescan audit`. docs/operations/solana.md says what to look at first.',
+};
+
 type Found<T> = { readonly value: T } | { readonly problem: string };
 
 export async function examineNetwork(
@@ -31,7 +40,7 @@ export async function examineNetwork(
   );
   return {
     endpoints: examined.map(({ examination }) => examination),
-    routers: examined.find(({ programs }) => programs.length > 0)?.programs ?? [],
+    routers: [untried, ...(examined.find(({ programs }) => programs.length > 0)?.programs ?? [])],
   };
 }
 

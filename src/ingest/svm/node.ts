@@ -2,12 +2,11 @@
 import { base64 } from '@scure/base';
 import { LATEST_TIME } from '../../base/iso-time.ts';
 import { parseAddress, parseTransactionHash } from '../../domain/addresses.ts';
-import type { ProblemKind } from '../../domain/indexing-problem.ts';
 import type { Network } from '../../domain/networks.ts';
-import { NodeError, RequestRefusedError } from '../chain/faults.ts';
+import { RequestRefusedError } from '../chain/faults.ts';
+import { createAnswerReader } from '../chain/json-rpc/answer-reader.ts';
 import { type Endpoint, EndpointError, type RpcAnswer, type RpcCall } from '../chain/json-rpc/endpoint.ts';
 import type { PooledNodeOptions } from '../chain/json-rpc/endpoint-pool.ts';
-import type { Refusal, RefusalKind } from '../chain/json-rpc/refusal.ts';
 import type { Account } from './accounts.ts';
 import type { ChainNode, FinalizedHead, SignatureInfo } from './chain.ts';
 import { UnreadableDataError } from './decode/borsh.ts';
@@ -34,42 +33,11 @@ const MAX_AHEAD_MS = 3_600_000;
 /** A node of another cluster is not asked again soon: only a change of the configuration helps. */
 const WRONG_NETWORK_REST_MS = 300_000;
 
-const problemOfRefusal: Partial<Record<RefusalKind, ProblemKind>> = {
-  rate: 'rate-limited',
-  slow: 'slow',
-  pruned: 'history-missing',
-  behind: 'behind',
-  denied: 'denied',
-};
-
 export function createNode(given: Endpoint, network: Network, { now, onHead }: PooledNodeOptions): RpcNode {
   const endpoint = createRepeatingEndpoint(given);
   const { name } = endpoint;
 
-  const fault = (method: string, what: string, kind?: ProblemKind, Fault = NodeError) =>
-    new Fault(`${name}: ${method}: ${what}`, kind);
-
-  /** What `read` makes of it; an answer that has not the shape it should have is the node's fault. */
-  const believed = <T>(method: string, read: () => T): T => {
-    try {
-      return read();
-    } catch (error) {
-      if (error instanceof UnreadableDataError) throw fault(method, `the answer has ${error.message}`);
-      throw error;
-    }
-  };
-
-  const refused = (method: string, { kind, code, message }: Refusal): NodeError => {
-    const words = `${message}${code === undefined ? '' : ` (${code})`}`;
-    const Fault = kind === 'denied' || kind === 'behind' ? NodeError : RequestRefusedError;
-    return fault(method, words, problemOfRefusal[kind] ?? 'refused', Fault);
-  };
-
-  const resultOf = (answer: RpcAnswer | undefined, method: string): unknown => {
-    if (answer === undefined) throw fault(method, 'no answer');
-    if ('refusal' in answer) throw refused(method, answer.refusal);
-    return answer.result;
-  };
+  const { fault, believed, resultOf } = createAnswerReader({ name, malformed: UnreadableDataError });
 
   const ask = async (method: string, ...params: readonly unknown[]): Promise<unknown> => {
     const [answer] = await endpoint.ask([{ method, params }]);

@@ -1,14 +1,7 @@
 /** How a personality refuses requests, and queries for logs above all: what it takes, and how it words a refusal. */
 import type { Hex } from '../../../src/ingest/evm/chain.ts';
-import type { LogTraits, Wording } from './personality.ts';
-
-export class Refused extends Error {
-  readonly wording: Wording;
-  constructor({ message, ...rest }: Wording, values: Readonly<Record<string, string | number>> = {}) {
-    super(message.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? '')));
-    this.wording = { message: this.message, ...rest };
-  }
-}
+import { RefusedCallError } from '../../json-rpc-server.ts';
+import type { LogTraits } from './personality.ts';
 
 export interface Filter {
   readonly fromBlock?: unknown;
@@ -33,14 +26,14 @@ export function queryOf({ address, topics = [] }: Filter): Query {
 }
 
 export function refuseFilter({ topics, addresses }: Query, traits: LogTraits): void {
-  if (traits.refused) throw new Refused(traits.refused);
-  if (traits.addressRequired && !addresses) throw new Refused(traits.addressRequired);
+  if (traits.refused) throw new RefusedCallError(traits.refused);
+  if (traits.addressRequired && !addresses) throw new RefusedCallError(traits.addressRequired);
   for (const [limit, list] of [
     [traits.topics, topics],
     [traits.addresses, addresses],
   ] as const) {
     const count = list?.length ?? 0;
-    if (limit && count > limit.max) throw new Refused(limit.refusal, { max: limit.max, count });
+    if (limit && count > limit.max) throw new RefusedCallError(limit.refusal, { max: limit.max, count });
   }
 }
 
@@ -54,7 +47,7 @@ export function refuseRange({ addresses }: Query, { from, to }: Span, traits: Lo
   const count = to - from + 1;
   for (const limit of [traits.blocks, addresses ? undefined : traits.blocksWithoutAddress]) {
     if (!limit || count <= limit.max) continue;
-    throw new Refused(limit.refusal, {
+    throw new RefusedCallError(limit.refusal, {
       count,
       from,
       to,
@@ -69,7 +62,7 @@ export function refuseRange({ addresses }: Query, { from, to }: Span, traits: Lo
 export function refuseResults(count: number, { from, to }: Span, { results }: LogTraits): void {
   if (!results || count <= results.max) return;
   const middle = from + Math.max(0, Math.floor((to - from) / 2) - 1);
-  throw new Refused(results.refusal, {
+  throw new RefusedCallError(results.refusal, {
     max: results.max,
     count,
     from,
@@ -77,17 +70,6 @@ export function refuseResults(count: number, { from, to }: Span, { results }: Lo
     fromHex: hexOf(from),
     acceptedToHex: hexOf(middle),
   });
-}
-
-export function errorOf(error: unknown): { readonly code?: number; readonly message: string } {
-  if (!(error instanceof Refused)) throw error;
-  const { code, message } = error.wording;
-  return code === undefined ? { message } : { code, message };
-}
-
-/** Whether it is the turn of the n-th: one in so many, scattered, so that no rhythm of the client ever meets them all. */
-export function isOneIn(many: number, nth: number): boolean {
-  return (Math.imul(nth, 0x9e37_79b1) >>> 8) % many === 0;
 }
 
 function hexOf(number: number): Hex {

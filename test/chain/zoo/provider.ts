@@ -1,44 +1,19 @@
 /** A JSON-RPC endpoint on a real socket that serves a virtual chain the way a personality does. */
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Hex } from '../../../src/ingest/evm/chain.ts';
-import { EMPTY_BLOOM } from './bloom-filter.ts';
 import {
-  errorOf,
-  type Filter,
   isOneIn,
-  type Query,
-  queryOf,
-  Refused,
-  refuseFilter,
-  refuseRange,
-  refuseResults,
-} from './log-traits.ts';
+  type JsonRpcCall,
+  type JsonRpcServer,
+  RefusedCallError,
+  type ServedEndpoint,
+  startJsonRpcServer,
+} from '../../json-rpc-server.ts';
+import { EMPTY_BLOOM } from './bloom-filter.ts';
+import { type Filter, type Query, queryOf, refuseFilter, refuseRange, refuseResults } from './log-traits.ts';
 import { archiveNode, type LogTraits, type Personality } from './personality.ts';
 import type { VirtualBlock, VirtualChain, VirtualLog, VirtualTransaction } from './virtual-chain.ts';
 
-export interface ProviderCall {
-  readonly id: unknown;
-  readonly method: string;
-  readonly params: readonly unknown[];
-}
-
-export interface Provider {
-  readonly url: URL;
-  readonly chain: VirtualChain;
-  /** May be replaced at any time. */
-  personality: Personality;
-  /** HTTP requests so far. */
-  readonly requests: number;
-  /** JSON-RPC calls so far, by method. */
-  readonly callsByMethod: ReadonlyMap<string, number>;
-  /** Called with every JSON-RPC call as it arrives. */
-  onCall: (call: ProviderCall) => void;
-  /** Forgets the counts, also that of a cap. */
-  resetCounts(): void;
-  close(): Promise<void>;
-}
+export type Provider = JsonRpcServer<Personality> & { readonly chain: VirtualChain };
 
 export interface ProviderOptions {
   readonly personality?: Personality;
@@ -49,79 +24,24 @@ const USUAL_FINALITY_BLOCKS = 8;
 const CODE: Hex = '0x6080';
 const FULL_BLOOM: Hex = `0x${'ff'.repeat(256)}`;
 
-export async function startProvider(chain: VirtualChain, options: ProviderOptions = {}): Promise<Provider> {
-  let requests = 0;
-  let calls = 0;
+export async function startProvider(
+  chain: VirtualChain,
+  { personality = archiveNode, port }: ProviderOptions = {},
+): Promise<Provider> {
+  const server = await startJsonRpcServer<Personality>({
+    personality,
+    port,
+    answererOf: (endpoint) => createAnswerer(chain, endpoint),
+  });
+  return Object.assign(server, { chain });
+}
+
+function createAnswerer(chain: VirtualChain, provider: ServedEndpoint<Personality>) {
   let rangesWithLogs = 0;
-  let callsByMethod = new Map<string, number>();
-  let tokens: number | undefined;
-  let filledAtMs = performance.now();
-
-  /** Whether the rate allows so many calls now. */
-  const takeTokens = (count: number, perSecond: number): boolean => {
-    const nowMs = performance.now();
-    const filled = (tokens ?? perSecond) + ((nowMs - filledAtMs) / 1000) * perSecond;
-    tokens = Math.min(perSecond, filled);
-    filledAtMs = nowMs;
-    if (tokens < count) return false;
-    tokens -= count;
-    return true;
-  };
-
-  /** Refuses a whole HTTP request. */
-  const admit = (asked: readonly ProviderCall[], isBatch: boolean): void => {
-    const { cap, rate, fails, batch } = provider.personality;
-    if (cap && calls > cap.max) throw new Refused(cap.refusal, { max: cap.max });
-    if (rate && !takeTokens(asked.length, rate.max)) throw new Refused(rate.refusal, { max: rate.max });
-    if (fails && isOneIn(fails.every, requests)) throw new Refused(fails.refusal);
-    if (batch && isBatch && asked.length > batch.max)
-      throw new Refused(batch.refusal, { max: batch.max, count: asked.length });
-  };
-
-  const respond = async (body: string, response: ServerResponse): Promise<void> => {
-    requests++;
-    const { personality } = provider;
-    const asked = JSON.parse(body) as ProviderCall | ProviderCall[];
-    const list = Array.isArray(asked) ? asked : [asked];
-    calls += list.length;
-    for (const call of list) {
-      callsByMethod.set(call.method, (callsByMethod.get(call.method) ?? 0) + 1);
-      provider.onCall(call);
-    }
-    if (personality.latencyMs !== undefined) await delay(personality.latencyMs, undefined, { ref: false });
-    if (personality.resetsEvery !== undefined && isOneIn(personality.resetsEvery, requests)) {
-      response.socket?.resetAndDestroy();
-      return;
-    }
-    try {
-      admit(list, Array.isArray(asked));
-    } catch (error) {
-      sendRefusal(response, error, Array.isArray(asked) ? null : list[0]?.id, personality);
-      return;
-    }
-    if (!Array.isArray(asked)) {
-      try {
-        sendJson(response, { jsonrpc: '2.0', id: asked.id, result: answerTo(asked) });
-      } catch (error) {
-        sendRefusal(response, error, asked.id, personality);
-      }
-      return;
-    }
-    sendJson(
-      response,
-      list.map((call) => {
-        try {
-          return { jsonrpc: '2.0', id: call.id, result: answerTo(call) };
-        } catch (error) {
-          return { jsonrpc: '2.0', id: call.id, error: errorOf(error) };
-        }
-      }),
-    );
-  };
 
   const headNumber = (): number => {
     const { lag } = provider.personality;
-    const isBehind = lag !== undefined && isOneIn(lag.every ?? 1, requests);
+    const isBehind = lag !== undefined && isOneIn(lag.every ?? 1, provider.requests);
     return Math.max(0, chain.head - (isBehind ? lag.blocks : 0));
   };
 
@@ -133,7 +53,7 @@ export async function startProvider(chain: VirtualChain, options: ProviderOption
     const { finalized = { lagBlocks: USUAL_FINALITY_BLOCKS } } = provider.personality;
     if (finalized === 'genesis') return 0;
     if (finalized === 'null') return -1;
-    if ('refusal' in finalized) throw new Refused(finalized.refusal);
+    if ('refusal' in finalized) throw new RefusedCallError(finalized.refusal);
     return Math.max(0, head - finalized.lagBlocks);
   };
 
@@ -147,11 +67,10 @@ export async function startProvider(chain: VirtualChain, options: ProviderOption
     if (!state || number >= headNumber() - state.keptBlocks) return number;
     if (state.answer === 'current') return headNumber();
     if (state.answer === 'empty') return -1;
-    throw new Refused(state.answer, { count: number });
+    throw new RefusedCallError(state.answer, { count: number });
   };
 
-  // Some clients leave out the parameters where there are none.
-  const answerTo = ({ method, params = [] }: Partial<ProviderCall>): unknown => {
+  const answerTo = ({ method, params }: JsonRpcCall): unknown => {
     const { personality } = provider;
     const [first, second] = params;
     switch (method) {
@@ -170,7 +89,7 @@ export async function startProvider(chain: VirtualChain, options: ProviderOption
       case 'eth_getLogs':
         return logsFor((first ?? {}) as Filter);
       case 'eth_getBlockReceipts': {
-        if (personality.receipts) throw new Refused(personality.receipts);
+        if (personality.receipts) throw new RefusedCallError(personality.receipts);
         const isHash = typeof first === 'string' && first.length === 66;
         const block = visible(isHash ? chain.blockByHash(first as Hex) : chain.block(numberOf(first)));
         return block ? receiptsFor(block) : null;
@@ -184,14 +103,14 @@ export async function startProvider(chain: VirtualChain, options: ProviderOption
         const answer = chain.call(to.toLowerCase() as Hex, data, stateBlock(second));
         if (answer !== undefined) return answer;
         if (!chain.hasCode(to.toLowerCase() as Hex, stateBlock(second))) return '0x';
-        throw new Refused({ code: 3, message: 'execution reverted' });
+        throw new RefusedCallError({ code: 3, message: 'execution reverted' });
       }
       case 'eth_getCode':
         return chain.hasCode((first as string).toLowerCase() as Hex, stateBlock(second)) ? CODE : '0x';
       case 'eth_getBalance':
         return stateBlock(second) < 0 ? '0x0' : '0xde0b6b3a7640000';
       default:
-        throw new Refused({
+        throw new RefusedCallError({
           code: -32601,
           message: `the method ${method} does not exist/is not available`,
         });
@@ -204,7 +123,7 @@ export async function startProvider(chain: VirtualChain, options: ProviderOption
     refuseFilter(asked, traits);
     if (filter.blockHash !== undefined) {
       const block = visible(chain.blockByHash(filter.blockHash));
-      if (!block) throw new Refused({ code: -32000, message: 'unknown block' });
+      if (!block) throw new RefusedCallError({ code: -32000, message: 'unknown block' });
       const logs = chain.logsOfBlock(filter.blockHash) ?? [];
       return answered(
         logs.filter((log) => isMatch(log, asked)),
@@ -224,7 +143,7 @@ export async function startProvider(chain: VirtualChain, options: ProviderOption
     const { kept } = traits;
     if (!kept || block.number >= headNumber() - kept.blocks) return receiptsOf(chain, block, traits);
     if (kept.answer === 'empty') return [];
-    throw new Refused(kept.answer, { count: block.number });
+    throw new RefusedCallError(kept.answer, { count: block.number });
   };
 
   /** What it makes of the logs that it should answer. */
@@ -235,7 +154,8 @@ export async function startProvider(chain: VirtualChain, options: ProviderOption
     const traits = provider.personality.logs ?? {};
     const { kept, leavesOutEvery, truncatedAt } = traits;
     const lowest = kept ? headNumber() - kept.blocks : 0;
-    if (kept && kept.answer !== 'empty' && from < lowest) throw new Refused(kept.answer, { count: from });
+    if (kept && kept.answer !== 'empty' && from < lowest)
+      throw new RefusedCallError(kept.answer, { count: from });
     let logs = found.filter(({ blockNumber }) => blockNumber >= lowest);
     refuseResults(logs.length, { from, to }, traits);
     if (logs.length > 0 && leavesOutEvery !== undefined && isOneIn(leavesOutEvery, ++rangesWithLogs))
@@ -244,43 +164,7 @@ export async function startProvider(chain: VirtualChain, options: ProviderOption
     return ordered(logs, traits).map((log) => logJson(log, traits));
   };
 
-  const provider: Omit<Provider, 'url' | 'close'> = {
-    chain,
-    personality: options.personality ?? archiveNode,
-    get requests() {
-      return requests;
-    },
-    get callsByMethod() {
-      return callsByMethod;
-    },
-    onCall: () => undefined,
-    resetCounts() {
-      requests = 0;
-      calls = 0;
-      callsByMethod = new Map();
-    },
-  };
-
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      // A fault of the kit itself is an unhandled rejection, so that it never looks like one of the endpoint.
-      void respond(Buffer.concat(chunks).toString('utf8'), response);
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(options.port ?? 0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  return Object.defineProperties(provider, {
-    url: { value: new URL(`http://127.0.0.1:${port}/`) },
-    close: {
-      value: () =>
-        new Promise<void>((resolve) => {
-          server.close(() => resolve());
-          server.closeAllConnections();
-        }),
-    },
-  }) as Provider;
+  return answerTo;
 }
 
 function isMatch({ topics, address }: VirtualLog, query: Query): boolean {
@@ -370,23 +254,6 @@ function receiptsOf(chain: VirtualChain, block: VirtualBlock, traits: LogTraits)
       .filter(({ transactionHash }) => transactionHash === transaction.hash)
       .map((log) => logJson(log, traits)),
   }));
-}
-
-function sendJson(response: ServerResponse, value: unknown, status = 200): void {
-  response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(value));
-}
-
-function sendRefusal(response: ServerResponse, error: unknown, id: unknown, { rate }: Personality): void {
-  if (!(error instanceof Refused)) throw error;
-  const { message, status = 200, isPlainText, isReset } = error.wording;
-  if (isReset) {
-    response.socket?.resetAndDestroy();
-    return;
-  }
-  if (rate?.retryAfterSeconds !== undefined && status === 429)
-    response.setHeader('Retry-After', String(rate.retryAfterSeconds));
-  if (isPlainText) response.writeHead(status, { 'Content-Type': 'text/plain' }).end(message);
-  else sendJson(response, { jsonrpc: '2.0', id: id ?? null, error: errorOf(error) }, status);
 }
 
 function quantity(number: number): Hex {
