@@ -1,7 +1,7 @@
 // @module-tag slow: every page in a browser, in every width and theme; search.test.ts is the quick pass
 /** Every page on the demo's network: what it shows, on every width, in both themes, for everybody, and fast. */
 import pg from 'pg';
-import type { Page } from 'playwright-core';
+import type { Page, Request } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createSimulation } from '../../src/ingest/demo/simulation.ts';
 import { openStore } from '../../src/store/store.ts';
@@ -132,8 +132,19 @@ describe.skipIf(!hasChromium)('on the demo’s network', () => {
     // Whatever the speed of the machine: the request for the rows waits for no answer but that of the stream.
     const events: string[] = [];
     const pathOf = (url: string) => new URL(url).pathname;
-    page.on('request', (request) => events.push(`asked ${pathOf(request.url())}`));
-    page.on('response', (response) => events.push(`answered ${pathOf(response.url())}`));
+    // The page before may still ask and get answers: what counts begins with the navigation.
+    const asked = new Set<Request>();
+    page.on('request', (request) => {
+      if (request.isNavigationRequest()) {
+        asked.clear();
+        events.length = 0;
+      }
+      asked.add(request);
+      events.push(`asked ${pathOf(request.url())}`);
+    });
+    page.on('response', (response) => {
+      if (asked.has(response.request())) events.push(`answered ${pathOf(response.url())}`);
+    });
     await page.goto(`${server.url}/`);
     await rowsOf(page).first().waitFor();
     const askedAt = events.indexOf('asked /v2/messages');
