@@ -353,7 +353,10 @@ describe('when it cannot be served', () => {
 
 test('a number that two blocks gave to two messages is the one’s that was asked for', async () => {
   const one = messageOf(1);
-  const other = makeMessage({ number: 999_999, sequenceNumber: '1', onramp, sendBlockNumber: 5_000 });
+  // Of the same time: a commit is not taken for that of a message which was sent days after it.
+  const { sendTimestamp } = one;
+  const place = { sequenceNumber: '1', onramp, sendBlockNumber: 5_000, sendTimestamp };
+  const other = makeMessage({ number: 999_999, ...place });
   const sent = (message: Message) => sentWith(message, { message: material16(message) });
   await server.store.apply([sent(one), sent(other), committed([one])]);
   const batchOf = async (message: Message) =>
