@@ -14,12 +14,13 @@ export interface JsonRpcCall {
 export interface EndpointTraits {
   /** Calls in one HTTP request. */
   readonly batch?: Limit;
-  /** Calls a second. */
+  /** Calls a second, with a burst of one second. The refusal may carry a `Retry-After` in seconds. */
   readonly rate?: Limit & { readonly retryAfterSeconds?: number };
-  /** Calls in all. */
+  /** Calls in all; what comes after is refused for good. */
   readonly cap?: Limit;
-  /** One in so many requests is answered with a reset of the connection. */
+  /** One HTTP request in so many ends with a reset connection. */
   readonly resetsEvery?: number;
+  /** One HTTP request in so many gets this answer. */
   readonly fails?: { readonly every: number; readonly refusal: Wording };
   readonly latencyMs?: number;
 }

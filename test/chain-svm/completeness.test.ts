@@ -1,8 +1,6 @@
 /** History that an endpoint leaves out is noticed by the programs' own accounts, named, and read again elsewhere. */
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
-import type { Store } from '../../src/store/store.ts';
-import { openTestStore } from '../database.ts';
 import { createSolanaWorld, type SolanaWorld } from '../solana/ccip-world.ts';
 import { messageIdOf } from '../solana/evm-messages.ts';
 import { hiding } from '../solana/hidden-transactions.ts';
@@ -11,18 +9,12 @@ import { personalityOf } from '../solana/personalities.ts';
 import { addressOf } from '../solana/program-address.ts';
 import { startSolanaProvider } from '../solana/provider.ts';
 import { sepolia } from '../solana/world-options.ts';
-import { differencesFrom, indexOnce, sourceOf, storeReceived } from './indexed-world.ts';
+import { differencesFrom, indexOnce, openStore, sourceOf, storeReceived } from './indexed-world.ts';
 
 async function serve(ledger: Ledger, name?: string) {
   const provider = await startSolanaProvider(ledger, name ? { personality: personalityOf(name) } : {});
   onTestFinished(() => provider.close());
   return provider;
-}
-
-async function openStore(): Promise<Store> {
-  const store = await openTestStore();
-  onTestFinished(() => store.close());
-  return store;
 }
 
 const configured = (world: SolanaWorld) => ({ offramps: [world.programs.offRamp] });

@@ -1,4 +1,5 @@
 /** Indexes a virtual Solana cluster with the real engine into a real store, and compares the store with what happened. */
+import { onTestFinished } from 'vitest';
 import { findingKinds } from '../../src/domain/index-findings.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { parseSentMessage } from '../../src/ingest/chain/event-facts.ts';
@@ -8,9 +9,17 @@ import type { SvmSource } from '../../src/ingest/svm/settings.ts';
 import type { Store } from '../../src/store/store.ts';
 import { briefly } from '../chain/faulty-node.ts';
 import { allRecords, hurriedTiming } from '../chain/indexing.ts';
+import { openTestStore } from '../database.ts';
 import type { SolanaWorld } from '../solana/ccip-world.ts';
 import { type EvmMessage, messageIdOf } from '../solana/evm-messages.ts';
 import type { SolanaProvider } from '../solana/provider.ts';
+
+/** An empty store, until the test ends. */
+export async function openStore(): Promise<Store> {
+  const store = await openTestStore();
+  onTestFinished(() => store.close());
+  return store;
+}
 
 /** A cluster as the configuration would declare it. */
 export function sourceOf(

@@ -1,25 +1,17 @@
 /** A virtual Solana cluster is indexed over HTTP: everything that happened is there, and nothing else. */
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { SvmSource } from '../../src/ingest/svm/settings.ts';
-import type { Store } from '../../src/store/store.ts';
-import { openTestStore } from '../database.ts';
 import { createSolanaWorld, type SolanaWorld } from '../solana/ccip-world.ts';
 import type { SolanaPersonality } from '../solana/personality.ts';
 import { addressOf } from '../solana/program-address.ts';
 import { type SolanaProvider, startSolanaProvider } from '../solana/provider.ts';
 import { forgeryKinds, makeTraffic } from '../solana/traffic.ts';
-import { differencesFrom, indexOnce, sourceOf, storeReceived } from './indexed-world.ts';
+import { differencesFrom, indexOnce, openStore, sourceOf, storeReceived } from './indexed-world.ts';
 
 async function serve(world: SolanaWorld, personality?: SolanaPersonality): Promise<SolanaProvider> {
   const provider = await startSolanaProvider(world.cluster, personality ? { personality } : {});
   onTestFinished(() => provider.close());
   return provider;
-}
-
-async function openStore(): Promise<Store> {
-  const store = await openTestStore();
-  onTestFinished(() => store.close());
-  return store;
 }
 
 /** Indexes a world whose traffic is over. */

@@ -6,24 +6,17 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
 import type { Store } from '../../src/store/store.ts';
-import { openTestStore } from '../database.ts';
 import { createSolanaWorld, type SolanaWorld } from '../solana/ccip-world.ts';
 import { hiding } from '../solana/hidden-transactions.ts';
 import type { Ledger } from '../solana/ledger.ts';
 import { startSolanaProvider } from '../solana/provider.ts';
 import { sepolia } from '../solana/world-options.ts';
-import { differencesFrom, indexOnce, sourceOf } from './indexed-world.ts';
+import { differencesFrom, indexOnce, openStore, sourceOf } from './indexed-world.ts';
 
 async function serve(ledger: Ledger) {
   const provider = await startSolanaProvider(ledger);
   onTestFinished(() => provider.close());
   return provider;
-}
-
-async function openStore(): Promise<Store> {
-  const store = await openTestStore();
-  onTestFinished(() => store.close());
-  return store;
 }
 
 const findingsOf = (world: SolanaWorld, store: Store) => store.index.checks.findings(world.network.selector);

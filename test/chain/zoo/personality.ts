@@ -2,6 +2,7 @@
  * The personality of an RPC endpoint as data: its limits, its wordings, what it leaves out and how it lies. `provider.ts`
  * behaves accordingly. Whatever is left out is as on an archive node without limits.
  */
+import type { EndpointTraits } from '../../json-rpc-server.ts';
 
 /** An error as the endpoint words it. */
 export interface Wording {
@@ -55,23 +56,12 @@ export interface LogTraits {
   readonly hasBlockTimestamp?: boolean;
 }
 
-export interface Personality {
+export interface Personality extends EndpointTraits {
   /** Kebab-case; tests and failures name it. */
   readonly name: string;
   /** A public page where the behaviour or the wording was seen; 'invented' for what stands for many. */
   readonly seen: string;
   readonly logs?: LogTraits;
-  /** Calls in one HTTP request. */
-  readonly batch?: Limit;
-  /** Calls a second, with a burst of one second. The refusal may carry a `Retry-After` in seconds. */
-  readonly rate?: Limit & { readonly retryAfterSeconds?: number };
-  /** Calls in all; what comes after is refused for good. */
-  readonly cap?: Limit;
-  /** One HTTP request in so many ends with a reset connection. */
-  readonly resetsEvery?: number;
-  /** One HTTP request in so many gets this answer. */
-  readonly fails?: { readonly every: number; readonly refusal: Wording };
-  readonly latencyMs?: number;
   /** How many blocks it is behind the chain, at one in so many HTTP requests where `every` is given. */
   readonly lag?: { readonly blocks: number; readonly every?: number };
   /** How far the `finalized` block is behind its head, or what it says instead. 8 blocks where it is left out. */
