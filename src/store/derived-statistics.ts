@@ -201,10 +201,10 @@ async function writeDays(client: ClientBase, days: readonly LaneDay[]): Promise<
 
 /** Histograms of days on which the lane delivered nothing. */
 async function superfluousDays(client: ClientBase, repair: boolean): Promise<number> {
-  const superfluous = `from lane_delivery d where json_array_length(histogram) > 0 and not exists (
-      select from message m where m.source_selector = d.source_selector and m.dest_selector = d.dest_selector
-        and sent_at >= d.day::timestamp at time zone 'UTC' and sent_at < (d.day + 1)::timestamp at time zone 'UTC'
-        and ${IS_DELIVERED})`;
+  const superfluous = `from lane_delivery where json_array_length(histogram) > 0
+      and (source_selector, dest_selector, day) not in (
+        select source_selector, dest_selector, (sent_at at time zone 'UTC')::date from message
+        where ${IS_DELIVERED} group by 1, 2, 3)`;
   if (repair) return (await client.query(`delete ${superfluous}`)).rowCount ?? 0;
   return Number((await client.query(`select count(*) ${superfluous}`)).rows[0].count);
 }

@@ -1,6 +1,7 @@
 /** Reads for what people type: values that begin and end with some digits, and contracts by their address. */
 import type { BytesHex } from '../domain/addresses.ts';
 import type { ShortenedText } from '../domain/search-text.ts';
+import type { StatementForms } from './cluster/statement-forms.ts';
 import { selectorOf } from './message-row.ts';
 import type { Read } from './reads/reads.ts';
 
@@ -25,7 +26,11 @@ const MAX_CANDIDATES = 5_000;
 const MAX_STEPS = 500;
 const MAX_MATCHES = 10;
 
-export async function readShortened(read: Read, { head, tail }: ShortenedText): Promise<ShortenedMatches> {
+export async function readShortened(
+  read: Read,
+  forms: StatementForms,
+  { head, tail }: ShortenedText,
+): Promise<ShortenedMatches> {
   const isOdd = head.length % 2 === 1;
   const lowest = Buffer.from(isOdd ? `${head}0` : head, 'hex');
   const highest = Buffer.from(`${isOdd ? `${head}f` : head}${'ff'.repeat(64)}`, 'hex');
@@ -36,17 +41,7 @@ export async function readShortened(read: Read, { head, tail }: ShortenedText): 
     [lowest, highest, tail, MAX_CANDIDATES, MAX_MATCHES],
   );
   const distinct = (table: 'message' | 'message_token', column: string) =>
-    read(
-      `with recursive found (bytes, step) as (
-             (select ${column}, 1 from ${table} where ${column} between $1 and $2 order by ${column} limit 1)
-             union all
-             select (select ${column} from ${table} where ${column} > found.bytes and ${column} <= $2
-                     order by ${column} limit 1), step + 1
-             from found where found.bytes is not null and step < $4)
-           select encode(bytes, 'hex') as bytes from found
-           where bytes is not null and encode(bytes, 'hex') like '%' || $3 limit $5`,
-      [lowest, highest, tail, MAX_STEPS, MAX_MATCHES],
-    );
+    read(forms.distinctValues(table, column), [lowest, highest, tail, MAX_STEPS, MAX_MATCHES]);
   const [messageIds, sends, receipts, ...accounts] = await Promise.all([
     ids,
     distinct('message', 'send_transaction'),

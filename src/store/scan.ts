@@ -105,7 +105,7 @@ function isToken(name: TokenName, address: BytesHex): Sql {
 }
 
 function hasToken(name: TokenName, address: BytesHex): Sql {
-  return sql`exists (select from message_token t where t.message_id = m.message_id and ${isToken(name, address)})`;
+  return sql`exists (select 1 from message_token t where t.message_id = m.message_id and ${isToken(name, address)})`;
 }
 
 /** Existence checks, evaluated once before any row is read: most addresses that are searched for are not tokens. */
@@ -113,7 +113,7 @@ function tokenExistenceChecks(requirements: Requirements): Sql[] {
   return tokenNames.flatMap((name) => {
     const address = requirements[name];
     if (address === undefined) return [];
-    return [sql`exists (select from message_token t where ${isToken(name, address)})`];
+    return [sql`exists (select 1 from message_token t where ${isToken(name, address)} limit 1)`];
   });
 }
 

@@ -9,6 +9,8 @@
  * not examine every row of a busy address.
  */
 import { type Filters, MAX_LIMIT, type QTerm, type SearchQuery } from '../domain/query.ts';
+import type { Layout } from './cluster/layout.ts';
+import type { SearchLookups } from './cluster/search-lookups.ts';
 import type { RowBound } from './reads/reads.ts';
 import { anyMessageHas, anyOf, mergeRequirements, type Requirements, type Scan, scanFor } from './scan.ts';
 import { fixedSql, joinSql, type Sql, sql } from './sql.ts';
@@ -21,12 +23,30 @@ import { fixedSql, joinSql, type Sql, sql } from './sql.ts';
 export const SEARCH_SETTINGS =
   '-c plan_cache_mode=force_generic_plan -c enable_bitmapscan=off -c max_parallel_workers_per_gather=0';
 
+/** Citus cannot plan a statement without its values: it looks for the shards that they are on. */
+export const searchSettings: Readonly<Record<Layout, string>> = {
+  single: SEARCH_SETTINGS,
+  distributed: SEARCH_SETTINGS.replace('force_generic_plan', 'auto'),
+};
+
 /** The statement for one page: the columns of `readPage`, newest first, one row more than the page shows. */
 export function searchSql(query: SearchQuery): Sql {
   const rows = query.limit + 1;
   const conditions = conditionsOf(query.filters);
-  return sql`select digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)
+  return sql`select ${PAGE_COLUMNS}
     from (${matchingSql(query, conditions, rows)}) page ${existenceChecks(conditions)}limit ${rows}`;
+}
+
+const PAGE_COLUMNS = fixedSql(`digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)`);
+
+/**
+ * The same for a cluster. The order and the only limit are outermost: Citus sends them to every shard, which returns no more
+ * than a page. A limit inside would make it a statement of its own, whose rows are collected first.
+ */
+export function distributedSearchSql(query: SearchQuery, lookups: SearchLookups): Sql {
+  const conditions = conditionsOf(query.filters, lookups);
+  return sql`select ${PAGE_COLUMNS} from (${matchingSql(query, conditions, null, lookups)}) page
+    ${existenceChecks(conditions)}order by sent_at desc, message_id desc limit ${query.limit + 1}`;
 }
 
 /** Whether a search with this filter, and others that are true here, reads few rows beyond its page. */
@@ -89,13 +109,15 @@ function matchingSql(
   { view, after }: Pick<SearchQuery, 'view' | 'after'>,
   { required, alternatives, times }: Conditions,
   rows: number | null,
+  lookups?: SearchLookups,
 ): Sql {
   const [split = [{}], ...others] = alternatives;
   const limit = rows === null ? sql`` : LONGEST_PAGE;
   const body = view === 'summary' ? sql`left(m.record, m.summary_length) || '}'` : sql`m.record`;
   const pages = split
     .flatMap((alternative) => mergeRequirements(required, alternative) ?? [])
-    .map((requirements) => pageOf(scanFor(requirements, rows !== null)));
+    .flatMap(scansFor)
+    .map(pageOf);
   const [only] = pages;
   if (!only) return sql`select m.sent_at, m.message_id, m.digest, ${body} as body from message m where false`;
   if (pages.length === 1) return only;
@@ -105,6 +127,12 @@ function matchingSql(
       ' union all ',
     )}) scans
     order by sent_at desc, message_id desc ${limit}`;
+
+  function scansFor(requirements: Requirements): readonly Scan[] {
+    const scan = scanFor(requirements, rows !== null || lookups !== undefined);
+    if (!lookups || !scan.lanes) return [scan];
+    return lookups.lanesOf(requirements).map((lane) => scanFor({ ...requirements, ...lane }, true));
+  }
 
   function pageOf({ found, checked, isByToken, lanes }: Scan): Sql {
     const key = isByToken ? sql`t` : sql`m`;
@@ -183,13 +211,23 @@ const nothingRequired: Requirements = {
   ready: undefined,
 };
 
-function conditionsOf(filters: Filters): Conditions {
+function conditionsOf(filters: Filters, lookups?: SearchLookups): Conditions {
   const conditions: Conditions = { required: { ...nothingRequired }, alternatives: [], times: [] };
   for (const name of filterNames) {
     if (filters[name] === undefined) continue;
     (translations[name] as AddConditions<unknown>)(filters[name], conditions);
   }
-  return conditions;
+  if (!lookups) return conditions;
+  return {
+    ...conditions,
+    alternatives: conditions.alternatives.map((list) =>
+      list.map(({ otherTransaction, ...requirements }) =>
+        otherTransaction === undefined
+          ? requirements
+          : { ...requirements, messageIds: lookups.messagesOf(otherTransaction) },
+      ),
+    ),
+  };
 }
 
 function always<T>(requirementsOf: (value: T) => Requirements): AddConditions<T> {

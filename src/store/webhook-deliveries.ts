@@ -163,7 +163,7 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
     async countPending(subscription, atMost) {
       const rows = await run(
         `select count(*)::integer as pending from (
-           select from webhook_delivery where subscription = $1 and state = 'pending' limit $2) few`,
+           select 1 from webhook_delivery where subscription = $1 and state = 'pending' limit $2) few`,
         [subscription, atMost],
       );
       return rows[0]?.pending as number;
@@ -174,7 +174,7 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
         `select encode(message_id, 'hex') as id, position, attempts from webhook_delivery d
          where subscription = $1 and state = 'pending' and next_attempt_at <= $2
            and not exists (
-             select from webhook_delivery earlier
+             select 1 from webhook_delivery earlier
              where earlier.message_id = d.message_id and earlier.subscription = d.subscription
                and earlier.position < d.position and earlier.state = 'pending')
          order by next_attempt_at, position limit $3`,
