@@ -7,6 +7,8 @@ import type pg from 'pg';
 import { applyFacts } from './apply.ts';
 import { createChangeReads } from './change-reads.ts';
 import { withClient } from './client.ts';
+import { readClusterFigures } from './cluster/cluster-figures.ts';
+import { statementForms } from './cluster/statement-forms.ts';
 import { createDistributedTurns, singleNodeTurns, type WriteTurns } from './cluster/write-turn.ts';
 import { connectionOf, explainConnectionFailure } from './connection.ts';
 import { answeringProcess, embeddedConnections, wholeProcess } from './connection-budget.ts';
@@ -149,10 +151,11 @@ async function createStore(
 
     grantRead: (role) => withClient(writers, (client) => grantRead(client, role)),
     serverSettings: () => withClient(writers, readServerSettings),
+    cluster: async () => (layout === 'single' ? undefined : withClient(keepers, readClusterFigures)),
     pools: () => poolFigures(pools, reads),
     replicas: reads.replicas,
     observeReads: reads.observe,
-    ping: createPing(reads, schemaWatch.refuseIfMoved),
+    ping: createPing(reads, statementForms[layout].ping, schemaWatch.refuseIfMoved),
     async clock() {
       const text = 'select extract(epoch from clock_timestamp())::float8 * 1000 as now';
       return Number((await reads.readOnPrimaryAs('clock')(text, []))[0]?.now);
@@ -172,11 +175,11 @@ const RESET_SQL = `update store set position = 0; update publication set assigne
   truncate ${tables.filter((table) => !keptTables.includes(table)).join(', ')}`;
 
 /** Callers share the query that is in flight: probes may come at any rate. */
-function createPing(reads: Reads, refuseIfMoved: () => void): () => Promise<void> {
+function createPing(reads: Reads, statement: string, refuseIfMoved: () => void): () => Promise<void> {
   let current: Promise<void> | undefined;
   return () => {
     current ??= reads
-      .readRows('ping', 'select 1', [])
+      .readRows('ping', statement, [])
       .then(refuseIfMoved)
       .finally(() => {
         current = undefined;

@@ -5,8 +5,11 @@
  * - `layout.ts`: which tables are distributed.
  * - `distribution.ts`: turns the schema of one node into a distributed one (`lanescan migrate --distribute`).
  * - `write-turn.ts`: how writes become visible at once: two-phase commit and the published position.
+ * - `statement-forms.ts`: statements that are written in two ways.
  * - `search-lookups.ts`: what a search reads first, because one statement cannot.
- * - `cluster-figures.ts`: nodes, shards and their health, for `doctor`, `/readyz` and metrics.
+ * - `distributed-changes.ts`: the changes after a position.
+ * - `worker-errors.ts`: which errors mean that a worker is away.
+ * - `cluster-figures.ts`, `workers.ts`: workers, their shards, health and settings, for `doctor`.
  */
 import type { ClientBase } from 'pg';
 import { OperatorError } from '../../base/operator-error.ts';

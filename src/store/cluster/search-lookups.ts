@@ -29,11 +29,9 @@ export async function readSearchLookups(read: Read, filters: Filters): Promise<S
     ...(filters.destTransactionHash ?? []),
     ...(filters.q ?? []).flatMap((term) => term.hashes),
   ]);
-  const [lanes, ...messages] = await Promise.all([
-    hasNetwork(filters) ? readLanes(read) : [],
-    ...[...hashes].map(async (hash) => [hash, await readMessagesOf(read, hash)] as const),
-  ]);
-  const messagesOf = new Map(messages);
+  const lanes = hasNetwork(filters) ? await readLanes(read) : [];
+  const messagesOf = new Map<BytesHex, readonly BytesHex[]>();
+  for (const hash of hashes) messagesOf.set(hash, await readMessagesOf(read, hash));
   return {
     lanesOf: ({ source, dest }) =>
       lanes.filter((lane) => (source === undefined ? lane.dest === dest : lane.source === source)),
@@ -72,15 +70,15 @@ async function readMessagesOf(read: Read, hash: BytesHex): Promise<readonly Byte
      where b.transaction = $1`,
     [transaction],
   );
-  const inRanges = await Promise.all(
-    ranges.map((range) =>
-      read(
-        `select encode(message_id, 'hex') as id from message
-         where source_selector = $1 and dest_selector = $2 and onramp = $3 and sequence_number between $4 and $5
-         order by sequence_number limit ${MAX_MESSAGES_IN_RANGE}`,
-        [range.source_selector, range.dest_selector, range.onramp, range.from_sequence, range.to_sequence],
-      ),
-    ),
-  );
-  return [...attempted, ...inRanges.flat()].map(({ id }) => id as string);
+  const inRanges: Record<string, unknown>[] = [];
+  for (const range of ranges) {
+    const found = await read(
+      `select encode(message_id, 'hex') as id from message
+       where source_selector = $1 and dest_selector = $2 and onramp = $3 and sequence_number between $4 and $5
+       order by sequence_number limit ${MAX_MESSAGES_IN_RANGE}`,
+      [range.source_selector, range.dest_selector, range.onramp, range.from_sequence, range.to_sequence],
+    );
+    inRanges.push(...found);
+  }
+  return [...attempted, ...inRanges].map(({ id }) => id as string);
 }

@@ -6,6 +6,8 @@ import { MAX_OVERDUE } from '../../domain/delivery-times.ts';
 import type { Layout } from './layout.ts';
 
 export interface StatementForms {
+  /** Fails while the database cannot answer searches. */
+  readonly ping: string;
   /** Messages in flight on lanes (`$1`, `$2`) that were sent before a time (`$3`), of lanes that have any. */
   readonly overdue: string;
   /** Delivery times on a lane; see `readRecentDeliveries`. */
@@ -15,6 +17,8 @@ export interface StatementForms {
 }
 
 const single: StatementForms = {
+  ping: 'select 1',
+
   // Stops at the limit.
   overdue: `select lane.source as source_selector, lane.dest as dest_selector, late.overdue
      from unnest($1::bigint[], $2::bigint[], $3::timestamptz[]) as lane (source, dest, due)
@@ -47,6 +51,9 @@ const single: StatementForms = {
 };
 
 const distributed: StatementForms = {
+  // Asks every worker.
+  ping: 'select 1 from execution_input limit 1',
+
   // No lateral aggregate: every shard counts, and the coordinator adds up.
   overdue: `select lane.source as source_selector, lane.dest as dest_selector,
        least(count(*), ${MAX_OVERDUE})::int as overdue

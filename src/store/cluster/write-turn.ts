@@ -15,6 +15,7 @@ import type { ClientBase } from 'pg';
 import type { Notice } from '../../base/notice.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { messageIdArray } from '../message-row.ts';
+import { ClusterAwayError } from './worker-errors.ts';
 
 /** The channel of the notification that each published position sends, with the position. */
 export const CHANGE_CHANNEL = 'lanescan_change';
@@ -54,9 +55,6 @@ const WRITER_LOCK = 7_264_910_332;
 const SETTLE_TIMEOUT_MS = 10_000;
 const SETTLE_POLL_MS = 20;
 const RETRY_INTERVAL_MS = 1_000;
-
-/** A worker does not answer, or has not committed yet. The write can be retried. */
-export class ClusterAwayError extends Error {}
 
 export interface DistributedTurnsOptions {
   /** Lends a connection of a writer. */
