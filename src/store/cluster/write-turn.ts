@@ -97,7 +97,7 @@ export function createDistributedTurns({ use, notice }: DistributedTurnsOptions)
       }),
     async lockPosition(client) {
       const { rows } = await client.query(
-        'select assigned_position as position from store, publication for update',
+        'select greatest(position, assigned_position) as position from store, publication for update',
       );
       return BigInt(rows[0].position);
     },
@@ -128,7 +128,7 @@ async function withWriterLock<T>(client: ClientBase, work: () => Promise<T>): Pr
 /** Publishes the assigned position when all of its rows are visible. Under the writers' lock, outside of a transaction. */
 async function publish(client: ClientBase): Promise<void> {
   const { rows } = await client.query(
-    'select position, assigned_position, is_published from store, publication',
+    'select position, greatest(position, assigned_position) as assigned_position, is_published from store, publication',
   );
   const { position, assigned_position: assigned, is_published: isPublished } = rows[0];
   if (isPublished) return;
@@ -136,7 +136,7 @@ async function publish(client: ClientBase): Promise<void> {
   await requireRows(client, BigInt(position), BigInt(assigned));
   await client.query(
     `with published as (update publication set is_published = true returning assigned_position)
-     update store set position = assigned_position from published returning pg_notify($1, position::text)`,
+     update store set position = greatest(position, assigned_position) from published returning pg_notify($1, position::text)`,
     [CHANGE_CHANNEL],
   );
 }
