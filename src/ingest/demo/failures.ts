@@ -66,7 +66,7 @@ function poolCauses({ tokenAmounts }: SentMessage, randomness: Randomness): Choi
         data: encoded(
           'TokenRateLimitReached(uint256,uint256,address)',
           waitSeconds,
-          amount / 3n,
+          (amount * 3n) / 10n,
           BigInt(token),
         ),
       },
