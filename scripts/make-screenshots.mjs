@@ -86,7 +86,7 @@ async function idOfReason(code) {
 }
 
 async function untilReady() {
-  for (let attempt = 0; attempt < 600; attempt++) {
+  for (let attempt = 0; attempt < 3_000; attempt++) {
     const answer = await fetch(`${url}/readyz`).catch(() => undefined);
     if (answer?.ok) return;
     await delay(200);
