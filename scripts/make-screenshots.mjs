@@ -27,7 +27,8 @@ try {
   await delay(40_000);
   const shots = [
     ['search', '/', desk],
-    ['message', `/message/${await idOf('status=FAILED&readyForManualExecOnly=true')}`, desk],
+    ['message', `/message/${await idOfReason('TokenRateLimitReached')}`, desk],
+    ['failures', '/failure', desk],
     ['lanes', '/lane', desk],
     ['lane', lane, desk],
     ['overview', '/overview', desk],
@@ -78,8 +79,14 @@ async function idOf(query) {
   return (await answer.json()).data[0].messageId;
 }
 
+/** The newest failed message with this reason. */
+async function idOfReason(code) {
+  const { reasons } = await (await fetch(`${url}/v2/stats/failures?windowDays=30`)).json();
+  return reasons.find((reason) => reason.code === code).newest[0].messageId;
+}
+
 async function untilReady() {
-  for (let attempt = 0; attempt < 600; attempt++) {
+  for (let attempt = 0; attempt < 3_000; attempt++) {
     const answer = await fetch(`${url}/readyz`).catch(() => undefined);
     if (answer?.ok) return;
     await delay(200);

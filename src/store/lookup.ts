@@ -1,5 +1,6 @@
 /** Reads for what people type: values that begin and end with some digits, and contracts by their address. */
 import type { BytesHex } from '../domain/addresses.ts';
+import { type ByteRange, base58OfHex, base58Ranges } from '../domain/base58-ranges.ts';
 import type { ShortenedText } from '../domain/search-text.ts';
 import { selectorOf } from './message-row.ts';
 import type { Read } from './reads/reads.ts';
@@ -35,25 +36,11 @@ export async function readShortened(read: Read, { head, tail }: ShortenedText): 
      where encode(message_id, 'hex') like '%' || $3 limit $5`,
     [lowest, highest, tail, MAX_CANDIDATES, MAX_MATCHES],
   );
-  const distinct = (table: 'message' | 'message_token', column: string) =>
-    read(
-      `with recursive found (bytes, step) as (
-             (select ${column}, 1 from ${table} where ${column} between $1 and $2 order by ${column} limit 1)
-             union all
-             select (select ${column} from ${table} where ${column} > found.bytes and ${column} <= $2
-                     order by ${column} limit 1), step + 1
-             from found where found.bytes is not null and step < $4)
-           select encode(bytes, 'hex') as bytes from found
-           where bytes is not null and encode(bytes, 'hex') like '%' || $3 limit $5`,
-      [lowest, highest, tail, MAX_STEPS, MAX_MATCHES],
-    );
   const [messageIds, sends, receipts, ...accounts] = await Promise.all([
     ids,
-    distinct('message', 'send_transaction'),
-    distinct('message', 'receipt_transaction'),
-    distinct('message', 'sender'),
-    distinct('message', 'receiver'),
-    distinct('message_token', 'source_token'),
+    ...[...transactionColumns, ...addressColumns].map((column) =>
+      distinctValues(read, column, { lowest, highest, tail, limit: MAX_MATCHES }),
+    ),
   ]);
   return {
     messageIds: unique([messageIds]),
@@ -62,8 +49,66 @@ export async function readShortened(read: Read, { head, tail }: ShortenedText): 
   };
 }
 
+const transactionColumns = ['message.send_transaction', 'message.receipt_transaction'] as const;
+const addressColumns = ['message.sender', 'message.receiver', 'message_token.source_token'] as const;
+
+/** Distinct values of a column in a range of bytes that end with some hexadecimal digits, found one after the other. */
+function distinctValues(
+  read: Read,
+  place: (typeof transactionColumns | typeof addressColumns)[number],
+  range: {
+    readonly lowest: Uint8Array;
+    readonly highest: Uint8Array;
+    readonly tail: string;
+    readonly limit: number;
+  },
+): ReturnType<Read> {
+  const [table, column] = place.split('.');
+  return read(
+    `with recursive found (bytes, step) as (
+             (select ${column}, 1 from ${table} where ${column} between $1 and $2 order by ${column} limit 1)
+             union all
+             select (select ${column} from ${table} where ${column} > found.bytes and ${column} <= $2
+                     order by ${column} limit 1), step + 1
+             from found where found.bytes is not null and step < $4)
+           select encode(bytes, 'hex') as bytes from found
+           where bytes is not null and encode(bytes, 'hex') like '%' || $3 limit $5`,
+    [Buffer.from(range.lowest), Buffer.from(range.highest), range.tail, MAX_STEPS, range.limit],
+  );
+}
+
+/** The same for addresses and signatures in base58, as lists shorten them: `DXDb…HvK9`. */
+export async function readShortenedBase58(
+  read: Read,
+  { head, tail }: ShortenedText,
+): Promise<Pick<ShortenedMatches, 'transactions' | 'addresses'>> {
+  const lists = await Promise.all(
+    base58Ranges(head).flatMap(({ kind, lowest, highest }) => {
+      const columns = kind === 'address' ? addressColumns : transactionColumns;
+      return columns.map(async (column) => ({
+        kind,
+        rows: await distinctValues(read, column, { lowest, highest, tail: '', limit: MAX_STEPS }),
+      }));
+    }),
+  );
+  const matching = (kind: ByteRange['kind']) =>
+    [...new Set(lists.filter((list) => list.kind === kind).flatMap(({ rows }) => rows.map(bytesOf)))]
+      // The bytes of a range may be of another length, whose text begins otherwise.
+      .filter((bytes) => isShortened(base58OfHex(bytes), head, tail))
+      .slice(0, MAX_MATCHES);
+  return { transactions: matching('transaction'), addresses: matching('address') };
+}
+
+function isShortened(text: string, head: string, tail: string): boolean {
+  return text.startsWith(head) && text.endsWith(tail);
+}
+
+function bytesOf({ bytes }: Record<string, unknown>): BytesHex {
+  return bytes as string;
+}
+
 function unique(lists: readonly (readonly Record<string, unknown>[])[]): readonly BytesHex[] {
-  return [...new Set(lists.flat().map(({ bytes }) => bytes as string))].slice(0, MAX_MATCHES);
+  return [...new Set(lists.flat().map(bytesOf))].slice(0, MAX_MATCHES);
 }
 
 /**

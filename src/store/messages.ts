@@ -8,7 +8,13 @@ import type { ShortenedText } from '../domain/search-text.ts';
 import { type MessageExecutions, readExecutions, readLatestExecutions } from './attempts.ts';
 import { type ExecutionInputs, readExecutionInputs } from './execution-inputs.ts';
 import { type MessageHistory, readMessageHistory } from './history.ts';
-import { type KnownContract, readContractRoles, readShortened, type ShortenedMatches } from './lookup.ts';
+import {
+  type KnownContract,
+  readContractRoles,
+  readShortened,
+  readShortenedBase58,
+  type ShortenedMatches,
+} from './lookup.ts';
 import { recordDigest } from './message-row.ts';
 import { arrayFrame, type Page, type PageFrame, type Reads, readPage } from './reads/reads.ts';
 import { completeRecord, lacksOfframp } from './record-completion.ts';
@@ -36,6 +42,7 @@ export interface MessageReads {
   /** Message ids, transactions and addresses with these digits at their ends. */
   shortened(text: ShortenedText): Promise<ShortenedMatches>;
   /** What a contract is to CCIP; `spelling` is its address as records have it. */
+  shortenedBase58(text: ShortenedText): Promise<Pick<ShortenedMatches, 'transactions' | 'addresses'>>;
   contractRoles(bytes: BytesHex, spelling: string): Promise<readonly KnownContract[]>;
   /** Counts messages while they are few; PostgreSQL's estimate beyond. */
   countMessages(): Promise<{ readonly count: number; readonly isExact: boolean }>;
@@ -105,6 +112,7 @@ export function createMessageReads(reads: Reads, cursors: CursorCodec): MessageR
     },
 
     shortened: (text) => readShortened(reads.readAs('shortened'), text),
+    shortenedBase58: (text) => readShortenedBase58(reads.readAs('shortened'), text),
     contractRoles: (bytes, spelling) => readContractRoles(reads.readAs('contracts'), bytes, spelling),
 
     async countMessages() {

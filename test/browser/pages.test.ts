@@ -70,6 +70,18 @@ describe.skipIf(!hasChromium)('on the demo’s network', () => {
     await page.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' });
   };
 
+  test('a message of every version prints on one page, also one that failed', async () => {
+    for (const messageId of [...failedMessages, verifiedMessage, solanaMessage]) {
+      const { page } = await browser.open(server, `/message/${messageId}`);
+      await page.getByRole('heading', { name: 'Fees' }).waitFor();
+      if (failedMessages.includes(messageId)) await page.locator('.attempts > li').first().waitFor();
+      for (const format of ['A4', 'Letter']) {
+        const sheets = (await page.pdf({ format })).toString('latin1').match(/\/Type\s*\/Page\b/g);
+        expect([messageId, format, sheets?.length]).toEqual([messageId, format, 1]);
+      }
+    }
+  });
+
   test('every page says that the data is simulated, in words and in its title', async () => {
     const { page } = await browser.open(server);
     for (const [path, sign] of pages()) {

@@ -1,7 +1,10 @@
 /** Every execution of a message: what it came to, and for a failed one the decoded error. */
 import { blockTitle } from '../../../src/domain/block-noun.ts';
+import type { NetworkInfo } from '../../../src/domain/message.ts';
+import { AddressText } from '../parts/address-text.tsx';
 import { grouped, printable } from '../parts/format.ts';
-import { SearchableHash } from '../parts/hash.tsx';
+import { ChainLink, SearchableHash } from '../parts/hash.tsx';
+import { ReasonText } from '../parts/reason-text.tsx';
 import { StatusBadge } from '../parts/status.tsx';
 import { ExactTime } from '../parts/time.tsx';
 import type { Attempt, FailureReason } from '../server/api-types.ts';
@@ -9,11 +12,11 @@ import { Card, Copyable, Field, Fields } from './card.tsx';
 
 interface AttemptsCardProps {
   readonly attempts: readonly Attempt[];
-  /** Of the destination. */
-  readonly family: string;
+  /** The destination. */
+  readonly network: NetworkInfo;
 }
 
-export function AttemptsCard({ attempts, family }: AttemptsCardProps) {
+export function AttemptsCard({ attempts, network }: AttemptsCardProps) {
   return (
     <Card title={attempts.length === 1 ? 'Execution attempt' : `${attempts.length} execution attempts`} wide>
       <ol className="attempts" reversed>
@@ -22,7 +25,7 @@ export function AttemptsCard({ attempts, family }: AttemptsCardProps) {
             key={`${attempt.blockHash} ${attempt.transactionHash} ${attempt.logIndex}`}
             className={attempt.removedAt === null ? undefined : 'removed'}
           >
-            <AttemptView attempt={attempt} family={family} />
+            <AttemptView attempt={attempt} network={network} />
           </li>
         ))}
       </ol>
@@ -30,7 +33,7 @@ export function AttemptsCard({ attempts, family }: AttemptsCardProps) {
   );
 }
 
-function AttemptView({ attempt, family }: { readonly attempt: Attempt; readonly family: string }) {
+function AttemptView({ attempt, network }: { readonly attempt: Attempt; readonly network: NetworkInfo }) {
   const { outcome, at, transactionHash, blockNumber, caller, gasUsed, reason, removedAt } = attempt;
   return (
     <>
@@ -43,19 +46,28 @@ function AttemptView({ attempt, family }: { readonly attempt: Attempt; readonly 
           A reorganisation removed this attempt: it no longer counts. Noticed <ExactTime at={removedAt} />.
         </p>
       )}
-      {reason && <p className="attempt-reason">{printable(reason.text)}</p>}
+      {reason && (
+        <p className="attempt-reason">
+          <ReasonText reason={reason} network={network} />
+        </p>
+      )}
       <Fields>
         <Field name="Transaction">
           {transactionHash === null ? (
             'not known'
           ) : (
-            <SearchableHash text={transactionHash} what="transaction" />
+            <SearchableHash text={transactionHash} what="transaction" at={{ network, page: 'transaction' }} />
           )}
         </Field>
-        {blockNumber !== null && <Field name={blockTitle(family)}>{grouped(String(blockNumber))}</Field>}
+        {blockNumber !== null && (
+          <Field name={blockTitle(network.chainFamily)}>
+            {grouped(String(blockNumber))}
+            <ChainLink text={String(blockNumber)} what="block" at={{ network, page: 'block' }} />
+          </Field>
+        )}
         {caller !== null && (
           <Field name="Sent by">
-            <SearchableHash text={caller} what="address" />
+            <SearchableHash text={caller} what="account" filter="address" at={{ network, page: 'address' }} />
           </Field>
         )}
         {gasUsed !== null && <Field name="Gas used">{grouped(gasUsed)}</Field>}
@@ -75,7 +87,7 @@ function ErrorFields({ reason: { error, wrappers, data } }: { readonly reason: F
             {chain.map((one, index) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: a chain of errors never changes, and names may repeat
               <code key={index} className="wrap">
-                {errorText(one)}
+                <AddressText text={errorText(one)} />
               </code>
             ))}
           </span>
