@@ -6,6 +6,7 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Store } from '../store/store.ts';
 import { createAdmission } from './admission.ts';
 import { type BackpressureLimits, createBackpressure, defaultBackpressureLimits } from './backpressure.ts';
+import { registerBasePathRedirect } from './base-path.ts';
 import { createChangeFeed } from './change-feed.ts';
 import { socketAddress, type TrustProxy } from './client-address.ts';
 import { type ConnectionLimits, createConnections, defaultConnectionLimits } from './connections.ts';
@@ -41,6 +42,8 @@ export interface ServerOptions extends Partial<RateLimitOptions> {
   /** Whether each request is logged; warnings and errors are logged in any case. */
   readonly accessLog?: boolean;
   readonly trustProxy?: TrustProxy;
+  /** The prefix of all URLs, such as `/lanescan`; empty by default. */
+  readonly basePath?: string;
   /** More gauges for /metrics. */
   readonly gauges?: readonly GaugeSource[];
   /** Limits of streams and waiting requests that differ from the defaults. */
@@ -76,6 +79,7 @@ export function createServer({
   rateLimit = defaultRateLimit,
   apiKeys = [],
   trustProxy = false,
+  basePath = '',
   gauges = [],
   live,
   connections: connectionLimits,
@@ -88,12 +92,13 @@ export function createServer({
 }: ServerOptions): FastifyInstance {
   const headers = commonHeaders(store);
   const limits = { ...defaultConnectionLimits, ...connectionLimits };
-  const { paths, notFoundPage } = createExplorer(explorerFolder);
-  const routes: readonly ServedPath[] = [...createRoutes(version), ...paths];
+  const { paths, notFoundPage } = createExplorer(explorerFolder, basePath);
+  const routes: readonly ServedPath[] = [...createRoutes(version, basePath), ...paths];
   const app = createHttpApp({
     log,
     headers,
     trustProxy,
+    basePath,
     requestTimeoutMs,
     // The router fails before any hook runs; the request is counted, limited and logged all the same.
     onUnreadableUrl(error, request, reply) {
@@ -160,12 +165,14 @@ export function createServer({
     metrics,
     log,
     maxPipelined: limits.pipelined,
+    basePath,
     isProxyTrusted: trustProxy !== false,
   });
 
   tracker.register(app);
   admission.register(app);
-  registerRoutes(app, { routes, notFoundPage, context, signals, reserveBody: tracker.reserveBody });
+  if (basePath !== '') registerBasePathRedirect(app, basePath);
+  registerRoutes(app, { routes, notFoundPage, basePath, context, signals, reserveBody: tracker.reserveBody });
   registerGracefulShutdown(app, {
     connections,
     finishMs: limits.finishMs,

@@ -11,6 +11,7 @@ import type { TokenUse } from '../api/rate-limit.ts';
 import type { ProcessMetrics, WorkerPeers } from '../api/worker-peers.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { untilLater } from '../ingest/work.ts';
+import type { Config } from './config.ts';
 import { lanescanVersion } from './version.ts';
 
 /** What answers requests: a server in this process, or worker processes. */
@@ -23,8 +24,8 @@ export interface Answering {
   cut(): void;
 }
 
-export function listeningText(url: string): string {
-  return `Lanescan ${lanescanVersion} listens on ${url} (explorer at /, documentation at /docs)`;
+export function listeningText(url: string, basePath: string): string {
+  return `Lanescan ${lanescanVersion} listens on ${url} (explorer at ${basePath}/, documentation at ${basePath}/docs)`;
 }
 
 type FromWorker =
@@ -50,7 +51,10 @@ const STABLE_AFTER_MS = 60_000;
 // ---- The primary
 
 /** Starts this many worker processes; resolves when all of them listen. */
-export async function startWorkerProcesses(count: number, log: Logger): Promise<Answering> {
+export async function startWorkerProcesses(
+  { processes: count, basePath }: Pick<Config, 'processes' | 'basePath'>,
+  log: Logger,
+): Promise<Answering> {
   const stopping = new AbortController();
   const workers = new Set<Worker>();
   const listening = new Set<Worker>();
@@ -152,7 +156,7 @@ export async function startWorkerProcesses(count: number, log: Logger): Promise<
     const first = await start();
     const others = await Promise.all(Array.from({ length: count - 1 }, start));
     for (const { ended } of [first, ...others]) void keepRunning(ended);
-    log.info(`${listeningText(first.url)}; ${count} worker processes`);
+    log.info(`${listeningText(first.url, basePath)}; ${count} worker processes`);
   } catch (error) {
     await stop();
     throw error;

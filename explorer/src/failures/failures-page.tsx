@@ -10,6 +10,7 @@ import { useTitle } from '../parts/page-title.ts';
 import { Segments } from '../parts/segments.tsx';
 import { failuresQuery } from '../server/api-client.ts';
 import type { Failures } from '../server/api-types.ts';
+import { basePath } from '../server/base-path.ts';
 import { type FailureWindow, failureWindows } from './failure-window.ts';
 
 export function FailuresPage() {
@@ -54,7 +55,7 @@ export function FailuresPage() {
                 <Link to="/" search={{ status: 'FAILED' }}>
                   Show the messages
                 </Link>
-                <a href="/v2/messages/export?format=csv&status=FAILED&attempts=true" download>
+                <a href={`${basePath}/v2/messages/export?format=csv&status=FAILED&attempts=true`} download>
                   Export with reasons
                 </a>
               </p>

@@ -34,6 +34,7 @@ import { Segments } from '../parts/segments.tsx';
 import { StatusBadge } from '../parts/status.tsx';
 import { ExactTime } from '../parts/time.tsx';
 import type { Attempt, Lane, MessageHistory } from '../server/api-types.ts';
+import { basePath } from '../server/base-path.ts';
 import { useNames } from '../server/names.ts';
 import { AttemptsCard } from './attempts-card.tsx';
 import { Card, Copyable, Field, Fields } from './card.tsx';
@@ -610,7 +611,7 @@ function RawCard({ message }: { readonly message: Message }) {
             <CopyButton text={() => JSON.stringify(message, null, 2)} what="record">
               Copy JSON
             </CopyButton>{' '}
-            <a href={`/v2/messages/${message.messageId}`}>in the API</a>
+            <a href={`${basePath}/v2/messages/${message.messageId}`}>in the API</a>
           </p>
           <LongText text={JSON.stringify(message, null, 2)} />
         </div>
