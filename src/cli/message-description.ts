@@ -34,6 +34,8 @@ import {
 
 const DATA_SHOWN = 64;
 const ERROR_SHOWN = 300;
+const LOG_LINES_SHOWN = 20;
+const LOG_LINE_SHOWN = 160;
 
 export interface DescriptionOptions {
   readonly paint: Paint;
@@ -244,6 +246,7 @@ function destSection(message: Message, names: RecordNames): Section {
 
 function attemptSection(attempt: Attempt, index: number, total: number, family: string): Section {
   const { outcome, at, transactionHash, blockNumber, caller, gasUsed, reason, removedAt } = attempt;
+  const lines = attempt.logs?.slice(-LOG_LINES_SHOWN) ?? [];
   const errors = reason ? [...reason.wrappers, ...(reason.error ? [reason.error] : [])] : [];
   return {
     title: total === 1 ? 'Execution attempt' : `Execution attempt ${index + 1} of ${total}`,
@@ -253,12 +256,16 @@ function attemptSection(attempt: Attempt, index: number, total: number, family: 
       ['Transaction', transactionHash && printable(transactionHash)],
       [blockTitle(family), blockNumber === null ? null : String(blockNumber)],
       ['Sent by', caller && printable(caller)],
-      ['Gas used', gasUsed],
+      [family === 'SVM' ? 'Compute units' : 'Gas used', gasUsed],
       ['Reason', reason && printable(reason.text)],
       [
         'Error',
         errors.length === 0 ? null : clipped(printable(errors.map(writtenError).join(' > ')), ERROR_SHOWN),
       ],
+      ['Transaction error', attempt.transactionError && printable(attempt.transactionError)],
+      ...lines.map(
+        (line, place) => [place === 0 ? 'Log' : '', clipped(printable(line), LOG_LINE_SHOWN)] as const,
+      ),
     ],
   };
 }

@@ -36,6 +36,9 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
   const book = progress.book as ProgramBook;
   const lists = createSignatureLists(chain);
   let rmnRemotes: ReadonlyMap<string, string> = new Map();
+  let lacksAttempts = false;
+  const offRampNames = () =>
+    [...book.contracts].flatMap(([name, { role }]) => (role === 'offRamp' ? [name] : []));
   const reader = createSlotReader({ network, chain, book, lists, rmnRemotes: () => rmnRemotes });
   const follower = createHeadFollower({ chain, reader, progress });
   const check = createCompletenessCheck({
@@ -64,13 +67,14 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
       newRouters,
       contracts: [...newRouters.map(routerContract), ...contracts],
       refused,
-      readAgain: [],
+      readAgain: lacksAttempts ? offRampNames() : [],
     };
   };
 
   return {
     load(state) {
       book.load(state.contracts, routers);
+      lacksAttempts = state.lacksAttempts;
       lists.load(state.anchors);
     },
     begin: () => chain.run(begin),
