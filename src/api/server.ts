@@ -20,7 +20,6 @@ import { createLive, type LiveLimits } from './live.ts';
 import { createMetrics } from './metrics.ts';
 import {
   costlyAllowance,
-  createRateLimiter,
   defaultRateLimit,
   groupOfClient,
   type RateLimitOptions,
@@ -113,7 +112,7 @@ export function createServer({
     ...defaultBackpressureLimits,
     ...backpressureLimits,
   });
-  const rateLimiter = createSharedRateLimiter({ rateLimit, apiKeys }, peers);
+  const rateLimiter = createSharedRateLimiter('general', { rateLimit, apiKeys }, peers);
   const feed = createChangeFeed(store);
   const metrics = createMetrics({
     store,
@@ -128,7 +127,7 @@ export function createServer({
   metrics.registerGauges(...gauges);
   const responseCache = createResponseCache({ version: () => store.version() });
   const failures = createFailureReports({ store, maxAgeMs: failureReportMaxAgeMs });
-  const diagnoses = createDiagnoses({ destinations, log });
+  const diagnoses = createDiagnoses({ destinations, log, onOutcome: metrics.observeDiagnosis });
   const context: RouteContext = {
     store,
     feed,
@@ -138,10 +137,14 @@ export function createServer({
     diagnoses,
     failures,
   };
-  const costlyRateLimiter = createRateLimiter({
-    rateLimit: { ...costlyAllowance, loopback: rateLimit !== false && rateLimit.loopback },
-    apiKeys: [],
-  });
+  const costlyRateLimiter = createSharedRateLimiter(
+    'costly',
+    {
+      rateLimit: { ...costlyAllowance, loopback: rateLimit !== false && rateLimit.loopback },
+      apiKeys: [],
+    },
+    peers,
+  );
 
   const signals = createRequestSignals();
   const tracker = createRequestTracker({
@@ -171,7 +174,12 @@ export function createServer({
     finishMs: limits.finishMs,
     log,
     stop: [() => signals.stop(), () => feed.close()],
-    close: [() => backpressure.close(), () => metrics.close(), () => rateLimiter.close()],
+    close: [
+      () => backpressure.close(),
+      () => metrics.close(),
+      () => rateLimiter.close(),
+      () => costlyRateLimiter.close(),
+    ],
   });
   return app;
 }
