@@ -19,13 +19,7 @@ import { registerGracefulShutdown } from './graceful-shutdown.ts';
 import { createHttpApp } from './http-app.ts';
 import { createLive, type LiveLimits } from './live.ts';
 import { createMetrics } from './metrics.ts';
-import {
-  costlyAllowance,
-  createRateLimiter,
-  defaultRateLimit,
-  groupOfClient,
-  type RateLimitOptions,
-} from './rate-limit.ts';
+import { costlyAllowance, defaultRateLimit, groupOfClient, type RateLimitOptions } from './rate-limit.ts';
 import { createRequestSignals } from './request-signals.ts';
 import { createRequestTracker } from './request-tracker.ts';
 import { createResponseCache } from './response-cache.ts';
@@ -118,7 +112,7 @@ export function createServer({
     ...defaultBackpressureLimits,
     ...backpressureLimits,
   });
-  const rateLimiter = createSharedRateLimiter({ rateLimit, apiKeys }, peers);
+  const rateLimiter = createSharedRateLimiter('general', { rateLimit, apiKeys }, peers);
   const feed = createChangeFeed(store);
   const metrics = createMetrics({
     store,
@@ -133,7 +127,7 @@ export function createServer({
   metrics.registerGauges(...gauges);
   const responseCache = createResponseCache({ version: () => store.version() });
   const failures = createFailureReports({ store, maxAgeMs: failureReportMaxAgeMs });
-  const diagnoses = createDiagnoses({ destinations, log });
+  const diagnoses = createDiagnoses({ destinations, log, onOutcome: metrics.observeDiagnosis });
   const context: RouteContext = {
     store,
     feed,
@@ -143,10 +137,14 @@ export function createServer({
     diagnoses,
     failures,
   };
-  const costlyRateLimiter = createRateLimiter({
-    rateLimit: { ...costlyAllowance, loopback: rateLimit !== false && rateLimit.loopback },
-    apiKeys: [],
-  });
+  const costlyRateLimiter = createSharedRateLimiter(
+    'costly',
+    {
+      rateLimit: { ...costlyAllowance, loopback: rateLimit !== false && rateLimit.loopback },
+      apiKeys: [],
+    },
+    peers,
+  );
 
   const signals = createRequestSignals();
   const tracker = createRequestTracker({
@@ -178,7 +176,12 @@ export function createServer({
     finishMs: limits.finishMs,
     log,
     stop: [() => signals.stop(), () => feed.close()],
-    close: [() => backpressure.close(), () => metrics.close(), () => rateLimiter.close()],
+    close: [
+      () => backpressure.close(),
+      () => metrics.close(),
+      () => rateLimiter.close(),
+      () => costlyRateLimiter.close(),
+    ],
   });
   return app;
 }

@@ -37,6 +37,8 @@ import {
 
 const DATA_SHOWN = 64;
 const ERROR_SHOWN = 300;
+const LOG_LINES_SHOWN = 20;
+const LOG_LINE_SHOWN = 160;
 
 export interface DescriptionOptions {
   readonly paint: Paint;
@@ -275,6 +277,7 @@ function attemptSection(
   names: RecordNames,
 ): Section {
   const { outcome, at, transactionHash, blockNumber, caller, gasUsed, reason, removedAt } = attempt;
+  const lines = attempt.logs?.slice(-LOG_LINES_SHOWN) ?? [];
   const errors = reason ? [...reason.wrappers, ...(reason.error ? [reason.error] : [])] : [];
   return {
     title: total === 1 ? 'Execution attempt' : `Execution attempt ${index + 1} of ${total}`,
@@ -285,12 +288,16 @@ function attemptSection(
       ['  link', linkTo(network, 'transaction', transactionHash, names)],
       [blockTitle(network.chainFamily), blockNumber === null ? null : String(blockNumber)],
       ['Sent by', caller && labelled(network, caller, names)],
-      ['Gas used', gasUsed && grouped(gasUsed)],
+      [network.chainFamily === 'SVM' ? 'Compute units' : 'Gas used', gasUsed && grouped(gasUsed)],
       ['Reason', reason && printable(reasonInUnits(reason, network, names))],
       // From the outside in.
       ...errors.map(
         (error, place) =>
           [place === 0 ? 'Error' : '', clipped(printable(writtenError(error)), ERROR_SHOWN)] as const,
+      ),
+      ['Transaction error', attempt.transactionError && printable(attempt.transactionError)],
+      ...lines.map(
+        (line, place) => [place === 0 ? 'Log' : '', clipped(printable(line), LOG_LINE_SHOWN)] as const,
       ),
     ],
   };

@@ -269,7 +269,7 @@ describe('a history', () => {
       if (!message) throw new Error('A failure without its sending.');
       const gasLimit = 'gasLimit' in message.extraArgs ? BigInt(message.extraArgs.gasLimit) : 0n;
       const reason = failureReason({
-        returnData: Buffer.from(details.returnData.slice(2), 'hex'),
+        returnData: Buffer.from(details.returnData?.slice(2) ?? '', 'hex'),
         gasLimit,
         ...(details.gasUsed !== null && { gasUsed: BigInt(details.gasUsed) }),
       });
