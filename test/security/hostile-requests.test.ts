@@ -65,6 +65,9 @@ describe('SQL in a parameter', () => {
       .map((parameter) => ({ path, name: parameter.name, isInPath: parameter.in === 'path' })),
   );
 
+  /** They take any text that is short enough. */
+  const textParameters = ['/v2/tokens symbol', '/v2/lookup text'];
+
   test('of every path finds nothing, changes nothing and says nothing of the database', async () => {
     expect(parameters.length).toBeGreaterThan(50);
     const before = await digestOfTables();
@@ -78,9 +81,11 @@ describe('SQL in a parameter', () => {
         const target = path.replace('{messageId}', isInPath ? value : tokenToEvm.messageId);
         const query = isInPath ? '' : `?${name}=${value}`;
         const answer = await line.send(Buffer.from(`GET ${target}${query} HTTP/1.1\r\nHost: x\r\n\r\n`));
-        // A parameter that takes any text would answer 200; none does.
-        expect({ target, name, injection, answer }).toMatchObject({ answer: { status: 400 } });
         const text = (answer as WireAnswer).body.toString();
+        const { status } = answer as WireAnswer;
+        if (status === 200 && textParameters.includes(`${path} ${name}`))
+          expect({ name, injection, found: JSON.parse(text).data }).toEqual({ name, injection, found: [] });
+        else expect({ target, name, injection, status }).toMatchObject({ status: 400 });
         expect(text).not.toMatch(/syntax error|relation "|PostgreSQL|unterminated|SQLSTATE|\bpg_\w+ /);
       }
       line.close();
