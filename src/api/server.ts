@@ -18,12 +18,7 @@ import { registerGracefulShutdown } from './graceful-shutdown.ts';
 import { createHttpApp } from './http-app.ts';
 import { createLive, type LiveLimits } from './live.ts';
 import { createMetrics } from './metrics.ts';
-import {
-  costlyAllowance,
-  defaultRateLimit,
-  groupOfClient,
-  type RateLimitOptions,
-} from './rate-limit.ts';
+import { costlyAllowance, defaultRateLimit, groupOfClient, type RateLimitOptions } from './rate-limit.ts';
 import { createRequestSignals } from './request-signals.ts';
 import { createRequestTracker } from './request-tracker.ts';
 import { createResponseCache } from './response-cache.ts';
