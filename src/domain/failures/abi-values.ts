@@ -6,6 +6,7 @@
  * and everything is bounded.
  */
 import { hex } from '@scure/base';
+import { withoutDisguise } from '../claimed-text.ts';
 
 /** A type of a signature. Tuples are `(…)` with their members. */
 export type AbiType =
@@ -155,7 +156,7 @@ function wordText(name: string, word: Uint8Array): string | undefined {
 }
 
 function decodedText(bytes: Uint8Array): string {
-  return cutText(new TextDecoder().decode(bytes.subarray(0, 4 * MAX_TEXT_LENGTH)));
+  return cutText(withoutDisguise(new TextDecoder().decode(bytes.subarray(0, 4 * MAX_TEXT_LENGTH))));
 }
 
 function shortHex(bytes: Uint8Array): string {
