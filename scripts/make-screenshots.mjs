@@ -1,4 +1,4 @@
-// Pictures of the explorer's main pages on the demo's network, for docs/screenshots. Needs Chromium.
+// Pictures of the explorer's main pages on the demo's network, for docs/screenshots: all, or those named. Needs Chromium.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,6 +15,7 @@ const lane = '/lane/ethereum-testnet-sepolia/ethereum-testnet-sepolia-base-1';
 const desk = { width: 1280, height: 800 };
 const phone = { width: 390, height: 780 };
 
+const wanted = process.argv.slice(2);
 const port = await freePort();
 const url = `http://127.0.0.1:${port}`;
 const data = mkdtempSync(path.join(os.tmpdir(), 'lanescan-screenshots-'));
@@ -28,7 +29,7 @@ try {
   const shots = [
     ['search', '/', desk],
     ['message', `/message/${await idOfReason('TokenRateLimitReached')}`, desk],
-    ['failures', '/failure', desk],
+    ['failures', '/failure', { width: 1280, height: 1160 }],
     ['lanes', '/lane', desk],
     ['lane', lane, desk],
     ['overview', '/overview', desk],
@@ -42,6 +43,7 @@ try {
   mkdirSync(folder, { recursive: true });
   for (const colorScheme of ['light', 'dark']) {
     for (const [name, at, viewport] of shots) {
+      if (wanted.length > 0 && !wanted.includes(name)) continue;
       const context = await browser.newContext({
         viewport,
         colorScheme,
