@@ -33,7 +33,7 @@ const limited = refusal(
 test('a pool that refuses is shown in units of its token', () => {
   expect(limited.text).toContain('1,500,000,000,000,000,000 smallest units');
   expect(reasonInUnits(limited, fuji, names)).toBe(
-    "The token pool's rate limit is used up: 1.5 LINK are available now.",
+    "The token pool's rate limit is used up: 1.5 LINK were available.",
   );
   const capacity = refusal(
     encodeErrorResult({

@@ -35,6 +35,7 @@ export function AttemptsCard({ attempts, network }: AttemptsCardProps) {
 
 function AttemptView({ attempt, network }: { readonly attempt: Attempt; readonly network: NetworkInfo }) {
   const { outcome, at, transactionHash, blockNumber, caller, gasUsed, reason, removedAt } = attempt;
+  const { transactionError, logs } = attempt;
   return (
     <>
       <p className="attempt-head">
@@ -70,9 +71,24 @@ function AttemptView({ attempt, network }: { readonly attempt: Attempt; readonly
             <SearchableHash text={caller} what="account" filter="address" at={{ network, page: 'address' }} />
           </Field>
         )}
-        {gasUsed !== null && <Field name="Gas used">{grouped(gasUsed)}</Field>}
+        {gasUsed !== null && (
+          <Field name={network.chainFamily === 'SVM' ? 'Compute units' : 'Gas used'}>
+            {grouped(gasUsed)}
+          </Field>
+        )}
         {reason && <ErrorFields reason={reason} />}
+        {transactionError !== null && (
+          <Field name="Transaction error">
+            <code className="wrap">{printable(transactionError)}</code>
+          </Field>
+        )}
       </Fields>
+      {logs !== null && logs.length > 0 && (
+        <details className="attempt-logs">
+          <summary>The program's log, last {logs.length === 1 ? 'line' : `${logs.length} lines`}</summary>
+          <pre>{logs.map(printable).join('\n')}</pre>
+        </details>
+      )}
     </>
   );
 }
