@@ -90,7 +90,7 @@ async function groupFailures(
     if (message.details) reasons.set(message, reasonOfDetails(message.details, undefined));
     if (index % MESSAGES_PER_TURN === 0) await setImmediate();
   }
-  // Whether it was for want of gas depends on the limit, which only the record has.
+  // Whether it ran out of gas depends on the limit, which only the record has.
   const undecided = [...reasons].flatMap(([message, reason]) =>
     reason?.code === 'out-of-gas' && message.details && message.details.gasUsed !== null
       ? [{ message, details: message.details }]

@@ -218,7 +218,7 @@ function labelled(network: NetworkInfo, address: string, names: RecordNames): st
   return `${printable(address)}${label === undefined ? '' : `   ${printable(label)}`}`;
 }
 
-/** The page of the network's block explorer; null where there is none. */
+/** URL of the page in the network's block explorer; null without a block explorer. */
 function linkTo(
   network: NetworkInfo,
   page: ExplorerPage,

@@ -23,7 +23,7 @@ export interface Attempt {
   readonly returnData: string | null;
   /** The error of a failed transaction of Solana, as JSON; null elsewhere. */
   readonly transactionError: string | null;
-  /** The last lines of its log; null elsewhere. They are text of programs that nobody vouches for. */
+  /** The last lines of its log; null elsewhere. They are untrusted text of programs. */
   readonly logs: readonly string[] | null;
   /** Why it failed; null for a success, and where the return data is not known. */
   readonly reason: FailureReason | null;

@@ -33,8 +33,7 @@ export const Reason = Type.Object({
       '`transaction-failed`.',
   }),
   text: Type.String({
-    description:
-      'What happened, in a sentence. It may quote contracts that nobody vouches for: show it as text.',
+    description: 'What happened, in a sentence. It may quote untrusted contracts: show it as text.',
   }),
   fixableBy,
   advice: Type.String({ description: 'What to do.' }),
@@ -70,7 +69,7 @@ export const Attempt = Type.Object({
   ),
   logs: orNull(
     Type.Array(Type.String()),
-    'The last log lines of a failed transaction on Solana, shortened. They are text of programs that nobody vouches for: ' +
+    'The last log lines of a failed transaction on Solana, shortened. They are untrusted text of programs: ' +
       'show it as text. Null elsewhere.',
   ),
   reason: orNull(Reason, 'Why it failed; null for a success, and where nothing is known of it.'),

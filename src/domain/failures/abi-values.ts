@@ -1,7 +1,7 @@
 /**
  * A small reader of ABI-encoded values, for the arguments of custom errors.
  *
- * Return data is chosen by contracts that nobody vouches for, and off-ramps cut it off after some 132 bytes. So nothing
+ * Return data is chosen by untrusted contracts, and off-ramps cut it off after some 132 bytes. So nothing
  * here throws: a value that is not there is undefined, a text or byte string that was cut off is read as far as it goes,
  * and everything is bounded.
  */

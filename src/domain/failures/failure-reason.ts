@@ -19,7 +19,7 @@ export interface FailureReason extends RevertData {
    * `out-of-compute`, `program-error` (a number without a name) and `transaction-failed`.
    */
   readonly code: string;
-  /** One sentence. It may hold text of contracts that nobody vouches for. */
+  /** One sentence. It may hold text of untrusted contracts. */
   readonly text: string;
   readonly fixableBy: Fixer;
   /** What to do, in one or two sentences. */

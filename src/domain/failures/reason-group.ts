@@ -7,7 +7,7 @@ export interface ReasonGroup {
   readonly key: string;
   /** As in the reason; `not-known` where nothing was returned to us. */
   readonly code: string;
-  /** What happened, without the figures of a single message. It may quote contracts that nobody vouches for. */
+  /** What happened, without the figures of a single message. It may quote untrusted contracts. */
   readonly title: string;
   readonly fixableBy: Fixer;
 }
