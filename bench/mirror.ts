@@ -2,7 +2,7 @@
  * How near to the allowed rate does a mirror come, does it resume after a kill, and does its memory stay level?
  *
  *     npm run bench:mirror                                   # 20,000 records at 200 requests a second: two minutes
- *     npm run bench:mirror -- --records 1000000 --rate 50 --data /var/tmp/bench-mirror    # 5.7 hours
+ *     npm run bench:mirror -- --records 1000000 --rate 50 --data /var/tmp/bench-mirror    # about 6 hours
  *     npm run bench:mirror -- --whole                        # a server with whole records in its lists, as a Lanescan
  *
  * The server is a process of its own with the shapes of the hosted API, 100 ms of latency and a rate limit. The mirror is
