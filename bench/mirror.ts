@@ -22,6 +22,7 @@ import { clusterOf, createEmpty } from './data/database.ts';
 import { type MemoryByQuarter, type MirrorEnd, readMemory, runMirror } from './mirror/mirror-process.ts';
 import { recordOf } from './mirror/records.ts';
 import type { SourceCounts, SourceOrder } from './mirror/source-server.ts';
+import { writeParts } from './results-file.ts';
 
 const DATABASE = 'bench_mirror';
 /** Shares of the records after which the mirror is killed. The process that is left to its end has most of them. */
@@ -213,7 +214,7 @@ function report({ runs }: Progress, comparedRecords: number): void {
     `memory ${memoryMiB && isLevel(memoryMiB) ? 'level' : 'grew'}`,
   ];
   console.log(`Goals: ${goals.join('; ')}`);
-  keepResult(isWhole ? 'whole' : 'details', result);
+  writeParts('mirror', ['details', 'whole'], { [isWhole ? 'whole' : 'details']: result });
 }
 
 function shareOf(requests: number, seconds: number): number {
@@ -231,20 +232,6 @@ function isLevel({ resident, heap }: MemoryByQuarter): boolean {
   return [resident, heap].every(
     ([first = 0, , , last = 0]) => last <= first * MAX_GROWTH || last <= first + MAX_GROWTH_MEBIBYTES,
   );
-}
-
-/** A part that was not measured keeps its former result. */
-function keepResult(part: 'details' | 'whole', result: object): void {
-  const file = path.join(import.meta.dirname, 'results', 'mirror.json');
-  const machine = {
-    cores: os.cpus().length,
-    memoryGiB: Math.round(os.totalmem() / 2 ** 30),
-    arch: os.arch(),
-    node: process.version,
-  };
-  const former = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as object) : {};
-  const date = new Date().toISOString().slice(0, 10);
-  writeFileSync(file, `${JSON.stringify({ ...former, [part]: { date, machine, result } }, null, 2)}\n`);
 }
 
 function sumOf(numbers: readonly number[]): number {
