@@ -11,7 +11,6 @@
  *
  * The chains are virtual (test/chain/zoo): nothing has to be deployed, and the endpoints keep to a rate and a latency.
  */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -25,6 +24,7 @@ import { fetchLogs, type LogFilters } from './backfill/fetch-logs.ts';
 import { runLanescan, type ServedChain } from './backfill/lanescan-run.ts';
 import { installPonder, runPonder } from './backfill/ponder-run.ts';
 import { meterTraffic, type Traffic } from './backfill/traffic.ts';
+import { writeParts } from './results-file.ts';
 
 const parts = ['rates', 'volume', 'sparse'] as const;
 type Part = (typeof parts)[number];
@@ -79,7 +79,7 @@ try {
     console.error(`Measuring ${part}`);
     results[part] = await { rates: measureRates, volume: measureVolume, sparse: measureSparse }[part]();
   }
-  keepResults(results);
+  writeParts('backfill', parts, results);
 } finally {
   await embedded.leave();
   await rm(folder, { recursive: true, force: true });
@@ -262,20 +262,4 @@ async function checkMessages(databaseUrl: string, messages: number): Promise<voi
 
 function rounded(value: number): number {
   return Number(value.toFixed(2));
-}
-
-/** Parts that were not measured keep their former results. */
-function keepResults(results: Partial<Record<Part, unknown>>): void {
-  const file = path.join(import.meta.dirname, 'results', 'backfill.json');
-  const machine = {
-    cores: os.cpus().length,
-    memoryGiB: Math.round(os.totalmem() / 2 ** 30),
-    arch: os.arch(),
-    node: process.version,
-  };
-  const date = new Date().toISOString().slice(0, 10);
-  const dated = Object.entries(results).map(([part, result]) => [part, { date, machine, result }]);
-  const before = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as object) : {};
-  const former = Object.entries(before).filter(([part]) => parts.includes(part as Part));
-  writeFileSync(file, `${JSON.stringify(Object.fromEntries([...former, ...dated]), null, 2)}\n`);
 }

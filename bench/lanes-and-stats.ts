@@ -6,7 +6,6 @@
  *
  *     npm run bench:statistics            # 10,000 beside 1,000,000 messages
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -19,6 +18,7 @@ import { openEmbedded } from '../src/store/embedded.ts';
 import { knownSchema } from '../src/store/migrate.ts';
 import { openStore } from '../src/store/store.ts';
 import { declaredSchema } from '../src/store/writer-guard.ts';
+import { machineFacts, measuredOn, writeResults } from './results-file.ts';
 
 const SIZES = [10_000, 1_000_000] as const;
 const LANES = 30;
@@ -189,18 +189,7 @@ function print(table: readonly Measured[]): void {
     );
     return { path: target, ratio: Number(ratio.toFixed(2)), medianMs: { [SIZES[0]]: few, [SIZES[1]]: many } };
   });
-  const folder = path.join(import.meta.dirname, 'results');
-  mkdirSync(folder, { recursive: true });
-  const machine = {
-    cores: os.cpus().length,
-    memoryGiB: Math.round(os.totalmem() / 2 ** 30),
-    arch: os.arch(),
-    node: process.version,
-  };
-  writeFileSync(
-    path.join(folder, 'lanes-and-stats.json'),
-    `${JSON.stringify({ date: new Date().toISOString().slice(0, 10), machine, rounds: ROUNDS, results }, null, 2)}\n`,
-  );
+  writeResults('lanes-and-stats', { date: measuredOn(), machine: machineFacts(), rounds: ROUNDS, results });
 }
 
 async function withClient(database: string, use: (client: pg.Client) => Promise<unknown>): Promise<void> {

@@ -9,7 +9,6 @@
  *
  * A result is kept for each architecture: bench/results/raw-rows-arm64.json, raw-rows-x64.json.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -19,6 +18,7 @@ import { shareInUse } from './cpu.ts';
 import { clusterOf, openDatabase } from './data/database.ts';
 import { median } from './interleave.ts';
 import type { RawRowsOrder, RawRowsReport } from './raw-rows-worker.ts';
+import { machineFacts, measuredOn, writeResults } from './results-file.ts';
 
 const MESSAGES = 10_000;
 const ROUNDS = 14;
@@ -134,16 +134,9 @@ function report(standings: readonly Standing[], rssMb: readonly number[]): void 
     `Raw rows save ${(100 * saved).toFixed(0)} % of the CPU time of a search of ${DECIDING_ROWS} rows: ` +
       `${isWorthIt ? 'worth it' : 'NOT worth it'} (more than ${100 * WORTH_IT} %)`,
   );
-  const machine = {
-    cores: os.cpus().length,
-    memoryGiB: Math.round(os.totalmem() / 2 ** 30),
-    arch: os.arch(),
-    node: process.version,
-    usedByOthers: Number(usedByOthers.toFixed(2)),
-  };
   const result = {
-    date: new Date().toISOString().slice(0, 10),
-    machine,
+    date: measuredOn(),
+    machine: { ...machineFacts(), usedByOthers: Number(usedByOthers.toFixed(2)) },
     messages: MESSAGES,
     rounds: ROUNDS,
     inFlight: IN_FLIGHT,
@@ -152,7 +145,5 @@ function report(standings: readonly Standing[], rssMb: readonly number[]): void 
     savedCpu: Number(saved.toFixed(3)),
     isWorthIt,
   };
-  const folder = path.join(import.meta.dirname, 'results');
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(path.join(folder, `raw-rows-${os.arch()}.json`), `${JSON.stringify(result, null, 2)}\n`);
+  writeResults(`raw-rows-${os.arch()}`, result);
 }

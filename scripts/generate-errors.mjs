@@ -1,6 +1,6 @@
 /**
  * Writes src/domain/failures/ccip-errors.ts: the custom errors of all CCIP contracts, from the contracts' package in
- * test/lab.
+ * test/lab, and solana-ccip-errors.ts: those of the Solana programs, from the official SDK there.
  *
  *   npm run errors               after raising the package's version in test/lab
  *   npm run errors -- --check    writes nothing, fails when the table differs
@@ -10,6 +10,14 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const target = new URL('../src/domain/failures/ccip-errors.ts', import.meta.url);
+const solanaTarget = new URL('../src/domain/failures/solana-ccip-errors.ts', import.meta.url);
+const solanaPrograms = {
+  offRamp: 'CCIP_OFFRAMP',
+  common: 'CCIP_COMMON',
+  pool: 'BASE_TOKEN_POOL',
+  burnMintPool: 'BURN_MINT_TOKEN_POOL',
+  cctpPool: 'CCIP_CCTP_TOKEN_POOL',
+};
 const abis = fileURLToPath(
   new URL('../test/lab/node_modules/@chainlink/contracts-ccip/abi', import.meta.url),
 );
@@ -37,15 +45,46 @@ ${[...signatures]
 ];
 `;
 
-if (process.argv.includes('--check')) {
-  if (readFileSync(target, 'utf8') === text) process.exit(0);
-  console.error(
-    'src/domain/failures/ccip-errors.ts differs from the contracts in test/lab; run `npm run errors`.',
-  );
-  process.exit(1);
+const solanaText = `/**
+ * Written by scripts/generate-errors.mjs: the errors of CCIP's Solana programs. Numbers are consecutive; several programs
+ * begin with the same one, so that a number means something only together with its program.
+ */
+
+export interface ProgramErrors {
+  /** The number of the first error. */
+  readonly first: number;
+  readonly names: readonly string[];
 }
-writeFileSync(target, text);
-console.log(`${signatures.size} errors`);
+
+${(await Promise.all(Object.entries(solanaPrograms).map(programErrors))).join('\n')}`;
+
+const written = [
+  [target, text],
+  [solanaTarget, solanaText],
+];
+if (process.argv.includes('--check')) {
+  const differing = written.filter(([file, expected]) => readFileSync(file, 'utf8') !== expected);
+  for (const [file] of differing)
+    console.error(
+      `${path.basename(file.pathname)} differs from the packages in test/lab; run \`npm run errors\`.`,
+    );
+  process.exit(differing.length > 0 ? 1 : 0);
+}
+for (const [file, content] of written) writeFileSync(file, content);
+console.log(`${signatures.size} errors of contracts`);
+
+async function programErrors([key, name]) {
+  const file = new URL(
+    `../test/lab/node_modules/@chainlink/ccip-sdk/dist/solana/idl/1.6.0/${name}.js`,
+    import.meta.url,
+  );
+  const { IDL } = await import(file.href);
+  const [{ code: first }] = IDL.errors;
+  if (IDL.errors.some(({ code }, index) => code !== first + index))
+    throw new Error(`The errors of ${name} are not consecutive.`);
+  const names = IDL.errors.map((error) => `    '${error.name}',`).join('\n');
+  return `export const ${key}Errors: ProgramErrors = {\n  first: ${first},\n  names: [\n${names}\n  ],\n};\n`;
+}
 
 function parameter({ name, ...input }) {
   return name ? `${typeOf(input)} ${name}` : typeOf(input);

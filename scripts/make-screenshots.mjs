@@ -1,4 +1,4 @@
-// Pictures of the explorer's main pages on the demo's network, for docs/screenshots. Needs Chromium.
+// Pictures of the explorer's main pages on the demo's network, for docs/screenshots: all, or those named. Needs Chromium.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,6 +15,7 @@ const lane = '/lane/ethereum-testnet-sepolia/ethereum-testnet-sepolia-base-1';
 const desk = { width: 1280, height: 800 };
 const phone = { width: 390, height: 780 };
 
+const wanted = process.argv.slice(2);
 const port = await freePort();
 const url = `http://127.0.0.1:${port}`;
 const data = mkdtempSync(path.join(os.tmpdir(), 'lanescan-screenshots-'));
@@ -27,7 +28,8 @@ try {
   await delay(40_000);
   const shots = [
     ['search', '/', desk],
-    ['message', `/message/${await idOf('status=FAILED&readyForManualExecOnly=true')}`, desk],
+    ['message', `/message/${await idOfReason('TokenRateLimitReached')}`, desk],
+    ['failures', '/failure', { width: 1280, height: 1160 }],
     ['lanes', '/lane', desk],
     ['lane', lane, desk],
     ['overview', '/overview', desk],
@@ -41,6 +43,7 @@ try {
   mkdirSync(folder, { recursive: true });
   for (const colorScheme of ['light', 'dark']) {
     for (const [name, at, viewport] of shots) {
+      if (wanted.length > 0 && !wanted.includes(name)) continue;
       const context = await browser.newContext({
         viewport,
         colorScheme,
@@ -78,8 +81,14 @@ async function idOf(query) {
   return (await answer.json()).data[0].messageId;
 }
 
+/** The newest failed message with this reason. */
+async function idOfReason(code) {
+  const { reasons } = await (await fetch(`${url}/v2/stats/failures?windowDays=30`)).json();
+  return reasons.find((reason) => reason.code === code).newest[0].messageId;
+}
+
 async function untilReady() {
-  for (let attempt = 0; attempt < 600; attempt++) {
+  for (let attempt = 0; attempt < 3_000; attempt++) {
     const answer = await fetch(`${url}/readyz`).catch(() => undefined);
     if (answer?.ok) return;
     await delay(200);

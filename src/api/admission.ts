@@ -20,6 +20,7 @@ export interface AdmissionOptions {
   /** Requests of one connection that may be answered at the same time. */
   readonly maxPipelined: number;
   readonly isProxyTrusted: boolean;
+  readonly basePath: string;
 }
 
 export interface Admission {
@@ -38,6 +39,7 @@ export function createAdmission({
   log,
   maxPipelined,
   isProxyTrusted,
+  basePath,
 }: AdmissionOptions): Admission {
   const unlimitedPaths = new Set(routes.filter(({ isUnlimited }) => isUnlimited).map(({ path }) => path));
   const costlyPaths = new Set(
@@ -98,7 +100,7 @@ export function createAdmission({
   const checkMethod = (request: FastifyRequest, reply: FastifyReply) => {
     const { method, url } = request;
     if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') return undefined;
-    if (!isKnownPath(url)) return notFoundError(request);
+    if (!isKnownPath(url)) return notFoundError(request, basePath);
     reply.header('Allow', ALLOWED_METHODS);
     return new ApiError(
       'METHOD_NOT_ALLOWED',
@@ -127,7 +129,7 @@ export function createAdmission({
         const refusal = refusalOf(request, reply);
         if (refusal) return done(refusal);
         if (request.method !== 'OPTIONS') return done();
-        if (!isKnownPath(request.url)) return done(notFoundError(request));
+        if (!isKnownPath(request.url)) return done(notFoundError(request, basePath));
         reply.code(204).headers(preflightHeaders).send();
       });
     },

@@ -23,8 +23,20 @@ export interface Diagnoses {
 export interface DiagnosesOptions {
   readonly destinations?: Destinations | undefined;
   readonly log: Pick<FastifyBaseLogger, 'warn'>;
+  readonly onOutcome?: ((outcome: DiagnosisOutcome) => void) | undefined;
   readonly limits?: Partial<DiagnosisLimits>;
 }
+
+/** `refused`: too many at once. `unanswered`: the endpoints did not answer in time. */
+export const diagnosisOutcomes = [
+  'succeeds',
+  'fails',
+  'not-yet',
+  'executed',
+  'refused',
+  'unanswered',
+] as const;
+export type DiagnosisOutcome = (typeof diagnosisOutcomes)[number];
 
 export interface DiagnosisLimits {
   /** Simulations at once; more are refused. */
@@ -49,7 +61,7 @@ interface Entry {
   validUntil: number;
 }
 
-export function createDiagnoses({ destinations, log, limits }: DiagnosesOptions): Diagnoses {
+export function createDiagnoses({ destinations, log, onOutcome, limits }: DiagnosesOptions): Diagnoses {
   const { concurrent, timeoutMs, keptMs, keptEntries } = { ...defaultLimits, ...limits };
   const entries = new Map<string, Entry>();
   let running = 0;
@@ -61,8 +73,10 @@ export function createDiagnoses({ destinations, log, limits }: DiagnosesOptions)
     const { name } = execution.message.destNetworkInfo;
     const calls = await callsOf(execution);
     if (!calls) throw new Error(`No endpoint of ${name} is configured.`);
-    if (running >= concurrent)
+    if (running >= concurrent) {
+      onOutcome?.('refused');
       throw new ApiError('DIAGNOSIS_FAILED', 'Too many executions are being tried. Try again shortly.');
+    }
     running++;
     const timeout = AbortSignal.timeout(timeoutMs);
     const expired = new Promise<never>((_, reject) => {
@@ -76,8 +90,11 @@ export function createDiagnoses({ destinations, log, limits }: DiagnosesOptions)
     // Counted until it really ends: an endpoint may answer later than we wait.
     trial.catch(() => undefined).finally(() => running--);
     try {
-      return await Promise.race([trial, expired]);
+      const diagnosis = await Promise.race([trial, expired]);
+      onOutcome?.(diagnosis.outcome);
+      return diagnosis;
     } catch (error) {
+      onOutcome?.('unanswered');
       // The error names the endpoint: it is for the operator only.
       log.warn({ err: { message: (error as Error).message } }, `An execution on ${name} could not be tried`);
       throw new ApiError(

@@ -16,11 +16,12 @@ const MAX_SHOWN_CHARACTERS = 50_000;
 export const EXAMPLE_ORIGIN = 'http://localhost:8080';
 
 export const docsPageScript = `
+const { exampleOrigin, basePath } = document.body.dataset;
 const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 while (texts.nextNode()) {
   const { currentNode } = texts;
   if (currentNode.parentElement.closest('pre, code'))
-    currentNode.data = currentNode.data.replaceAll(document.body.dataset.exampleOrigin, location.origin);
+    currentNode.data = currentNode.data.replaceAll(exampleOrigin, location.origin + basePath);
 }
 const limit = ${MAX_SHOWN_CHARACTERS};
 for (const form of document.querySelectorAll('form.try')) {
@@ -36,7 +37,7 @@ for (const form of document.querySelectorAll('form.try')) {
       if (input.dataset.in === 'path') path = path.replace('{' + input.name + '}', encodeURIComponent(value));
       else query.append(input.name, value);
     }
-    const url = path + (query.size > 0 ? '?' + query : '');
+    const url = basePath + path + (query.size > 0 ? '?' + query : '');
     answer.textContent = 'GET ' + url + ' …';
     try {
       const response = await fetch(url);

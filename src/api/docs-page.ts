@@ -13,9 +13,11 @@ import type { JsonSchema, OpenApiDocument, Operation, Reference, Response } from
 
 export interface DocsPageOptions {
   readonly isSimulated: boolean;
+  /** The prefix of all URLs; empty by default. */
+  readonly basePath?: string;
 }
 
-export function docsPage(document: OpenApiDocument, { isSimulated }: DocsPageOptions): string {
+export function docsPage(document: OpenApiDocument, { isSimulated, basePath = '' }: DocsPageOptions): string {
   const { info, components } = document;
   const sections: readonly Section[] = [
     { id: 'quick-start', title: 'Quick start', body: quickStart(document) },
@@ -42,7 +44,7 @@ export function docsPage(document: OpenApiDocument, { isSimulated }: DocsPageOpt
 <title>${info.title} API${isSimulated ? ' (simulated data)' : ''}</title>
 <style>${new Html(docsPageStyle)}</style>
 </head>
-<body data-example-origin="${EXAMPLE_ORIGIN}">
+<body data-example-origin="${EXAMPLE_ORIGIN}" data-base-path="${basePath}">
 <a class="skip" href="#content">Skip to the content</a>
 ${isSimulated ? simulatedBanner() : ''}
 <div class="page">
@@ -54,7 +56,7 @@ ${isSimulated ? simulatedBanner() : ''}
 <nav aria-label="Contents"><ul>${sections.map(contentsEntry)}</ul></nav>
 <main id="content" tabindex="-1">${sections.map(sectionHtml)}</main>
 </div>
-<footer>For programs, the same as OpenAPI 3.1: <a href="/openapi.json">/openapi.json</a></footer>
+<footer>For programs, the same as OpenAPI 3.1: <a href="${basePath}/openapi.json">${basePath}/openapi.json</a></footer>
 </div>
 <script>${new Html(docsPageScript)}</script>
 </body>

@@ -6,7 +6,7 @@ import type { OpenApiDocument } from './openapi.ts';
 import type { Route } from './route.ts';
 
 /** @param document a function, because the document describes these routes too */
-export function documentationRoutes(document: () => OpenApiDocument): readonly Route[] {
+export function documentationRoutes(document: () => OpenApiDocument, basePath: string): readonly Route[] {
   return [
     {
       path: '/openapi.json',
@@ -34,7 +34,7 @@ export function documentationRoutes(document: () => OpenApiDocument): readonly R
       handle({ query }, { store }) {
         refuseParameters(query);
         return {
-          body: docsPage(document(), { isSimulated: store.simulated }),
+          body: docsPage(document(), { isSimulated: store.simulated, basePath }),
           freshness: 'document',
           headers: {
             'Cross-Origin-Opener-Policy': 'same-origin',

@@ -47,7 +47,7 @@ export interface BlockedExecution {
 
 export type Preparation = ReadyExecution | BlockedExecution;
 
-type Reads = Pick<Store, 'executionInputs' | 'findMessage' | 'networkProgress'>;
+type Reads = Pick<Store, 'executionInputs' | 'findMessage' | 'networkProgress' | 'simulated'>;
 
 /** @param digits of the message id */
 export async function prepareExecution(store: Reads, digits: string): Promise<Preparation> {
@@ -67,6 +67,11 @@ export async function prepareExecution(store: Reads, digits: string): Promise<Pr
   });
   if (message.status === 'SUCCESS')
     return blocked('MESSAGE_ALREADY_EXECUTED', 'has been executed successfully. Nothing is left to do.');
+  if (store.simulated)
+    return blocked(
+      'MANUAL_EXECUTION_UNSUPPORTED',
+      'is simulated: no chain has it, so that nothing can be sent.',
+    );
   const { chainFamily, displayName, name } = message.destNetworkInfo;
   if (chainFamily !== 'EVM') {
     return blocked(

@@ -27,10 +27,10 @@ export interface Explorer {
   readonly notFoundPage?: ServedPath;
 }
 
-export function createExplorer(folder: string): Explorer {
+export function createExplorer(folder: string, basePath: string): Explorer {
   const template = path.join(folder, 'index.html');
-  if (!existsSync(template)) return { paths: [...notBuilt, ...iconAndRobots] };
-  const page = createPage(readFileSync(template, 'utf8'));
+  if (!existsSync(template)) return { paths: [...notBuilt(basePath), ...iconAndRobots] };
+  const page = createPage(readFileSync(template, 'utf8'), basePath);
   const assets = readAssets(path.join(folder, 'assets'));
   const paths: readonly ServedPath[] = [
     ...iconAndRobots,
@@ -91,7 +91,7 @@ const iconAndRobots: readonly ServedPath[] = [
 ];
 
 /** Served in a checkout that was not built; the API works without the explorer. */
-const notBuilt: readonly ServedPath[] = [
+const notBuilt = (basePath: string): readonly ServedPath[] => [
   {
     path: '/',
     mediaType: 'text/html',
@@ -101,7 +101,7 @@ const notBuilt: readonly ServedPath[] = [
       body: html`<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Lanescan</title>
 <p>The explorer is not built yet. Build it with <code>npm run build</code> and start Lanescan again.
-<p>The API works without it: see <a href="/docs">/docs</a>.
+<p>The API works without it: see <a href="${basePath}/docs">${basePath}/docs</a>.
 </html>`.text,
     }),
   },
@@ -129,8 +129,13 @@ const notFoundPreview: Preview = {
 
 const TITLE_IN_TEMPLATE = '<title>Lanescan</title>';
 
-function createPage(template: string): (preview: Preview, isSimulated: boolean) => RouteResponse {
-  if (!template.includes(TITLE_IN_TEMPLATE)) throw new Error('The explorer’s index.html has lost its title.');
+function createPage(
+  builtPage: string,
+  basePath: string,
+): (preview: Preview, isSimulated: boolean) => RouteResponse {
+  if (!builtPage.includes(TITLE_IN_TEMPLATE))
+    throw new Error('The explorer’s index.html has lost its title.');
+  const template = withBasePath(builtPage, basePath);
   const headers = {
     'Content-Security-Policy': contentSecurityPolicy(template),
     'Cross-Origin-Opener-Policy': 'same-origin',
@@ -141,6 +146,17 @@ function createPage(template: string): (preview: Preview, isSimulated: boolean) 
     freshness: 'checked',
     headers,
   });
+}
+
+/** The built page has links to its assets that are relative; pages are served at paths of several depths. */
+function withBasePath(builtPage: string, basePath: string): string {
+  const page = builtPage
+    .replaceAll('="./assets/', `="${basePath}/assets/`)
+    .replaceAll('href="/docs"', `href="${basePath}/docs"`);
+  if (basePath === '') return page;
+  // explorer/src/server/base-path.ts reads it.
+  const meta = html`<meta name="lanescan-base-path" content="${basePath}">`;
+  return page.replace(TITLE_IN_TEMPLATE, () => `${meta.text}\n${TITLE_IN_TEMPLATE}`);
 }
 
 function previewHead({ title, description }: Preview, isSimulated: boolean): Html {

@@ -85,14 +85,14 @@ async function groupFailures(
   messages: readonly FailedMessage[],
   store: Pick<Store, 'gasLimits'>,
 ): Promise<readonly GroupedFailure[]> {
-  const reasons = new Map<FailedMessage, FailureReason>();
+  const reasons = new Map<FailedMessage, FailureReason | null>();
   for (const [index, message] of messages.entries()) {
     if (message.details) reasons.set(message, reasonOfDetails(message.details, undefined));
     if (index % MESSAGES_PER_TURN === 0) await setImmediate();
   }
-  // Whether it was for want of gas depends on the limit, which only the record has.
-  const undecided = [...reasons].flatMap(([message, { code }]) =>
-    code === 'out-of-gas' && message.details && message.details.gasUsed !== null
+  // Whether it ran out of gas depends on the limit, which only the record has.
+  const undecided = [...reasons].flatMap(([message, reason]) =>
+    reason?.code === 'out-of-gas' && message.details && message.details.gasUsed !== null
       ? [{ message, details: message.details }]
       : [],
   );

@@ -1,6 +1,6 @@
 /** Fastify with this server's options: timeouts, keep-alive, limits, and one error shape for malformed requests. */
 import { randomUUID } from 'node:crypto';
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -10,6 +10,7 @@ import fastify, {
 } from 'fastify';
 import { MAX_CURSOR_LENGTH } from '../domain/cursor.ts';
 import { ApiError } from '../domain/errors.ts';
+import { withoutBasePath } from './base-path.ts';
 import type { TrustProxy } from './client-address.ts';
 import { ALLOWED_METHODS } from './cross-origin.ts';
 import { answerMalformedRequest, answerOnSocket, MAX_HEADER_BYTES } from './malformed-requests.ts';
@@ -29,6 +30,7 @@ export interface HttpAppOptions {
   /** Headers of every response. */
   readonly headers: Readonly<Record<string, string>>;
   readonly trustProxy: TrustProxy;
+  readonly basePath: string;
   readonly requestTimeoutMs: number;
   /** Answers a request whose URL the router cannot read. */
   readonly onUnreadableUrl: (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
@@ -38,6 +40,7 @@ export function createHttpApp({
   log,
   headers,
   trustProxy,
+  basePath,
   requestTimeoutMs,
   onUnreadableUrl,
 }: HttpAppOptions): FastifyInstance {
@@ -51,6 +54,9 @@ export function createHttpApp({
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
     trustProxy: fastifyTrustProxy(trustProxy),
+    ...(basePath !== '' && {
+      rewriteUrl: ({ url = '/' }: IncomingMessage) => withoutBasePath(url, basePath),
+    }),
     http: {
       maxHeaderSize: MAX_HEADER_BYTES,
       // Node would refuse a request without Host in its own format; admission refuses it in ours.

@@ -1,8 +1,14 @@
 /** What a typed text can mean here, and the labels of the operator. */
 import { addressBytes, addressFromBytes, parseAddress } from '../domain/addresses.ts';
+import { base58OfHex } from '../domain/base58-ranges.ts';
 import { type Label as DefinedLabel, definedLabels, labelsNamed } from '../domain/labels.ts';
 import { addressList, parseParameters, shortText } from '../domain/search-parameters.ts';
-import { MAX_TEXT_CHARACTERS, searchableText, shortenedText } from '../domain/search-text.ts';
+import {
+  MAX_TEXT_CHARACTERS,
+  searchableText,
+  shortenedBase58,
+  shortenedText,
+} from '../domain/search-text.ts';
 import { MAX_SYMBOL_CHARACTERS } from '../domain/tokens.ts';
 import type { Store } from '../store/store.ts';
 import type { Route } from './route.ts';
@@ -22,7 +28,7 @@ export const lookupRoutes: readonly Route[] = [
     summary: 'What a text means',
     description:
       'Finds what people type or paste: a part of a message id, transaction hash or address, also shortened as in ' +
-      '`0x2f63…aa14`; the URL of a block explorer; the symbol of a token; a label; the address of a router or a ramp. ' +
+      '`0x2f63…aa14` or `DXDb…HvK9`; the URL of a block explorer; the symbol of a token; a label; the address of a router or a ramp. ' +
       `At most ${MAX_MATCHES} of each kind.`,
     queryParameters: [
       {
@@ -78,7 +84,7 @@ const nothing = { name: null, chainSelector: null, remoteChainSelector: null };
 
 /** @param text as `searchableText` returns it */
 export async function lookUp(
-  store: Pick<Store, 'tokens' | 'shortened' | 'contractRoles'>,
+  store: Pick<Store, 'tokens' | 'shortened' | 'shortenedBase58' | 'contractRoles'>,
   text: string,
 ): Promise<readonly LookupMatch[]> {
   if (text.trim() === '') return [];
@@ -103,8 +109,10 @@ export async function lookUp(
     ];
   }
   const shortened = shortenedText(text);
-  const [parts, { tokens }] = await Promise.all([
+  const inBase58 = shortenedBase58(text);
+  const [parts, ofSolana, { tokens }] = await Promise.all([
     shortened ? store.shortened(shortened) : undefined,
+    inBase58 ? store.shortenedBase58(inBase58) : undefined,
     text.length <= MAX_SYMBOL_CHARACTERS
       ? store.tokens({ symbol: text, limit: MAX_MATCHES })
       : { tokens: [] },
@@ -121,6 +129,16 @@ export async function lookUp(
       ...nothing,
       kind: 'address' as const,
       value: addressFromBytes(address, 'EVM')?.text ?? `0x${address}`,
+    })),
+    ...(ofSolana?.transactions ?? []).map((signature) => ({
+      ...nothing,
+      kind: 'transaction' as const,
+      value: base58OfHex(signature),
+    })),
+    ...(ofSolana?.addresses ?? []).map((address) => ({
+      ...nothing,
+      kind: 'address' as const,
+      value: base58OfHex(address),
     })),
   ];
 }

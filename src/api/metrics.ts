@@ -7,6 +7,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { refuseParameters } from '../domain/search-parameters.ts';
 import { type CutReason, cutReasons } from './connections.ts';
+import { type DiagnosisOutcome, diagnosisOutcomes } from './diagnoses.ts';
 import { type GaugeSource, type ProcessGaugeOptions, processGauges, storeGauges } from './gauges.ts';
 import type { Route } from './route.ts';
 import type { WorkerPeers } from './worker-peers.ts';
@@ -24,6 +25,8 @@ export interface Metrics {
   observeRefusal(reason: 'rate_limit' | 'overload' | 'connections'): void;
   /** Counts a response that was not sent completely, by reason. */
   observeCut(reason: CutReason | 'client'): void;
+  /** Counts a simulated execution. */
+  observeDiagnosis(outcome: DiagnosisOutcome): void;
   registerGauges(...sources: readonly GaugeSource[]): void;
   /** All metrics in the text format of Prometheus. */
   scrape(): Promise<string>;
@@ -65,6 +68,13 @@ export function createMetrics(options: MetricsOptions): Metrics {
     registers,
   });
   for (const reason of ['client', ...cutReasons]) cuts.inc({ reason }, 0);
+  const diagnoses = new Counter({
+    name: 'lanescan_diagnoses_total',
+    help: 'Simulated executions by outcome; responses from the cache are not counted.',
+    labelNames: ['outcome'],
+    registers,
+  });
+  for (const outcome of diagnosisOutcomes) diagnoses.inc({ outcome }, 0);
   const queries = new Histogram({
     name: 'lanescan_database_query_duration_seconds',
     help: 'Time of a read, including its wait for a connection.',
@@ -105,6 +115,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
     },
     observeRefusal: (reason) => refusals.inc({ reason }),
     observeCut: (reason) => cuts.inc({ reason }),
+    observeDiagnosis: (outcome) => diagnoses.inc({ outcome }),
     registerGauges: (...added) => added.forEach(register),
     scrape: () => (peers ? peers.scrape() : registry.metrics()),
     close() {

@@ -83,7 +83,7 @@ export interface Operation {
   readonly responses: Readonly<Record<string, Response | Reference>>;
 }
 
-export function openApiDocument(routes: readonly Route[], version: string): OpenApiDocument {
+export function openApiDocument(routes: readonly Route[], version: string, basePath = ''): OpenApiDocument {
   const paths: Record<string, { get: Operation }> = {};
   for (const route of routes) {
     paths[route.path] = { get: operationOf(route) };
@@ -99,7 +99,7 @@ export function openApiDocument(routes: readonly Route[], version: string): Open
       license: { name: 'MIT', identifier: 'MIT' },
     },
     // Relative to where this document is served.
-    servers: [{ url: '/', description: 'The server of this document' }],
+    servers: [{ url: basePath === '' ? '/' : basePath, description: 'The server of this document' }],
     // No key is needed; one raises the rate limit.
     security: [{}, { apiKey: [] }, { bearer: [] }],
     tags: [

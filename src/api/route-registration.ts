@@ -14,6 +14,7 @@ export interface RegistrationOptions {
   readonly routes: readonly ServedPath[];
   /** For browsers, in place of the error as JSON. */
   readonly notFoundPage: ServedPath | undefined;
+  readonly basePath: string;
   readonly context: RouteContext;
   readonly signals: RequestSignals;
   readonly reserveBody: ReserveBody;
@@ -21,11 +22,11 @@ export interface RegistrationOptions {
 
 export function registerRoutes(
   app: FastifyInstance,
-  { routes, notFoundPage, context, signals, reserveBody }: RegistrationOptions,
+  { routes, notFoundPage, basePath, context, signals, reserveBody }: RegistrationOptions,
 ): void {
   app.setErrorHandler(sendError);
   app.setNotFoundHandler(async (request, reply) => {
-    if (!notFoundPage || !isPageRequest(request)) throw notFoundError(request);
+    if (!notFoundPage || !isPageRequest(request)) throw notFoundError(request, basePath);
     const response = await notFoundPage.handle(new HttpRouteRequest(request, reply, signals), context);
     return sendResponse(request, reply, notFoundPage, response, reserveBody);
   });
@@ -95,12 +96,12 @@ function isPageRequest({ method, url, headers }: FastifyRequest): boolean {
   return isRead && !/^\/+v2(\/|\?|$)/.test(url) && /\btext\/html\b/i.test(headers.accept ?? '');
 }
 
-export function notFoundError(request: FastifyRequest): ApiError {
-  const [path = ''] = request.url.split('?');
+export function notFoundError(request: FastifyRequest, basePath: string): ApiError {
+  const [path = ''] = request.originalUrl.split('?');
   const shown = path.length > SHOWN_PATH_LENGTH ? `${path.slice(0, SHOWN_PATH_LENGTH)}…` : path;
   return new ApiError(
     'NOT_FOUND',
-    `There is nothing at ${shown}. The paths of this service are listed at /docs.`,
+    `There is nothing at ${shown}. The paths of this service are listed at ${basePath}/docs.`,
   );
 }
 

@@ -21,7 +21,7 @@ import { tokenRoutes } from './tokens.ts';
 import { verifierResultRoutes } from './verifier-results.ts';
 
 /** Every route, including those that document the others. */
-export function createRoutes(version: string): readonly Route[] {
+export function createRoutes(version: string, basePath = ''): readonly Route[] {
   let document: OpenApiDocument | undefined;
   const routes: Route[] = [
     ...messageRoutes,
@@ -44,9 +44,9 @@ export function createRoutes(version: string): readonly Route[] {
   ];
   routes.push(
     ...documentationRoutes(() => {
-      document ??= openApiDocument(routes, version);
+      document ??= openApiDocument(routes, version, basePath);
       return document;
-    }),
+    }, basePath),
   );
   return routes;
 }

@@ -6,6 +6,7 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Store } from '../store/store.ts';
 import { createAdmission } from './admission.ts';
 import { type BackpressureLimits, createBackpressure, defaultBackpressureLimits } from './backpressure.ts';
+import { registerBasePathRedirect } from './base-path.ts';
 import { createChangeFeed } from './change-feed.ts';
 import { socketAddress, type TrustProxy } from './client-address.ts';
 import { type ConnectionLimits, createConnections, defaultConnectionLimits } from './connections.ts';
@@ -18,13 +19,7 @@ import { registerGracefulShutdown } from './graceful-shutdown.ts';
 import { createHttpApp } from './http-app.ts';
 import { createLive, type LiveLimits } from './live.ts';
 import { createMetrics } from './metrics.ts';
-import {
-  costlyAllowance,
-  createRateLimiter,
-  defaultRateLimit,
-  groupOfClient,
-  type RateLimitOptions,
-} from './rate-limit.ts';
+import { costlyAllowance, defaultRateLimit, groupOfClient, type RateLimitOptions } from './rate-limit.ts';
 import { createRequestSignals } from './request-signals.ts';
 import { createRequestTracker } from './request-tracker.ts';
 import { createResponseCache } from './response-cache.ts';
@@ -41,6 +36,8 @@ export interface ServerOptions extends Partial<RateLimitOptions> {
   /** Whether each request is logged; warnings and errors are logged in any case. */
   readonly accessLog?: boolean;
   readonly trustProxy?: TrustProxy;
+  /** The prefix of all URLs, such as `/lanescan`; empty by default. */
+  readonly basePath?: string;
   /** More gauges for /metrics. */
   readonly gauges?: readonly GaugeSource[];
   /** Limits of streams and waiting requests that differ from the defaults. */
@@ -76,6 +73,7 @@ export function createServer({
   rateLimit = defaultRateLimit,
   apiKeys = [],
   trustProxy = false,
+  basePath = '',
   gauges = [],
   live,
   connections: connectionLimits,
@@ -88,12 +86,13 @@ export function createServer({
 }: ServerOptions): FastifyInstance {
   const headers = commonHeaders(store);
   const limits = { ...defaultConnectionLimits, ...connectionLimits };
-  const { paths, notFoundPage } = createExplorer(explorerFolder);
-  const routes: readonly ServedPath[] = [...createRoutes(version), ...paths];
+  const { paths, notFoundPage } = createExplorer(explorerFolder, basePath);
+  const routes: readonly ServedPath[] = [...createRoutes(version, basePath), ...paths];
   const app = createHttpApp({
     log,
     headers,
     trustProxy,
+    basePath,
     requestTimeoutMs,
     // The router fails before any hook runs; the request is counted, limited and logged all the same.
     onUnreadableUrl(error, request, reply) {
@@ -113,7 +112,7 @@ export function createServer({
     ...defaultBackpressureLimits,
     ...backpressureLimits,
   });
-  const rateLimiter = createSharedRateLimiter({ rateLimit, apiKeys }, peers);
+  const rateLimiter = createSharedRateLimiter('general', { rateLimit, apiKeys }, peers);
   const feed = createChangeFeed(store);
   const metrics = createMetrics({
     store,
@@ -128,7 +127,7 @@ export function createServer({
   metrics.registerGauges(...gauges);
   const responseCache = createResponseCache({ version: () => store.version() });
   const failures = createFailureReports({ store, maxAgeMs: failureReportMaxAgeMs });
-  const diagnoses = createDiagnoses({ destinations, log });
+  const diagnoses = createDiagnoses({ destinations, log, onOutcome: metrics.observeDiagnosis });
   const context: RouteContext = {
     store,
     feed,
@@ -138,10 +137,14 @@ export function createServer({
     diagnoses,
     failures,
   };
-  const costlyRateLimiter = createRateLimiter({
-    rateLimit: { ...costlyAllowance, loopback: rateLimit !== false && rateLimit.loopback },
-    apiKeys: [],
-  });
+  const costlyRateLimiter = createSharedRateLimiter(
+    'costly',
+    {
+      rateLimit: { ...costlyAllowance, loopback: rateLimit !== false && rateLimit.loopback },
+      apiKeys: [],
+    },
+    peers,
+  );
 
   const signals = createRequestSignals();
   const tracker = createRequestTracker({
@@ -160,18 +163,25 @@ export function createServer({
     metrics,
     log,
     maxPipelined: limits.pipelined,
+    basePath,
     isProxyTrusted: trustProxy !== false,
   });
 
   tracker.register(app);
   admission.register(app);
-  registerRoutes(app, { routes, notFoundPage, context, signals, reserveBody: tracker.reserveBody });
+  if (basePath !== '') registerBasePathRedirect(app, basePath);
+  registerRoutes(app, { routes, notFoundPage, basePath, context, signals, reserveBody: tracker.reserveBody });
   registerGracefulShutdown(app, {
     connections,
     finishMs: limits.finishMs,
     log,
     stop: [() => signals.stop(), () => feed.close()],
-    close: [() => backpressure.close(), () => metrics.close(), () => rateLimiter.close()],
+    close: [
+      () => backpressure.close(),
+      () => metrics.close(),
+      () => rateLimiter.close(),
+      () => costlyRateLimiter.close(),
+    ],
   });
   return app;
 }

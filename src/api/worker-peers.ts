@@ -13,14 +13,20 @@ export interface WorkerPeers {
   scrape(): Promise<string>;
   /** Sets how the metrics of this process are read. */
   onMetricsRequest(read: () => Promise<ProcessMetrics>): void;
-  /** Sends the tokens that clients took from this process to all others. */
-  sendTokenUse(use: TokenUse): void;
-  /** Sets what receives the tokens that clients took from other processes. */
-  onTokenUse(receive: (use: TokenUse) => void): void;
+  /** Sends the tokens that clients took from a limiter of this process to all others. */
+  sendTokenUse(limiter: LimiterName, use: TokenUse): void;
+  /** Sets what receives the tokens that clients took from the same limiter of other processes. */
+  onTokenUse(limiter: LimiterName, receive: (use: TokenUse) => void): void;
 }
 
-/** How long the requests of a client to one process may be unknown to the others. */
-const SHARE_INTERVAL_MS = 100;
+/** `costly`: of routes that compute much or ask RPC endpoints. */
+export type LimiterName = 'general' | 'costly';
+
+/**
+ * How long the requests of a client to one process may be unknown to the others. Costly ones are few, and each is shared at
+ * once: a burst to all processes is worth no more than one to a single process.
+ */
+const shareIntervalsMs: Readonly<Record<LimiterName, number>> = { general: 100, costly: 0 };
 
 export interface SharedRateLimiter extends RateLimiter {
   close(): void;
@@ -28,23 +34,24 @@ export interface SharedRateLimiter extends RateLimiter {
 
 /** A rate limiter that counts the requests to all worker processes. Each keeps its own buckets and shares what it takes. */
 export function createSharedRateLimiter(
+  name: LimiterName,
   options: RateLimitOptions,
   peers: WorkerPeers | undefined,
 ): SharedRateLimiter {
+  const intervalMs = shareIntervalsMs[name];
   let taken = new Map<string, number>();
-  const limiter = createRateLimiter(
-    options,
-    undefined,
-    peers && ((client) => taken.set(client, (taken.get(client) ?? 0) + 1)),
-  );
-  peers?.onTokenUse((use) => limiter.charge(use));
-  const sharing =
-    peers &&
-    setInterval(() => {
-      if (taken.size === 0) return;
-      peers.sendTokenUse([...taken]);
-      taken = new Map();
-    }, SHARE_INTERVAL_MS).unref();
+  const share = () => {
+    if (taken.size === 0) return;
+    peers?.sendTokenUse(name, [...taken]);
+    taken = new Map();
+  };
+  const onTake = (client: string) => {
+    taken.set(client, (taken.get(client) ?? 0) + 1);
+    if (intervalMs === 0) share();
+  };
+  const limiter = createRateLimiter(options, undefined, peers && onTake);
+  peers?.onTokenUse(name, (use) => limiter.charge(use));
+  const sharing = peers && intervalMs > 0 ? setInterval(share, intervalMs).unref() : undefined;
   return {
     take: limiter.take,
     charge: limiter.charge,

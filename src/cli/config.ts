@@ -23,9 +23,11 @@ import type { DatabasePlace } from '../store/store.ts';
 import { parseSubscriptions, type Subscription } from '../webhooks/subscription.ts';
 import {
   API_KEYS_FORMAT,
+  BASE_PATH_FORMAT,
   LIVE_FORMAT,
   RATE_LIMIT_FORMAT,
   readApiKeys,
+  readBasePath,
   readLive,
   readRateLimit,
   readTrustProxy,
@@ -39,6 +41,8 @@ export type LogLevel = (typeof logLevels)[number];
 export interface Config extends RateLimitOptions {
   readonly host: string;
   readonly port: number;
+  /** The prefix of all URLs where a proxy hosts this server below a path; empty without one. */
+  readonly basePath: string;
   readonly dataFolder: string;
   /** The folder of ABIs whose errors name reasons; null without one. */
   readonly abisFolder: string | null;
@@ -90,6 +94,7 @@ export interface ConfigFlags {
   readonly data?: string;
   readonly host?: string;
   readonly port?: string;
+  readonly basePath?: string;
   readonly logLevel?: string;
   readonly processes?: string;
 }
@@ -125,6 +130,13 @@ const settings = {
         : undefined;
     },
   } as Setting<number>,
+  basePath: {
+    key: 'basePath',
+    variables: ['LANESCAN_BASE_PATH'],
+    fallback: '',
+    takes: BASE_PATH_FORMAT,
+    read: readBasePath,
+  } as Setting<string>,
   dataFolder: {
     key: 'data',
     variables: ['LANESCAN_DATA'],
@@ -282,6 +294,7 @@ export function readConfig(flags: ConfigFlags, processEnvironment: NodeJS.Proces
   return {
     host: pick(settings.host, flags.host, 'host'),
     port: pick(settings.port, flags.port, 'port'),
+    basePath: pick(settings.basePath, flags.basePath, 'base-path'),
     dataFolder: pick(settings.dataFolder, flags.data, 'data'),
     abisFolder: pick(settings.abisFolder),
     logLevel: pick(settings.logLevel, flags.logLevel, 'log-level'),

@@ -85,7 +85,7 @@ function describe(
     ...(outcome === 'succeeds' ? ['The transaction, for any wallet to send:'] : []),
   ].flatMap((line) => wrapped(line, width - 2));
   return [
-    `${paint(title, colour, 'bold')} on ${networkName(destNetworkInfo)}${paint(where, 'dim')}`,
+    `${paint(title, colour, 'bold')}${outcome === 'impossible' ? '' : ` on ${networkName(destNetworkInfo)}`}${paint(where, 'dim')}`,
     ...lines.map((line) => `  ${line}`),
     // A command is not wrapped, so that it can be copied.
     ...(outcome === 'succeeds'

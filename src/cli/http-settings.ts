@@ -57,6 +57,21 @@ export function readTrustProxy(value: unknown): TrustProxy | undefined {
   return Array.isArray(places) && places.length > 0 && places.every(isNetwork) ? places : undefined;
 }
 
+export const BASE_PATH_FORMAT =
+  'a path such as /lanescan: a slash and letters, digits, `-`, `_` or `.`, up to 200 characters';
+const MAX_BASE_PATH_LENGTH = 200;
+
+/** Without a slash at its end; empty for the root. */
+export function readBasePath(value: unknown): string | undefined {
+  if (typeof value !== 'string' || value.length > MAX_BASE_PATH_LENGTH) return undefined;
+  const path = value.replace(/\/$/, '');
+  if (path === '') return path;
+  const segments = path.split('/').slice(1);
+  // Browsers and proxies resolve segments of dots.
+  const isPath = /^(\/[\w.-]+)+$/.test(path) && segments.every((segment) => /[^.]/.test(segment));
+  return isPath ? path : undefined;
+}
+
 function isNetwork(place: unknown): place is string {
   if (typeof place !== 'string') return false;
   const [address = '', bits, ...rest] = place.split('/');

@@ -16,12 +16,15 @@ import {
   contractRole,
   decimalsSources,
   paidAmount,
+  reasonInUnits,
   transferredAmount,
 } from '../domain/message-names.ts';
+import { grouped } from '../domain/tokens.ts';
 import { laneWords, networkName, statusSigns, statusWords } from './message-words.ts';
 import type { RecordNames } from './records.ts';
 import {
   age,
+  cellsOf,
   clipped,
   counted,
   duration,
@@ -34,6 +37,8 @@ import {
 
 const DATA_SHOWN = 64;
 const ERROR_SHOWN = 300;
+const LOG_LINES_SHOWN = 20;
+const LOG_LINE_SHOWN = 160;
 
 export interface DescriptionOptions {
   readonly paint: Paint;
@@ -66,7 +71,7 @@ export function describeMessage(message: Message, options: DescriptionOptions): 
     destSection(message, names),
     ...message.tokenAmounts.map((token, i) => tokenSection(token, i, message, names)),
     ...attempts.map((attempt, i) =>
-      attemptSection(attempt, i, attempts.length, message.destNetworkInfo.chainFamily),
+      attemptSection(attempt, i, attempts.length, message.destNetworkInfo, names),
     ),
     argumentsSection(message),
     ...(message.verifiers ? [verifiersSection(message.verifiers, paint)] : []),
@@ -76,7 +81,7 @@ export function describeMessage(message: Message, options: DescriptionOptions): 
   return [
     headline(message, paint),
     ...advice(message, options, Math.min(width ?? READING_WIDTH, READING_WIDTH)),
-    ...sections.map((section) => sectionText(section, paint)),
+    ...sections.map((section) => sectionText(section, paint, width)),
   ].join('\n');
 }
 
@@ -91,32 +96,54 @@ function headline(message: Message, paint: Paint): string {
   return `${words.filter((word) => word !== '').join('   ')}\n${messageId}\n`;
 }
 
-function sectionText({ title, about, lines }: Section, paint: Paint): string {
+function sectionText({ title, about, lines }: Section, paint: Paint, width: number | null): string {
   const shown = lines.filter(([, text]) => text !== null);
+  const abouts = about ? [`  ${paint(about, 'dim')}`] : [];
+  const isWide = about !== undefined && width !== null && cellsOf(title) + 2 + cellsOf(about) > width;
   return [
-    `${paint(title, 'bold')}${about ? `  ${paint(about, 'dim')}` : ''}`,
-    ...shown.map(([name, text]) => `  ${paint(fitted(name, NAME_WIDTH), 'dim')}${text}`),
+    ...(isWide
+      ? [paint(title, 'bold'), ...aboutLines(about, width).map((line) => `  ${paint(line, 'dim')}`)]
+      : [`${paint(title, 'bold')}${abouts.join('')}`]),
+    ...shown.flatMap(([name, text]) =>
+      valueLines(text ?? '', width).map(
+        (line, index) => `  ${paint(fitted(index === 0 ? name : '', NAME_WIDTH), 'dim')}${line}`,
+      ),
+    ),
     '',
   ].join('\n');
 }
 
+/** A selector stays with its name. */
+function aboutLines(about: string, width: number): readonly string[] {
+  return wrapped(about.replace('selector ', 'selector\u00a0'), width - 2).map((line) =>
+    line.replace('\u00a0', ' '),
+  );
+}
+
+/** Sentences are wrapped under their beginning. What has colours, or no spaces, is left as it is. */
+function valueLines(text: string, width: number | null): readonly string[] {
+  const cells = (width ?? Number.POSITIVE_INFINITY) - NAME_WIDTH - 2;
+  if (cellsOf(text) <= cells || cells < 20 || text.includes('\u001b')) return [text];
+  return wrapped(text.replace(/ {2,}/g, ' '), cells);
+}
+
 /** For a message that needs manual execution: what happened, and what to do. */
 function advice(message: Message, options: DescriptionOptions, width: number): string[] {
-  const { paint, serverUrl, attempts } = options;
+  const { paint, serverUrl, attempts, names } = options;
   const reason = lastAttempt(attempts)?.reason ?? null;
   const { status, readyForManualExecution, destNetworkInfo, extraArgs, receiptTransactionHash } = message;
   if (status !== 'FAILED' && !readyForManualExecution) return [];
   const dest = networkName(destNetworkInfo);
   const limit =
     'gasLimit' in extraArgs
-      ? `gas limit of ${extraArgs.gasLimit}`
-      : `compute units of ${extraArgs.computeUnits}`;
+      ? `gas limit of ${grouped(extraArgs.gasLimit)}`
+      : `compute units of ${grouped(extraArgs.computeUnits)}`;
   const receipt =
     receiptTransactionHash === null ? 'the execution' : `transaction ${printable(receiptTransactionHash)}`;
   const tokens = message.tokenAmounts.length > 0 ? ' Its tokens wait until it is executed.' : '';
   const meaning =
     status === 'FAILED'
-      ? `It reached ${dest}, but its execution there failed${reason ? `. ${printable(reason.text)}` : `: the receiver reverted, or the ${limit} did not suffice.`}${tokens}`
+      ? `It reached ${dest}, but its execution there failed${reason ? `. ${printable(reasonInUnits(reason, destNetworkInfo, names))}` : `: the receiver reverted, or the ${limit} did not suffice.`}${tokens}`
       : `It reached ${dest}, but it was not executed there in the time allowed.${tokens}`;
   const moreGas = status === 'FAILED' && 'gasLimit' in extraArgs ? ' (and --gas-limit for more gas)' : '';
   const todo = [
@@ -191,7 +218,7 @@ function labelled(network: NetworkInfo, address: string, names: RecordNames): st
   return `${printable(address)}${label === undefined ? '' : `   ${printable(label)}`}`;
 }
 
-/** The page of the network's block explorer; null where there is none. */
+/** URL of the page in the network's block explorer; null without a block explorer. */
 function linkTo(
   network: NetworkInfo,
   page: ExplorerPage,
@@ -242,8 +269,15 @@ function destSection(message: Message, names: RecordNames): Section {
   };
 }
 
-function attemptSection(attempt: Attempt, index: number, total: number, family: string): Section {
+function attemptSection(
+  attempt: Attempt,
+  index: number,
+  total: number,
+  network: NetworkInfo,
+  names: RecordNames,
+): Section {
   const { outcome, at, transactionHash, blockNumber, caller, gasUsed, reason, removedAt } = attempt;
+  const lines = attempt.logs?.slice(-LOG_LINES_SHOWN) ?? [];
   const errors = reason ? [...reason.wrappers, ...(reason.error ? [reason.error] : [])] : [];
   return {
     title: total === 1 ? 'Execution attempt' : `Execution attempt ${index + 1} of ${total}`,
@@ -251,14 +285,20 @@ function attemptSection(attempt: Attempt, index: number, total: number, family: 
     lines: [
       ['Removed', removedAt && `by a reorganisation, ${clock(removedAt)}: this attempt no longer counts`],
       ['Transaction', transactionHash && printable(transactionHash)],
-      [blockTitle(family), blockNumber === null ? null : String(blockNumber)],
-      ['Sent by', caller && printable(caller)],
-      ['Gas used', gasUsed],
-      ['Reason', reason && printable(reason.text)],
-      [
-        'Error',
-        errors.length === 0 ? null : clipped(printable(errors.map(writtenError).join(' > ')), ERROR_SHOWN),
-      ],
+      ['  link', linkTo(network, 'transaction', transactionHash, names)],
+      [blockTitle(network.chainFamily), blockNumber === null ? null : String(blockNumber)],
+      ['Sent by', caller && labelled(network, caller, names)],
+      [network.chainFamily === 'SVM' ? 'Compute units' : 'Gas used', gasUsed && grouped(gasUsed)],
+      ['Reason', reason && printable(reasonInUnits(reason, network, names))],
+      // From the outside in.
+      ...errors.map(
+        (error, place) =>
+          [place === 0 ? 'Error' : '', clipped(printable(writtenError(error)), ERROR_SHOWN)] as const,
+      ),
+      ['Transaction error', attempt.transactionError && printable(attempt.transactionError)],
+      ...lines.map(
+        (line, place) => [place === 0 ? 'Log' : '', clipped(printable(line), LOG_LINE_SHOWN)] as const,
+      ),
     ],
   };
 }
@@ -308,7 +348,7 @@ function tokenSection(token: TokenAmount, index: number, message: Message, names
       ['Source token', tokenWords(sourceNetworkInfo, token.sourceTokenAddress, names)],
       ['Source pool', labelled(sourceNetworkInfo, token.sourcePoolAddress, names)],
       ['Dest. token', tokenWords(destNetworkInfo, token.destTokenAddress, names)],
-      ['Dest. gas', token.destGasAmount],
+      ['Dest. gas', token.destGasAmount && grouped(token.destGasAmount)],
       ['Extra data', token.extraData && clipped(printable(token.extraData), DATA_SHOWN)],
     ],
   };
@@ -320,7 +360,7 @@ function argumentsSection({ extraArgs }: Message): Section {
     return {
       title: 'Execution',
       lines: [
-        ['Gas limit', extraArgs.gasLimit],
+        ['Gas limit', grouped(extraArgs.gasLimit)],
         ['Order', order],
       ],
     };
@@ -329,7 +369,7 @@ function argumentsSection({ extraArgs }: Message): Section {
   return {
     title: 'Execution',
     lines: [
-      ['Compute units', String(computeUnits)],
+      ['Compute units', grouped(computeUnits)],
       ['Order', order],
       ['Token receiver', printable(tokenReceiver)],
       ['Writable bitmap', printable(accountIsWritableBitmap)],

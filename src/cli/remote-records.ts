@@ -255,6 +255,8 @@ function attemptOf({ networkName: _, reason, ...attempt }: AttemptBody): Attempt
     ...attempt,
     // A server of an earlier release does not say.
     removedAt: attempt.removedAt ?? null,
+    transactionError: attempt.transactionError ?? null,
+    logs: attempt.logs ?? null,
     reason: reason && {
       ...reason,
       error: reason.error && errorOf(reason.error),
@@ -269,6 +271,7 @@ function errorOf({ name, arguments: given, cut, namedBy }: NonNullable<Reason['e
     arguments: given.map((argument) => ({ name: argument.name ?? undefined, value: argument.value })),
     isCut: cut,
     isFromOperator: namedBy === 'operator',
+    ...(namedBy === 'program' && { isFromProgram: true as const }),
   };
 }
 

@@ -70,14 +70,29 @@ export async function parametersOfLookUp(
   if (others.length === 0) return [['q', first.value]];
   const named = [first, ...others].slice(0, MAX_NAMED).map(matchWords);
   return command.error(
-    `lanescan: ${shown} can mean several things: ${named.join('; ')}${others.length >= MAX_NAMED ? '; and more' : ''}. ` +
-      'Give the address.',
+    [
+      `lanescan: ${shown} can mean several things:`,
+      ...named.map((line) => `  ${line}`),
+      ...(others.length >= MAX_NAMED ? [`  and ${others.length + 1 - MAX_NAMED} more`] : []),
+      'Search for one of these addresses.',
+    ].join('\n'),
   );
 }
 
+const kindWords: Readonly<Record<LookupMatch['kind'], string>> = {
+  message: 'message',
+  transaction: 'transaction',
+  address: 'address',
+  label: 'label',
+  token: 'token',
+  router: 'router',
+  onRamp: 'on-ramp',
+  offRamp: 'off-ramp',
+};
+
 function matchWords({ kind, value, name, chainSelector }: LookupMatch): string {
   const network = chainSelector === null ? '' : ` on ${networkWords(chainSelector)}`;
-  return `${kind} ${name === null ? '' : `${printable(name)} `}${printable(value)}${network}`;
+  return `${kindWords[kind]} ${name === null ? '' : `${clipped(printable(name), 20)} `}${printable(value)}${network}`;
 }
 
 function networkWords(selector: string): string {

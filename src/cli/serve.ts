@@ -100,7 +100,7 @@ async function serve(flags: ServeFlags, context: CliContext): Promise<void> {
     webhooks,
     environment: context.environment,
     signal: context.signal,
-    ...(processes > 1 && { startAnswering: () => startWorkerProcesses(processes, log) }),
+    ...(processes > 1 && { startAnswering: () => startWorkerProcesses(config, log) }),
     ...(flags.index && { alongside: (signal) => indexAlongside(sources, store, log, signal) }),
   });
 }
@@ -182,7 +182,8 @@ export function withServerOptions(command: Command): Command {
   return withLogOption(
     command
       .option('--host <address>', 'address to listen on (default: 127.0.0.1, this machine only)')
-      .option('--port <number>', 'port to listen on (default: 8080)'),
+      .option('--port <number>', 'port to listen on (default: 8080)')
+      .option('--base-path <path>', 'prefix of all URLs, such as /lanescan (default: none)'),
   );
 }
 
@@ -267,6 +268,7 @@ async function serveInProcess(serving: Serving, signal: AbortSignal): Promise<An
     rateLimit: config.rateLimit,
     apiKeys: config.apiKeys,
     trustProxy: config.trustProxy,
+    basePath: config.basePath,
     live: config.live,
     peers,
     destinations: destinationsOf(serving, signal),
@@ -335,13 +337,18 @@ async function followClock(store: Store, signal: AbortSignal): Promise<() => num
   return () => performance.now() + offsetMs;
 }
 
-async function listen(app: FastifyInstance, { host, port }: Config, isWorker: boolean): Promise<void> {
+async function listen(
+  app: FastifyInstance,
+  { host, port, basePath }: Config,
+  isWorker: boolean,
+): Promise<void> {
   try {
     await app.listen({
       host,
       port,
       backlog: LISTEN_BACKLOG,
-      listenTextResolver: (url) => (isWorker ? `Worker process ${process.pid} is ready` : listeningText(url)),
+      listenTextResolver: (url) =>
+        isWorker ? `Worker process ${process.pid} is ready` : listeningText(url, basePath),
     });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;

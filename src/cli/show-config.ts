@@ -47,6 +47,7 @@ function shownSettings(config: Config, environment: NodeJS.ProcessEnv): readonly
     abis: config.abisFolder,
     host: config.host,
     port: config.port,
+    basePath: config.basePath,
     logLevel: config.logLevel,
     accessLog: config.accessLog,
     processes: config.processes,

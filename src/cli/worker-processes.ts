@@ -8,9 +8,10 @@
 import cluster, { type Worker } from 'node:cluster';
 import type { Logger } from 'pino';
 import type { TokenUse } from '../api/rate-limit.ts';
-import type { ProcessMetrics, WorkerPeers } from '../api/worker-peers.ts';
+import type { LimiterName, ProcessMetrics, WorkerPeers } from '../api/worker-peers.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { untilLater } from '../ingest/work.ts';
+import type { Config } from './config.ts';
 import { lanescanVersion } from './version.ts';
 
 /** What answers requests: a server in this process, or worker processes. */
@@ -23,21 +24,21 @@ export interface Answering {
   cut(): void;
 }
 
-export function listeningText(url: string): string {
-  return `Lanescan ${lanescanVersion} listens on ${url} (explorer at /, documentation at /docs)`;
+export function listeningText(url: string, basePath: string): string {
+  return `Lanescan ${lanescanVersion} listens on ${url} (explorer at ${basePath}/, documentation at ${basePath}/docs)`;
 }
 
 type FromWorker =
   | { readonly kind: 'failed'; readonly message: string; readonly remedy: string }
   | { readonly kind: 'scrape'; readonly requestId: number }
   | { readonly kind: 'metrics'; readonly requestId: number; readonly metrics: ProcessMetrics }
-  | { readonly kind: 'token-use'; readonly use: TokenUse };
+  | { readonly kind: 'token-use'; readonly limiter: LimiterName; readonly use: TokenUse };
 
 type FromPrimary =
   | { readonly kind: 'stop' }
   | { readonly kind: 'metrics-request'; readonly requestId: number }
   | { readonly kind: 'scraped'; readonly requestId: number; readonly text: string | null }
-  | { readonly kind: 'token-use'; readonly use: TokenUse };
+  | { readonly kind: 'token-use'; readonly limiter: LimiterName; readonly use: TokenUse };
 
 /** A worker that does not send its metrics in time is left out of the scrape. */
 const METRICS_TIMEOUT_MS = 2_000;
@@ -50,7 +51,10 @@ const STABLE_AFTER_MS = 60_000;
 // ---- The primary
 
 /** Starts this many worker processes; resolves when all of them listen. */
-export async function startWorkerProcesses(count: number, log: Logger): Promise<Answering> {
+export async function startWorkerProcesses(
+  { processes: count, basePath }: Pick<Config, 'processes' | 'basePath'>,
+  log: Logger,
+): Promise<Answering> {
   const stopping = new AbortController();
   const workers = new Set<Worker>();
   const listening = new Set<Worker>();
@@ -152,7 +156,7 @@ export async function startWorkerProcesses(count: number, log: Logger): Promise<
     const first = await start();
     const others = await Promise.all(Array.from({ length: count - 1 }, start));
     for (const { ended } of [first, ...others]) void keepRunning(ended);
-    log.info(`${listeningText(first.url)}; ${count} worker processes`);
+    log.info(`${listeningText(first.url, basePath)}; ${count} worker processes`);
   } catch (error) {
     await stop();
     throw error;
@@ -189,12 +193,12 @@ export function connectToPrimary(): PrimaryLink | undefined {
   const scrapes = new Map<number, (text: string | null) => void>();
   let nextRequestId = 0;
   let readMetrics: () => Promise<ProcessMetrics> = async () => [];
-  let receiveTokenUse: (use: TokenUse) => void = () => undefined;
+  const tokenUseReceivers = new Map<LimiterName, (use: TokenUse) => void>();
 
   const send = (message: FromWorker) => void process.send?.(message, undefined, undefined, () => undefined);
   process.on('message', (message: FromPrimary) => {
     if (message.kind === 'stop') stopping.abort();
-    if (message.kind === 'token-use') receiveTokenUse(message.use);
+    if (message.kind === 'token-use') tokenUseReceivers.get(message.limiter)?.(message.use);
     if (message.kind === 'scraped') scrapes.get(message.requestId)?.(message.text);
     if (message.kind === 'metrics-request') {
       void readMetrics()
@@ -221,9 +225,9 @@ export function connectToPrimary(): PrimaryLink | undefined {
       onMetricsRequest(read) {
         readMetrics = read;
       },
-      sendTokenUse: (use) => send({ kind: 'token-use', use }),
-      onTokenUse(receive) {
-        receiveTokenUse = receive;
+      sendTokenUse: (limiter, use) => send({ kind: 'token-use', limiter, use }),
+      onTokenUse(limiter, receive) {
+        tokenUseReceivers.set(limiter, receive);
       },
     },
   };

@@ -7,6 +7,7 @@ import { networkBySelector } from './networks.ts';
 export function attemptJson({ network, reason, ...attempt }: Attempt) {
   return {
     ...attempt,
+    logs: attempt.logs && [...attempt.logs],
     network,
     networkName: networkBySelector(network)?.name ?? null,
     reason: reason && reasonJson(reason),
@@ -25,11 +26,15 @@ export function reasonJson({ code, text, fixableBy, advice, error, wrappers, dat
   };
 }
 
-function errorJson({ name, arguments: given, isCut, isFromOperator }: DecodedError) {
+function errorJson({ name, arguments: given, isCut, isFromOperator, isFromProgram }: DecodedError) {
   return {
     name,
     arguments: given.map((argument) => ({ name: argument.name ?? null, value: argument.value })),
     cut: isCut,
-    namedBy: isFromOperator ? ('operator' as const) : ('lanescan' as const),
+    namedBy: isFromProgram
+      ? ('program' as const)
+      : isFromOperator
+        ? ('operator' as const)
+        : ('lanescan' as const),
   };
 }

@@ -2,6 +2,7 @@
 import { hex } from '@scure/base';
 import type { Executed, ExecutionDetails, Fact, Observation } from './facts.ts';
 import { type FailureReason, failureReason } from './failures/failure-reason.ts';
+import { programFailureReason } from './failures/program-reason.ts';
 import type { Message } from './message.ts';
 
 export interface Attempt {
@@ -16,10 +17,14 @@ export interface Attempt {
   readonly logIndex: number | null;
   /** The account that sent the transaction; null where it is not known. */
   readonly caller: string | null;
-  /** In decimal; null where the chain does not say. */
+  /** In decimal; null where the chain does not say. On Solana: compute units of the transaction. */
   readonly gasUsed: string | null;
-  /** In hexadecimal; null where it is not known. */
+  /** In hexadecimal; null where it is not known, and on Solana. */
   readonly returnData: string | null;
+  /** The error of a failed transaction of Solana, as JSON; null elsewhere. */
+  readonly transactionError: string | null;
+  /** The last lines of its log; null elsewhere. They are untrusted text of programs. */
+  readonly logs: readonly string[] | null;
   /** Why it failed; null for a success, and where the return data is not known. */
   readonly reason: FailureReason | null;
   /** When a reorganisation removed its block (ISO 8601); null for an attempt that stands. */
@@ -99,20 +104,31 @@ export function attemptOf(
     caller: details?.caller ?? null,
     gasUsed: details?.gasUsed ?? null,
     returnData: details?.returnData ?? null,
+    transactionError: details?.failure?.error ?? null,
+    logs: details?.failure?.logs ?? null,
     reason: success || !details ? null : reasonOf(details, message),
     removedAt,
   };
 }
 
-function reasonOf(details: ExecutionDetails, { extraArgs }: Message): FailureReason {
-  return reasonOfDetails(details, 'gasLimit' in extraArgs ? extraArgs.gasLimit : undefined);
+function reasonOf(details: ExecutionDetails, { extraArgs }: Message): FailureReason | null {
+  return reasonOfDetails(
+    details,
+    'gasLimit' in extraArgs ? extraArgs.gasLimit : extraArgs.computeUnits?.toString(),
+  );
 }
 
-/** @param gasLimit that the message has for its receiver, in decimal */
+/**
+ * Null where the details do not say.
+ *
+ * @param gasLimit that the message has for its receiver, in decimal; on Solana, its compute units
+ */
 export function reasonOfDetails(
-  { returnData, gasUsed }: ExecutionDetails,
+  { returnData, gasUsed, failure }: ExecutionDetails,
   gasLimit: string | undefined,
-): FailureReason {
+): FailureReason | null {
+  if (failure) return programFailureReason(failure, gasLimit === undefined ? undefined : Number(gasLimit));
+  if (returnData === null) return null;
   return failureReason({
     returnData: hex.decode(returnData.slice(2)),
     ...(gasUsed !== null && { gasUsed: BigInt(gasUsed) }),
@@ -140,15 +156,17 @@ function recordedAttempt({
       caller: null,
       gasUsed: null,
       returnData: null,
+      transactionError: null,
+      logs: null,
       reason: null,
       removedAt: null,
     },
   ];
 }
 
-/** Unique for a log. */
-function placeOf({ network, blockHash, logIndex }: Observation): string {
-  return `${network} ${blockHash} ${logIndex}`;
+/** Unique for a log. On Solana logs are counted within their transaction. */
+function placeOf({ network, blockHash, transactionHash, logIndex }: Observation): string {
+  return `${network} ${blockHash} ${transactionHash} ${logIndex}`;
 }
 
 function compareObservations(a: Observation, b: Observation): number {

@@ -25,15 +25,17 @@ export function claimedText(bytes: Uint8Array, maxCharacters: number): string | 
 
 /** The same for text. */
 export function cleanClaim(text: string, maxCharacters: number): string | null {
-  const clean = text
-    .slice(0, 2 * BYTES_PER_CHARACTER * (maxCharacters + 1))
-    .replace(/\0+$/, '')
-    .replace(DISGUISE, REPLACEMENT)
-    .replace(BLANK, REPLACEMENT)
-    .replace(STACKED_MARKS, '$1')
+  const clean = withoutDisguise(
+    text.slice(0, 2 * BYTES_PER_CHARACTER * (maxCharacters + 1)).replace(/\0+$/, ''),
+  )
     .replace(/\s+/gu, ' ')
     .trim();
   if (clean.replaceAll(REPLACEMENT, '').trim() === '') return null;
   const characters = [...clean];
   return characters.length <= maxCharacters ? clean : `${characters.slice(0, maxCharacters - 1).join('')}…`;
+}
+
+/** The text with U+FFFD in place of each character that could disguise it. */
+export function withoutDisguise(text: string): string {
+  return text.replace(DISGUISE, REPLACEMENT).replace(BLANK, REPLACEMENT).replace(STACKED_MARKS, '$1');
 }

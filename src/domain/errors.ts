@@ -60,8 +60,8 @@ export const errorCatalogue = {
   MANUAL_EXECUTION_UNSUPPORTED: {
     status: 404,
     meaning:
-      'No transaction can be built here for this message: its destination is not an EVM chain, its version is not known, or ' +
-      'a token of it needs an attestation that is on no chain. `message` says which.',
+      'No transaction can be built here for this message: its destination is not an EVM chain, its version is not known, ' +
+      'a token of it needs an attestation that is on no chain, or the message is simulated. `message` says which.',
   },
   DIAGNOSIS_FAILED: {
     status: 503,

@@ -4,6 +4,7 @@
  * Facts of a chain have the block in which they were observed, so that a reorganisation retracts exactly those of orphaned
  * blocks. A Snapshot is a full record that was folded elsewhere (an import); it has no block and is never retracted.
  */
+import type { ProgramFailure } from './failures/program-failure.ts';
 import type { Message } from './message.ts';
 
 /** Where and when a chain reported something. */
@@ -101,12 +102,14 @@ export interface Executed {
 export interface ExecutionDetails {
   readonly kind: 'ExecutionDetails';
   readonly messageId: string;
-  /** In hexadecimal; the first part of it where it is long. */
-  readonly returnData: string;
-  /** Of the whole execution, in decimal; null where the chain does not say. */
+  /** In hexadecimal; the first part of it where it is long. Null on Solana, where a failure returns nothing. */
+  readonly returnData: string | null;
+  /** Of the whole execution, in decimal; null where the chain does not say. On Solana: compute units of the transaction. */
   readonly gasUsed: string | null;
   /** The account that sent the transaction; null where it was not asked for. */
   readonly caller: string | null;
+  /** Of a failed transaction of Solana. */
+  readonly failure?: ProgramFailure;
   readonly seen: Observation;
 }
 

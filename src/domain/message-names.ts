@@ -2,7 +2,7 @@
  * Names for what a message shows as addresses: tokens with their units, contracts by their part in the message, and the
  * operator's labels. Used by the explorer and the command line.
  */
-import { addressBytes } from './addresses.ts';
+import { addressBytes, parseAddress } from './addresses.ts';
 import type { Message, NetworkInfo, TokenAmount } from './message.ts';
 import { decimalsOfPool, shortWithDecimals, withDecimals } from './tokens.ts';
 
@@ -136,4 +136,37 @@ export function contractRole(message: Message, address: string, names: Names): s
   if (!pooled) return undefined;
   const symbol = names.token(sourceNetworkInfo, pooled.sourceTokenAddress)?.symbol;
   return symbol === null || symbol === undefined ? 'token pool' : `pool of ${symbol}`;
+}
+
+/** A reason of a failure, as far as its amounts are concerned. */
+interface ReasonWithAmounts {
+  readonly code: string;
+  readonly text: string;
+  readonly error: { readonly arguments: readonly { readonly value: string }[] } | null;
+}
+
+/** Errors of pools whose explanations have amounts, and which argument is the token. All figures in them are amounts. */
+const tokenArguments: Readonly<Record<string, number>> = {
+  TokenRateLimitReached: 2,
+  TokenMaxCapacityExceeded: 2,
+};
+
+/** The token on the destination chain whose amounts a reason names; undefined where it names none. */
+export function reasonToken({ code, error }: ReasonWithAmounts): string | undefined {
+  const index = Object.hasOwn(tokenArguments, code) ? tokenArguments[code] : undefined;
+  const address = index === undefined ? undefined : error?.arguments[index]?.value;
+  return address === undefined ? undefined : parseAddress(address, 'EVM')?.text;
+}
+
+/** The text of a reason with its amounts in units that people use, where the decimals of `reasonToken` are known. */
+export function reasonInUnits(reason: ReasonWithAmounts, network: NetworkInfo, names: Names): string {
+  const address = reasonToken(reason);
+  const token = address === undefined ? undefined : names.token(network, address);
+  const decimals = token?.decimals ?? null;
+  if (!token || decimals === null) return reason.text;
+  const symbol = token.symbol === null ? '' : ` ${token.symbol}`;
+  return reason.text.replace(
+    /\b(\d[\d,]*)(?: smallest units)?/g,
+    (_, figures: string) => `${withDecimals(figures.replaceAll(',', ''), decimals)}${symbol}`,
+  );
 }

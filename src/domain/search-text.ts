@@ -7,6 +7,7 @@
  */
 import { addressBytes, transactionHashBytes } from './addresses.ts';
 import { type Status, statuses } from './lifecycle.ts';
+import { networkOfText } from './network-names.ts';
 import { knownNetworks } from './networks.ts';
 
 /** A network, as far as a search needs it. */
@@ -33,7 +34,7 @@ export type Meaning =
   | { readonly kind: 'source'; readonly network: NamedNetwork }
   | { readonly kind: 'dest'; readonly network: NamedNetwork };
 
-/** Hexadecimal digits in lower case, without 0x. */
+/** Hexadecimal digits in lower case, without 0x; or digits of base58. */
 export interface ShortenedText {
   readonly head: string;
   /** Empty for a prefix. */
@@ -72,10 +73,12 @@ export function meaningsOf(
     ];
   // A short hexadecimal number is an address on Move chains; with fewer digits the input is not complete yet.
   const isAddress = addressBytes(text).length > 0 && (text.length >= 20 || text.includes('::'));
-  const shortened = shortenedText(text);
+  const shortened = shortenedText(text) ?? shortenedBase58(text);
+  // 32 bytes in base58 are an address of Solana more often than a transaction of Sui.
   const keys: Meaning[] = [
+    ...(isAddress ? [{ kind: 'address', text } as const] : []),
     ...(transactionHashBytes(text).length > 0 ? [{ kind: 'transaction', text } as const] : []),
-    ...(isAddress ? [{ kind: 'address', text } as const, { kind: 'terms', text } as const] : []),
+    ...(isAddress ? [{ kind: 'terms', text } as const] : []),
     ...(shortened ? [{ kind: 'shortened', ...shortened } as const] : []),
   ];
   if (keys.length > 0 && /^0x|…|\.\.|::|.{32}/i.test(text)) return keys;
@@ -138,6 +141,14 @@ export function shortenedText(text: string): ShortenedText | undefined {
   return { head: head.toLowerCase(), tail: tail.toLowerCase() };
 }
 
+const SHORTENED_BASE58 = /^([1-9A-HJ-NP-Za-km-z]{4,43})(?:…|\.{2,3})([1-9A-HJ-NP-Za-km-z]{4,43})$/;
+
+/** The digits of `DXDb…HvK9`, an address or a signature of Solana as lists show it. */
+export function shortenedBase58(text: string): ShortenedText | undefined {
+  const [, head, tail] = SHORTENED_BASE58.exec(text) ?? [];
+  return head === undefined || tail === undefined ? undefined : { head, tail };
+}
+
 function statusMeanings(text: string, words: ReadingOptions['statusWords'] = {}): readonly Meaning[] {
   const typedText = text.toLowerCase().replace(/[\s_-]+/g, ' ');
   if (typedText.length < 3) return [];
@@ -169,14 +180,18 @@ function networkMeanings(text: string, known: readonly NamedNetwork[]): readonly
     ]);
 }
 
+/** Above all others. */
+const BEST_SCORE = 5;
+
 /** All networks that match, the best match first; among equals those with traffic, which come first in `known`. */
 export function findNetworks(typed: string, known: readonly NamedNetwork[]): readonly NamedNetwork[] {
   const typedText = typed.trim().toLowerCase();
   if (typedText === '') return [];
   const words = typedText.split(/[\s_-]+/);
+  const meant = networkOfText(typed)?.selector;
   const scored = allNetworks(known).map((network) => ({
     network,
-    score: matchScore(network, typedText, words),
+    score: network.selector === meant ? BEST_SCORE : matchScore(network, typedText, words),
   }));
   return scored
     .filter(({ score }) => score > 0)

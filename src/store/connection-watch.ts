@@ -7,15 +7,18 @@
  *
  * A connection is suspect when a statement waits on it and no byte has moved in either direction for `SILENCE_MS`. A probe
  * then asks the server, over a new connection, whether it works on that statement. If it does, the wait goes on. If it does
- * not, the response was lost: the connection is destroyed, its session on the server is ended (it may hold the writers'
- * lock), and so are idle connections from before the silence. If the probe fails, the connection is destroyed after
- * `UNREACHABLE_TIMEOUT_MS`.
+ * not, and does not at the next probe either, the response was lost: the connection is destroyed, its session on the server
+ * is ended (it may hold the writers' lock), and so are idle connections from before the silence. One probe alone proves
+ * nothing: on a busy machine the response may be here and not yet read. If the probe fails, the connection is destroyed
+ * after `UNREACHABLE_TIMEOUT_MS`.
  */
 import type pg from 'pg';
 import { WatchedClient } from './client.ts';
 
 const SILENCE_MS = 1_500;
 const CHECK_INTERVAL_MS = 500;
+/** Probes in a row that find the server idle. */
+const PROBES_OF_LOSS = 2;
 const UNREACHABLE_TIMEOUT_MS = 30_000;
 /** Of the probe: for its connect, and for each of its queries. */
 const PROBE_TIMEOUT_MS = 3_000;
@@ -37,6 +40,8 @@ interface Observation {
   /** Since when a statement has waited without progress. */
   silentSince: number;
   probeAt: number;
+  /** Probes of this silence that found the server idle. */
+  idleProbes: number;
   /** Checked out of the pool, perhaps in a transaction, though no statement waits. */
   isLent: boolean;
 }
@@ -57,6 +62,7 @@ export function createConnectionWatch(
       movedAt: now,
       silentSince: now,
       probeAt: now + SILENCE_MS,
+      idleProbes: 0,
       isLent: true,
     });
     client.once('end', () => watched.delete(client));
@@ -78,6 +84,7 @@ export function createConnectionWatch(
       seen.progress = progress;
       seen.silentSince = now;
       seen.probeAt = now + SILENCE_MS;
+      seen.idleProbes = 0;
     }
     if (suspects.length === 0 || isProbing) return;
     isProbing = true;
@@ -104,9 +111,15 @@ export function createConnectionWatch(
         const seen = watched.get(client);
         // The response may have arrived during the probe.
         if (!seen || !isSilent(client, seen)) return false;
-        if (!working.has(client.session)) return true;
-        seen.silentSince = performance.now();
-        seen.probeAt = seen.silentSince + SILENCE_MS;
+        const now = performance.now();
+        if (!working.has(client.session)) {
+          seen.idleProbes++;
+          seen.probeAt = now + CHECK_INTERVAL_MS;
+          return seen.idleProbes >= PROBES_OF_LOSS;
+        }
+        seen.silentSince = now;
+        seen.probeAt = now + SILENCE_MS;
+        seen.idleProbes = 0;
         return false;
       });
       if (lost.length > 0) {

@@ -1,5 +1,6 @@
 /** Reads for what people type: values that begin and end with some digits, and contracts by their address. */
 import type { BytesHex } from '../domain/addresses.ts';
+import { type ByteRange, base58OfHex, base58Ranges } from '../domain/base58-ranges.ts';
 import type { ShortenedText } from '../domain/search-text.ts';
 import type { StatementForms } from './cluster/statement-forms.ts';
 import { selectorOf } from './message-row.ts';
@@ -40,15 +41,11 @@ export async function readShortened(
      where encode(message_id, 'hex') like '%' || $3 limit $5`,
     [lowest, highest, tail, MAX_CANDIDATES, MAX_MATCHES],
   );
-  const distinct = (table: 'message' | 'message_token', column: string) =>
-    read(forms.distinctValues(table, column), [lowest, highest, tail, MAX_STEPS, MAX_MATCHES]);
   const [messageIds, sends, receipts, ...accounts] = await Promise.all([
     ids,
-    distinct('message', 'send_transaction'),
-    distinct('message', 'receipt_transaction'),
-    distinct('message', 'sender'),
-    distinct('message', 'receiver'),
-    distinct('message_token', 'source_token'),
+    ...[...transactionColumns, ...addressColumns].map((column) =>
+      distinctValues(read, forms, column, { lowest, highest, tail, limit: MAX_MATCHES }),
+    ),
   ]);
   return {
     messageIds: unique([messageIds]),
@@ -57,8 +54,70 @@ export async function readShortened(
   };
 }
 
+const transactionColumns = [
+  ['message', 'send_transaction'],
+  ['message', 'receipt_transaction'],
+] as const;
+const addressColumns = [
+  ['message', 'sender'],
+  ['message', 'receiver'],
+  ['message_token', 'source_token'],
+] as const;
+
+/** Distinct values of a column in a range of bytes that end with some hexadecimal digits. */
+function distinctValues(
+  read: Read,
+  forms: StatementForms,
+  [table, column]: (typeof transactionColumns | typeof addressColumns)[number],
+  range: {
+    readonly lowest: Uint8Array;
+    readonly highest: Uint8Array;
+    readonly tail: string;
+    readonly limit: number;
+  },
+): ReturnType<Read> {
+  return read(forms.distinctValues(table, column), [
+    Buffer.from(range.lowest),
+    Buffer.from(range.highest),
+    range.tail,
+    MAX_STEPS,
+    range.limit,
+  ]);
+}
+
+/** The same for addresses and signatures in base58, as lists shorten them: `DXDb…HvK9`. */
+export async function readShortenedBase58(
+  read: Read,
+  forms: StatementForms,
+  { head, tail }: ShortenedText,
+): Promise<Pick<ShortenedMatches, 'transactions' | 'addresses'>> {
+  const lists = await Promise.all(
+    base58Ranges(head).flatMap(({ kind, lowest, highest }) => {
+      const columns = kind === 'address' ? addressColumns : transactionColumns;
+      return columns.map(async (column) => ({
+        kind,
+        rows: await distinctValues(read, forms, column, { lowest, highest, tail: '', limit: MAX_STEPS }),
+      }));
+    }),
+  );
+  const matching = (kind: ByteRange['kind']) =>
+    [...new Set(lists.filter((list) => list.kind === kind).flatMap(({ rows }) => rows.map(bytesOf)))]
+      // The bytes of a range may be of another length, whose text begins otherwise.
+      .filter((bytes) => isShortened(base58OfHex(bytes), head, tail))
+      .slice(0, MAX_MATCHES);
+  return { transactions: matching('transaction'), addresses: matching('address') };
+}
+
+function isShortened(text: string, head: string, tail: string): boolean {
+  return text.startsWith(head) && text.endsWith(tail);
+}
+
+function bytesOf({ bytes }: Record<string, unknown>): BytesHex {
+  return bytes as string;
+}
+
 function unique(lists: readonly (readonly Record<string, unknown>[])[]): readonly BytesHex[] {
-  return [...new Set(lists.flat().map(({ bytes }) => bytes as string))].slice(0, MAX_MATCHES);
+  return [...new Set(lists.flat().map(bytesOf))].slice(0, MAX_MATCHES);
 }
 
 /**

@@ -11,7 +11,13 @@ import { readSearchLookups } from './cluster/search-lookups.ts';
 import { statementForms } from './cluster/statement-forms.ts';
 import { type ExecutionInputs, readExecutionInputs } from './execution-inputs.ts';
 import { type MessageHistory, readMessageHistory } from './history.ts';
-import { type KnownContract, readContractRoles, readShortened, type ShortenedMatches } from './lookup.ts';
+import {
+  type KnownContract,
+  readContractRoles,
+  readShortened,
+  readShortenedBase58,
+  type ShortenedMatches,
+} from './lookup.ts';
 import { recordDigest } from './message-row.ts';
 import { arrayFrame, type Page, type PageFrame, type Reads, readPage } from './reads/reads.ts';
 import { completeRecord, lacksOfframp } from './record-completion.ts';
@@ -39,6 +45,7 @@ export interface MessageReads {
   /** Message ids, transactions and addresses with these digits at their ends. */
   shortened(text: ShortenedText): Promise<ShortenedMatches>;
   /** What a contract is to CCIP; `spelling` is its address as records have it. */
+  shortenedBase58(text: ShortenedText): Promise<Pick<ShortenedMatches, 'transactions' | 'addresses'>>;
   contractRoles(bytes: BytesHex, spelling: string): Promise<readonly KnownContract[]>;
   /** Counts messages while they are few; beyond that, what the statistics have counted. */
   countMessages(): Promise<{ readonly count: number; readonly isExact: boolean }>;
@@ -115,6 +122,7 @@ export function createMessageReads(reads: Reads, cursors: CursorCodec, layout: L
     },
 
     shortened: (text) => readShortened(reads.readAs('shortened'), statementForms[layout], text),
+    shortenedBase58: (text) => readShortenedBase58(reads.readAs('shortened'), statementForms[layout], text),
     contractRoles: (bytes, spelling) => readContractRoles(reads.readAs('contracts'), bytes, spelling),
 
     async countMessages() {

@@ -1,6 +1,6 @@
 /** A real Chromium, and pages in it whose console and requests are watched. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
@@ -126,6 +126,27 @@ export const copied = (page: Page) => page.evaluate<string>('navigator.clipboard
 /** How many pixels the page is wider than its window. */
 export const overhang = (page: Page) =>
   page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+
+/**
+ * Pictures of an element in both colour schemes, for the documentation: of what only a lab can show. Taken where
+ * LANESCAN_SCREENSHOTS names a folder, and nothing otherwise.
+ */
+export async function takePictures(page: Page, selector: string, name: string): Promise<void> {
+  const folder = process.env.LANESCAN_SCREENSHOTS;
+  const box = folder === undefined ? null : await page.locator(selector).boundingBox();
+  if (folder === undefined || box === null) return;
+  const session = await page.context().newCDPSession(page);
+  for (const colorScheme of ['dark', 'light'] as const) {
+    await page.emulateMedia({ colorScheme });
+    const { data } = await session.send('Page.captureScreenshot', {
+      format: 'webp',
+      quality: 80,
+      captureBeyondViewport: true,
+      clip: { ...box, scale: 1.5 },
+    });
+    writeFileSync(path.join(folder, `${name}-${colorScheme}.webp`), Buffer.from(data, 'base64'));
+  }
+}
 
 const axeSource = readFileSync(path.join(repository, 'node_modules/axe-core/axe.min.js'), 'utf8');
 

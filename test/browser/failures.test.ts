@@ -62,7 +62,7 @@ describe.skipIf(!hasChromium)('messages that failed', () => {
     expect(reasons.slice(0, 3)).toEqual([
       'The called contract is paused.',
       'The called contract is paused.',
-      "The token pool's rate limit is used up: 5 smallest units are available now.",
+      "The token pool's rate limit is used up: 5 smallest units were available.",
     ]);
     // The text of a contract is text, and what would turn it around is shown as a mark.
     expect(reasons[3]).toContain('<img src=x onerror=alert(1)>');

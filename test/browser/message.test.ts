@@ -167,7 +167,8 @@ describe.skipIf(!hasChromium)('the page of a message', () => {
       deliveryTime: 42_000,
     };
     await server.store.apply([makeSnapshot(executed)]);
-    await page.getByRole('link', { name: executed.receiptTransactionHash }).waitFor();
+    // Its card and the list of attempts both have it.
+    await page.getByRole('link', { name: executed.receiptTransactionHash }).first().waitFor();
     await eventually(() => timeline(page).innerText()).toMatch(/Executed[\s\S]*\+42 s/);
     await eventually(() => page.title()).toMatch(/^Success/);
   });

@@ -70,6 +70,20 @@ describe.skipIf(!hasChromium)('on the demo’s network', () => {
     await page.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' });
   };
 
+  test('a message of every version prints on one page, also one that failed', {
+    timeout: 600_000,
+  }, async () => {
+    for (const messageId of [...failedMessages, verifiedMessage, solanaMessage]) {
+      const { page } = await browser.open(server, `/message/${messageId}`);
+      await page.getByRole('heading', { name: 'Fees' }).waitFor();
+      if (failedMessages.includes(messageId)) await page.locator('.attempts > li').first().waitFor();
+      for (const format of ['A4', 'Letter']) {
+        const sheets = (await page.pdf({ format })).toString('latin1').match(/\/Type\s*\/Page\b/g);
+        expect([messageId, format, sheets?.length]).toEqual([messageId, format, 1]);
+      }
+    }
+  });
+
   test('every page says that the data is simulated, in words and in its title', async () => {
     const { page } = await browser.open(server);
     for (const [path, sign] of pages()) {
@@ -90,7 +104,7 @@ describe.skipIf(!hasChromium)('on the demo’s network', () => {
     }
   });
 
-  test('axe finds no serious problem, in light, dark and narrow', async () => {
+  test('axe finds no serious problem, in light, dark and narrow', { timeout: 600_000 }, async () => {
     const { page } = await browser.open(server);
     const problems: string[] = [];
     for (const [path, sign] of pages()) {
@@ -109,7 +123,7 @@ describe.skipIf(!hasChromium)('on the demo’s network', () => {
     await page.getByRole('option').first().waitFor();
     problems.push(...(await seriousProblems(page)));
     expect(problems).toEqual([]);
-  }, 120_000);
+  });
 
   test('the theme follows the system until somebody chooses, and remembers', async () => {
     const { page } = await browser.open(server, '/', { colorScheme: 'dark' });

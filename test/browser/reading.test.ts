@@ -17,7 +17,7 @@ describe('the box takes', () => {
     [svmSignature(1), ['transaction']],
     [evmAddress(1), ['address', 'terms']],
     [`  ${evmAddress(1).toUpperCase().replace('0X', '0x')} `, ['address', 'terms']],
-    [svmAddress(1), ['transaction', 'address', 'terms']],
+    [svmAddress(1), ['address', 'transaction', 'terms']],
     [`${evmAddress(1)}, ${hashOf(1)}`, ['terms']],
     ['sepolia > fuji', ['lane']],
     ['16015286601757825753', ['network', 'source', 'dest']],

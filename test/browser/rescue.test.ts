@@ -7,7 +7,7 @@ import { type FollowingIndexer, follow, labSource } from '../chain/indexing.ts';
 import { openTestStore } from '../database.ts';
 import { type RunningServer, serveStore } from '../http/running-server.ts';
 import { type Lab, type Lane, type SentMessage, startLab } from '../lab/lab.ts';
-import { eventually, hasChromium, overhang, seriousProblems, useBrowser } from './chromium.ts';
+import { eventually, hasChromium, overhang, seriousProblems, takePictures, useBrowser } from './chromium.ts';
 
 /** What the wallet's owner does, and what the wallet was asked. */
 interface TestWallet {
@@ -41,7 +41,7 @@ describe.skipIf(!hasChromium)('with a wallet', () => {
   });
 
   /** Announces itself as EIP-6963 says, and forwards to the node of network b. */
-  async function installWallet(page: Page): Promise<TestWallet> {
+  async function installWallet(page: Page, name: string): Promise<TestWallet> {
     const wallet: TestWallet = { chainId: lab.b.chainId, rejectsNext: false, asked: [] };
     const answer = async (method: string, params: readonly unknown[]): Promise<unknown> => {
       wallet.asked.push({ method, params });
@@ -79,7 +79,7 @@ describe.skipIf(!hasChromium)('with a wallet', () => {
           return result;
         },
       };
-      const info = { uuid: '350670db-19fa-4704-a166-e52e178b59d2', name: 'Test \\u202eWallet', rdns: 'test', icon: 'data:,' };
+      const info = { uuid: '350670db-19fa-4704-a166-e52e178b59d2', name: ${JSON.stringify(name)}, rdns: 'test', icon: 'data:,' };
       const announce = () => window.dispatchEvent(
         new CustomEvent('eip6963:announceProvider', { detail: Object.freeze({ info, provider }) }));
       window.addEventListener('eip6963:requestProvider', announce);
@@ -103,9 +103,13 @@ describe.skipIf(!hasChromium)('with a wallet', () => {
     return message;
   }
 
-  async function openMessage({ messageId }: SentMessage, colorScheme: 'light' | 'dark' = 'light') {
+  async function openMessage(
+    { messageId }: SentMessage,
+    colorScheme: 'light' | 'dark' = 'light',
+    walletName = 'Test \u202eWallet',
+  ) {
     const { page } = await browser.open(server, '/', { colorScheme });
-    const wallet = await installWallet(page);
+    const wallet = await installWallet(page, walletName);
     await page.goto(`${server.url}/message/${messageId}`);
     await page.getByRole('heading', { name: 'Rescue with your wallet' }).waitFor();
     return { page, wallet };
@@ -121,7 +125,7 @@ describe.skipIf(!hasChromium)('with a wallet', () => {
     const lane = lab.lane('1.5', 'a');
     const message = await failedMessage(lane);
     await lane.refuse([message], false);
-    const { page, wallet } = await openMessage(message);
+    const { page, wallet } = await openMessage(message, 'light', 'Test Wallet');
     await page.getByText('It would succeed now', { exact: true }).waitFor();
     const rescue = page.locator('.rescue');
     await eventually(() => rescue.innerText()).toContain('manuallyExecute');
@@ -131,6 +135,7 @@ describe.skipIf(!hasChromium)('with a wallet', () => {
     expect(shown).not.toMatch(/\u202e|undefined|NaN/);
     expect(await seriousProblems(page)).toEqual([]);
 
+    await takePictures(page, '.callout', 'rescue');
     wallet.rejectsNext = true;
     await page.getByRole('button', { name: /^Send with Test/ }).click();
     await page.getByText('You declined the transaction in your wallet. Nothing was sent.').waitFor();
@@ -149,6 +154,8 @@ describe.skipIf(!hasChromium)('with a wallet', () => {
     await page.getByText(`Your wallet is on chain ${lab.a.chainId}`).waitFor();
     expect(methods(wallet)).not.toContain('eth_sendTransaction');
     expect(await seriousProblems(page)).toEqual([]);
+    // The name of a wallet is text of strangers.
+    expect(await page.locator('.rescue').innerText()).not.toContain('\u202e');
     await page.getByRole('button', { name: /^Switch to/ }).click();
     await untilRescued(page);
     expect(wallet.chainId).toBe(lab.b.chainId);

@@ -121,7 +121,7 @@ describe.skipIf(!hasChromium)('the search', () => {
     const { page } = await browser.open(server, `/?sourceTokenAddress=${evmAddress('nobody')}`);
     await page.getByText('No message that is known here transfers this token').waitFor();
     await page.goto(`${server.url}/?sender=${evmAddress('nobody')}`);
-    await page.getByText('No message that is known here has this').waitFor();
+    await page.getByText('No message that is known here was sent by this address').waitFor();
     await page.goto(`${server.url}/?sender=${evmAddress('nobody')}&status=FAILED`);
     await page.getByText('none matches all of them').waitFor();
   });

@@ -50,6 +50,9 @@ describe.skipIf(!hasChromium)('Solana in the explorer', () => {
     const attempt = page.locator('.attempts');
     await attempt.waitFor();
     expect(await attempt.innerText()).toMatch(new RegExp(`Slot\\s+${grouped(failed?.slot ?? 0)}`));
+    expect(await attempt.innerText()).toMatch(/Transaction error\s+\{"InstructionError"/);
+    await attempt.getByText(/^The program's log/).click();
+    expect(await attempt.locator('pre').innerText()).toMatch(/Program \w+ failed: /);
   });
 
   test('a search for a signature or a base58 address finds the message', async () => {

@@ -1,85 +1,14 @@
 /** Why executions fail, on real contracts of every version: what the receiver did is what people are told. */
 import pg from 'pg';
-import { encodeErrorResult, type Hex, parseAbi } from 'viem';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { Attempts, Reason } from '../../src/api/schemas/attempts.ts';
+import type { Attempts } from '../../src/api/schemas/attempts.ts';
 import { attemptsOf as attemptsIn } from '../../src/domain/attempts.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { openTestStore } from '../database.ts';
 import { type RunningServer, startServer } from '../http/running-server.ts';
-import {
-  type Contract,
-  type Lab,
-  type LabNetwork,
-  type SentMessage,
-  startLab,
-  type Version,
-  versions,
-} from '../lab/lab.ts';
-import { ccipContract } from '../lab/solidity.ts';
+import { type Lab, type SentMessage, startLab, versions } from '../lab/lab.ts';
 import { indexOnce } from './indexing.ts';
-
-const errors = parseAbi([
-  'error Error(string message)',
-  'error Panic(uint256 code)',
-  'error EnforcedPause()',
-  'error TooSpicy(uint8 level)',
-  'error CallFailed(uint256 index, bytes result)',
-]);
-type Errors = typeof errors;
-const encode = (
-  errorName: Extract<Errors[number], { type: 'error' }>['name'],
-  args: readonly unknown[] = [],
-) => encodeErrorResult({ abi: errors, errorName, args } as never);
-
-/** How the receiver refuses, and what people are told. The data is cut off from 2.0 on: some words are lost there. */
-const cases: readonly {
-  readonly name: string;
-  readonly manner: Hex | 'all-gas';
-  readonly code: string;
-  readonly text: RegExp;
-  readonly textOf20?: RegExp;
-}[] = [
-  {
-    name: 'a message',
-    manner: encode('Error', ['not today']),
-    code: 'Error',
-    text: /“not today”/,
-    textOf20: /which the off-ramp has cut off/,
-  },
-  {
-    name: 'a failed check of the compiler',
-    manner: encode('Panic', [18n]),
-    code: 'Panic',
-    text: /a division by zero \(panic 18\)/,
-  },
-  {
-    name: 'an error that is known',
-    manner: encode('EnforcedPause'),
-    code: 'EnforcedPause',
-    text: /^The called contract is paused\.$/,
-  },
-  {
-    name: 'an error that is not known',
-    manner: encode('TooSpicy', [9]),
-    code: 'unknown-error',
-    text: new RegExp(`selector ${encode('TooSpicy', [9]).slice(0, 10)}`),
-  },
-  {
-    name: 'an error inside of another',
-    manner: encode('CallFailed', [1n, encode('EnforcedPause')]),
-    code: 'EnforcedPause',
-    text: /paused/,
-    textOf20: /CallFailed/,
-  },
-  { name: 'nothing', manner: '0x', code: 'no-reason', text: /without a reason/ },
-  {
-    name: 'all its gas',
-    manner: 'all-gas',
-    code: 'out-of-gas',
-    text: /runs out of gas; its gas limit is 200,000/,
-  },
-];
+import { encode, poolCases, poolSite, receiverCases } from './refusing-contracts.ts';
 
 let lab: Lab;
 let server: RunningServer;
@@ -106,10 +35,10 @@ describe.each(versions)('on %s', (version) => {
     const lane = lab.lane(version, 'a');
     await lane.replaceRamps();
     const messages: SentMessage[] = [];
-    for (const _ of cases) messages.push(await lane.sendOne({ data: '0x1234' }));
+    for (const _ of receiverCases) messages.push(await lane.sendOne({ data: '0x1234' }));
     if (version !== '2.0') await lane.commit(messages);
     if (version === '1.2' || version === '1.5') await lane.bless(messages);
-    for (const [index, { manner }] of cases.entries()) {
+    for (const [index, { manner }] of receiverCases.entries()) {
       const message = messages[index] as SentMessage;
       await lane.refuseWith(message, manner);
       await lane.execute(message, { fail: true });
@@ -118,7 +47,7 @@ describe.each(versions)('on %s', (version) => {
     await lane.executeByHand(rescued);
     await indexOnce(server.store, lab);
 
-    for (const [index, { name, code, text, textOf20 }] of cases.entries()) {
+    for (const [index, { name, code, text, textOf20 }] of receiverCases.entries()) {
       const message = messages[index] as SentMessage;
       const attempts = await attemptsOf(message);
       const [first] = attempts;
@@ -138,87 +67,11 @@ describe.each(versions)('on %s', (version) => {
   });
 });
 
-/** How the token or its pool on the destination refuses, and what people are told. */
-const poolCases: readonly {
-  readonly name: string;
-  readonly code: string;
-  readonly text: RegExp;
-  readonly fixableBy: Reason['fixableBy'];
-  refuse(site: PoolSite): Promise<unknown>;
-  allow(site: PoolSite): Promise<unknown>;
-}[] = [
-  {
-    name: 'a rate limit that is used up',
-    code: 'TokenRateLimitReached',
-    text: /^The token pool's rate limit is used up/,
-    fixableBy: 'anyone',
-    refuse: ({ limit }) => limit({ isEnabled: true, capacity: 1_000_000n, rate: 1n }),
-    allow: ({ limit }) => limit({ isEnabled: false, capacity: 0n, rate: 0n }),
-  },
-  {
-    name: 'an amount that the rate limit never allows',
-    code: 'TokenMaxCapacityExceeded',
-    text: /^The amount .*is more than the token pool's rate limit ever allows/,
-    fixableBy: 'pool-owner',
-    refuse: ({ limit }) => limit({ isEnabled: true, capacity: 2n, rate: 1n }),
-    allow: ({ limit }) => limit({ isEnabled: false, capacity: 0n, rate: 0n }),
-  },
-  {
-    name: 'a pool without liquidity',
-    code: 'ERC20InsufficientBalance',
-    text: /holds .*of a token/,
-    fixableBy: 'pool-owner',
-    async refuse({ network, token, pool }) {
-      await network.rpc('hardhat_impersonateAccount', [pool]);
-      await network.rpc('hardhat_setBalance', [pool, '0xde0b6b3a7640000']);
-      const [elsewhere] = network.accounts;
-      await token.send('transfer', [elsewhere, await token.read<bigint>('balanceOf', [pool])], {
-        from: pool,
-      });
-    },
-    allow: ({ token, pool }) => token.send('mint', [pool, 10n ** 27n]),
-  },
-  {
-    name: 'a paused token',
-    code: 'EnforcedPause',
-    text: /^The called contract is paused\.$/,
-    fixableBy: 'pool-owner',
-    refuse: ({ token }) => token.send('setPaused', [true]),
-    allow: ({ token }) => token.send('setPaused', [false]),
-  },
-];
-
-interface PoolSite {
-  readonly network: LabNetwork;
-  readonly token: Contract;
-  readonly pool: Hex;
-  /** Sets the limit on what comes in. */
-  limit(config: { isEnabled: boolean; capacity: bigint; rate: bigint }): Promise<unknown>;
-}
-
-function poolSite(version: Version): PoolSite {
-  const network = lab.b;
-  const pool = network.contracts[version]?.pool;
-  if (!pool) throw new Error(`The lab has no pool of ${version}`);
-  const release = version === '1.2' ? 'v1_4_0' : 'v1_5_1';
-  const contract = network.contract(pool, ccipContract(`${release}/lock_release_token_pool`).abi);
-  const unlimited = { isEnabled: false, capacity: 0n, rate: 0n };
-  return {
-    network,
-    token: network.foundation.tokens[0],
-    pool,
-    limit: (config) =>
-      contract.send('setChainRateLimiterConfig', [lab.a.selector, unlimited, config], {
-        from: network.foundation.accounts[version].owner,
-      }),
-  };
-}
-
 describe.each(versions)('a token pool of %s', (version) => {
   test('that refuses is told as such, with the reason', { tags: 'slow' }, async () => {
     const lane = lab.lane(version, 'a');
     await lane.replaceRamps();
-    const site = poolSite(version);
+    const site = poolSite(lab, version);
     const messages: SentMessage[] = [];
     for (const _ of poolCases) messages.push(await lane.sendOne({ tokens: [{ amount: 900_000n }] }));
     if (version !== '2.0') await lane.commit(messages);

@@ -1,7 +1,7 @@
 // @module-tag slow: starts chain nodes with the contracts of every version
 /** Rescuing messages: the transaction that we build executes them on real off-ramps, and a diagnosis foretells the outcome. */
 import { encodeErrorResult, type Hex, parseAbi } from 'viem';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Diagnosis } from '../../src/api/schemas/diagnosis.ts';
 import type { ManualExecution } from '../../src/api/schemas/manual-execution.ts';
 import { createDestinations } from '../../src/cli/destinations.ts';
@@ -21,7 +21,7 @@ import {
 import { CCIPAPIClient } from '../lab/sdk.ts';
 import { silent } from '../lab/sdk-chain.ts';
 import { indexOnce, labSource } from './indexing.ts';
-import { type NodeProxy, startNodeProxy } from './node-proxy.ts';
+import { honest, type NodeProxy, startNodeProxy } from './node-proxy.ts';
 
 let lab: Lab;
 let server: RunningServer;
@@ -346,6 +346,42 @@ describe('the bounds of a diagnosis', () => {
     expect((await limited.ask(`/v2/messages/${stuck.messageId}`)).status).toBe(200);
   });
 
+  test('more than eight at once are refused, and outcomes are counted', async () => {
+    const [, proxy] = proxies;
+    const busy = await serve({ destinations: destinations() });
+    let release: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    proxy.interfere = async ({ method }, truth) => {
+      if (method === 'eth_call') await held;
+      return truth;
+    };
+    onTestFinished(() => {
+      release();
+      proxy.interfere = honest;
+    });
+    const refused: ManualExecution[] = [];
+    // Another gas limit is another simulation.
+    const asked = Array.from({ length: 12 }, async (_, place) => {
+      const answer = await busy.ask(
+        `/v2/messages/${stuck.messageId}/manual-execution?gasLimit=${100_000 + place}`,
+      );
+      const body = answer.json<ManualExecution>();
+      if (body.gasNote?.includes('Too many')) refused.push(body);
+      return body;
+    });
+    await vi.waitFor(() => expect(refused).toHaveLength(4), { timeout: 60_000 });
+    expectError(await busy.ask(path()), 503, 'DIAGNOSIS_FAILED');
+    release();
+    const tried = (await Promise.all(asked)).filter(({ transaction }) => transaction.gas !== null);
+    expect(tried).toHaveLength(8);
+    const { text } = await busy.ask('/metrics');
+    expect(text).toContain('lanescan_diagnoses_total{outcome="succeeds"} 8');
+    expect(text).toContain('lanescan_diagnoses_total{outcome="refused"} 5');
+    expect(text).toContain('lanescan_diagnoses_total{outcome="unanswered"} 0');
+  });
+
   test('without an endpoint, or with one that is down, it says so and nothing of the inside', async () => {
     const unable = await serve({});
     expect((await unable.ask(path())).json<Diagnosis>()).toMatchObject({
@@ -369,6 +405,7 @@ describe('the bounds of a diagnosis', () => {
     expectError(answer, 503, 'DIAGNOSIS_FAILED');
     expect(answer.text).not.toContain('127.0.0.1');
     expect(answer.headers['retry-after']).toBeDefined();
+    expect((await broken.ask('/metrics')).text).toContain('lanescan_diagnoses_total{outcome="unanswered"} 1');
     const unestimated = await broken.ask(`/v2/messages/${stuck.messageId}/manual-execution`);
     expect(unestimated.json<ManualExecution>()).toMatchObject({
       transaction: { gas: null },

@@ -9,6 +9,8 @@ export interface BlackHole {
   readonly url: string;
   /** Existing connections stay open and pass nothing any more; new ones work. */
   swallowConnections(): void;
+  /** Existing connections get their answers when the next new connection has been closed. */
+  delayAnswers(): void;
   /** New ones are taken too, and get no answer. */
   swallowEverything(): void;
   /** New connections work again; those that were swallowed stay dead. */
@@ -23,6 +25,7 @@ export async function openBlackHole(url: string): Promise<BlackHole> {
   const sockets = new Set<Socket>();
   const passing = new Set<readonly [Socket, Socket]>();
   let takesEverything = false;
+  const delayed = new Map<Socket, Buffer[]>();
   const keep = (socket: Socket) => sockets.add(socket.on('error', () => undefined));
   const proxy = createServer({ allowHalfOpen: true }, (client) => {
     keep(client);
@@ -32,12 +35,21 @@ export async function openBlackHole(url: string): Promise<BlackHole> {
     const pair = [client, database] as const;
     passing.add(pair);
     for (const [one, other] of [pair, [database, client] as const]) {
-      one.on('data', (chunk) => passing.has(pair) && other.write(chunk));
+      one.on('data', (chunk) => {
+        const waiting = delayed.get(other);
+        if (waiting) waiting.push(chunk);
+        else if (passing.has(pair)) other.write(chunk);
+      });
       one.on('end', () => passing.has(pair) && other.end());
       one.on('close', () => {
         if (passing.delete(pair)) other.destroy();
       });
     }
+    client.on('close', () => {
+      if (delayed.has(client)) return;
+      for (const [socket, chunks] of delayed) for (const chunk of chunks) socket.write(chunk);
+      delayed.clear();
+    });
   });
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => {
@@ -48,6 +60,9 @@ export async function openBlackHole(url: string): Promise<BlackHole> {
   return {
     url: `postgresql://${searchParams.get('user')}@127.0.0.1:${port}${pathname}`,
     swallowConnections: () => passing.clear(),
+    delayAnswers() {
+      for (const [client] of passing) delayed.set(client, []);
+    },
     swallowEverything() {
       passing.clear();
       takesEverything = true;

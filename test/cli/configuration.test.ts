@@ -66,6 +66,40 @@ describe('configuration', () => {
     expect(code).toBe(1);
   });
 
+  test('a base path is a path of plain characters, with or without a slash at its end', async () => {
+    const read = (basePath: string) => readConfig({ basePath }, {}).basePath;
+    expect(['/', '', '/lanescan', '/lanescan/', '/a/b-c_1.2'].map(read)).toEqual([
+      '',
+      '',
+      '/lanescan',
+      '/lanescan',
+      '/a/b-c_1.2',
+    ]);
+    const refused = [
+      'lanescan',
+      '//',
+      '/a//b',
+      '/a/../b',
+      '/.',
+      '/a b',
+      '/a?b',
+      '/"x',
+      '/%6c',
+      'https://host/x',
+      `/${'a'.repeat(200)}`,
+    ];
+    for (const value of refused) expect(() => read(value), value).toThrow(/^--base-path is /);
+    expect(await lanescan(['serve', '--base-path', 'lanescan'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--base-path is "lanescan". It takes a path such as /lanescan:'),
+    });
+    expect(readConfig({}, { LANESCAN_BASE_PATH: '/x' })).toMatchObject({
+      basePath: '/x',
+      origins: { basePath: 'LANESCAN_BASE_PATH' },
+    });
+    expect(readConfig({ config: yamlFile('basePath: /y') }, {}).basePath).toBe('/y');
+  });
+
   test('a server may be told to drain for 300 s, and no longer', async () => {
     const read = (seconds: number) => readConfig({ config: yamlFile(`drainSeconds: ${seconds}`) }, {});
     expect(read(300).drainSeconds).toBe(300);

@@ -68,5 +68,7 @@ test('the server lists a defined chain with its block explorer', async () => {
     blockExplorer: 'https://acme.example',
     sent: 1,
   });
-  expect(data.find(({ name }) => name === 'ethereum-mainnet')).toMatchObject({ blockExplorer: null });
+  expect(data.find(({ name }) => name === 'ethereum-mainnet')).toMatchObject({
+    blockExplorer: 'https://etherscan.io',
+  });
 });

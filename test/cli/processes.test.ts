@@ -8,6 +8,7 @@ import { createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { costlyAllowance } from '../../src/api/rate-limit.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { buildProgram, freshFolder, type Running, runProgram, start } from './program.ts';
 
@@ -133,6 +134,23 @@ test('what a client takes from one it has taken from all', async () => {
   expect(allowed).toBeLessThan(1.5 * burst);
   server.child.kill('SIGTERM');
   await server.outcome;
+});
+
+test('the rate limit of diagnoses holds across processes', async () => {
+  const { url } = await serve('rateLimit: { perSecond: 10000, burst: 10000, loopback: true }\n');
+  const path = `/v2/messages/0x${'ab'.repeat(32)}/diagnosis`;
+  const { burst, perSecond } = costlyAllowance;
+  const beganAt = performance.now();
+  let allowed = 0;
+  for (let i = 0; i < PROCESSES * burst; i++) {
+    const { status } = await ask(`${url}${path}`);
+    expect([404, 429]).toContain(status);
+    if (status === 404) allowed++;
+  }
+  const refilled = Math.ceil(((performance.now() - beganAt) / 1_000) * perSecond);
+  expect(allowed).toBeGreaterThanOrEqual(burst);
+  // Requests can overtake the messages about those before. Each process alone would allow a whole burst.
+  expect(allowed).toBeLessThan(1.5 * burst + refilled);
 });
 
 test('a port that is taken is told once', async () => {

@@ -368,7 +368,7 @@ describe('show', () => {
     ]) {
       expect(text).toContain(part);
     }
-    expect(text).toMatch(/Gas limit +200000/);
+    expect(text).toMatch(/Gas limit +200,000/);
     expect(text).toMatch(/Data {2}5 bytes\n +Hex +0x68656c6c6f\n +Text +"hello"/);
     expect(text).not.toMatch(/undefined|null|NaN|\[object/);
   });
@@ -376,7 +376,7 @@ describe('show', () => {
   test('an EVM to SVM message that is on its way', async () => {
     const text = await shown(toSolana);
     expect(text).toMatch(/Executed +not yet/);
-    expect(text).toMatch(/Compute units +200000/);
+    expect(text).toMatch(/Compute units +200,000/);
     expect(text).toContain(toSolana.receiver);
     expect(text).not.toMatch(/Gas limit|undefined|null|NaN/);
   });

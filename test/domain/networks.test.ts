@@ -5,7 +5,9 @@ import { chainFamilies } from '../../src/domain/addresses.ts';
 import { findNetwork, networkBySelector, networks } from '../../src/domain/networks.ts';
 
 describe('the table of networks', () => {
-  it('is what the generator makes of the official client and the registry’s additions', () => {
+  it('is what the generator makes of the official client and the registry’s additions', {
+    tags: 'slow',
+  }, () => {
     const generator = fileURLToPath(new URL('../../scripts/generate-networks.mjs', import.meta.url));
     const { status, stderr } = spawnSync(process.execPath, [generator, '--check'], { encoding: 'utf8' });
     expect(status, stderr).toBe(0);

@@ -9,7 +9,15 @@ import { defineLabels } from '../../src/domain/labels.ts';
 import { parseBlockExplorers, parseLabels } from '../../src/domain/name-definitions.ts';
 import { parseTokenDefinitions } from '../../src/domain/token-definitions.ts';
 import { defineTokens } from '../../src/domain/tokens.ts';
-import { evmAddress, fuji, makeMessage, makeToken, sepolia } from '../fixtures.ts';
+import {
+  evmAddress,
+  fuji,
+  makeMessage,
+  makeSnapshot,
+  makeToken,
+  sepolia,
+  solanaDevnet,
+} from '../fixtures.ts';
 import { type RunningServer, startServer } from './running-server.ts';
 
 const message = makeMessage({ number: 7, tokenAmounts: [makeToken(sepolia, fuji, 'LINK')] });
@@ -74,9 +82,9 @@ describe('tokens', () => {
   });
 });
 
+const found = async (text: string) => (await ask<Lookup>(`/v2/lookup?text=${encodeURIComponent(text)}`)).data;
+
 describe('a text is looked up', () => {
-  const found = async (text: string) =>
-    (await ask<Lookup>(`/v2/lookup?text=${encodeURIComponent(text)}`)).data;
   const id = message.messageId;
 
   test.each([
@@ -155,4 +163,18 @@ test('browsers get pages with status 404, and programs JSON', async () => {
   expect((await server.ask('/v2/nope', browser)).json()).toMatchObject({ error: 'NOT_FOUND' });
   expect((await server.ask('/robots.txt')).text).toContain('Disallow: /v2/');
   expect((await server.ask('/favicon.ico')).headers['content-type']).toContain('image/svg+xml');
+});
+
+test('a text is looked up: an account and a signature of Solana as the list shows them', async () => {
+  const sent = makeMessage({ number: 8, sourceNetworkInfo: solanaDevnet, destNetworkInfo: fuji });
+  await server.store.apply([makeSnapshot(sent)]);
+  const { sender, sendTransactionHash: signature } = sent;
+  expect(await found(`${sender.slice(0, 4)}…${sender.slice(-4)}`)).toMatchObject([
+    { kind: 'address', value: sender },
+  ]);
+  expect(await found(`${signature.slice(0, 6)}...${signature.slice(-4)}`)).toMatchObject([
+    { kind: 'transaction', value: signature },
+  ]);
+  const elsewhere = sender.endsWith('z') ? 'y' : 'z';
+  expect(await found(`${sender.slice(0, 4)}…${sender.slice(-4, -1)}${elsewhere}`)).toEqual([]);
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import {
+  type ExecutionDetails,
   type Fact,
   factMessageId,
   isMessageFact,
@@ -9,6 +10,7 @@ import {
   type RangeFact,
   type Sent,
 } from '../../src/domain/facts.ts';
+import { failureReason } from '../../src/domain/failures/failure-reason.ts';
 import { foldFacts } from '../../src/domain/fold.ts';
 import { type Status, statuses } from '../../src/domain/lifecycle.ts';
 import type { Message } from '../../src/domain/message.ts';
@@ -33,6 +35,7 @@ function timeOf(fact: Fact): string {
 }
 
 const isSent = (fact: Fact): fact is Sent => fact.kind === 'Sent';
+const isDetails = (fact: Fact): fact is ExecutionDetails => fact.kind === 'ExecutionDetails';
 
 function laneKey(lane: Lane): string {
   return `${lane.sourceChainSelector} ${lane.destChainSelector} ${lane.onramp}`;
@@ -257,6 +260,40 @@ describe('a history', () => {
     const ready = records.filter((record) => record.readyForManualExecution);
     expect(ready.some((record) => record.status === 'FAILED')).toBe(true);
     expect(ready.some((record) => record.status === 'COMMITTED' || record.status === 'BLESSED')).toBe(true);
+  });
+
+  test('fails for reasons that fit the message: of its receiver, or of the pools of its tokens', () => {
+    const sent = new Map(facts.filter(isSent).map(({ message }) => [message.messageId, message]));
+    const reasons = facts.filter(isDetails).map((details) => {
+      const message = sent.get(details.messageId);
+      if (!message) throw new Error('A failure without its sending.');
+      const gasLimit = 'gasLimit' in message.extraArgs ? BigInt(message.extraArgs.gasLimit) : 0n;
+      const reason = failureReason({
+        returnData: Buffer.from(details.returnData?.slice(2) ?? '', 'hex'),
+        gasLimit,
+        ...(details.gasUsed !== null && { gasUsed: BigInt(details.gasUsed) }),
+      });
+      const [wrapper] = reason.wrappers;
+      expect(wrapper?.name).toMatch(/^(ReceiverError|TokenHandlingError)$/);
+      if (wrapper?.name === 'TokenHandlingError') expect(message.tokenAmounts).not.toEqual([]);
+      else expect(message.data !== '0x' || message.tokenAmounts.length === 0).toBe(true);
+      expect(details.caller).toMatch(/^0x/);
+      return reason.code;
+    });
+    expect(new Set(reasons)).toEqual(
+      new Set([
+        'out-of-gas',
+        'unknown-error',
+        'Error',
+        'Panic',
+        'EnforcedPause',
+        'SenderNotAllowlisted',
+        'SourceChainNotAllowlisted',
+        'TokenRateLimitReached',
+        'TokenMaxCapacityExceeded',
+        'InsufficientLiquidity',
+      ]),
+    );
   });
 
   test('fails two to four times in a hundred, and some of it is repaired by hand', () => {

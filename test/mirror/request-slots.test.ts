@@ -1,24 +1,24 @@
 /** The adaptive limit of requests that are under way at once. */
 import { expect, test } from 'vitest';
-import { createRequestSlots } from '../../src/ingest/mirror/request-slots.ts';
+import { createRequestSlots, type RequestOutcome } from '../../src/ingest/mirror/request-slots.ts';
 
 /** Requests that end when the test says so. */
 function createRequests() {
   const slots = createRequestSlots();
-  const open: ((outcome: { isOverloaded: boolean }) => void)[] = [];
+  const open: ((outcome: RequestOutcome) => void)[] = [];
   let most = 0;
   const start = (count: number) =>
     Array.from({ length: count }, () =>
       slots.run(() => {
-        const answer = new Promise<{ isOverloaded: boolean }>((resolve) => open.push(resolve));
+        const answer = new Promise<RequestOutcome>((resolve) => open.push(resolve));
         most = Math.max(most, open.length);
         return answer;
       }),
     );
   /** Lets everything that waits for a promise go on. */
   const settle = () => new Promise((resolve) => setImmediate(resolve));
-  const answerAll = async (isOverloaded: boolean) => {
-    for (const answer of open.splice(0)) answer({ isOverloaded });
+  const answerAll = async (isOverloaded: boolean, isRateBound = false) => {
+    for (const answer of open.splice(0)) answer({ isOverloaded, isRateBound });
     await settle();
   };
   return { slots, open, start, settle, answerAll, most: () => most };
@@ -47,6 +47,16 @@ test('it does not grow while nothing waits', async () => {
   expect(slots.limit).toBe(first);
 });
 
+test('it does not grow while requests wait for the rate limit', async () => {
+  const { slots, open, start, settle, answerAll } = createRequests();
+  const first = slots.limit;
+  const all = start(500);
+  await settle();
+  while (open.length > 0) await answerAll(false, true);
+  await Promise.all(all);
+  expect(slots.limit).toBe(first);
+});
+
 test('it halves when the server has too much, never stops, and grows again', async () => {
   const { slots, open, start, settle, answerAll } = createRequests();
   const all = start(5_000);
@@ -54,7 +64,7 @@ test('it halves when the server has too much, never stops, and grows again', asy
   for (let round = 0; round < 20; round++) await answerAll(false);
   const grown = slots.limit;
   expect(grown).toBeGreaterThan(8);
-  open.splice(0, 1)[0]?.({ isOverloaded: true });
+  open.splice(0, 1)[0]?.({ isOverloaded: true, isRateBound: false });
   await settle();
   expect(slots.limit).toBeLessThanOrEqual(Math.ceil(grown / 2));
   for (let round = 0; round < 10; round++) await answerAll(true);
@@ -70,5 +80,6 @@ test('a slot is given back when the request throws', async () => {
     const failing = slots.run(() => Promise.reject(new Error('away')));
     await expect(failing).rejects.toThrow('away');
   }
-  expect(await slots.run(async () => ({ isOverloaded: false }))).toEqual({ isOverloaded: false });
+  const outcome = { isOverloaded: false, isRateBound: false };
+  expect(await slots.run(async () => outcome)).toBe(outcome);
 });

@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http';
 import { Readable } from 'node:stream';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { ResponseTooLongError } from '../../src/ingest/bounded-exchange.ts';
-import { readPage } from '../../src/ingest/mirror/pages.ts';
+import { createPageReader } from '../../src/ingest/mirror/pages.ts';
 import { createSource, type Source } from '../../src/ingest/mirror/source.ts';
 import { listenWith } from '../listening.ts';
 import { refusalOf } from '../refusal.ts';
@@ -63,7 +63,8 @@ test('a cursor of 100,000 characters is used, and a longer one is refused', asyn
     const length = Number(new URL(url, 'http://source').searchParams.get('length'));
     response.end(JSON.stringify({ data: [], pagination: { cursor: 'c'.repeat(length) } }));
   });
-  const read = (length: number) => readPage(source, null, [['length', String(length)]]);
+  const readPage = createPageReader(source);
+  const read = (length: number) => readPage(null, [['length', String(length)]]);
   expect(await read(100_000)).toMatchObject({ kind: 'page', cursor: 'c'.repeat(100_000) });
   await expect(read(100_001)).rejects.toThrow('an unusable cursor');
 });

@@ -2,12 +2,12 @@
  * A server that speaks the API as the hosted service does, and has its moods: lists of summaries, 429 with
  * Retry-After, 500s, slow answers, bodies that break off, cursors that expire.
  */
-import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { compareNewestFirst } from '../../src/domain/matches.ts';
-import { type Message, summaryKeys } from '../../src/domain/message.ts';
+import type { Message } from '../../src/domain/message.ts';
+import { etagOf, hostedErrors, listBody, parseHostedPath, summaryOf } from './hosted-api.ts';
 
 export interface SeenRequest {
   readonly at: number;
@@ -90,50 +90,45 @@ export async function startStandIn(...messages: readonly Message[]): Promise<Sta
       send(mood.status, mood.body ?? { error: 'MOOD', message: 'Not now.' }, mood.headers);
       return;
     }
-    const wanted = /^\/v2\/messages\/(0x[0-9a-f]{64})\/execution-inputs$/.exec(pathname)?.[1];
-    if (wanted !== undefined) {
-      const inputs = standIn.executionInputs.get(wanted);
+    const target = parseHostedPath(pathname);
+    if (!target) send(404, hostedErrors.noSuchPath);
+    else if (target.kind === 'list') list(searchParams, send);
+    else if (target.kind === 'execution-inputs') {
+      const inputs = standIn.executionInputs.get(target.messageId);
       if (inputs) send(200, inputs);
-      else send(409, { error: 'NOT_READY', message: 'Not committed yet.' });
-      return;
-    }
-    const id = /^\/v2\/messages\/(0x[0-9a-f]{64})$/.exec(pathname)?.[1];
-    if (id !== undefined) {
-      const record = standIn.records.get(id);
+      else send(409, hostedErrors.notCommitted);
+    } else {
+      const record = standIn.records.get(target.messageId);
       if (!record) {
-        send(404, { error: 'NOT_FOUND', message: 'No such message.' });
+        send(404, hostedErrors.noSuchMessage);
         return;
       }
       const text = JSON.stringify(record);
-      const etag = `"${createHash('sha256').update(text).digest('hex').slice(0, 16)}"`;
+      const etag = etagOf(text);
       if (request.headers['if-none-match'] === etag) {
         seen.status = 304;
         response.writeHead(304, { ETag: etag }).end();
         return;
       }
       send(200, text, { ETag: etag });
-      return;
     }
-    if (pathname === '/v2/messages') list(searchParams, send);
-    else send(404, { error: 'NOT_FOUND', message: 'Nothing here.' });
   }
 
   function list(query: URLSearchParams, send: (status: number, body: unknown) => void): void {
     const limit = Number(query.get('limit') ?? 20);
-    const refuse = (error: string, message: string) => send(400, { error, message });
     if (limit > standIn.maxLimit) {
-      refuse('INVALID_PARAMETERS', `limit must not be greater than ${standIn.maxLimit}`);
+      send(400, hostedErrors.limitTooHigh(standIn.maxLimit));
       return;
     }
     if (query.has('sentBefore') && !standIn.knowsTimes) {
-      refuse('INVALID_PARAMETERS', 'property sentBefore should not exist');
+      send(400, hostedErrors.unknownParameter('sentBefore'));
       return;
     }
     const cursor = query.get('cursor');
     const [cursorEra, time, id] =
       cursor === null ? [] : Buffer.from(cursor, 'base64url').toString().split('|');
     if (cursor !== null && cursorEra !== String(era)) {
-      refuse('INVALID_CURSOR', 'The cursor has expired.');
+      send(400, hostedErrors.expiredCursor);
       return;
     }
     const before = query.has('sentBefore')
@@ -150,15 +145,11 @@ export async function startStandIn(...messages: readonly Message[]): Promise<Sta
       );
     const page = all.slice(0, limit);
     const last = page.at(-1);
-    const hasNextPage = all.length > page.length && last !== undefined;
-    const next = hasNextPage ? `${era}|${last.sendTimestamp}|${last.messageId}` : undefined;
-    const shown = standIn.isWhole
-      ? page
-      : page.map((message) => Object.fromEntries(summaryKeys.map((key) => [key, message[key]])));
-    send(200, {
-      data: shown,
-      pagination: { limit, hasNextPage, ...(next && { cursor: Buffer.from(next).toString('base64url') }) },
-    });
+    const next =
+      all.length > page.length && last !== undefined
+        ? Buffer.from(`${era}|${last.sendTimestamp}|${last.messageId}`).toString('base64url')
+        : undefined;
+    send(200, listBody(standIn.isWhole ? page : page.map(summaryOf), limit, next));
   }
 
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -24,10 +24,13 @@ export async function startTwoServers(
   return Promise.all([startServer(databaseUrl), startServer(databaseUrl)]);
 }
 
-async function startServer(databaseUrl: string): Promise<ServerBehindProxy> {
+export async function startServer(
+  databaseUrl: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<ServerBehindProxy> {
   const port = await freePort();
   const launch = async (): Promise<Running> => {
-    const env = { DATABASE_URL: databaseUrl, ...documentedSettings };
+    const env = { DATABASE_URL: databaseUrl, ...documentedSettings, ...settings };
     const running = start(['serve', '--port', port], { env });
     await running.untilSaid(/listens on/);
     return running;

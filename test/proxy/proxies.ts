@@ -72,7 +72,28 @@ export async function startProxy(name: ProxyName, ports: readonly [string, strin
   const servers = ports.map(
     (serverPort, index) => [`10.0.0.1${index + 1}:8080`, `127.0.0.1:${serverPort}`] as const,
   );
-  const { file, args } = configurations[name](folder, port, servers);
+  return run(name, folder, port, configurations[name](folder, port, servers), '/readyz');
+}
+
+/** Starts the proxy with Lanescan on this port below /lanescan; it passes the prefix on, or removes it. */
+export async function startSubPathProxy(
+  name: 'nginx' | 'caddy',
+  serverPort: string,
+  isPrefixRemoved: boolean,
+): Promise<RunningProxy> {
+  const port = await freePort();
+  const folder = mkdtempSync(path.join(os.tmpdir(), `lanescan-${name}-`));
+  const configuration = subPathConfigurations[name](folder, port, serverPort, isPrefixRemoved);
+  return run(name, folder, port, configuration, '/lanescan/readyz');
+}
+
+async function run(
+  name: ProxyName,
+  folder: string,
+  port: string,
+  { file, args }: { readonly file: string; readonly args: readonly string[] },
+  probe: string,
+): Promise<RunningProxy> {
   const child = spawn(programs[name] ?? name, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
     // Where Caddy keeps its state.
@@ -94,7 +115,7 @@ export async function startProxy(name: ProxyName, ports: readonly [string, strin
   await until(async () => {
     if (child.exitCode !== null || child.signalCode !== null)
       throw new Error(`${name} ended, with the configuration ${file}: ${said}`);
-    return (await fetch(`${url}/readyz`).catch(() => undefined))?.status === 200;
+    return (await fetch(`${url}${probe}`).catch(() => undefined))?.status === 200;
   }, 60_000);
   return { name, url, port: Number(port) };
 }
@@ -103,9 +124,6 @@ type Replacements = readonly (readonly [string, string])[];
 
 function nginxIn(folder: string, port: string, servers: Replacements) {
   const file = path.join(folder, 'nginx.conf');
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
-    (kind) => `${kind}_temp_path ${folder}/${kind};`,
-  );
   writeFileSync(
     file,
     configurationWith('nginx.conf', [
@@ -115,11 +133,36 @@ function nginxIn(folder: string, port: string, servers: Replacements) {
       ['/var/log/nginx/error.log', 'stderr'],
       ['/var/log/nginx/access.log', `${folder}/access.log`],
       // Folders that nginx creates at its start, in places where only root may.
-      ['http {', `http {\n${temporary.join('\n')}`],
+      ['http {', `http {\n${nginxFolders(folder)}`],
     ]),
   );
+  return { file, args: nginxArgs(folder, file) };
+}
+
+function nginxFolders(folder: string): string {
+  const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+  return kinds.map((kind) => `${kind}_temp_path ${folder}/${kind};`).join('\n');
+}
+
+function nginxArgs(folder: string, file: string): readonly string[] {
   const global = `daemon off; pid ${folder}/nginx.pid;${process.getuid?.() === 0 ? ' user root;' : ''}`;
-  return { file, args: ['-c', file, '-e', 'stderr', '-g', global] };
+  return ['-c', file, '-e', 'stderr', '-g', global];
+}
+
+/** A site of its own, which includes the documented locations. */
+function nginxSubPathIn(folder: string, port: string, serverPort: string, isPrefixRemoved: boolean) {
+  const file = path.join(folder, 'nginx.conf');
+  const documentedLocations = configurationWith('nginx-sub-path.conf', [
+    ['http://127.0.0.1:8080', `http://127.0.0.1:${serverPort}`],
+  ]);
+  const removing = `location /lanescan/ { proxy_pass http://127.0.0.1:${serverPort}/; proxy_buffering off; }`;
+  writeFileSync(
+    file,
+    `events {} http { access_log ${folder}/access.log; ${nginxFolders(folder)}
+server { listen 127.0.0.1:${port}; location / { return 200 "another site"; }
+${isPrefixRemoved ? removing : documentedLocations} } }`,
+  );
+  return { file, args: nginxArgs(folder, file) };
 }
 
 function haproxyIn(folder: string, port: string, servers: Replacements) {
@@ -152,4 +195,16 @@ function caddyIn(folder: string, port: string, servers: Replacements) {
   return { file, args: ['run', '--adapter', 'caddyfile', '--config', file] };
 }
 
+function caddySubPathIn(folder: string, port: string, serverPort: string, isPrefixRemoved: boolean) {
+  const file = path.join(folder, 'Caddyfile');
+  const site = configurationWith('Caddyfile-sub-path', [
+    ['lanescan.example {', `http://127.0.0.1:${port} {\n\tbind 127.0.0.1\n\trespond "another site"`],
+    ['127.0.0.1:8080', `127.0.0.1:${serverPort}`],
+    ...(isPrefixRemoved ? ([['\thandle /lanescan', '\thandle_path /lanescan']] as const) : []),
+  ]);
+  writeFileSync(file, `{\n\tadmin off\n}\n${site}`);
+  return { file, args: ['run', '--adapter', 'caddyfile', '--config', file] };
+}
+
+const subPathConfigurations = { nginx: nginxSubPathIn, caddy: caddySubPathIn } as const;
 const configurations = { nginx: nginxIn, haproxy: haproxyIn, caddy: caddyIn } as const;

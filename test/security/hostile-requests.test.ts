@@ -65,6 +65,9 @@ describe('SQL in a parameter', () => {
       .map((parameter) => ({ path, name: parameter.name, isInPath: parameter.in === 'path' })),
   );
 
+  /** They take any text, and look for it. */
+  const texts = new Set(['/v2/tokens symbol', '/v2/lookup text']);
+
   test('of every path finds nothing, changes nothing and says nothing of the database', async () => {
     expect(parameters.length).toBeGreaterThan(50);
     const before = await digestOfTables();
@@ -78,9 +81,13 @@ describe('SQL in a parameter', () => {
         const target = path.replace('{messageId}', isInPath ? value : tokenToEvm.messageId);
         const query = isInPath ? '' : `?${name}=${value}`;
         const answer = await line.send(Buffer.from(`GET ${target}${query} HTTP/1.1\r\nHost: x\r\n\r\n`));
-        // A parameter that takes any text would answer 200; none does.
-        expect({ target, name, injection, answer }).toMatchObject({ answer: { status: 400 } });
-        const text = (answer as WireAnswer).body.toString();
+        const isText = texts.has(`${path} ${name}`);
+        const { status, body } = answer as WireAnswer;
+        expect({ target, name, injection, status }).toMatchObject({
+          status: isText ? expect.toSatisfy((code) => code === 200 || code === 400) : 400,
+        });
+        const text = body.toString();
+        if (status === 200) expect(JSON.parse(text)).toMatchObject({ data: [] });
         expect(text).not.toMatch(/syntax error|relation "|PostgreSQL|unterminated|SQLSTATE|\bpg_\w+ /);
       }
       line.close();

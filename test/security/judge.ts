@@ -35,11 +35,14 @@ export function createJudge(
   const newestFirst = [...messages].sort(compareNewestFirst);
   const requestIds = new Set<string>();
   const schemas = schemasOf(document);
-  const documented = Object.entries(document.paths).map(([path, { get }]) => ({
-    pattern: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+').replaceAll('.', '\\.')}$`),
-    path,
-    statuses: Object.keys(get.responses).map(Number),
-  }));
+  // OpenAPI: a path without parameters is matched before one with them.
+  const documented = Object.entries(document.paths)
+    .sort(([a], [b]) => Number(a.includes('{')) - Number(b.includes('{')))
+    .map(([path, { get }]) => ({
+      pattern: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+').replaceAll('.', '\\.')}$`),
+      path,
+      statuses: Object.keys(get.responses).map(Number),
+    }));
 
   const search = ({ filters, view, limit, after }: SearchQuery) => {
     const all = newestFirst.filter((message) => matches(filters, message));
@@ -69,7 +72,7 @@ export function createJudge(
   };
 
   const exportProblem = (parameters: RawParameters, answer: WireAnswer): string | undefined => {
-    const asked = attempt(() => parseFilters(parameters, ['format']));
+    const asked = attempt(() => parseFilters(parameters, ['format', 'attempts']));
     if (asked instanceof ApiError) return `is 200 and should be refused: ${asked.message}`;
     const expected = newestFirst
       .filter((message) => matches(asked.filters as Filters, message))

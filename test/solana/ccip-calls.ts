@@ -196,6 +196,8 @@ export function commitCall({ programs, transmitter, root, prices, number, failur
   });
 }
 
+export type FailingPart = 'receiver' | 'pool' | 'token program' | 'off-ramp';
+
 export interface ExecuteCall {
   readonly programs: CcipPrograms;
   readonly executor: string;
@@ -209,8 +211,11 @@ export interface ExecuteCall {
   readonly isManual: boolean;
   /** The report lies in an account, and the instruction has none. */
   readonly isBuffered: boolean;
-  /** How the receiver fails. */
   readonly failure?: Failure | undefined;
+  /** What fails: the receiver where it is left out and there is one, else the off-ramp. */
+  readonly failing?: FailingPart | undefined;
+  /** What the failing program logs before. */
+  readonly words?: readonly string[] | undefined;
   /** The off-ramp finds that it was executed before. */
   readonly isSkipped?: boolean;
 }
@@ -223,6 +228,9 @@ export function executeCall(call: ExecuteCall): Call {
   const tokenIndexes = new Uint8Array(body.tokenAmounts.length).fill(8);
   const { receiver } = context;
   const hasReceiver = receiver !== NO_RECEIVER;
+  const { failing = hasReceiver ? 'receiver' : 'off-ramp', words = [] } = call;
+  const failureIn = (part: FailingPart): readonly Step[] =>
+    failure && part === failing ? [...words.map((log) => ({ log })), { fails: failure }] : [];
   const release = body.tokenAmounts.map(
     ({ destTokenAddress }): Step => ({
       call: named(
@@ -235,10 +243,11 @@ export function executeCall(call: ExecuteCall): Call {
             {
               call: {
                 program: TOKEN_PROGRAM,
-                steps: [{ log: 'Instruction: MintTo' }],
+                steps: [{ log: 'Instruction: MintTo' }, ...failureIn('token program')],
                 data: new Uint8Array([7]),
               },
             },
+            ...failureIn('pool'),
           ],
         },
       ),
@@ -248,19 +257,18 @@ export function executeCall(call: ExecuteCall): Call {
     ? [
         {
           call: named(receiver, 'CcipReceive', plainInstruction('ccip_receive'), {
-            steps: failure ? [{ fails: failure }] : [],
+            steps: failureIn('receiver'),
           }),
         },
       ]
-    : failure
-      ? [{ fails: failure }]
-      : [];
+    : [];
   const outcome: readonly Step[] = call.isSkipped
     ? [{ data: skippedAlreadyExecuted(header) }]
     : [
         { data: executionStateChanged(header, leaf, 'inProgress') },
         ...release,
         ...receive,
+        ...failureIn('off-ramp'),
         { data: executionStateChanged(header, leaf, 'success') },
       ];
   return named(

@@ -1,7 +1,7 @@
 /** What tests can ask of a world on a virtual Solana cluster. */
 import { findNetwork, type Network } from '../../src/domain/networks.ts';
 import type { CcipPrograms } from './ccip-accounts.ts';
-import type { forgeries } from './ccip-calls.ts';
+import type { FailingPart, forgeries } from './ccip-calls.ts';
 import type { SvmExtraArgs } from './ccip-events.ts';
 import type { Failure, Runtime } from './runtime.ts';
 
@@ -64,6 +64,9 @@ export interface ExecuteOptions {
    */
   readonly outcome?: 'success' | 'failure' | 'later failure' | 'skipped';
   readonly failure?: Failure;
+  readonly failing?: FailingPart;
+  /** What the failing program logs before. */
+  readonly words?: readonly string[];
   readonly isManual?: boolean;
   readonly isBuffered?: boolean;
   readonly isTruncated?: boolean;

@@ -175,6 +175,8 @@ export function createReceiving(deployment: CcipDeployment, remotes: readonly Re
         isBuffered,
         isSkipped: outcome === 'skipped',
         failure: outcome === 'failure' ? failure : undefined,
+        failing: options.failing,
+        words: options.words,
       });
       const later = outcome === 'later failure' ? [{ program: dapp, steps: [{ fails: failure }] }] : [];
       const begun = executionStateChanged(body.header, leaf, 'inProgress');

@@ -108,6 +108,16 @@ test('a statement that takes long is left alone while the server works on it', a
   expect(await store.latestPosition()).toBe('1');
 });
 
+test('an answer that is read only after the first probe is not lost', async () => {
+  const { store, way, notices } = await openThroughBlackHole();
+  await add(store, 1);
+  // They are released when the probe has been closed: it found a server that has answered already.
+  way.delayAnswers();
+  await add(store, 2);
+  expect(notices).toEqual([]);
+  expect(await store.latestPosition()).toBe('2');
+});
+
 test('a server that is out of reach altogether: whatever waits is given up, and works again afterwards', async () => {
   const { store, way } = await openThroughBlackHole();
   await add(store, 1);

@@ -614,7 +614,7 @@ describe('progress', () => {
       unreadable: [makeUnread(5), makeUnread(6)],
       foreign: 3,
     });
-    expect(await ledger.reportProgress(network, figures, null)).toEqual({ owedBlocks: 30, failedRanges: 2 });
+    expect(await ledger.reportProgress(network, figures, null)).toEqual({ owedBlocks: 100, failedRanges: 2 });
     expect(await store.networkProgress()).toEqual([
       {
         selector: network,
@@ -630,7 +630,7 @@ describe('progress', () => {
         seenAt: expect.any(Date),
         readAt: expect.any(Date),
         startBlock: 10,
-        owedBlocks: 30,
+        owedBlocks: 100,
         failedRanges: 2,
         failedBlocks: 5,
         oldestFailureAt: new Date(Date.UTC(2026, 0, 1)),

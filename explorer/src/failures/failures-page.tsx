@@ -2,14 +2,15 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { FailureReasons, FailureShareChart } from '../parts/failure-reasons.tsx';
-import { Figure, Figures, NeedActionFigure } from '../parts/figures.tsx';
+import { Figure, Figures, FiguresSkeleton, NeedActionFigure } from '../parts/figures.tsx';
 import { grouped, percent } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
-import { FailureNotice, Skeleton } from '../parts/notices.tsx';
+import { FailureNotice } from '../parts/notices.tsx';
 import { useTitle } from '../parts/page-title.ts';
 import { Segments } from '../parts/segments.tsx';
 import { failuresQuery } from '../server/api-client.ts';
 import type { Failures } from '../server/api-types.ts';
+import { basePath } from '../server/base-path.ts';
 import { type FailureWindow, failureWindows } from './failure-window.ts';
 
 export function FailuresPage() {
@@ -36,7 +37,7 @@ export function FailuresPage() {
         />
       </header>
       {error && !data && <FailureNotice error={error} onRetry={() => void refetch()} />}
-      {!error && !data && <PageSkeleton />}
+      {!error && !data && <FiguresSkeleton names={['Failed', 'Share', 'Need action', 'Reasons']} />}
       {data && (
         <div data-stale={isPlaceholderData} className="fades">
           <Totals failures={data} />
@@ -54,7 +55,7 @@ export function FailuresPage() {
                 <Link to="/" search={{ status: 'FAILED' }}>
                   Show the messages
                 </Link>
-                <a href="/v2/messages/export?format=csv&status=FAILED&attempts=true" download>
+                <a href={`${basePath}/v2/messages/export?format=csv&status=FAILED&attempts=true`} download>
                   Export with reasons
                 </a>
               </p>
@@ -88,23 +89,5 @@ function Totals({ failures: { failed, days, reasons, otherReasons } }: { readonl
         about={`${grouped(canFix)} messages that anyone can fix`}
       />
     </Figures>
-  );
-}
-
-function PageSkeleton() {
-  return (
-    <div aria-busy="true">
-      <Figures>
-        {['Failed', 'Share', 'Need action', 'Reasons'].map((name) => (
-          <Figure
-            key={name}
-            name={name}
-            value={<Skeleton width="96px" />}
-            about={<Skeleton width="64px" />}
-          />
-        ))}
-      </Figures>
-      <section className="panel chart-place" />
-    </div>
   );
 }

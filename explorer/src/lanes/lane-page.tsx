@@ -4,10 +4,10 @@ import { Link, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { findNetwork } from '../../../src/domain/networks.ts';
 import { BarChart } from '../parts/charts.tsx';
-import { CopyButton } from '../parts/copy-button.tsx';
 import { FailureReasons, FailureShareChart } from '../parts/failure-reasons.tsx';
 import { Figure, Figures, NeedActionFigure } from '../parts/figures.tsx';
 import { counted, dayName, duration, exactTime, grouped, laneWords, percent } from '../parts/format.ts';
+import { laneMessages, SearchableHash, sentMessages } from '../parts/hash.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { MessageRow } from '../parts/message-row.tsx';
 import { LaneLabel } from '../parts/network.tsx';
@@ -117,15 +117,32 @@ function LaneView({ lane, ends }: { readonly lane: Lane; readonly ends: LaneSele
           {lane.onramps.map(({ onramp, version, completeness }) => (
             <li key={onramp}>
               <CompletenessWords completeness={completeness} />
-              <span className="hash whole muted">
+              <div className="completeness-ramp">
+                <span className="muted">on-ramp{version !== null && ` ${version}`}</span>
                 <span>
-                  on-ramp <code>{onramp}</code>
-                  {version !== null && ` (${version})`}
+                  <SearchableHash
+                    text={onramp}
+                    what="on-ramp"
+                    search={laneMessages(lane.sourceNetworkInfo, lane.destNetworkInfo)}
+                    at={{ network: lane.sourceNetworkInfo, page: 'address' }}
+                  />
                 </span>
-                <CopyButton text={onramp} what="on-ramp" />
-              </span>
+              </div>
             </li>
           ))}
+          {lane.routerAddress !== null && (
+            <li className="completeness-ramp">
+              <span className="muted">router</span>
+              <span>
+                <SearchableHash
+                  text={lane.routerAddress}
+                  what="router"
+                  search={sentMessages(lane.sourceNetworkInfo)}
+                  at={{ network: lane.sourceNetworkInfo, page: 'address' }}
+                />
+              </span>
+            </li>
+          )}
         </ul>
       </section>
       <NewestMessages ends={ends} />

@@ -1,7 +1,10 @@
 /** Every execution of a message: what it came to, and for a failed one the decoded error. */
 import { blockTitle } from '../../../src/domain/block-noun.ts';
+import type { NetworkInfo } from '../../../src/domain/message.ts';
+import { AddressText } from '../parts/address-text.tsx';
 import { grouped, printable } from '../parts/format.ts';
-import { SearchableHash } from '../parts/hash.tsx';
+import { ChainLink, SearchableHash } from '../parts/hash.tsx';
+import { ReasonText } from '../parts/reason-text.tsx';
 import { StatusBadge } from '../parts/status.tsx';
 import { ExactTime } from '../parts/time.tsx';
 import type { Attempt, FailureReason } from '../server/api-types.ts';
@@ -9,11 +12,11 @@ import { Card, Copyable, Field, Fields } from './card.tsx';
 
 interface AttemptsCardProps {
   readonly attempts: readonly Attempt[];
-  /** Of the destination. */
-  readonly family: string;
+  /** The destination. */
+  readonly network: NetworkInfo;
 }
 
-export function AttemptsCard({ attempts, family }: AttemptsCardProps) {
+export function AttemptsCard({ attempts, network }: AttemptsCardProps) {
   return (
     <Card title={attempts.length === 1 ? 'Execution attempt' : `${attempts.length} execution attempts`} wide>
       <ol className="attempts" reversed>
@@ -22,7 +25,7 @@ export function AttemptsCard({ attempts, family }: AttemptsCardProps) {
             key={`${attempt.blockHash} ${attempt.transactionHash} ${attempt.logIndex}`}
             className={attempt.removedAt === null ? undefined : 'removed'}
           >
-            <AttemptView attempt={attempt} family={family} />
+            <AttemptView attempt={attempt} network={network} />
           </li>
         ))}
       </ol>
@@ -30,8 +33,9 @@ export function AttemptsCard({ attempts, family }: AttemptsCardProps) {
   );
 }
 
-function AttemptView({ attempt, family }: { readonly attempt: Attempt; readonly family: string }) {
+function AttemptView({ attempt, network }: { readonly attempt: Attempt; readonly network: NetworkInfo }) {
   const { outcome, at, transactionHash, blockNumber, caller, gasUsed, reason, removedAt } = attempt;
+  const { transactionError, logs } = attempt;
   return (
     <>
       <p className="attempt-head">
@@ -43,24 +47,48 @@ function AttemptView({ attempt, family }: { readonly attempt: Attempt; readonly 
           A reorganisation removed this attempt: it no longer counts. Noticed <ExactTime at={removedAt} />.
         </p>
       )}
-      {reason && <p className="attempt-reason">{printable(reason.text)}</p>}
+      {reason && (
+        <p className="attempt-reason">
+          <ReasonText reason={reason} network={network} />
+        </p>
+      )}
       <Fields>
         <Field name="Transaction">
           {transactionHash === null ? (
             'not known'
           ) : (
-            <SearchableHash text={transactionHash} what="transaction" />
+            <SearchableHash text={transactionHash} what="transaction" at={{ network, page: 'transaction' }} />
           )}
         </Field>
-        {blockNumber !== null && <Field name={blockTitle(family)}>{grouped(String(blockNumber))}</Field>}
-        {caller !== null && (
-          <Field name="Sent by">
-            <SearchableHash text={caller} what="address" />
+        {blockNumber !== null && (
+          <Field name={blockTitle(network.chainFamily)}>
+            {grouped(String(blockNumber))}
+            <ChainLink text={String(blockNumber)} what="block" at={{ network, page: 'block' }} />
           </Field>
         )}
-        {gasUsed !== null && <Field name="Gas used">{grouped(gasUsed)}</Field>}
+        {caller !== null && (
+          <Field name="Sent by">
+            <SearchableHash text={caller} what="account" filter="address" at={{ network, page: 'address' }} />
+          </Field>
+        )}
+        {gasUsed !== null && (
+          <Field name={network.chainFamily === 'SVM' ? 'Compute units' : 'Gas used'}>
+            {grouped(gasUsed)}
+          </Field>
+        )}
         {reason && <ErrorFields reason={reason} />}
+        {transactionError !== null && (
+          <Field name="Transaction error">
+            <code className="wrap">{printable(transactionError)}</code>
+          </Field>
+        )}
       </Fields>
+      {logs !== null && logs.length > 0 && (
+        <details className="attempt-logs">
+          <summary>The program's log, last {logs.length === 1 ? 'line' : `${logs.length} lines`}</summary>
+          <pre>{logs.map(printable).join('\n')}</pre>
+        </details>
+      )}
     </>
   );
 }
@@ -75,7 +103,7 @@ function ErrorFields({ reason: { error, wrappers, data } }: { readonly reason: F
             {chain.map((one, index) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: a chain of errors never changes, and names may repeat
               <code key={index} className="wrap">
-                {errorText(one)}
+                <AddressText text={errorText(one)} />
               </code>
             ))}
           </span>

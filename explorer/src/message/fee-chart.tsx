@@ -1,7 +1,7 @@
 /** The parts of a fee as a stacked bar, the largest first, and as a list. */
-import type { Fees } from '../../../src/domain/message.ts';
-import { CopyButton } from '../parts/copy-button.tsx';
-import { grouped, percent, printable, shortHash } from '../parts/format.ts';
+import type { Fees, NetworkInfo } from '../../../src/domain/message.ts';
+import { grouped, percent, printable } from '../parts/format.ts';
+import { type MessagesOf, SearchableShortHash } from '../parts/hash.tsx';
 
 type FeeItem = NonNullable<Fees['fixedFeesDetails']['items']>[number];
 
@@ -19,9 +19,13 @@ interface FeeChartProps {
   readonly amountOf: (amount: string) => string;
   /** What a contract is to the message. */
   readonly roleOf: (address: string) => string | undefined;
+  /** The network of the contracts. */
+  readonly source: NetworkInfo;
+  /** The messages that the contracts have to do with. */
+  readonly messages: MessagesOf;
 }
 
-export function FeeChart({ items, total, amountOf, roleOf }: FeeChartProps) {
+export function FeeChart({ items, total, amountOf, roleOf, source, messages }: FeeChartProps) {
   const sorted = [...items].sort((a, b) => (BigInt(b.amount) > BigInt(a.amount) ? 1 : -1));
   const whole = items.reduce((sum, { amount }) => sum + BigInt(amount), 0n);
   // Thousandths are finer than a pixel, and turn amounts of any size into safe numbers.
@@ -57,10 +61,12 @@ export function FeeChart({ items, total, amountOf, roleOf }: FeeChartProps) {
             <span className="fee-amount" title={`${grouped(amount)} smallest units`}>
               {amountOf(amount)}
             </span>
-            <span className="hash">
-              <code title={contractAddress}>{shortHash(contractAddress)}</code>
-              <CopyButton text={contractAddress} what="contract" />
-            </span>
+            <SearchableShortHash
+              text={contractAddress}
+              what="contract"
+              search={messages}
+              at={{ network: source, page: 'address' }}
+            />
           </li>
         ))}
       </ul>

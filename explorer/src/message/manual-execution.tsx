@@ -7,6 +7,7 @@ import { CodeBlock } from '../parts/code-block.tsx';
 import { networkName } from '../parts/format.ts';
 import { Segments } from '../parts/segments.tsx';
 import { getJson, readinessQuery } from '../server/api-client.ts';
+import { serverUrl } from '../server/base-path.ts';
 
 const forms = { command: 'Command line', sdk: 'SDK' } as const;
 const ways = { chains: 'Proof from the chains', server: 'Proof from this server' } as const;
@@ -69,8 +70,8 @@ function commandFor(message: Message, way: Way): string {
   const lines = [
     `ccip-cli manual-exec ${way === 'server' ? messageId : sendTransactionHash}`,
     ...(way === 'server'
-      ? [`--api ${location.origin}`, '--rpc $DEST_RPC']
-      : [`--log-index ${sendLogIndex}`, `--api ${location.origin}`, '--rpc $SOURCE_RPC --rpc $DEST_RPC']),
+      ? [`--api ${serverUrl}`, '--rpc $DEST_RPC']
+      : [`--log-index ${sendLogIndex}`, `--api ${serverUrl}`, '--rpc $SOURCE_RPC --rpc $DEST_RPC']),
     ...(gas === null ? [] : [`--gas-limit ${gas}`]),
   ];
   return `export USER_KEY=…  # of a wallet on the destination chain\n${lines.join(' \\\n  ')}`;
@@ -87,7 +88,7 @@ const chainClasses: Record<Message['sourceNetworkInfo']['chainFamily'], string> 
 
 /** Up to 1.6 the chains have the whole proof; verifications of 2.0 come from a server. */
 function verificationSource({ version }: Message): string {
-  return usesVerifiers(version) ? `'${location.origin}'` : 'null';
+  return usesVerifiers(version) ? `'${serverUrl}'` : 'null';
 }
 
 function sdkCallFor(message: Message, way: Way): string {
@@ -99,7 +100,7 @@ function sdkCallFor(message: Message, way: Way): string {
     return [
       `import { ${dest} } from '@chainlink/ccip-sdk';`,
       '',
-      `const dest = await ${dest}.fromUrl(DEST_RPC, { apiClient: '${location.origin}' });`,
+      `const dest = await ${dest}.fromUrl(DEST_RPC, { apiClient: '${serverUrl}' });`,
       `await dest.execute({ messageId: '${message.messageId}', ${options} });`,
     ].join('\n');
   }

@@ -17,9 +17,16 @@ import {
   tokenAddressesOf,
   transferredAmount,
 } from '../../../src/domain/message-names.ts';
+import { AddressText } from '../parts/address-text.tsx';
 import { CopyButton } from '../parts/copy-button.tsx';
 import { counted, duration, exactTime, grouped, networkName, printable, shortHash } from '../parts/format.ts';
-import { ChainLink, LinkedHash, SearchableHash } from '../parts/hash.tsx';
+import {
+  ChainLink,
+  laneMessages,
+  SearchableHash,
+  SearchableShortHash,
+  sentMessages,
+} from '../parts/hash.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { claimOf } from '../parts/message-row.tsx';
 import { NetworkMark } from '../parts/network.tsx';
@@ -27,6 +34,7 @@ import { Segments } from '../parts/segments.tsx';
 import { StatusBadge } from '../parts/status.tsx';
 import { ExactTime } from '../parts/time.tsx';
 import type { Attempt, Lane, MessageHistory } from '../server/api-types.ts';
+import { basePath } from '../server/base-path.ts';
 import { useNames } from '../server/names.ts';
 import { AttemptsCard } from './attempts-card.tsx';
 import { Card, Copyable, Field, Fields } from './card.tsx';
@@ -48,9 +56,9 @@ export function MessageDetails({ message, history, attempts, lane }: DetailsProp
       <TokensCard message={message} />
       <ExecutionCard message={message} />
       {attempts && attempts.length > 0 && (
-        <AttemptsCard attempts={attempts} family={message.destNetworkInfo.chainFamily} />
+        <AttemptsCard attempts={attempts} network={message.destNetworkInfo} />
       )}
-      {message.verifiers && <VerifiersCard verifiers={message.verifiers} />}
+      {message.verifiers && <VerifiersCard message={message} verifiers={message.verifiers} />}
       <FeesCard message={message} />
       <DataCard data={message.data} wide={message.fees.fixedFeesDetails.items !== undefined} />
       {history && <ChangesCard history={history} />}
@@ -127,16 +135,22 @@ function SourceCard({ message }: { readonly message: Message }) {
           <span className="muted"> log {message.sendLogIndex}</span>
         </Field>
         <Field name="On-ramp">
-          <LinkedHash
+          <SearchableHash
             text={message.onramp}
             what="on-ramp"
+            search={laneMessages(sourceNetworkInfo, destNetworkInfo)}
             at={account}
             role={`to ${networkName(destNetworkInfo)}`}
           />
         </Field>
         {routerAddress !== null && (
           <Field name="Router">
-            <LinkedHash text={routerAddress} what="router" at={account} />
+            <SearchableHash
+              text={routerAddress}
+              what="router"
+              search={sentMessages(sourceNetworkInfo)}
+              at={account}
+            />
           </Field>
         )}
         <Field name="Sequence">
@@ -188,14 +202,20 @@ function DestCard({ message, lane }: { readonly message: Message; readonly lane:
         )}
         {executor && (
           <Field name="Executor">
-            <Copyable text={executor.address} what="executor" />
+            <SearchableHash
+              text={executor.address}
+              what="executor"
+              search={laneMessages(message.sourceNetworkInfo, destNetworkInfo)}
+              at={{ network: message.sourceNetworkInfo, page: 'address' }}
+            />
           </Field>
         )}
         {message.offramp !== undefined && (
           <Field name="Off-ramp">
-            <LinkedHash
+            <SearchableHash
               text={message.offramp}
               what="off-ramp"
+              search={laneMessages(message.sourceNetworkInfo, destNetworkInfo)}
               at={account}
               role={`from ${networkName(message.sourceNetworkInfo)}`}
             />
@@ -302,7 +322,8 @@ function TokenSymbol({ token }: { readonly token: NamedToken | undefined }) {
   );
 }
 
-function ExecutionCard({ message: { extraArgs } }: { readonly message: Message }) {
+function ExecutionCard({ message: { extraArgs, destNetworkInfo } }: { readonly message: Message }) {
+  const account = { network: destNetworkInfo, page: 'address' } as const;
   return (
     <Card title="Execution">
       <Fields>
@@ -312,16 +333,16 @@ function ExecutionCard({ message: { extraArgs } }: { readonly message: Message }
           <>
             <Field name="Compute units">{grouped(extraArgs.computeUnits)}</Field>
             <Field name="Token receiver">
-              <Copyable text={printable(extraArgs.tokenReceiver)} what="token receiver" />
+              <SearchableHash text={printable(extraArgs.tokenReceiver)} what="token receiver" at={account} />
             </Field>
             <Field name="Writable bitmap">
               <code className="wrap">{printable(extraArgs.accountIsWritableBitmap)}</code>
             </Field>
             <Field name="Accounts">
               {extraArgs.accounts.length === 0 ? <span className="muted">none</span> : null}
-              {extraArgs.accounts.map((account, index) => (
+              {extraArgs.accounts.map((address, index) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: an account may come twice, and their order never changes.
-                <Copyable key={index} text={printable(account)} what="account" />
+                <SearchableHash key={index} text={printable(address)} what="account" at={account} />
               ))}
             </Field>
           </>
@@ -336,7 +357,14 @@ function ExecutionCard({ message: { extraArgs } }: { readonly message: Message }
   );
 }
 
-function VerifiersCard({ verifiers: { items, optionalThreshold } }: { readonly verifiers: Verifiers }) {
+function VerifiersCard({
+  message: { sourceNetworkInfo, destNetworkInfo },
+  verifiers: { items, optionalThreshold },
+}: {
+  readonly message: Message;
+  readonly verifiers: Verifiers;
+}) {
+  const messages = laneMessages(sourceNetworkInfo, destNetworkInfo);
   const done = (isRequired: boolean) =>
     items.filter((item) => item.isRequired === isRequired && item.status === 'COMPLETED').length;
   const required = items.filter(({ isRequired }) => isRequired).length;
@@ -367,13 +395,21 @@ function VerifiersCard({ verifiers: { items, optionalThreshold } }: { readonly v
             <span className="verifier-places">
               <span className="hash">
                 <span className="muted">source</span>{' '}
-                <code title={verifier.sourceAddress}>{shortHash(verifier.sourceAddress)}</code>
-                <CopyButton text={verifier.sourceAddress} what="verifier on the source chain" />
+                <SearchableShortHash
+                  text={verifier.sourceAddress}
+                  what="verifier on the source chain"
+                  search={messages}
+                  at={{ network: sourceNetworkInfo, page: 'address' }}
+                />
               </span>
               <span className="hash">
                 <span className="muted">destination</span>{' '}
-                <code title={verifier.destAddress}>{shortHash(verifier.destAddress)}</code>
-                <CopyButton text={verifier.destAddress} what="verifier on the destination chain" />
+                <SearchableShortHash
+                  text={verifier.destAddress}
+                  what="verifier on the destination chain"
+                  search={messages}
+                  at={{ network: destNetworkInfo, page: 'address' }}
+                />
               </span>
               {verifier.verification && (
                 <span className="hash">
@@ -416,9 +452,16 @@ function FeesCard({ message }: { readonly message: Message }) {
         </Field>
         <Field name="Paid in">
           <TokenSymbol token={token} />
-          <LinkedHash
+          <SearchableHash
             text={tokenAddress}
             what="token"
+            search={{
+              filters: {
+                sourceChainSelector: message.sourceNetworkInfo.chainSelector,
+                sourceTokenAddress: tokenAddress,
+              },
+              words: 'messages that transfer this token',
+            }}
             at={{ network: message.sourceNetworkInfo, page: 'token' }}
           />
         </Field>
@@ -429,6 +472,8 @@ function FeesCard({ message }: { readonly message: Message }) {
           total={totalAmount}
           amountOf={(amount) => paidAmount(amount, token)?.exact ?? grouped(amount)}
           roleOf={(address) => contractRole(message, address, names)}
+          source={message.sourceNetworkInfo}
+          messages={laneMessages(message.sourceNetworkInfo, message.destNetworkInfo)}
         />
       )}
     </Card>
@@ -484,7 +529,13 @@ function DataCard({ data, wide }: { readonly data: string | null; readonly wide:
               // biome-ignore lint/suspicious/noArrayIndexKey: a value is known by its place.
               <li key={index}>
                 <span className="tag">{type}</span>
-                <LongText text={printable(value)} />
+                {type === 'address' ? (
+                  <code className="wrap">
+                    <AddressText text={value} />
+                  </code>
+                ) : (
+                  <LongText text={printable(value)} />
+                )}
               </li>
             ))}
           </ol>
@@ -560,7 +611,7 @@ function RawCard({ message }: { readonly message: Message }) {
             <CopyButton text={() => JSON.stringify(message, null, 2)} what="record">
               Copy JSON
             </CopyButton>{' '}
-            <a href={`/v2/messages/${message.messageId}`}>in the API</a>
+            <a href={`${basePath}/v2/messages/${message.messageId}`}>in the API</a>
           </p>
           <LongText text={JSON.stringify(message, null, 2)} />
         </div>

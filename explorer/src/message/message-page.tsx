@@ -3,6 +3,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useRouter, useRouterState } from '@tanstack/react-router';
 import { useEffect } from 'react';
 import type { Message } from '../../../src/domain/message.ts';
+import { AddressText } from '../parts/address-text.tsx';
 import { CopyButton } from '../parts/copy-button.tsx';
 import { isMessageId, laneWords, shortHash } from '../parts/format.ts';
 import { FreshnessBanner, MessageFreshnessBanner, useIsUnwatched } from '../parts/freshness.tsx';
@@ -13,6 +14,7 @@ import { NeedsAction } from '../parts/message-row.tsx';
 import { LaneLabel } from '../parts/network.tsx';
 import { FailureNotice, Notice, Skeleton } from '../parts/notices.tsx';
 import { useTitle } from '../parts/page-title.ts';
+import { ReasonText } from '../parts/reason-text.tsx';
 import { StatusBadge } from '../parts/status.tsx';
 import { statusWords } from '../parts/status-words.ts';
 import { Ago } from '../parts/time.tsx';
@@ -163,8 +165,23 @@ function Outlook({
             <Icon name={wrong.canBeExecuted ? 'hand' : 'info'} />
             {wrong.title}
           </h2>
-          <p>{wrong.words}</p>
-          {wrong.advice && <p>{wrong.advice}</p>}
+          <p>
+            {wrong.words}
+            {reason && message.status === 'FAILED' && (
+              <>
+                {' '}
+                <strong>
+                  <ReasonText reason={reason} network={message.destNetworkInfo} />
+                </strong>
+              </>
+            )}{' '}
+            {wrong.consequence}
+          </p>
+          {wrong.advice && (
+            <p>
+              <AddressText text={wrong.advice} />
+            </p>
+          )}
           {wrong.canBeExecuted && <Rescue message={message} />}
           {wrong.canBeExecuted && <ManualExecution message={message} />}
         </section>

@@ -77,6 +77,8 @@ export function forecast(elapsedMs: number, { p50Ms, p90Ms, p99Ms }: Delivery): 
 export interface Diagnosis {
   readonly title: string;
   readonly words: string;
+  /** What the message comes to, behind the reason. */
+  readonly consequence?: string;
   /** What to do, where the reason of a failure is known. */
   readonly advice?: string;
   readonly canBeExecuted: boolean;
@@ -105,16 +107,14 @@ export function diagnosis(message: Message, isOverdue: boolean, failure?: Failur
       ? `gas limit of ${grouped(extraArgs.gasLimit)}`
       : `${grouped(extraArgs.computeUnits)} compute units`;
   if (status === 'FAILED') {
-    const why = failure
-      ? `. ${printable(failure.text)}`
-      : `: the receiver reverted, or the ${limit} did not suffice.`;
-    const reason = `It reached ${dest}, but its execution there failed${why}${tokens}`;
+    const why = failure ? '.' : `: the receiver reverted, or the ${limit} did not suffice.`;
     const open = readyForManualExecution
       ? `Anybody with a wallet on ${dest} can execute it again.`
       : 'It is not open for manual execution yet; try again later.';
     return {
       title: 'The execution failed',
-      words: `${reason} ${open}`,
+      words: `It reached ${dest}, but its execution there failed${why}`,
+      consequence: `${tokens.trim()} ${open}`,
       ...(failure && { advice: `${whoCanFix[failure.fixableBy]} ${printable(failure.advice)}` }),
       canBeExecuted: readyForManualExecution,
     };

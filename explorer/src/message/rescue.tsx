@@ -2,7 +2,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { Message } from '../../../src/domain/message.ts';
+import { AddressText } from '../parts/address-text.tsx';
 import { grouped, networkName, printable } from '../parts/format.ts';
+import { ChainLink, laneMessages, SearchableHash } from '../parts/hash.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { diagnosisQuery, manualExecutionQuery, readinessQuery } from '../server/api-client.ts';
 import type { Diagnosis, ManualExecution } from '../server/api-types.ts';
@@ -117,8 +119,16 @@ function DiagnosisText({
         <Icon name={outcome === 'succeeds' || outcome === 'executed' ? 'tick' : 'info'} />
         {headings[outcome]}
       </strong>
-      {(outcome !== 'succeeds' || diagnosis.gasLimit !== null) && <p>{printable(text)}</p>}
-      {reason && <p>{printable(reason.advice)}</p>}
+      {(outcome !== 'succeeds' || diagnosis.gasLimit !== null) && (
+        <p>
+          <AddressText text={printable(text)} />
+        </p>
+      )}
+      {reason && (
+        <p>
+          <AddressText text={printable(reason.advice)} />
+        </p>
+      )}
       {block && (
         <p className="muted">Tried on block {grouped(String(block.number))}, without sending anything.</p>
       )}
@@ -141,7 +151,12 @@ function WhatIsCalled({
         {networkName(message.destNetworkInfo)} <span className="muted">chain id {transaction.chainId}</span>
       </Field>
       <Field name="Contract">
-        <Copyable text={transaction.to} what="off-ramp" />
+        <SearchableHash
+          text={transaction.to}
+          what="off-ramp"
+          search={laneMessages(message.sourceNetworkInfo, message.destNetworkInfo)}
+          at={{ network: message.destNetworkInfo, page: 'address' }}
+        />
         <span className="muted">
           the off-ramp{inputs === 'mirror' && ', as the mirrored server names it: check it'}
         </span>
@@ -254,27 +269,44 @@ function SendingText({
         </p>
       );
     case 'sent':
-      return <Following hash={sending.hash}>Sent. It waits to get into a block of {dest}.</Following>;
+      return (
+        <Following hash={sending.hash} message={message}>
+          Sent. It waits to get into a block of {dest}.
+        </Following>
+      );
     case 'included':
       return (
-        <Following hash={sending.hash}>
+        <Following hash={sending.hash} message={message}>
           It is in a block of {dest}. This page shows the outcome as soon as this server has read that block.
         </Following>
       );
     case 'reverted':
       return (
-        <Following hash={sending.hash}>
+        <Following hash={sending.hash} message={message}>
           The transaction was reverted: the message is as it was before.
         </Following>
       );
   }
 }
 
-function Following({ hash, children }: { readonly hash: string; readonly children: ReactNode }) {
+function Following({
+  hash,
+  message,
+  children,
+}: {
+  readonly hash: string;
+  readonly message: Message;
+  readonly children: ReactNode;
+}) {
   return (
     <div role="status">
       <p>{children}</p>
       <Copyable text={hash} what="transaction hash" />
+      <ChainLink
+        text={hash}
+        what="transaction"
+        at={{ network: message.destNetworkInfo, page: 'transaction' }}
+      />
     </div>
   );
 }

@@ -5,10 +5,10 @@ import { useState } from 'react';
 import { statuses } from '../../../src/domain/lifecycle.ts';
 import { type Bar, BarChart, ShareBar } from '../parts/charts.tsx';
 import { FailureReasons } from '../parts/failure-reasons.tsx';
-import { Figure, Figures, NeedActionFigure } from '../parts/figures.tsx';
+import { Figure, Figures, FiguresSkeleton, NeedActionFigure } from '../parts/figures.tsx';
 import { dayName, grouped, percent } from '../parts/format.ts';
 import { LaneLabel } from '../parts/network.tsx';
-import { FailureNotice, Skeleton } from '../parts/notices.tsx';
+import { FailureNotice } from '../parts/notices.tsx';
 import { useTitle } from '../parts/page-title.ts';
 import { Segments } from '../parts/segments.tsx';
 import { StatusBadge, statusTones } from '../parts/status.tsx';
@@ -28,7 +28,7 @@ export function OverviewPage() {
         <h1>Overview</h1>
       </header>
       {error && !data && <FailureNotice error={error} onRetry={() => void refetch()} />}
-      {!error && !data && <OverviewSkeleton />}
+      {!error && !data && <FiguresSkeleton names={['Messages', 'Delivered', 'In flight', 'Need action']} />}
       {data && (
         <>
           <Totals stats={data} />
@@ -160,23 +160,5 @@ function WhyTheyFailed({ days }: { readonly days: Window }) {
         <FailureReasons failures={data} shown={SHOWN_REASONS} />
       )}
     </section>
-  );
-}
-
-function OverviewSkeleton() {
-  return (
-    <div aria-busy="true">
-      <Figures>
-        {['Messages', 'Delivered', 'In flight', 'Need action'].map((name) => (
-          <Figure
-            key={name}
-            name={name}
-            value={<Skeleton width="96px" />}
-            about={<Skeleton width="64px" />}
-          />
-        ))}
-      </Figures>
-      <section className="panel chart-place" />
-    </div>
   );
 }

@@ -1,6 +1,7 @@
 /** Reasons of failed messages, the most frequent first: what happened, who can fix it, where, and the newest examples. */
 import { Link } from '@tanstack/react-router';
 import type { FailureGroup, Failures } from '../server/api-types.ts';
+import { AddressText } from './address-text.tsx';
 import { type Bar, BarChart } from './charts.tsx';
 import { counted, dayName, grouped, percent, printable, shortHash } from './format.ts';
 import { Icon } from './icons.tsx';
@@ -76,7 +77,9 @@ function Reason({
   return (
     <>
       <p className="reason-head">
-        <span className="reason-title">{printable(title)}</span>
+        <span className="reason-title">
+          <AddressText text={printable(title)} />
+        </span>
         <span className="reason-count">
           {grouped(messages)} <span className="muted">{percent(messages, total)}</span>
         </span>

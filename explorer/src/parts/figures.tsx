@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Filters } from '../server/search-view.ts';
 import { grouped } from './format.ts';
+import { Skeleton } from './notices.tsx';
 
 export function Figures({ children }: { readonly children: ReactNode }) {
   return <dl className="figures">{children}</dl>;
@@ -51,5 +52,24 @@ export function NeedActionFigure({
         )
       }
     />
+  );
+}
+
+/** In place of figures and the chart below them, while they are loaded. */
+export function FiguresSkeleton({ names }: { readonly names: readonly string[] }) {
+  return (
+    <div aria-busy="true">
+      <Figures>
+        {names.map((name) => (
+          <Figure
+            key={name}
+            name={name}
+            value={<Skeleton width="96px" />}
+            about={<Skeleton width="64px" />}
+          />
+        ))}
+      </Figures>
+      <section className="panel chart-place" />
+    </div>
   );
 }

@@ -5,7 +5,7 @@ import type { NetworkInfo } from '../../../src/domain/message.ts';
 import { useExplorerUrls, useNames } from '../server/names.ts';
 import type { Filters } from '../server/search-view.ts';
 import { CopyButton } from './copy-button.tsx';
-import { printable, shortHash } from './format.ts';
+import { networkName, printable, shortHash } from './format.ts';
 import { Icon } from './icons.tsx';
 
 export function ShortHash({ text, what }: { readonly text: string; readonly what: string }) {
@@ -23,6 +23,28 @@ interface Place {
   readonly page: ExplorerPage;
 }
 
+/** Messages, by filters and in words. */
+export interface MessagesOf {
+  readonly filters: Filters;
+  readonly words: string;
+}
+
+/** The messages from one network to another, which their ramps, verifiers and executors have to do with. */
+export function laneMessages(source: NetworkInfo, dest: NetworkInfo): MessagesOf {
+  return {
+    filters: { sourceChainSelector: source.chainSelector, destChainSelector: dest.chainSelector },
+    words: `messages from ${networkName(source)} to ${networkName(dest)}`,
+  };
+}
+
+/** The messages that a network sends, which its router has to do with. */
+export function sentMessages(source: NetworkInfo): MessagesOf {
+  return {
+    filters: { sourceChainSelector: source.chainSelector },
+    words: `messages from ${networkName(source)}`,
+  };
+}
+
 interface HashProps {
   readonly text: string;
   readonly what: string;
@@ -32,19 +54,28 @@ interface HashProps {
   readonly role?: string | undefined;
 }
 
-/** A whole hash, linked to the search for it. */
+/** A whole hash, linked to the search for it, or to the messages that it has to do with. */
 export function SearchableHash({
   text,
   what,
   filter = 'q',
+  search,
   at,
   role,
-}: HashProps & { readonly filter?: keyof Filters }) {
+}: HashProps & {
+  readonly filter?: keyof Filters;
+  /** Where no message has the value itself. */
+  readonly search?: MessagesOf | undefined;
+}) {
   return (
     <>
       <AddressName text={text} at={at} role={role} />
       <span className="hash whole">
-        <Link to="/" search={{ [filter]: text }} title={`Search messages with this ${what}`}>
+        <Link
+          to="/"
+          search={search?.filters ?? { [filter]: text }}
+          title={search ? `Show ${search.words}` : `Search messages with this ${what}`}
+        >
           <code>{text}</code>
         </Link>
         <CopyButton text={text} what={what} />
@@ -54,17 +85,21 @@ export function SearchableHash({
   );
 }
 
-/** A whole hash for which no search is of use. */
-export function LinkedHash({ text, what, at, role }: HashProps) {
+/** The same in a list, shortened. */
+export function SearchableShortHash({
+  text,
+  what,
+  search,
+  at,
+}: Omit<HashProps, 'role'> & { readonly search: MessagesOf }) {
   return (
-    <>
-      <AddressName text={text} at={at} role={role} />
-      <span className="hash whole">
-        <code>{text}</code>
-        <CopyButton text={text} what={what} />
-        <ChainLink text={text} what={what} at={at} />
-      </span>
-    </>
+    <span className="hash">
+      <Link to="/" search={search.filters} title={`${text}: show ${search.words}`}>
+        <code>{shortHash(text)}</code>
+      </Link>
+      <CopyButton text={text} what={what} />
+      <ChainLink text={text} what={what} at={at} />
+    </span>
   );
 }
 

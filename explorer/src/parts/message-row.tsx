@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { memo } from 'react';
 import type { Message, NetworkInfo } from '../../../src/domain/message.ts';
 import { type NamedToken, type Names, transferredAmount } from '../../../src/domain/message-names.ts';
+import type { FailureReason } from '../server/api-types.ts';
 import { useNames } from '../server/names.ts';
 import { CopyButton } from './copy-button.tsx';
 import { laneWords, printable, shortHash, shortInteger } from './format.ts';
@@ -10,6 +11,7 @@ import { ShortHash } from './hash.tsx';
 import { Icon } from './icons.tsx';
 import { LaneLabel } from './network.tsx';
 import { Skeleton } from './notices.tsx';
+import { ReasonText } from './reason-text.tsx';
 import { StatusBadge } from './status.tsx';
 import { statusWords } from './status-words.ts';
 import { Ago } from './time.tsx';
@@ -22,8 +24,8 @@ export const MessageRow = memo(
   }: {
     readonly message: Message;
     readonly isFresh: boolean;
-    /** Why its last attempt failed, in a sentence. */
-    readonly reason?: string | undefined;
+    /** Why its last attempt failed. */
+    readonly reason?: FailureReason | undefined;
   }) => {
     const { messageId, status, sender, receiver, tokenAmounts, readyForManualExecution } = message;
     const names = useNames(tokenAmounts.slice(0, 1).map(({ sourceTokenAddress }) => sourceTokenAddress));
@@ -64,7 +66,11 @@ export const MessageRow = memo(
         <span className="cell-time">
           <Ago at={message.sendTimestamp} />
         </span>
-        {reason !== undefined && <span className="cell-reason">{printable(reason)}</span>}
+        {reason !== undefined && (
+          <span className="cell-reason">
+            <ReasonText reason={reason} network={message.destNetworkInfo} />
+          </span>
+        )}
       </li>
     );
   },
@@ -112,17 +118,27 @@ function Tokens({ message, names }: { readonly message: Message; readonly names:
   const amount = transferredAmount(first, token);
   return (
     <>
-      <span title={`${first.amount} smallest units of ${first.sourceTokenAddress}`}>
-        {amount === null ? `${shortInteger(first.amount)} units` : <strong>{amount.short}</strong>}
+      <span>
+        <span title={`${first.amount} smallest units of ${first.sourceTokenAddress}`}>
+          {amount === null ? `${shortInteger(first.amount)} units` : <strong>{amount.short}</strong>}
+        </span>
+        {token?.symbol && (
+          <>
+            {' '}
+            <bdi className="symbol" title={claimOf(token)}>
+              {printable(token.symbol)}
+            </bdi>
+          </>
+        )}
       </span>{' '}
-      {token?.symbol && (
-        <bdi className="symbol" title={claimOf(token)}>
-          {printable(token.symbol)}{' '}
-        </bdi>
-      )}
-      <code className="token" title={first.sourceTokenAddress}>
-        {shortHash(first.sourceTokenAddress)}
-      </code>
+      <Link
+        to="/"
+        search={{ sourceTokenAddress: first.sourceTokenAddress }}
+        className="token"
+        title={`Token ${first.sourceTokenAddress}: search its transfers`}
+      >
+        <code>{shortHash(first.sourceTokenAddress)}</code>
+      </Link>
       {others.length > 0 && <span className="muted"> +{others.length}</span>}
     </>
   );

@@ -1,13 +1,16 @@
 /** What a search without results shows: no messages at all, or none that match. */
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { addressBytes } from '../../../src/domain/addresses.ts';
 import { networkBySelector } from '../../../src/domain/networks.ts';
 import { CopyButton } from '../parts/copy-button.tsx';
 import { printable } from '../parts/format.ts';
 import { IndexedSoFar } from '../parts/indexed-so-far.tsx';
 import { Notice } from '../parts/notices.tsx';
-import { tokensQuery } from '../server/api-client.ts';
+import { lookupQuery, tokensQuery } from '../server/api-client.ts';
+import type { LookupMatch } from '../server/api-types.ts';
 import { filtersOf, type SearchView } from '../server/search-view.ts';
+import { contractFilters, MatchRow } from './lookup-match.tsx';
 
 const waysToFill = [
   ['Index from your own RPC endpoints, as lanescan.yaml names them', 'lanescan index'],
@@ -38,13 +41,29 @@ export function NothingYet() {
 
 /** Filters for one particular message or transaction, which the user expects to exist. */
 const particulars = ['q', 'messageId', 'sourceTransactionHash', 'destTransactionHash'] as const;
+/** Filters that an address goes into. */
+const accounts = ['q', 'address', 'sender', 'receiver'] as const;
 
 export function NothingFound({ view }: { readonly view: SearchView }) {
+  const names = Object.keys(filtersOf(view));
+  const isOnly = names.length === 1;
+  const account = isOnly ? accounts.map((name) => view[name]).find(isAddress) : undefined;
+  const { data } = useQuery(lookupQuery(account ?? ''));
+  const contracts = (account === undefined ? [] : (data?.data ?? [])).filter(contractFilters);
   const isParticular = particulars.some((name) => view[name] !== undefined);
-  const isOnly = Object.keys(filtersOf(view)).length === 1;
+  const title =
+    contracts.length > 0
+      ? 'A contract, not an account'
+      : isParticular
+        ? 'Not found here'
+        : 'No message matches';
   return (
-    <Notice title={isParticular ? 'Not found here' : 'No message matches'}>
-      {isParticular ? (
+    <Notice title={title}>
+      {contracts.length > 0 ? (
+        <Contracts contracts={contracts} />
+      ) : account !== undefined ? (
+        <NoAccount name={names[0] ?? ''} />
+      ) : isParticular ? (
         <>
           <p>
             No message has it as an id, a transaction, a token, a sender or a receiver. If it was sent a
@@ -65,6 +84,46 @@ export function NothingFound({ view }: { readonly view: SearchView }) {
         </Link>
       </p>
     </Notice>
+  );
+}
+
+function isAddress(text: string | undefined): boolean {
+  return text !== undefined && addressBytes(text).length > 0 && !/^0x[0-9a-f]{64}$/i.test(text);
+}
+
+/** No message is of the address, but messages go through it. */
+function Contracts({ contracts }: { readonly contracts: readonly LookupMatch[] }) {
+  return (
+    <>
+      <p>No message has this address as its sender or receiver. It is known here as:</p>
+      <ul className="matches">
+        {contracts.map((match) => (
+          <li key={JSON.stringify(match)}>
+            <Link to="/" search={contractFilters(match) ?? {}}>
+              <MatchRow match={match} />
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function NoAccount({ name }: { readonly name: string }) {
+  const part =
+    name === 'sender'
+      ? 'was sent by this address'
+      : name === 'receiver'
+        ? 'goes to this address'
+        : 'has this address as its sender, receiver, origin, token or pool';
+  return (
+    <>
+      <p>
+        No message that is known here {part}. It shows up as soon as one does. Accounts that only execute
+        messages, and contracts of verifiers and executors, are not searched.
+      </p>
+      <IndexedSoFar />
+    </>
   );
 }
 

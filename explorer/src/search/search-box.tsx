@@ -2,23 +2,22 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
-import { networkBySelector } from '../../../src/domain/networks.ts';
 import {
   type Meaning,
   meaningsOf,
   type NamedNetwork,
   searchableText,
 } from '../../../src/domain/search-text.ts';
-import { networkName, printable, shortHash } from '../parts/format.ts';
+import { networkName, shortHash } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
 import { isTyping } from '../parts/is-typing.ts';
-import { NetworkMark } from '../parts/network.tsx';
 import { type Option, useOptionList } from '../parts/option-list.tsx';
 import { StatusBadge } from '../parts/status.tsx';
 import { statusWords } from '../parts/status-words.ts';
 import { getJson, lookupQuery, networksQuery } from '../server/api-client.ts';
 import type { Lookup, LookupMatch, Network, SearchResult } from '../server/api-types.ts';
 import type { Filters } from '../server/search-view.ts';
+import { contractFilters, MatchRow, Named, Row } from './lookup-match.tsx';
 
 /** The networks that have traffic here, the busiest first. */
 export function useKnownNetworks(
@@ -148,50 +147,10 @@ function choicesOf(meanings: readonly Meaning[], matches: readonly LookupMatch[]
   return isWhole ? [...read, ...found] : [...found, ...read];
 }
 
-const foundWords: Readonly<Record<LookupMatch['kind'], string>> = {
-  message: 'Message',
-  transaction: 'Transaction',
-  address: 'Sender, receiver or token',
-  label: 'Label',
-  token: 'Token',
-  router: 'Router',
-  onRamp: 'On-ramp',
-  offRamp: 'Off-ramp',
-};
-
-function FoundRow({
-  match: { kind, value, name, chainSelector, remoteChainSelector },
-}: {
-  readonly match: LookupMatch;
-}) {
-  return (
-    <Row
-      means={foundWords[kind]}
-      value={
-        <>
-          {name !== null && <bdi className={kind === 'token' ? 'symbol' : 'label'}>{printable(name)}</bdi>}
-          <code>{shortHash(value)}</code>
-          {chainSelector !== null && <Named network={namedNetwork(chainSelector)} />}
-          {remoteChainSelector !== null && (
-            <>
-              <Icon name={kind === 'offRamp' ? 'left' : 'right'} />
-              <Named network={namedNetwork(remoteChainSelector)} />
-            </>
-          )}
-        </>
-      }
-    />
-  );
-}
-
-function namedNetwork(selector: string): NamedNetwork {
-  return networkBySelector(selector) ?? { selector, name: selector, displayName: selector, chainId: '' };
-}
-
 function MeaningRow({ meaning }: { readonly meaning: Choice }): ReactNode {
   switch (meaning.kind) {
     case 'found':
-      return <FoundRow match={meaning.match} />;
+      return <MatchRow match={meaning.match} />;
     case 'network':
       return <Row means="From or to" value={<Named network={meaning.network} />} />;
     case 'hash':
@@ -226,24 +185,6 @@ function MeaningRow({ meaning }: { readonly meaning: Choice }): ReactNode {
     case 'dest':
       return <Row means="To" value={<Named network={meaning.network} />} />;
   }
-}
-
-function Row({ means, value }: { readonly means: string; readonly value: ReactNode }) {
-  return (
-    <>
-      <span className="option-value">{value}</span>
-      <span className="option-role">{means}</span>
-    </>
-  );
-}
-
-function Named({ network }: { readonly network: NamedNetwork }) {
-  return (
-    <span className="network">
-      <NetworkMark name={network.displayName} seed={network.selector} />
-      <bdi>{network.displayName}</bdi>
-    </span>
-  );
 }
 
 // ---- Where a meaning leads
@@ -288,26 +229,11 @@ async function destinationOf(meaning: Choice): Promise<Destination> {
 }
 
 function destinationOfMatch(match: LookupMatch): Promise<Destination> | Destination {
-  const { kind, value, chainSelector, remoteChainSelector } = match;
-  const own = chainSelector ?? '';
-  const other = remoteChainSelector ?? '';
-  switch (kind) {
-    case 'message':
-      return { messageId: value };
-    case 'token':
-      return { filters: { sourceTokenAddress: value, ...(own !== '' && { sourceChainSelector: own }) } };
-    case 'router':
-      return { filters: { sourceChainSelector: own } };
-    case 'onRamp':
-      return { filters: { sourceChainSelector: own, destChainSelector: other } };
-    case 'offRamp':
-      return { filters: { sourceChainSelector: other, destChainSelector: own } };
-    case 'transaction':
-      return destinationOf({ kind: 'terms', text: value });
-    case 'address':
-    case 'label':
-      return destinationOf({ kind: 'address', text: value });
-  }
+  const filters = contractFilters(match);
+  if (filters) return { filters };
+  const { kind, value } = match;
+  if (kind === 'message') return { messageId: value };
+  return destinationOf({ kind: kind === 'transaction' ? 'terms' : 'address', text: value });
 }
 
 /** The one message that matches, or filters where several do; undefined where none does or the request failed. */

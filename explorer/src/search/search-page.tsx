@@ -72,7 +72,7 @@ export function SearchPage() {
                     key={message.messageId}
                     message={message}
                     isFresh={news.fresh.has(message.messageId)}
-                    reason={reasons?.get(message.messageId)?.text}
+                    reason={reasons?.get(message.messageId) ?? undefined}
                   />
                 ))}
               </ol>

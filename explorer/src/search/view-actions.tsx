@@ -3,6 +3,7 @@ import { CodeBlock } from '../parts/code-block.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { Popover } from '../parts/popover.tsx';
 import { searchUrl } from '../server/api-client.ts';
+import { basePath, serverUrl } from '../server/base-path.ts';
 import { type Filters, filtersOf, type SearchView } from '../server/search-view.ts';
 
 export function ViewActions({ view }: { readonly view: SearchView }) {
@@ -47,7 +48,7 @@ function ExportMenu({ filters, onDone }: { readonly filters: Filters; readonly o
         <a
           key={format}
           className="option"
-          href={`/v2/messages/export?${new URLSearchParams({ format, ...filters })}`}
+          href={`${basePath}/v2/messages/export?${new URLSearchParams({ format, ...filters })}`}
           download
           onClick={onDone}
         >
@@ -60,14 +61,14 @@ function ExportMenu({ filters, onDone }: { readonly filters: Filters; readonly o
 }
 
 function RequestPanel({ view }: { readonly view: SearchView }) {
-  const curl = `curl '${location.origin}${searchUrl(view)}'`;
-  const sdk = sdkCode(filtersOf(view), location.origin);
+  const curl = `curl '${serverUrl}${searchUrl(view)}'`;
+  const sdk = sdkCode(filtersOf(view), serverUrl);
   return (
     <div className="requests">
       <CodeBlock title="curl" code={curl} />
       <CodeBlock title="@chainlink/ccip-sdk" code={sdk} />
       <p className="picker-hint">
-        Everything else is in the <a href="/docs">API documentation</a>.
+        Everything else is in the <a href={`${basePath}/docs`}>API documentation</a>.
       </p>
     </div>
   );

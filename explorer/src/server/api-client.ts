@@ -23,6 +23,7 @@ import type {
   Stats,
   TokenList,
 } from './api-types.ts';
+import { basePath } from './base-path.ts';
 import { setClock } from './clock.ts';
 import { apiParameters, type SearchView, writeParameters } from './search-view.ts';
 
@@ -58,7 +59,7 @@ export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T>
   let response: Response;
   try {
     // After a change, a response from the browser's cache would be old. An unchanged response costs a 304.
-    response = await fetch(path, {
+    response = await fetch(`${basePath}${path}`, {
       headers: { Accept: 'application/json' },
       cache: 'no-cache',
       ...(signal && { signal }),

@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from 'react';
 import { checkServer, onServerBack } from './api-client.ts';
 import type { LiveChange } from './api-types.ts';
+import { basePath } from './base-path.ts';
 
 /** Pause before a new attempt after the server refused a stream (too many streams, or a restart). */
 const REOPEN_AFTER_MS = 5_000;
@@ -46,7 +47,7 @@ export function useLiveChanges({ parameters, onChange, onBegin }: Following): Li
       setState('connecting');
       isReady = false;
       const after = position === undefined ? '' : `&after=${position}`;
-      source = new EventSource(`/v2/messages/stream?${key}${after}`);
+      source = new EventSource(`${basePath}/v2/messages/stream?${key}${after}`);
       source.addEventListener('ready', (event) => {
         const isBeginning = position === undefined;
         position = event.lastEventId || position;

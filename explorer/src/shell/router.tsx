@@ -16,6 +16,7 @@ import {
   searchQuery,
   statsQuery,
 } from '../server/api-client.ts';
+import { basePath } from '../server/base-path.ts';
 import { parseParameters, viewOf, writeParameters } from '../server/search-view.ts';
 import { FailuresPage, LanePage, LanesPage, MessagePage, NetworksPage, OverviewPage } from './lazy-pages.ts';
 import { BrokenPage, NotFoundPage, Shell } from './shell.tsx';
@@ -77,6 +78,7 @@ const routeTree = root.addChildren([
 
 export const router = createRouter({
   routeTree,
+  basepath: `${basePath}/`,
   parseSearch: parseParameters,
   stringifySearch: writeParameters,
   defaultErrorComponent: BrokenPage,

@@ -7,6 +7,7 @@ import { Notice } from '../parts/notices.tsx';
 import { useTitle } from '../parts/page-title.ts';
 import { SearchBox } from '../search/search-box.tsx';
 import { readinessQuery, useIsServerAway } from '../server/api-client.ts';
+import { basePath } from '../server/base-path.ts';
 import { useTheme } from './theme.ts';
 
 export function Shell() {
@@ -40,8 +41,8 @@ export function Shell() {
       </main>
       <footer className="colophon">
         <p>
-          Lanescan reads its own API and nothing else. <a href="/docs">API documentation</a>
-          <a href="/openapi.json">OpenAPI</a>
+          Lanescan reads its own API and nothing else. <a href={`${basePath}/docs`}>API documentation</a>
+          <a href={`${basePath}/openapi.json`}>OpenAPI</a>
         </p>
         <p className="keys">
           <kbd>/</kbd> search <kbd>j</kbd> <kbd>k</kbd> rows <kbd>enter</kbd> open <kbd>esc</kbd> back

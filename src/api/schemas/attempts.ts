@@ -15,8 +15,9 @@ const DecodedError = Type.Object({
     description: 'The off-ramp has cut off its data: arguments may be missing or incomplete.',
   }),
   namedBy: oneOf(
-    ['lanescan', 'operator'],
-    'Whose table has the name: that of Lanescan, or the ABIs that the operator of this server has added.',
+    ['lanescan', 'operator', 'program'],
+    'Whose name it is: of the tables of Lanescan, of the ABIs that the operator of this server has added, or what a ' +
+      'program on Solana calls it in its log.',
   ),
 });
 
@@ -28,11 +29,11 @@ export const Reason = Type.Object({
   code: Type.String({
     description:
       'For grouping: the name of the innermost error, or `out-of-gas`, `no-reason` (reverted without data) or ' +
-      '`unknown-error`.',
+      '`unknown-error`. On Solana also `out-of-compute`, `program-error` (a number without a name) and ' +
+      '`transaction-failed`.',
   }),
   text: Type.String({
-    description:
-      'What happened, in a sentence. It may quote contracts that nobody vouches for: show it as text.',
+    description: 'What happened, in a sentence. It may quote untrusted contracts: show it as text.',
   }),
   fixableBy,
   advice: Type.String({ description: 'What to do.' }),
@@ -54,12 +55,24 @@ export const Attempt = Type.Object({
     Type.String(),
     'The account that sent the transaction; null where it was not asked for. It is for failed attempts, and for all of 2.0.',
   ),
-  gasUsed: orNull(decimal('Gas of the whole execution.'), 'Null where the off-ramp does not say (1.5, 2.0).'),
+  gasUsed: orNull(
+    decimal('Gas of the whole execution; on Solana the compute units of the transaction.'),
+    'Null where the off-ramp does not say (1.5, 2.0).',
+  ),
   returnData: orNull(
     Type.String({ pattern: '^0x([a-f0-9]{2})*$' }),
-    'What the execution returned, the first 4,096 bytes of it; null where it is unknown.',
+    'What the execution returned, the first 4,096 bytes of it; null where it is unknown, and on Solana.',
   ),
-  reason: orNull(Reason, 'Why it failed; null for a success, and where the return data is unknown.'),
+  transactionError: orNull(
+    Type.String(),
+    'The error of a failed transaction on Solana, as JSON: `{"InstructionError":[1,{"Custom":6001}]}`. Null elsewhere.',
+  ),
+  logs: orNull(
+    Type.Array(Type.String()),
+    'The last log lines of a failed transaction on Solana, shortened. They are untrusted text of programs: ' +
+      'show it as text. Null elsewhere.',
+  ),
+  reason: orNull(Reason, 'Why it failed; null for a success, and where nothing is known of it.'),
   removedAt: orNull(
     Type.String({ format: 'date-time' }),
     'When a reorganisation removed its block: the attempt no longer counts. Null for one that stands.',

@@ -12,8 +12,7 @@ export const Diagnosis = Type.Object({
       '`impossible`: it cannot be built here. `untried`: this service has no endpoint of the destination.',
   ),
   text: Type.String({
-    description:
-      'The same in sentences. They may quote contracts that nobody vouches for: show them as text.',
+    description: 'The same in sentences. They may quote untrusted contracts: show them as text.',
   }),
   gasLimit: orNull(
     decimal('Gas limit for the receiver that the execution needs; a parameter of `/manual-execution`.'),

@@ -17,7 +17,7 @@ const FailureGroup = Type.Object({
   }),
   title: Type.String({
     description:
-      'What happened, without the figures of a single message. It may quote contracts that nobody vouches for: show ' +
+      'What happened, without the figures of a single message. It may quote untrusted contracts: show ' +
       'it as text.',
   }),
   fixableBy,

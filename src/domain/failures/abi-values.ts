@@ -1,11 +1,12 @@
 /**
  * A small reader of ABI-encoded values, for the arguments of custom errors.
  *
- * Return data is chosen by contracts that nobody vouches for, and off-ramps cut it off after some 132 bytes. So nothing
+ * Return data is chosen by untrusted contracts, and off-ramps cut it off after some 132 bytes. So nothing
  * here throws: a value that is not there is undefined, a text or byte string that was cut off is read as far as it goes,
  * and everything is bounded.
  */
 import { hex } from '@scure/base';
+import { withoutDisguise } from '../claimed-text.ts';
 
 /** A type of a signature. Tuples are `(…)` with their members. */
 export type AbiType =
@@ -155,7 +156,7 @@ function wordText(name: string, word: Uint8Array): string | undefined {
 }
 
 function decodedText(bytes: Uint8Array): string {
-  return cutText(new TextDecoder().decode(bytes.subarray(0, 4 * MAX_TEXT_LENGTH)));
+  return cutText(withoutDisguise(new TextDecoder().decode(bytes.subarray(0, 4 * MAX_TEXT_LENGTH))));
 }
 
 function shortHex(bytes: Uint8Array): string {

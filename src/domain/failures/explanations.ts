@@ -52,7 +52,7 @@ const poolConfig = (text: string) =>
 const explanations: Readonly<Record<string, Entry>> = {
   // ---- Rate limits and liquidity
   TokenRateLimitReached: (argument) => ({
-    text: `The token pool's rate limit is used up: ${numberText(argument(1))} smallest units are available now.`,
+    text: `The token pool's rate limit is used up: ${numberText(argument(1))} smallest units were available.`,
     fixableBy: 'anyone',
     advice: refill(argument(0)),
   }),

@@ -14,13 +14,18 @@ export interface FailedAttempt {
 }
 
 export interface FailureReason extends RevertData {
-  /** For grouping: the name of the innermost error, or one of `out-of-gas`, `no-reason`, `unknown-error`. */
+  /**
+   * For grouping: the name of the innermost error, or one of `out-of-gas`, `no-reason`, `unknown-error`; on Solana also
+   * `out-of-compute`, `program-error` (a number without a name) and `transaction-failed`.
+   */
   readonly code: string;
-  /** One sentence. It may hold text of contracts that nobody vouches for. */
+  /** One sentence. It may hold text of untrusted contracts. */
   readonly text: string;
   readonly fixableBy: Fixer;
   /** What to do, in one or two sentences. */
   readonly advice: string;
+  /** What reasons of one group have in common, where the error's name alone does not tell. */
+  readonly group?: { readonly title: string; readonly detail: string };
 }
 
 /** `0x` and four bytes. */

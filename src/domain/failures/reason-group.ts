@@ -7,7 +7,7 @@ export interface ReasonGroup {
   readonly key: string;
   /** As in the reason; `not-known` where nothing was returned to us. */
   readonly code: string;
-  /** What happened, without the figures of a single message. It may quote contracts that nobody vouches for. */
+  /** What happened, without the figures of a single message. It may quote untrusted contracts. */
   readonly title: string;
   readonly fixableBy: Fixer;
 }
@@ -40,7 +40,9 @@ export function reasonGroup(reason: FailureReason | null): ReasonGroup {
 }
 
 /** `detail` tells groups of one code apart. */
-function describe({ code, fixableBy, data, error }: FailureReason): { title: string; detail?: string } {
+function describe(reason: FailureReason): { title: string; detail?: string } {
+  if (reason.group) return reason.group;
+  const { code, fixableBy, data, error } = reason;
   const subject = subjects[fixableBy] ?? 'The execution';
   const first = error?.arguments[0]?.value;
   if (code === 'out-of-gas') return { title: 'Out of gas: reverted without a reason, at the gas limit' };

@@ -21,6 +21,8 @@ export interface DecodedError {
   readonly isCut: boolean;
   /** Whether the name is not from our own tables but from the ABIs of the operator. */
   readonly isFromOperator: boolean;
+  /** The name is the claim of a program, in its log. */
+  readonly isFromProgram?: true;
 }
 
 export interface RevertData {

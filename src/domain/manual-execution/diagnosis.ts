@@ -37,7 +37,7 @@ export interface BlockMoment {
 
 export interface Diagnosis {
   readonly outcome: 'succeeds' | 'fails' | 'not-yet' | 'executed';
-  /** In sentences. They may hold text of contracts that nobody vouches for. */
+  /** In sentences. They may hold text of untrusted contracts. */
   readonly text: string;
   /** Gas limit for the receiver that the execution needs; null: the message's own suffices, or none is known to help. */
   readonly gasLimit: bigint | null;
@@ -177,7 +177,7 @@ async function leastGasLimit(
   let low = failing > 0n ? failing : 1n;
   let high = MAX_TRIED_GAS;
   for (let step = 0; step < SEARCH_STEPS; step++) {
-    // The geometric mean: each step halves the number of digits, so to speak.
+    // A binary search on the logarithm: the limits span several orders of magnitude.
     const middle = BigInt(Math.round(Math.sqrt(Number(low) * Number(high))));
     if (middle <= low || middle >= high) break;
     if (await succeedsWith(middle)) high = middle;

@@ -1,7 +1,7 @@
 /**
  * The chore of asking a network about its tokens: symbol, name and decimals, once, and again after a month.
  *
- * A token is a stranger's contract: its answer can be too long for a response, or take an endpoint's whole time. So a request
+ * A token is an untrusted contract: its answer can be too long for a response, or take an endpoint's whole time. So a request
  * that fails postpones its tokens and is no problem of the network. Tokens that failed once are asked about alone, one each
  * round: none can keep the others, or new blocks, waiting.
  */

@@ -1,28 +1,121 @@
-/** Return data of failed executions in the demo: what receivers on real networks revert with. */
+/** Failed executions of the demo: what receivers, tokens and pools on real networks revert with, and the gas they used. */
+import type { SentMessage } from '../../domain/facts.ts';
+import { parseErrorSignature, selectorOf } from '../../domain/failures/error-signatures.ts';
+import type { Randomness } from './randomness.ts';
 
-const word = (value: string) => value.padStart(64, '0');
-
-/** `ReceiverError(bytes)` around the data of the receiver, in hexadecimal without `0x`. */
-function receiverError(inner: string): string {
-  const length = inner.length / 2;
-  const padded = inner.padEnd(Math.ceil(length / 32) * 64, '0');
-  return `0x0a8d6e8c${word('20')}${word(length.toString(16))}${padded}`;
+export interface SimulatedFailure {
+  readonly returnData: string;
+  /** Off-ramps report it since 1.6. */
+  readonly gasUsed: string | null;
 }
 
-const returnData: readonly string[] = [
-  // Error("deadline passed")
-  receiverError(`08c379a0${word('20')}${word('f')}${'646561646c696e6520706173736564'.padEnd(64, '0')}`),
-  // Out of gas: nothing.
-  receiverError(''),
-  // EnforcedPause()
-  receiverError('d93c0665'),
-  // Panic(17)
-  receiverError(`4e487b71${word('11')}`),
-  // An error of the receiver's own, which no table has.
-  receiverError(`76baadda${word('23a0')}${word('251c')}`),
-];
+/** What can go wrong for a message, and how often. */
+type Choices = readonly (readonly [Cause, number])[];
 
-/** The same for the same message and attempt. */
-export function failedReturnData(number: number): string {
-  return returnData[number % returnData.length] ?? '0x';
+interface Cause {
+  /** The error of the contract, in hexadecimal without `0x`; empty: it reverts without a reason. */
+  readonly data: string;
+  readonly usesAllGas?: boolean;
+  /** The pool refuses, before the receiver is called. */
+  readonly token?: string;
+}
+
+/** The same for the same message and the same state of `randomness`. */
+export function drawFailure(message: SentMessage, randomness: Randomness): SimulatedFailure {
+  const callsReceiver = message.data !== '0x' || message.tokenAmounts.length === 0;
+  const cause = randomness.pickWeighted([
+    ...(callsReceiver ? receiverCauses(message) : []),
+    ...poolCauses(message, randomness),
+  ]);
+  const gasLimit = 'gasLimit' in message.extraArgs ? Number(message.extraArgs.gasLimit) : 0;
+  const used = cause.usesAllGas
+    ? gasLimit + randomness.integer(21_000, 48_000)
+    : randomness.integer(24_000, 90_000);
+  return {
+    returnData: `0x${wrapped(cause, message.version)}`,
+    gasUsed: message.version?.startsWith('1.6') ? String(used) : null,
+  };
+}
+
+function receiverCauses({ sourceNetworkInfo, sender }: SentMessage): Choices {
+  return [
+    [{ data: '', usesAllGas: true }, 8],
+    [{ data: errorText('deadline passed') }, 4],
+    [{ data: errorText('slippage: 412 bps, limit 300') }, 2],
+    [{ data: encoded('EnforcedPause()') }, 3],
+    [{ data: encoded('Panic(uint256)', 17n) }, 2],
+    [{ data: encoded('SourceChainNotAllowlisted(uint64)', BigInt(sourceNetworkInfo.chainSelector)) }, 2],
+    ...(/^0x[0-9a-f]{40}$/i.test(sender)
+      ? [[{ data: encoded('SenderNotAllowlisted(address)', BigInt(sender)) }, 2] as const]
+      : []),
+    // The receiver's own error, which no table has.
+    [{ data: encoded('QuoteExpired(uint256,uint256)', 9_120n, 9_500n) }, 3],
+  ];
+}
+
+function poolCauses({ tokenAmounts }: SentMessage, randomness: Randomness): Choices {
+  const [first] = tokenAmounts;
+  if (!first || !/^0x[0-9a-f]{40}$/i.test(first.destTokenAddress)) return [];
+  const { destTokenAddress: token } = first;
+  const amount = BigInt(first.amount);
+  const waitSeconds = BigInt(randomness.integer(60, 5_400));
+  return [
+    [
+      {
+        token,
+        data: encoded(
+          'TokenRateLimitReached(uint256,uint256,address)',
+          waitSeconds,
+          (amount * 3n) / 10n,
+          BigInt(token),
+        ),
+      },
+      6,
+    ],
+    [{ token, data: encoded('InsufficientLiquidity()') }, 4],
+    [
+      {
+        token,
+        data: encoded(
+          'TokenMaxCapacityExceeded(uint256,uint256,address)',
+          amount / 2n,
+          amount,
+          BigInt(token),
+        ),
+      },
+      1,
+    ],
+    [{ token, data: errorText('Pausable: paused') }, 1],
+  ];
+}
+
+/** As the off-ramp of the version hands it on. */
+function wrapped({ data, token }: Cause, version: string | null): string {
+  if (token === undefined) return encodedBytes('ReceiverError(bytes)', [], data);
+  return version === '1.5.0'
+    ? encodedBytes('TokenHandlingError(bytes)', [], data)
+    : encodedBytes('TokenHandlingError(address,bytes)', [BigInt(token)], data);
+}
+
+// ---- ABI encoding
+
+function word(value: bigint): string {
+  return value.toString(16).padStart(64, '0');
+}
+
+function encoded(signature: string, ...values: readonly bigint[]): string {
+  const parsed = parseErrorSignature(signature);
+  if (!parsed) throw new Error(`"${signature}" is not the signature of an error`);
+  return `${selectorOf(parsed)}${values.map(word).join('')}`;
+}
+
+/** An error whose last argument is a byte string or a text. */
+function encodedBytes(signature: string, values: readonly bigint[], bytes: string): string {
+  const offset = BigInt((values.length + 1) * 32);
+  const padded = bytes.padEnd(Math.ceil(bytes.length / 64) * 64, '0');
+  return `${encoded(signature, ...values, offset, BigInt(bytes.length / 2))}${padded}`;
+}
+
+function errorText(text: string): string {
+  return encodedBytes('Error(string)', [], Buffer.from(text, 'utf8').toString('hex'));
 }

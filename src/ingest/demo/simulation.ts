@@ -4,12 +4,12 @@
  * It has no clock. `factsUntil` advances it; the size of the steps makes no difference to the facts, because every event
  * is determined by seed, lane and number.
  */
-import type { Executed, Fact, Observation, RangeFact } from '../../domain/facts.ts';
+import type { Executed, Fact, Observation, RangeFact, SentMessage } from '../../domain/facts.ts';
 import type { Network } from '../../domain/networks.ts';
 import { type TokenClaims, type TokenKey, tokenKey, tokenKeyOf } from '../../domain/tokens.ts';
 import { type Block, type Chain, createChain, isoTime } from './chain.ts';
 import { createEventQueue, type SimulatedEvent } from './event-queue.ts';
-import { failedReturnData } from './failures.ts';
+import { drawFailure } from './failures.ts';
 import { createMessageWriter, type Route, type TransactionDraft } from './message-writer.ts';
 import { drawOutcome, type Outcome } from './outcome.ts';
 import {
@@ -75,6 +75,8 @@ export function createSimulation(options: SimulationOptions): Simulation {
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
+/** Accounts that execute by hand what failed. */
+const RESCUERS = 5;
 
 /** A lane and its messages in flight. */
 interface LaneState {
@@ -112,6 +114,8 @@ interface MessageInFlight {
   readonly sender: string;
   readonly inOrder: boolean;
   readonly outcome: Outcome;
+  /** Null for a message that never fails. */
+  readonly failing: SentMessage | null;
 }
 
 /** Of all lanes, each token once. */
@@ -223,13 +227,16 @@ function createNetworkSimulation(seed: string, options: TrafficOptions): Simulat
       nextNonce: (sender) => nextNonce(lane, sender),
     });
     const inOrder = !message.extraArgs.allowOutOfOrderExecution;
+    const outcome = drawOutcome(lane.route, lane.timing, inOrder, randomness);
+    const canFail = !outcome.succeeds || outcome.manualExecutions.some(({ succeeds }) => !succeeds);
     const inFlight: MessageInFlight = {
       lane,
       number: draft.firstNumber + index,
       messageId: message.messageId,
       sender: message.sender,
       inOrder,
-      outcome: drawOutcome(lane.route, lane.timing, inOrder, randomness),
+      outcome,
+      failing: canFail ? message : null,
     };
 
     const finalizedAt =
@@ -354,7 +361,7 @@ function createNetworkSimulation(seed: string, options: TrafficOptions): Simulat
     const block = lane.dest.blockFrom(executedAt);
     inBlock(block, () => {
       scheduleManualExecution(message, 0, block.timestamp);
-      return executed(message, outcome.succeeds, executorObserves(message, block));
+      return executed(message, outcome.succeeds, executorObserves(message, block), 'executor');
     });
   };
 
@@ -377,8 +384,29 @@ function createNetworkSimulation(seed: string, options: TrafficOptions): Simulat
     inBlock(block, () => {
       scheduleManualExecution(message, attempt + 1, block.timestamp);
       const transactionHash = lane.hashes.manualExecution(2 * number + attempt);
-      return executed(message, execution.succeeds, lane.dest.observe(block, transactionHash, 3));
+      const seen = lane.dest.observe(block, transactionHash, 3);
+      return executed(message, execution.succeeds, seen, `rescuer ${number % RESCUERS}`);
     });
+  };
+
+  /**
+   * On an EVM chain the outcome of a failed attempt comes with what it returned. Attempts of one message fail for the same
+   * reason.
+   *
+   * @param caller derivation name of the account that sends the execution
+   */
+  const executed = (
+    { messageId, lane, failing }: MessageInFlight,
+    success: boolean,
+    seen: Observation,
+    caller: string,
+  ): readonly Fact[] => {
+    const outcome: Executed = { kind: 'Executed', messageId, success, seen };
+    const { family, name } = lane.dest.network;
+    if (success || !failing || family !== 'EVM') return [outcome];
+    const failure = drawFailure(failing, derive.randomness(`failure of ${messageId}`));
+    const account = derive.address(family, `${caller} on ${name}`);
+    return [outcome, { kind: 'ExecutionDetails', messageId, ...failure, caller: account, seen }];
   };
 
   const inBlock = (block: Block, event: SimulatedEvent): void => {
@@ -436,13 +464,4 @@ function nextNonce(lane: LaneState, sender: string): number {
   lane.queues.set(sender, queue);
   queue.nonce++;
   return queue.nonce;
-}
-
-/** On an EVM chain the outcome of a failed attempt comes with what it returned. */
-function executed(message: MessageInFlight, success: boolean, seen: Observation): readonly Fact[] {
-  const { messageId, lane, number } = message;
-  const outcome: Executed = { kind: 'Executed', messageId, success, seen };
-  if (success || lane.dest.network.family !== 'EVM') return [outcome];
-  const returnData = failedReturnData(number);
-  return [outcome, { kind: 'ExecutionDetails', messageId, returnData, gasUsed: null, caller: null, seen }];
 }

@@ -12,8 +12,9 @@ import type { RawParameters } from '../../domain/search-parameters.ts';
 import type { MirrorHeartbeat, MirrorProgress, MirrorUpdate } from '../../store/mirror-ledger.ts';
 import type { Store } from '../../store/store.ts';
 import { untilLater } from '../work.ts';
+import { createBackfill } from './backfill.ts';
 import { createIntake, OWED_PER_ROUND } from './intake.ts';
-import { readPage, type SourcePage } from './pages.ts';
+import { createPageReader, type SourcePage } from './pages.ts';
 import { type Source, SourceError } from './source.ts';
 
 export interface MirrorOptions {
@@ -103,6 +104,8 @@ export async function followSource(options: MirrorOptions): Promise<Readonly<Mir
     }
   } catch (error) {
     if (!options.signal.aborted) throw error;
+  } finally {
+    await mirror.settle();
   }
   return mirror.counts;
 }
@@ -120,6 +123,8 @@ interface Mirror {
   /** Reads the progress of an earlier run. */
   open(): Promise<void>;
   beat(heartbeat?: MirrorHeartbeat): Promise<void>;
+  /** Waits for what is still under way after an error or a stop. */
+  settle(): Promise<void>;
   /** Brings everything up to date. */
   catchUp(): Promise<void>;
   follow(): Promise<void>;
@@ -146,8 +151,6 @@ function createMirror(options: MirrorOptions): Mirror {
     backfillOldest: null,
     completeSince: null,
   };
-  /** Whether the source accepts `sentBefore`. */
-  let canSeekByTime = true;
 
   const record = async (update: MirrorUpdate): Promise<void> => {
     const { owed = [], noted = [], settled = [] } = update;
@@ -158,44 +161,29 @@ function createMirror(options: MirrorOptions): Mirror {
   const intake = createIntake({ ...options, timing, counts, record });
   const reportProgress = () => options.progress?.(counts);
 
+  const readPage = createPageReader(source);
   const requestPage = async (cursor: string | null, more: RawParameters = []): Promise<SourcePage> => {
-    const page = await readPage(source, cursor, [...filters, ...more]);
+    const page = await readPage(cursor, [...filters, ...more]);
     counts.bytes += page.bytes;
     if (page.isSimulated !== null) intake.refuseMixture(page.isSimulated);
     return page;
   };
 
-  /** Reads one page further into the past. */
+  const backfill = createBackfill({
+    takeItems: intake.takeItems,
+    requestPage,
+    since,
+    canReadAhead: options.once === true,
+    progress: () => progress,
+    record: (change) => record({ progress: change }),
+    refuse: (problem) => {
+      throw refusalError(source.name, problem);
+    },
+  });
   const backfillPage = async (): Promise<void> => {
-    const { backfillCursor, backfillOldest, newestSentAt } = progress;
-    // Without a cursor the walk continues by time, including the millisecond that it had reached; or from the top.
-    const isSeeking = backfillCursor === null && backfillOldest !== null && canSeekByTime;
-    const page = await requestPage(
-      backfillCursor,
-      isSeeking ? [['sentBefore', new Date(backfillOldest + 1).toISOString()]] : [],
-    );
-    if (page.kind === 'expired') {
-      await record({ progress: { backfillCursor: null } });
-      return;
-    }
-    if (page.kind === 'refused') {
-      if (!isSeeking) throw refusalError(source.name, page.problem);
-      canSeekByTime = false;
-      return;
-    }
-    const { newest, oldest } = await intake.takeItems(page.items);
-    const isEnd = page.cursor === null || (oldest !== null && oldest < since);
-    const reached = earlier(backfillOldest, oldest);
-    await record({
-      progress: {
-        backfillCursor: isEnd ? null : page.cursor,
-        backfillOldest: reached,
-        completeSince: isEnd ? (page.cursor === null ? 0 : since) : null,
-        ...(newestSentAt === null && newest !== null && { newestSentAt: Math.min(newest, Date.now()) }),
-      },
-    });
-    counts.reached = reached;
-    counts.isBackfilled = isEnd;
+    await backfill.advance();
+    counts.reached = progress.backfillOldest;
+    counts.isBackfilled = progress.completeSince !== null;
     reportProgress();
   };
 
@@ -238,6 +226,7 @@ function createMirror(options: MirrorOptions): Mirror {
     },
 
     beat,
+    settle: backfill.settle,
 
     async catchUp() {
       const startedAt = Date.now();
@@ -303,9 +292,4 @@ function refusalError(name: string, problem: string): OperatorError {
     `${name} refuses the search: ${problem}.`,
     'Check the URL (the part before /v2), its credentials, and the filters.',
   );
-}
-
-function earlier(a: number | null, b: number | null): number | null {
-  if (a === null || b === null) return a ?? b;
-  return Math.min(a, b);
 }

@@ -20,31 +20,37 @@ const pageSizes = [500, 100, 20, 5, 1];
 const MAX_CURSOR_LENGTH = 100_000;
 const MAX_PROBLEM_LENGTH = 300;
 
-/** The page after a cursor, or the first page of a search; retries with smaller pages where needed. */
-export async function readPage(
-  source: Source,
-  cursor: string | null,
-  parameters: RawParameters,
-): Promise<SourcePage> {
-  let problem = '';
-  for (const size of pageSizes) {
-    const query = new URLSearchParams({ limit: String(size) });
-    if (cursor !== null) query.set('cursor', cursor);
-    // `set`: a walk that continues by time replaces the `sentBefore` of the filters, which is later.
-    else for (const [name, value] of parameters) query.set(name, value);
-    try {
-      const response = await source.get('/v2/messages', { query });
-      if (response.status === 400 && isAboutLimit(response)) {
-        problem = problemOf(response);
-        continue;
+/** Reads the page after a cursor, or the first page of a search. */
+export type ReadPage = (cursor: string | null, parameters: RawParameters) => Promise<SourcePage>;
+
+/** Retries with smaller pages where needed, and remembers the size that the source allows. */
+export function createPageReader(source: Source): ReadPage {
+  let allowedSizes = pageSizes;
+  return async (cursor, parameters) => {
+    let problem = '';
+    let isTooLong = false;
+    for (const size of allowedSizes) {
+      const query = new URLSearchParams({ limit: String(size) });
+      if (cursor !== null) query.set('cursor', cursor);
+      // `set`: a walk that continues by time replaces the `sentBefore` of the filters, which is later.
+      else for (const [name, value] of parameters) query.set(name, value);
+      try {
+        const response = await source.get('/v2/messages', { query });
+        if (response.status === 400 && isAboutLimit(response)) {
+          problem = problemOf(response);
+          continue;
+        }
+        // After a page of too many bytes the next one may be of full size again.
+        if (!isTooLong && response.status === 200) allowedSizes = allowedSizes.filter((one) => one <= size);
+        return pageOf(response, cursor, parameters);
+      } catch (error) {
+        if (!(error instanceof ResponseTooLongError)) throw error;
+        problem = error.message;
+        isTooLong = true;
       }
-      return pageOf(response, cursor, parameters);
-    } catch (error) {
-      if (!(error instanceof ResponseTooLongError)) throw error;
-      problem = error.message;
     }
-  }
-  throw new SourceError(`${source.name} serves no readable page: ${problem}`);
+    throw new SourceError(`${source.name} serves no readable page: ${problem}`);
+  };
 }
 
 function pageOf(response: SourceResponse, cursor: string | null, parameters: RawParameters): SourcePage {

@@ -2,18 +2,25 @@
  * Adaptive concurrency of requests to the mirrored server (additive increase, multiplicative decrease).
  *
  * The rate limit says how many requests a second may begin; how many must be under way for that depends on how long the
- * server takes to answer. The limit grows while all slots are used and requests succeed, and halves when the server says
- * that it has too many requests, or fails.
+ * server takes to answer. The limit grows while all slots are used, requests succeed and the rate limit would allow more. It
+ * halves when the server says that it has too many requests, or fails.
  */
 
 const FIRST_LIMIT = 4;
 const MAX_LIMIT = 64;
 
+export interface RequestOutcome {
+  /** The server has too many requests, or failed. */
+  readonly isOverloaded: boolean;
+  /** The request waited for the rate limit: more slots would not make it faster. */
+  readonly isRateBound: boolean;
+}
+
 export interface RequestSlots {
   /** How many requests may be under way. */
   readonly limit: number;
-  /** Waits for a slot, and gives it back when the work ends. `work` resolves to whether the server coped. */
-  run<T extends { readonly isOverloaded: boolean }>(work: () => Promise<T>): Promise<T>;
+  /** Waits for a slot, and gives it back when the work ends. */
+  run<T extends RequestOutcome>(work: () => Promise<T>): Promise<T>;
 }
 
 export function createRequestSlots(): RequestSlots {
@@ -28,9 +35,9 @@ export function createRequestSlots(): RequestSlots {
       waiting.shift()?.();
     }
   };
-  const adapt = (isOverloaded: boolean, wasFull: boolean) => {
+  const adapt = ({ isOverloaded, isRateBound }: RequestOutcome, wasFull: boolean) => {
     if (isOverloaded) limit = Math.max(1, limit / 2);
-    else if (wasFull) limit = Math.min(MAX_LIMIT, limit + 1 / limit);
+    else if (wasFull && !isRateBound) limit = Math.min(MAX_LIMIT, limit + 1 / limit);
   };
 
   return {
@@ -43,7 +50,7 @@ export function createRequestSlots(): RequestSlots {
       const wasFull = waiting.length > 0;
       try {
         const result = await work();
-        adapt(result.isOverloaded, wasFull);
+        adapt(result, wasFull);
         return result;
       } finally {
         release();

@@ -78,7 +78,7 @@ const LOGGED_FAILURES = 3;
 const LOGGED_WAIT_MS = 5_000;
 
 /** At most this much of the time that passed unused is made up for. */
-const CATCH_UP_MS = 50;
+const CATCH_UP_MS = 100;
 
 /** The outcome of one request. */
 type Exchange =
@@ -99,16 +99,24 @@ export function createSource(options: SourceOptions): Source {
   // Every request under way listens to it; Node warns of a leak from the eleventh on.
   setMaxListeners(0, signal);
 
-  const waitForTurn = async () => {
-    for (;;) {
+  /** Resolves when the rate allows the next request, to whether it had to wait for that. */
+  const takeTurn = async (): Promise<boolean> => {
+    for (let hasWaited = false; ; hasWaited = true) {
       const now = performance.now();
       if (now >= nextAt) {
         // A timer that was late must not cost requests: a little of the time is made up for.
         nextAt = Math.max(nextAt, now - CATCH_UP_MS) + 1000 / requestsPerSecond;
-        return;
+        return hasWaited;
       }
       await delay(Math.ceil(nextAt - now), undefined, { signal });
     }
+  };
+  let lastTurn: Promise<unknown> = Promise.resolve();
+  /** Requests take their turns one after the other, so that only the first of them has a timer. */
+  const waitForTurn = (): Promise<boolean> => {
+    const turn = lastTurn.then(takeTurn);
+    lastTurn = turn.catch(() => undefined);
+    return turn;
   };
 
   const exchange = (target: URL, etag: string | null) =>
@@ -141,9 +149,10 @@ export function createSource(options: SourceOptions): Source {
   const followRedirects = async (
     url: URL,
     etag: string | null,
+    noteTurn: (hasWaited: boolean) => void,
   ): Promise<Exclude<Exchange, { location: string }>> => {
     for (let target = url, redirects = 0; ; redirects++) {
-      await waitForTurn();
+      noteTurn(await waitForTurn());
       const outcome = await exchange(target, etag);
       if (!('location' in outcome)) return outcome;
       target = redirectTarget(outcome.location, target, name);
@@ -157,11 +166,12 @@ export function createSource(options: SourceOptions): Source {
   const attempt = async (
     url: URL,
     etag: string | null,
+    noteTurn: (hasWaited: boolean) => void,
   ): Promise<
     { readonly response: SourceResponse } | { readonly problem: string; readonly requestedMs: number | null }
   > => {
     try {
-      const outcome = await followRedirects(url, etag);
+      const outcome = await followRedirects(url, etag, noteTurn);
       if ('response' in outcome) return outcome;
       const { status, retryAfterMs } = outcome;
       const requestedMs =
@@ -190,8 +200,11 @@ export function createSource(options: SourceOptions): Source {
       for (let failures = 0; ; ) {
         signal.throwIfAborted();
         const { outcome } = await slots.run(async () => {
-          const outcome = await attempt(url, etag);
-          return { outcome, isOverloaded: !('response' in outcome) };
+          let isRateBound = false;
+          const outcome = await attempt(url, etag, (hasWaited) => {
+            isRateBound = hasWaited;
+          });
+          return { outcome, isOverloaded: !('response' in outcome), isRateBound };
         });
         if ('response' in outcome) return outcome.response;
         const { problem, requestedMs } = outcome;

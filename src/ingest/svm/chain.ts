@@ -50,8 +50,16 @@ export interface ChainNode {
   transactions(
     signatures: readonly SignatureInfo[],
   ): Promise<readonly (SolanaTransaction | UnknownVersion)[]>;
-  /** In the order asked for; undefined for an account that does not exist. */
-  accounts(addresses: readonly string[], minContextSlot: number): Promise<readonly (Account | undefined)[]>;
+  /**
+   * In the order asked for; undefined for an account that does not exist.
+   *
+   * @param maxBytes of each account's data, from its beginning; all of it where it is left out
+   */
+  accounts(
+    addresses: readonly string[],
+    minContextSlot: number,
+    maxBytes?: number,
+  ): Promise<readonly (Account | undefined)[]>;
 }
 
 /** A network through the pool of its endpoints. */

@@ -1,6 +1,7 @@
 /** The Solana family: CCIP 1.6, read from the transactions of router and off-ramp programs over JSON-RPC. */
 import { combineChores } from '../chain/chores.ts';
 import type { Beginning, ChainFamily, ConnectOptions, NetworkReader } from '../chain/family.ts';
+import { createTokenChores } from '../chain/token-chores.ts';
 import type { ChainNode } from './chain.ts';
 import { createCompletenessCheck } from './checks/completeness-check.ts';
 import { slotHash } from './decode/transaction-facts.ts';
@@ -8,6 +9,7 @@ import { createChain } from './endpoints.ts';
 import { examineNetwork } from './examination.ts';
 import { createHeadFollower } from './head-follower.ts';
 import { createManualExecutionChores } from './manual-execution.ts';
+import { readMintClaims } from './mint-claims.ts';
 import { checkOffRamps, type ProgramBook, programsOf, readRouters, routerContract } from './programs.ts';
 import { createSlotReader } from './reading.ts';
 import type { SvmSource } from './settings.ts';
@@ -24,7 +26,7 @@ const MAX_ENTRIES_OF_WHOLE = 5_000;
 export const svmFamily: ChainFamily<SvmSource> = { connect, examine: examineNetwork };
 
 function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
-  const { store, progress, endpointTiming, userAgent, signal, notice } = options;
+  const { store, progress, timing, endpointTiming, userAgent, signal, notice } = options;
   const { network, routers, offramps } = source;
   const { selector } = network;
   const chain = createChain(source, {
@@ -36,6 +38,9 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
   const book = progress.book as ProgramBook;
   const lists = createSignatureLists(chain);
   let rmnRemotes: ReadonlyMap<string, string> = new Map();
+  let lacksAttempts = false;
+  const offRampNames = () =>
+    [...book.contracts].flatMap(([name, { role }]) => (role === 'offRamp' ? [name] : []));
   const reader = createSlotReader({ network, chain, book, lists, rmnRemotes: () => rmnRemotes });
   const follower = createHeadFollower({ chain, reader, progress });
   const check = createCompletenessCheck({
@@ -64,13 +69,14 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
       newRouters,
       contracts: [...newRouters.map(routerContract), ...contracts],
       refused,
-      readAgain: [],
+      readAgain: lacksAttempts ? offRampNames() : [],
     };
   };
 
   return {
     load(state) {
       book.load(state.contracts, routers);
+      lacksAttempts = state.lacksAttempts;
       lists.load(state.anchors);
     },
     begin: () => chain.run(begin),
@@ -96,7 +102,19 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
         check.avoidedEndpoints(),
       );
     },
-    chores: combineChores(manualExecution, check),
+    chores: combineChores(
+      manualExecution,
+      check,
+      createTokenChores({
+        selector,
+        ledger: store.index,
+        read: (tokens) => {
+          const tip = progress.tip?.number ?? 0;
+          return chain.run((node) => readMintClaims(node, tokens, tip), tip);
+        },
+        timing,
+      }),
+    ),
     health: () => chain.health(),
     close: () => chain.close(),
   };

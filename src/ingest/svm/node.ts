@@ -168,13 +168,18 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
       });
     },
 
-    async accounts(addresses, minContextSlot) {
+    async accounts(addresses, minContextSlot, maxBytes) {
       const method = 'getMultipleAccounts';
       const parts: string[][] = [];
       for (let at = 0; at < addresses.length; at += MAX_ACCOUNTS) {
         parts.push(addresses.slice(at, at + MAX_ACCOUNTS));
       }
-      const options = { ...FINALIZED, encoding: 'base64', minContextSlot };
+      const options = {
+        ...FINALIZED,
+        encoding: 'base64',
+        minContextSlot,
+        ...(maxBytes !== undefined && { dataSlice: { offset: 0, length: maxBytes } }),
+      };
       const answers = await askAt(
         minContextSlot,
         parts.map((part) => ({ method, params: [part, options] })),

@@ -28,6 +28,9 @@ function deriveAddress(program: string, seeds: readonly Seed[]): string {
   return address;
 }
 
+/** Metaplex's program of token metadata. */
+export const METADATA_PROGRAM = 'metaqbxxUerdq28cj1RbAWkYQm3ybzjb6a8bt518x1s';
+
 export const programAddresses = {
   /** Of the router, of the off-ramp, of rmn_remote. */
   config: (program: string) => deriveAddress(program, ['config']),
@@ -43,6 +46,9 @@ export const programAddresses = {
   feeBillingSigner: (program: string) => deriveAddress(program, ['fee_billing_signer']),
   externalExecutionConfig: (offRamp: string, receiver: string) =>
     deriveAddress(offRamp, ['external_execution_config', { address: receiver }]),
+  /** Of a mint's name and symbol. */
+  metadata: (mint: string) =>
+    deriveAddress(METADATA_PROGRAM, ['metadata', { address: METADATA_PROGRAM }, { address: mint }]),
 };
 
 function seedBytes(seed: Seed): Uint8Array {

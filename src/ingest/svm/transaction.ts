@@ -18,6 +18,10 @@ export interface SolanaTransaction {
   readonly blockTime: number | null;
   /** Nothing of a failed transaction has happened, and its logs are kept all the same. */
   readonly isFailed: boolean;
+  /** Why it failed, as JSON; `null` where it did not. */
+  readonly error: string;
+  /** Null where the node does not say. */
+  readonly computeUnits: number | null;
   readonly feePayer: string;
   /** In the order of execution. */
   readonly instructions: readonly Instruction[];
@@ -48,10 +52,16 @@ export function parseTransaction(value: unknown, signature: string): SolanaTrans
         ? null
         : countOf(answer.blockTime, 'blockTime'),
     isFailed: meta.err !== null,
+    error: JSON.stringify(meta.err) ?? '',
+    computeUnits: unitsOf(meta.computeUnitsConsumed),
     feePayer,
     instructions: instructionsOf(listOf(message.instructions, 'instructions'), inner, keys),
     logs,
   };
+}
+
+function unitsOf(value: unknown): number | null {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }
 
 /** Those of the message, then those that lookup tables add. */

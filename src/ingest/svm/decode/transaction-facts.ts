@@ -23,6 +23,7 @@ import {
 import type { SolanaTransaction } from '../transaction.ts';
 import { hexOf, UnreadableDataError } from './borsh.ts';
 import { type CcipEvent, type EventName, eventNameOf, type MerkleRoot, readEvent } from './events.ts';
+import { executionDetails } from './execution-details.ts';
 import {
   type CcipInstruction,
   type InstructionName,
@@ -198,18 +199,13 @@ function callsOf({ calls }: Context, ...names: readonly InstructionName[]): read
 // ---- From parts to facts
 
 function readAttempts(context: Context): void {
-  const attempts = new Map<string, Executed>();
+  const attempts = new Set<string>();
   for (const { program, logIndex, event } of eventsOf(context, 'ExecutionStateChanged')) {
     const { messageId, sourceChainSelector } = event;
     if (attempts.has(messageId) || !isAllowed(context, program, sourceChainSelector)) continue;
-    attempts.set(messageId, {
-      kind: 'Executed',
-      messageId,
-      success: false,
-      seen: observed(context, logIndex),
-    });
+    attempts.add(messageId);
+    keepExecution(context, program, { messageId, success: false, logIndex });
   }
-  context.report.facts.push(...attempts.values());
 }
 
 function readSends(context: Context): void {
@@ -295,16 +291,25 @@ function readCommits(context: Context): void {
   }
 }
 
+function keepExecution(
+  context: Context,
+  offRamp: string,
+  { messageId, success, logIndex }: Pick<Executed, 'messageId' | 'success'> & { readonly logIndex: number },
+): void {
+  const { report, transaction } = context;
+  const seen = observed(context, logIndex);
+  report.facts.push({ kind: 'Executed', messageId, success, seen });
+  report.facts.push(executionDetails(messageId, offRamp, transaction, seen));
+}
+
 function readExecutions(context: Context): void {
-  const { facts } = context.report;
   const ended = eventsOf(context, 'ExecutionStateChanged').filter(
     ({ event: { state } }) => state === STATE_SUCCESS || state === STATE_FAILURE,
   );
   for (const { program, logIndex, event } of ended) {
     const { messageId, sourceChainSelector, state } = event;
     if (!isAllowed(context, program, sourceChainSelector)) continue;
-    const seen = observed(context, logIndex);
-    facts.push({ kind: 'Executed', messageId, success: state === STATE_SUCCESS, seen });
+    keepExecution(context, program, { messageId, success: state === STATE_SUCCESS, logIndex });
   }
   const skipped = eventsOf(context, 'SkippedAlreadyExecutedMessage');
   const calls = callsOf(context, 'execute', 'manually_execute');
@@ -322,7 +327,7 @@ function readExecutions(context: Context): void {
         event.sourceChainSelector === sourceChainSelector && event.sequenceNumber === sequenceNumber,
     );
     if (isSeen || !isAllowed(context, call.program, sourceChainSelector)) continue;
-    facts.push({ kind: 'Executed', messageId, success: true, seen: observed(context, call.logIndex) });
+    keepExecution(context, call.program, { messageId, success: true, logIndex: call.logIndex });
   }
 }
 

@@ -1,0 +1,87 @@
+/** What the server knows by a text: a row that says what it is, and the messages that it has to do with. */
+import type { ReactNode } from 'react';
+import { networkBySelector } from '../../../src/domain/networks.ts';
+import type { NamedNetwork } from '../../../src/domain/search-text.ts';
+import { printable, shortHash } from '../parts/format.ts';
+import { Icon } from '../parts/icons.tsx';
+import { NetworkMark } from '../parts/network.tsx';
+import type { LookupMatch } from '../server/api-types.ts';
+import type { Filters } from '../server/search-view.ts';
+
+const foundWords: Readonly<Record<LookupMatch['kind'], string>> = {
+  message: 'Message',
+  transaction: 'Transaction',
+  address: 'Sender, receiver or token',
+  label: 'Label',
+  token: 'Token',
+  router: 'Router',
+  onRamp: 'On-ramp',
+  offRamp: 'Off-ramp',
+};
+
+/** What a text was found to be, with its network. */
+export function MatchRow({
+  match: { kind, value, name, chainSelector, remoteChainSelector },
+}: {
+  readonly match: LookupMatch;
+}) {
+  return (
+    <Row
+      means={foundWords[kind]}
+      value={
+        <>
+          {name !== null && <bdi className={kind === 'token' ? 'symbol' : 'label'}>{printable(name)}</bdi>}
+          <code>{shortHash(value)}</code>
+          {chainSelector !== null && <Named network={namedNetwork(chainSelector)} />}
+          {remoteChainSelector !== null && (
+            <>
+              <Icon name={kind === 'offRamp' ? 'left' : 'right'} />
+              <Named network={namedNetwork(remoteChainSelector)} />
+            </>
+          )}
+        </>
+      }
+    />
+  );
+}
+
+function namedNetwork(selector: string): NamedNetwork {
+  return networkBySelector(selector) ?? { selector, name: selector, displayName: selector, chainId: '' };
+}
+
+export function Row({ means, value }: { readonly means: string; readonly value: ReactNode }) {
+  return (
+    <>
+      <span className="option-value">{value}</span>
+      <span className="option-role">{means}</span>
+    </>
+  );
+}
+
+export function Named({ network }: { readonly network: NamedNetwork }) {
+  return (
+    <span className="network">
+      <NetworkMark name={network.displayName} seed={network.selector} />
+      <bdi>{network.displayName}</bdi>
+    </span>
+  );
+}
+
+/** The messages that a token or a contract of CCIP has to do with; undefined for anything else. */
+export function contractFilters(match: LookupMatch): Filters | undefined {
+  const { kind, value, chainSelector, remoteChainSelector } = match;
+  const own = chainSelector ?? '';
+  const other = remoteChainSelector ?? '';
+  switch (kind) {
+    case 'token':
+      return { sourceTokenAddress: value, ...(own !== '' && { sourceChainSelector: own }) };
+    case 'router':
+      return { sourceChainSelector: own };
+    case 'onRamp':
+      return { sourceChainSelector: own, destChainSelector: other };
+    case 'offRamp':
+      return { sourceChainSelector: other, destChainSelector: own };
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,305 @@
+/** Why an execution on Solana failed, in words: what happened, who can fix it, and what to do. */
+import type { Explanation, Fixer } from './explanations.ts';
+import type { FailureReason } from './failure-reason.ts';
+import {
+  type FailedPart,
+  OUT_OF_COMPUTE,
+  type ProgramFailure,
+  type RaisedError,
+  raisedError,
+} from './program-failure.ts';
+
+const EXECUTE = 'Then execute the message manually.';
+const AGAIN = 'Execute the message manually once more';
+
+interface Part {
+  readonly subject: string;
+  readonly fixableBy: Fixer;
+  readonly advice: string;
+}
+
+const parts: Readonly<Record<FailedPart, Part>> = {
+  receiver: {
+    subject: 'The receiver',
+    fixableBy: 'receiver-owner',
+    advice: `The receiver's code says when it raises this. Once that no longer holds, execute the message manually.`,
+  },
+  pool: {
+    subject: 'The token or its pool',
+    fixableBy: 'pool-owner',
+    advice: `Ask the operator of the token. Once the pool can hand it out, execute the message manually.`,
+  },
+  rmn: {
+    subject: 'The check for curses',
+    fixableBy: 'network',
+    advice: `Wait until the lane is open again. ${EXECUTE}`,
+  },
+  'off-ramp': {
+    subject: 'The off-ramp',
+    fixableBy: 'anyone',
+    advice: `${AGAIN}; if it fails too, its error says more.`,
+  },
+  later: {
+    subject: 'Another instruction of the same transaction',
+    fixableBy: 'anyone',
+    advice: 'Execute the message manually in a transaction of its own.',
+  },
+  unknown: {
+    subject: 'The execution',
+    fixableBy: 'unknown',
+    advice: `${AGAIN}; if it fails too, its error says more.`,
+  },
+};
+
+const pool = (text: string, advice: string): Explanation => ({
+  text,
+  fixableBy: 'pool-owner',
+  advice: `${advice} ${EXECUTE}`,
+});
+const accounts = (text: string): Explanation => ({
+  text,
+  fixableBy: 'anyone',
+  advice: `${AGAIN}, with a tool that derives the accounts anew.`,
+});
+const calledProgram = (text: string, advice: string): Explanation => ({
+  text,
+  fixableBy: 'called-contract',
+  advice: `${advice} ${EXECUTE}`,
+});
+const attestation: Explanation = {
+  text: 'The token pool did not accept what came with the message as proof of the burned USDC.',
+  fixableBy: 'anyone',
+  advice: `${AGAIN}, with Circle's attestation of the transfer.`,
+};
+const cursed: Explanation = {
+  text: 'The Risk Management Network has stopped this lane (a curse).',
+  fixableBy: 'network',
+  advice: 'Nothing is lost. Wait until the curse is lifted; then execute the message manually.',
+};
+const wrongAccounts = accounts('The transaction did not have the accounts that the off-ramp needs.');
+const listedAccounts: Explanation = {
+  text: 'The accounts that the called program got are not those that it needs: an account is missing, not initialised, of another program, or not marked as writable.',
+  fixableBy: 'called-contract',
+  advice: `If the account can be created or corrected, do that and execute the message manually. A message whose own list of accounts is wrong cannot be executed: send another one.`,
+};
+
+/** By name. Names of CCIP's programs, of the token programs and of Solana's runtime do not collide in meaning. */
+const explanations: Readonly<Record<string, Explanation>> = {
+  // ---- Token pools
+  RLRateLimitReached: {
+    text: "The token pool's rate limit is used up.",
+    fixableBy: 'anyone',
+    advice: `The limit refills with time: wait. ${EXECUTE}`,
+  },
+  RLMaxCapacityExceeded: pool(
+    "The amount is more than the token pool's rate limit ever allows at once.",
+    "The pool's owner has to raise the capacity of the rate limit.",
+  ),
+  InvalidPoolCaller: pool(
+    'The token pool does not accept this off-ramp.',
+    "The pool's owner has to set the router of this chain.",
+  ),
+  InvalidSourcePoolAddress: pool(
+    'The token pool does not know the pool on the source chain.',
+    "The pool's owner has to correct the configuration of the remote chain.",
+  ),
+  InvalidSender: pool(
+    "The original sender is not on the token pool's allow list.",
+    "The pool's owner has to add the sender.",
+  ),
+  InvalidToken: pool('The pool does not handle this token.', "The pool's owner has to correct it."),
+  InvalidTokenAmountConversion: pool(
+    'The amount cannot be expressed in the decimals of the token on Solana.',
+    "Ask the pool's owner.",
+  ),
+  PoolSignerNotInMultisig: pool(
+    'The token pool is not a signer of the multisig that mints the token.',
+    "The token's owner has to add the pool's signer.",
+  ),
+  InvalidTokenData: attestation,
+  MalformedCctpMessage: attestation,
+  InvalidCctpMessageVersion: attestation,
+  FailedCctpCpi: attestation,
+
+  // ---- Token programs
+  InsufficientFunds: pool(
+    'A token account holds less of the token than has to be transferred.',
+    'That account needs more of the token; where it is the pool, its liquidity provider has to add some.',
+  ),
+  AccountFrozen: pool('A token account is frozen.', "The token's freeze authority has to thaw the account."),
+  MintPaused: pool('The token is paused.', "The token's pause authority has to resume it."),
+  FixedSupply: pool(
+    'The token cannot be minted: its supply is fixed.',
+    "The pool's owner has to hand out the token another way.",
+  ),
+  OwnerMismatch: calledProgram(
+    'The program has no right over the token account or the mint that it wanted to use.',
+    "For a token pool, the token's owner has to make the pool the mint authority.",
+  ),
+  NonTransferable: pool('The token cannot be transferred.', "Ask the token's owner."),
+  MintMismatch: calledProgram(
+    'A token account is of another mint.',
+    'The account has to be one of the transferred token.',
+  ),
+
+  // ---- The off-ramp
+  SubjectCursed: cursed,
+  GloballyCursed: cursed,
+  OfframpReleaseMintBalanceMismatch: pool(
+    'The receiver of the token got another amount than the pool handed out: the token takes a fee on transfers.',
+    "Ask the pool's owner: tokens like this do not work with CCIP's pools.",
+  ),
+  ManualExecutionNotAllowed: {
+    text: 'The manual execution of this message is not open yet.',
+    fixableBy: 'anyone',
+    advice: 'CCIP tries it by itself until then. Execute it manually when the waiting time is over.',
+  },
+  InvalidNonce: {
+    text: 'The message has a nonce where Solana expects none, or an earlier message has to be executed first.',
+    fixableBy: 'unknown',
+    advice: 'Messages to Solana have to allow execution out of order.',
+  },
+  InvalidWritabilityBitmap: {
+    text: 'The transaction marked other accounts as writable than the message says.',
+    fixableBy: 'anyone',
+    advice: `${AGAIN}, with a tool that takes the list of accounts from the message.`,
+  },
+  InvalidInputsNumberOfAccounts: wrongAccounts,
+  InvalidInputsTokenAccounts: wrongAccounts,
+  InvalidInputsPoolAccounts: wrongAccounts,
+  InvalidInputsPoolSignerAccounts: wrongAccounts,
+  InvalidInputsTokenIndices: wrongAccounts,
+  InvalidInputsLookupTableAccounts: wrongAccounts,
+  InvalidInputsLookupTableAccountWritable: wrongAccounts,
+  InvalidInputsTokenAdminRegistryAccounts: wrongAccounts,
+  InvalidInputsExternalExecutionSignerAccount: wrongAccounts,
+  InvalidInputsMissingWritable: wrongAccounts,
+
+  // ---- Anchor and the runtime: accounts
+  AccountNotInitialized: listedAccounts,
+  AccountNotEnoughKeys: listedAccounts,
+  AccountNotMutable: listedAccounts,
+  AccountOwnedByWrongProgram: listedAccounts,
+  AccountDiscriminatorMismatch: listedAccounts,
+  AccountDiscriminatorNotFound: listedAccounts,
+  ConstraintMut: listedAccounts,
+  ConstraintSeeds: listedAccounts,
+  ConstraintAddress: listedAccounts,
+  ConstraintOwner: listedAccounts,
+  ConstraintTokenMint: listedAccounts,
+  ConstraintTokenOwner: listedAccounts,
+  MissingAccount: listedAccounts,
+  NotEnoughAccountKeys: listedAccounts,
+  UninitializedAccount: listedAccounts,
+  UninitializedState: listedAccounts,
+  InvalidAccountData: listedAccounts,
+  IncorrectProgramId: listedAccounts,
+  ReadonlyDataModified: listedAccounts,
+  ReadonlyLamportChange: listedAccounts,
+  PrivilegeEscalation: listedAccounts,
+
+  // ---- Money for accounts
+  ResultWithNegativeLamports: {
+    text: 'The account that pays did not have enough SOL.',
+    fixableBy: 'anyone',
+    advice: `${AGAIN}, from an account with more SOL.`,
+  },
+  InsufficientFundsForRent: {
+    text: 'An account was left with too little SOL to stay open (rent).',
+    fixableBy: 'anyone',
+    advice: `Add SOL to the account, or pay from one that has more. ${EXECUTE}`,
+  },
+
+  // ---- Programs that stop
+  ProgramFailedToComplete: calledProgram(
+    'The called program crashed.',
+    'This is a fault in the program, or data it was not made for. Its owner has to look.',
+  ),
+  UnsupportedProgramId: {
+    text: 'There is no program at the called address.',
+    fixableBy: 'receiver-owner',
+    advice: `A program has to be deployed there. ${EXECUTE}`,
+  },
+  AccountNotExecutable: {
+    text: 'There is no program at the called address.',
+    fixableBy: 'receiver-owner',
+    advice: `A program has to be deployed there. ${EXECUTE}`,
+  },
+  CallDepth: calledProgram(
+    'Programs called each other more deeply than Solana allows.',
+    'The receiver has to be changed.',
+  ),
+};
+
+/** @param computeUnits that the message asks for its receiver */
+export function programFailureReason(failure: ProgramFailure, computeUnits?: number): FailureReason {
+  const raised = raisedError(failure);
+  const part = parts[raised.part];
+  const explanation = raised.isClaimed ? undefined : explanationOf(raised, computeUnits);
+  const described = describe(raised, part);
+  const fixableBy = explanation?.fixableBy ?? part.fixableBy;
+  const code = raised.name ?? (raised.number === undefined ? 'transaction-failed' : 'program-error');
+  const title = explanation?.title ?? explanation?.text ?? described.title;
+  return {
+    code,
+    text: explanation?.text ?? described.text,
+    fixableBy: fixableBy === 'called-contract' ? part.fixableBy : fixableBy,
+    advice: explanation?.advice ?? part.advice,
+    error:
+      raised.program === undefined && raised.number === undefined
+        ? null
+        : {
+            name: code,
+            arguments: [
+              ...(raised.program === undefined ? [] : [{ name: 'program', value: raised.program }]),
+              ...(raised.number === undefined ? [] : [{ name: 'number', value: String(raised.number) }]),
+            ],
+            isCut: false,
+            isFromOperator: false,
+            ...(raised.isClaimed && raised.name !== undefined && { isFromProgram: true as const }),
+          },
+    wrappers: [],
+    data: '0x',
+    group: {
+      title: title.replace(/\.$/, ''),
+      // Numbers, and names that a program claims, mean something together with the program only.
+      detail: `solana ${explanation ? '' : `${raised.program ?? ''} ${raised.number ?? ''}`}`,
+    },
+  };
+}
+
+function explanationOf(
+  { name, part, unitsUsedUp }: RaisedError,
+  computeUnits: number | undefined,
+): (Explanation & { readonly title?: string }) | undefined {
+  if (name !== OUT_OF_COMPUTE)
+    return name !== undefined && Object.hasOwn(explanations, name) ? explanations[name] : undefined;
+  const { subject } = parts[part];
+  const used =
+    unitsUsedUp === undefined ? '' : `: it used all ${unitsUsedUp.toLocaleString('en')} that were left`;
+  const limit =
+    part !== 'receiver' || computeUnits === undefined
+      ? ''
+      : `; the message asks for ${computeUnits.toLocaleString('en')} for its receiver`;
+  return {
+    title: 'Out of compute units',
+    text: `${subject} ran out of compute units${used}${limit}.`,
+    fixableBy: 'anyone',
+    advice: `${AGAIN}, in a transaction with a higher limit of compute units.`,
+  };
+}
+
+function describe(
+  { name, number, words, program, isClaimed }: RaisedError,
+  { subject }: Part,
+): { readonly text: string; readonly title: string } {
+  const written =
+    name === undefined
+      ? number === undefined
+        ? ''
+        : ` with its own error ${number}, which is not known here`
+      : ` with ${name}${number === undefined ? '' : ` (error ${number})`}${isClaimed ? ', as the program calls it' : ''}`;
+  const said = words === undefined ? '' : ` It says: “${words}”.`;
+  const cut = program === undefined ? ' The log was cut off, so that the program is not known.' : '';
+  return { text: `${subject} failed${written}.${said}${cut}`, title: `${subject} failed${written}` };
+}

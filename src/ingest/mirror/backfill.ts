@@ -1,0 +1,111 @@
+/**
+ * The backfill of a mirror: walks from the newest message into the past, page by page.
+ *
+ * The records of two pages are fetched at a time: while the last ones of a page are under way, those of the next page use
+ * the requests that the rate allows (`canReadAhead`). Progress is recorded page by page, in order.
+ */
+import type { RawParameters } from '../../domain/search-parameters.ts';
+import type { MirrorProgress } from '../../store/mirror-ledger.ts';
+import type { Intake } from './intake.ts';
+import type { SourcePage } from './pages.ts';
+
+export interface BackfillOptions {
+  readonly takeItems: Intake['takeItems'];
+  readonly requestPage: (cursor: string | null, parameters?: RawParameters) => Promise<SourcePage>;
+  readonly since: number;
+  /** Off where new messages must not wait behind the records of another page. */
+  readonly canReadAhead: boolean;
+  /** The recorded progress. */
+  readonly progress: () => MirrorProgress;
+  readonly record: (progress: Partial<MirrorProgress>) => Promise<void>;
+  /** Throws the error of a search that the source refuses. */
+  readonly refuse: (problem: string) => never;
+}
+
+export interface Backfill {
+  /** Stores one page further into the past. */
+  advance(): Promise<void>;
+  /** Waits for the work on the next page; after that nothing is under way. Never throws. */
+  settle(): Promise<void>;
+}
+
+/** A page, and the times that it spans once its records are stored. */
+interface StartedPage {
+  readonly page: SourcePage;
+  readonly taken: ReturnType<Intake['takeItems']>;
+}
+
+export function createBackfill(options: BackfillOptions): Backfill {
+  const { takeItems, requestPage, since, canReadAhead, record } = options;
+  /** Whether the source accepts `sentBefore`. */
+  let canSeekByTime = true;
+  let ahead: Promise<StartedPage> | null = null;
+
+  const startPage = async (cursor: string | null, parameters?: RawParameters): Promise<StartedPage> => {
+    const page = await requestPage(cursor, parameters);
+    const taken = takeItems(page.kind === 'page' ? page.items : []);
+    // Awaited later; until then a failure must not end the process.
+    taken.catch(() => undefined);
+    return { page, taken };
+  };
+
+  const settle = async (): Promise<void> => {
+    const started = ahead;
+    ahead = null;
+    await started?.then(({ taken }) => taken).catch(() => undefined);
+  };
+
+  /** Without a cursor the walk continues by time, including the millisecond that it had reached; or from the top. */
+  const seekParameters = (): RawParameters | undefined => {
+    const { backfillCursor, backfillOldest } = options.progress();
+    if (backfillCursor !== null || backfillOldest === null || !canSeekByTime) return undefined;
+    return [['sentBefore', new Date(backfillOldest + 1).toISOString()]];
+  };
+
+  const advance = async (): Promise<void> => {
+    const { backfillCursor, backfillOldest, newestSentAt } = options.progress();
+    const seek = seekParameters();
+    const started = ahead ?? startPage(backfillCursor, seek);
+    ahead = null;
+    const { page, taken } = await started;
+    if (page.kind === 'expired') {
+      await record({ backfillCursor: null });
+      return;
+    }
+    if (page.kind === 'refused') {
+      if (!seek) return options.refuse(page.problem);
+      canSeekByTime = false;
+      return;
+    }
+    if (page.cursor !== null && canReadAhead) {
+      ahead = startPage(page.cursor);
+      ahead.catch(() => undefined);
+    }
+    const { newest, oldest } = await taken;
+    const isEnd = page.cursor === null || (oldest !== null && oldest < since);
+    await record({
+      backfillCursor: isEnd ? null : page.cursor,
+      backfillOldest: earlier(backfillOldest, oldest),
+      completeSince: isEnd ? (page.cursor === null ? 0 : since) : null,
+      ...(newestSentAt === null && newest !== null && { newestSentAt: Math.min(newest, Date.now()) }),
+    });
+    if (isEnd) await settle();
+  };
+
+  return {
+    async advance() {
+      try {
+        await advance();
+      } catch (error) {
+        await settle();
+        throw error;
+      }
+    },
+    settle,
+  };
+}
+
+function earlier(a: number | null, b: number | null): number | null {
+  if (a === null || b === null) return a ?? b;
+  return Math.min(a, b);
+}

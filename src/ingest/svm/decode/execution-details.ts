@@ -1,0 +1,74 @@
+/** What an execution left behind beside its outcome: who paid, compute units and, where it failed, error and log lines. */
+import { base58 } from '@scure/base';
+import { cleanClaim } from '../../../domain/claimed-text.ts';
+import type { ExecutionDetails, Observation } from '../../../domain/facts.ts';
+import type { CalledRole } from '../../../domain/failures/program-errors.ts';
+import type { ProgramFailure } from '../../../domain/failures/program-failure.ts';
+import type { SolanaTransaction } from '../transaction.ts';
+import { type Discriminator, discriminatorIn, discriminatorOf } from './discriminators.ts';
+
+/** The end of a log has the error and the calls that led to it. Programs write what they want in between. */
+const MAX_LINES = 60;
+const MAX_LINE_CHARACTERS = 300;
+const MAX_LOG_CHARACTERS = 6_000;
+const MAX_ERROR_CHARACTERS = 300;
+
+export function executionDetails(
+  messageId: string,
+  offRamp: string,
+  transaction: SolanaTransaction,
+  seen: Observation,
+): ExecutionDetails {
+  const { feePayer, computeUnits } = transaction;
+  return {
+    kind: 'ExecutionDetails',
+    messageId,
+    returnData: null,
+    gasUsed: computeUnits?.toString() ?? null,
+    caller: feePayer,
+    ...(transaction.isFailed && { failure: failureOf(transaction, offRamp) }),
+    seen,
+  };
+}
+
+function failureOf({ error, logs, instructions }: SolanaTransaction, offRamp: string): ProgramFailure {
+  const roles = new Map<string, CalledRole>();
+  for (const { program, caller, data } of instructions) {
+    const role = caller === offRamp ? calledRole(data) : undefined;
+    if (role) roles.set(program, role);
+  }
+  return {
+    offRamp,
+    roles: Object.fromEntries(roles),
+    error: error.slice(0, MAX_ERROR_CHARACTERS),
+    logs: lastLines(logs),
+  };
+}
+
+const roles: ReadonlyMap<Discriminator, CalledRole> = new Map([
+  [discriminatorOf('global', 'ccip_receive'), 'receiver'],
+  [discriminatorOf('global', 'release_or_mint_tokens'), 'pool'],
+  [discriminatorOf('global', 'verify_not_cursed'), 'rmn'],
+]);
+
+/** What the off-ramp calls a program for. The data is the off-ramp's, so no program can pass for another. */
+function calledRole(data: string): CalledRole | undefined {
+  try {
+    return roles.get(discriminatorIn(base58.decode(data)));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Without control characters, which no line needs and the store cannot hold. */
+function lastLines(lines: readonly string[]): readonly string[] {
+  const kept: string[] = [];
+  let characters = 0;
+  for (const line of lines.slice(-MAX_LINES).reverse()) {
+    const clean = cleanClaim(line, MAX_LINE_CHARACTERS) ?? '';
+    characters += clean.length;
+    if (characters > MAX_LOG_CHARACTERS) break;
+    kept.push(clean);
+  }
+  return kept.reverse();
+}

@@ -1,0 +1,60 @@
+// @module-tag slow: starts a server and a proxy several times
+/** Lanescan below a path of a site, behind the documented configurations of nginx and Caddy. */
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { buildProgram, lanescan } from '../cli/program.ts';
+import { openTestStore } from '../database.ts';
+import { makeMessage, makeSnapshot } from '../fixtures.ts';
+import { readStream, until } from '../live/live-server.ts';
+import { startServer } from './lanescan-servers.ts';
+import { isInstalled, startSubPathProxy } from './proxies.ts';
+
+const PATIENCE_MS = 120_000;
+/** Connections that stay open would delay the end of the proxy. */
+const page = { headers: { Accept: 'text/html', Connection: 'close' }, redirect: 'manual' } as const;
+const plain = { headers: { Connection: 'close' } } as const;
+
+beforeAll(() => buildProgram(), 300_000);
+
+describe.each(['nginx', 'caddy'] as const)('%s', (name) => {
+  test.skipIf(!isInstalled(name)).each([
+    ['passes the prefix on', false],
+    ['removes the prefix', true],
+  ])('%s', { timeout: 600_000 }, async (_how, isPrefixRemoved) => {
+    const store = await openTestStore();
+    onTestFinished(() => store.close());
+    const message = makeMessage({ number: 1 });
+    await store.apply([makeSnapshot(message)]);
+    const server = await startServer(store.url, { LANESCAN_BASE_PATH: '/lanescan' });
+    const proxy = await startSubPathProxy(name, server.port, isPrefixRemoved);
+    const url = `${proxy.url}/lanescan`;
+    const get = (path: string) => fetch(`${url}${path}`, page);
+
+    expect(await (await fetch(`${proxy.url}/v2/messages`, plain)).text()).toContain('another site');
+    const bare = await get('');
+    expect([301, 308]).toContain(bare.status);
+    expect(new URL(bare.headers.get('location') ?? '', proxy.url).href).toBe(`${url}/`);
+
+    for (const path of ['/', `/message/${message.messageId}`, '/docs']) {
+      const answer = await get(path);
+      expect(answer.status, path).toBe(200);
+      const links = [...(await answer.text()).matchAll(/ (?:src|href)="(\/[^"]*)"/g)];
+      expect(links.length).toBeGreaterThan(0);
+      for (const [, link = ''] of links) {
+        expect(link).toMatch(/^\/lanescan\//);
+        expect((await fetch(`${proxy.url}${link}`, plain)).status, link).toBe(200);
+      }
+    }
+    const document = await fetch(`${url}/openapi.json`, plain);
+    expect(await document.json()).toMatchObject({ servers: [{ url: '/lanescan' }] });
+    if (name === 'caddy' || !isPrefixRemoved) expect((await get('/metrics')).status).toBe(403);
+
+    expect(await lanescan(['search', '--url', url])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(message.messageId),
+    });
+
+    const reader = await readStream(`${url}/v2/messages/stream`);
+    await store.apply([makeSnapshot(makeMessage({ number: 2 }))]);
+    await until(() => reader.hasReached(2), PATIENCE_MS);
+  });
+});
