@@ -16,6 +16,17 @@ export function urlOfDatabase(url: string, database: string): string {
   return other.href;
 }
 
+/** Named as a synchronous standby, it holds commits on the coordinator. */
+export const ABSENT_STANDBY = 'lanescan_test_holds_commits';
+
+/** A run that was killed may have left the setting behind, and nothing would ever be committed. */
+async function releaseHeldCommits(coordinatorUrl: string): Promise<void> {
+  const [setting] = await query(coordinatorUrl, 'show synchronous_standby_names');
+  if (setting?.synchronous_standby_names !== ABSENT_STANDBY) return;
+  await query(coordinatorUrl, 'alter system reset synchronous_standby_names');
+  await query(coordinatorUrl, 'select pg_reload_conf()');
+}
+
 interface Node {
   readonly url: string;
   readonly host: string;
@@ -69,6 +80,7 @@ export async function createClusterDatabase(coordinatorUrl: string, name: string
 
 /** Creates the template that `copyClusterTemplate` copies. */
 export async function createClusterTemplate(coordinatorUrl: string, template: string): Promise<void> {
+  await releaseHeldCommits(coordinatorUrl);
   await administerCluster(coordinatorUrl, `drop database if exists ${template} with (force)`);
   await createClusterDatabase(coordinatorUrl, template);
   const url = urlOfDatabase(coordinatorUrl, template);

@@ -314,7 +314,7 @@ async function keepNumbersInUse(client: ClientBase, lanes: ReadonlyMap<string, L
   );
   if (removed.length === 0) return;
   const { rows } = await client.query(
-    `select distinct n.source as "sourceSelector", n.dest as "destSelector", n.onramp, n.number
+    `select n.source as "sourceSelector", n.dest as "destSelector", n.onramp, n.number
      from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[]) as n (source, dest, onramp, number)
      join message m on m.source_selector = n.source and m.dest_selector = n.dest
        and m.onramp = decode(n.onramp, 'hex') and m.sequence_number = n.number`,

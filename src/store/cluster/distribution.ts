@@ -68,9 +68,14 @@ async function distribute(
     await refuseRunningPrograms(client);
     const present = await readDistributedTables(client);
     const missing = distributedTables.filter((table) => !present.includes(table));
+    if (present.includes(distributedTables[0])) await refuseOtherShards(client, shards);
     const shardCount = shards ?? SHARDS_PER_WORKER * workers.length;
     if (missing.length > 0) {
-      await withoutWriters(client, lockOptions, () => distributeTables(client, missing, shardCount));
+      await withoutWriters(client, lockOptions, async () => {
+        await distributeTables(client, missing, shardCount);
+        // A process may have started while the rows were moved.
+        await refuseRunningPrograms(client);
+      });
     }
     await freeLocalRows(client);
     await setWorkerSettings(client);
@@ -110,6 +115,15 @@ async function refuseOtherServers(client: ClientBase): Promise<void> {
   }
 }
 
+async function refuseOtherShards(client: ClientBase, shards: number | undefined): Promise<void> {
+  const present = await readShardCount(client);
+  if (shards === undefined || shards === present) return;
+  throw new OperatorError(
+    `The tables are distributed already, with ${present} shards each; --shards ${shards} does not change that.`,
+    `Leave out --shards. To change their number, stop Lanescan and run on the coordinator: select alter_distributed_table('message', shard_count := ${shards}, cascade_to_colocated := true)`,
+  );
+}
+
 /** Running programs have decided that the store is on one node, and would go on with statements for one node. */
 async function refuseRunningPrograms(client: ClientBase): Promise<void> {
   const { rows } = await client.query(
@@ -131,10 +145,7 @@ async function distributeTables(
   missing: readonly string[],
   shards: number,
 ): Promise<void> {
-  // One connection for each worker: several statements of the transaction write to the same shards.
-  await client.query(
-    `set local citus.multi_shard_modify_mode = 'sequential'; set local citus.shard_replication_factor = 1`,
-  );
+  await client.query('set local citus.shard_replication_factor = 1');
   const [first] = distributedTables;
   for (const table of missing) {
     // A distributed table has no triggers. Programs of an older schema are kept out by those of the other tables.

@@ -4,6 +4,7 @@
  *
  * - `layout.ts`: which tables are distributed.
  * - `distribution.ts`: turns the schema of one node into a distributed one (`lanescan migrate --distribute`).
+ * - `migration-statements.ts`: runs migrations on distributed tables.
  * - `write-turn.ts`: how writes become visible at once: two-phase commit and the published position.
  * - `statement-forms.ts`: statements that are written in two ways.
  * - `search-lookups.ts`: what a search reads first, because one statement cannot.

@@ -3,16 +3,20 @@
 /** A worker does not answer, or has not committed yet. The write can be retried. */
 export class ClusterAwayError extends Error {}
 
-/**
- * How Citus and libpq word it. A connection that could not be opened has an SQLSTATE of class 08; one that broke during a
- * statement is reported as an internal error, with libpq's text.
- */
-const WORKER_FAILURES =
-  /connection to the remote node|SSL SYSCALL error|server closed the connection unexpectedly|failure on connection marked as essential|connection not open|the database system is (starting up|in recovery|shutting down|not yet accepting)|could not (receive data from|send data to) server|all placements .* failed|invalid socket/i;
+/** Citus names the node of a connection that failed. */
+const CONNECTION_FAILURE = /connection to the remote node/;
+/** Citus adds this context to an error that a worker answered with, or that libpq reported about it. */
+const WORKER_CONTEXT = /while executing command on \S+:\d+/;
+/** A connection that broke during a statement is an internal error with libpq's text. */
+const BROKEN_CONNECTION =
+  /SSL SYSCALL error|server closed the connection unexpectedly|failure on connection marked as essential|connection not open|could not (receive data from|send data to) server|all placements .* failed|invalid socket/i;
 
-/** Only for errors of a store on a cluster: on one node the same words are about the server itself. */
+/** Whether an error of the coordinator means that a worker is away. Errors about the coordinator itself have other words. */
 export function isWorkerFailure(error: unknown): boolean {
   if (error instanceof ClusterAwayError) return true;
-  const { severity, message } = (error ?? {}) as { severity?: unknown; message?: unknown };
-  return severity !== undefined && WORKER_FAILURES.test(String(message));
+  const { severity, message, code, where } = (error ?? {}) as Readonly<Record<string, unknown>>;
+  if (severity === undefined) return false;
+  if (CONNECTION_FAILURE.test(String(message)) || BROKEN_CONNECTION.test(String(message))) return true;
+  // 08: connection exceptions, 57P: the worker shuts down, crashed or starts.
+  return WORKER_CONTEXT.test(String(where)) && /^(08...|57P0[1-5])$/.test(String(code));
 }
