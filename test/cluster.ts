@@ -4,6 +4,7 @@
  */
 import pg from 'pg';
 import { distributeDatabase } from '../src/store/cluster/distribution.ts';
+import { setWorkerSettings } from '../src/store/cluster/workers.ts';
 import { openStore } from '../src/store/store.ts';
 
 /** Several for each worker, so that both pages and batches cross shards and nodes. */
@@ -111,6 +112,10 @@ export async function copyClusterTemplate(
       }
     }),
   );
+  // PostgreSQL does not copy the settings of a database.
+  const client = new pg.Client({ connectionString: urlOfDatabase(coordinatorUrl, name) });
+  await client.connect();
+  await setWorkerSettings(client).finally(() => client.end());
 }
 
 const OBJECT_IN_USE = '55006';
