@@ -25,6 +25,10 @@ export async function readWorkers(client: ClientBase): Promise<readonly Worker[]
 export const workerSettings: Readonly<Record<string, string>> = {
   enable_seqscan: 'off',
   enable_bitmapscan: 'off',
+  // Otherwise a search for a frequent token joins all of its messages: the planner of a worker does not see the limit through
+  // the removal of duplicates.
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
   max_parallel_workers_per_gather: '0',
   jit: 'off',
   timezone: 'UTC',
