@@ -18,7 +18,15 @@ const excluded = [
   'test/http/{availability,overload}.test.ts',
 ];
 
-const suites = ['test/store', 'test/http', 'test/live', 'test/webhooks', 'test/mirror', 'test/export'];
+const suites = [
+  'test/store',
+  'test/lanes/api.test.ts',
+  'test/http',
+  'test/live',
+  'test/webhooks',
+  'test/mirror',
+  'test/export',
+];
 
 function run(...vitestArguments) {
   const options = [...vitestArguments, '--passWithNoTests', ...process.argv.slice(2)];

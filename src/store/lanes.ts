@@ -326,14 +326,17 @@ export interface StatsSelection {
   readonly lastDay: string;
 }
 
-/** One statement, so that the position and all counts are of one snapshot, also on a replica. */
+/**
+ * One statement, so that the position and all counts are of one snapshot, also on a replica. On a cluster the counts are those of
+ * the assigned position, which is published a moment later; on one node `publication` is empty.
+ */
 export async function readStats(read: Read, { topLanes, firstDay, lastDay }: StatsSelection): Promise<Stats> {
   const [row] = await read(
     // With ties: there may be more lanes than asked for.
     `with lane as (
        select source_selector, dest_selector, sum(messages) as messages from lane_total where messages > 0
        group by 1, 2 order by 3 desc fetch first ($1::int) rows with ties)
-     select (select position from store)::text as position,
+     select (select greatest(position, (select assigned_position from publication)) from store)::text as position,
        (select json_agg(json_build_object('source_selector', source_selector::text,
           'dest_selector', dest_selector::text, 'status', status, 'ready', ready, 'messages', messages))
         from lane_total where messages > 0) as lanes,
