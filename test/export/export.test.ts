@@ -97,7 +97,7 @@ test('an export has the rows of a page walk, row for row, whatever the filters',
   expect(rows).toBeGreaterThan(2_000);
 });
 
-test('an export shows one moment, whatever is written while it is read', async () => {
+test('an export shows one moment, whatever is written while it is read', { tags: 'slow' }, async () => {
   const own = await startServerForTest(crowd);
   let isReading = true;
   let waves = 0;

@@ -1,3 +1,4 @@
+// @module-tag slow: rebuilds every derived table; apply.test.ts is the quick pass
 /** Derived rows that disagree with the records are found, and made anew from them. */
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
