@@ -15,13 +15,11 @@ const heavy = [
 ];
 
 /**
- * Tests without state in modules. The quick tier loads the modules once for a worker instead of once for a file, which saves
- * a quarter of their CPU time; the tier of all tests shows that each file runs alone, too. http/rate-limit counts requests by
- * time, and was seen to fail in a process that had run other files.
+ * The quick tier loads the modules once for a worker instead of once for a file, which saves a quarter of the CPU time; the tier
+ * of all tests shows that each file runs alone, too. Apart are http/rate-limit, which counts requests by time and was seen to
+ * fail in a process that had run other files, and tests of the tiers.
  */
-const shared = [
-  'test/{architecture,chain-svm,domain,export,http,ingest,lanes,live,mirror,sdk,security,solana,store,webhooks}/**/!(rate-limit).test.ts',
-];
+const shared = ['test/*/**/!(rate-limit).test.ts'];
 
 const cores = os.availableParallelism();
 
@@ -58,7 +56,8 @@ export default defineConfig(({ mode }) => {
                   include: shared,
                   exclude: [...exclude, ...heavy],
                   isolate: false,
-                  maxWorkers: cores,
+                  // They wait for PostgreSQL and other processes about as long as they compute.
+                  maxWorkers: Math.ceil(1.5 * cores),
                   sequence: { groupOrder: 0 },
                 },
               },
@@ -70,7 +69,6 @@ export default defineConfig(({ mode }) => {
             name: 'light',
             include: ['test/**/*.test.ts'],
             exclude: [...exclude, ...heavy, ...(isShared ? shared : [])],
-            // They wait for PostgreSQL and other processes about as long as they compute.
             maxWorkers: Math.ceil(1.5 * cores),
             sequence: { groupOrder: 1 },
           },

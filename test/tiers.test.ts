@@ -25,15 +25,15 @@ const everyFile = [...testFiles()].sort();
 const isSlow = (file: string) => slowBecause(file) !== undefined;
 
 describe('a test file', () => {
-  test('runs exactly once in the tier of all tests', async () => {
+  test('runs exactly once in the tier of all tests', { tags: 'slow' }, async () => {
     expect(await listedFiles()).toEqual(everyFile);
   });
 
-  test('runs in the quick tier unless it says that it is slow', async () => {
+  test('runs in the quick tier unless it says that it is slow', { tags: 'slow' }, async () => {
     expect(await listedFiles('--mode', 'quick')).toEqual(everyFile.filter((file) => !isSlow(file)));
   });
 
-  test('runs in the slow tier where it has a slow test', async () => {
+  test('runs in the slow tier where it has a slow test', { tags: 'slow' }, async () => {
     expect(await listedFiles('--mode', 'slow')).toEqual(everyFile.filter((file) => hasTestsOf(file, 'slow')));
     for (const file of everyFile)
       expect(hasTestsOf(file, 'quick') || hasTestsOf(file, 'slow'), file).toBe(true);

@@ -1,3 +1,4 @@
+// @module-tag slow: runs the linter over hundreds of imports; `npm run check` is the quick pass
 /**
  * The import rules between folders: the linter refuses every forbidden import and accepts every allowed one.
  *

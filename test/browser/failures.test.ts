@@ -1,3 +1,4 @@
+// @module-tag slow: a browser; search.test.ts is the quick pass
 /** Why messages failed, in the explorer: beside the rows that need action, by reason, and on the page of a lane. */
 import { encodeErrorResult, parseAbi } from 'viem';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -71,7 +72,7 @@ describe.skipIf(!hasChromium)('messages that failed', () => {
     await page.getByRole('heading', { name: 'Failed messages' }).waitFor();
   });
 
-  test('are grouped by reason on a page of their own, which leads to them', { tags: 'slow' }, async () => {
+  test('are grouped by reason on a page of their own, which leads to them', async () => {
     const { page } = await browser.open(server, '/overview');
     await page.getByRole('link', { name: 'All reasons' }).click();
     await page.waitForURL('**/failure');
@@ -94,7 +95,7 @@ describe.skipIf(!hasChromium)('messages that failed', () => {
     await page.getByText('The called contract is paused.').first().waitFor();
   });
 
-  test('are a share and a list of reasons on the page of their lane', { tags: 'slow' }, async () => {
+  test('are a share and a list of reasons on the page of their lane', async () => {
     const { page } = await browser.open(server, `/lane/${sepolia.name}/${fuji.name}`);
     await page.getByText('80 % in 30 days').waitFor();
     await eventually(() => page.locator('.reason-title').count()).toBe(3);
@@ -109,7 +110,7 @@ describe.skipIf(!hasChromium)('messages that failed', () => {
     await eventually(() => new URL(page.url()).search).toMatch(/^\?sender=0x/);
   });
 
-  test('have attempts that a reorganisation removed, told as such', { tags: 'slow' }, async () => {
+  test('have attempts that a reorganisation removed, told as such', async () => {
     const [message] = failed;
     if (!message) throw new Error('No message');
     await server.store.apply([makeExecuted(message, false, 7000)], [makeExecuted(message, false, 5000).seen]);

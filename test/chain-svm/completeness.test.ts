@@ -1,3 +1,4 @@
+// @module-tag slow: indexes a virtual cluster for each gap; personalities.test.ts is the quick pass
 /** History that an endpoint leaves out is noticed by the programs' own accounts, named, and read again elsewhere. */
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';

@@ -63,9 +63,7 @@ function addFailedNoise({ cluster, programs }: SolanaWorld, count: number): void
   cluster.grow(Math.ceil(count / 3));
 }
 
-test('noise that names the router is listed once, and failed noise is not fetched', {
-  timeout: 60_000,
-}, async () => {
+test('noise that names the router is listed once, and failed noise is not fetched', async () => {
   const world = createSolanaWorld();
   const first = world.send();
   addFailedNoise(world, 4_000);

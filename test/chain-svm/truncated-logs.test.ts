@@ -1,3 +1,4 @@
+// @module-tag slow: indexes a virtual cluster for each kind of cut; program-logs.test.ts is the quick pass
 /** Logs that were cut off: what instructions show is read, what nothing shows is kept and named. */
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Store } from '../../src/store/store.ts';

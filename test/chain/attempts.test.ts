@@ -1,3 +1,4 @@
+// @module-tag slow: starts chain nodes with failing receivers of every version; http/attempts.test.ts is the quick pass
 /** Why executions fail, on real contracts of every version: what the receiver did is what people are told. */
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -68,7 +69,7 @@ describe.each(versions)('on %s', (version) => {
 });
 
 describe.each(versions)('a token pool of %s', (version) => {
-  test('that refuses is told as such, with the reason', { tags: 'slow' }, async () => {
+  test('that refuses is told as such, with the reason', async () => {
     const lane = lab.lane(version, 'a');
     await lane.replaceRamps();
     const site = poolSite(lab, version);

@@ -103,7 +103,7 @@ describe('the history of a network', () => {
     expect(historyOf(calls).length).toBeLessThan(110);
   });
 
-  test('is not read below the deployment of the router', async () => {
+  test('is not read below the deployment of the router', { tags: 'slow' }, async () => {
     const { calls, differences } = await backfill(worldOf(), { maxRange: 1_000 });
     expect(differences).toEqual([]);
     expect(Math.min(...rangesOf(calls).map(({ from }) => from))).toBe(40_000);
@@ -133,7 +133,7 @@ describe('the history of a network', () => {
     },
   );
 
-  test('is asked for by the addresses of the trusted contracts', async () => {
+  test('is asked for by the addresses of the trusted contracts', { tags: 'slow' }, async () => {
     const world = worldOf({ foreign: [{ everyBlocks: 50 }] });
     const { calls, differences } = await backfill(world);
     expect(differences).toEqual([]);
@@ -264,13 +264,13 @@ describe('a chain whose finality is far behind', () => {
   const statuses = async (store: Store) =>
     [...(await allRecords(store)).values()].map((record) => (JSON.parse(record) as Message).status);
 
-  test('is not read header by header at the first start', async () => {
+  test('is not read header by header at the first start', { tags: 'slow' }, async () => {
     const { calls, differences } = await backfill(worldOf(), {}, [lagging(LAG)]);
     expect(differences).toEqual([]);
     expect(callsOf(calls, 'eth_getBlockByNumber').length).toBeLessThan(1_500);
   });
 
-  test('has its messages final when their blocks are', async () => {
+  test('has its messages final when their blocks are', { tags: 'slow' }, async () => {
     const world = worldOf({ messages: 40 });
     const provider = await provide(world.a, lagging(LAG));
     const store = await emptyStore();
@@ -290,7 +290,9 @@ describe('a chain whose finality is far behind', () => {
     await expectFinalBelow(0);
   });
 
-  test('takes back what was read in blocks that a fork abandons, far below the head', async () => {
+  test('takes back what was read in blocks that a fork abandons, far below the head', {
+    tags: 'slow',
+  }, async () => {
     const world = worldOf({ messages: 40 });
     const providers = [await provide(world.a, lagging(LAG)), await provide(world.b, timestamped)] as const;
     const store = await emptyStore();

@@ -156,7 +156,7 @@ describe('an endpoint that has pruned old logs in silence', () => {
   });
 });
 
-test('an on-ramp that only its commits elsewhere name is a contradiction', async () => {
+test('an on-ramp that only its commits elsewhere name is a contradiction', { tags: 'slow' }, async () => {
   const world = makeCcipWorld({ blocks: 2_000, messages: 60, ramps: 2 });
   // The first on-ramp is retired: the router's views do not name it any more.
   const hidesRetired: Personality = { ...pruned, logs: { kept: { blocks: 400, answer: 'empty' } } };

@@ -1,11 +1,13 @@
 // @module-tag slow: starts chain nodes; consistency.test.ts is the quick pass
 /** What real contracts of every version count and say of themselves, against what was read from them. */
-import { decodeFunctionResult, encodeFunctionData, type Hex, parseAbi } from 'viem';
+import { decodeFunctionResult, encodeFunctionData, type Hex, numberToHex, parseAbi } from 'viem';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import {
+  callOf,
   executionStateChanged15,
   executionStateChanged16,
   executionStateChanged20,
+  getExecutionState16,
 } from '../../src/ingest/evm/abi.ts';
 import type { ChainLog } from '../../src/ingest/evm/chain.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -85,6 +87,48 @@ test('executions that an endpoint leaves out are missed, on lanes of every versi
   }
   const offRamps = new Set(lab.lanes.map(({ ramps }) => ramps.offRamp.address.toLowerCase()));
   expect(new Set(found)).toEqual(offRamps);
+});
+
+test('executions that happen while the off-ramp is asked are not reported as missing', async () => {
+  const lane = lab.lane('1.6', 'a');
+  const dest = lab.network(lane.to);
+  const waiting = await lane.send({ count: 4 });
+  await lane.commit([uncommitted.get(lane) as SentMessage, ...waiting]);
+  const stateOf = (message: SentMessage) => {
+    const { data } = callOf(
+      getExecutionState16,
+      lane.ramps.offRamp.address,
+      lab.network(lane.from).selector,
+      message.sequenceNumber,
+    );
+    return data;
+  };
+  const own = await openTestStore();
+  onTestFinished(() => own.close());
+  const proxy = await startNodeProxy(dest.url);
+  onTestFinished(() => proxy.close());
+  const executed: SentMessage[] = [];
+  let isExecuting = false;
+  // Each time that the off-ramp is asked about the next one, it has just been executed.
+  proxy.interfere = async ({ method, params }, truth) => {
+    const next = waiting[executed.length];
+    if (method !== 'eth_call' || !next || isExecuting) return truth;
+    if ((params[0] as { readonly data: Hex }).data !== stateOf(next)) return truth;
+    isExecuting = true;
+    await lane.execute(next);
+    executed.push(next);
+    isExecuting = false;
+    return numberToHex(2, { size: 32 });
+  };
+  const notices: string[] = [];
+  const sources = lab.networks.map((network) =>
+    labSource(network, network === dest ? { rpc: [proxy.url] } : {}),
+  );
+  await indexOnce(own, lab, { sources, notice: (line) => notices.push(line) });
+  expect(executed.length).toBeGreaterThan(0);
+  expect(notices.filter((line) => /not found in its history/.test(line))).toEqual([]);
+  const { selector } = labSource(dest).network;
+  expect(await own.index.checks.findings(selector)).toEqual([]);
 });
 
 test('a root of a commit store that is blessed for good needs no event of its own', async () => {

@@ -972,7 +972,7 @@ describe('the decoder', () => {
     await expect(createDecoder(here).decode(node, [sent16()], book)).rejects.toBe(fault);
   });
 
-  it('survives whatever a contract emits', async () => {
+  it('survives whatever a contract emits', { tags: 'slow' }, async () => {
     let told = 0;
     await fc.assert(
       fc.asyncProperty(

@@ -294,7 +294,7 @@ describe('when it cannot be served', () => {
     expect(await refusal(message)).toMatch(/does not tell its off-ramp/);
   });
 
-  test('a batch of which some messages are missing names their numbers', async () => {
+  test('a batch of which some messages are missing names their numbers', { tags: 'slow' }, async () => {
     const messages = [11, 12, 13, 14, 15, 16].map((number) => messageOf(number));
     const [first, second, , fourth, , sixth] = messages as [
       Message,

@@ -73,7 +73,7 @@ async function runLoop(isHeadBehind: () => boolean, read: (range: BlockRange) =>
     isHeadBehind,
   });
   const running = loop.run(ending.signal);
-  await vi.waitFor(() => expect(loop.isEmpty).toBe(true), { timeout: 60_000, interval: 5 });
+  await vi.waitFor(() => expect(loop.isEmpty).toBe(true), { timeout: 120_000, interval: 5 });
   ending.abort();
   await running;
   expect(await store.index.owedRanges(selector)).toEqual([]);

@@ -181,7 +181,7 @@ describe('words of refusal', () => {
     },
   );
 
-  test('more logs than anybody should hold in memory are asked for in parts', async () => {
+  test('more logs than anybody should hold in memory are asked for in parts', { tags: 'slow' }, async () => {
     const node = await startFaultyNode();
     const chain = openChain([node], {}, { timing: { ...briefly, answerMs: 20_000, bodyMs: 20_000 } });
     await chain.run(nameOf);

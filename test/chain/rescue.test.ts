@@ -371,7 +371,7 @@ describe('the bounds of a diagnosis', () => {
       if (body.gasNote?.includes('Too many')) refused.push(body);
       return body;
     });
-    await vi.waitFor(() => expect(refused).toHaveLength(4), { timeout: 60_000 });
+    await vi.waitFor(() => expect(refused).toHaveLength(4), { timeout: 120_000 });
     expectError(await busy.ask(path()), 503, 'DIAGNOSIS_FAILED');
     release();
     const tried = (await Promise.all(asked)).filter(({ transaction }) => transaction.gas !== null);

@@ -1,3 +1,4 @@
+// @module-tag slow: stops and starts databases; http/availability.test.ts is the quick pass
 /**
  * The database restarts, is full, is slow, or is another one: requests are answered with 503 in good time, none hangs,
  * and the service comes back by itself.
@@ -115,9 +116,7 @@ describe.skipIf(systemPostgres === undefined)('a server (needs PostgreSQL of the
     },
   );
 
-  test('that fails over to its replica: the address leads to another one, and that is all', {
-    tags: 'slow',
-  }, async () => {
+  test('that fails over to its replica: the address leads to another one, and that is all', async () => {
     const primary = await startPrimary();
     const address = await openAddress(primary);
     onTestFinished(() => address.close());
@@ -141,7 +140,7 @@ describe.skipIf(systemPostgres === undefined)('a server (needs PostgreSQL of the
     expect(watching.slowest).toBeLessThan(HANGS_MS);
   });
 
-  test('whose connections somebody else has taken', { tags: 'slow' }, async () => {
+  test('whose connections somebody else has taken', async () => {
     const primary = await startPrimary({ max_connections: 24, superuser_reserved_connections: 0 });
     const server = await startOn(primary.url);
     // What the service has is its own; what it would open beyond is not to be had.

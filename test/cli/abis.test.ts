@@ -1,3 +1,4 @@
+// @module-tag slow: starts the program for each file; domain/failures is the quick pass
 /** The folder of ABIs: errors of the operator's own contracts name reasons, and a bad file is an error that names it. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -72,7 +73,7 @@ test('an error with the name of a known one is not explained as that one', async
   expect(stdout).not.toContain('does not hold enough');
 });
 
-test('serve and its worker processes name it too', { tags: 'slow' }, async () => {
+test('serve and its worker processes name it too', async () => {
   const { message, env } = await storeWith(spicy);
   const cwd = freshFolder();
   mkdirSync(path.join(cwd, 'abis'));
@@ -123,7 +124,7 @@ describe('a folder that cannot be used is an error that names the place', () => 
     expect(() => loadAbis({ abisFolder: abis })).toThrow(expected);
   });
 
-  test('no such folder, or too many files; doctor says it', { timeout: 60_000 }, async () => {
+  test('no such folder, or too many files; doctor says it', async () => {
     const missing = path.join(freshFolder(), 'none');
     expect(() => loadAbis({ abisFolder: missing })).toThrow(/Cannot read the folder of ABIs .*none/);
     const many = folderOf(Object.fromEntries(Array.from({ length: 501 }, (_, n) => [`${n}.json`, '[]'])));

@@ -1,3 +1,4 @@
+// @module-tag slow: starts the program for each verb and state of the database
 /** Verbs that only look change nothing: no schema, no folder, no database. */
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -71,7 +72,7 @@ describe('an empty database', () => {
 });
 
 describe('an older schema', () => {
-  test.each(looking)('%s says what is missing, and does not add it', { tags: 'slow' }, async (...args) => {
+  test.each(looking)('%s says what is missing, and does not add it', async (...args) => {
     const { url, query } = await olderDatabase();
     const { code, stderr } = await lanescan(args, { env: { DATABASE_URL: url } });
     expect(stderr).toMatch(/^lanescan: The database has the schema of an earlier release: it lacks 0008-/);

@@ -249,7 +249,9 @@ describe('doctor', () => {
   });
   afterAll(() => database.drop());
 
-  test('all in order: the embedded database in a folder, settings from ./lanescan.yaml', async () => {
+  test('all in order: the embedded database in a folder, settings from ./lanescan.yaml', {
+    tags: 'slow',
+  }, async () => {
     const cwd = freshFolder();
     writeFileSync(path.join(cwd, 'lanescan.yaml'), 'port: 0\n');
     expect((await runProgram(['migrate'], { cwd })).code).toBe(0);

@@ -85,12 +85,14 @@ test('outlives its database, which is started again, and goes on sending', { tag
         if (answer.status !== 200) return before?.messageId;
         return ((await answer.json()) as { data: Listed[] }).data[0]?.messageId;
       },
-      { timeout: 60_000, interval: 500 },
+      { timeout: 120_000, interval: 500 },
     )
     .not.toBe(before?.messageId);
 });
 
-test('says that it is simulated: in the log, in readiness, on the page, in the terminal', async () => {
+test('says that it is simulated: in the log, in readiness, on the page, in the terminal', {
+  tags: 'slow',
+}, async () => {
   expect(demo.said().stderr).toContain('SIMULATED');
   expect(await (await fetch(`${url}/readyz`)).json()).toMatchObject({ simulated: true });
   expect(await (await fetch(`${url}/docs`)).text()).toContain('Simulated data');

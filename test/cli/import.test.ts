@@ -210,7 +210,7 @@ describe('what is turned away', () => {
     }
   });
 
-  test('truncated gzip says so and keeps everything that came before', async () => {
+  test('truncated gzip says so and keeps everything that came before', { tags: 'slow' }, async () => {
     const whole = gzipSync(Array.from({ length: 3000 }, (_, i) => recordLine(i)).join(''));
     const cut = whole.subarray(0, Math.floor(whole.length * 0.7));
     const readable =
@@ -279,7 +279,7 @@ describe('interruptions', () => {
     await undisturbed.drop();
   });
 
-  test('Ctrl-C ends an import from a pipe that says nothing', async () => {
+  test('Ctrl-C ends an import from a pipe that says nothing', { tags: 'slow' }, async () => {
     const running = start(['import', '-'], { env: env(), input: null });
     running.child.stdin.write(recordLine(1));
     const isOpen = `select from pg_stat_activity where datname = current_database() and application_name = 'lanescan'`;

@@ -130,7 +130,9 @@ describe('help and usage', () => {
     expect(await runProgram(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
   });
 
-  test('the command is found through a link, as packages make them, and gives Node its settings', () => {
+  test('the command is found through a link, as packages make them, and gives Node its settings', {
+    tags: 'slow',
+  }, () => {
     const tell = 'data:text/javascript,console.error(process.execArgv.join())';
     const program = path.resolve('bin/lanescan');
     expect(
@@ -232,7 +234,7 @@ describe('search', () => {
     },
   );
 
-  test.runIf(hasTerminal)('NO_COLOR and a dumb terminal get no colours', () => {
+  test.runIf(hasTerminal)('NO_COLOR and a dumb terminal get no colours', { tags: 'slow' }, () => {
     for (const env of [{ NO_COLOR: '1' }, { TERM: 'dumb' }] as Record<string, string>[]) {
       expect(onTerminal(80, 'lanescan search', inFew(env)).lines.join('\n')).not.toContain('\u001b');
     }
@@ -291,7 +293,7 @@ describe('search', () => {
     expect(stdout.trimEnd().split('\n')).toHaveLength(MANY + 1);
   });
 
-  test('a reader that leaves early ends the walk quietly', () => {
+  test('a reader that leaves early ends the walk quietly', { tags: 'slow' }, () => {
     const { stdout, stderr, code } = shell(
       'set -o pipefail; lanescan search --all --json --limit 5 | head -2 | wc -l',
       inMany(),

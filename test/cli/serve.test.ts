@@ -72,7 +72,7 @@ test('a request that is in flight at SIGTERM is answered before the end', async 
   expect((await server.outcome).code).toBe(0);
 });
 
-test('a port that is taken is told in one line', async () => {
+test('a port that is taken is told in one line', { tags: 'slow' }, async () => {
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
   const { port } = other.address() as { port: number };
@@ -86,7 +86,7 @@ test('a port that is taken is told in one line', async () => {
   );
 });
 
-test.runIf(hasTerminal)('on a terminal the log is for people', () => {
+test.runIf(hasTerminal)('on a terminal the log is for people', { tags: 'slow' }, () => {
   const { stdout } = shell(
     `script -qec 'timeout -s INT 3 node ${process.cwd()}/bin/lanescan serve --port 0' /dev/null < /dev/null`,
     { env: { DATABASE_URL: database.url } },

@@ -100,7 +100,7 @@ test('an export has the rows of a page walk, row for row, whatever the filters',
 // On a cluster each page of an export is of its own moment (docs/cluster.md).
 const testOnOneNode = test.skipIf(process.env.CITUS_URL !== undefined);
 
-testOnOneNode('an export shows one moment, whatever is written while it is read', async () => {
+testOnOneNode('an export shows one moment, whatever is written while it is read', { tags: 'slow' }, async () => {
   const own = await startServerForTest(crowd);
   let isReading = true;
   let waves = 0;

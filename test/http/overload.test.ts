@@ -1,3 +1,4 @@
+// @module-tag slow: fills queues and waits for their time limits; availability.test.ts is the quick pass
 /** What happens when too much is asked, or when the database says nothing: short answers, and recovery by itself. */
 import { type AddressInfo, connect, createServer as createProxy, type Socket } from 'node:net';
 import pg from 'pg';
@@ -37,7 +38,7 @@ function expectAtOnce(taken: readonly number[]): void {
 
 async function untilBack(server: RunningServer): Promise<void> {
   await expect
-    .poll(async () => (await server.ask('/v2/messages')).status, { timeout: 60_000, interval: 50 })
+    .poll(async () => (await server.ask('/v2/messages')).status, { timeout: 120_000, interval: 50 })
     .toBe(200);
 }
 
@@ -67,7 +68,7 @@ test('more readers than can wait are refused at once, the others are answered, a
   // At least: on a slow machine some have waited in vain before the last have come.
   const refusable = 280 - 2 - 200;
   await expect
-    .poll(() => refusedEarly.length, { timeout: 60_000, interval: 10 })
+    .poll(() => refusedEarly.length, { timeout: 120_000, interval: 10 })
     .toBeGreaterThanOrEqual(refusable);
   const waiting = await metricOf(server, 'lanescan_database_waiting{pool="readers"}');
   const ready = await server.ask('/readyz');
@@ -98,7 +99,7 @@ test('those who wait for a connection in vain are told after two seconds', async
   await blocker.query('begin; lock table message in access exclusive mode');
   const first = server.ask('/v2/messages');
   const waitsForLock = 'select from pg_locks where not granted';
-  await expect.poll(async () => (await blocker.query(waitsForLock)).rowCount, { timeout: 60_000 }).toBe(1);
+  await expect.poll(async () => (await blocker.query(waitsForLock)).rowCount, { timeout: 120_000 }).toBe(1);
   const second = await timed(server.ask('/v2/messages'));
   expectUnavailable(second);
   expect(second.ms).toBeGreaterThan(1_500);
@@ -160,9 +161,7 @@ async function serveSilenceable(connections: number) {
   return { way, server };
 }
 
-test('while the database is known to be silent the answer comes at once, and it comes back by itself', {
-  tags: 'slow',
-}, async () => {
+test('while the database is known to be silent the answer comes at once, and it comes back by itself', async () => {
   const { way, server } = await serveSilenceable(3);
   expect((await server.ask('/v2/messages')).status).toBe(200);
 
@@ -190,9 +189,7 @@ test('while the database is known to be silent the answer comes at once, and it 
 });
 
 // What takes long here is the wait for an answer that never comes: longer than the database's own time-out.
-test('a database that falls silent in the middle of a conversation is given up after a while, and found again', {
-  tags: 'slow',
-}, async () => {
+test('a database that falls silent in the middle of a conversation is given up after a while, and found again', async () => {
   const { way, server } = await serveSilenceable(2);
   await Promise.all([server.ask('/v2/messages'), server.ask('/v2/messages')]);
 

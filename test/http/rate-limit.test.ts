@@ -163,7 +163,7 @@ describe('over HTTP', () => {
     expect((await server.ask('/v2/messages', { method: 'OPTIONS' })).status).toBe(204);
   });
 
-  test('by default this machine has no limit, and others 200 at once', async () => {
+  test('by default this machine has no limit, and others 200 at once', { tags: 'slow' }, async () => {
     const server = await serve({ trustProxy: 1 });
     const local = await statuses(
       Array.from({ length: 250 }, () => server.ask('/openapi.json', { method: 'HEAD' })),

@@ -1,3 +1,4 @@
+// @module-tag slow: holds connections that are not read; live/stream.test.ts is the quick pass
 /** Clients that ask and do not read: what waits for them is bounded, they are cut off, and others do not notice. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -138,7 +139,6 @@ describe('a client that does not read its page', () => {
 
 describe('many clients that do not read', () => {
   test('take no more memory than all may, and others are answered meanwhile', {
-    tags: 'slow',
     timeout: 240_000,
   }, async () => {
     const limit = 30 * MEGABYTE;

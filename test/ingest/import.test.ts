@@ -36,7 +36,7 @@ function watched(store: Store, before: (batch: number) => void) {
 const reject = async () => undefined;
 
 describe('an import', () => {
-  it('has one batch ready while another is being written, and no more', async () => {
+  it('has one batch ready while another is being written, and no more', { tags: 'slow' }, async () => {
     const store = await openTestStore();
     try {
       const { seen, store: watchedStore } = watched(store, () => undefined);

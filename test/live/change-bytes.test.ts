@@ -1,3 +1,4 @@
+// @module-tag slow: megabytes of changes; stream.test.ts is the quick pass
 /** Reads of changes are bounded in bytes as well as in rows, and followers still see every change once. */
 import { expect, test } from 'vitest';
 import { MAX_CHANGES_BYTES } from '../../src/store/history.ts';
@@ -54,7 +55,7 @@ test('a read of changes ends at its bound in bytes, says so, and a walk misses a
   expect(byRows.reads.map(({ length }) => length)).toEqual([3, 3, 3, 3, 2]);
 });
 
-test('removed records count as well', { tags: 'slow' }, async () => {
+test('removed records count as well', async () => {
   const [{ store }] = await startServers({});
   const sent = messages.map((message) => makeSent(message));
   await store.apply(sent);

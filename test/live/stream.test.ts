@@ -385,7 +385,9 @@ describe('a slow reader', () => {
     expect(attentive.notices).toHaveLength(1);
   });
 
-  test('that still takes what it is sent falls back to the history, and gets everything', async () => {
+  test('that still takes what it is sent falls back to the history, and gets everything', {
+    tags: 'slow',
+  }, async () => {
     const [server] = await startServers({ bufferedBytes: 50_000 });
     const reader = await readStream(stream(server));
     for (const batch of numbersUpTo(5)) {

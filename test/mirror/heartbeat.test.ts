@@ -25,7 +25,7 @@ const stateOf = async (server: RunningServer) => ({
 
 /** A busy server calls `unknown` what it cannot read in time. */
 const eventually = (server: RunningServer) =>
-  expect.poll(() => stateOf(server), { timeout: 60_000, interval: 200 });
+  expect.poll(() => stateOf(server), { timeout: 120_000, interval: 200 });
 
 test('a mirror that follows is alive, and missed when it is killed', { tags: 'slow' }, async () => {
   const source = await startServerForTest([makeMessage({ number: 1 })]);
@@ -38,7 +38,7 @@ test('a mirror that follows is alive, and missed when it is killed', { tags: 'sl
         ready: 'ok',
         mirrors: [{ health: 'ok', lastSeenAt: expect.any(String), currentAt: expect.any(String) }],
       }),
-    { timeout: 60_000, interval: 100 },
+    { timeout: 120_000, interval: 100 },
   );
 
   mirror.child.kill('SIGKILL');
@@ -60,7 +60,7 @@ test('a source that is away leaves a mirror alive, and behind', { tags: 'slow' }
   const mirror = start(['mirror', 'http://127.0.0.1:9', '--poll', '0.1'], { env });
   onTestFinished(() => void mirror.child.kill('SIGKILL'));
   await vi.waitFor(async () => expect((await stateOf(server)).ready).toBe('behind'), {
-    timeout: 60_000,
+    timeout: 120_000,
     interval: 100,
   });
 });

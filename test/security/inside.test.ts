@@ -103,7 +103,7 @@ test('every failure is known to the operator, and no path shows where it is', as
   await vi.waitFor(
     async () =>
       expect(await (await fetch(`${url}/metrics`)).text()).toContain('lanescan_replica_used{replica="1"} 0'),
-    { timeout: 60_000, interval: 200 },
+    { timeout: 120_000, interval: 200 },
   );
   await vi.waitFor(
     async () => {
@@ -111,7 +111,7 @@ test('every failure is known to the operator, and no path shows where it is', as
       const { problem } = progress.find(({ selector }) => selector === findNetwork(NETWORK)?.selector) ?? {};
       expect(problem).toMatch(/planted-rpc|54326/);
     },
-    { timeout: 60_000, interval: 200 },
+    { timeout: 120_000, interval: 200 },
   );
 
   const { paths } = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Record<string, object> };

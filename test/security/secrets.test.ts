@@ -1,3 +1,4 @@
+// @module-tag slow: starts a whole deployment; the reading of secrets is in webhooks/configuration.test.ts
 /**
  * Recognisable secrets in every place that takes one, every verb and every path tried, with neighbours that repeat what
  * they are told: none of the secrets comes out anywhere.

@@ -329,7 +329,9 @@ describe('the blessing of a root', () => {
     expect(await statusOf(message)).toBe('BLESSED');
   });
 
-  it('is taken back with its block, or with that of the commit, whatever came first', async () => {
+  it('is taken back with its block, or with that of the commit, whatever came first', {
+    tags: 'slow',
+  }, async () => {
     for (const order of ordersOf([sent, commit, blessing])) {
       for (const [orphaned, status] of [
         [blessing, 'COMMITTED'],
@@ -640,14 +642,14 @@ describe('records', () => {
     );
   });
 
-  it('may be megabytes long', async () => {
+  it('may be megabytes long', { tags: 'slow' }, async () => {
     const data = `0x${digits('a').repeat(15_000)}`;
     const messages = Array.from({ length: 8 }, (_, number) => makeMessage({ number, data }));
     await store.apply(messages.map((message) => makeSent(message)));
     for (const message of messages) expect(await stored(message)).toBe(wireRecord(message).json);
   });
 
-  it('may come by the thousand', async () => {
+  it('may come by the thousand', { tags: 'slow' }, async () => {
     const messages = Array.from({ length: 3000 }, (_, number) => makeMessage({ number }));
     expect(await store.apply(messages.map(makeSnapshot))).toEqual({ ...nothing, created: 3000 });
     expect(await store.apply(messages.map(makeSnapshot))).toEqual({ ...nothing, unchanged: 3000 });

@@ -131,7 +131,7 @@ test('a server that is out of reach altogether: whatever waits is given up, and 
         .catch(() => false),
     PATIENCE_MS,
   );
-}, 90_000);
+});
 
 test('a store is closed within seconds though a statement waits and no connection answers', async () => {
   const { store, way, notices } = await openThroughBlackHole();

@@ -1,3 +1,4 @@
+// @module-tag slow: rebuilds every derived table; apply.test.ts is the quick pass
 /** Derived rows that disagree with the records are found, and made anew from them. */
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -143,17 +144,16 @@ describe.each<[damage: string, statement: string, expected: Record<string, numbe
 /** All rows but what time alone decides. */
 async function snapshot(): Promise<unknown> {
   const tables = ['message', 'message_token', 'lane_run', 'lane_onramp', 'store'];
-  const rows = await Promise.all(
-    tables.map(async (table) => {
-      const { rows } = await client.query(`select to_jsonb(t)::text as row from ${table} t order by 1`);
-      return rows.map(({ row }) => row);
-    }),
-  );
+  const rowsOf: Record<string, unknown> = {};
+  for (const table of tables) {
+    const { rows } = await client.query(`select to_jsonb(t)::text as row from ${table} t order by 1`);
+    rowsOf[table] = rows.map(({ row }) => row);
+  }
   const history = await client.query(
     'select position, encode(message_id, $1) as id, status, ready from history order by 1',
     ['hex'],
   );
-  return { ...Object.fromEntries(tables.map((table, index) => [table, rows[index]])), history: history.rows };
+  return { ...rowsOf, history: history.rows };
 }
 
 test('what only the history knew is said to be lost', async () => {

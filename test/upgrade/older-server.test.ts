@@ -44,4 +44,4 @@ test('answers while its tables have their form, then 503 in words, and is not re
     await server.close();
     await database.drop();
   }
-}, 60_000);
+});

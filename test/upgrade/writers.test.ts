@@ -1,3 +1,4 @@
+// @module-tag slow: migrates databases beside writers; older-server.test.ts and next-schema.test.ts are the quick passes
 /** Migrations beside writers, and writers beside a newer schema, at the level of single transactions. */
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -10,7 +11,7 @@ import { makeMessage, makeSnapshot } from '../fixtures.ts';
 import { refusalOf } from '../refusal.ts';
 import { makeOlderSchema } from './older-schema.ts';
 
-const WAIT = { timeout: 60_000 };
+const WAIT = { timeout: 120_000 };
 let database: TestDatabase;
 const clients: pg.Client[] = [];
 
@@ -33,10 +34,7 @@ const token = `('\\x01', 0, '2026-01-01', '\\x0a', '\\x0b', '\\x0c')`;
 const message = `('\\x01', '2026-01-01', 1, 1, 2, 1, null, 0, 1, 0, false, true, '\\x01', '\\x02', '\\x01', '\\x03', '\\x04', null, '\\x05', '{}')`;
 
 describe('a migration beside a writer of an older release', () => {
-  test('waits for the transaction that is under way, says so, and loses none of its rows', {
-    tags: 'slow',
-    timeout: 90_000,
-  }, async () => {
+  test('waits for the transaction that is under way, says so, and loses none of its rows', async () => {
     const [writer, migrator] = [await connect(), await connect()];
     await makeOlderSchema(writer, 6);
     // As the older `apply` does: the row of the store first, then the rest.
@@ -68,7 +66,7 @@ describe('a migration beside a writer of an older release', () => {
     await migrating;
     const { rows } = await writer.query('select source from mirror join mirror_owed using (source)');
     expect(rows).toEqual([{ source: 'http://one' }]);
-  }, 90_000);
+  });
 
   test('lets readers go on, also those in a long transaction', async () => {
     const [reader, migrator] = [await connect(), await connect()];
@@ -76,9 +74,9 @@ describe('a migration beside a writer of an older release', () => {
     await reader.query('begin; select * from message; select * from store');
     expect((await migrate(migrator)).applied[0]).toMatch(/^0008/);
     await reader.query('select * from history; commit');
-  }, 60_000);
+  });
 
-  test('gives up in the end, and names who is in the way', { tags: 'slow', timeout: 90_000 }, async () => {
+  test('gives up in the end, and names who is in the way', async () => {
     const [writer, migrator] = [await connect(), await connect()];
     await makeOlderSchema(writer, 7);
     await writer.query(
@@ -102,7 +100,7 @@ describe('a writer beside a newer schema', () => {
     );
     expect(rows.map(({ relname }) => relname).sort()).toEqual([...tables].sort());
     expect(rows.filter(({ guarded }) => !guarded)).toEqual([]);
-  }, 60_000);
+  });
 
   test.each(['', '-c lanescan.schema=7'])(
     'is refused by the database, in words, if it declares %j',
@@ -155,7 +153,7 @@ describe('a writer beside a newer schema', () => {
     } finally {
       await store.close();
     }
-  }, 60_000);
+  });
 });
 
 async function upgradeFurther(schema: number): Promise<void> {

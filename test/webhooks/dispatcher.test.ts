@@ -400,7 +400,9 @@ test('a subscription that is set back gets what matches behind that position aga
   expect(receiver.receipts.map(({ id }) => id).sort()).toEqual(['ops_3', 'ops_4', 'ops_5', 'ops_5']);
 });
 
-test('two servers on one database deliver everything once between them, and the second takes over from the first', async () => {
+test('two servers on one database deliver everything once between them, and the second takes over from the first', {
+  tags: 'slow',
+}, async () => {
   const store = await openStoreForTest();
   const receiver = await startReceiver();
   const subscriptions = [1, 2, 3].map((number) => subscriptionTo(receiver.url, { name: `sub-${number}` }));

@@ -199,7 +199,7 @@ describe('the program', () => {
       cwd,
       env: { PATH: `${cwd}:${process.env.PATH}`, HOME: process.env.HOME, DATABASE_URL: store.url, PORT: '0' },
       encoding: 'utf8',
-      timeout: 50_000,
+      timeout: 120_000,
     });
     expect({ status, stderr }).toMatchObject({ status: 0 });
     expect(stdout).toMatch(/^ops-alerts accepted the test event/m);

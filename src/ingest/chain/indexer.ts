@@ -177,6 +177,7 @@ async function workWithLease(
 ): Promise<void> {
   const { network } = source;
   const { selector } = network;
+  /** Aborted with the reason, for the log. */
   const lost = new AbortController();
   const working = AbortSignal.any([signal, lost.signal]);
   const timing = { ...defaultTiming, ...given };
@@ -204,14 +205,18 @@ async function workWithLease(
       const askedAt = performance.now();
       const isHeld = await store.index.lease(selector, holder, seconds).catch(() => undefined);
       if (isHeld) renewedAt = askedAt;
-      if (isHeld === false || performance.now() - renewedAt > seconds * 1000) lost.abort();
+      if (isHeld === false) lost.abort('Another indexer works on this network now');
+      else if (performance.now() - renewedAt > seconds * 1000)
+        lost.abort(
+          `The lease on this network was not renewed in ${seconds} s (database or machine too slow); asking for it again`,
+        );
     },
     (seconds * 1000) / 3,
   );
   workers.set(selector, { worker, state: 'working' });
   try {
     await worker.run();
-    if (lost.signal.aborted) throw new LeaseLostError('Another indexer works on this network now');
+    if (lost.signal.aborted) throw new LeaseLostError(String(lost.signal.reason));
   } finally {
     clearInterval(renewal);
     workers.set(selector, { worker, state: 'stopped' });

@@ -10,7 +10,7 @@ import {
   readSentRuns,
   readSentRunsBetween,
 } from './counters.ts';
-import { type AwaitingExecution, readUnexecuted } from './facts.ts';
+import { type AwaitingExecution, readBelowStatus, readUnexecuted } from './facts.ts';
 import { readFindings, type StoredFinding } from './findings.ts';
 import { type Registration, readRegistrations } from './registrations.ts';
 
@@ -40,6 +40,8 @@ export interface CheckLedger {
   sendBlock(lane: LaneKey, sequenceNumber: string): Promise<number | undefined>;
   /** Messages to this network whose execution was not seen, by their ids, which are above `after`. */
   unexecuted(network: string, after: string | null, limit: number): Promise<readonly AwaitingExecution[]>;
+  /** Those of these messages (ids in hex) that have not reached a status by the records. */
+  belowStatus(messageIds: readonly string[], status: 'FAILED' | 'SUCCESS'): Promise<ReadonlySet<string>>;
   /** How many logs of a contract are kept because they could not be decoded. */
   unreadableLogs(network: string, contract: string): Promise<number>;
   /** Logs of a contract that are kept under one of these first topics, in the order of their blocks. */
@@ -70,6 +72,12 @@ export function createCheckLedger(
     findings: (network) => withReader((client) => readFindings(client, storedSelector(network))),
     unexecuted: (network, after, limit) =>
       withReader((client) => readUnexecuted(client, storedSelector(network), after, limit)),
+    belowStatus: async (messageIds, status) =>
+      new Set(
+        messageIds.length === 0
+          ? []
+          : await withReader((client) => readBelowStatus(client, messageIds, status)),
+      ),
     registrations: (network) => withReader((client) => readRegistrations(client, storedSelector(network))),
     checkAgeMs: (network) =>
       withReader(async (client) => {

@@ -1,8 +1,9 @@
 /** Queries of an indexer about facts that are stored. */
 import type { ClientBase } from 'pg';
 import type { RangeFact, Sent, SentMessage } from '../../domain/facts.ts';
+import { type Status, statusRank } from '../../domain/lifecycle.ts';
 import { rangesCovering } from '../lane-facts.ts';
-import { storedSelector } from '../message-row.ts';
+import { messageIdArray, storedSelector } from '../message-row.ts';
 import type { BlockId } from './blocks.ts';
 
 /** A committed message that has not been executed, or not successfully. */
@@ -83,6 +84,19 @@ export function readUnexecuted(
   limit: number,
 ): Promise<readonly AwaitingExecution[]> {
   return readMessagesTo(client, 'status < 6', network, after, limit);
+}
+
+/** Those of these messages that have not reached a status yet. */
+export async function readBelowStatus(
+  client: ClientBase,
+  messageIds: readonly string[],
+  status: Status,
+): Promise<readonly string[]> {
+  const { rows } = await client.query(
+    `select encode(message_id, 'hex') as id from message where message_id = any($1) and status < $2`,
+    [messageIdArray(messageIds), statusRank(status)],
+  );
+  return rows.map(({ id }) => id);
 }
 
 async function readMessagesTo(

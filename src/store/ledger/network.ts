@@ -72,5 +72,8 @@ export async function updateNetworkRow(
       lacksAttempts ?? null,
     ],
   );
-  if (rowCount !== 1) throw new LeaseLostError('Another indexer works on this network now');
+  if (rowCount !== 1)
+    throw new LeaseLostError(
+      'The lease on this network has expired, or another indexer has it; asking for it again',
+    );
 }

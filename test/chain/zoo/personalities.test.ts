@@ -116,7 +116,7 @@ test('limits that were learned are logged, once', { tags: 'slow' }, async () => 
   }
 });
 
-test('answers that are cut off at a round number are noticed', async () => {
+test('answers that are cut off at a round number are noticed', { tags: 'slow' }, async () => {
   const verdict = await verdictWith(400, [personalityOf('cuts-answers')]);
   expect(verdict.kind, JSON.stringify(verdict).slice(0, 500)).toBe('complete');
 });

@@ -202,9 +202,17 @@ export function createCompletenessCheck(options: CompletenessCheckOptions): Hist
           : missingCommits(counter, final),
       ),
     );
+    // Everything up to the views has been read since: executions that the records have by now are not missing.
+    const unseen = await ledger.belowStatus(
+      seen.executed.map(({ messageId }) => messageId),
+      'SUCCESS',
+    );
     const contradictions = [
       ...found.flatMap((contradiction) => contradiction ?? []),
-      ...missingExecutions(seen.executed, final),
+      ...missingExecutions(
+        seen.executed.filter(({ messageId }) => unseen.has(messageId)),
+        final,
+      ),
       ...unknownOnRamps(committed),
     ];
     return { counters: counters.map((counter) => ({ ...counter, isWhole: !hasStart })), contradictions };
