@@ -1,0 +1,89 @@
+/** How long each kind of search takes on one node and on the cluster: one connection, both in turns in the same run. */
+import type { Worker } from '../child.ts';
+import type { BenchDatabase } from '../data/database.ts';
+import { median } from '../interleave.ts';
+import type { LoadOrder, LoadReport, PlainRequest } from '../load/client.ts';
+import {
+  type Combinations,
+  createRequestSource,
+  drawCombinations,
+  plainRequest,
+  readWorkloads,
+  type Workload,
+} from '../requests.ts';
+import type { Ports } from './equality.ts';
+
+export interface Latency {
+  readonly name: string;
+  /** Median over the rounds of the p50 of each, in ms. */
+  readonly single: number;
+  readonly cluster: number;
+  readonly ratio: number;
+}
+
+export interface LatencyOptions {
+  readonly rounds: number;
+  /** Requests of one turn. */
+  readonly requests: number;
+}
+
+interface Search {
+  readonly name: string;
+  /** Of one turn; both servers get the same. */
+  take(count: number): readonly PlainRequest[];
+  /** The same request again and again, respelled so that the response cache does not help. */
+  readonly isRespelled: boolean;
+}
+
+export function workloadSearches(database: BenchDatabase): readonly Search[] {
+  return readWorkloads<Workload[]>('searches').map((workload) => {
+    const source = createRequestSource(workload, database);
+    return {
+      name: workload.name,
+      take: (count) => source.take(count).map(plainRequest),
+      isRespelled: workload.repeats ?? false,
+    };
+  });
+}
+
+export function combinationSearches({ world }: BenchDatabase): readonly Search[] {
+  return drawCombinations(readWorkloads<Combinations>('combinations'), world).map(({ name, cast, raw }) => {
+    const query = new URLSearchParams(Object.fromEntries(raw));
+    const request = { path: `/v2/messages?${query}` };
+    return { name: `${name} (${cast})`, take: () => [request], isRespelled: true };
+  });
+}
+
+export async function measureLatencies(
+  load: Worker<LoadOrder, LoadReport>,
+  ports: Ports,
+  searches: readonly Search[],
+  { rounds, requests }: LatencyOptions,
+): Promise<readonly Latency[]> {
+  const latencies: Latency[] = [];
+  for (const { name, take, isRespelled } of searches) {
+    const p50s = { single: [] as number[], cluster: [] as number[] };
+    // The first round is a warm-up and does not count.
+    for (let round = 0; round <= rounds; round++) {
+      const taken = take(requests);
+      for (const side of round % 2 === 0 ? sides : sides.toReversed()) {
+        const { latency } = await load.run({
+          port: ports[side],
+          requests: taken,
+          from: 0,
+          connections: 1,
+          count: requests,
+          check: 'status',
+          isRespelled,
+        });
+        if (round > 0) p50s[side].push(latency.p50);
+      }
+    }
+    const [single, cluster] = [median(p50s.single), median(p50s.cluster)];
+    latencies.push({ name, single, cluster, ratio: cluster / single });
+    if (latencies.length % 50 === 0) console.error(`  ${latencies.length} of ${searches.length}`);
+  }
+  return latencies;
+}
+
+const sides = ['single', 'cluster'] as const;
