@@ -3,20 +3,46 @@ import pg from 'pg';
 import { importRecords } from '../../src/ingest/import.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { allRecords } from '../chain/indexing.ts';
+import { expectedMessages } from '../chain/zoo/ccip-chain.ts';
 import { indexWorld, sourceOf } from '../chain/zoo/indexed-world.ts';
 import { freshFolder } from '../fresh-folder.ts';
 import { keptStatistics, recount } from '../lanes/recount.ts';
-import { numbersUpTo } from '../live/live-server.ts';
-import { versionsByMessage } from '../webhooks/receiver.ts';
+import { numbersUpTo, until } from '../live/live-server.ts';
+import { untilSettled, versionsByMessage } from '../webhooks/receiver.ts';
 import { followedSender, linesOfBatch } from './batches.ts';
 import type { Load } from './load.ts';
 
 const SHOWN = 5;
+/** A busy machine recovers slowly. */
+const FINISH_MS = 300_000;
 
 export interface LoadedStore {
   readonly store: Store;
   readonly databaseUrl: string;
   readonly load: Load;
+}
+
+/** Ends the import and the chains, and waits until readers have got everything. */
+export async function finishLoad({ store, databaseUrl, load }: LoadedStore): Promise<void> {
+  await load.stopWriter();
+  load.growChains(Number.MAX_SAFE_INTEGER);
+  const { a, b } = load.world;
+  const expected = [...expectedMessages(a, b), ...expectedMessages(b, a)];
+  await until(async () => {
+    const records = await allRecords(store).catch(() => undefined);
+    return expected.every(({ messageId, receiptTransactionHash }) => {
+      const record = records?.get(messageId);
+      return (
+        record !== undefined && (receiptTransactionHash === null || record.includes(receiptTransactionHash))
+      );
+    });
+  }, FINISH_MS);
+  const client = new pg.Client({ connectionString: databaseUrl });
+  await client.connect();
+  await until(async () => load.stream.hasReached(await readPosition(client)), FINISH_MS);
+  await client.end();
+  await untilSettled(store);
+  await load.stop();
 }
 
 /** In words; empty where nothing is wrong. */
@@ -38,7 +64,7 @@ export async function problemsOf({ store, databaseUrl, load }: LoadedStore): Pro
   }
 }
 
-export async function readPosition(client: pg.ClientBase): Promise<number> {
+async function readPosition(client: pg.ClientBase): Promise<number> {
   const { rows } = await client.query('select position::float8 from store');
   return rows[0].position;
 }
