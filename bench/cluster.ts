@@ -133,12 +133,15 @@ function write(results: Partial<Record<Part, unknown>>): void {
 }
 
 function summarize(latencies: readonly Latency[]) {
-  const ratios = latencies.map(({ ratio }) => ratio);
-  return {
-    medianRatio: toTenth(median(ratios)),
-    worstRatio: toTenth(Math.max(...ratios)),
+  const of = (ratios: readonly number[]) => ({
+    median: toTenth(median(ratios)),
+    worst: toTenth(Math.max(...ratios)),
     aboveGoal: ratios.filter((ratio) => ratio > GOAL_RATIO).length,
     aboveLimit: ratios.filter((ratio) => ratio > LIMIT_RATIO).length,
+  });
+  return {
+    ratios: of(latencies.map(({ ratio }) => ratio)),
+    quietRatios: of(latencies.map(({ quietRatio }) => quietRatio)),
   };
 }
 
@@ -167,23 +170,30 @@ function printLatencies(
   part: string,
   shards: number,
   latencies: readonly Latency[],
-  { medianRatio, worstRatio, aboveGoal, aboveLimit }: ReturnType<typeof summarize>,
+  summary: ReturnType<typeof summarize>,
 ): void {
-  console.log(`\n${part}, ${shards} shards, p50 in ms${' '.repeat(34)}one node   cluster   ratio`);
-  for (const { name, single, cluster, ratio } of [...latencies].sort((a, b) => b.ratio - a.ratio)) {
-    const mark = ratio > GOAL_RATIO ? ' !' : '';
+  const columns = ['one node', 'cluster', 'ratio', 'quiet: one', 'cluster', 'ratio'];
+  console.log(
+    `\n${`${part}, ${shards} shards, p50 in ms`.padEnd(60)}${columns.map((name) => name.padStart(11)).join('')}`,
+  );
+  for (const latency of [...latencies].sort((a, b) => b.quietRatio - a.quietRatio)) {
+    const { single, cluster, ratio, quietSingle, quietCluster, quietRatio } = latency;
+    const figures = [single, cluster, ratio, quietSingle, quietCluster, quietRatio];
     console.log(
-      `${name.slice(0, 64).padEnd(64)}${single.toFixed(2).padStart(10)}${cluster.toFixed(2).padStart(10)}${ratio.toFixed(1).padStart(8)}${mark}`,
+      `${latency.name.slice(0, 60).padEnd(60)}${figures.map((figure) => figure.toFixed(2).padStart(11)).join('')}`,
     );
   }
-  console.log(
-    `ratio: median ${medianRatio}, worst ${worstRatio}; above ${GOAL_RATIO}: ${aboveGoal}, above ${LIMIT_RATIO}: ${aboveLimit} of ${latencies.length}`,
-  );
+  for (const [name, { median: middle, worst, aboveGoal, aboveLimit }] of Object.entries(summary)) {
+    console.log(
+      `${name}: median ${middle}, worst ${worst}; above ${GOAL_RATIO}: ${aboveGoal}, above ${LIMIT_RATIO}: ${aboveLimit} ` +
+        `of ${latencies.length}`,
+    );
+  }
 }
 
-function rounded({ name, single, cluster, ratio }: Latency): Latency {
-  const toHundredth = (value: number) => Math.round(value * 100) / 100;
-  return { name, single: toHundredth(single), cluster: toHundredth(cluster), ratio: toTenth(ratio) };
+function rounded({ name, ...figures }: Latency): object {
+  const entries = Object.entries(figures).map(([key, value]) => [key, Math.round(value * 100) / 100]);
+  return { name, ...Object.fromEntries(entries) };
 }
 
 function toTenth(value: number): number {

@@ -19,6 +19,10 @@ export interface Latency {
   readonly single: number;
   readonly cluster: number;
   readonly ratio: number;
+  /** The lowest p50 of all rounds: what it takes while nothing else uses the machine. On a busy one this is the fair figure. */
+  readonly quietSingle: number;
+  readonly quietCluster: number;
+  readonly quietRatio: number;
 }
 
 export interface LatencyOptions {
@@ -80,7 +84,16 @@ export async function measureLatencies(
       }
     }
     const [single, cluster] = [median(p50s.single), median(p50s.cluster)];
-    latencies.push({ name, single, cluster, ratio: cluster / single });
+    const [quietSingle, quietCluster] = [Math.min(...p50s.single), Math.min(...p50s.cluster)];
+    latencies.push({
+      name,
+      single,
+      cluster,
+      ratio: cluster / single,
+      quietSingle,
+      quietCluster,
+      quietRatio: quietCluster / quietSingle,
+    });
     if (latencies.length % 50 === 0) console.error(`  ${latencies.length} of ${searches.length}`);
   }
   return latencies;

@@ -177,6 +177,15 @@ export async function startLoad({
       await delay(RECONNECT_MS);
     }
   };
+  const serverLines = (pattern: RegExp): string =>
+    server
+      .said()
+      .stderr.split('\n')
+      .filter((line) => pattern.test(line))
+      .slice(-20)
+      .join('\n');
+  const requestIdOf = (body: string | undefined) =>
+    new RegExp(/"requestId":"([\w-]+)"/.exec(body ?? '')?.[1] ?? '^$');
   /** Only 200 and 503 are answers, whatever is killed. */
   const searching = async () => {
     while (!isOver) {
@@ -185,13 +194,15 @@ export async function startLoad({
       if (response?.status === 200) searches.answered++;
       else searches.refused++;
       if (response && response.status !== 200 && response.status !== 503)
-        failures.push(`A search was answered with ${response.status}: ${text}`);
+        failures.push(
+          `A search was answered with ${response.status}: ${text}\n${serverLines(requestIdOf(text))}`,
+        );
       await delay(100);
     }
   };
 
   let server = startServer();
-  onTestFailed(() => void process.stderr.write(`The server wrote:\n${server.said().stderr.slice(-5_000)}\n`));
+  onTestFailed(() => void process.stderr.write(`The server warned:\n${serverLines(/"level":[4-6]0/)}\n`));
   await untilReady();
   // A subscription begins with the changes after its first start.
   await until(async () => (await store.webhooks.backlog()).length > 0, START_TIMEOUT_MS);
