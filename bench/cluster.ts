@@ -11,7 +11,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { startWorker } from './child.ts';
-import { openDistributed, serverAt, shareCursorKey } from './cluster/databases.ts';
+import { openDistributed, readPostmasters, serverAt, shareCursorKey } from './cluster/databases.ts';
 import { compareAnswers, type EqualityResult } from './cluster/equality.ts';
 import { compareImports, type ImportRates } from './cluster/imports.ts';
 import {
@@ -104,6 +104,10 @@ async function measure(shards: number): Promise<void> {
   const [onSingle, onCluster] = servers;
   if (!onSingle || !onCluster) throw new Error('A server is missing');
   const ports = { single: onSingle.port, cluster: onCluster.port };
+  const sides = {
+    single: { port: ports.single, families: [onSingle.pid, ...(await readPostmasters(single.url))] },
+    cluster: { port: ports.cluster, families: [onCluster.pid, ...(await readPostmasters(cluster.url))] },
+  };
   try {
     if (isChosen('answers')) {
       const equality = await compareAnswers(ports, single);
@@ -114,7 +118,7 @@ async function measure(shards: number): Promise<void> {
     for (const part of ['searches', 'combinations'] as const) {
       if (!isChosen(part)) continue;
       const searches = part === 'searches' ? workloadSearches(single) : combinationSearches(single);
-      const latencies = await measureLatencies(load, ports, searches, { rounds, requests });
+      const latencies = await measureLatencies(load, sides, searches, { rounds, requests });
       const summary = summarize(latencies);
       printLatencies(part, shards, latencies, summary);
       write({ [part]: { ...setting, rounds, requests, ...summary, latencies: latencies.map(rounded) } });
@@ -141,7 +145,7 @@ function summarize(latencies: readonly Latency[]) {
   });
   return {
     ratios: of(latencies.map(({ ratio }) => ratio)),
-    quietRatios: of(latencies.map(({ quietRatio }) => quietRatio)),
+    cpuRatios: of(latencies.map(({ cpuRatio }) => cpuRatio)),
   };
 }
 
@@ -172,13 +176,13 @@ function printLatencies(
   latencies: readonly Latency[],
   summary: ReturnType<typeof summarize>,
 ): void {
-  const columns = ['one node', 'cluster', 'ratio', 'quiet: one', 'cluster', 'ratio'];
+  const columns = ['one node', 'cluster', 'ratio', 'CPU: one', 'cluster', 'ratio'];
   console.log(
     `\n${`${part}, ${shards} shards, p50 in ms`.padEnd(60)}${columns.map((name) => name.padStart(11)).join('')}`,
   );
-  for (const latency of [...latencies].sort((a, b) => b.quietRatio - a.quietRatio)) {
-    const { single, cluster, ratio, quietSingle, quietCluster, quietRatio } = latency;
-    const figures = [single, cluster, ratio, quietSingle, quietCluster, quietRatio];
+  for (const latency of [...latencies].sort((a, b) => b.ratio - a.ratio)) {
+    const { single, cluster, ratio, cpuSingle, cpuCluster, cpuRatio } = latency;
+    const figures = [single, cluster, ratio, cpuSingle, cpuCluster, cpuRatio];
     console.log(
       `${latency.name.slice(0, 60).padEnd(60)}${figures.map((figure) => figure.toFixed(2).padStart(11)).join('')}`,
     );

@@ -2,6 +2,7 @@
  * The two databases that are compared: the same messages on a plain PostgreSQL and on a Citus cluster. They are kept, and the next
  * run finds them.
  */
+import { readFileSync } from 'node:fs';
 import type pg from 'pg';
 import { distributeDatabase } from '../../src/store/cluster/distribution.ts';
 import { openStore } from '../../src/store/store.ts';
@@ -57,25 +58,53 @@ export async function openDistributed(
 
 /** A cluster of its own over all nodes, whose coordinator has a copy of one of its databases. */
 async function createFromTemplate(coordinatorUrl: string, name: string, template: string): Promise<void> {
-  const nodes = await withClient(coordinatorUrl, async (client) => {
-    const { rows } = await client.query(
-      `select nodename as host, nodeport as port, groupid = 0 as "isCoordinator" from pg_dist_node
-       where noderole = 'primary' order by groupid`,
-    );
-    return rows as readonly { host: string; port: number; isCoordinator: boolean }[];
-  });
+  const nodes = await withClient(coordinatorUrl, readNodes);
   const url = urlOfDatabase(coordinatorUrl, name);
   for (const { host, port, isCoordinator } of nodes) {
-    const node = new URL(url);
-    [node.hostname, node.port] = [host, String(port)];
+    const node = urlOfNode(url, { host, port, isCoordinator });
     const from = isCoordinator ? ` template ${template}` : '';
-    await withClient(urlOfDatabase(node.href, 'postgres'), (client) =>
+    await withClient(urlOfDatabase(node, 'postgres'), (client) =>
       client.query(`create database ${name}${from}`),
     );
-    await withClient(node.href, (client) => client.query('create extension citus'));
+    await withClient(node, (client) => client.query('create extension citus'));
     const add = isCoordinator ? 'citus_set_coordinator_host' : 'citus_add_node';
     await withClient(url, (client) => client.query(`select ${add}($1, $2::int)`, [host, port]));
   }
+}
+
+/** The process that started all others of PostgreSQL, on every node of the cluster of a database, or on its only server. */
+export async function readPostmasters(url: string): Promise<readonly number[]> {
+  const nodes = await withClient(url, async (client) => {
+    const { rows } = await client.query(`select to_regclass('pg_dist_node') is not null as is_cluster`);
+    if (!rows[0].is_cluster) return [url];
+    return (await readNodes(client)).map((node) => urlOfNode(url, node));
+  });
+  return Promise.all(
+    nodes.map(async (node) => {
+      const { embedded } = await serverAt(node);
+      return Number.parseInt(readFileSync(`${embedded.dataFolder}/postmaster.pid`, 'utf8'), 10);
+    }),
+  );
+}
+
+interface Node {
+  readonly host: string;
+  readonly port: number;
+  readonly isCoordinator: boolean;
+}
+
+async function readNodes(client: pg.ClientBase): Promise<readonly Node[]> {
+  const { rows } = await client.query(
+    `select nodename as host, nodeport as port, groupid = 0 as "isCoordinator" from pg_dist_node
+     where noderole = 'primary' order by groupid`,
+  );
+  return rows;
+}
+
+function urlOfNode(url: string, { host, port }: Node): string {
+  const node = new URL(url);
+  [node.hostname, node.port] = [host, String(port)];
+  return node.href;
 }
 
 async function readMark(serverUrl: string, name: string): Promise<string | null | undefined> {

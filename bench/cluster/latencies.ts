@@ -1,5 +1,6 @@
 /** How long each kind of search takes on one node and on the cluster: one connection, both in turns in the same run. */
 import type { Worker } from '../child.ts';
+import { startCpuClock } from '../cpu.ts';
 import type { BenchDatabase } from '../data/database.ts';
 import { median } from '../interleave.ts';
 import type { LoadOrder, LoadReport, PlainRequest } from '../load/client.ts';
@@ -19,10 +20,16 @@ export interface Latency {
   readonly single: number;
   readonly cluster: number;
   readonly ratio: number;
-  /** The lowest p50 of all rounds: what it takes while nothing else uses the machine. On a busy one this is the fair figure. */
-  readonly quietSingle: number;
-  readonly quietCluster: number;
-  readonly quietRatio: number;
+  /** Processor time of a request in ms, of the server and all nodes. It hardly depends on what else the machine does. */
+  readonly cpuSingle: number;
+  readonly cpuCluster: number;
+  readonly cpuRatio: number;
+}
+
+/** A server, and the processes that started the servers and databases behind it. */
+export interface Side {
+  readonly port: number;
+  readonly families: readonly number[];
 }
 
 export interface LatencyOptions {
@@ -60,19 +67,24 @@ export function combinationSearches({ world }: BenchDatabase): readonly Search[]
 
 export async function measureLatencies(
   load: Worker<LoadOrder, LoadReport>,
-  ports: Ports,
+  servers: Readonly<Record<keyof Ports, Side>>,
   searches: readonly Search[],
   { rounds, requests }: LatencyOptions,
 ): Promise<readonly Latency[]> {
   const latencies: Latency[] = [];
   for (const { name, take, isRespelled } of searches) {
     const p50s = { single: [] as number[], cluster: [] as number[] };
+    const cpuMs = { single: 0, cluster: 0 };
     // The first round is a warm-up and does not count.
     for (let round = 0; round <= rounds; round++) {
       const taken = take(requests);
       for (const side of round % 2 === 0 ? sides : sides.toReversed()) {
+        const { port, families } = servers[side];
+        const clock = startCpuClock(
+          Object.fromEntries(families.map((family) => [String(family), { family }])),
+        );
         const { latency } = await load.run({
-          port: ports[side],
+          port,
           requests: taken,
           from: 0,
           connections: 1,
@@ -80,19 +92,24 @@ export async function measureLatencies(
           check: 'status',
           isRespelled,
         });
-        if (round > 0) p50s[side].push(latency.p50);
+        if (round === 0) continue;
+        p50s[side].push(latency.p50);
+        cpuMs[side] += Object.values(clock.stop()).reduce((sum, time) => sum + time / 1_000, 0);
       }
     }
     const [single, cluster] = [median(p50s.single), median(p50s.cluster)];
-    const [quietSingle, quietCluster] = [Math.min(...p50s.single), Math.min(...p50s.cluster)];
+    const [cpuSingle, cpuCluster] = sides.map((side) => cpuMs[side] / (rounds * requests)) as [
+      number,
+      number,
+    ];
     latencies.push({
       name,
       single,
       cluster,
       ratio: cluster / single,
-      quietSingle,
-      quietCluster,
-      quietRatio: quietCluster / quietSingle,
+      cpuSingle,
+      cpuCluster,
+      cpuRatio: cpuCluster / cpuSingle,
     });
     if (latencies.length % 50 === 0) console.error(`  ${latencies.length} of ${searches.length}`);
   }

@@ -8,6 +8,7 @@
  * often, LANESCAN_TEST_SEED chooses the moments.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createDerivation } from '../../src/ingest/demo/randomness.ts';
 import { buildProgram } from '../cli/program.ts';
@@ -31,6 +32,28 @@ const RECOVERY_MS = 180_000;
 const victims: readonly (number | LoadProcess)[] = [0, 1, 2, 'writer', 2, 0, 1, 'indexer', 1, 2, 0, 'server'];
 
 beforeAll(() => buildProgram(), 600_000);
+
+/**
+ * Does something while a write waits between its last COPY to the workers and its commit: the statistics are the last that it
+ * writes, and they are locked. Random moments seldom meet this one, in which a worker holds rows that are not prepared yet.
+ */
+async function withHeldWrite(databaseUrl: string, work: () => Promise<void>): Promise<void> {
+  const client = new pg.Client({ connectionString: databaseUrl });
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    await client.query('begin; lock table lane_total in exclusive mode');
+    await until(async () => {
+      const { rows } = await client.query(
+        `select from pg_locks where relation = 'lane_total'::regclass and not granted`,
+      );
+      return rows.length > 0;
+    }, RECOVERY_MS);
+    await work();
+  } finally {
+    await client.end();
+  }
+}
 
 describe.skipIf(!canKillNodes)('under kills of nodes and processes', () => {
   test(`nothing is lost, doubled or out of order after ${KILLS} kills, seed ${SEED}`, {
@@ -66,7 +89,9 @@ describe.skipIf(!canKillNodes)('under kills of nodes and processes', () => {
       load.growChains(BLOCKS_A_KILL);
       await delay(randomness.mostlyNear(20, 1_500));
       if (typeof victim === 'number') {
-        await killNode(victim);
+        const killVictim = () => killNode(victim);
+        if (victim === 0 || randomness.chance(0.5)) await killVictim();
+        else await withHeldWrite(database.url, killVictim);
         await delay(randomness.mostlyNear(20, 1_500));
         await startNode(victim);
       } else {

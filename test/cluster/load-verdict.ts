@@ -1,5 +1,6 @@
 /** What is wrong with a store on a cluster after a load, compared with a store on one node that got the same input. */
 import pg from 'pg';
+import { expect } from 'vitest';
 import { importRecords } from '../../src/ingest/import.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { allRecords } from '../chain/indexing.ts';
@@ -25,6 +26,8 @@ export interface LoadedStore {
 /** Ends the import and the chains, and waits until readers have got everything. */
 export async function finishLoad({ store, databaseUrl, load }: LoadedStore): Promise<void> {
   await load.stopWriter();
+  // Otherwise the rest would wait in vain.
+  expect(load.failures).toEqual([]);
   load.growChains(Number.MAX_SAFE_INTEGER);
   const { a, b } = load.world;
   const expected = [...expectedMessages(a, b), ...expectedMessages(b, a)];
