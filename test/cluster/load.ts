@@ -54,6 +54,8 @@ export interface LoadOptions {
 
 const START_TIMEOUT_MS = 120_000;
 const RECONNECT_MS = 20;
+const RESTART_MS = 500;
+const DATABASE_AWAY = /Cannot use the database|ECONNREFUSED|starting up|in recovery|shutting down/;
 
 export async function startLoad({
   store,
@@ -102,13 +104,26 @@ export async function startLoad({
   let isOver = false;
   const expectedEnds = new Set<ChildProcess>();
 
-  const watch = (name: LoadProcess, child: ChildProcess, written: () => string): ChildProcess => {
+  /** A process that finds no database when it starts ends, and its supervisor starts it again. Later it has to live on. */
+  const watch = (
+    name: LoadProcess,
+    child: ChildProcess,
+    written: () => string,
+    hasStarted: () => boolean = () => true,
+  ): ChildProcess => {
     onTestFinished(() => void child.kill('SIGKILL'));
     child.once('exit', (code, signal) => {
-      if (!expectedEnds.has(child))
-        failures.push(`The ${name} ended with ${signal ?? code}: ${written().slice(-2_000)}`);
+      if (expectedEnds.has(child) || isOver) return;
+      if (!hasStarted() && DATABASE_AWAY.test(written())) void delay(RESTART_MS).then(() => restart(name));
+      else failures.push(`The ${name} ended with ${signal ?? code}: ${written().slice(-2_000)}`);
     });
     return child;
+  };
+  const restart = (name: LoadProcess) => {
+    if (isOver) return;
+    if (name === 'writer') writer = startWriter();
+    else if (name === 'indexer') indexer = startIndexer();
+    else server = startServer();
   };
   const spawnScript = (name: LoadProcess, script: string, args: readonly string[]) => {
     let text = '';
@@ -121,7 +136,16 @@ export async function startLoad({
     child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
       text += chunk;
     });
-    watch(name, child, () => text);
+    let hasWritten = false;
+    child.stdout.once('data', () => {
+      hasWritten = true;
+    });
+    watch(
+      name,
+      child,
+      () => text,
+      () => hasWritten,
+    );
     return child;
   };
 
@@ -148,7 +172,8 @@ export async function startLoad({
     const running = start(['serve', '--port', port, '--config', config], {
       env: { DATABASE_URL: databaseUrl, SECRET },
     });
-    watch('server', running.child, () => running.said().stderr);
+    const written = () => running.said().stderr;
+    watch('server', running.child, written, () => written().includes('listens on'));
     return running;
   };
   const untilReady = () =>
@@ -224,16 +249,9 @@ export async function startLoad({
       for (const chain of chains) chain.grow(Math.min(count, blocks - chain.head));
     },
     async kill(name) {
-      if (name === 'writer') {
-        await end(writer, 'SIGKILL');
-        writer = startWriter();
-      } else if (name === 'indexer') {
-        await end(indexer, 'SIGKILL');
-        indexer = startIndexer();
-      } else {
-        await end(server.child, 'SIGKILL');
-        server = startServer();
-      }
+      const victim = { writer, indexer, server: server.child }[name];
+      await end(victim, 'SIGKILL');
+      restart(name);
     },
     async stopWriter() {
       expectedEnds.add(writer);
