@@ -146,7 +146,7 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
            select message_id, name, change, $7 from advanced, unnest($5::bytea[], $6::bigint[]) as found (message_id, change)
            on conflict (message_id, subscription, position) do update
            set state = 'pending', attempts = 0, first_attempt_at = null, next_attempt_at = excluded.next_attempt_at)
-         select from advanced`,
+         select 1 from advanced`,
         [
           subscription,
           holder,
@@ -193,7 +193,7 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
         `update webhook_delivery set attempts = attempts + 1, next_attempt_at = $6,
            first_attempt_at = coalesce(first_attempt_at, $5)
          where ${AT_THIS_ATTEMPT} and exists (
-           select from webhook_subscription
+           select 1 from webhook_subscription
            where name = $2 and ${subscriptionLeases.isHeldBySql('$7')})
          returning first_attempt_at`,
         [...keyOf({ ...delivery, subscription }), delivery.attempts, now, until, holder],

@@ -3,8 +3,9 @@
 /** A worker does not answer, or has not committed yet. The write can be retried. */
 export class ClusterAwayError extends Error {}
 
-/** Citus names the node of a connection that failed. */
-const CONNECTION_FAILURE = /connection to the remote node/;
+/** What Citus says of a connection to a worker that failed, or broke while rows were copied or results read. */
+const CONNECTION_FAILURE =
+  /connection to the remote node|connection establishment for node|failed to (COPY to shard|complete COPY on|send \d+ bytes|read result .* from node)|could not (start copy|establish any connections to the node|connect to any active placements|find an available connection|commit transaction for shard)|cannot connect to .* to fetch/;
 /** Citus adds this context to an error that a worker answered with, or that libpq reported about it. */
 const WORKER_CONTEXT = /while executing command on \S+:\d+/;
 /** A connection that broke during a statement is an internal error with libpq's text. */
