@@ -39,6 +39,8 @@ export default defineConfig(({ mode }) => {
     testTimeout: 180_000,
     setupFiles: ['test/after-each-file.ts'],
     hookTimeout: 300_000,
+    // The default is a second.
+    expect: { poll: { timeout: 120_000 } },
     ...(tier !== 'all' && { tagsFilter: [tier === 'quick' ? 'not slow' : 'slow'] }),
   };
   return {
