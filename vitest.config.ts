@@ -4,7 +4,10 @@ import { ClosingLineReporter } from './test/closing-line.ts';
 import { SlowestTestsReporter } from './test/slowest-tests.ts';
 import { hasTestsOf, testFiles } from './test/tiers.ts';
 
-/** Tests that start chain nodes, browsers or many processes: one such file keeps about two cores busy. */
+/**
+ * Tests that start chain nodes, browsers or many processes: one such file keeps about two cores busy. The quick tier has few of
+ * them, and they run beside the others.
+ */
 const heavy = [
   'test/browser/**/*.test.ts',
   'test/chaos/**/*.test.ts',
@@ -22,6 +25,8 @@ const heavy = [
 const shared = ['test/*/**/!(rate-limit).test.ts'];
 
 const cores = os.availableParallelism();
+/** Tests wait for PostgreSQL and other processes about as long as they compute. */
+const waitingWorkers = Math.ceil(1.5 * cores);
 
 /** `--mode quick` runs the quick tests, `--mode slow` the others; without a mode, all tests run. See test/tiers.ts. */
 export default defineConfig(({ mode }) => {
@@ -29,12 +34,13 @@ export default defineConfig(({ mode }) => {
   // Vitest would load a file only to skip every test in it, which takes a second or two per file.
   const leftOut = testFiles().filter((file) => !hasTestsOf(file, tier));
   const exclude = [...configDefaults.exclude, ...leftOut];
-  const isShared = tier === 'quick';
   const general = {
     // Generous, for machines that are slow or busy: they end what hangs, and measure nothing.
     testTimeout: 180_000,
     setupFiles: ['test/after-each-file.ts'],
     hookTimeout: 300_000,
+    // The default is a second.
+    expect: { poll: { timeout: 120_000 } },
     ...(tier !== 'all' && { tagsFilter: [tier === 'quick' ? 'not slow' : 'slow'] }),
   };
   return {
@@ -46,44 +52,51 @@ export default defineConfig(({ mode }) => {
         new SlowestTestsReporter(),
         new ClosingLineReporter({ tier, leftOutFiles: leftOut.length }),
       ],
-      projects: [
-        ...(isShared
+      projects:
+        tier === 'quick'
           ? [
               {
                 test: {
                   ...general,
                   name: 'shared',
                   include: shared,
-                  exclude: [...exclude, ...heavy],
+                  exclude,
                   isolate: false,
-                  // They wait for PostgreSQL and other processes about as long as they compute.
-                  maxWorkers: Math.ceil(1.5 * cores),
-                  sequence: { groupOrder: 0 },
+                  maxWorkers: waitingWorkers,
+                },
+              },
+              {
+                test: {
+                  ...general,
+                  name: 'apart',
+                  include: ['test/**/*.test.ts'],
+                  exclude: [...exclude, ...shared],
+                  maxWorkers: waitingWorkers,
                 },
               },
             ]
-          : []),
-        {
-          test: {
-            ...general,
-            name: 'light',
-            include: ['test/**/*.test.ts'],
-            exclude: [...exclude, ...heavy, ...(isShared ? shared : [])],
-            maxWorkers: Math.ceil(1.5 * cores),
-            sequence: { groupOrder: 1 },
-          },
-        },
-        {
-          test: {
-            ...general,
-            name: 'heavy',
-            include: heavy,
-            exclude,
-            maxWorkers: Math.max(1, Math.floor(cores / 2)),
-            sequence: { groupOrder: 2 },
-          },
-        },
-      ],
+          : [
+              {
+                test: {
+                  ...general,
+                  name: 'light',
+                  include: ['test/**/*.test.ts'],
+                  exclude: [...exclude, ...heavy],
+                  maxWorkers: waitingWorkers,
+                  sequence: { groupOrder: 0 },
+                },
+              },
+              {
+                test: {
+                  ...general,
+                  name: 'heavy',
+                  include: heavy,
+                  exclude,
+                  maxWorkers: Math.max(1, Math.floor(cores / 2)),
+                  sequence: { groupOrder: 1 },
+                },
+              },
+            ],
     },
   };
 });

@@ -1,6 +1,6 @@
 /** Which tests run in which tier: see tiers.ts. */
 import { execFile } from 'node:child_process';
-import { watch } from 'node:fs';
+import { readFileSync, watch } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -43,6 +43,30 @@ describe('a test file', () => {
     for (const file of everyFile.filter(isSlow)) expect(slowBecause(file), file).toMatch(/\w{3}/);
   });
 });
+
+test('every wait says how long it may take, because `vi.waitFor` gives up after a second by default', () => {
+  const hasty = everyFile.flatMap((file) => {
+    const source = readFileSync(path.join(repository, file), 'utf8');
+    return [...source.matchAll(/vi\.wait(For|Until)\(/g)]
+      .filter(({ index, 0: call }) => argumentCount(source.slice(index + call.length)) < 2)
+      .map(({ index }) => `${file}:${source.slice(0, index).split('\n').length}`);
+  });
+  expect(hasty).toEqual([]);
+});
+
+/** How many arguments a call has; `rest` begins behind its opening parenthesis. */
+function argumentCount(rest: string): number {
+  let depth = 0;
+  let count = 1;
+  for (let index = 0; index < rest.length; index++) {
+    const character = rest.charAt(index);
+    if ('([{'.includes(character)) depth++;
+    if (')]}'.includes(character) && depth-- === 0) break;
+    // A trailing comma begins no argument.
+    if (character === ',' && depth === 0 && !/^\s*\)/.test(rest.slice(index + 1))) count++;
+  }
+  return count;
+}
 
 /** Folders whose tests are all slow, each with the reason. */
 const slowFolders = [

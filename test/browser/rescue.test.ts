@@ -189,12 +189,12 @@ describe.skipIf(!hasChromium)('with a wallet', () => {
     const { page, wallet } = await openMessage(message);
     await page.getByText('It would fail now', { exact: true }).waitFor();
     await page.getByRole('button', { name: /^Send anyway with Test/ }).click();
+    await eventually(() => methods(wallet)).toContain('eth_sendTransaction');
     // The node refuses what would revert, and says why.
     await page
       .locator('.rescue [role="alert"], .rescue [role="status"]:has-text("reverted")')
       .last()
       .waitFor();
-    expect(methods(wallet)).toContain('eth_sendTransaction');
     await page.getByRole('heading', { name: 'The execution failed' }).waitFor();
   });
 });

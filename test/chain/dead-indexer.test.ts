@@ -85,15 +85,18 @@ test('while it lives, it is seen; killed, it is missed everywhere', async () => 
   const now = Date.now();
   const figures = { headBlock: 1_000, finalizedBlock: 900, indexedBlock: 1_000, headAt: now, indexedAt: now };
   await store.index.reportProgress(selector, figures, null);
-  await vi.waitFor(async () => {
-    const { ready, indexing, figure } = await told();
-    expect(ready).toMatchObject({
-      status: 200,
-      checks: { database: 'ok', indexing: 'behind', mirror: 'not configured' },
-    });
-    expect(indexing).toMatchObject({ isIndexed: true, health: 'failing' });
-    expect(figure('indexed')).toBe(1);
-  });
+  await vi.waitFor(
+    async () => {
+      const { ready, indexing, figure } = await told();
+      expect(ready).toMatchObject({
+        status: 200,
+        checks: { database: 'ok', indexing: 'behind', mirror: 'not configured' },
+      });
+      expect(indexing).toMatchObject({ isIndexed: true, health: 'failing' });
+      expect(figure('indexed')).toBe(1);
+    },
+    { timeout: 120_000, interval: 100 },
+  );
 
   indexer.child.kill('SIGKILL');
   await indexer.outcome;

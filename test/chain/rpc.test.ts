@@ -338,7 +338,7 @@ describe('failures of the transport', () => {
       let underWay = 0;
       const lie = async () => {
         underWay++;
-        await vi.waitFor(() => expect(underWay).toBe(count));
+        await vi.waitFor(() => expect(underWay).toBe(count), { timeout: 120_000 });
         throw new NodeError('it lied');
       };
       await Promise.all(Array.from({ length: count }, () => failureOf(chain.run(lie))));
@@ -437,7 +437,7 @@ describe('choosing an endpoint', () => {
     const timing = { ...briefly, firstPauseMs: 1, longestPauseMs: 1, longestRetryAfterMs: 600_000 };
     const chain = openChain([bad, good], {}, { timing, notice: (line) => notices.push(line) });
     expect(await chain.run(nameOf)).toBe(good.host);
-    await vi.waitFor(() => expect(notices.join()).toContain('set back for 300.0 s'));
+    await vi.waitFor(() => expect(notices.join()).toContain('set back for 300.0 s'), { timeout: 120_000 });
     const asked = bad.calls.length;
     for (let i = 0; i < 5; i++) {
       await delay(5);
@@ -497,7 +497,9 @@ describe('choosing an endpoint', () => {
     const nodes = [await startFaultyNode(), await startFaultyNode(), await startFaultyNode()];
     const chain = openChain(nodes);
     await chain.run(nameOf);
-    await vi.waitFor(() => expect(chain.health().map(({ headBlock }) => headBlock)).toEqual([29, 29, 29]));
+    await vi.waitFor(() => expect(chain.health().map(({ headBlock }) => headBlock)).toEqual([29, 29, 29]), {
+      timeout: 120_000,
+    });
     const seen: string[] = [];
     const failure = await failureOf(
       chain.run(async (rpc) => {
@@ -772,7 +774,7 @@ describe('answers that cannot be believed', () => {
       const [liar, honest] = [await startFaultyNode(), await startFaultyNode()];
       const chain = openChain([liar, honest]);
       await chain.run(nameOf);
-      await vi.waitFor(() => expect(chain.health()[1]?.headBlock).toBe(29));
+      await vi.waitFor(() => expect(chain.health()[1]?.headBlock).toBe(29), { timeout: 120_000 });
       liar.misbehave = whenAsked(method, misbehaviour);
       const asked: string[] = [];
       const work = async (rpc: ChainNode) => {

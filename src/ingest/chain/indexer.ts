@@ -177,8 +177,8 @@ async function workWithLease(
 ): Promise<void> {
   const { network } = source;
   const { selector } = network;
-  /** Aborted with the reason, for the log. */
   const lost = new AbortController();
+  let lossReason = '';
   const working = AbortSignal.any([signal, lost.signal]);
   const timing = { ...defaultTiming, ...given };
   const progress = createProgress({ network, ledger: store.index, holder, timing, notice });
@@ -205,18 +205,17 @@ async function workWithLease(
       const askedAt = performance.now();
       const isHeld = await store.index.lease(selector, holder, seconds).catch(() => undefined);
       if (isHeld) renewedAt = askedAt;
-      if (isHeld === false) lost.abort('Another indexer works on this network now');
+      if (isHeld === false) lossReason = 'Another indexer works on this network now';
       else if (performance.now() - renewedAt > seconds * 1000)
-        lost.abort(
-          `The lease on this network was not renewed in ${seconds} s (database or machine too slow); asking for it again`,
-        );
+        lossReason = `The lease on this network was not renewed in ${seconds} s (database or machine too slow); asking for it again`;
+      if (lossReason !== '') lost.abort();
     },
     (seconds * 1000) / 3,
   );
   workers.set(selector, { worker, state: 'working' });
   try {
     await worker.run();
-    if (lost.signal.aborted) throw new LeaseLostError(String(lost.signal.reason));
+    if (lost.signal.aborted) throw new LeaseLostError(lossReason);
   } finally {
     clearInterval(renewal);
     workers.set(selector, { worker, state: 'stopped' });
