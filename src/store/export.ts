@@ -101,7 +101,13 @@ export function createExporter(
     };
     const query = (text: string, values: unknown[] = []) =>
       run<string[]>(() => client.query({ text, values, rowMode: 'array' }));
-    const read: Read = (text, values) => run(() => client.query(text, [...values]));
+    // One connection: reads that are started together run one after the other.
+    let lastRead: Promise<unknown> = Promise.resolve();
+    const read: Read = (text, values) => {
+      const result = lastRead.then(() => run(() => client.query(text, [...values])));
+      lastRead = result.catch(ignore);
+      return result;
+    };
     let isEnded = false;
     try {
       signal?.throwIfAborted();

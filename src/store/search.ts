@@ -12,7 +12,16 @@ import { type Filters, MAX_LIMIT, type QTerm, type SearchQuery } from '../domain
 import type { Layout } from './cluster/layout.ts';
 import type { SearchLookups } from './cluster/search-lookups.ts';
 import type { RowBound } from './reads/reads.ts';
-import { anyMessageHas, anyOf, mergeRequirements, type Requirements, type Scan, scanFor } from './scan.ts';
+import {
+  anyMessageHas,
+  anyOf,
+  mergeRequirements,
+  type Requirements,
+  type Scan,
+  scanFor,
+  type TokenRequirement,
+  tokenExists,
+} from './scan.ts';
 import { fixedSql, joinSql, type Sql, sql } from './sql.ts';
 
 /**
@@ -41,12 +50,30 @@ const PAGE_COLUMNS = fixedSql(`digest, body, encode(message_id, 'hex'), extract(
 
 /**
  * The same for a cluster. The order and the only limit are outermost: Citus sends them to every shard, which returns no more
- * than a page. A limit inside would make it a statement of its own, whose rows are collected first.
+ * than a page. A limit inside would make it a statement of its own, whose rows are collected first. Existence checks would be
+ * such statements too: the look-ups have their results.
  */
 export function distributedSearchSql(query: SearchQuery, lookups: SearchLookups): Sql {
   const conditions = conditionsOf(query.filters, lookups);
   return sql`select ${PAGE_COLUMNS} from (${matchingSql(query, conditions, null, lookups)}) page
-    ${existenceChecks(conditions)}order by sent_at desc, message_id desc limit ${query.limit + 1}`;
+    order by sent_at desc, message_id desc limit ${query.limit + 1}`;
+}
+
+/** The existence checks of a search, which a cluster makes before it. */
+export interface SearchChecks {
+  /** A scan whose token no message has finds nothing. */
+  readonly tokens: readonly TokenRequirement[];
+  /** Where no message satisfies any alternative of one of these lists, the answer is empty. */
+  readonly lists: readonly (readonly Requirements[])[];
+}
+
+export function checksOf(filters: Filters): SearchChecks {
+  const conditions = conditionsOf(filters);
+  const [split = []] = conditions.alternatives;
+  const tokens = split
+    .flatMap((alternative) => mergeRequirements(conditions.required, alternative) ?? [])
+    .flatMap((requirements) => scanFor(requirements, true).token ?? []);
+  return { tokens, lists: checkedLists(conditions) };
 }
 
 /** Whether a search with this filter, and others that are true here, reads few rows beyond its page. */
@@ -95,10 +122,14 @@ export function exportSql(filters: Filters): Sql {
 }
 
 /** Conditions that depend on no row: PostgreSQL evaluates them once, before it reads any. */
-function existenceChecks({ alternatives: [, ...others] }: Conditions): Sql {
-  // Nearly every status has some message.
-  const checked = others.filter((alternatives) => alternatives.every(({ status }) => status === undefined));
+function existenceChecks(conditions: Conditions): Sql {
+  const checked = checkedLists(conditions);
   return checked.length === 0 ? sql`` : sql`where ${joinSql(checked.map(anyMessageHas), ' and ')} `;
+}
+
+function checkedLists({ alternatives: [, ...others] }: Conditions): readonly (readonly Requirements[])[] {
+  // Nearly every status has some message.
+  return others.filter((alternatives) => alternatives.every(({ status }) => status === undefined));
 }
 
 /** Tells the planner that only a page is read. The plan is cached for pages of every length. */
@@ -130,18 +161,21 @@ function matchingSql(
 
   function scansFor(requirements: Requirements): readonly Scan[] {
     const scan = scanFor(requirements, rows !== null || lookups !== undefined);
-    if (!lookups || !scan.lanes) return [scan];
+    if (!lookups) return [scan];
+    if (scan.token && !lookups.hasToken(scan.token)) return [];
+    if (!scan.lanes) return [scan];
     return lookups.lanesOf(requirements).map((lane) => scanFor({ ...requirements, ...lane }, true));
   }
 
-  function pageOf({ found, checked, isByToken, lanes }: Scan): Sql {
+  function pageOf({ found, checked, token, isByToken, lanes }: Scan): Sql {
     const key = isByToken ? sql`t` : sql`m`;
     const from = isByToken
       ? sql`message_token t join message m on m.message_id = t.message_id`
       : sql`message m`;
     // A message may have several rows of one token, each of which would count to the limit.
     const select = isByToken ? sql`select distinct on (t.sent_at, t.message_id)` : sql`select`;
-    const where = [...found, ...checked, ...others.map(anyOf), ...timeConditions(key)];
+    const tokenChecks = token && !lookups ? [tokenExists(token)] : [];
+    const where = [...found, ...tokenChecks, ...checked, ...others.map(anyOf), ...timeConditions(key)];
     const page = sql`${select} ${key}.sent_at, ${key}.message_id, m.digest, ${body} as body from ${from}
       where ${where.length === 0 ? sql`true` : joinSql(where, ' and ')}
       order by ${key}.sent_at desc, ${key}.message_id desc`;
@@ -218,6 +252,8 @@ function conditionsOf(filters: Filters, lookups?: SearchLookups): Conditions {
     (translations[name] as AddConditions<unknown>)(filters[name], conditions);
   }
   if (!lookups) return conditions;
+  // No alternative is left to scan for.
+  if (lookups.isEmpty) return { ...conditions, alternatives: [[]] };
   return {
     ...conditions,
     alternatives: conditions.alternatives.map((list) =>

@@ -24,6 +24,7 @@ interface Plan {
   readonly 'Index Name'?: string;
   readonly 'Relation Name'?: string;
   readonly 'Function Name'?: string;
+  readonly 'Subplan Name'?: string;
   readonly Plans?: readonly Plan[];
   readonly 'Distributed Query'?: DistributedQuery;
 }
@@ -75,6 +76,13 @@ const searches: readonly Record<string, string>[] = [
   { address: account },
   { q: account },
   { q: token.sourceTokenAddress },
+  { q: account, receiver: account },
+  { q: token.sourceTokenAddress, receiver: account },
+  { q: token.sourceTokenAddress, readyForManualExecOnly: 'true' },
+  { q: `${account},${token.sourceTokenAddress}` },
+  { q: account, address: account, chainSelector: sepolia.chainSelector },
+  { q: account, sourceTokenAddress: evmAddress('token', 1) },
+  { sourceTokenAddress: token.sourceTokenAddress, sender: account },
   { sourceTokenAddress: token.sourceTokenAddress },
   { sourceTokenAddress: token.sourceTokenAddress, sourceChainSelector: sepolia.chainSelector },
   { status: 'FAILED' },
@@ -106,20 +114,16 @@ describe.skipIf(process.env.CITUS_URL === undefined)('a search on a cluster', { 
 
   it.each(searches)('for %j reads about a page on each shard, by an index', async (parameters) => {
     const query = parseSearch([...Object.entries(parameters), ['limit', String(LIMIT)]]);
-    const lookups = await readSearchLookups(
-      async (text, values) => (await client.query(text, [...values])).rows,
-      query.filters,
-    );
+    const plansOfLookups: (readonly DistributedQuery[])[] = [];
+    const lookups = await readSearchLookups(async (text, values) => {
+      plansOfLookups.push(await explain(text, values));
+      return (await client.query(text, [...values])).rows;
+    }, query.filters);
     const { text, values } = renderSql(distributedSearchSql(query, lookups));
-    const { rows } = await client.query(
-      `explain (analyze, verbose, timing off, format json) ${text}`,
-      values,
-    );
-    const distributed = nodesOf(rows[0]['QUERY PLAN'][0].Plan).flatMap(
-      (node) => node['Distributed Query'] ?? [],
-    );
-    expect(distributed.length).toBeGreaterThan(0);
-    for (const { Job: job } of distributed) {
+    const ofSearch = await explain(text, values);
+    expect(ofSearch.length).toBeGreaterThan(0);
+    for (const { Job: job, Subplans: subplans } of [...plansOfLookups.flat(), ...ofSearch]) {
+      expect(subplans, 'Each part of it would be a distributed statement of its own').toBeUndefined();
       const remotes = (job?.Tasks ?? []).flatMap((task) => task['Remote Plan'].map(([{ Plan }]) => Plan));
       expect(remotes).toHaveLength(job?.['Task Count'] ?? -1);
       for (const remote of remotes) {
@@ -127,6 +131,8 @@ describe.skipIf(process.env.CITUS_URL === undefined)('a search on a cluster', { 
         const leaves = nodesOf(remote).filter((node) => !node.Plans && node['Relation Name'] !== undefined);
         for (const leaf of leaves) {
           expect(leaf['Node Type'], JSON.stringify(leaf)).toMatch(/^Index (Only )?Scan$/);
+          // PostgreSQL may hash all messages of a token instead of looking at those of the page, on one node too.
+          if (leaf['Subplan Name'] !== undefined) continue;
           expect(leaf['Actual Rows'] * leaf['Actual Loops'], JSON.stringify(leaf)).toBeLessThanOrEqual(
             4 * (LIMIT + 1),
           );
@@ -134,6 +140,13 @@ describe.skipIf(process.env.CITUS_URL === undefined)('a search on a cluster', { 
       }
     }
   });
+
+  async function explain(text: string, values: readonly unknown[]): Promise<readonly DistributedQuery[]> {
+    const { rows } = await client.query(`explain (analyze, verbose, timing off, format json) ${text}`, [
+      ...values,
+    ]);
+    return nodesOf(rows[0]['QUERY PLAN'][0].Plan).flatMap((node) => node['Distributed Query'] ?? []);
+  }
 
   function nodesOf(plan: Plan): readonly Plan[] {
     const subplans = (plan['Distributed Query']?.Subplans ?? []).flatMap(({ PlannedStmt }) =>

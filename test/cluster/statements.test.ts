@@ -153,18 +153,17 @@ const values: Readonly<Record<string, string>> = {
 const names = Object.keys(values);
 const pairs = names.flatMap((one, index) => names.slice(index).map((other) => [one, other] as const));
 
-it.each(pairs)('a search for %s and %s has its order and its limit outermost', (one, other) => {
+it.each(pairs)('a search for %s and %s has its order and its only limit outermost', (one, other) => {
   const query = parseSearch([...new Set([one, other])].map((name) => [name, values[name] ?? '']));
   const { text } = renderSql(
     distributedSearchSql(query, {
       lanesOf: () => [{ source: sepolia.chainSelector, dest: fuji.chainSelector }],
       messagesOf: () => [hashOf('message').slice(2)],
+      hasToken: () => true,
+      isEmpty: false,
     }),
   );
   expect(text).toMatch(/\border by sent_at desc, message_id desc limit \$\d+\s*$/);
-  // A look-up that finds whether there is anything at all may stop at the first row.
-  expect(
-    [...text.matchAll(/\blimit (\S+)/g)].slice(0, -1).every(([, count]) => /^1\)*$/.test(count ?? '')),
-  ).toBe(true);
+  expect(text.match(/\blimit\b/g)).toHaveLength(1);
   expect(text).not.toMatch(/\blateral\b/);
 });
