@@ -25,7 +25,7 @@ export function addMigrate(program: Command, context: CliContext): void {
     .option('--distribute', 'distribute the tables over the workers of a Citus cluster')
     .option(
       '--shards <n>',
-      'with --distribute: shards of each table (default: 2 for each worker)',
+      'with --distribute: shards of each table (default: 1 for each worker)',
       parseShards,
     )
     .description('bring the database schema up to date, or set up a new one')

@@ -97,7 +97,7 @@ describe.skipIf(!isOnCluster)('distribution over a cluster', { timeout: 300_000 
       return figures?.workers.map(({ wrongSettings }) => wrongSettings);
     };
     await expect.poll(wrong, PATIENCE).toEqual([['enable_seqscan'], []]);
-    expect(await distributeDatabase(url)).toEqual({ distributed: [], shards: 4, workers: 2 });
+    expect(await distributeDatabase(url)).toEqual({ distributed: [], shards: 2, workers: 2 });
     await expect.poll(wrong, PATIENCE).toEqual([[], []]);
   });
 

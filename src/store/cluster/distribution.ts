@@ -14,7 +14,7 @@ import { distributedTables, readDistributedTables } from './layout.ts';
 import { readWorkers, setWorkerSettings } from './workers.ts';
 
 export interface DistributionOptions extends LockOptions {
-  /** How many shards each table has; by default two for each worker. */
+  /** How many shards each table has; by default one for each worker. */
   readonly shards?: number | undefined;
 }
 
@@ -25,7 +25,8 @@ export interface DistributionReport {
   readonly workers: number;
 }
 
-const SHARDS_PER_WORKER = 2;
+/** Every search asks every shard, and each one plans its part: more shards on a worker make searches slower. */
+const SHARDS_PER_WORKER = 1;
 
 /** Throws an OperatorError where the database cannot be distributed; then nothing was changed. */
 export async function distributeDatabase(
