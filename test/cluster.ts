@@ -59,10 +59,14 @@ async function query(url: string, statement: string): Promise<Record<string, unk
   }
 }
 
-/** Runs a statement in the database `postgres` of every node. */
+/**
+ * Runs a statement in the database `postgres` of every node. The coordinator comes first: its maintenance daemon ends when the
+ * database is dropped there, unless it waits for a worker that drops the database too.
+ */
 export async function administerCluster(coordinatorUrl: string, statement: string): Promise<void> {
-  const nodes = await readNodes(coordinatorUrl);
-  await Promise.all(nodes.map(({ url }) => query(url, statement)));
+  const [coordinator, ...workers] = await readNodes(coordinatorUrl);
+  if (coordinator) await query(coordinator.url, statement);
+  await Promise.all(workers.map(({ url }) => query(url, statement)));
 }
 
 /** Creates an empty database that is a cluster of its own over all nodes. */

@@ -21,3 +21,12 @@ export function isWorkerFailure(error: unknown): boolean {
   // 08: connection exceptions, 57P: the worker shuts down, crashed or starts.
   return WORKER_CONTEXT.test(String(where)) && /^(08...|57P0[1-5])$/.test(String(code));
 }
+
+/**
+ * Whether a session reports that the coordinator was killed under it. Citus calls that an internal error, where PostgreSQL has the code
+ * of a shutdown.
+ */
+export function isCoordinatorFailure(error: unknown): boolean {
+  const { severity, message } = (error ?? {}) as Readonly<Record<string, unknown>>;
+  return severity !== undefined && /^postmaster was shut down/.test(String(message));
+}
