@@ -193,8 +193,6 @@ function report({ runs }: Progress, comparedRecords: number): void {
     kills: runs.filter(({ end }) => end === 'killed').length,
     requests,
     refused: sumOf(rows.map(({ refused }) => refused)),
-    /** Records that were fetched more than once: after kills, and those that could have changed. */
-    fetchedAgain: sumOf(rows.map((row) => row.records)) - records,
     seconds: Math.round(seconds),
     recordsPerSecond: rounded(records / seconds),
     shareOfRate: shareOf(requests, seconds),
@@ -204,8 +202,7 @@ function report({ runs }: Progress, comparedRecords: number): void {
   };
   console.log(
     `${records.toLocaleString('en')} records, all compared; ${requests.toLocaleString('en')} requests in ` +
-      `${Math.round(seconds).toLocaleString('en')} s, ${result.kills} kills, ${result.fetchedAgain} records fetched again, ` +
-      `${result.refused} requests refused`,
+      `${Math.round(seconds).toLocaleString('en')} s, ${result.kills} kills, ${result.refused} requests refused`,
   );
   if (memoryMiB) printMemory(memoryMiB);
   // With whole records the machine is the limit: one request brings 500.

@@ -108,7 +108,7 @@ export async function copyClusterTemplate(
           `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${template}'`,
         );
         try {
-          await query(url, `create database ${name} template ${template}`);
+          await query(url, `create database ${name} template ${template} strategy file_copy`);
           return;
         } catch (error) {
           if ((error as { code?: unknown }).code !== OBJECT_IN_USE) throw error;

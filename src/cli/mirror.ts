@@ -193,6 +193,7 @@ function describe({
   updated,
   rejected,
   missed,
+  rechecked,
   reached,
   isBackfilled,
 }: Readonly<MirrorCounts>): string {
@@ -201,5 +202,6 @@ function describe({
   if (missed > 0) parts.push(`${counted(missed, 'response')} missing`);
   if (!isBackfilled && reached !== null)
     parts.push(`back to ${new Date(reached).toISOString().slice(0, 19)}Z`);
+  if (rechecked > 0) parts.push(`${rechecked.toLocaleString('en')} unfinished fetched again`);
   return parts.join(', ');
 }

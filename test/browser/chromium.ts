@@ -51,6 +51,9 @@ export interface WatchedPage {
   forgive(kind: RegExp): void;
 }
 
+/** On a busy machine a read can wait too long for the database: the server refuses it, and the page asks again. */
+const SHED_LOAD = /status of 503/;
+
 /**
  * A browser for the tests of a file. After each test its pages are closed, and must have had nothing to complain
  * about: a clean console, and no request to another server, is everybody's claim.
@@ -74,7 +77,7 @@ export function useBrowser() {
     const pages = opened.splice(0);
     await Promise.all(pages.map(({ page }) => page.context().close()));
     const unforgiven = pages.flatMap(({ complaints, forgiven }) =>
-      complaints.filter((complaint) => !forgiven?.test(complaint)),
+      complaints.filter((complaint) => !forgiven?.test(complaint) && !SHED_LOAD.test(complaint)),
     );
     expect(unforgiven).toEqual([]);
   });

@@ -66,7 +66,7 @@ describe.skipIf(!hasChromium)('the search', () => {
     await eventually(() => rowsOf(page).count()).toBe(2);
   });
 
-  test('takes networks, lanes and statuses by name', async () => {
+  test('takes networks, lanes and statuses by name', { tags: 'slow' }, async () => {
     const { page } = await browser.open(server);
     await type(page, 'solana dev');
     await page.getByRole('option', { name: /Solana Devnet To/ }).click();
@@ -117,7 +117,9 @@ describe.skipIf(!hasChromium)('the search', () => {
     expect(sheet.match(/\/Type\s*\/Page\b/g)).toHaveLength(1);
   });
 
-  test('of one filter that finds nothing says so, and of several that they do not go together', async () => {
+  test('of one filter that finds nothing says so, and of several that they do not go together', {
+    tags: 'slow',
+  }, async () => {
     const { page } = await browser.open(server, `/?sourceTokenAddress=${evmAddress('nobody')}`);
     await page.getByText('No message that is known here transfers this token').waitFor();
     await page.goto(`${server.url}/?sender=${evmAddress('nobody')}`);
@@ -126,7 +128,7 @@ describe.skipIf(!hasChromium)('the search', () => {
     await page.getByText('none matches all of them').waitFor();
   });
 
-  test('says what it takes to who types something else', async () => {
+  test('says what it takes to who types something else', { tags: 'slow' }, async () => {
     const { page } = await browser.open(server);
     await type(page, 'what is this');
     await page.getByText(/Nothing here goes by this/).waitFor();
@@ -244,7 +246,7 @@ describe.skipIf(!hasChromium)('the search', () => {
     expect(new URL(page.url()).pathname).toBe('/');
   });
 
-  test('is done with the keyboard alone', async () => {
+  test('is done with the keyboard alone', { tags: 'slow' }, async () => {
     const { page } = await browser.open(server);
     await rowsOf(page).first().waitFor();
     for (const key of ['j', 'j', 'j', 'k']) await page.keyboard.press(key);

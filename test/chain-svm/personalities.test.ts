@@ -45,7 +45,7 @@ function expectHonest(verdict: Verdict, behaviours: readonly SolanaPersonality[]
   expect(allowed, `${names}: ${JSON.stringify(verdict).slice(0, 2_000)}`).toContain(verdict.kind);
 }
 
-const quick = ['pruned-in-silence', 'short-pages', 'lagging-node-that-ignores-the-context-slot'];
+const quick = ['pruned-in-silence'];
 
 describe('alone', () => {
   const isQuick = ({ name }: SolanaPersonality) => quick.includes(name);
@@ -65,10 +65,5 @@ describe('before an archive node', () => {
     const pair = [personalityOf(name), archiveNode];
     expectHonest(await verdictOf(...pair), pair);
   };
-  test.each(['pruned-in-silence'])('%s', { timeout: 120_000 }, beside);
-  test.each(personalities.map(({ name }) => name).filter((name) => name !== 'pruned-in-silence'))(
-    '%s',
-    { tags: 'slow', timeout: 180_000 },
-    beside,
-  );
+  test.each(personalities.map(({ name }) => name))('%s', { tags: 'slow', timeout: 180_000 }, beside);
 });

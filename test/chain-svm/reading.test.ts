@@ -63,7 +63,9 @@ function addFailedNoise({ cluster, programs }: SolanaWorld, count: number): void
   cluster.grow(Math.ceil(count / 3));
 }
 
-test('noise that names the router is listed once, and failed noise is not fetched', async () => {
+test('noise that names the router is listed once, and failed noise is not fetched', {
+  tags: 'slow',
+}, async () => {
   const world = createSolanaWorld();
   const first = world.send();
   addFailedNoise(world, 4_000);

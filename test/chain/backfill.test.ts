@@ -96,7 +96,7 @@ const historyOf = (calls: readonly JsonRpcCall[]) =>
   rangesOf(calls).filter(({ addresses }) => addresses !== undefined);
 
 describe('the history of a network', () => {
-  test('takes about as many requests for logs as it has ranges', async () => {
+  test('takes about as many requests for logs as it has ranges', { tags: 'slow' }, async () => {
     const { calls, differences } = await backfill(worldOf({ deployedAt: 1 }), { maxRange: 1_000 });
     expect(differences).toEqual([]);
     expect(historyOf(calls).length).toBeGreaterThanOrEqual(100);

@@ -141,7 +141,7 @@ describe('an endpoint that has pruned old logs in silence', () => {
     );
   });
 
-  test('on the destination lacks commits and executions, and says so', async () => {
+  test('on the destination lacks commits and executions, and says so', { tags: 'slow' }, async () => {
     const world = makeCcipWorld({ blocks: 1_000, messages: 60 });
     const { a, b } = await provide(world, [archiveNode], [pruned]);
     const store = await testStore();

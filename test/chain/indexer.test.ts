@@ -107,7 +107,7 @@ describe('a message', () => {
   test.each(there ?? [])('of $version from $from is watched through its whole life', watchWholeLife);
   test.each(back ?? [])('of $version from $from is too', { tags: 'slow' }, watchWholeLife);
 
-  test('whose root the RMN has signed is blessed on 1.6', async () => {
+  test('whose root the RMN has signed is blessed on 1.6', { tags: 'slow' }, async () => {
     const store = await emptyStore();
     const lane = lab.lane('1.6', 'a');
     const message = await lane.sendOne();
@@ -239,7 +239,7 @@ describe('a reorganisation', () => {
     expect(await recordOf(store, kept)).toMatchObject({ status: 'SENT' });
   });
 
-  test('moves a message that is sent again in another block', async () => {
+  test('moves a message that is sent again in another block', { tags: 'slow' }, async () => {
     const store = await emptyStore();
     following(store);
     const lane = lab.lane('1.5', 'a');

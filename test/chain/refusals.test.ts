@@ -169,6 +169,7 @@ describe('words of refusal', () => {
 
   test.each(['hang', 'stall', { status: 504 }] as const)(
     'no answer in time for logs (%s) is the question where the node lives, and the node where it does not',
+    { tags: 'slow' },
     async (misbehaviour) => {
       const node = await startFaultyNode();
       const chain = openChain([node], {}, { timing: hastily });

@@ -313,7 +313,7 @@ describe('failures of the transport', () => {
     expect(chain.health()[0]?.problem).toContain(`its state is of block ${height - 1}`);
   });
 
-  test('while one is silent, work on another goes on without waiting for it', async () => {
+  test('while one is silent, work on another goes on without waiting for it', { tags: 'slow' }, async () => {
     const [silent, good] = [await startFaultyNode(), await startFaultyNode()];
     silent.misbehave = () => 'hang';
     const chain = openChain([silent, good], {}, { timing: { ...briefly, answerMs: 60_000 } });
@@ -550,7 +550,9 @@ describe('choosing an endpoint', () => {
     expect(await alone.run((rpc) => alone.secondOpinion(rpc, nameOf))).toBeUndefined();
   });
 
-  test('an opinion is not waited for until an endpoint that is silent has run out of time', async () => {
+  test('an opinion is not waited for until an endpoint that is silent has run out of time', {
+    tags: 'slow',
+  }, async () => {
     const [first, silent] = [await startFaultyNode(), await startFaultyNode()];
     silent.misbehave = () => 'hang';
     const chain = openChain([first, silent], {}, { timing: { ...briefly, answerMs: 60_000 } });

@@ -127,7 +127,9 @@ describe('what gets in', () => {
     },
   );
 
-  test('carriage returns, a byte order mark, empty lines and a missing last newline do not matter', async () => {
+  test('carriage returns, a byte order mark, empty lines and a missing last newline do not matter', {
+    tags: 'slow',
+  }, async () => {
     const lines = messagesFrom(1, 3).map((message) => JSON.stringify(message));
     const records = file('odd.ndjson', `\ufeff${lines[0]}\r\n\r\n  \n\n${lines[1]}\r\n${lines[2]}`);
     const { stdout, code } = await importing(records);
@@ -190,7 +192,7 @@ describe('what is turned away', () => {
     expect(turnedAway[4]?.problems[0]?.problem).toMatch(/must be an object/);
   });
 
-  test('several files share a rejects file without overwriting each other', async () => {
+  test('several files share a rejects file without overwriting each other', { tags: 'slow' }, async () => {
     const { code } = await importing(file('a.ndjson', 'a\n'), file('b.ndjson', '\nb\n'));
     expect(rejects().map(({ file: name, line }) => [path.basename(name), line])).toEqual([
       ['a.ndjson', 1],
@@ -199,7 +201,7 @@ describe('what is turned away', () => {
     expect(code).toBe(3);
   });
 
-  test('a rejects file that cannot be written is told', async () => {
+  test('a rejects file that cannot be written is told', { tags: 'slow' }, async () => {
     const bad = file('bad.ndjson', 'bad\n'.repeat(10));
     for (const place of ['/nowhere/rejects', folder]) {
       const { code, stderr } = await lanescan(['import', '--rejects', place, bad], { env: env() });

@@ -210,6 +210,7 @@ describe('search', () => {
 
   test.runIf(hasTerminal).each([60, 80, 120, 200])(
     'on a terminal of %i columns no line is wider',
+    { tags: 'slow' },
     (columns) => {
       const { code, lines } = onTerminal(columns, 'lanescan search', inFew());
       const shown = lines.map(withoutColours);

@@ -60,7 +60,7 @@ describe('EVM addresses', () => {
     );
   });
 
-  it('stays right while more addresses pass than are remembered', () => {
+  it('stays right while more addresses pass than are remembered', { tags: 'slow' }, () => {
     for (let i = 0; i < 25_000; i++) {
       const digits = i.toString(16).padStart(40, '0');
       expect(parseAddress(`0x${digits}`, 'EVM')?.bytes).toBe(digits);

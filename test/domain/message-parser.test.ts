@@ -881,9 +881,9 @@ describe('whatever is accepted', () => {
         expect(summary).toEqual(summaryOf(message));
         expect(wireRecord(JSON.parse(json)).json).toBe(json);
       }),
-      { numRuns: 1000 },
+      { numRuns: 400 },
     );
-    expect(accepted).toBeGreaterThan(400);
+    expect(accepted).toBeGreaterThan(150);
   });
 
   test.each(['plain', '😀', 'a😀b👩‍👩‍👧‍👦', '\ud800', '\udc00\ud800', '"\\}', '\u0000'])(

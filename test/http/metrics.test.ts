@@ -164,7 +164,7 @@ describe('a scrape', () => {
     ).toBeGreaterThanOrEqual(2);
   });
 
-  test('asks the database once in a few seconds, however many scrape', async () => {
+  test('asks the database once in a few seconds, however many scrape', { tags: 'slow' }, async () => {
     const count = async () =>
       figureOf(await scrape(), 'lanescan_database_query_duration_seconds_count', { query: 'figures' }) ?? 0;
     const before = await count();

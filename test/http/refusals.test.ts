@@ -302,7 +302,7 @@ describe('what is no HTTP request gets 400 in the same shape', () => {
     }
   });
 
-  test('a client that keeps a refused connection open is left after a while', async () => {
+  test('a client that keeps a refused connection open is left after a while', { tags: 'slow' }, async () => {
     await new Promise<void>((resolve, reject) => {
       const socket = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true });
       socket.on('error', reject).on('close', resolve).resume().write('no HTTP\r\n\r\n');

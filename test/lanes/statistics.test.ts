@@ -126,7 +126,7 @@ describe('runs of sequence numbers', () => {
       numbers.map((number) => orphanOf(numbered(number), numbered(number).sendBlockNumber)),
     );
 
-  test('merge into one, in whatever order and batches the numbers come', async () => {
+  test('merge into one, in whatever order and batches the numbers come', { tags: 'slow' }, async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.shuffledSubarray(

@@ -141,7 +141,9 @@ test('a client that goes away gives its place back', async () => {
   }
 });
 
-test('a hundred who wait ask the database no more than one: the position of the store, about once a second', async () => {
+test('a hundred who wait ask the database no more than one: the position of the store, about once a second', {
+  tags: 'slow',
+}, async () => {
   const [server] = await startServers({});
   await server.store.apply([makeSent(message)]);
   const answers = Array.from({ length: 100 }, () => wait(server.url, 'waitFor=SUCCESS&timeoutMs=60000'));

@@ -110,6 +110,16 @@ test('a source of summaries is brought whole: each record is asked for once', as
   expect(standIn.requests.every(({ path }) => path === '/v2/messages')).toBe(true);
 });
 
+test('a run that ends by itself fetches again what could still change, and counts it', async () => {
+  const standIn = await startStandIn(
+    makeMessage({ number: 1, status: 'SENT' }),
+    makeMessage({ number: 2, status: 'SUCCESS' }),
+  );
+  const store = await openStoreForTest();
+  expect(await run(standIn, store)).toMatchObject({ created: 2, rechecked: 0 });
+  expect(await run(standIn, store)).toMatchObject({ created: 0, rechecked: 1 });
+});
+
 test('a source of whole records is brought by its pages alone', async () => {
   const standIn = await startStandIn(...many(1_150));
   standIn.isWhole = true;

@@ -25,7 +25,7 @@ async function sourceOf(
   return { source, notices };
 }
 
-test('an answer of more than 64 MB is not read to its end', async () => {
+test('an answer of more than 64 MB is not read to its end', { tags: 'slow' }, async () => {
   const megabyte = Buffer.alloc(1024 * 1024, ' ');
   const { source } = await sourceOf((_request, response) => {
     Readable.from(Array<Buffer>(65).fill(megabyte)).pipe(response);

@@ -146,7 +146,7 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
 };
 
 describe('a hundred kilobytes are read in no time, or in time that grows with their length', () => {
-  test.each(Object.entries(readers))('%s', (what, read) => {
+  test.each(Object.entries(readers))('%s', { tags: 'slow' }, (what, read) => {
     for (const [shape, make] of Object.entries(shapes)) {
       expectNotSquare(`${what}: ${shape}`, (length) => read(make(length)));
     }
@@ -189,7 +189,7 @@ test('amounts, which are divided and grouped with patterns that like them short,
   }
 });
 
-test('the longest headers that are taken are read at once', async () => {
+test('the longest headers that are taken are read at once', { tags: 'slow' }, async () => {
   const server = await startServerForTest([makeMessage()]);
   const names = [
     'Accept',

@@ -35,7 +35,7 @@ function transactionsOf({ cluster, programs }: SolanaWorld): readonly LedgerTran
   );
 }
 
-test('traffic of all kinds runs alike', () => {
+test('traffic of all kinds runs alike', { tags: 'slow' }, () => {
   const traffic = {
     seed: 'both runtimes',
     steps: 90,

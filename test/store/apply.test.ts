@@ -308,7 +308,9 @@ describe('the blessing of a root', () => {
   const commit = makeRange('Committed', message, 1, 3);
   const blessing = makeRootBlessed(message, 1, 3);
 
-  it('reaches the messages of the root, in whichever order they are told, and how often', async () => {
+  it('reaches the messages of the root, in whichever order they are told, and how often', {
+    tags: 'slow',
+  }, async () => {
     for (const order of ordersOf([sent, commit, blessing])) {
       for (const repeated of [false, true]) {
         await emptyTables(client);

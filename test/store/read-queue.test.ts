@@ -84,7 +84,7 @@ test('a statement that cannot be prepared does not make other reads fail', async
   expect(reasons).toEqual([missing, missing, [1, expect.any(Number)], missing, missing]);
 });
 
-test('no read waits behind a long one', async () => {
+test('no read waits behind a long one', { tags: 'slow' }, async () => {
   const queue = openQueue(2);
   await Promise.all([queue.run(number(0)), queue.run(number(0))]);
   const ended: string[] = [];

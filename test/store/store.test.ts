@@ -236,7 +236,7 @@ describe('a database that goes away', () => {
     expect(await store.apply([makeSnapshot(makeMessage())])).toMatchObject({ created: 1 });
   });
 
-  it('in the middle of a batch has taken nothing of it', async () => {
+  it('in the middle of a batch has taken nothing of it', { tags: 'slow' }, async () => {
     const url = await emptyDatabase();
     const store = await open(url);
     const client = await connect(url);

@@ -44,6 +44,8 @@ export interface MirrorCounts {
   missed: number;
   /** Requests that a 304 answered. */
   notModified: number;
+  /** Messages that could still change and were fetched again before `once` ends. */
+  rechecked: number;
   /** Bytes of responses. */
   bytes: number;
   /** The send time that the backfill has reached, in milliseconds since 1970. */
@@ -141,6 +143,7 @@ function createMirror(options: MirrorOptions): Mirror {
     rejected: 0,
     missed: 0,
     notModified: 0,
+    rechecked: 0,
     bytes: 0,
     reached: null,
     isBackfilled: false,
@@ -237,6 +240,8 @@ function createMirror(options: MirrorOptions): Mirror {
           const owed = await store.mirror.notCheckedSince(key, startedAt, OWED_PER_ROUND);
           if (owed.length === 0) return;
           await intake.refresh(owed);
+          counts.rechecked += owed.length;
+          reportProgress();
         }
       } catch (error) {
         if (!(error instanceof SourceError)) throw error;
