@@ -15,7 +15,7 @@ if (!process.env.CITUS_STOP_WORKER || !process.env.CITUS_START_WORKER) {
 
 /** What is about one server: its files, its replicas, its socket, the plans and triggers of local tables. */
 const excluded =
-  /^test\/(store\/(connection-budget|driver-internals|embedded|embedded-upgrade|explain|migrate|replicas|sharding)|http\/(availability|overload))\.test\.ts$/;
+  /^test\/(store\/(connection-budget|connection-watch|driver-internals|embedded|embedded-upgrade|explain|migrate|replicas|sharding)|http\/(availability|overload))\.test\.ts$/;
 
 const suites = [
   'test/store',
