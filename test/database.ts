@@ -1,6 +1,9 @@
 /**
  * One embedded PostgreSQL for the whole test run, started when a test first asks for a database: a run of unit tests
  * starts none. It holds a migrated template, from which each test makes a database of its own in milliseconds.
+ *
+ * With CITUS_URL (`npm run test:cluster`), the URL of a database on the coordinator of a cluster, it is that cluster, and the
+ * template is distributed.
  */
 import { mkdtemp, rm, statfs } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -12,6 +15,13 @@ import { inject } from 'vitest';
 import type { TestProject } from 'vitest/node';
 import { openEmbedded } from '../src/store/embedded.ts';
 import { openStore, type Store, type StoreOptions } from '../src/store/store.ts';
+import {
+  administerCluster,
+  copyClusterTemplate,
+  createClusterDatabase,
+  createClusterTemplate,
+  urlOfDatabase,
+} from './cluster.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -50,7 +60,15 @@ export default async function offerDatabase(project: TestProject): Promise<() =>
   };
 }
 
+/** The `host` of a cluster is the URL of its coordinator. */
+const isCluster = (host: string) => host.startsWith('postgres');
+
 async function startDatabase(): Promise<RunningDatabase> {
+  const { CITUS_URL } = process.env;
+  if (CITUS_URL !== undefined) {
+    await createClusterTemplate(CITUS_URL, TEMPLATE);
+    return { host: CITUS_URL, stop: () => administer(CITUS_URL, `drop database ${TEMPLATE} with (force)`) };
+  }
   const dataFolder = await mkdtemp(path.join(await quickFolder(), 'lanescan-test-'));
   // On a very busy machine the creation of the cluster can use up the time that a start has; the second start has it.
   const embedded = await openEmbedded({ dataFolder }).catch(() => openEmbedded({ dataFolder }));
@@ -99,10 +117,12 @@ export function databaseHost(): Promise<string> {
 }
 
 function databaseUrl(host: string, database: string): string {
+  if (isCluster(host)) return urlOfDatabase(host, database);
   return `postgresql:///${database}?host=${encodeURIComponent(host)}&user=lanescan`;
 }
 
 async function administer(host: string, statement: string): Promise<void> {
+  if (isCluster(host)) return administerCluster(host, statement);
   const client = new pg.Client({ host, user: 'lanescan', database: 'postgres' });
   await client.connect();
   try {
@@ -131,9 +151,12 @@ export async function createTestDatabase({
 } = {}): Promise<TestDatabase> {
   const host = await databaseHost();
   const name = `test_${process.pid}_${++databases}`;
-  const template = empty ? 'template1' : TEMPLATE;
-  // The default strategy writes all pages to the write-ahead log, which takes seven times as long.
-  await administer(host, `create database ${name} template ${template} strategy file_copy`);
+  if (!isCluster(host)) {
+    const template = empty ? 'template1' : TEMPLATE;
+    // The default strategy writes all pages to the write-ahead log, which takes seven times as long.
+    await administer(host, `create database ${name} template ${template} strategy file_copy`);
+  } else if (empty) await createClusterDatabase(host, name);
+  else await copyClusterTemplate(host, TEMPLATE, name);
   if (declaresSchema) await administer(host, `alter database ${name} set lanescan.schema = '${ANY_SCHEMA}'`);
   return {
     url: databaseUrl(host, name),
@@ -152,11 +175,13 @@ export async function dataTables(client: pg.ClientBase): Promise<readonly string
 
 /** Makes a store as good as new, in less time than another database takes. */
 export async function emptyTables(client: pg.ClientBase): Promise<void> {
-  const kept = ['store', 'cursor_key'];
+  const kept = ['store', 'publication', 'cursor_key'];
   const tables = (await dataTables(client)).filter((table) => !kept.includes(table));
   // As createTestDatabase does for its own: the database may be one that a store has made.
   await client.query(`set lanescan.schema = '${ANY_SCHEMA}'`);
-  await client.query(`truncate ${tables.join(', ')}; update store set position = 0`);
+  await client.query(
+    `truncate ${tables.join(', ')}; update store set position = 0; update publication set assigned_position = 0`,
+  );
 }
 
 /** A store on a database of its own; `close` drops the database too. */

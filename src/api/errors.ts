@@ -1,5 +1,6 @@
 /** Turns errors into responses that a client may see. */
 import { ApiError, type ErrorCode, errorCatalogue, type ParameterProblem } from '../domain/errors.ts';
+import { isWorkerFailure } from '../store/cluster/worker-errors.ts';
 import { DatabaseBusyError } from '../store/reads/reads.ts';
 import { isDatabaseUnavailable } from '../store/store.ts';
 import { SchemaMovedError } from '../store/writer-guard.ts';
@@ -49,6 +50,16 @@ export function errorResponse(error: unknown, requestId: string): ErrorResponse 
         requestId,
       ),
       logged: 'error',
+    };
+  }
+  if (isWorkerFailure(error instanceof DatabaseUnresponsiveError ? error.cause : error)) {
+    return {
+      ...response(
+        'SERVICE_UNAVAILABLE',
+        'A worker of the database cluster does not answer at the moment. Try again shortly.',
+        requestId,
+      ),
+      logged: 'reason',
     };
   }
   if (error instanceof DatabaseUnresponsiveError || isDatabaseUnavailable(error)) {

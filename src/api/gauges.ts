@@ -111,6 +111,7 @@ const FIGURES_TTL_MS = 5_000;
 export function storeGauges(store: Store): readonly GaugeSource[] {
   const currentFigures = cached(() => store.figures());
   const currentReplicas = cached(() => store.replicas());
+  const currentCluster = cached(() => store.cluster());
   // After the figures: while the database is away they fail first, and the scrape does not wait twice.
   const currentBacklog = cached(async () => {
     await currentFigures();
@@ -165,6 +166,26 @@ export function storeGauges(store: Store): readonly GaugeSource[] {
           () => [{ value: 1 }],
           () => [{ value: 0 }],
         ),
+    },
+    {
+      name: 'lanescan_cluster_worker_up',
+      help: 'Whether a worker of the database cluster answers; absent for a store on one node.',
+      labelNames: ['worker'],
+      across: 'min',
+      read: async () =>
+        ((await currentCluster())?.workers ?? []).map(({ address, isAway }) => ({
+          value: isAway ? 0 : 1,
+          labels: { worker: address },
+        })),
+    },
+    {
+      name: 'lanescan_cluster_published',
+      help: 'Whether the latest changes are visible on all workers and published; absent for a store on one node.',
+      across: 'min',
+      read: async () => {
+        const cluster = await currentCluster();
+        return cluster ? [{ value: cluster.isPublished ? 1 : 0 }] : [];
+      },
     },
     {
       name: 'lanescan_replica_lag_changes',

@@ -8,6 +8,7 @@ import { connectionsNeeded } from '../store/connection-budget.ts';
 import { NotInitialisedError, OlderSchemaError } from '../store/schema-errors.ts';
 import type { Store } from '../store/store.ts';
 import { describeAbis, loadAbis } from './abi-folder.ts';
+import { clusterFindings } from './cluster-findings.ts';
 import { type Config, type ConfigFlags, UsageError, webhooksOf } from './config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from './context.ts';
 import { networkFindings } from './network-findings.ts';
@@ -208,6 +209,7 @@ async function* databaseFindings(
       ...(kind === 'server'
         ? settingsFindings(await store.serverSettings(), connectionsNeeded(config.processes))
         : []),
+      ...clusterFindings(await store.cluster()),
       ...(await contentFindings(store, context.now())),
       ...(await derivedFindings(store, deep, context)),
       ...(await sourceFindings(store, config, context)),

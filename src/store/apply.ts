@@ -12,6 +12,7 @@ import type { ClientBase } from 'pg';
 import { type Fact, isMessageFact, isRangeFact, isRootFact, type MessageFact } from '../domain/facts.ts';
 import type { Message } from '../domain/message.ts';
 import { type Change, foldAll, rowsOfSnapshots, writeChanges } from './changes.ts';
+import type { WriteTurns } from './cluster/write-turn.ts';
 import { groupByMessage, isUnchangedSnapshot, readKnowledge, readStored } from './knowledge.ts';
 import {
   messagesInRanges,
@@ -35,20 +36,30 @@ export interface ApplyReport {
  * Applies facts and retracts those of orphaned blocks, in one transaction on `client`, which must not be in a transaction.
  * `alongside` writes more in the same transaction.
  */
-export async function applyFacts(
+export function applyFacts(
   client: ClientBase,
+  turns: WriteTurns,
   facts: readonly Fact[],
   orphaned: readonly OrphanedBlock[] = [],
   alongside?: () => Promise<void>,
 ): Promise<ApplyReport> {
   const newFacts = groupByMessage(facts.filter(isMessageFact));
   const rows = rowsOfSnapshots(facts);
+  return turns.run(client, () => applyBatch(client, turns, { facts, newFacts, rows, orphaned }, alongside));
+}
+
+async function applyBatch(
+  client: ClientBase,
+  turns: WriteTurns,
+  batch: Batch,
+  alongside: (() => Promise<void>) | undefined,
+): Promise<ApplyReport> {
   // All queries here look up rows by key. Without these settings, the planner may scan a table that has no statistics yet.
   await client.query(
     'begin; set local enable_hashjoin = off; set local enable_mergejoin = off; set local enable_seqscan = off',
   );
   try {
-    const report = await applyInTransaction(client, { facts, newFacts, rows, orphaned });
+    const report = await applyInTransaction(client, turns, batch);
     await alongside?.();
     await client.query('commit');
     return report;
@@ -68,12 +79,12 @@ interface Batch {
 
 async function applyInTransaction(
   client: ClientBase,
+  turns: WriteTurns,
   { facts, newFacts, rows, orphaned }: Batch,
 ): Promise<ApplyReport> {
-  const locked = await client.query('select position from store for update');
-  const position = BigInt(locked.rows[0].position);
-
+  const position = await turns.lockPosition(client);
   const ranges = facts.filter(isRangeFact);
+  if (orphaned.length > 0) await turns.enlist(client, []);
   const retracted = await retract(client, orphaned);
   await writeRangeFacts(client, ranges);
   const rangesOfRoots = await writeRootFacts(client, facts.filter(isRootFact));
@@ -88,7 +99,7 @@ async function applyInTransaction(
     (id) => moved.has(id) || !isUnchangedSnapshot(newFacts.get(id) ?? [], stored.get(id), rows),
   );
   const changes = foldAll(await readKnowledge(client, idsToFold, newFacts, stored), rows);
-  await writeChanges(client, changes, position);
+  await writeChanges(client, turns, changes, position);
   const count = (kind: Change['change']) => changes.filter(({ change }) => change === kind).length;
   return {
     created: count('created'),

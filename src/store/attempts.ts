@@ -57,18 +57,18 @@ export async function readExecutionsOf(
 ): Promise<ReadonlyMap<string, Executions>> {
   // Both facts of an attempt are of one block, so a limit that ends among them costs no more than the earliest attempt.
   const rows = await read(
-    `select encode(chosen.id, 'hex') as id, execution.body, execution.removed_at
-     from unnest($1::bytea[]) as chosen (id)
-     cross join lateral (
-       select body, removed_at from (
-         select kind, body, null::timestamptz as removed_at from fact
-         where message_id = chosen.id and kind in ('Executed', 'ExecutionDetails')
+    `select encode(message_id, 'hex') as id, body, removed_at from (
+       select message_id, body, removed_at, row_number() over (
+           partition by message_id
+           order by (body::jsonb -> 'seen' ->> 'blockNumber')::bigint desc, body::jsonb -> 'seen' ->> 'blockHash', kind) as place
+       from (
+         select message_id, kind, body, null::timestamptz as removed_at from fact
+         where message_id = any($1) and kind in ('Executed', 'ExecutionDetails')
          union all
-         select kind, body, removed_at from removed_attempt r
-         where message_id = chosen.id
-           and not exists (select from fact f where f.message_id = r.message_id and f.fact_id = r.fact_id)) known
-       order by (body::jsonb -> 'seen' ->> 'blockNumber')::bigint desc, body::jsonb -> 'seen' ->> 'blockHash', kind
-       limit $2) execution`,
+         select r.message_id, r.kind, r.body, r.removed_at from removed_attempt r
+         where r.message_id = any($1)
+           and not exists (select 1 from fact f where f.message_id = r.message_id and f.fact_id = r.fact_id)) known) placed
+     where place <= $2 order by message_id, place`,
     [messageIdArray(messageIds), maxFacts + 1],
   );
   const rowsOf = new Map<string, typeof rows>();

@@ -6,6 +6,7 @@ import {
   listenForChanges,
   type WakeFollower,
 } from './change-listener.ts';
+import type { Layout } from './cluster/layout.ts';
 import { type ChangesRead, readChangesAfter, readLastChangeAt } from './history.ts';
 import { createSingleFlight, type Read, type Reads } from './reads/reads.ts';
 
@@ -29,10 +30,10 @@ export interface ChangeReads {
 }
 
 /** `connection` leads to the primary, for notifications. */
-export function createChangeReads(reads: Reads, connection: pg.ClientConfig): ChangeReads {
+export function createChangeReads(reads: Reads, connection: pg.ClientConfig, layout: Layout): ChangeReads {
   return {
     changesAfter: (position, limit, maxBytes) =>
-      readChangesAfter(reads.readOnPrimaryAs('changes'), position, limit, maxBytes),
+      readChangesAfter(reads.readOnPrimaryAs('changes'), position, limit, maxBytes, layout),
     latestPosition: async () => String((await readPosition(reads.readAs('position'))) ?? 0),
     version: reads.version,
     onChanges: createChangeSignal(

@@ -5,6 +5,7 @@ import type { Fact } from '../domain/facts.ts';
 import { foldFacts, statusCause } from '../domain/fold.ts';
 import { statusRank } from '../domain/lifecycle.ts';
 import { type Message, wireRecord } from '../domain/message.ts';
+import type { WriteTurns } from './cluster/write-turn.ts';
 import { type ColumnType, type CopyColumns, type CopyValue, copyRows } from './copy.ts';
 import { factsOf, type Knowledge, readRecords, type StoredMessage } from './knowledge.ts';
 import {
@@ -17,9 +18,6 @@ import {
   tokenRows,
 } from './message-row.ts';
 import { type Tally, updateStatistics } from './statistics.ts';
-
-/** The channel of the notification that each commit sends, with the new position of the history. */
-export const CHANGE_CHANNEL = 'lanescan_change';
 
 const SNAPSHOT_FACT_ID = '0'.repeat(32);
 
@@ -57,9 +55,15 @@ function changeKind(stored: StoredMessage | undefined, row: MessageRow | undefin
 /** Writes the changes. Each gets a position of its own in the history, after `position`. */
 export async function writeChanges(
   client: ClientBase,
+  turns: WriteTurns,
   changes: readonly Change[],
   position: bigint,
 ): Promise<void> {
+  if (changes.length === 0) return;
+  await turns.enlist(
+    client,
+    changes.map(({ known }) => known.id),
+  );
   await writeFacts(client, changes);
   await writeSnapshotMarks(client, changes);
   const changed = changes.filter(({ change }) => change !== 'none');
@@ -103,10 +107,7 @@ export async function writeChanges(
     changed.flatMap(({ message, row }) => (message && row ? [{ row, message }] : [])),
   );
   const newPosition = position + BigInt(changed.length);
-  await client.query('update store set position = $1 returning pg_notify($2, position::text)', [
-    newPosition.toString(),
-    CHANGE_CHANNEL,
-  ]);
+  await turns.advance(client, newPosition);
   if (hasOutgrownStatistics(position, newPosition)) {
     await client.query('analyze message, message_token, lane_fact');
   }

@@ -36,12 +36,7 @@ export async function compareHistory(client: ClientBase): Promise<HistoryFaults>
  * transaction of the caller, which holds the writers' lock.
  */
 export async function repairHistory(client: ClientBase): Promise<number> {
-  const { rowCount: missing } = await client.query(
-    `insert into history (position, message_id, recorded_at, change, status, ready)
-     select m.position, m.message_id, now(), 'created', m.status, m.ready from message m
-     where not exists (select from history h where h.message_id = m.message_id)
-       and not exists (select from history h where h.position = m.position)`,
-  );
+  const missing = await insertMissingChanges(client);
   const { rowCount: moved } = await client.query(
     `update message m set position = ${LATEST} where position <> ${LATEST}`,
   );
@@ -49,5 +44,25 @@ export async function repairHistory(client: ClientBase): Promise<number> {
     `update store set position = highest from (select coalesce(max(position), 0) as highest from history) h
      where position <> highest`,
   );
-  return (missing ?? 0) + (moved ?? 0) + (store ?? 0);
+  await client.query('update publication set assigned_position = position, is_published = true from store');
+  return missing + (moved ?? 0) + (store ?? 0);
+}
+
+/** Two messages may have one position, of which the history has one change. So the positions are looked up by themselves. */
+async function insertMissingChanges(client: ClientBase): Promise<number> {
+  const { rows: without } = await client.query(
+    `select m.message_id as id, m.position from message m
+     where not exists (select 1 from history h where h.message_id = m.message_id)`,
+  );
+  if (without.length === 0) return 0;
+  const { rows: taken } = await client.query('select position from history where position = any($1)', [
+    without.map(({ position }) => position),
+  ]);
+  const positions = new Set(taken.map(({ position }) => position));
+  const { rowCount } = await client.query(
+    `insert into history (position, message_id, recorded_at, change, status, ready)
+     select m.position, m.message_id, now(), 'created', m.status, m.ready from message m where m.message_id = any($1)`,
+    [without.filter(({ position }) => !positions.has(position)).map(({ id }) => id)],
+  );
+  return rowCount ?? 0;
 }

@@ -51,13 +51,21 @@ export async function compareBatch(client: ClientBase, after: string, limit: num
   return { size: rows.length, faults: findFaults(rows, tokens), last };
 }
 
-/** Compares the message at or after each of these ids. */
-export async function compareSample(client: ClientBase, ids: readonly string[]): Promise<MessageBatch> {
-  const { rows } = await client.query(
-    `select distinct on (message_id) ${COLUMNS} from unnest($1::bytea[]) as start (id) cross join lateral (
-       select * from message where message_id >= id order by message_id limit 1) found`,
-    [messageIdArray(ids)],
-  );
+/** Compares the messages at or after each of these ids, so many of each. */
+export async function compareSample(
+  client: ClientBase,
+  ids: readonly string[],
+  messagesOfEach: number,
+): Promise<MessageBatch> {
+  const found = new Map<string, MessageRow>();
+  for (const id of ids) {
+    const { rows } = await client.query(
+      `select ${COLUMNS} from message where message_id >= $1 order by message_id limit $2`,
+      [Buffer.from(id, 'hex'), messagesOfEach],
+    );
+    for (const row of rows) found.set(row.messageId, row);
+  }
+  const rows = [...found.values()];
   const { rows: tokens } = await client.query(
     `select ${TOKENS} from message_token where message_id = any($1)`,
     [messageIdArray(rows.map(({ messageId }) => messageId))],

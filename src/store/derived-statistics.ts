@@ -127,6 +127,7 @@ interface LaneDay {
 
 const ROWS_PER_FETCH = 10_000;
 const DAYS_PER_BATCH = 500;
+const IS_FILLED = 'json_array_length(histogram) > 0';
 const IS_DELIVERED = `status = ${statusRank('SUCCESS')} and delivery_ms is not null`;
 
 /**
@@ -135,11 +136,13 @@ const IS_DELIVERED = `status = ${statusRank('SUCCESS')} and delivery_ms is not n
  */
 export async function compareDeliveries(client: ClientBase, repair: boolean): Promise<number> {
   let count = 0;
+  let superfluous = await countStoredDays(client);
   let days: LaneDay[] = [];
   const flush = async () => {
-    const different = await differentDays(client, days);
+    const { different, stored } = await compareDays(client, days);
     if (repair) await writeDays(client, different);
     count += different.length;
+    superfluous -= stored;
     days = [];
   };
   await client.query(
@@ -163,10 +166,23 @@ export async function compareDeliveries(client: ClientBase, repair: boolean): Pr
   }
   await flush();
   await client.query('close delivered');
-  return count + (await superfluousDays(client, repair));
+  if (repair && superfluous > 0) await deleteSuperfluousDays(client);
+  return count + superfluous;
 }
 
-async function differentDays(client: ClientBase, days: readonly LaneDay[]): Promise<readonly LaneDay[]> {
+/** Days that have deliveries in `lane_delivery`. */
+async function countStoredDays(client: ClientBase): Promise<number> {
+  const { rows } = await client.query(`select count(*)::int as days from lane_delivery where ${IS_FILLED}`);
+  return rows[0].days;
+}
+
+interface ComparedDays {
+  readonly different: readonly LaneDay[];
+  /** How many of the days have deliveries in `lane_delivery`. */
+  readonly stored: number;
+}
+
+async function compareDays(client: ClientBase, days: readonly LaneDay[]): Promise<ComparedDays> {
   const { rows } = await client.query(
     `select source_selector, dest_selector, day::text as day, histogram
      from unnest($1::bigint[], $2::bigint[], $3::date[]) as changed (source, dest, on_day)
@@ -179,7 +195,10 @@ async function differentDays(client: ClientBase, days: readonly LaneDay[]): Prom
     addFlatHistogram(histogram, row.histogram);
     stored.set([row.source_selector, row.dest_selector, row.day].join(), inOrder(histogram));
   }
-  return days.filter(({ key, histogram }) => stored.get(key.join()) !== inOrder(histogram));
+  return {
+    different: days.filter(({ key, histogram }) => stored.get(key.join()) !== inOrder(histogram)),
+    stored: rows.filter(({ histogram }) => histogram.length > 0).length,
+  };
 }
 
 function inOrder(histogram: ReadonlyMap<number, number>): string {
@@ -199,12 +218,11 @@ async function writeDays(client: ClientBase, days: readonly LaneDay[]): Promise<
   );
 }
 
-/** Histograms of days on which the lane delivered nothing. */
-async function superfluousDays(client: ClientBase, repair: boolean): Promise<number> {
-  const superfluous = `from lane_delivery d where json_array_length(histogram) > 0 and not exists (
-      select from message m where m.source_selector = d.source_selector and m.dest_selector = d.dest_selector
-        and sent_at >= d.day::timestamp at time zone 'UTC' and sent_at < (d.day + 1)::timestamp at time zone 'UTC'
-        and ${IS_DELIVERED})`;
-  if (repair) return (await client.query(`delete ${superfluous}`)).rowCount ?? 0;
-  return Number((await client.query(`select count(*) ${superfluous}`)).rows[0].count);
+/** Deletes histograms of days on which the lane delivered nothing. */
+async function deleteSuperfluousDays(client: ClientBase): Promise<void> {
+  await client.query(
+    `delete from lane_delivery where ${IS_FILLED} and (source_selector, dest_selector, day) not in (
+       select source_selector, dest_selector, (sent_at at time zone 'UTC')::date from message
+       where ${IS_DELIVERED} group by 1, 2, 3)`,
+  );
 }

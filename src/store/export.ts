@@ -1,10 +1,12 @@
 /** Exports: all records that match, from one snapshot of the database, in constant memory. */
 import type pg from 'pg';
 import type { Message } from '../domain/message.ts';
-import type { Filters } from '../domain/query.ts';
+import type { Filters, SearchQuery } from '../domain/query.ts';
 import { type Executions, readExecutionsOf } from './attempts.ts';
+import type { Layout } from './cluster/layout.ts';
+import { readSearchLookups, type SearchLookups } from './cluster/search-lookups.ts';
 import type { Read } from './reads/reads.ts';
-import { exportSql } from './search.ts';
+import { distributedSearchSql, exportSql } from './search.ts';
 import { renderSql } from './sql.ts';
 
 /** All connections of the export pool are in use; the client may retry later. */
@@ -41,7 +43,11 @@ const FETCH_BYTES = 1024 * 1024;
  * is written meanwhile. The signal frees the connection at once, also during a fetch, and also when the generator is not
  * called again.
  */
-export function createExporter(pool: pg.Pool, cancel: (processId: number) => Promise<void>): Exporter {
+export function createExporter(
+  pool: pg.Pool,
+  layout: Layout,
+  cancel: (processId: number) => Promise<void>,
+): Exporter {
   let activeExports = 0;
 
   /** `complete` reads more about a batch in its transaction. */
@@ -95,17 +101,23 @@ export function createExporter(pool: pg.Pool, cancel: (processId: number) => Pro
     };
     const query = (text: string, values: unknown[] = []) =>
       run<string[]>(() => client.query({ text, values, rowMode: 'array' }));
-    const read: Read = (text, values) => run(() => client.query(text, [...values]));
+    // One connection: reads that are started together run one after the other.
+    let lastRead: Promise<unknown> = Promise.resolve();
+    const read: Read = (text, values) => {
+      const result = lastRead.then(() => run(() => client.query(text, [...values])));
+      lastRead = result.catch(ignore);
+      return result;
+    };
     let isEnded = false;
     try {
       signal?.throwIfAborted();
-      const { text, values } = renderSql(exportSql(filters));
-      await query('begin read only isolation level repeatable read');
-      await query(`declare matching no scroll cursor for ${text}`, values);
+      const fetchRecords =
+        layout === 'single'
+          ? await openCursor(query, filters)
+          : await openPages(query, filters, await readSearchLookups(read, filters));
       for (let count = FIRST_ROWS; ; ) {
-        const rows = await query(`fetch ${count} from matching`);
-        if (rows.length === 0) break;
-        const records = rows.map(([record]) => record ?? '');
+        const records = await fetchRecords(count);
+        if (records.length === 0) break;
         yield await complete(records, read);
         const longest = records.reduce((length, record) => Math.max(length, record.length), 1);
         // Doubled at most, so that a fetch is not too large where records suddenly get longer.
@@ -115,7 +127,7 @@ export function createExporter(pool: pg.Pool, cancel: (processId: number) => Pro
     } finally {
       // A reader that stops early leaves an open transaction. After a failure the connection is not reused.
       if (!isReleased) {
-        if (isEnded) await query('rollback').catch(() => release(true));
+        if (isEnded && layout === 'single') await query('rollback').catch(() => release(true));
         release(!isEnded);
       }
     }
@@ -129,6 +141,31 @@ export function createExporter(pool: pg.Pool, cancel: (processId: number) => Pro
         records,
         executions: await readExecutionsOf(read, records.map(messageIdOf)),
       })),
+  };
+}
+
+type Query = (text: string, values?: unknown[]) => Promise<string[][]>;
+/** The next records, at most `count`; none at the end. */
+type FetchRecords = (count: number) => Promise<readonly string[]>;
+
+/** A server-side cursor, which reads the snapshot of its transaction. */
+async function openCursor(query: Query, filters: Filters): Promise<FetchRecords> {
+  const { text, values } = renderSql(exportSql(filters));
+  await query('begin read only isolation level repeatable read');
+  await query(`declare matching no scroll cursor for ${text}`, values);
+  return async (count) => (await query(`fetch ${count} from matching`)).map(([record]) => record ?? '');
+}
+
+/** Pages of keys, each of its own snapshot. On a cluster a cursor would first collect all rows on the coordinator. */
+async function openPages(query: Query, filters: Filters, lookups: SearchLookups): Promise<FetchRecords> {
+  let after: SearchQuery['after'] = null;
+  return async (count) => {
+    const page: SearchQuery = { filters, view: 'full', limit: count - 1, after };
+    const { text, values } = renderSql(distributedSearchSql(page, lookups));
+    const rows = await query(text, values);
+    const [, , messageId, sentAt] = rows.at(-1) ?? [];
+    if (messageId !== undefined) after = { sentAt: Math.round(Number(sentAt) * 1_000), messageId };
+    return rows.map(([, record]) => record ?? '');
   };
 }
 

@@ -39,12 +39,11 @@ const BLOCK_NUMBER = `substring(body from '"blockNumber":([0-9]+)')::bigint`;
 export async function readFailedMessages(read: Read, limit: number): Promise<readonly FailedMessage[]> {
   const rows = await read(
     `select encode(m.message_id, 'hex') as id, m.sent_at, m.source_selector, m.dest_selector, m.ready, details.body
-     from (
-       select message_id, sent_at, source_selector, dest_selector, ready from message
-       where status = ${statusRank('FAILED')} order by sent_at desc, message_id desc limit $1) m
+     from message m
      left join lateral (
        select body from fact where message_id = m.message_id and kind = 'ExecutionDetails'
-       order by ${BLOCK_NUMBER} desc limit 1) details on true`,
+       order by ${BLOCK_NUMBER} desc limit 1) details on true
+     where m.status = ${statusRank('FAILED')} order by m.sent_at desc, m.message_id desc limit $1`,
     [limit],
   );
   return rows.map((row) => ({

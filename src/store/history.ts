@@ -4,6 +4,8 @@ import type { Executed, ExecutionDetails, Fact } from '../domain/facts.ts';
 import { type Status, statuses, statusRank } from '../domain/lifecycle.ts';
 import type { Message } from '../domain/message.ts';
 import { MAX_HISTORY_ROWS } from '../domain/query.ts';
+import { readDistributedChanges } from './cluster/distributed-changes.ts';
+import type { Layout } from './cluster/layout.ts';
 import { rangesCovering } from './lane-facts.ts';
 import { selectorOf } from './message-row.ts';
 import type { Read } from './reads/reads.ts';
@@ -132,8 +134,29 @@ export async function readChangesAfter(
   position: string,
   limit: number,
   maxBytes: number = MAX_CHANGES_BYTES,
+  layout: Layout = 'single',
 ): Promise<ChangesRead> {
-  const rows = await read(
+  const rows =
+    layout === 'single'
+      ? await readSingleNodeChanges(read, position, limit, maxBytes)
+      : await readDistributedChanges(read, { position, limit, maxBytes, entryColumns: ENTRY_COLUMNS });
+  return {
+    changes: rows.map((row) => ({
+      ...entryOf(row),
+      record: row.record as string,
+      attempt: changeAttemptOf(row),
+    })),
+    hasMore: rows.length === limit || rows.at(-1)?.has_next === true,
+  };
+}
+
+function readSingleNodeChanges(
+  read: Read,
+  position: string,
+  limit: number,
+  maxBytes: number,
+): Promise<Record<string, unknown>[]> {
+  return read(
     `select measured.*, ${executionSql('fact_id')} as executed, ${executionSql('details_id')} as details,
        (select r.removed_at from removed_attempt r
         where r.message_id = measured.message_id and r.fact_id = measured.fact_id
@@ -159,14 +182,6 @@ export async function readChangesAfter(
      order by position`,
     [position, limit, maxBytes],
   );
-  return {
-    changes: rows.map((row) => ({
-      ...entryOf(row),
-      record: row.record as string,
-      attempt: changeAttemptOf(row),
-    })),
-    hasMore: rows.length === limit || rows.at(-1)?.has_next === true,
-  };
 }
 
 /** The body of a fact by its id, whether it stands or was removed. A subquery, so that each is looked up by its key. */

@@ -55,7 +55,7 @@ export async function readStored(
   const { rows } = await client.query(
     `select encode(message_id, 'hex') as id, encode(digest, 'hex') as digest, is_snapshot as "isSnapshot",
             source_selector as "sourceSelector", dest_selector as "destSelector", encode(onramp, 'hex') as onramp,
-            sequence_number as "sequenceNumber", to_char(sent_at, 'YYYY-MM-DD') as day, status, ready,
+            sequence_number as "sequenceNumber", to_char(sent_at at time zone 'UTC', 'YYYY-MM-DD') as day, status, ready,
             delivery_ms as "deliveryMs"
      from message where message_id = any($1)`,
     [messageIdArray(ids)],

@@ -63,7 +63,7 @@ export async function readCountedLanes(read: Read, ends: LaneEnds): Promise<read
  */
 export async function countUnconfirmed(read: Read, ends: LaneEnds): Promise<number | null> {
   const [row] = await read(
-    `select case when exists (select from index_network) then (
+    `select case when exists (select 1 from index_network) then (
        select count(*) from message
        where is_snapshot and source_selector in (select selector from index_network)
          and ($1::bigint is null or source_selector = $1) and ($2::bigint is null or dest_selector = $2)) end as messages`,

@@ -151,18 +151,15 @@ export async function retract(
     orphaned.map((block) => storedSelector(block.network)),
     orphaned.map((block) => block.blockHash),
   ];
-  // An execution stays readable as one that was removed.
-  const facts = await client.query(
-    `with removed as (
-       delete from fact using unnest($1::bigint[], $2::text[]) as orphan (network, block_hash)
-       where fact.network = orphan.network and fact.block_hash = orphan.block_hash
-       returning message_id, fact_id, kind, body),
-     kept as (
-       insert into removed_attempt (message_id, fact_id, kind, removed_at, body)
-       select message_id, fact_id, kind, now(), body from removed where kind in ('Executed', 'ExecutionDetails')
-       on conflict (message_id, fact_id) do update set removed_at = excluded.removed_at)
-     select encode(message_id, 'hex') as id from removed`,
+  const { rows: facts } = await client.query(
+    `delete from fact using unnest($1::bigint[], $2::text[]) as orphan (network, block_hash)
+     where fact.network = orphan.network and fact.block_hash = orphan.block_hash
+     returning message_id, fact_id, kind, case when kind in ('Executed', 'ExecutionDetails') then body end as body`,
     blocks,
+  );
+  await keepRemovedAttempts(
+    client,
+    facts.filter(({ body }) => body !== null),
   );
   const ranges = await client.query(
     `delete from lane_fact using unnest($1::bigint[], $2::text[]) as orphan (network, block_hash)
@@ -181,7 +178,30 @@ export async function retract(
     blessings.rows.map((row) => row.network),
     blessings.rows.map((row) => row.root),
   );
-  return { messageIds: facts.rows.map((row) => row.id), ranges: [...ranges.rows, ...unblessedRanges] };
+  return {
+    messageIds: facts.map((row) => row.message_id.toString('hex')),
+    ranges: [...ranges.rows, ...unblessedRanges],
+  };
+}
+
+/** An execution stays readable as one that was removed. */
+async function keepRemovedAttempts(
+  client: ClientBase,
+  facts: readonly { message_id: Buffer; fact_id: Buffer; kind: string; body: string }[],
+): Promise<void> {
+  if (facts.length === 0) return;
+  await client.query(
+    `insert into removed_attempt (message_id, fact_id, kind, removed_at, body)
+     select message_id, fact_id, kind, now(), body
+     from unnest($1::bytea[], $2::bytea[], $3::text[], $4::text[]) as removed (message_id, fact_id, kind, body)
+     on conflict (message_id, fact_id) do update set removed_at = excluded.removed_at`,
+    [
+      facts.map(({ message_id }) => message_id),
+      facts.map(({ fact_id }) => fact_id),
+      facts.map(({ kind }) => kind),
+      facts.map(({ body }) => body),
+    ],
+  );
 }
 
 export async function messagesInRanges(

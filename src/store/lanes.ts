@@ -4,14 +4,10 @@
  * Nothing here counts messages. The cost of each read grows with the number of lanes, days and messages in flight, never
  * with the number of messages.
  */
-import {
-  addFlatHistogram,
-  type DeliveryHistogram,
-  MAX_OVERDUE,
-  percentile,
-} from '../domain/delivery-times.ts';
+import { addFlatHistogram, type DeliveryHistogram, percentile } from '../domain/delivery-times.ts';
 import { type Status, statuses, statusRank } from '../domain/lifecycle.ts';
 import type { NetworkInfo } from '../domain/message.ts';
+import type { StatementForms } from './cluster/statement-forms.ts';
 import { storedSelector } from './message-row.ts';
 import type { Read } from './reads/reads.ts';
 
@@ -90,14 +86,18 @@ export interface LanePage {
   readonly total: number;
 }
 
-export async function readLanes(read: Read, selection: LaneSelection): Promise<LanePage> {
+export async function readLanes(
+  read: Read,
+  forms: StatementForms,
+  selection: LaneSelection,
+): Promise<LanePage> {
   const totals = await readLaneCounts(read, selection);
   const shown = totals.slice(0, selection.limit);
   const lanes = [shown.map(({ source }) => source), shown.map(({ dest }) => dest)];
   const onramps = groupByLane(await readOnramps(read, lanes, selection.namedRanges));
   const histograms = await readHistograms(read, lanes, selection.deliveredSince);
   const p99s = shown.map(({ key }) => percentile(histograms.get(key) ?? new Map(), 0.99));
-  const overdue = await readOverdue(read, lanes, p99s, selection.now);
+  const overdue = await readOverdue(read, forms, lanes, p99s, selection.now);
 
   const statistics = shown.flatMap(({ key, counts }, index): LaneStatistics[] => {
     const ramps = onramps.get(key) ?? [];
@@ -250,22 +250,13 @@ async function readHistograms(
 /** The cost is bounded by the messages in flight, which have a partial index. */
 async function readOverdue(
   read: Read,
+  forms: StatementForms,
   lanes: readonly unknown[],
   p99s: readonly (number | null)[],
   now: Date,
 ): Promise<Map<string, number>> {
   const limits = p99s.map((p99Ms) => (p99Ms === null ? null : new Date(now.getTime() - p99Ms)));
-  const rows = await read(
-    `select lane.source as source_selector, lane.dest as dest_selector, late.overdue
-     from unnest($1::bigint[], $2::bigint[], $3::timestamptz[]) as lane (source, dest, due)
-     cross join lateral (
-       select count(*)::int as overdue from (
-         select from message
-         where source_selector = lane.source and dest_selector = lane.dest and status < 6 and sent_at < lane.due
-         limit ${MAX_OVERDUE}) counted) late
-     where lane.due is not null and late.overdue > 0`,
-    [...lanes, limits],
-  );
+  const rows = await read(forms.overdue, [...lanes, limits]);
   return new Map(rows.map((row) => [keyOf(row), row.overdue as number]));
 }
 
@@ -335,14 +326,17 @@ export interface StatsSelection {
   readonly lastDay: string;
 }
 
-/** One statement, so that the position and all counts are of one snapshot, also on a replica. */
+/**
+ * One statement, so that the position and all counts are of one snapshot, also on a replica. On a cluster the counts are those of
+ * the assigned position, which is published a moment later; on one node `publication` is empty.
+ */
 export async function readStats(read: Read, { topLanes, firstDay, lastDay }: StatsSelection): Promise<Stats> {
   const [row] = await read(
     // With ties: there may be more lanes than asked for.
     `with lane as (
        select source_selector, dest_selector, sum(messages) as messages from lane_total where messages > 0
        group by 1, 2 order by 3 desc fetch first ($1::int) rows with ties)
-     select (select position from store)::text as position,
+     select (select greatest(position, (select assigned_position from publication)) from store)::text as position,
        (select json_agg(json_build_object('source_selector', source_selector::text,
           'dest_selector', dest_selector::text, 'status', status, 'ready', ready, 'messages', messages))
         from lane_total where messages > 0) as lanes,
@@ -417,27 +411,18 @@ export interface DeliveryBounds {
 /** Delivery times (ms) of the latest successes on a lane, newest first, to estimate the latency from. */
 export async function readRecentDeliveries(
   read: Read,
+  forms: StatementForms,
   lane: DeliverySelection,
   { samples, candidates }: DeliveryBounds,
 ): Promise<readonly number[]> {
-  const rows = await read(
-    `select delivery_ms from (
-       select message_id, sent_at, delivery_ms, finality, status from message
-       where source_selector = $1 and dest_selector = $2
-       order by sent_at desc, message_id desc limit $3) recent
-     where status = $7 and delivery_ms is not null and finality = $4
-       and ($5::bytea[] is null or exists (
-         select from message_token t where t.message_id = recent.message_id and t.source_token = any($5)))
-     order by sent_at desc, message_id desc limit $6`,
-    [
-      storedSelector(lane.sourceChainSelector),
-      storedSelector(lane.destChainSelector),
-      candidates,
-      lane.finality,
-      lane.sourceTokens?.map((token) => Buffer.from(token, 'hex')) ?? null,
-      samples,
-      statusRank('SUCCESS'),
-    ],
-  );
+  const rows = await read(forms.recentDeliveries, [
+    storedSelector(lane.sourceChainSelector),
+    storedSelector(lane.destChainSelector),
+    candidates,
+    lane.finality,
+    lane.sourceTokens?.map((token) => Buffer.from(token, 'hex')) ?? null,
+    samples,
+    statusRank('SUCCESS'),
+  ]);
   return rows.map((row) => Number(row.delivery_ms));
 }

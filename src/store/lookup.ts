@@ -2,6 +2,7 @@
 import type { BytesHex } from '../domain/addresses.ts';
 import { type ByteRange, base58OfHex, base58Ranges } from '../domain/base58-ranges.ts';
 import type { ShortenedText } from '../domain/search-text.ts';
+import type { StatementForms } from './cluster/statement-forms.ts';
 import { selectorOf } from './message-row.ts';
 import type { Read } from './reads/reads.ts';
 
@@ -26,7 +27,11 @@ const MAX_CANDIDATES = 5_000;
 const MAX_STEPS = 500;
 const MAX_MATCHES = 10;
 
-export async function readShortened(read: Read, { head, tail }: ShortenedText): Promise<ShortenedMatches> {
+export async function readShortened(
+  read: Read,
+  forms: StatementForms,
+  { head, tail }: ShortenedText,
+): Promise<ShortenedMatches> {
   const isOdd = head.length % 2 === 1;
   const lowest = Buffer.from(isOdd ? `${head}0` : head, 'hex');
   const highest = Buffer.from(`${isOdd ? `${head}f` : head}${'ff'.repeat(64)}`, 'hex');
@@ -39,7 +44,7 @@ export async function readShortened(read: Read, { head, tail }: ShortenedText): 
   const [messageIds, sends, receipts, ...accounts] = await Promise.all([
     ids,
     ...[...transactionColumns, ...addressColumns].map((column) =>
-      distinctValues(read, column, { lowest, highest, tail, limit: MAX_MATCHES }),
+      distinctValues(read, forms, column, { lowest, highest, tail, limit: MAX_MATCHES }),
     ),
   ]);
   return {
@@ -49,13 +54,21 @@ export async function readShortened(read: Read, { head, tail }: ShortenedText): 
   };
 }
 
-const transactionColumns = ['message.send_transaction', 'message.receipt_transaction'] as const;
-const addressColumns = ['message.sender', 'message.receiver', 'message_token.source_token'] as const;
+const transactionColumns = [
+  ['message', 'send_transaction'],
+  ['message', 'receipt_transaction'],
+] as const;
+const addressColumns = [
+  ['message', 'sender'],
+  ['message', 'receiver'],
+  ['message_token', 'source_token'],
+] as const;
 
-/** Distinct values of a column in a range of bytes that end with some hexadecimal digits, found one after the other. */
+/** Distinct values of a column in a range of bytes that end with some hexadecimal digits. */
 function distinctValues(
   read: Read,
-  place: (typeof transactionColumns | typeof addressColumns)[number],
+  forms: StatementForms,
+  [table, column]: (typeof transactionColumns | typeof addressColumns)[number],
   range: {
     readonly lowest: Uint8Array;
     readonly highest: Uint8Array;
@@ -63,23 +76,19 @@ function distinctValues(
     readonly limit: number;
   },
 ): ReturnType<Read> {
-  const [table, column] = place.split('.');
-  return read(
-    `with recursive found (bytes, step) as (
-             (select ${column}, 1 from ${table} where ${column} between $1 and $2 order by ${column} limit 1)
-             union all
-             select (select ${column} from ${table} where ${column} > found.bytes and ${column} <= $2
-                     order by ${column} limit 1), step + 1
-             from found where found.bytes is not null and step < $4)
-           select encode(bytes, 'hex') as bytes from found
-           where bytes is not null and encode(bytes, 'hex') like '%' || $3 limit $5`,
-    [Buffer.from(range.lowest), Buffer.from(range.highest), range.tail, MAX_STEPS, range.limit],
-  );
+  return read(forms.distinctValues(table, column), [
+    Buffer.from(range.lowest),
+    Buffer.from(range.highest),
+    range.tail,
+    MAX_STEPS,
+    range.limit,
+  ]);
 }
 
 /** The same for addresses and signatures in base58, as lists shorten them: `DXDb…HvK9`. */
 export async function readShortenedBase58(
   read: Read,
+  forms: StatementForms,
   { head, tail }: ShortenedText,
 ): Promise<Pick<ShortenedMatches, 'transactions' | 'addresses'>> {
   const lists = await Promise.all(
@@ -87,7 +96,7 @@ export async function readShortenedBase58(
       const columns = kind === 'address' ? addressColumns : transactionColumns;
       return columns.map(async (column) => ({
         kind,
-        rows: await distinctValues(read, column, { lowest, highest, tail: '', limit: MAX_STEPS }),
+        rows: await distinctValues(read, forms, column, { lowest, highest, tail: '', limit: MAX_STEPS }),
       }));
     }),
   );

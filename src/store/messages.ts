@@ -6,6 +6,9 @@ import { statusRank } from '../domain/lifecycle.ts';
 import type { SearchQuery } from '../domain/query.ts';
 import type { ShortenedText } from '../domain/search-text.ts';
 import { type MessageExecutions, readExecutions, readLatestExecutions } from './attempts.ts';
+import type { Layout } from './cluster/layout.ts';
+import { readSearchLookups } from './cluster/search-lookups.ts';
+import { statementForms } from './cluster/statement-forms.ts';
 import { type ExecutionInputs, readExecutionInputs } from './execution-inputs.ts';
 import { type MessageHistory, readMessageHistory } from './history.ts';
 import {
@@ -18,8 +21,8 @@ import {
 import { recordDigest } from './message-row.ts';
 import { arrayFrame, type Page, type PageFrame, type Reads, readPage } from './reads/reads.ts';
 import { completeRecord, lacksOfframp } from './record-completion.ts';
-import { isShort, pageBound, searchSql } from './search.ts';
-import { renderSql } from './sql.ts';
+import { distributedSearchSql, isShort, pageBound, searchSql } from './search.ts';
+import { renderSql, type Sql } from './sql.ts';
 
 export interface StoredRecord {
   readonly record: string;
@@ -44,7 +47,7 @@ export interface MessageReads {
   /** What a contract is to CCIP; `spelling` is its address as records have it. */
   shortenedBase58(text: ShortenedText): Promise<Pick<ShortenedMatches, 'transactions' | 'addresses'>>;
   contractRoles(bytes: BytesHex, spelling: string): Promise<readonly KnownContract[]>;
-  /** Counts messages while they are few; PostgreSQL's estimate beyond. */
+  /** Counts messages while they are few; beyond that, what the statistics have counted. */
   countMessages(): Promise<{ readonly count: number; readonly isExact: boolean }>;
   /** The changes of one message; undefined for an unknown one. */
   messageHistory(messageId: string): Promise<MessageHistory | undefined>;
@@ -56,26 +59,33 @@ export interface MessageReads {
   executionInputs(messageId: string): Promise<ExecutionInputs | undefined>;
 }
 
-/** Counting visits every row, so a larger store is estimated. */
+/** Counting visits every row, so of a larger store the statistics tell. */
 const MAX_COUNTED_MESSAGES = 100_000;
 
 /** SQL of `StoredRecord.settledAt`. */
 const SETTLED_AT = `case when status = ${statusRank('SUCCESS')}
   then (extract(epoch from sent_at) * 1000 + coalesce(delivery_ms, 0))::bigint end`;
 
-export function createMessageReads(reads: Reads, cursors: CursorCodec): MessageReads {
+export function createMessageReads(reads: Reads, cursors: CursorCodec, layout: Layout): MessageReads {
   return {
     cursors,
     search(query, frame = arrayFrame) {
-      const { text, values } = renderSql(searchSql(query));
-      return reads.run('search', {
-        name: reads.nameOf(text),
-        text,
-        values,
-        isShort: isShort(query),
-        bound: pageBound(query),
-        collect: (rows) => readPage(rows, query, frame, cursors),
-      });
+      const run = (statement: Sql): Promise<Page> => {
+        const { text, values } = renderSql(statement);
+        return reads.run('search', {
+          name: reads.nameOf(text),
+          text,
+          values,
+          isShort: isShort(query),
+          bound: pageBound(query),
+          collect: (rows) => readPage(rows, query, frame, cursors),
+        });
+      };
+      return layout === 'single'
+        ? run(searchSql(query))
+        : readSearchLookups(reads.readAs('search'), query.filters).then((lookups) =>
+            run(distributedSearchSql(query, lookups)),
+          );
     },
 
     async findMessage(messageId) {
@@ -111,15 +121,15 @@ export function createMessageReads(reads: Reads, cursors: CursorCodec): MessageR
       return rows.map(([record]) => record ?? '');
     },
 
-    shortened: (text) => readShortened(reads.readAs('shortened'), text),
-    shortenedBase58: (text) => readShortenedBase58(reads.readAs('shortened'), text),
+    shortened: (text) => readShortened(reads.readAs('shortened'), statementForms[layout], text),
+    shortenedBase58: (text) => readShortenedBase58(reads.readAs('shortened'), statementForms[layout], text),
     contractRoles: (bytes, spelling) => readContractRoles(reads.readAs('contracts'), bytes, spelling),
 
     async countMessages() {
       const rows = await reads.readRows(
         'count',
-        `select (select count(*) from (select from message limit $1) few)::text,
-                (select reltuples::bigint from pg_class where oid = 'message'::regclass)::text`,
+        `select (select count(*) from (select 1 from message limit $1) few)::text,
+                (select coalesce(sum(messages), 0) from lane_total)::text`,
         [MAX_COUNTED_MESSAGES + 1],
         { isShort: false },
       );

@@ -8,6 +8,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import type { ClientBase } from 'pg';
 import { OperatorError } from '../base/operator-error.ts';
+import { runMigration } from './cluster/migration-statements.ts';
 import { isLockFailure, type LockOptions, withMigrationLock, withoutWriters } from './migration-lock.ts';
 import { isPermissionError, roleName, unreadableError } from './roles.ts';
 import { NotInitialisedError, OlderSchemaError } from './schema-errors.ts';
@@ -147,7 +148,7 @@ async function applyMigration(client: ClientBase, migration: Migration): Promise
          number integer primary key, name text not null, checksum text not null,
          applied_at timestamptz not null default now())`,
     );
-    await client.query(migration.text);
+    await runMigration(client, migration.text);
     await client.query('insert into migration (number, name, checksum) values ($1, $2, $3)', [
       migration.number,
       migration.name,

@@ -79,7 +79,8 @@ export async function withoutWriters(
   for (let lockTimeoutMs = FIRST_LOCK_TIMEOUT_MS; ; lockTimeoutMs *= 2) {
     signal?.throwIfAborted();
     try {
-      await client.query('begin');
+      // For Citus, and without effect elsewhere: statements on several distributed tables need one connection for each worker.
+      await client.query(`begin; set local citus.multi_shard_modify_mode = 'sequential'`);
       await lockTables(client, Math.min(lockTimeoutMs, LOCK_TIMEOUT_MS));
       await work();
       await client.query('commit');

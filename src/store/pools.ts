@@ -6,20 +6,23 @@
 import pg from 'pg';
 import type { Notice } from '../base/notice.ts';
 import { WatchedClient } from './client.ts';
+import type { Layout } from './cluster/layout.ts';
 import type { PoolSizes } from './connection-budget.ts';
 import { type ConnectionWatch, createConnectionWatch } from './connection-watch.ts';
 import { configurePositionPool, configureReadPool, type ReadPools } from './reads/reads.ts';
-import { SEARCH_SETTINGS } from './search.ts';
+import { searchSettings } from './search.ts';
 import { isDoneWithin } from './time-limit.ts';
 import { declaredSchema } from './writer-guard.ts';
 
-export interface Pools extends ReadPools {
+export interface WritePools {
   readonly writers: pg.Pool;
   /** An export lasts as long as its reader takes, and must not make searches wait. */
   readonly exporters: pg.Pool;
   /** For deliveries and leases, which go on while searches or imports use all of their connections. */
   readonly keepers: pg.Pool;
 }
+
+export interface Pools extends ReadPools, WritePools {}
 
 export interface PoolsOptions {
   readonly primary: pg.ClientConfig;
@@ -33,7 +36,9 @@ export interface PoolsOptions {
 }
 
 export interface OpenPools {
-  readonly pools: Pools;
+  readonly writePools: WritePools;
+  /** To be called once. The layout of the store decides how its searches are planned. */
+  openReadPools(layout: Layout): ReadPools;
   /** Destroys the sockets of all connections. Statements on them fail. */
   destroyConnections(): void;
   /** Ends all pools. Statements have a few seconds to finish. */
@@ -61,34 +66,34 @@ export function openPools(options: PoolsOptions): OpenPools {
   };
   const primaryWatch = watchOf(primary);
   const forWrites = `${IDLE_TRANSACTION} ${declaredSchema(schema)}`;
-  const pools: Pools = {
-    readers: createPool(
-      configureReadPool({ ...primary, rawRows }),
-      primaryWatch,
-      sizes.readers,
-      SEARCH_SETTINGS,
-    ),
-    replicas: replicas.map((replica) =>
-      createPool(
-        configureReadPool({ ...replica, rawRows }),
-        watchOf(replica),
-        sizes.readers,
-        SEARCH_SETTINGS,
-      ),
-    ),
-    position: createPool(configurePositionPool({ ...primary, rawRows }), primaryWatch, 1, SEARCH_SETTINGS),
-    writers: createPool(primary, primaryWatch, sizes.writers, forWrites),
-    exporters: createPool(primary, primaryWatch, sizes.exporters, ''),
-    keepers: createPool(primary, primaryWatch, sizes.keepers, `${KEEPER_TIMEOUT} ${forWrites}`),
+  const opened: pg.Pool[] = [];
+  const open: typeof createPool = (...given) => {
+    const pool = createPool(...given);
+    opened.push(pool);
+    return pool;
+  };
+  const writePools: WritePools = {
+    writers: open(primary, primaryWatch, sizes.writers, forWrites),
+    exporters: open(primary, primaryWatch, sizes.exporters, ''),
+    keepers: open(primary, primaryWatch, sizes.keepers, `${KEEPER_TIMEOUT} ${forWrites}`),
+  };
+  const openReadPools = (layout: Layout): ReadPools => {
+    const settings = searchSettings[layout];
+    const openReaders = (server: pg.ClientConfig, watch: ConnectionWatch) =>
+      open(configureReadPool({ ...server, rawRows }), watch, sizes.readers, settings);
+    return {
+      readers: openReaders(primary, primaryWatch),
+      replicas: replicas.map((replica) => openReaders(replica, watchOf(replica))),
+      position: open(configurePositionPool({ ...primary, rawRows }), primaryWatch, 1, settings),
+    };
   };
   const destroyConnections = () => watches.reduce((count, watch) => count + watch.destroyAll(), 0);
   return {
-    pools,
+    writePools,
+    openReadPools,
     destroyConnections,
     async close() {
-      const ends = Object.values(pools)
-        .flat()
-        .map((pool) => pool.end());
+      const ends = opened.map((pool) => pool.end());
       // A statement that waits for a silent server would keep its pool open for ever.
       if (!(await isDoneWithin(CLOSE_TIMEOUT_MS, Promise.all(ends)))) {
         const count = destroyConnections();

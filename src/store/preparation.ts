@@ -2,6 +2,7 @@
 import type pg from 'pg';
 import type { Notice } from '../base/notice.ts';
 import { OperatorError } from '../base/operator-error.ts';
+import { type Layout, readLayout } from './cluster/layout.ts';
 import { refuseTooManyProcesses } from './connection-budget.ts';
 import { type MigrationReport, migrate, requireSchema } from './migrate.ts';
 import { isReadOnly, refuseUnreadableTables } from './roles.ts';
@@ -30,6 +31,7 @@ export interface PreparedDatabase {
   readonly migrations: MigrationReport;
   readonly simulated: boolean;
   readonly serverVersion: string;
+  readonly layout: Layout;
   /** The result of `identitySql`; empty without replicas, which alone are compared by it. */
   readonly identity: string;
 }
@@ -53,10 +55,18 @@ export async function prepareDatabase(
       'Give this process the role that owns the tables, by DATABASE_URL. What shall only answer is `lanescan serve` without --index and without webhooks in its configuration.',
     );
   }
+  const layout = await readLayout(client);
+  if (layout === 'distributed' && hasReplicas) {
+    throw new OperatorError(
+      'The store is distributed over a cluster, and DATABASE_REPLICA_URL names replicas: a replica of the coordinator has no shards.',
+      'Unset DATABASE_REPLICA_URL. To answer more, add workers to the cluster and rebalance its shards.',
+    );
+  }
   return {
     migrations,
     simulated: await requireContent(client, content, schema),
     serverVersion,
+    layout,
     identity: hasReplicas ? await readIdentity(client) : '',
   };
 }

@@ -40,6 +40,11 @@ export interface Requirements {
 export interface Scan {
   readonly found: readonly Sql[];
   readonly checked: readonly Sql[];
+  /**
+   * A required token that the scan does not find rows by. Whether any message has it is checked once, before any row is
+   * read: most addresses that are searched for are not tokens.
+   */
+  readonly token?: TokenRequirement;
   /** Whether the scan is over `message_token`, as `t`, which has a row for each token of a message. */
   readonly isByToken?: true;
   /** Lanes to scan one after the other, as `l`. */
@@ -97,6 +102,8 @@ const tokenColumns = {
   sourcePool: fixedSql('t.source_pool'),
 };
 type TokenName = keyof typeof tokenColumns;
+/** One of them. */
+export type TokenRequirement = Pick<Requirements, TokenName>;
 const tokenNames = Object.keys(tokenColumns) as TokenName[];
 
 /** A condition on a row of `message_token`. */
@@ -105,28 +112,28 @@ function isToken(name: TokenName, address: BytesHex): Sql {
 }
 
 function hasToken(name: TokenName, address: BytesHex): Sql {
-  return sql`exists (select from message_token t where t.message_id = m.message_id and ${isToken(name, address)})`;
+  return sql`exists (select 1 from message_token t where t.message_id = m.message_id and ${isToken(name, address)})`;
 }
 
-/** Existence checks, evaluated once before any row is read: most addresses that are searched for are not tokens. */
-function tokenExistenceChecks(requirements: Requirements): Sql[] {
-  return tokenNames.flatMap((name) => {
-    const address = requirements[name];
+/** Whether any message has the token: a condition that depends on no row. */
+export function tokenExists(token: TokenRequirement): Sql {
+  const checks = tokenNames.flatMap((name) => {
+    const address = token[name];
     if (address === undefined) return [];
-    return [sql`exists (select from message_token t where ${isToken(name, address)})`];
+    return [sql`exists (select 1 from message_token t where ${isToken(name, address)} limit 1)`];
   });
+  return joinSql(checks, ' and ');
 }
 
 /** `isPage`: only the first rows are read, instead of all. */
 export function scanFor(requirements: Requirements, isPage: boolean): Scan {
   const { status } = requirements;
   const given = (...names: readonly Name[]) => names.filter((name) => requirements[name] !== undefined);
+  const tokenName = tokenNames.find((name) => requirements[name] !== undefined);
   const foundBy = (...names: readonly Name[]): Scan => ({
     found: conditionsOf(requirements, (name) => names.includes(name)),
-    checked: [
-      ...tokenExistenceChecks(requirements),
-      ...conditionsOf(requirements, (name) => !names.includes(name)).map(unindexed),
-    ],
+    checked: conditionsOf(requirements, (name) => !names.includes(name)).map(unindexed),
+    ...(tokenName && { token: { [tokenName]: requirements[tokenName] } }),
   });
 
   // Each of these finds few rows.
@@ -141,8 +148,7 @@ export function scanFor(requirements: Requirements, isPage: boolean): Scan {
   const actors = given('sender', 'receiver');
   const networks = given('source', 'dest');
   if (actors.length === 0) {
-    const token = kind.length === 0 ? tokenNames.find((name) => requirements[name] !== undefined) : undefined;
-    if (token) return scanForToken(token, requirements, isPage);
+    if (tokenName && kind.length === 0) return scanForToken(tokenName, requirements, isPage);
     if (status === 'SUCCESS' && networks.length === 0) return foundBy('status');
     return foundBy(...networks, ...kind);
   }
@@ -247,6 +253,19 @@ export function anyMessageHas(alternatives: readonly Requirements[]): Sql {
       order by ${key}.sent_at desc, ${key}.message_id desc limit 1) is not null`;
   });
   return sql`(${joinSql(lookUps, ' or ')})`;
+}
+
+/**
+ * The same as a statement for a cluster: its row is the index of an alternative that some message satisfies, and there is no
+ * row where none does. Citus runs a union on the shards only if each part returns the message id.
+ */
+export function satisfiedSql(alternatives: readonly Requirements[]): Sql {
+  const lookUps = alternatives.map((requirements, index) => {
+    const { found, isByToken } = scanFor(requirements, true);
+    return sql`select message_id, ${fixedSql(String(index))} as alternative
+      from ${isByToken ? sql`message_token t` : sql`message m`} where ${joinSql(found, ' and ')}`;
+  });
+  return sql`select alternative from (${joinSql(lookUps, ' union all ')}) satisfied limit 1`;
 }
 
 /** A condition that no index can serve. The planner sees through `is true`; of this it assumes that half of the rows match. */

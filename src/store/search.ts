@@ -9,8 +9,19 @@
  * not examine every row of a busy address.
  */
 import { type Filters, MAX_LIMIT, type QTerm, type SearchQuery } from '../domain/query.ts';
+import type { Layout } from './cluster/layout.ts';
+import type { SearchLookups } from './cluster/search-lookups.ts';
 import type { RowBound } from './reads/reads.ts';
-import { anyMessageHas, anyOf, mergeRequirements, type Requirements, type Scan, scanFor } from './scan.ts';
+import {
+  anyMessageHas,
+  anyOf,
+  mergeRequirements,
+  type Requirements,
+  type Scan,
+  scanFor,
+  type TokenRequirement,
+  tokenExists,
+} from './scan.ts';
 import { fixedSql, joinSql, type Sql, sql } from './sql.ts';
 
 /**
@@ -21,12 +32,48 @@ import { fixedSql, joinSql, type Sql, sql } from './sql.ts';
 export const SEARCH_SETTINGS =
   '-c plan_cache_mode=force_generic_plan -c enable_bitmapscan=off -c max_parallel_workers_per_gather=0';
 
+/** Citus cannot plan a statement without its values: it looks for the shards that they are on. */
+export const searchSettings: Readonly<Record<Layout, string>> = {
+  single: SEARCH_SETTINGS,
+  distributed: SEARCH_SETTINGS.replace('force_generic_plan', 'auto'),
+};
+
 /** The statement for one page: the columns of `readPage`, newest first, one row more than the page shows. */
 export function searchSql(query: SearchQuery): Sql {
   const rows = query.limit + 1;
   const conditions = conditionsOf(query.filters);
-  return sql`select digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)
+  return sql`select ${PAGE_COLUMNS}
     from (${matchingSql(query, conditions, rows)}) page ${existenceChecks(conditions)}limit ${rows}`;
+}
+
+const PAGE_COLUMNS = fixedSql(`digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)`);
+
+/**
+ * The same for a cluster. The order and the only limit are outermost: Citus sends them to every shard, which returns no more
+ * than a page. A limit inside would make it a statement of its own, whose rows are collected first. Existence checks would be
+ * such statements too: the look-ups have their results.
+ */
+export function distributedSearchSql(query: SearchQuery, lookups: SearchLookups): Sql {
+  const conditions = conditionsOf(query.filters, lookups);
+  return sql`select ${PAGE_COLUMNS} from (${matchingSql(query, conditions, null, lookups)}) page
+    order by sent_at desc, message_id desc limit ${query.limit + 1}`;
+}
+
+/** The existence checks of a search, which a cluster makes before it. */
+export interface SearchChecks {
+  /** A scan whose token no message has finds nothing. */
+  readonly tokens: readonly TokenRequirement[];
+  /** Where no message satisfies any alternative of one of these lists, the answer is empty. */
+  readonly lists: readonly (readonly Requirements[])[];
+}
+
+export function checksOf(filters: Filters): SearchChecks {
+  const conditions = conditionsOf(filters);
+  const [split = []] = conditions.alternatives;
+  const tokens = split
+    .flatMap((alternative) => mergeRequirements(conditions.required, alternative) ?? [])
+    .flatMap((requirements) => scanFor(requirements, true).token ?? []);
+  return { tokens, lists: checkedLists(conditions) };
 }
 
 /** Whether a search with this filter, and others that are true here, reads few rows beyond its page. */
@@ -75,10 +122,14 @@ export function exportSql(filters: Filters): Sql {
 }
 
 /** Conditions that depend on no row: PostgreSQL evaluates them once, before it reads any. */
-function existenceChecks({ alternatives: [, ...others] }: Conditions): Sql {
-  // Nearly every status has some message.
-  const checked = others.filter((alternatives) => alternatives.every(({ status }) => status === undefined));
+function existenceChecks(conditions: Conditions): Sql {
+  const checked = checkedLists(conditions);
   return checked.length === 0 ? sql`` : sql`where ${joinSql(checked.map(anyMessageHas), ' and ')} `;
+}
+
+function checkedLists({ alternatives: [, ...others] }: Conditions): readonly (readonly Requirements[])[] {
+  // Nearly every status has some message.
+  return others.filter((alternatives) => alternatives.every(({ status }) => status === undefined));
 }
 
 /** Tells the planner that only a page is read. The plan is cached for pages of every length. */
@@ -89,13 +140,15 @@ function matchingSql(
   { view, after }: Pick<SearchQuery, 'view' | 'after'>,
   { required, alternatives, times }: Conditions,
   rows: number | null,
+  lookups?: SearchLookups,
 ): Sql {
   const [split = [{}], ...others] = alternatives;
   const limit = rows === null ? sql`` : LONGEST_PAGE;
   const body = view === 'summary' ? sql`left(m.record, m.summary_length) || '}'` : sql`m.record`;
   const pages = split
     .flatMap((alternative) => mergeRequirements(required, alternative) ?? [])
-    .map((requirements) => pageOf(scanFor(requirements, rows !== null)));
+    .flatMap(scansFor)
+    .map(pageOf);
   const [only] = pages;
   if (!only) return sql`select m.sent_at, m.message_id, m.digest, ${body} as body from message m where false`;
   if (pages.length === 1) return only;
@@ -106,14 +159,23 @@ function matchingSql(
     )}) scans
     order by sent_at desc, message_id desc ${limit}`;
 
-  function pageOf({ found, checked, isByToken, lanes }: Scan): Sql {
+  function scansFor(requirements: Requirements): readonly Scan[] {
+    const scan = scanFor(requirements, rows !== null || lookups !== undefined);
+    if (!lookups) return [scan];
+    if (scan.token && !lookups.hasToken(scan.token)) return [];
+    if (!scan.lanes) return [scan];
+    return lookups.lanesOf(requirements).map((lane) => scanFor({ ...requirements, ...lane }, true));
+  }
+
+  function pageOf({ found, checked, token, isByToken, lanes }: Scan): Sql {
     const key = isByToken ? sql`t` : sql`m`;
     const from = isByToken
       ? sql`message_token t join message m on m.message_id = t.message_id`
       : sql`message m`;
     // A message may have several rows of one token, each of which would count to the limit.
     const select = isByToken ? sql`select distinct on (t.sent_at, t.message_id)` : sql`select`;
-    const where = [...found, ...checked, ...others.map(anyOf), ...timeConditions(key)];
+    const tokenChecks = token && !lookups ? [tokenExists(token)] : [];
+    const where = [...found, ...tokenChecks, ...checked, ...others.map(anyOf), ...timeConditions(key)];
     const page = sql`${select} ${key}.sent_at, ${key}.message_id, m.digest, ${body} as body from ${from}
       where ${where.length === 0 ? sql`true` : joinSql(where, ' and ')}
       order by ${key}.sent_at desc, ${key}.message_id desc`;
@@ -183,13 +245,25 @@ const nothingRequired: Requirements = {
   ready: undefined,
 };
 
-function conditionsOf(filters: Filters): Conditions {
+function conditionsOf(filters: Filters, lookups?: SearchLookups): Conditions {
   const conditions: Conditions = { required: { ...nothingRequired }, alternatives: [], times: [] };
   for (const name of filterNames) {
     if (filters[name] === undefined) continue;
     (translations[name] as AddConditions<unknown>)(filters[name], conditions);
   }
-  return conditions;
+  if (!lookups) return conditions;
+  // No alternative is left to scan for.
+  if (lookups.isEmpty) return { ...conditions, alternatives: [[]] };
+  return {
+    ...conditions,
+    alternatives: conditions.alternatives.map((list) =>
+      list.map(({ otherTransaction, ...requirements }) =>
+        otherTransaction === undefined
+          ? requirements
+          : { ...requirements, messageIds: lookups.messagesOf(otherTransaction) },
+      ),
+    ),
+  };
 }
 
 function always<T>(requirementsOf: (value: T) => Requirements): AddConditions<T> {

@@ -1,5 +1,7 @@
 /** Reads of statistics, of lanes and networks, and of how far indexers and mirrors are. */
 
+import type { Layout } from './cluster/layout.ts';
+import { statementForms } from './cluster/statement-forms.ts';
 import {
   type FailedMessage,
   type FailureDay,
@@ -63,13 +65,14 @@ export interface StatisticsReads {
   figures(): Promise<StoreFigures>;
 }
 
-export function createStatisticsReads(reads: Reads): StatisticsReads {
+export function createStatisticsReads(reads: Reads, layout: Layout): StatisticsReads {
+  const forms = statementForms[layout];
   return {
-    lanes: (selection) => readLanes(reads.readAs('lanes'), selection),
+    lanes: (selection) => readLanes(reads.readAs('lanes'), forms, selection),
     countedLanes: (ends) => readCountedLanes(reads.readAs('other'), ends),
     countUnconfirmed: (ends) => countUnconfirmed(reads.readAs('other'), ends),
     laneIdentity: (lane) => readLaneIdentity(reads.readAs('laneIdentity'), lane),
-    recentDeliveries: (lane, bounds) => readRecentDeliveries(reads.readAs('deliveries'), lane, bounds),
+    recentDeliveries: (lane, bounds) => readRecentDeliveries(reads.readAs('deliveries'), forms, lane, bounds),
     stats: (selection) => readStats(reads.readAs('stats'), selection),
     failedMessages: (limit) => readFailedMessages(reads.readAs('failures'), limit),
     gasLimits: (messageIds) => readGasLimits(reads.readAs('gasLimits'), messageIds),

@@ -165,29 +165,46 @@ async function addDeliveries(client: ClientBase, deltas: readonly CountChange[])
 async function redescribeLanes(client: ClientBase, changes: readonly TallyChange[]): Promise<void> {
   const changed = changes.filter(({ before }) => before).map(({ messageId }) => messageId);
   if (changed.length === 0) return;
-  const { rows } = await client.query(
-    `select o.source_selector, o.dest_selector, o.onramp, newest.message_id, newest.sent_at, newest.record
-     from lane_onramp o
-     left join lateral (
-       select message_id, sent_at, record from message m
-       where m.source_selector = o.source_selector and m.dest_selector = o.dest_selector and m.onramp = o.onramp
-       order by sent_at desc, message_id desc limit 1) newest on true
-     where o.newest_message = any($1)
-       and not exists (
-         select from message m
-         where m.message_id = o.newest_message and m.sent_at >= o.last_sent_at
-           and m.source_selector = o.source_selector and m.dest_selector = o.dest_selector
-           and m.onramp = o.onramp)`,
+  const { rows: touched } = await client.query(
+    `select source_selector, dest_selector, onramp, newest_message, last_sent_at from lane_onramp
+     where newest_message = any($1)`,
     [messageIdArray(changed)],
   );
-  for (const row of rows) {
-    const lane = [row.source_selector, row.dest_selector, row.onramp];
-    const ofLane = 'source_selector = $1 and dest_selector = $2 and onramp = $3';
-    if (row.message_id === null) await client.query(`delete from lane_onramp where ${ofLane}`, lane);
+  if (touched.length === 0) return;
+  const { rows: present } = await client.query(
+    `select encode(message_id, 'hex') as id, source_selector, dest_selector, onramp, sent_at from message
+     where message_id = any($1)`,
+    [messageIdArray(touched.map((lane) => lane.newest_message.toString('hex')))],
+  );
+  const messages = new Map(present.map((message) => [message.id, message]));
+  const isStillNewest = (lane: Record<string, unknown>) => {
+    const message = messages.get((lane.newest_message as Buffer).toString('hex'));
+    return (
+      message !== undefined &&
+      message.sent_at >= (lane.last_sent_at as Date) &&
+      message.source_selector === lane.source_selector &&
+      message.dest_selector === lane.dest_selector &&
+      message.onramp.equals(lane.onramp)
+    );
+  };
+  // Statements over one table each: a cluster cannot join a lane with the newest of its messages.
+  const ofLane = 'source_selector = $1 and dest_selector = $2 and onramp = $3';
+  for (const outdated of touched.filter((lane) => !isStillNewest(lane))) {
+    const lane = [outdated.source_selector, outdated.dest_selector, outdated.onramp];
+    const { rows: newest } = await client.query(
+      `select message_id, sent_at, record from message where ${ofLane} order by sent_at desc, message_id desc limit 1`,
+      lane,
+    );
+    if (newest[0] === undefined) await client.query(`delete from lane_onramp where ${ofLane}`, lane);
     else
       await client.query(
         `update lane_onramp set newest_message = $4, last_sent_at = $5, description = $6 where ${ofLane}`,
-        [...lane, row.message_id, row.sent_at, describeLane(JSON.parse(row.record) as Message)],
+        [
+          ...lane,
+          newest[0].message_id,
+          newest[0].sent_at,
+          describeLane(JSON.parse(newest[0].record) as Message),
+        ],
       );
   }
 }
@@ -297,11 +314,10 @@ async function keepNumbersInUse(client: ClientBase, lanes: ReadonlyMap<string, L
   );
   if (removed.length === 0) return;
   const { rows } = await client.query(
-    `select source as "sourceSelector", dest as "destSelector", onramp, number
+    `select n.source as "sourceSelector", n.dest as "destSelector", n.onramp, n.number
      from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[]) as n (source, dest, onramp, number)
-     where exists (
-       select from message m where m.source_selector = source and m.dest_selector = dest
-         and m.onramp = decode(n.onramp, 'hex') and m.sequence_number = number)`,
+     join message m on m.source_selector = n.source and m.dest_selector = n.dest
+       and m.onramp = decode(n.onramp, 'hex') and m.sequence_number = n.number`,
     [...laneArrays(removed.map(({ lane }) => lane)), removed.map(({ number }) => String(number))],
   );
   for (const row of rows) lanes.get(laneKey(row))?.removed.delete(BigInt(row.number));

@@ -3,6 +3,7 @@ import type { Notice } from '../base/notice.ts';
 import type { Fact } from '../domain/facts.ts';
 import type { ApplyReport } from './apply.ts';
 import type { ChangeReads } from './change-reads.ts';
+import type { ClusterFigures } from './cluster/cluster-figures.ts';
 import type { DerivedRows } from './derived-rows.ts';
 import type { Exporter } from './export.ts';
 import type { OrphanedBlock } from './lane-facts.ts';
@@ -67,6 +68,8 @@ export interface Store extends MessageReads, ChangeReads, StatisticsReads, Expor
   grantRead(role: string): Promise<void>;
   /** Settings of the server, as a session of a writer sees them. */
   serverSettings(): Promise<ServerSettings>;
+  /** The state of the cluster; undefined for a store on one node. */
+  cluster(): Promise<ClusterFigures | undefined>;
   pools(): readonly PoolFigures[];
   /** The state of the replicas, in the order in which they were given. */
   replicas(): Promise<readonly ReplicaFigures[]>;

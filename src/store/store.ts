@@ -7,6 +7,9 @@ import type pg from 'pg';
 import { applyFacts } from './apply.ts';
 import { createChangeReads } from './change-reads.ts';
 import { withClient } from './client.ts';
+import { readClusterFigures } from './cluster/cluster-figures.ts';
+import { statementForms } from './cluster/statement-forms.ts';
+import { createDistributedTurns, singleNodeTurns, type WriteTurns } from './cluster/write-turn.ts';
 import { connectionOf, explainConnectionFailure } from './connection.ts';
 import { answeringProcess, embeddedConnections, wholeProcess } from './connection-budget.ts';
 import { readCursorCodec } from './cursor-key.ts';
@@ -18,7 +21,7 @@ import { createIndexLedger } from './ledger/index-ledger.ts';
 import { createMessageReads } from './messages.ts';
 import { databaseSchema, knownSchema } from './migrate.ts';
 import { createMirrorLedger } from './mirror-ledger.ts';
-import { openPools, type Pools } from './pools.ts';
+import { type OpenPools, openPools, type Pools } from './pools.ts';
 import { type PreparationOptions, prepareDatabase } from './preparation.ts';
 import { createReads, type Reads } from './reads/reads.ts';
 import { grantRead } from './roles.ts';
@@ -49,7 +52,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const connection = embedded
     ? { ...embedded.connection, ssl: false }
     : connectionOf((place as { url: string }).url, 'DATABASE_URL');
-  const { pools, destroyConnections, ...opened } = openPools({
+  const { destroyConnections, ...opened } = openPools({
     primary: connection,
     replicas: (options.replicas ?? []).map((url) => connectionOf(url, 'DATABASE_REPLICA_URL')),
     sizes: { ...sizes, readers: options.connections ?? sizes.readers },
@@ -66,10 +69,10 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   signal?.addEventListener('abort', destroyConnections);
   try {
     const { content = 'any', access = 'read', startsProcesses = 1 } = options;
-    return await createStore(pools, connection, close, known, {
+    return await createStore(opened, connection, close, known, {
       ...{ content, access, schema, startsProcesses, notice, signal },
       isEmbedded: embedded !== undefined,
-      hasReplicas: pools.replicas.length > 0,
+      hasReplicas: (options.replicas ?? []).length > 0,
     });
   } catch (error) {
     await close();
@@ -92,18 +95,19 @@ async function joinEmbedded({
 
 /** `known` is the number of the schema that this program knows. */
 async function createStore(
-  pools: Pools,
+  { writePools, openReadPools }: Pick<OpenPools, 'writePools' | 'openReadPools'>,
   connection: pg.ClientConfig,
   close: () => Promise<void>,
   known: number,
   preparation: PreparationOptions,
 ): Promise<Store> {
-  const { readers, writers, exporters, keepers } = pools;
+  const { writers, exporters, keepers } = writePools;
   const { notice } = preparation;
-  const { migrations, simulated, serverVersion, identity } = await withClient(writers, (client) =>
+  const { migrations, simulated, serverVersion, layout, identity } = await withClient(writers, (client) =>
     prepareDatabase(client, preparation),
   );
   const cursors = await withClient(writers, readCursorCodec);
+  const pools: Pools = { ...writePools, ...openReadPools(layout) };
 
   const schemaWatch = createSchemaWatch({
     known,
@@ -111,7 +115,7 @@ async function createStore(
     notice,
   });
   const withReader = <T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> =>
-    withClient(readers, use).catch(schemaWatch.explain);
+    withClient(pools.readers, use).catch(schemaWatch.explain);
   const writerOf =
     (pool: pg.Pool) =>
     <T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> =>
@@ -119,6 +123,8 @@ async function createStore(
         throw explainRefusedWriter(error, known);
       });
   const [withWriter, withKeeper] = [writerOf(writers), writerOf(keepers)];
+  const turns: WriteTurns =
+    layout === 'single' ? singleNodeTurns : createDistributedTurns({ use: withWriter, notice });
   const reads = createReads(pools, {
     identity,
     migrations: migrations.total,
@@ -130,25 +136,26 @@ async function createStore(
     simulated,
     migrations,
     serverVersion,
-    ...createMessageReads(reads, cursors),
-    ...createChangeReads(reads, connection),
-    ...createStatisticsReads(reads),
-    ...createExporter(exporters, async (processId) => {
-      await reads.readOnPrimaryAs('other')('select pg_cancel_backend($1)', [processId]);
+    ...createMessageReads(reads, cursors, layout),
+    ...createChangeReads(reads, connection, layout),
+    ...createStatisticsReads(reads, layout),
+    ...createExporter(exporters, layout, async (processId) => {
+      await reads.readOnPrimaryAs('other')('select pg_cancel_backend($1::int)', [processId]);
     }),
 
-    apply: (facts, orphaned) => withWriter((client) => applyFacts(client, facts, orphaned)),
-    derived: createDerivedRows(withWriter),
-    index: createIndexLedger(withReader, withWriter, withKeeper),
+    apply: (facts, orphaned) => withWriter((client) => applyFacts(client, turns, facts, orphaned)),
+    derived: createDerivedRows(withWriter, turns),
+    index: createIndexLedger(withReader, withWriter, withKeeper, turns),
     mirror: createMirrorLedger(withReader, withWriter),
     webhooks: createWebhookDeliveries(withKeeper),
 
     grantRead: (role) => withClient(writers, (client) => grantRead(client, role)),
     serverSettings: () => withClient(writers, readServerSettings),
+    cluster: async () => (layout === 'single' ? undefined : withClient(keepers, readClusterFigures)),
     pools: () => poolFigures(pools, reads),
     replicas: reads.replicas,
     observeReads: reads.observe,
-    ping: createPing(reads, schemaWatch.refuseIfMoved),
+    ping: createPing(reads, statementForms[layout].ping, schemaWatch.refuseIfMoved),
     async clock() {
       const text = 'select extract(epoch from clock_timestamp())::float8 * 1000 as now';
       return Number((await reads.readOnPrimaryAs('clock')(text, []))[0]?.now);
@@ -161,16 +168,18 @@ async function createStore(
   };
 }
 
+const keptTables: readonly string[] = ['store', 'publication', 'cursor_key'];
+
 /** One transaction, which locks the row of `store` first, as every writer does. */
-const RESET_SQL = `update store set position = 0;
-  truncate ${tables.filter((table) => table !== 'store' && table !== 'cursor_key').join(', ')}`;
+const RESET_SQL = `update store set position = 0; update publication set assigned_position = 0;
+  truncate ${tables.filter((table) => !keptTables.includes(table)).join(', ')}`;
 
 /** Callers share the query that is in flight: probes may come at any rate. */
-function createPing(reads: Reads, refuseIfMoved: () => void): () => Promise<void> {
+function createPing(reads: Reads, statement: string, refuseIfMoved: () => void): () => Promise<void> {
   let current: Promise<void> | undefined;
   return () => {
     current ??= reads
-      .readRows('ping', 'select 1', [])
+      .readRows('ping', statement, [])
       .then(refuseIfMoved)
       .finally(() => {
         current = undefined;

@@ -146,7 +146,7 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
            select message_id, name, change, $7 from advanced, unnest($5::bytea[], $6::bigint[]) as found (message_id, change)
            on conflict (message_id, subscription, position) do update
            set state = 'pending', attempts = 0, first_attempt_at = null, next_attempt_at = excluded.next_attempt_at)
-         select from advanced`,
+         select 1 from advanced`,
         [
           subscription,
           holder,
@@ -163,7 +163,7 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
     async countPending(subscription, atMost) {
       const rows = await run(
         `select count(*)::integer as pending from (
-           select from webhook_delivery where subscription = $1 and state = 'pending' limit $2) few`,
+           select 1 from webhook_delivery where subscription = $1 and state = 'pending' limit $2) few`,
         [subscription, atMost],
       );
       return rows[0]?.pending as number;
@@ -174,7 +174,7 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
         `select encode(message_id, 'hex') as id, position, attempts from webhook_delivery d
          where subscription = $1 and state = 'pending' and next_attempt_at <= $2
            and not exists (
-             select from webhook_delivery earlier
+             select 1 from webhook_delivery earlier
              where earlier.message_id = d.message_id and earlier.subscription = d.subscription
                and earlier.position < d.position and earlier.state = 'pending')
          order by next_attempt_at, position limit $3`,
@@ -193,7 +193,7 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
         `update webhook_delivery set attempts = attempts + 1, next_attempt_at = $6,
            first_attempt_at = coalesce(first_attempt_at, $5)
          where ${AT_THIS_ATTEMPT} and exists (
-           select from webhook_subscription
+           select 1 from webhook_subscription
            where name = $2 and ${subscriptionLeases.isHeldBySql('$7')})
          returning first_attempt_at`,
         [...keyOf({ ...delivery, subscription }), delivery.attempts, now, until, holder],

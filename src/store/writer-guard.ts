@@ -4,6 +4,7 @@
  */
 import type { ClientBase } from 'pg';
 import { OperatorError } from '../base/operator-error.ts';
+import { readDistributedTables } from './cluster/layout.ts';
 import { existingTables } from './tables.ts';
 
 /** The migration that creates the trigger's function. */
@@ -34,7 +35,10 @@ export function declaredSchema(schema: number): string {
 /** Creates the guard on every table, for a schema of this number; inside the transaction of the migration. */
 export async function guardWriters(client: ClientBase, schema: number): Promise<void> {
   if (schema < GUARDED_SINCE) return;
+  // A distributed table cannot have one. Its writers write to other tables in the same transaction.
+  const distributed = await readDistributedTables(client);
   for (const table of await existingTables(client)) {
+    if (distributed.includes(table)) continue;
     await client.query(
       `create or replace trigger refuse_older_writer before insert or update or delete on ${table}
        for each statement when (${DECLARED} < ${schema}) execute function refuse_older_writer('${schema}')`,

@@ -2,6 +2,7 @@
 /** A hole in a long lane is found, named exactly, and found without reading the lane. */
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { statementForms } from '../../src/store/cluster/statement-forms.ts';
 import type { LanePage } from '../../src/store/lanes.ts';
 import { readLanes, readStats } from '../../src/store/lanes.ts';
 import { readNetworkTraffic } from '../../src/store/networks.ts';
@@ -162,7 +163,7 @@ describe(`a lane of ${LANE.toLocaleString('en')} messages`, () => {
       return (await client.query(text, [...values])).rows;
     };
     const now = new Date();
-    const { lanes } = await readLanes(explained, {
+    const { lanes } = await readLanes(explained, statementForms.single, {
       now,
       deliveredSince: '2020-01-01',
       namedRanges: 100,

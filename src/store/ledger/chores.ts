@@ -45,20 +45,35 @@ export async function addChores(
     ({ execution }) => execution !== undefined && 'encodedMessage' in execution,
   );
   if (sent.length === 0) return;
-  // What is known needs no request. An execution includes the verifications.
-  await client.query(
-    `insert into index_chore (message_id, network, kind)
-     select id, dest, kind from unnest($1::bytea[], $2::bigint[]) as sent (id, dest),
-       (values ('policy', 'VerifierPolicy'), ('verification', 'Executed')) as chore (kind, answer)
-     where not exists (
-       select from fact where fact.message_id = id and fact.kind = answer)
-     on conflict do nothing`,
+  const { rows: answers } = await client.query(
+    `select encode(message_id, 'hex') as id, kind from fact where message_id = any($1) and kind = any($2)`,
     [
       sent.map(({ message }) => bytesOf(message.messageId.slice(2))),
-      sent.map(({ message }) => storedSelector(message.destNetworkInfo.chainSelector)),
+      choreAnswers.map(({ answer }) => answer),
     ],
   );
+  // What is known needs no request.
+  const known = new Set(answers.map(({ id, kind }) => `${id},${kind}`));
+  const chores = sent.flatMap(({ message }) => {
+    const id = message.messageId.slice(2);
+    const network = storedSelector(message.destNetworkInfo.chainSelector);
+    return choreAnswers.flatMap(({ kind, answer }) =>
+      known.has(`${id},${answer}`) ? [] : [{ id: bytesOf(id), network, kind }],
+    );
+  });
+  if (chores.length === 0) return;
+  await client.query(
+    `insert into index_chore (message_id, network, kind)
+     select * from unnest($1::bytea[], $2::bigint[], $3::text[]) on conflict do nothing`,
+    [chores.map(({ id }) => id), chores.map(({ network }) => network), chores.map(({ kind }) => kind)],
+  );
 }
+
+/** The kind of fact that answers each kind of chore. An execution includes the verifications. */
+const choreAnswers: readonly { readonly kind: ChoreKind; readonly answer: Fact['kind'] }[] = [
+  { kind: 'policy', answer: 'VerifierPolicy' },
+  { kind: 'verification', answer: 'Executed' },
+];
 
 /** Removes the chores that an execution on this network answers. */
 export async function removeExecutedChores(
@@ -93,7 +108,7 @@ export async function removeObsoleteChores(
   for (const chore of chores) {
     await client.query(
       `delete from index_chore where ${CHORE} and not exists (
-         select from fact where fact.message_id = $1 and fact.kind = 'Sent')`,
+         select 1 from fact where fact.message_id = $1 and fact.kind = 'Sent')`,
       choreKey(network, chore),
     );
   }

@@ -55,9 +55,10 @@ export async function readSentRunsBetween(
 ): Promise<readonly NumberRun[]> {
   const { rows } = await client.query(
     `select lower(run) as "from", upper(run) - 1 as "to"
-     from (select unnest(range_agg(numrange(sequence_number, sequence_number + 1))) as run from message
-           where source_selector = $1 and dest_selector = $2 and onramp = decode($3, 'hex') and not is_snapshot
-             and (record::json ->> 'sendBlockNumber')::bigint between $4 and $5) merged
+     from (select unnest(runs) as run from (
+             select range_agg(numrange(sequence_number, sequence_number + 1)) as runs from message
+             where source_selector = $1 and dest_selector = $2 and onramp = decode($3, 'hex') and not is_snapshot
+               and (record::json ->> 'sendBlockNumber')::bigint between $4 and $5) merged) each
      order by run limit ${MAX_RUNS}`,
     [...laneValues(lane), from, to],
   );

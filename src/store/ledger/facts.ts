@@ -130,12 +130,13 @@ export async function readFactBlocks(
   limit: number,
 ): Promise<readonly BlockId[]> {
   const blocksOf = (table: string) =>
-    `select (body::json -> 'seen' ->> 'blockNumber')::bigint as number, block_hash as hash
-     from ${table} where network = $1`;
+    `(select distinct (body::json -> 'seen' ->> 'blockNumber')::bigint as number, block_hash as hash
+     from ${table} where network = $1 and (body::json -> 'seen' ->> 'blockNumber')::bigint < $2
+     order by number desc, hash limit $3)`;
   const { rows } = await client.query(
     `select distinct number, hash
      from (${['fact', 'lane_fact', 'root_blessing'].map(blocksOf).join(' union all ')}) seen
-     where number < $2 order by number desc, hash limit $3`,
+     order by number desc, hash limit $3`,
     [network, below, limit],
   );
   return rows.map((row) => ({ number: Number(row.number), hash: row.hash }));

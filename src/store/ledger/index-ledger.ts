@@ -8,6 +8,7 @@
 import type { ClientBase } from 'pg';
 import type { Fact, Sent } from '../../domain/facts.ts';
 import { type ApplyReport, applyFacts } from '../apply.ts';
+import type { WriteTurns } from '../cluster/write-turn.ts';
 import { LeaseLostError } from '../lease.ts';
 import { storedSelector } from '../message-row.ts';
 import { SchemaMovedError } from '../writer-guard.ts';
@@ -208,6 +209,7 @@ export function createIndexLedger(
   withReader: UseClient,
   withWriter: UseClient,
   withKeeper: UseClient,
+  turns: WriteTurns,
 ): IndexLedger {
   return {
     lease: (network, holder, seconds) =>
@@ -219,7 +221,7 @@ export function createIndexLedger(
       withKeeper((client) => networkLeases.release(client, storedSelector(network), holder)),
     state: (network) => withReader((client) => readState(client, storedSelector(network))),
     record: (network, holder, step) =>
-      withWriter((client) => recordStep(client, network, storedSelector(network), holder, step)),
+      withWriter((client) => recordStep(client, turns, network, storedSelector(network), holder, step)),
     owedRanges: (network) => withReader((client) => readOwedRanges(client, storedSelector(network))),
     dueFailures: (network, limit) =>
       withReader((client) => readDueFailures(client, storedSelector(network), limit)),
@@ -249,6 +251,7 @@ async function readState(client: ClientBase, network: string): Promise<IndexStat
 
 async function recordStep(
   client: ClientBase,
+  turns: WriteTurns,
   selector: string,
   network: string,
   holder: string,
@@ -259,6 +262,7 @@ async function recordStep(
   const reopened = await readSentTo(client, network, orphaned);
   return applyFacts(
     client,
+    turns,
     facts,
     orphaned.map((blockHash) => ({ network: selector, blockHash })),
     () => writeStep(client, network, holder, step, reopened),

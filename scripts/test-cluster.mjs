@@ -1,0 +1,48 @@
+// Runs the suites of the store, of HTTP and of live push on a Citus cluster. CITUS_URL is a database on its coordinator.
+import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+
+if (!process.env.CITUS_URL) {
+  console.error('Set CITUS_URL to the URL of a database on the coordinator of a Citus cluster.');
+  process.exit(2);
+}
+
+if (!process.env.CITUS_STOP_WORKER || !process.env.CITUS_START_WORKER) {
+  console.error(
+    'NOT TESTED: a worker that is away. Set CITUS_STOP_WORKER and CITUS_START_WORKER to shell commands that stop and start the worker of the port $WORKER_PORT.',
+  );
+}
+
+/** What is about one server: its files, its replicas, its socket, the plans and triggers of local tables. */
+const excluded =
+  /^test\/(store\/(connection-budget|connection-watch|driver-internals|embedded|embedded-upgrade|explain|migrate|replicas|sharding)|http\/(availability|overload))\.test\.ts$/;
+
+const suites = [
+  'test/store',
+  'test/lanes/api.test.ts',
+  'test/http',
+  'test/live',
+  'test/webhooks',
+  'test/mirror',
+  'test/export',
+];
+
+/** By name: the projects of vitest.config.ts have exclusions of their own, and take none from the command line. */
+function filesOf(suite) {
+  if (suite.endsWith('.ts')) return [suite];
+  return readdirSync(suite, { recursive: true })
+    .map((file) => `${suite}/${file}`)
+    .filter((file) => file.endsWith('.test.ts') && !excluded.test(file));
+}
+
+function run(...vitestArguments) {
+  const options = [...vitestArguments, '--passWithNoTests', ...process.argv.slice(2)];
+  return spawnSync('npx', ['vitest', 'run', ...options], { stdio: 'inherit' }).status ?? 1;
+}
+
+const statuses = [
+  run(...suites.flatMap(filesOf)),
+  // By themselves and one after the other: they crash and stop nodes, which all databases of the cluster share.
+  run('test/cluster', '--no-file-parallelism'),
+];
+process.exit(Math.max(...statuses));

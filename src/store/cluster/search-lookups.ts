@@ -1,0 +1,144 @@
+/**
+ * Look-ups of a search on a cluster: what the statement for one node finds by itself, with a lateral join, which Citus does not
+ * plan, or with an existence check, of which Citus makes a distributed statement whose result it first copies to all workers.
+ * The lanes of a network, the messages of a transaction and the results of the checks are read first, and the statement is made
+ * from them.
+ *
+ * Look-ups and search have no snapshot in common, as the shards of one statement have none either: a message that is written
+ * meanwhile may be missing, as if it had been written later. The response cache stays correct, because it reads the version of
+ * the store before all of them.
+ */
+import type { BytesHex } from '../../domain/addresses.ts';
+import type { Filters } from '../../domain/query.ts';
+import { selectorOf } from '../message-row.ts';
+import type { Read } from '../reads/reads.ts';
+import { type Requirements, satisfiedSql, type TokenRequirement } from '../scan.ts';
+import { checksOf } from '../search.ts';
+import { renderSql } from '../sql.ts';
+
+/** The ends of a lane: chain selectors. */
+export interface LaneOfNetwork {
+  readonly source: string;
+  readonly dest: string;
+}
+
+export interface SearchLookups {
+  /** The lanes that begin at `source`, or that end at `dest`. */
+  lanesOf(network: { readonly [End in keyof LaneOfNetwork]?: string | undefined }): readonly LaneOfNetwork[];
+  /** The messages that a transaction attempted to execute, committed or blessed. */
+  messagesOf(transaction: BytesHex): readonly BytesHex[];
+  /** Whether any message has a token that the search checks. */
+  hasToken(token: TokenRequirement): boolean;
+  /** Whether one of the filters is satisfied by no message at all. */
+  readonly isEmpty: boolean;
+}
+
+/** As in the statement for one node: the longest piece of a range, twice, and the ranges of a root. */
+const MAX_MESSAGES_IN_RANGE = 512;
+const MAX_RANGES = 64;
+
+export async function readSearchLookups(read: Read, filters: Filters): Promise<SearchLookups> {
+  const hashes = new Set<BytesHex>([
+    ...(filters.destTransactionHash ?? []),
+    ...(filters.q ?? []).flatMap((term) => term.hashes),
+  ]);
+  const checks = checksOf(filters);
+  const [lanes, messages, tokens, satisfied] = await Promise.all([
+    hasNetwork(filters) ? readLanes(read) : [],
+    Promise.all([...hashes].map(async (hash) => [hash, await readMessagesOf(read, hash)] as const)),
+    readExistingTokens(read, checks.tokens),
+    Promise.all(checks.lists.map((list) => readSatisfied(read, list.filter(needsStatement)))),
+  ]);
+  const messagesByTransaction = new Map(messages);
+  const lanesOf: SearchLookups['lanesOf'] = ({ source, dest }) =>
+    lanes.filter((lane) => (source === undefined ? lane.dest === dest : lane.source === source));
+  const messagesOf: SearchLookups['messagesOf'] = (transaction) =>
+    messagesByTransaction.get(transaction) ?? [];
+  const isFound = ({ otherTransaction, source, dest }: Requirements) =>
+    (otherTransaction !== undefined && messagesOf(otherTransaction).length > 0) ||
+    ((source !== undefined || dest !== undefined) && lanesOf({ source, dest }).length > 0);
+  return {
+    lanesOf,
+    messagesOf,
+    hasToken: (token) => tokens.has(keyOf(token)),
+    isEmpty: checks.lists.some((list, index) => satisfied[index] === undefined && !list.some(isFound)),
+  };
+}
+
+/** Of transactions and networks, the look-ups of messages and lanes show whether some message has them. */
+function needsStatement({ otherTransaction, source, dest }: Requirements): boolean {
+  return otherTransaction === undefined && source === undefined && dest === undefined;
+}
+
+/** The tokens that some message has. Most addresses are not tokens, which a single statement shows. */
+async function readExistingTokens(
+  read: Read,
+  tokens: readonly TokenRequirement[],
+): Promise<ReadonlySet<string>> {
+  const found = new Set<string>();
+  for (let others = tokens; ; ) {
+    const token = await readSatisfied(read, others);
+    if (!token) return found;
+    found.add(keyOf(token));
+    others = others.filter((other) => other !== token);
+  }
+}
+
+function keyOf(token: TokenRequirement): string {
+  return JSON.stringify(token);
+}
+
+/** One of the alternatives that some message satisfies; undefined where there is none. */
+async function readSatisfied<R extends Requirements>(
+  read: Read,
+  alternatives: readonly R[],
+): Promise<R | undefined> {
+  if (alternatives.length === 0) return undefined;
+  const { text, values } = renderSql(satisfiedSql(alternatives));
+  const [row] = await read(text, values);
+  return row && alternatives[row.alternative as number];
+}
+
+/** Lanes matter to searches for a network with an actor or a token. */
+function hasNetwork(filters: Filters): boolean {
+  return (
+    filters.sourceChainSelector !== undefined ||
+    filters.destChainSelector !== undefined ||
+    filters.chainSelector !== undefined
+  );
+}
+
+async function readLanes(read: Read): Promise<readonly LaneOfNetwork[]> {
+  const rows = await read('select distinct source_selector, dest_selector from lane_total', []);
+  return rows.map((row) => ({
+    source: selectorOf(row.source_selector as string),
+    dest: selectorOf(row.dest_selector as string),
+  }));
+}
+
+async function readMessagesOf(read: Read, hash: BytesHex): Promise<readonly BytesHex[]> {
+  const transaction = Buffer.from(hash, 'hex');
+  const [attempted, ranges] = await Promise.all([
+    read(`select encode(message_id, 'hex') as id from fact where transaction = $1`, [transaction]),
+    read(
+      `select source_selector, dest_selector, onramp, from_sequence, to_sequence from lane_fact where transaction = $1
+       union all
+       select r.source_selector, r.dest_selector, r.onramp, r.from_sequence, r.to_sequence
+       from root_blessing b cross join lateral (
+         select * from lane_fact where network = b.network and merkle_root = b.merkle_root limit ${MAX_RANGES}) r
+       where b.transaction = $1`,
+      [transaction],
+    ),
+  ]);
+  const inRanges: Record<string, unknown>[] = [];
+  for (const range of ranges) {
+    const found = await read(
+      `select encode(message_id, 'hex') as id from message
+       where source_selector = $1 and dest_selector = $2 and onramp = $3 and sequence_number between $4 and $5
+       order by sequence_number limit ${MAX_MESSAGES_IN_RANGE}`,
+      [range.source_selector, range.dest_selector, range.onramp, range.from_sequence, range.to_sequence],
+    );
+    inRanges.push(...found);
+  }
+  return [...attempted, ...inRanges].map(({ id }) => id as string);
+}

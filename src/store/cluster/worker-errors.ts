@@ -1,0 +1,32 @@
+/** Errors of a statement on the coordinator that mean: a worker is away, or went away during the statement. */
+
+/** A worker does not answer, or has not committed yet. The write can be retried. */
+export class ClusterAwayError extends Error {}
+
+/** What Citus says of a connection to a worker that failed, or broke while rows were copied or results read. */
+const CONNECTION_FAILURE =
+  /connection to the remote node|connection establishment for node|failed to (COPY to shard|complete COPY on|send \d+ bytes|read result .* from node)|could not (start copy|establish any connections to the node|connect to any active placements|find an available connection|commit transaction for shard)|cannot connect to .* to fetch/;
+/** Citus adds this context to an error that a worker answered with, or that libpq reported about it. */
+const WORKER_CONTEXT = /while executing command on \S+:\d+/;
+/** A connection that broke during a statement is an internal error with libpq's text. */
+const BROKEN_CONNECTION =
+  /SSL SYSCALL error|server closed the connection unexpectedly|failure on connection marked as essential|connection not open|could not (receive data from|send data to) server|all placements .* failed|invalid socket/i;
+
+/** Whether an error of the coordinator means that a worker is away. Errors about the coordinator itself have other words. */
+export function isWorkerFailure(error: unknown): boolean {
+  if (error instanceof ClusterAwayError) return true;
+  const { severity, message, code, where } = (error ?? {}) as Readonly<Record<string, unknown>>;
+  if (severity === undefined) return false;
+  if (CONNECTION_FAILURE.test(String(message)) || BROKEN_CONNECTION.test(String(message))) return true;
+  // 08: connection exceptions, 57P: the worker shuts down, crashed or starts.
+  return WORKER_CONTEXT.test(String(where)) && /^(08...|57P0[1-5])$/.test(String(code));
+}
+
+/**
+ * Whether a session reports that the coordinator was killed under it. Citus calls that an internal error, where PostgreSQL has the code
+ * of a shutdown.
+ */
+export function isCoordinatorFailure(error: unknown): boolean {
+  const { severity, message } = (error ?? {}) as Readonly<Record<string, unknown>>;
+  return severity !== undefined && /^postmaster was shut down/.test(String(message));
+}

@@ -1,0 +1,63 @@
+/** The workers of a cluster, and the settings that their databases need. */
+import type { ClientBase } from 'pg';
+import { OperatorError } from '../../base/operator-error.ts';
+
+export interface Worker {
+  /** `host:port`, for operators. */
+  readonly address: string;
+  /** Whether shards may be placed on it. */
+  readonly hasShards: boolean;
+}
+
+/** The active nodes, the coordinator included where it holds shards. */
+export async function readWorkers(client: ClientBase): Promise<readonly Worker[]> {
+  const { rows } = await client.query(
+    `select nodename || ':' || nodeport as address, shouldhaveshards as "hasShards" from pg_dist_node
+     where noderole = 'primary' and isactive and (groupid <> 0 or shouldhaveshards) order by 1`,
+  );
+  return rows;
+}
+
+/**
+ * Settings for the database on each worker. Those of a connection to the coordinator do not reach the workers. The planner must
+ * walk an index in the order of the page there too, and days are days of UTC.
+ */
+export const workerSettings: Readonly<Record<string, string>> = {
+  enable_seqscan: 'off',
+  enable_bitmapscan: 'off',
+  // Otherwise a search for a frequent token joins all of its messages: the planner of a worker does not see the limit through
+  // the removal of duplicates.
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  max_parallel_workers_per_gather: '0',
+  jit: 'off',
+  timezone: 'UTC',
+};
+
+/** Citus would propagate the statement to all nodes, and allows that on the coordinator only. */
+function localOnWorker(statement: string): string {
+  return `do $block$ begin
+    perform set_config('citus.enable_ddl_propagation', 'off', true);
+    ${statement};
+  end $block$`;
+}
+
+/** Throws an OperatorError where this role may not change the database on a worker. */
+export async function setWorkerSettings(client: ClientBase): Promise<void> {
+  const { rows: names } = await client.query('select quote_ident(current_database()) as name');
+  for (const [setting, value] of Object.entries(workerSettings)) {
+    const statement = `alter database ${names[0].name} set ${setting} = '${value}'`;
+    const { rows } = await client.query(
+      `select n.nodename || ':' || n.nodeport as address, w.result
+       from run_command_on_workers($1) w join pg_dist_node n on (n.nodename, n.nodeport) = (w.nodename, w.nodeport)
+       where not w.success`,
+      [localOnWorker(statement)],
+    );
+    if (rows[0]) {
+      throw new OperatorError(
+        `The settings of the worker ${rows[0].address} could not be changed: ${rows[0].result}`,
+        `Run this there as the owner of the database, then start this again: ${statement}`,
+      );
+    }
+  }
+}
