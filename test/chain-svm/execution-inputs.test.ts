@@ -102,7 +102,9 @@ test('from Solana to EVM: the root is the one of the messages that the client de
   for (const { messageId } of sends) expect(await servedRoot(store, messageId, lane)).toBe(merkleRoot);
 });
 
-test('from EVM to Solana: the root is the one that the off-ramp on Solana has committed', async () => {
+test('from EVM to Solana: the root is the one that the off-ramp on Solana has committed', {
+  tags: 'slow',
+}, async () => {
   const world = createSolanaWorld();
   const messages = [
     world.receive({ tokens: [7n] }),

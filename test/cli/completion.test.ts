@@ -56,18 +56,22 @@ test.skipIf(!isInstalled('fish')).each(cases)('fish completes %j', async (words,
   expect(completed.map((line) => line.split('\t')[0]).toSorted()).toEqual(expected.toSorted());
 });
 
-test.skipIf(!isInstalled('zsh'))('zsh loads it, with a function for every command', async () => {
-  const [functions = ''] = run('zsh', [
-    '-fc',
-    `autoload -U compinit; compinit -u -D; source ${await scriptOf('zsh')}; print -r -- \${(k)functions[(I)_lanescan*]}`,
-  ]);
-  const { stdout } = await lanescan(['--help']);
-  const commands = [...stdout.matchAll(/^ {2}([a-z]+) /gm)]
-    .map(([, name]) => name)
-    .filter((name) => name !== 'help');
-  expect(commands.length).toBeGreaterThan(14);
-  expect(functions.split(' ')).toEqual(expect.arrayContaining(commands.map((name) => `_lanescan_${name}`)));
-});
+test.skipIf(!isInstalled('zsh'))(
+  'zsh loads it, with a function for every command',
+  { tags: 'slow' },
+  async () => {
+    const [functions = ''] = run('zsh', [
+      '-fc',
+      `autoload -U compinit; compinit -u -D; source ${await scriptOf('zsh')}; print -r -- \${(k)functions[(I)_lanescan*]}`,
+    ]);
+    const { stdout } = await lanescan(['--help']);
+    const commands = [...stdout.matchAll(/^ {2}([a-z]+) /gm)]
+      .map(([, name]) => name)
+      .filter((name) => name !== 'help');
+    expect(commands.length).toBeGreaterThan(14);
+    expect(functions.split(' ')).toEqual(expect.arrayContaining(commands.map((name) => `_lanescan_${name}`)));
+  },
+);
 
 describe('another shell', () => {
   test('is refused with the choices', async () => {

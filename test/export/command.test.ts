@@ -66,7 +66,7 @@ test('a pipe gets it compressed, and one that closes early ends it quietly', { t
   expect(head).toMatchObject({ code: 0, stdout: expect.stringMatching(/^messageId,/) });
 });
 
-test('interrupted, it leaves nothing that looks like a file', async () => {
+test('interrupted, it leaves nothing that looks like a file', { tags: 'slow' }, async () => {
   const folder = freshFolder();
   const locker = new pg.Client({ connectionString: server.store.url });
   await locker.connect();

@@ -41,7 +41,7 @@ test('a repeated request is searched for twice, and different requests cost no r
   expect(reads).toEqual({ search: 52, version: 49 });
 });
 
-test('a URL of more than 1,000 characters is answered without the cache', async () => {
+test('a URL of more than 1,000 characters is answered without the cache', { tags: 'slow' }, async () => {
   const server = await startServerForTest([makeMessage({ number: 1 })]);
   const reads = countReads(server);
   const path = (length: number) => '/v2/messages?messageId='.padEnd(length, `${hashOf('nobody')},`);
@@ -92,7 +92,9 @@ test('the next answer after an acknowledged write has it, from any writer and fo
   await Promise.all(crowd);
 });
 
-test('a simulated store that begins anew is not taken for what it was at the same position', async () => {
+test('a simulated store that begins anew is not taken for what it was at the same position', {
+  tags: 'slow',
+}, async () => {
   const server = await startSimulatedServer([makeMessage({ number: 1 })]);
   onTestFinished(() => server.close());
   for (let i = 0; i < 3; i++) await idsAt(server);

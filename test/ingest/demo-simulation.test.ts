@@ -200,7 +200,7 @@ describe('a history', () => {
     expect(timeOf(facts.at(-1) as Fact) <= startsAt.toISOString()).toBe(true);
   });
 
-  test('is told in order of time, and on each network in order of blocks', () => {
+  test('is told in order of time, and on each network in order of blocks', { tags: 'slow' }, () => {
     const heights = new Map<string, number>();
     let last = '';
     for (const fact of facts) {
@@ -212,7 +212,7 @@ describe('a history', () => {
     }
   });
 
-  test('has one time and one hash per block', () => {
+  test('has one time and one hash per block', { tags: 'slow' }, () => {
     const blocks = new Map<string, string>();
     for (const fact of facts) {
       if (fact.kind === 'Snapshot') continue;

@@ -346,7 +346,7 @@ describe('bounds of GET /v2/lanes', () => {
     readonly total: number;
   }
 
-  test('1,000 lanes are shown, and all are counted', async () => {
+  test('1,000 lanes are shown, and all are counted', { tags: 'slow' }, async () => {
     const lanes = await startServerForTest(
       Array.from({ length: 1_001 }, (_, number) =>
         makeMessage({ number, destNetworkInfo: { ...homeChain, chainSelector: String(10_000 + number) } }),

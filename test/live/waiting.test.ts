@@ -102,7 +102,7 @@ describe('a wait ends', () => {
   });
 });
 
-test('a HEAD waits too', async () => {
+test('a HEAD waits too', { tags: 'slow' }, async () => {
   const [server] = await startServers({});
   await server.store.apply([makeSent(message)]);
   const response = await fetch(`${server.url}${path}?waitFor=SUCCESS&timeoutMs=100`, { method: 'HEAD' });
@@ -110,7 +110,7 @@ test('a HEAD waits too', async () => {
   expect(response.headers.get('x-lanescan-wait')).toBe('timeout');
 });
 
-test('places are limited by address and in all, and are given back', async () => {
+test('places are limited by address and in all, and are given back', { tags: 'slow' }, async () => {
   const [server, crowded] = await startServers({ waitersPerAddress: 2 }, { waiters: 1 });
   await server.store.apply([makeSent(message)]);
   const waiting = [1, 2].map(() => wait(server.url, 'waitFor=SUCCESS&timeoutMs=60000'));

@@ -24,7 +24,9 @@ function createRequests() {
   return { slots, open, start, settle, answerAll, most: () => most };
 }
 
-test('it grows while requests wait for a slot and succeed, to 64 and no further', async () => {
+test('it grows while requests wait for a slot and succeed, to 64 and no further', {
+  tags: 'slow',
+}, async () => {
   const { slots, open, start, settle, answerAll, most } = createRequests();
   const first = slots.limit;
   const all = start(20_000);

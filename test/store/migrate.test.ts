@@ -65,7 +65,9 @@ describe('migrating', () => {
     expect(await schema()).toEqual(before);
   });
 
-  it('is done by one of five processes that start at once on an empty database', async () => {
+  it('is done by one of five processes that start at once on an empty database', {
+    tags: 'slow',
+  }, async () => {
     const attempts = await Promise.allSettled(
       Array.from({ length: 5 }, () => openStore({ place: { url: database.url }, content: 'real' })),
     );
@@ -97,7 +99,7 @@ describe('migrating', () => {
     expect(await locks()).toBe(0);
   });
 
-  it('refuses a database whose migration was another', async () => {
+  it('refuses a database whose migration was another', { tags: 'slow' }, async () => {
     await migrate(client);
     await client.query(`update migration set checksum = repeat('0', 64) where number = 1`);
     const error = await refusalOf(() => migrate(client));
@@ -130,7 +132,9 @@ describe('migrating', () => {
     }
   });
 
-  it('gives commits that are there already the root by which blessings find them', async () => {
+  it('gives commits that are there already the root by which blessings find them', {
+    tags: 'slow',
+  }, async () => {
     const folder = new URL('../../src/store/migrations/', import.meta.url);
     const old = migrationNames.filter((name) => name < '0004');
     await client.query(
@@ -172,7 +176,9 @@ describe('migrating', () => {
     }
   });
 
-  it('gives facts that are there already their kind, and asks writers for it from then on', async () => {
+  it('gives facts that are there already their kind, and asks writers for it from then on', {
+    tags: 'slow',
+  }, async () => {
     await makeOlderSchema(client, 10);
     const message = { ...makeMessage({ version: '2.0.0' }), data: '"kind":"Executed" \u0000' };
     const facts = [

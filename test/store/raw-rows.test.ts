@@ -118,7 +118,7 @@ describe.each([
   const linesMade = (count: number, length: number) =>
     Array.from({ length: count }, (_, n) => `${n + 1}${'é'.repeat(length)}`);
 
-  test('come complete: few and many, short and long, prepared and not', async () => {
+  test('come complete: few and many, short and long, prepared and not', { tags: 'slow' }, async () => {
     for (const name of [undefined, 'lines']) {
       for (const [count, length] of [
         [0, 0],

@@ -54,7 +54,9 @@ const shape = (number: number) => `select ${number} + $1::int as sum`;
 const HOT = 'select $1::int as hot';
 
 describe('with more shapes than there are names', () => {
-  test('a shape that comes late is prepared like the first ones, and the least recently used are evicted', async () => {
+  test('a shape that comes late is prepared like the first ones, and the least recently used are evicted', {
+    tags: 'slow',
+  }, async () => {
     const { run, prepared } = openQueue();
     for (let number = 0; number < 3 * MAX_PREPARED_STATEMENTS; number++) {
       expect(await run(shape(number), [1])).toEqual([{ sum: number + 1 }]);
@@ -82,7 +84,9 @@ describe('with more shapes than there are names', () => {
     expect(again).toMatchObject([{ calls: 2 }]);
   });
 
-  test('many at once, some of which fail, leave the connection usable and the number bounded', async () => {
+  test('many at once, some of which fail, leave the connection usable and the number bounded', {
+    tags: 'slow',
+  }, async () => {
     const { run, prepared } = openQueue();
     const answers = await Promise.allSettled(
       Array.from({ length: 4 * MAX_PREPARED_STATEMENTS }, (_, number) =>

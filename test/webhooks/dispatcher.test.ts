@@ -311,7 +311,7 @@ describe('bounds of a subscription', () => {
     await untilSettled(store);
   });
 
-  test('after five failures in a row it is one', async () => {
+  test('after five failures in a row it is one', { tags: 'slow' }, async () => {
     const store = await openStoreForTest();
     const underWay: number[] = [];
     let open = 0;
@@ -329,7 +329,9 @@ describe('bounds of a subscription', () => {
     expect(new Set(underWay.slice(8))).toEqual(new Set([1]));
   });
 
-  test('10,000 deliveries wait; what comes after them stays in the history until there is room', async () => {
+  test('10,000 deliveries wait; what comes after them stays in the history until there is room', {
+    tags: 'slow',
+  }, async () => {
     const [store, receiver] = [await openStoreForTest(), await startReceiver()];
     await runDispatcher(store, [subscriptionTo(receiver.url)]);
     await query(
@@ -351,7 +353,7 @@ describe('bounds of a subscription', () => {
     await eventually(() => receiver.accepted.map(({ id }) => id)).toEqual(['ops_1']);
   });
 
-  test('what is parked is kept for 30 days', async () => {
+  test('what is parked is kept for 30 days', { tags: 'slow' }, async () => {
     const [store, receiver] = [await openStoreForTest(), await startReceiver()];
     receiver.reply = () => ({ status: 410 });
     let clock = Date.now();
