@@ -36,9 +36,7 @@ async function search(parameters: string): Promise<Listed[]> {
   return ((await answer.json()) as { data: Listed[] }).data;
 }
 
-test('has a month of history in which every status and messages that need action occur', {
-  tags: 'slow',
-}, async () => {
+test('has a month of history in which every status and messages that need action occur', async () => {
   const monthAgo = new Date(Date.now() - 28 * 86_400_000).toISOString();
   expect(await search(`sentBefore=${monthAgo}&limit=1`)).toHaveLength(1);
   // Some last for seconds only: now and then no message has them.
@@ -57,7 +55,7 @@ test('has a month of history in which every status and messages that need action
   expect(messages).toBeLessThan(21_000);
 });
 
-test('goes on sending, and what it sent moves through the lifecycle', { tags: 'slow' }, async () => {
+test('goes on sending, and what it sent moves through the lifecycle', async () => {
   const [newest] = await search('limit=1&view=summary');
   const before = await search('limit=200&view=summary&status=SENT,SOURCE_FINALIZED,VERIFYING,COMMITTED');
   for (let tries = 0; ; tries++) {
@@ -102,9 +100,7 @@ test('says that it is simulated: in the log, in readiness, on the page, in the t
   expect(stderr).toContain('SIMULATED');
 });
 
-test('is found by the commands of the README, and they say that it is the demo', {
-  tags: 'slow',
-}, async () => {
+test('is found by the commands of the README, and they say that it is the demo', async () => {
   const { code, stdout, stderr } = await runProgram(['search', '--limit', '1'], { cwd: folder });
   expect(stderr).toContain("Reading the demo's database in ./data/demo: ./data has no database.");
   expect(stdout).toMatch(/0x[0-9a-f]{64}/);
@@ -113,9 +109,7 @@ test('is found by the commands of the README, and they say that it is the demo',
   expect(elsewhere).toMatchObject({ code: 1, stderr: expect.stringContaining('no database in ./data') });
 });
 
-test('answers every curl line of the README, and the README names only verbs that exist', {
-  tags: 'slow',
-}, async () => {
+test('answers every curl line of the README, and the README names only verbs that exist', async () => {
   const readme = readFileSync(path.join(import.meta.dirname, '../../README.md'), 'utf8');
   const asked = [...readme.matchAll(/^curl 'http:\/\/127\.0\.0\.1:8080([^']+)'/gm)].map(([, at]) => at);
   expect(asked.length).toBeGreaterThan(2);

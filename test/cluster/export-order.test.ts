@@ -1,3 +1,4 @@
+// @module-tag slow: needs a cluster
 /** An export from a cluster is in the order of an export from one node, across shards and pages. Needs CITUS_URL. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
