@@ -37,7 +37,7 @@ export interface BenchOptions {
 export function readOptions(args: readonly string[]): BenchOptions {
   const command = new Command('npm run bench --')
     .description('How fast is Lanescan, beside what the machine allows and beside what others would build?')
-    .option('--quick', '100,000 messages and a few seconds a workload')
+    .option('--quick', '100,000 messages, workloads with goals, a few seconds each')
     .option('--size <sizes>', 'numbers of messages (default: 100k,1m,10m)', listOf(parseSize))
     .option('--only <parts>', parts.join(', '), listOf(parsePart))
     .option('--workload <pattern>', 'only workloads whose name matches', parsePattern)
@@ -81,7 +81,9 @@ Examples:
   const wanted = given.only ?? parts.filter((part) => part !== 'growth' || canGrow);
   const chosen = (list: 'searches' | 'pages', ...forParts: Part[]) => {
     if (!forParts.some((part) => wanted.includes(part))) return [];
-    return readWorkloads<Workload[]>(list).filter(({ name }) => pattern.test(name));
+    const hasGoals = ({ goals = [] }: Workload) => goals.length > 0;
+    const all = readWorkloads<Workload[]>(list).filter(({ name }) => pattern.test(name));
+    return isQuick && !given.workload ? all.filter(hasGoals) : all;
   };
   const searches = chosen('searches', 'searches', 'growth');
   const pages = chosen('pages', 'pages');
@@ -97,7 +99,7 @@ Examples:
     profileFolder: given.cpuProfile,
     settings: {
       sizes,
-      seconds: given.seconds ?? (isQuick ? 1 : 5),
+      seconds: given.seconds ?? (isQuick ? 0.6 : 5),
       rounds: given.rounds ?? (isQuick ? 2 : 5),
       connections: given.connections,
       processes: given.processes,

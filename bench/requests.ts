@@ -81,7 +81,9 @@ function draw(
   const message = world.envelope(n);
   // A lane is drawn from the messages, so that lanes come as often as they are used.
   const lane = lanes[message.lane] ?? lanes[0];
-  const day = END_MS - Math.ceil(dice() * 390) * DAY_MS;
+  const day = END_MS - Math.ceil(dice() * 390 * DAY_MS);
+  // Ten different messages.
+  const step = 1 + Math.floor(dice() * (world.size / 10 - 1));
   const values: Record<string, string | undefined> = {
     'sender ordinary': world.ordinarySender(Math.floor(dice() * world.ordinarySenders)),
     'sender busy': world.busySender(Math.floor(dice() * (BUSY_SENDERS / 2))),
@@ -104,7 +106,7 @@ function draw(
     'sourceTokenAddress any': world.token(message.lane, Math.floor(dice() * TOKENS_PER_LANE)).source,
     'messageId ten': Array.from(
       { length: 10 },
-      () => world.envelope(Math.floor(dice() * world.size)).messageId,
+      (_, index) => world.envelope((n + index * step) % world.size).messageId,
     ).join(','),
   };
   return Object.entries(filters).map(([name, kind]) => {
@@ -125,9 +127,20 @@ export function createRequestSource(workload: Workload, database: BenchDatabase)
   // Neighbours of a deep page are as many as there are older messages; then the first come again, asked long ago.
   const neighbours = page === undefined ? Number.POSITIVE_INFINITY : database.size - (page + 1) * limit;
   let drawn = 0;
+  const known = new Set<string>();
   const next = () => {
     const raw = draw(filters, database.world, dice);
-    return requestOf(workload, raw, database, drawn++ % neighbours, dice);
+    const key = raw.join();
+    // A sender that was drawn before has another page, so that no answer comes from the response cache.
+    const isAgain = raw.length > 0 && known.has(key);
+    known.add(key);
+    return requestOf(
+      isAgain ? { ...workload, start: 'anywhere' } : workload,
+      raw,
+      database,
+      drawn++ % neighbours,
+      dice,
+    );
   };
   let only: SearchRequest | undefined;
   return {
