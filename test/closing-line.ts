@@ -1,6 +1,6 @@
 /**
- * Closes a run with one plain line. Names every test that was skipped: no skip passes unseen. Tests of the other tier are
- * not skipped tests; a line says how many there are.
+ * Closes a run with one plain line. Names every test that was skipped, or a file that was skipped as a whole: no skip passes
+ * unseen. Tests of the other tier are not skipped tests; a line says how many there are.
  */
 import type { Reporter, TestModule } from 'vitest/node';
 import type { Tier } from './tiers.ts';
@@ -25,24 +25,28 @@ export class ClosingLineReporter implements Reporter {
     let failed = unhandledErrors.length;
     let leftOut = 0;
     const isLeftOut = (isSlow: boolean) => this.#tier !== 'all' && isSlow !== (this.#tier === 'slow');
-    const skipped: string[] = [];
+    let skipped = 0;
     for (const module of modules) {
       const tests = [...module.children.allTests()];
+      const skippedHere: string[] = [];
       for (const test of tests) {
         const { state } = test.result();
         if (state === 'passed') passed++;
         else if (state === 'failed') failed++;
         else if (isLeftOut(test.tags.includes('slow'))) leftOut++;
-        else skipped.push(`${module.relativeModuleId}: ${test.fullName}`);
+        else skippedHere.push(test.fullName);
       }
+      const isWhole = skippedHere.length > 1 && skippedHere.length === tests.length;
+      const names = isWhole ? [`all ${tests.length} tests`] : skippedHere;
+      for (const name of names) process.stdout.write(`SKIPPED ${module.relativeModuleId}: ${name}\n`);
+      skipped += skippedHere.length;
       // A file that does not load, or whose preparations fail, has no failed test and has failed all the same.
       if (module.state() === 'failed' && !tests.some((test) => test.result().state === 'failed')) failed++;
     }
-    for (const name of skipped) process.stdout.write(`SKIPPED ${name}\n`);
     if (this.#tier !== 'all') {
       const others = `${this.#leftOutFiles} files and ${leftOut} tests of other files have ${otherTiers[this.#tier]}.`;
       process.stdout.write(`\nThis was the ${this.#tier} tier: ${others}\n`);
     }
-    process.stdout.write(`\n${passed} passed, ${failed} failed, ${skipped.length} skipped\n`);
+    process.stdout.write(`\n${passed} passed, ${failed} failed, ${skipped} skipped\n`);
   }
 }

@@ -173,20 +173,6 @@ export async function deploy(dataFolder: string, archive: Archive): Promise<Depl
     }
   };
 
-  /** Follows every change since the first one, and goes on where it was after each break. */
-  const streaming = async () => {
-    while (!isOver) {
-      try {
-        await stream.connect(`${serverUrl}/v2/messages/stream?view=summary&after=0`);
-        if (stream.response?.statusCode === 200) await stream.ended;
-        else await stream.disconnect();
-      } catch {
-        // Nobody listens.
-      }
-      await delay(20);
-    }
-  };
-
   const databasePid = () =>
     Number(readFileSync(path.join(dataFolder, 'postgres/postmaster.pid'), 'utf8').split('\n')[0]);
   const killDatabase = () => process.kill(databasePid(), 'SIGKILL');
@@ -219,7 +205,11 @@ export async function deploy(dataFolder: string, archive: Archive): Promise<Depl
   };
 
   await startServer();
-  const work = [importing(), walking(), walking(), streaming()];
+  const following = stream.follow(
+    () => serverUrl,
+    () => isOver,
+  );
+  const work = [importing(), walking(), walking(), following];
 
   return {
     dataFolder,

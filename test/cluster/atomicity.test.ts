@@ -158,7 +158,10 @@ describe.skipIf(process.env.CITUS_URL === undefined)('a store on a cluster', { t
     await expectWhole();
   });
 
-  it('keeps readers and a second writer before a change that only some workers have committed', async () => {
+  /** Writes a batch, and does something while one worker has still to commit it: the others show their part of it. */
+  async function whileOneWorkerHasToCommit(
+    work: (state: { readonly before: number; readonly resume: () => void }) => Promise<void>,
+  ): Promise<void> {
     held = await holdAfterPrepare(store.url);
     const before = written;
     const writing = writeBatch();
@@ -167,8 +170,16 @@ describe.skipIf(process.env.CITUS_URL === undefined)('a store on a cluster', { t
     try {
       await held.release();
       held = undefined;
-      // The other worker commits: some changes of the batch are visible, and others are not.
       await expect.poll(async () => (await positions()).visible, PATIENCE).toBeGreaterThan(before);
+      await work({ before, resume });
+    } finally {
+      resume();
+    }
+    await writing;
+  }
+
+  it('keeps readers and a second writer before a change that only some workers have committed', async () => {
+    await whileOneWorkerHasToCommit(async ({ before, resume }) => {
       const second = writeBatch();
       await someWriterWaits();
       const seen = await positions();
@@ -177,31 +188,17 @@ describe.skipIf(process.env.CITUS_URL === undefined)('a store on a cluster', { t
       expect(await changesAfter(before)).toEqual([]);
       expect(await store.latestPosition()).toBe(String(before));
       resume();
-      await Promise.all([writing, second]);
-    } finally {
-      resume();
-    }
+      await second;
+    });
     await expectWhole();
   });
 
   it('is whole after the coordinator crashed while one worker had still to commit', async () => {
-    held = await holdAfterPrepare(store.url);
-    const before = written;
-    const writing = writeBatch();
-    await held.reached();
-    const resume = await stopPreparedBackends(urlOnNode(store.url, workers[0] as ClusterNode));
-    try {
-      await held.release();
-      held = undefined;
-      await expect.poll(async () => (await positions()).visible, PATIENCE).toBeGreaterThan(before);
-      // Ends the session of the writer between its commit and its publication, with one worker still to commit.
+    await whileOneWorkerHasToCommit(async ({ before }) => {
+      // Ends the session of the writer between its commit and its publication.
       await crashNode(store.url);
       expect(await changesAfter(before)).toEqual([]);
-      resume();
-      await writing;
-    } finally {
-      resume();
-    }
+    });
     await writeBatch();
     await expectWhole();
   });

@@ -9,12 +9,10 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { createDerivation } from '../../src/ingest/demo/randomness.ts';
 import { buildProgram } from '../cli/program.ts';
-import { createTestDatabase } from '../database.ts';
 import { until } from '../live/live-server.ts';
-import { openAgain } from '../webhooks/receiver.ts';
 import { type LoadProcess, startLoad } from './load.ts';
 import { finishLoad, problemsOf } from './load-verdict.ts';
 import { canKillNodes, killNode, startNode } from './nodes.ts';
@@ -60,12 +58,7 @@ describe.skipIf(!canKillNodes)('under kills of nodes and processes', () => {
     timeout: 600_000 + KILLS * RECOVERY_MS,
   }, async () => {
     const randomness = createDerivation(SEED).randomness('kills of a cluster');
-    const database = await createTestDatabase();
-    onTestFinished(() => database.drop());
-    const store = await openAgain(database.url);
     const load = await startLoad({
-      store,
-      databaseUrl: database.url,
       blocks: (KILLS + 2) * BLOCKS_A_KILL,
       messages: (KILLS + 2) * MESSAGES_A_KILL,
       firstBlocks: BLOCKS_A_KILL,
@@ -91,7 +84,7 @@ describe.skipIf(!canKillNodes)('under kills of nodes and processes', () => {
       if (typeof victim === 'number') {
         const killVictim = () => killNode(victim);
         if (victim === 0 || randomness.chance(0.5)) await killVictim();
-        else await withHeldWrite(database.url, killVictim);
+        else await withHeldWrite(load.databaseUrl, killVictim);
         await delay(randomness.mostlyNear(20, 1_500));
         await startNode(victim);
       } else {
@@ -109,14 +102,14 @@ describe.skipIf(!canKillNodes)('under kills of nodes and processes', () => {
       if (load.failures.length > 0) break;
     }
 
-    await finishLoad({ store, databaseUrl: database.url, load });
+    await finishLoad(load);
     const { answered, refused } = load.searches;
     process.stderr.write(
       `seed ${SEED}: ${KILLS} kills, ${load.acknowledged} batches, ${load.stream.changes.length} changes, ` +
         `${load.receiver.accepted.length} webhooks, ${answered} searches answered, ${refused} refused; ` +
         `slowest recovery ${Math.max(...recoveriesMs)} ms\n`,
     );
-    expect(await problemsOf({ store, databaseUrl: database.url, load })).toEqual([]);
+    expect(await problemsOf(load)).toEqual([]);
     expect(load.acknowledged).toBeGreaterThan(KILLS);
     expect(load.receiver.accepted.length).toBeGreaterThan(KILLS);
     expect(answered).toBeGreaterThan(0);

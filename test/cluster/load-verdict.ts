@@ -17,14 +17,9 @@ const SHOWN = 5;
 /** A busy machine recovers slowly. */
 const FINISH_MS = 300_000;
 
-export interface LoadedStore {
-  readonly store: Store;
-  readonly databaseUrl: string;
-  readonly load: Load;
-}
-
 /** Ends the import and the chains, and waits until readers have got everything. */
-export async function finishLoad({ store, databaseUrl, load }: LoadedStore): Promise<void> {
+export async function finishLoad(load: Load): Promise<void> {
+  const { store, databaseUrl } = load;
   await load.stopWriter();
   // Otherwise the rest would wait in vain.
   expect(load.failures).toEqual([]);
@@ -49,7 +44,8 @@ export async function finishLoad({ store, databaseUrl, load }: LoadedStore): Pro
 }
 
 /** In words; empty where nothing is wrong. */
-export async function problemsOf({ store, databaseUrl, load }: LoadedStore): Promise<readonly string[]> {
+export async function problemsOf(load: Load): Promise<readonly string[]> {
+  const { store, databaseUrl } = load;
   const client = new pg.Client({ connectionString: databaseUrl, options: '-c timezone=UTC' });
   await client.connect();
   try {
@@ -58,7 +54,7 @@ export async function problemsOf({ store, databaseUrl, load }: LoadedStore): Pro
       ...(await historyProblems(client)),
       ...streamProblems(load, await readPosition(client)),
       ...webhookProblems(load),
-      ...(await recordProblems(store, load)),
+      ...(await recordProblems(load)),
       ...(await derivedProblems(store, client)),
       ...(await leftoverProblems(client)),
     ];
@@ -116,8 +112,8 @@ function webhookProblems({ stream, receiver }: Load): readonly string[] {
   ];
 }
 
-async function recordProblems(store: Store, load: Load): Promise<readonly string[]> {
-  const [expected, found] = [await recordsOnOneNode(load), await allRecords(store)];
+async function recordProblems(load: Load): Promise<readonly string[]> {
+  const [expected, found] = [await recordsOnOneNode(load), await allRecords(load.store)];
   const problems: string[] = [];
   for (const [id, record] of expected) {
     if (found.get(id) !== record)

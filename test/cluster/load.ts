@@ -16,13 +16,17 @@ import { type CcipWorld, makeCcipWorld } from '../chain/zoo/ccip-chain.ts';
 import { type Provider, startProvider } from '../chain/zoo/provider.ts';
 import { freePort } from '../chaos/deployment.ts';
 import { freshFolder, type Running, start } from '../cli/program.ts';
+import { createTestDatabase } from '../database.ts';
 import { EventReader, until } from '../live/live-server.ts';
-import { type Receiver, SECRET, startReceiver } from '../webhooks/receiver.ts';
+import { openAgain, type Receiver, SECRET, startReceiver } from '../webhooks/receiver.ts';
 import { followedSender } from './batches.ts';
 
 export type LoadProcess = 'writer' | 'indexer' | 'server';
 
 export interface Load {
+  /** Of the test; the processes have their own. */
+  readonly store: Store;
+  readonly databaseUrl: string;
   readonly world: CcipWorld;
   readonly providers: readonly Provider[];
   readonly stream: EventReader;
@@ -42,8 +46,6 @@ export interface Load {
 }
 
 export interface LoadOptions {
-  readonly store: Store;
-  readonly databaseUrl: string;
   /** Of both chains, in the end. */
   readonly blocks: number;
   /** In each direction, over all blocks. */
@@ -53,17 +55,15 @@ export interface LoadOptions {
 }
 
 const START_TIMEOUT_MS = 120_000;
-const RECONNECT_MS = 20;
 const RESTART_MS = 500;
 const DATABASE_AWAY = /Cannot use the database|ECONNREFUSED|starting up|in recovery|shutting down/;
 
-export async function startLoad({
-  store,
-  databaseUrl,
-  blocks,
-  messages,
-  firstBlocks,
-}: LoadOptions): Promise<Load> {
+/** On a database of its own, which goes with the test. */
+export async function startLoad({ blocks, messages, firstBlocks }: LoadOptions): Promise<Load> {
+  const database = await createTestDatabase();
+  onTestFinished(() => database.drop());
+  const databaseUrl = database.url;
+  const store = await openAgain(databaseUrl);
   const world = makeCcipWorld({ blocks, messages });
   const chains = [world.a, world.b];
   for (const chain of chains) chain.grow(firstBlocks - blocks);
@@ -189,19 +189,6 @@ export async function startLoad({
     await once(child, 'exit');
   };
 
-  /** Goes on after each break with the last position that it has seen. */
-  const streaming = async () => {
-    while (!isOver) {
-      try {
-        await stream.connect(`${serverUrl}/v2/messages/stream?view=summary&after=0`);
-        if (stream.response?.statusCode === 200) await stream.ended;
-        else await stream.disconnect();
-      } catch {
-        // No server listens.
-      }
-      await delay(RECONNECT_MS);
-    }
-  };
   const serverLines = (pattern: RegExp): string =>
     server
       .said()
@@ -233,9 +220,15 @@ export async function startLoad({
   await until(async () => (await store.webhooks.backlog()).length > 0, START_TIMEOUT_MS);
   let indexer = startIndexer();
   let writer = startWriter();
-  const clients = [streaming(), searching()];
+  const following = stream.follow(
+    () => serverUrl,
+    () => isOver,
+  );
+  const clients = [following, searching()];
 
   return {
+    store,
+    databaseUrl,
     world,
     providers,
     stream,

@@ -6,9 +6,7 @@
 import pg from 'pg';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { buildProgram } from '../cli/program.ts';
-import { createTestDatabase } from '../database.ts';
 import { until } from '../live/live-server.ts';
-import { openAgain } from '../webhooks/receiver.ts';
 import { startLoad } from './load.ts';
 import { finishLoad, problemsOf } from './load-verdict.ts';
 
@@ -20,17 +18,12 @@ describe.skipIf(process.env.CITUS_URL === undefined)('while shards move', () => 
   test('a worker is emptied and filled again, and nothing is lost, doubled or out of order', {
     timeout: 1_800_000,
   }, async () => {
-    const database = await createTestDatabase();
-    onTestFinished(() => database.drop());
-    const store = await openAgain(database.url);
     const load = await startLoad({
-      store,
-      databaseUrl: database.url,
       blocks: 2_000,
       messages: 100,
       firstBlocks: 400,
     });
-    const client = new pg.Client({ connectionString: database.url });
+    const client = new pg.Client({ connectionString: load.databaseUrl });
     await client.connect();
     onTestFinished(() => client.end());
     const untilAtWork = () => {
@@ -66,11 +59,11 @@ describe.skipIf(process.env.CITUS_URL === undefined)('while shards move', () => 
     expect(await readPlacements()).toEqual(before);
     await untilAtWork();
 
-    await finishLoad({ store, databaseUrl: database.url, load });
+    await finishLoad(load);
     process.stderr.write(
       `rebalance: ${load.acknowledged - acknowledgedBefore} batches and ${load.stream.changes.length} changes in all; ` +
         `${load.searches.answered} searches answered, ${load.searches.refused} refused\n`,
     );
-    expect(await problemsOf({ store, databaseUrl: database.url, load })).toEqual([]);
+    expect(await problemsOf(load)).toEqual([]);
   });
 });

@@ -106,6 +106,20 @@ export class EventReader {
     await this.#ended;
   }
 
+  /** Reads all changes since the first, and after each break those after the last that it has seen. */
+  async follow(serverUrl: () => string | undefined, isOver: () => boolean): Promise<void> {
+    while (!isOver()) {
+      try {
+        await this.connect(`${serverUrl()}/v2/messages/stream?view=summary&after=0`);
+        if (this.response?.statusCode === 200) await this.ended;
+        else await this.disconnect();
+      } catch {
+        // No server listens.
+      }
+      await delay(20);
+    }
+  }
+
   get positions(): number[] {
     return this.changes.map(({ id }) => Number(id));
   }

@@ -88,7 +88,7 @@ function keyOf(token: TokenRequirement): string {
   return JSON.stringify(token);
 }
 
-/** One of the alternatives that some message satisfies; undefined where there is none. */
+/** One of the alternatives that some message satisfies; undefined if no message satisfies any. */
 async function readSatisfied<R extends Requirements>(
   read: Read,
   alternatives: readonly R[],
