@@ -1,13 +1,12 @@
 /**
- * The container image and the compose file, as far as they can be tested without a container runtime: the steps of the
- * Dockerfile are carried out in a folder, and its result runs in bubblewrap as the image would, read-only and as a plain
- * user. Base images, `docker build` and `docker compose` themselves are not run here.
+ * The container image, as far as it can be tested without a container runtime: the steps of the Dockerfile are carried out
+ * in a folder, and its result runs in bubblewrap as the image would, read-only and as a plain user. Base images and
+ * `docker build` are not run here.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { parse } from 'yaml';
 import { freePort } from '../chaos/deployment.ts';
 import { freshFolder } from '../cli/program.ts';
 
@@ -131,49 +130,3 @@ test.skipIf(!hasBubblewrap)(
     expect(check()).toBe(1);
   },
 );
-
-describe('compose.yaml', () => {
-  interface Service {
-    readonly image: string;
-    readonly volumes?: readonly string[];
-    readonly secrets?: readonly string[];
-    readonly command?: readonly string[];
-    readonly read_only?: boolean;
-  }
-  const compose = parse(read('compose.yaml'), { merge: true }) as {
-    readonly services: Readonly<Record<string, Service>>;
-    readonly secrets: Readonly<Record<string, { readonly file: string }>>;
-    readonly volumes: Readonly<Record<string, unknown>>;
-  };
-
-  test('mounts files that exist, or that its first lines create', () => {
-    const created = ['./lanescan.yaml'];
-    for (const { volumes = [] } of Object.values(compose.services)) {
-      for (const [source = ''] of volumes.map((volume) => volume.split(':'))) {
-        if (source.startsWith('./'))
-          expect(fs.existsSync(path.join(repository, source)) || created.includes(source), source).toBe(true);
-        else expect(Object.keys(compose.volumes)).toContain(source);
-      }
-    }
-    for (const { secrets = [] } of Object.values(compose.services))
-      for (const secret of secrets) expect(Object.keys(compose.secrets)).toContain(secret);
-    for (const { file } of Object.values(compose.secrets))
-      expect(read('compose.yaml')).toContain(`> ${file.slice(2)}`);
-  });
-
-  test('runs commands of Lanescan, read-only', () => {
-    expect(compose.services.server).toMatchObject({ command: ['serve'], read_only: true });
-    expect(compose.services.indexer).toMatchObject({ command: ['index'], read_only: true });
-  });
-
-  test('provisions Grafana with the Prometheus and the dashboard that it mounts', () => {
-    const [source] = parse(read('docs/operations/grafana/datasources/prometheus.yaml')).datasources;
-    expect(Object.keys(compose.services)).toContain(new URL(source.url).hostname);
-    const [provider] = parse(read('docs/operations/grafana/dashboards/lanescan.yaml')).providers;
-    const mounted = compose.services.grafana?.volumes?.map((volume) => volume.split(':')[1] ?? '') ?? [];
-    expect(mounted.map((file) => path.dirname(file))).toContain(provider.options.path);
-    const [target] = parse(read('docs/operations/prometheus.yaml')).scrape_configs[0].static_configs[0]
-      .targets;
-    expect(target).toBe('server:8080');
-  });
-});

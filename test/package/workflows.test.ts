@@ -16,7 +16,13 @@ interface Workflow {
       {
         readonly 'timeout-minutes': number;
         readonly strategy?: { readonly matrix: { readonly node: readonly number[] } };
-        readonly steps: readonly { readonly run?: string; readonly uses?: string }[];
+        readonly needs?: string;
+        readonly permissions?: Readonly<Record<string, string>>;
+        readonly steps: readonly {
+          readonly run?: string;
+          readonly uses?: string;
+          readonly with?: Readonly<Record<string, unknown>>;
+        }[];
       }
     >
   >;
@@ -50,6 +56,15 @@ test('the versions of Node that are tested begin with the oldest that package.js
   const tested = workflows.get('test.yaml')?.jobs.quick?.strategy?.matrix.node;
   const [, oldest] = /^>=(\d+)\./.exec(manifest.engines.node) ?? [];
   expect(tested?.[0]).toBe(Number(oldest));
+});
+
+test('a release publishes the package, then the image of the same commit for both architectures', () => {
+  const { package: npmPackage, image } = workflows.get('release.yaml')?.jobs ?? {};
+  const publish = npmPackage?.steps.find(({ run = '' }) => run.startsWith('npm publish'));
+  expect(publish?.run).toContain('--provenance');
+  expect(image).toMatchObject({ needs: 'package', permissions: { packages: 'write' } });
+  const build = image?.steps.find(({ uses = '' }) => uses.startsWith('docker/build-push-action@'));
+  expect(build?.with).toMatchObject({ push: true, platforms: 'linux/amd64,linux/arm64', sbom: true });
 });
 
 test('dependency updates cover every package of the repository', () => {
