@@ -14,6 +14,7 @@
  */
 import type pg from 'pg';
 import { WatchedClient } from './client.ts';
+import { readSessionsOnWorkers } from './cluster/workers.ts';
 
 const SILENCE_MS = 1_500;
 const CHECK_INTERVAL_MS = 500;
@@ -179,15 +180,19 @@ export function createConnectionWatch(
 
 /**
  * Which of these sessions the server works on. A session that waits for its client does not: whatever the client sent is
- * lost. Where the server does not say what a session does, it counts as working.
+ * lost. One that waits for workers of a cluster looks the same, so the workers are asked. Where the server does not say what
+ * a session does, it counts as working.
  */
 async function workingSessions(client: pg.ClientBase, sessions: readonly number[]): Promise<Set<number>> {
   const { rows } = await client.query(
-    `select pid from pg_stat_activity where pid = any($1)
-     and (coalesce(state, 'disabled') = 'disabled' or state = 'active' and wait_event_type is distinct from 'Client')`,
+    `select pid, state is distinct from 'active' or wait_event_type is distinct from 'Client' as "isWorking"
+     from pg_stat_activity where pid = any($1) and coalesce(state, 'disabled') in ('disabled', 'active')`,
     [sessions],
   );
-  return new Set(rows.map(({ pid }) => pid));
+  const working = rows.filter(({ isWorking }) => isWorking);
+  const waiting = rows.filter(({ isWorking }) => !isWorking).map(({ pid }) => pid);
+  const onWorkers = waiting.length === 0 ? [] : await readSessionsOnWorkers(client, waiting);
+  return new Set([...working.map(({ pid }) => pid), ...onWorkers]);
 }
 
 async function endSessions(client: pg.ClientBase, sessions: readonly number[]): Promise<void> {

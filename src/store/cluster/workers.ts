@@ -18,6 +18,24 @@ export async function readWorkers(client: ClientBase): Promise<readonly Worker[]
   return rows;
 }
 
+/** Which of these sessions of the coordinator some worker runs a statement for. None where there is no cluster. */
+export async function readSessionsOnWorkers(
+  client: ClientBase,
+  sessions: readonly number[],
+): Promise<readonly number[]> {
+  const { rows: views } = await client.query(
+    `select to_regclass('pg_catalog.citus_stat_activity') is not null as present`,
+  );
+  if (!views[0].present) return [];
+  const { rows } = await client.query(
+    `select distinct s.pid from unnest($1::integer[]) as s (pid)
+     join citus_stat_activity a on a.global_pid = citus_calculate_gpid(citus_coordinator_nodeid(), s.pid)
+     where a.is_worker_query and a.state = 'active'`,
+    [sessions],
+  );
+  return rows.map(({ pid }) => pid);
+}
+
 /**
  * Settings for the database on each worker. Those of a connection to the coordinator do not reach the workers. The planner must
  * walk an index in the order of the page there too, and days are days of UTC.

@@ -1,0 +1,50 @@
+// @module-tag slow: a worker makes statements wait for seconds
+/**
+ * A session of the coordinator that waits for a worker looks as if it waited for its client. It is not taken for a connection
+ * whose response was lost. Needs CITUS_URL.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { openStore } from '../../src/store/store.ts';
+import { createTestDatabase } from '../database.ts';
+import { makeMessage, makeSnapshot } from '../fixtures.ts';
+import { type ClusterNode, queryOnce, readWorkers, urlOnNode } from './faults.ts';
+
+/** Longer than any silence that is suspect, with all probes. */
+const WAIT_MS = 6_000;
+
+describe.skipIf(process.env.CITUS_URL === undefined)('statements that wait for a worker', () => {
+  test('are not given up', async () => {
+    const database = await createTestDatabase();
+    onTestFinished(() => database.drop());
+    const notices: string[] = [];
+    const store = await openStore({ place: { url: database.url }, notice: (text) => notices.push(text) });
+    onTestFinished(() => store.close());
+    const messages = Array.from({ length: 40 }, (_, number) => makeMessage({ number }));
+    await store.apply(messages.slice(0, 20).map(makeSnapshot));
+
+    const [worker] = await readWorkers(database.url);
+    const shards = await queryOnce<{ shard: string }>(
+      database.url,
+      `select shard_name as shard from citus_shards where table_name = 'message'::regclass and nodeport = $1`,
+      [worker?.port],
+    );
+    const holder = new pg.Client({ connectionString: urlOnNode(database.url, worker as ClusterNode) });
+    holder.on('error', () => undefined);
+    onTestFinished(() => holder.end());
+    await holder.connect();
+    const names = shards.map(({ shard }) => shard).join(', ');
+    await holder.query(
+      `set citus.enable_manual_changes_to_shards = on; begin; lock table ${names} in access exclusive mode`,
+    );
+    const reading = store.search({ filters: {}, view: 'full', limit: 50, after: null });
+    const writing = store.apply(messages.slice(20).map(makeSnapshot));
+    await delay(WAIT_MS);
+    await holder.query('rollback');
+
+    expect((await reading).records.length).toBeGreaterThanOrEqual(20);
+    expect(await writing).toMatchObject({ created: 20 });
+    expect(notices).toEqual([]);
+  });
+});
