@@ -19,7 +19,7 @@ import {
   type ShortenedMatches,
 } from './lookup.ts';
 import { recordDigest } from './message-row.ts';
-import { arrayFrame, type Page, type PageFrame, type Reads, readPage } from './reads/reads.ts';
+import { arrayFrame, type Page, type PageFrame, type Read, type Reads, readPage } from './reads/reads.ts';
 import { completeRecord, lacksOfframp } from './record-completion.ts';
 import { distributedSearchSql, isShort, pageBound, searchSql } from './search.ts';
 import { renderSql, type Sql } from './sql.ts';
@@ -67,6 +67,12 @@ const SETTLED_AT = `case when status = ${statusRank('SUCCESS')}
   then (extract(epoch from sent_at) * 1000 + coalesce(delivery_ms, 0))::bigint end`;
 
 export function createMessageReads(reads: Reads, cursors: CursorCodec, layout: Layout): MessageReads {
+  /** For statements that every search repeats. */
+  const readPrepared: Read = async (text, values) =>
+    (await reads.run('search', { name: reads.nameOf(text), text, values: [...values] })) as Record<
+      string,
+      unknown
+    >[];
   return {
     cursors,
     search(query, frame = arrayFrame) {
@@ -83,7 +89,7 @@ export function createMessageReads(reads: Reads, cursors: CursorCodec, layout: L
       };
       return layout === 'single'
         ? run(searchSql(query))
-        : readSearchLookups(reads.readAs('search'), query.filters).then((lookups) =>
+        : readSearchLookups(readPrepared, query.filters).then((lookups) =>
             run(distributedSearchSql(query, lookups)),
           );
     },

@@ -51,12 +51,19 @@ const PAGE_COLUMNS = fixedSql(`digest, body, encode(message_id, 'hex'), extract(
 /**
  * The same for a cluster. The order and the only limit are outermost: Citus sends them to every shard, which returns no more
  * than a page. A limit inside would make it a statement of its own, whose rows are collected first. Existence checks would be
- * such statements too: the look-ups have their results.
+ * such statements too: the look-ups have their results. A single scan has no subquery: Citus plans it in less time.
  */
 export function distributedSearchSql(query: SearchQuery, lookups: SearchLookups): Sql {
   const conditions = conditionsOf(query.filters, lookups);
+  const [scan, ...others] = scansOf(conditions, true, lookups);
+  const limit = sql`limit ${query.limit + 1}`;
+  if (scan && !scan.isByToken && others.length === 0) {
+    const columns = sql`m.digest, ${bodyOf(query)} as body, encode(m.message_id, 'hex'), extract(epoch from m.sent_at)`;
+    return sql`select ${columns} from message m where ${whereOf(scan, query, conditions, lookups)}
+      order by m.sent_at desc, m.message_id desc ${limit}`;
+  }
   return sql`select ${PAGE_COLUMNS} from (${matchingSql(query, conditions, null, lookups)}) page
-    order by sent_at desc, message_id desc limit ${query.limit + 1}`;
+    order by sent_at desc, message_id desc ${limit}`;
 }
 
 /** The existence checks of a search, which a cluster makes before it. */
@@ -135,20 +142,18 @@ function checkedLists({ alternatives: [, ...others] }: Conditions): readonly (re
 /** Tells the planner that only a page is read. The plan is cached for pages of every length. */
 const LONGEST_PAGE = fixedSql(`limit ${MAX_LIMIT + 1}`);
 
+type PageQuery = Pick<SearchQuery, 'view' | 'after'>;
+
 /** `rows` is the most that is read; null is all. */
 function matchingSql(
-  { view, after }: Pick<SearchQuery, 'view' | 'after'>,
-  { required, alternatives, times }: Conditions,
+  query: PageQuery,
+  conditions: Conditions,
   rows: number | null,
   lookups?: SearchLookups,
 ): Sql {
-  const [split = [{}], ...others] = alternatives;
   const limit = rows === null ? sql`` : LONGEST_PAGE;
-  const body = view === 'summary' ? sql`left(m.record, m.summary_length) || '}'` : sql`m.record`;
-  const pages = split
-    .flatMap((alternative) => mergeRequirements(required, alternative) ?? [])
-    .flatMap(scansFor)
-    .map(pageOf);
+  const body = bodyOf(query);
+  const pages = scansOf(conditions, rows !== null || lookups !== undefined, lookups).map(pageOf);
   const [only] = pages;
   if (!only) return sql`select m.sent_at, m.message_id, m.digest, ${body} as body from message m where false`;
   if (pages.length === 1) return only;
@@ -159,39 +164,63 @@ function matchingSql(
     )}) scans
     order by sent_at desc, message_id desc ${limit}`;
 
-  function scansFor(requirements: Requirements): readonly Scan[] {
-    const scan = scanFor(requirements, rows !== null || lookups !== undefined);
-    if (!lookups) return [scan];
-    if (scan.token && !lookups.hasToken(scan.token)) return [];
-    if (!scan.lanes) return [scan];
-    return lookups.lanesOf(requirements).map((lane) => scanFor({ ...requirements, ...lane }, true));
-  }
-
-  function pageOf({ found, checked, token, isByToken, lanes }: Scan): Sql {
-    const key = isByToken ? sql`t` : sql`m`;
-    const from = isByToken
+  function pageOf(scan: Scan): Sql {
+    const key = keyOf(scan);
+    const from = scan.isByToken
       ? sql`message_token t join message m on m.message_id = t.message_id`
       : sql`message m`;
     // A message may have several rows of one token, each of which would count to the limit.
-    const select = isByToken ? sql`select distinct on (t.sent_at, t.message_id)` : sql`select`;
-    const tokenChecks = token && !lookups ? [tokenExists(token)] : [];
-    const where = [...found, ...tokenChecks, ...checked, ...others.map(anyOf), ...timeConditions(key)];
+    const select = scan.isByToken ? sql`select distinct on (t.sent_at, t.message_id)` : sql`select`;
     const page = sql`${select} ${key}.sent_at, ${key}.message_id, m.digest, ${body} as body from ${from}
-      where ${where.length === 0 ? sql`true` : joinSql(where, ' and ')}
+      where ${whereOf(scan, query, conditions, lookups)}
       order by ${key}.sent_at desc, ${key}.message_id desc`;
-    if (!lanes) return sql`${page} ${limit}`;
-    return sql`select of_lane.* from (${lanes}) l cross join lateral (${page} limit ${rows}) of_lane
+    if (!scan.lanes) return sql`${page} ${limit}`;
+    return sql`select of_lane.* from (${scan.lanes}) l cross join lateral (${page} limit ${rows}) of_lane
       order by of_lane.sent_at desc, of_lane.message_id desc ${limit}`;
   }
+}
 
-  function timeConditions(key: Sql): Sql[] {
-    const conditions = times.map((time) => time(key));
-    if (after) {
-      const place = sql`(${isoTime(after.sentAt)}::timestamptz, ${Buffer.from(after.messageId, 'hex')}::bytea)`;
-      conditions.push(sql`(${key}.sent_at, ${key}.message_id) < ${place}`);
-    }
-    return conditions;
+/** `isPage`: only the first rows are read, instead of all. */
+function scansOf(
+  { required, alternatives: [split = [{}]] }: Conditions,
+  isPage: boolean,
+  lookups?: SearchLookups,
+): readonly Scan[] {
+  return split
+    .flatMap((alternative) => mergeRequirements(required, alternative) ?? [])
+    .flatMap((requirements) => {
+      const scan = scanFor(requirements, isPage);
+      if (!lookups) return [scan];
+      if (scan.token && !lookups.hasToken(scan.token)) return [];
+      if (!scan.lanes) return [scan];
+      return lookups.lanesOf(requirements).map((lane) => scanFor({ ...requirements, ...lane }, true));
+    });
+}
+
+function bodyOf({ view }: PageQuery): Sql {
+  return view === 'summary' ? sql`left(m.record, m.summary_length) || '}'` : sql`m.record`;
+}
+
+/** The table whose index a scan walks. */
+function keyOf({ isByToken }: Scan): Sql {
+  return isByToken ? sql`t` : sql`m`;
+}
+
+function whereOf(
+  scan: Scan,
+  { after }: PageQuery,
+  { alternatives: [, ...others], times }: Conditions,
+  lookups?: SearchLookups,
+): Sql {
+  const key = keyOf(scan);
+  const tokenChecks = scan.token && !lookups ? [tokenExists(scan.token)] : [];
+  const where = [...scan.found, ...tokenChecks, ...scan.checked, ...others.map(anyOf)];
+  where.push(...times.map((time) => time(key)));
+  if (after) {
+    const place = sql`(${isoTime(after.sentAt)}::timestamptz, ${Buffer.from(after.messageId, 'hex')}::bytea)`;
+    where.push(sql`(${key}.sent_at, ${key}.message_id) < ${place}`);
   }
+  return where.length === 0 ? sql`true` : joinSql(where, ' and ');
 }
 
 /** A condition on the send time, of `message` or of `message_token`. */

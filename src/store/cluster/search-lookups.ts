@@ -22,9 +22,14 @@ export interface LaneOfNetwork {
   readonly dest: string;
 }
 
+interface KnownLane extends LaneOfNetwork {
+  /** Whether any of its messages is ready for manual execution. */
+  readonly hasReady: boolean;
+}
+
 export interface SearchLookups {
-  /** The lanes that begin at `source`, or that end at `dest`. */
-  lanesOf(network: { readonly [End in keyof LaneOfNetwork]?: string | undefined }): readonly LaneOfNetwork[];
+  /** The lanes that begin at `source`, or that end at `dest`; with `ready`, those with a message that is. */
+  lanesOf(requirements: Pick<Requirements, keyof LaneOfNetwork | 'ready'>): readonly LaneOfNetwork[];
   /** The messages that a transaction attempted to execute, committed or blessed. */
   messagesOf(transaction: BytesHex): readonly BytesHex[];
   /** Whether any message has a token that the search checks. */
@@ -50,8 +55,11 @@ export async function readSearchLookups(read: Read, filters: Filters): Promise<S
     Promise.all(checks.lists.map((list) => readSatisfied(read, list.filter(needsStatement)))),
   ]);
   const messagesByTransaction = new Map(messages);
-  const lanesOf: SearchLookups['lanesOf'] = ({ source, dest }) =>
-    lanes.filter((lane) => (source === undefined ? lane.dest === dest : lane.source === source));
+  const lanesOf: SearchLookups['lanesOf'] = ({ source, dest, ready }) =>
+    lanes
+      .filter((lane) => (source === undefined ? lane.dest === dest : lane.source === source))
+      .filter(({ hasReady }) => !ready || hasReady)
+      .map((lane) => ({ source: lane.source, dest: lane.dest }));
   const messagesOf: SearchLookups['messagesOf'] = (transaction) =>
     messagesByTransaction.get(transaction) ?? [];
   const isFound = ({ otherTransaction, source, dest }: Requirements) =>
@@ -108,11 +116,16 @@ function hasNetwork(filters: Filters): boolean {
   );
 }
 
-async function readLanes(read: Read): Promise<readonly LaneOfNetwork[]> {
-  const rows = await read('select distinct source_selector, dest_selector from lane_total', []);
+async function readLanes(read: Read): Promise<readonly KnownLane[]> {
+  const rows = await read(
+    `select source_selector, dest_selector, bool_or(ready and messages > 0) as "hasReady"
+     from lane_total group by source_selector, dest_selector`,
+    [],
+  );
   return rows.map((row) => ({
     source: selectorOf(row.source_selector as string),
     dest: selectorOf(row.dest_selector as string),
+    hasReady: row.hasReady as boolean,
   }));
 }
 
