@@ -10,6 +10,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { systemPostgres } from '../chaos/system-postgres.ts';
 import { buildProgram, freshFolder } from '../cli/program.ts';
+import { canRunAsRoot } from './system-programs.ts';
 
 const repository = path.resolve(import.meta.dirname, '../..');
 const read = (file: string) => fs.readFileSync(path.join(repository, file), 'utf8');
@@ -64,14 +65,13 @@ describe('compose.yaml', () => {
   });
 });
 
-const isThere = (program: string) => spawnSync('which', [program]).status === 0;
-const needed = ['bwrap', 'prometheus', 'openssl', 'curl', 'setpriv'];
-const missing = process.getuid?.() === 0 ? needed.filter((program) => !isThere(program)) : ['root'];
-const canRun = missing.length === 0 && systemPostgres !== undefined;
-if (!canRun)
-  process.stderr.write(
-    `\nNO SERVICES OF compose.yaml: they need ${missing.join(', ') || 'PostgreSQL 15'}; they are NOT TESTED.\n\n`,
-  );
+const canRun = canRunAsRoot('the services of compose.yaml', [
+  'bwrap',
+  'prometheus',
+  'openssl',
+  'curl',
+  'setpriv',
+]);
 
 /** Users of the images. */
 const [NODE, NOBODY, POSTGRES] = [1000, 65_534, 999];

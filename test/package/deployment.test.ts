@@ -12,12 +12,12 @@ import { describe, expect, test } from 'vitest';
 import { systemPostgres } from '../chaos/system-postgres.ts';
 import { freshFolder } from '../cli/program.ts';
 import { npm, packRepository, quiet } from './packing.ts';
+import { canRunAsRoot } from './system-programs.ts';
 
 const repository = path.resolve(import.meta.dirname, '../..');
 const TIMEOUT_MS = 900_000;
 
-const isThere = (program: string) => spawnSync('which', [program]).status === 0;
-const needed = [
+const canDeploy = canRunAsRoot('the deployment of docs/operations.md', [
   'bwrap',
   'nginx',
   'promtool',
@@ -27,13 +27,7 @@ const needed = [
   'curl',
   'runuser',
   'systemd-analyze',
-];
-const missing = process.getuid?.() === 0 ? needed.filter((program) => !isThere(program)) : ['root'];
-const canDeploy = missing.length === 0 && systemPostgres !== undefined;
-if (!canDeploy)
-  process.stderr.write(
-    `\nNO DEPLOYMENT: it needs ${missing.join(', ') || 'PostgreSQL 15'}; it is NOT TESTED.\n\n`,
-  );
+]);
 
 /** The commands of each step, in order. */
 function stepsOf(markdown: string): readonly string[] {
