@@ -328,9 +328,6 @@ export const briefly = {
   longestRetryAfterMs: 60_000,
 };
 
-/** For nodes that never answer. Others must answer in this time, on a busy machine too. */
-export const hastily = { ...briefly, answerMs: 3_000, bodyMs: 3_000 };
-
 export function openChain(
   nodes: readonly FaultyNode[],
   overrides: Partial<EvmSource> = {},

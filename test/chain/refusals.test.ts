@@ -6,7 +6,6 @@ import {
   briefly,
   CONTRACT,
   failureOf,
-  hastily,
   logJson,
   nameOf,
   openChain,
@@ -172,7 +171,7 @@ describe('words of refusal', () => {
     { tags: 'slow' },
     async (misbehaviour) => {
       const node = await startFaultyNode();
-      const chain = openChain([node], {}, { timing: hastily });
+      const chain = openChain([node], {}, { timing: briefly });
       await chain.run(nameOf);
       node.misbehave = whenAsked('eth_getLogs', misbehaviour);
       expect(await failureOf(chain.run((rpc) => rpc.logs(range)))).toBeInstanceOf(RangeTooLargeError);
