@@ -13,9 +13,9 @@ if (!process.env.CITUS_STOP_WORKER || !process.env.CITUS_START_WORKER) {
   );
 }
 
-/** What is about one server: its files, its replicas, its socket, the plans and triggers of local tables. */
+/** What is about one server: its files, its replicas, its socket, the plans and triggers of local tables, an export's transaction. */
 const excluded =
-  /^test\/(store\/(connection-budget|connection-watch|driver-internals|embedded|embedded-upgrade|explain|migrate|replicas|sharding)|http\/(availability|overload))\.test\.ts$/;
+  /^test\/(store\/(connection-budget|connection-watch|driver-internals|embedded|embedded-upgrade|explain|migrate|replicas|sharding)|http\/(availability|metrics|overload)|export\/connections)\.test\.ts$/;
 
 const suites = [
   'test/store',

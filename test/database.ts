@@ -31,6 +31,8 @@ declare module 'vitest' {
 }
 
 const TEMPLATE = 'lanescan_template';
+/** Whether the databases of tests are distributed over a cluster. */
+export const isOnCluster = process.env.CITUS_URL !== undefined;
 /** Declared by sessions that may write whatever the schema is. */
 export const ANY_SCHEMA = 1_000_000;
 

@@ -129,7 +129,7 @@ describe('connections', () => {
   ])('a failure in the middle breaks the transfer (%s) and the service goes on', async (_how, headers) => {
     const response = await begun(server.url, 'ndjson', headers as Record<string, string>);
     await untilExports(1);
-    for (const pid of await openExports()) await monitor.query('select pg_terminate_backend($1)', [pid]);
+    for (const pid of await openExports()) await monitor.query('select pg_terminate_backend($1::int)', [pid]);
     let bytes = 0;
     const outcome = await new Promise<string>((resolve) => {
       response.on('data', (chunk: Buffer) => {

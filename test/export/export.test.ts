@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { statuses } from '../../src/domain/lifecycle.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { importRecords } from '../../src/ingest/import.ts';
-import { openTestStore } from '../database.ts';
+import { isOnCluster, openTestStore } from '../database.ts';
 import { evmAddress, fuji, makeMessage, makeSnapshot, sepolia, solanaDevnet } from '../fixtures.ts';
 import {
   expectError,
@@ -98,7 +98,7 @@ test('an export has the rows of a page walk, row for row, whatever the filters',
 });
 
 // On a cluster each page of an export is of its own moment (docs/cluster.md).
-const testOnOneNode = test.skipIf(process.env.CITUS_URL !== undefined);
+const testOnOneNode = test.skipIf(isOnCluster);
 
 testOnOneNode(
   'an export shows one moment, whatever is written while it is read',

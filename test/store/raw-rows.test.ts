@@ -234,7 +234,7 @@ describe.each([
     const administrator = new pg.Client({ connectionString: database.url });
     await administrator.connect();
     const { processID } = client as unknown as { processID: number };
-    await administrator.query('select pg_terminate_backend($1)', [processID]);
+    await administrator.query('select pg_terminate_backend($1::int)', [processID]);
     await administrator.end();
     for (const outcome of await asked) expect(outcome.status).toBe('rejected');
   });

@@ -21,12 +21,22 @@ export async function readDistributedChanges(read: Read, query: ChangesQuery): P
   const [store] = await read('select position from store', []);
   const published = String(store?.position ?? 0);
   const lengths = await read(
-    `select h.position, octet_length(coalesce(h.removed_record, m.record)) as bytes
+    `select h.position, h.message_id, encode(h.message_id, 'hex') as id,
+       octet_length(coalesce(h.removed_record, m.record)) as bytes
      from history h left join message m on m.message_id = h.message_id
      where h.position > $1 and h.position <= $2 order by h.position limit $3`,
     [query.position, published, query.limit],
   );
-  const fitting = withinBytes(lengths, query.maxBytes);
+  const removedLengths = await readRemoved(
+    read,
+    'octet_length(removed_record)',
+    idsWithout(lengths, 'bytes'),
+  );
+  const fitting = withinBytes(
+    lengths,
+    query.maxBytes,
+    ({ id, bytes }) => bytes ?? removedLengths.get(id as string),
+  );
   if (fitting.length === 0) return [];
   const last = String(fitting.at(-1)?.position);
   const rows = await read(
@@ -37,7 +47,7 @@ export async function readDistributedChanges(read: Read, query: ChangesQuery): P
      where h.position > $1 and h.position <= $2 order by h.position`,
     [query.position, last],
   );
-  const removedRecords = await readRemovedRecords(read, rows);
+  const removedRecords = await readRemoved(read, 'removed_record', idsWithout(rows, 'record'));
   const bodies = await readBodies(read, rows);
   return rows.map((row, index) => {
     const bodyOf = (factId: unknown) => (factId ? bodies.get(keyOf(row.id, factId as Buffer)) : undefined);
@@ -54,25 +64,33 @@ export async function readDistributedChanges(read: Read, query: ChangesQuery): P
 }
 
 /** The first rows whose records have at most so many bytes together, and always the first one. */
-function withinBytes(rows: readonly Row[], maxBytes: number): readonly Row[] {
+function withinBytes(rows: readonly Row[], maxBytes: number, bytesOf: (row: Row) => unknown): readonly Row[] {
   let sum = 0;
   const end = rows.findIndex((row, index) => {
-    sum += Number(row.bytes ?? 0);
+    sum += Number(bytesOf(row) ?? 0);
     return index > 0 && sum > maxBytes;
   });
   return end === -1 ? rows : rows.slice(0, end);
 }
 
-/** The last record of each message that was removed after one of these changes, by message id. */
-async function readRemovedRecords(read: Read, rows: readonly Row[]): Promise<ReadonlyMap<string, string>> {
-  const ids = rows.filter((row) => row.record === null).map((row) => row.message_id);
+/** The messages that have no record any more: they were removed after one of these changes. */
+function idsWithout(rows: readonly Row[], column: 'bytes' | 'record'): readonly unknown[] {
+  return rows.filter((row) => row[column] === null).map((row) => row.message_id);
+}
+
+/** An expression of the last record of each of these messages, by message id. */
+async function readRemoved(
+  read: Read,
+  expression: string,
+  ids: readonly unknown[],
+): Promise<ReadonlyMap<string, unknown>> {
   if (ids.length === 0) return new Map();
   const removed = await read(
-    `select encode(message_id, 'hex') as id, removed_record as record from history
+    `select encode(message_id, 'hex') as id, ${expression} as value from history
      where message_id = any($1) and removed_record is not null order by position`,
     [ids],
   );
-  return new Map(removed.map(({ id, record }) => [id as string, record as string]));
+  return new Map(removed.map(({ id, value }) => [id as string, value]));
 }
 
 interface FactBody {
