@@ -1,4 +1,4 @@
-// Runs the suites of the store, of HTTP and of live push on a Citus cluster. CITUS_URL is a database on its coordinator.
+// Runs the suites of the store, of HTTP, of live push, of the indexer and of chaos on a Citus cluster. CITUS_URL is a database on its coordinator.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 
@@ -15,16 +15,19 @@ if (!process.env.CITUS_STOP_WORKER || !process.env.CITUS_START_WORKER) {
 
 /** What is about one server: its files, its replicas, its socket, the plans and triggers of local tables, an export's transaction. */
 const excluded =
-  /^test\/(store\/(connection-budget|connection-watch|driver-internals|embedded|embedded-upgrade|explain|migrate|replicas|sharding)|http\/(availability|metrics|overload)|export\/connections)\.test\.ts$/;
+  /^test\/(store\/(connection-budget|connection-watch|driver-internals|embedded|embedded-upgrade|explain|migrate|replicas|sharding)|http\/(availability|metrics|overload)|export\/connections|lanes\/completeness)\.test\.ts$/;
 
 const suites = [
   'test/store',
-  'test/lanes/api.test.ts',
+  'test/lanes',
   'test/http',
   'test/live',
   'test/webhooks',
   'test/mirror',
   'test/export',
+  'test/ingest/import.test.ts',
+  ...['attempts', 'consistency', 'failures', 'indexer', 'tokens'].map((name) => `test/chain/${name}.test.ts`),
+  'test/chaos/chaos.test.ts',
 ];
 
 /** By name: the projects of vitest.config.ts have exclusions of their own, and take none from the command line. */
