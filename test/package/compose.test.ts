@@ -115,6 +115,10 @@ test.skipIf(!canRun)(
     for (const file of ['lanescan.example.yaml', 'docs']) {
       fs.cpSync(path.join(repository, file), inFolder(`project/${file}`), { recursive: true });
     }
+    // Where other users can read it, wherever the repository is.
+    for (const part of ['bin', 'dist', 'package.json', 'openapi.json'])
+      fs.cpSync(path.join(repository, part), inFolder(`app/${part}`), { recursive: true });
+    fs.mkdirSync(inFolder('app/node_modules'));
     const created = spawnSync('sh', ['-ec', firstLines()], { cwd: inFolder('project'), encoding: 'utf8' });
     expect(created.status, created.stderr).toBe(0);
 
@@ -147,7 +151,6 @@ test.skipIf(!canRun)(
       POSTGRES_DB: name,
       POSTGRES_PASSWORD_FILE: password,
     } = database.environment ?? {};
-    const lanescan = path.join(repository, 'bin/lanescan');
     const healthCheck = database.healthcheck?.test.slice(1).join(' ');
     const queries = dashboardQueries();
     expect(queries.length).toBeGreaterThan(20);
@@ -158,10 +161,10 @@ ${as(POSTGRES)} ${systemPostgres}/initdb -D ${inFolder('database')} --username=$
 ${as(POSTGRES)} ${systemPostgres}/postgres -D ${inFolder('database')} -k /tmp > /tmp/database.log 2>&1 &
 until_true env PGHOST=database ${systemPostgres}/${healthCheck}
 PGPASSWORD=$(cat ${password}) ${systemPostgres}/createdb --host database --username ${user} ${name}
-${as(NODE)} ${withVariables(server)} ${lanescan} ${server.command?.join(' ')} > /tmp/server.log 2>&1 &
+${as(NODE)} ${withVariables(server)} /app/bin/lanescan ${server.command?.join(' ')} > /tmp/server.log 2>&1 &
 until_true curl --fail --silent http://server:8080/readyz
 set -a; for name in $(grep -o '[A-Z_]*_RPC' /etc/lanescan/lanescan.yaml); do eval "$name=http://127.0.0.1:1/"; done; set +a
-${as(NODE)} ${withVariables(indexer)} ${lanescan} ${indexer.command?.join(' ')} > /tmp/indexer.log 2>&1 &
+${as(NODE)} ${withVariables(indexer)} /app/bin/lanescan ${indexer.command?.join(' ')} > /tmp/indexer.log 2>&1 &
 ${as(NOBODY)} prometheus ${prometheus.command?.join(' ')} > /tmp/prometheus.log 2>&1 &
 is_up() { curl --silent 'http://prometheus:9090/api/v1/query?query=up' | grep '"job":"lanescan".*"1"\\]'; }
 is_indexing() { curl --silent http://server:8080/v2/networks | grep ethereum-testnet-sepolia; }
@@ -172,7 +175,7 @@ curl --silent http://prometheus:9090/api/v1/label/__name__/values; echo
 while read -r query; do curl --silent http://prometheus:9090/api/v1/query --data-urlencode "query=$query"; echo; done < ${inFolder('queries')}
 `;
     fs.writeFileSync(inFolder('queries'), `${queries.join('\n')}\n`);
-    const own = ['dev', 'proc', 'etc', 'run', 'tmp', 'prometheus'];
+    const own = ['app', 'dev', 'proc', 'etc', 'run', 'tmp', 'prometheus'];
     const system = fs
       .readdirSync('/', { withFileTypes: true })
       .filter((entry) => !own.includes(entry.name))
@@ -198,6 +201,14 @@ while read -r query; do curl --silent http://prometheus:9090/api/v1/query --data
           '/run',
         ],
         ...['--bind', inFolder('etc'), '/etc', '--bind', folder, folder],
+        ...[
+          '--ro-bind',
+          inFolder('app'),
+          '/app',
+          '--ro-bind',
+          path.join(repository, 'node_modules'),
+          '/app/node_modules',
+        ],
         ...[...mounts].flatMap(([target, source]) => [
           ...['--perms', '0755', '--dir', path.dirname(target)],
           ...['--bind', source, target],
