@@ -43,7 +43,7 @@ export function searchSql(query: SearchQuery): Sql {
   const rows = query.limit + 1;
   const conditions = conditionsOf(query.filters);
   return sql`select ${PAGE_COLUMNS}
-    from (${matchingSql(query, conditions, rows)}) page ${existenceChecks(conditions)}limit ${rows}`;
+    from (${matchingSql(query, conditions, scansOf(conditions, true), rows)}) page ${existenceChecks(conditions)}limit ${rows}`;
 }
 
 const PAGE_COLUMNS = fixedSql(`digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)`);
@@ -55,14 +55,15 @@ const PAGE_COLUMNS = fixedSql(`digest, body, encode(message_id, 'hex'), extract(
  */
 export function distributedSearchSql(query: SearchQuery, lookups: SearchLookups): Sql {
   const conditions = conditionsOf(query.filters, lookups);
-  const [scan, ...others] = scansOf(conditions, true, lookups);
+  const scans = scansOf(conditions, true, lookups);
+  const [scan] = scans;
   const limit = sql`limit ${query.limit + 1}`;
-  if (scan && !scan.isByToken && others.length === 0) {
+  if (scan && !scan.isByToken && scans.length === 1) {
     const columns = sql`m.digest, ${bodyOf(query)} as body, encode(m.message_id, 'hex'), extract(epoch from m.sent_at)`;
     return sql`select ${columns} from message m where ${whereOf(scan, query, conditions, lookups)}
       order by m.sent_at desc, m.message_id desc ${limit}`;
   }
-  return sql`select ${PAGE_COLUMNS} from (${matchingSql(query, conditions, null, lookups)}) page
+  return sql`select ${PAGE_COLUMNS} from (${matchingSql(query, conditions, scans, null, lookups)}) page
     order by sent_at desc, message_id desc ${limit}`;
 }
 
@@ -124,7 +125,7 @@ export function pageBound({ limit }: SearchQuery): RowBound {
 /** The statement for everything that matches, newest first. */
 export function exportSql(filters: Filters): Sql {
   const conditions = conditionsOf(filters);
-  const matching = matchingSql({ view: 'full', after: null }, conditions, null);
+  const matching = matchingSql({ view: 'full', after: null }, conditions, scansOf(conditions, false), null);
   return sql`select body from (${matching}) page ${existenceChecks(conditions)}`;
 }
 
@@ -148,12 +149,13 @@ type PageQuery = Pick<SearchQuery, 'view' | 'after'>;
 function matchingSql(
   query: PageQuery,
   conditions: Conditions,
+  scans: readonly Scan[],
   rows: number | null,
   lookups?: SearchLookups,
 ): Sql {
   const limit = rows === null ? sql`` : LONGEST_PAGE;
   const body = bodyOf(query);
-  const pages = scansOf(conditions, rows !== null || lookups !== undefined, lookups).map(pageOf);
+  const pages = scans.map(pageOf);
   const [only] = pages;
   if (!only) return sql`select m.sent_at, m.message_id, m.digest, ${body} as body from message m where false`;
   if (pages.length === 1) return only;
