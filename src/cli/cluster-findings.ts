@@ -9,19 +9,23 @@ const MAX_IMBALANCE = 2;
 /** No findings for a store on one node. */
 export function* clusterFindings(figures: ClusterFigures | undefined): Generator<Finding> {
   if (!figures) return;
-  const { citusVersion, workers, isPublished } = figures;
+  const { citusVersion, workers, isPublished, messageLocale } = figures;
   const shards = workers.reduce((sum, worker) => sum + worker.shards, 0);
   yield {
     severity: 'ok',
     what: `Cluster: Citus ${printable(citusVersion)}, ${counted(workers.length, 'worker')}, ${counted(shards, 'shard')} of each table`,
   };
-  for (const worker of workers) yield workerFinding(worker);
+  yield* localeFindings('The coordinator', messageLocale);
+  for (const worker of workers) {
+    yield workerFinding(worker);
+    yield* localeFindings(`Worker ${printable(worker.address)}`, worker.messageLocale);
+  }
   const numbers = workers.map((worker) => worker.shards);
   if (Math.max(...numbers) > MAX_IMBALANCE * Math.min(...numbers)) {
     yield {
       severity: 'warning',
       what: `Cluster: the shards are not balanced, from ${Math.min(...numbers)} to ${Math.max(...numbers)} on a worker`,
-      remedy: 'Move them while Lanescan runs: select rebalance_table_shards()',
+      remedy: `Move them while Lanescan runs: select citus_rebalance_start(shard_transfer_mode => 'force_logical')`,
     };
   }
   const hasAllWorkers = workers.every(({ isAway }) => !isAway);
@@ -33,6 +37,16 @@ export function* clusterFindings(figures: ClusterFigures | undefined): Generator
         'If this stays, start a writer (an indexer or an import) and look at its log: it publishes first.',
     };
   }
+}
+
+/** Some errors of a worker reach a client without their code, so that only the words tell that it is away. */
+function* localeFindings(node: string, locale: string | null): Generator<Finding> {
+  if (locale === null || /^($|C\b|POSIX$|en)/.test(locale)) return;
+  yield {
+    severity: 'warning',
+    what: `${node}: its messages are not in English (lc_messages = ${printable(locale)}), so writers may end instead of waiting for a worker that is away`,
+    remedy: `Set lc_messages = 'C' in postgresql.conf of that node, and reload it.`,
+  };
 }
 
 function workerFinding({ address, isAway, shards, bytes, prepared, wrongSettings }: WorkerFigures): Finding {
@@ -48,7 +62,7 @@ function workerFinding({ address, isAway, shards, bytes, prepared, wrongSettings
     return {
       severity: 'warning',
       what: `${name}: the database there lacks settings: ${wrongSettings.join(', ')}`,
-      remedy: 'Run `lanescan migrate --distribute` again with all other processes stopped; it sets them.',
+      remedy: 'Run `lanescan migrate --distribute` again; it sets them, also while Lanescan runs.',
     };
   }
   const gigabytes = ((bytes ?? 0) / 1e9).toFixed(1);

@@ -15,6 +15,7 @@ import {
   type HeldCommit,
   holdAfterPrepare,
   holdBeforePrepare,
+  holdCopy,
   queryOnce,
   readWorkers,
   stopPreparedBackends,
@@ -122,6 +123,18 @@ describe.skipIf(process.env.CITUS_URL === undefined)('a store on a cluster', { t
     }
     await writer;
     expect(reads).toBeGreaterThan(0);
+    await expectWhole();
+  });
+
+  it('is written again where a worker ends the session that it copies rows to', async () => {
+    const copy = await holdCopy(store.url, workers[0] as ClusterNode);
+    held = copy;
+    const writing = writeBatch();
+    await copy.reached();
+    await copy.endSession();
+    await held.release();
+    held = undefined;
+    expect(await writing).toMatchObject({ created: BATCH });
     await expectWhole();
   });
 

@@ -82,9 +82,10 @@ describe.skipIf(!isOnCluster)('distribution over a cluster', { timeout: 300_000 
     expect(findings[0]?.what).toMatch(/^Cluster: Citus \d.*, 2 workers, 6 shards of each table$/);
   });
 
-  it('can be repeated, and sets what a worker lacks', async () => {
+  it('can be repeated while the store is in use, and sets what a worker lacks', async () => {
     const { url } = await filledDatabase();
     await distributeDatabase(url);
+    const inUse = await open(url);
     const [worker] = await readWorkers(url);
     const name = new URL(url).pathname.slice(1);
     await queryOnce(
@@ -99,6 +100,7 @@ describe.skipIf(!isOnCluster)('distribution over a cluster', { timeout: 300_000 
     await expect.poll(wrong, PATIENCE).toEqual([['enable_seqscan'], []]);
     expect(await distributeDatabase(url)).toEqual({ distributed: [], shards: 2, workers: 2 });
     await expect.poll(wrong, PATIENCE).toEqual([[], []]);
+    expect((await inUse.search(newest)).records.length).toBe(MESSAGES);
   });
 
   it('changes nothing when it is interrupted, and succeeds when it is repeated', async () => {

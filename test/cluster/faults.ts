@@ -44,6 +44,21 @@ export function readWorkers(url: string): Promise<ClusterNode[]> {
   );
 }
 
+/** How many shards of each table the workers have, by port. */
+export async function readPlacements(url: string): Promise<Record<string, number>> {
+  const rows = await queryOnce<{ port: number; shards: number }>(
+    url,
+    `select nodeport as port, count(*)::int as shards from citus_shards where table_name = 'message'::regclass group by 1`,
+  );
+  return Object.fromEntries(rows.map(({ port, shards }) => [port, shards]));
+}
+
+/** Moves shards to the workers that have fewer, while writers go on. */
+export async function rebalance(url: string): Promise<void> {
+  await queryOnce(url, `select citus_rebalance_start(shard_transfer_mode => 'force_logical')`);
+  await queryOnce(url, 'select citus_rebalance_wait()');
+}
+
 /** The URL of the same database on another node. */
 export function urlOnNode(url: string, { host, port }: ClusterNode): string {
   const other = new URL(url);
@@ -69,31 +84,74 @@ export async function untilAnswering(url: string): Promise<void> {
     .toBe(1);
 }
 
+/** The tables on a worker that are the shards of a table. */
+export async function readShards(
+  url: string,
+  table: string,
+  worker: ClusterNode,
+): Promise<readonly string[]> {
+  const rows = await queryOnce<{ name: string }>(
+    url,
+    'select shard_name as name from citus_shards where table_name = $1::regclass and nodeport = $2',
+    [table, worker.port],
+  );
+  return rows.map(({ name }) => name);
+}
+
 /** Holds the next commit of a writer when everything is written and no worker has prepared it. */
 export async function holdBeforePrepare(url: string): Promise<HeldCommit> {
+  const { isReached, release } = await holdByTrigger(
+    url,
+    'if not new.is_published then',
+    `create constraint trigger hold after update on publication deferrable initially deferred`,
+  );
+  return { reached: () => untilSome(url, isReached), release };
+}
+
+export interface HeldCopy extends HeldCommit {
+  /** Ends the session on the worker that waits for the release. */
+  endSession(): Promise<void>;
+}
+
+/** Holds the next COPY of a writer to the history on a worker, which has got rows and has not answered. */
+export async function holdCopy(url: string, worker: ClusterNode): Promise<HeldCopy> {
+  const workerUrl = urlOnNode(url, worker);
+  const shards = await readShards(url, 'history', worker);
+  const { isReached, release } = await holdByTrigger(
+    workerUrl,
+    'if true then',
+    ...shards.map((shard) => `create trigger hold before insert on ${shard}`),
+  );
+  return {
+    reached: () => untilSome(workerUrl, isReached),
+    release,
+    async endSession() {
+      await queryOnce(workerUrl, isReached.replace('select 1', 'select pg_terminate_backend(pid)'));
+    },
+  };
+}
+
+/** Makes what calls these triggers wait. */
+async function holdByTrigger(url: string, condition: string, ...triggers: readonly string[]) {
+  const local = 'set citus.enable_ddl_propagation = off; set citus.enable_manual_changes_to_shards = on;';
   await queryOnce(
     url,
-    `set citus.enable_ddl_propagation = off;
-     create function hold_commit() returns trigger language plpgsql as $$ begin
-       if not new.is_published then perform pg_advisory_xact_lock_shared(${HOLD_KEY}); end if;
-       return null;
+    `${local}
+     create function hold() returns trigger language plpgsql as $$ begin
+       ${condition} perform pg_advisory_xact_lock_shared(${HOLD_KEY}); end if;
+       return new;
      end $$;
-     create constraint trigger hold_commit after update on publication deferrable initially deferred
-     for each row execute function hold_commit()`,
+     ${triggers.map((trigger) => `${trigger} for each row execute function hold();`).join('\n')}`,
   );
   const holder = new pg.Client({ connectionString: url });
   await holder.connect();
   await holder.query('select pg_advisory_lock($1)', [HOLD_KEY]);
   return {
-    reached: () =>
-      untilSome(
-        url,
-        `select 1 from pg_locks where locktype = 'advisory' and objid = ${HOLD_KEY} and not granted`,
-      ),
+    isReached: `select 1 from pg_locks where locktype = 'advisory' and objid = ${HOLD_KEY} and not granted`,
     async release() {
       await holder.end();
-      // The commit that goes on still holds locks on the table.
-      await queryOnce(url, 'set citus.enable_ddl_propagation = off; drop function hold_commit() cascade');
+      // What goes on still holds locks on the table.
+      await queryOnce(url, `${local} drop function hold() cascade`);
     },
   };
 }

@@ -13,18 +13,14 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { createDerivation } from '../../src/ingest/demo/randomness.ts';
 import { buildProgram } from '../cli/program.ts';
 import { until } from '../live/live-server.ts';
-import { type LoadProcess, startLoad } from './load.ts';
+import { type LoadProcess, RECOVERY_MS, startLoad } from './load.ts';
 import { finishLoad, problemsOf } from './load-verdict.ts';
 import { canKillNodes, killNode, startNode } from './nodes.ts';
 
 const KILLS = Number(process.env.LANESCAN_TEST_KILLS ?? 12);
 const SEED = process.env.LANESCAN_TEST_SEED ?? '1';
-/** Acknowledged between two kills, at least. */
-const BATCHES_A_KILL = 2;
 const BLOCKS_A_KILL = 400;
 const MESSAGES_A_KILL = 10;
-/** Of one kill: a busy machine recovers slowly. */
-const RECOVERY_MS = 180_000;
 
 /** Nodes by number: 0 is the coordinator. */
 const victims: readonly (number | LoadProcess)[] = [0, 1, 2, 'writer', 2, 0, 1, 'indexer', 1, 2, 0, 'server'];
@@ -63,19 +59,7 @@ describe.skipIf(!canKillNodes)('under kills of nodes and processes', () => {
       messages: (KILLS + 2) * MESSAGES_A_KILL,
       firstBlocks: BLOCKS_A_KILL,
     });
-    /** Until the store accepts writes, and readers get them. */
-    const untilAtWork = async () => {
-      const { acknowledged } = load;
-      const { length } = load.stream.changes;
-      await until(
-        () =>
-          load.failures.length > 0 ||
-          (load.acknowledged >= acknowledged + BATCHES_A_KILL && load.stream.changes.length > length),
-        RECOVERY_MS,
-      );
-    };
-
-    await untilAtWork();
+    await load.untilAtWork();
     const recoveriesMs: number[] = [];
     for (let kill = 0; kill < KILLS; kill++) {
       const victim = victims[kill % victims.length] ?? 0;
@@ -93,7 +77,7 @@ describe.skipIf(!canKillNodes)('under kills of nodes and processes', () => {
       const killedAt = performance.now();
       // Some kills meet a recovery.
       if (randomness.chance(0.2)) continue;
-      await untilAtWork();
+      await load.untilAtWork();
       recoveriesMs.push(Math.round(performance.now() - killedAt));
       process.stderr.write(
         `kill ${kill + 1} of ${KILLS}: ${victim}, at work after ${recoveriesMs.at(-1)} ms, ${load.acknowledged} batches, ` +

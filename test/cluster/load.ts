@@ -16,7 +16,7 @@ import { type CcipWorld, makeCcipWorld } from '../chain/zoo/ccip-chain.ts';
 import { type Provider, startProvider } from '../chain/zoo/provider.ts';
 import { freePort } from '../chaos/deployment.ts';
 import { freshFolder, type Running, start } from '../cli/program.ts';
-import { createTestDatabase } from '../database.ts';
+import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { EventReader, until } from '../live/live-server.ts';
 import { openAgain, type Receiver, SECRET, startReceiver } from '../webhooks/receiver.ts';
 import { followedSender } from './batches.ts';
@@ -40,6 +40,8 @@ export interface Load {
   growChains(blocks: number): void;
   /** Kills with -9, and starts it again. */
   kill(name: LoadProcess): Promise<void>;
+  /** Waits until the store has accepted more batches and the stream has got changes, or a process has failed. */
+  untilAtWork(): Promise<void>;
   /** Ends the import after a whole batch. */
   stopWriter(): Promise<void>;
   stop(): Promise<void>;
@@ -52,15 +54,20 @@ export interface LoadOptions {
   readonly messages: number;
   /** How many of the blocks are there in the beginning. */
   readonly firstBlocks: number;
+  /** An empty and distributed one by default. */
+  readonly database?: TestDatabase;
 }
 
 const START_TIMEOUT_MS = 120_000;
 const RESTART_MS = 500;
+/** At work, this many batches are accepted in this time: a busy machine recovers slowly. */
+const BATCHES_AT_WORK = 2;
+export const RECOVERY_MS = 180_000;
 const DATABASE_AWAY = /Cannot use the database|ECONNREFUSED|starting up|in recovery|shutting down/;
 
-/** On a database of its own, which goes with the test. */
-export async function startLoad({ blocks, messages, firstBlocks }: LoadOptions): Promise<Load> {
-  const database = await createTestDatabase();
+/** The database goes with the test. */
+export async function startLoad(options: LoadOptions): Promise<Load> {
+  const { blocks, messages, firstBlocks, database = await createTestDatabase() } = options;
   onTestFinished(() => database.drop());
   const databaseUrl = database.url;
   const store = await openAgain(databaseUrl);
@@ -245,6 +252,14 @@ export async function startLoad({ blocks, messages, firstBlocks }: LoadOptions):
       const victim = { writer, indexer, server: server.child }[name];
       await end(victim, 'SIGKILL');
       restart(name);
+    },
+    async untilAtWork() {
+      const batches = acknowledged + BATCHES_AT_WORK;
+      const { length } = stream.changes;
+      await until(
+        () => failures.length > 0 || (acknowledged >= batches && stream.changes.length > length),
+        RECOVERY_MS,
+      );
     },
     async stopWriter() {
       expectedEnds.add(writer);

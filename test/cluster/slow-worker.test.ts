@@ -9,7 +9,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
 import { createTestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
-import { type ClusterNode, queryOnce, readWorkers, urlOnNode } from './faults.ts';
+import { type ClusterNode, readShards, readWorkers, urlOnNode } from './faults.ts';
 
 /** Longer than any silence that is suspect, with all probes. */
 const WAIT_MS = 6_000;
@@ -25,16 +25,11 @@ describe.skipIf(process.env.CITUS_URL === undefined)('statements that wait for a
     await store.apply(messages.slice(0, 20).map(makeSnapshot));
 
     const [worker] = await readWorkers(database.url);
-    const shards = await queryOnce<{ shard: string }>(
-      database.url,
-      `select shard_name as shard from citus_shards where table_name = 'message'::regclass and nodeport = $1`,
-      [worker?.port],
-    );
+    const names = (await readShards(database.url, 'message', worker as ClusterNode)).join(', ');
     const holder = new pg.Client({ connectionString: urlOnNode(database.url, worker as ClusterNode) });
     holder.on('error', () => undefined);
     onTestFinished(() => holder.end());
     await holder.connect();
-    const names = shards.map(({ shard }) => shard).join(', ');
     await holder.query(
       `set citus.enable_manual_changes_to_shards = on; begin; lock table ${names} in access exclusive mode`,
     );

@@ -15,6 +15,8 @@ export interface WorkerFigures {
   readonly prepared: number | null;
   /** Settings of `workerSettings` that differ. */
   readonly wrongSettings: readonly string[];
+  /** The language of the server's messages (`lc_messages`); null while it is away. */
+  readonly messageLocale: string | null;
 }
 
 export interface ClusterFigures {
@@ -22,12 +24,15 @@ export interface ClusterFigures {
   readonly workers: readonly WorkerFigures[];
   /** Whether the latest changes are published. */
   readonly isPublished: boolean;
+  /** Of the coordinator. */
+  readonly messageLocale: string;
 }
 
 export async function readClusterFigures(client: ClientBase): Promise<ClusterFigures> {
   const { rows: general } = await client.query(
     `select (select extversion from pg_extension where extname = 'citus') as version,
-            (select is_published from publication) as "isPublished"`,
+            (select is_published from publication) as "isPublished",
+            current_setting('lc_messages') as "messageLocale"`,
   );
   const { rows: nodes } = await client.query(
     `select n.nodename || ':' || n.nodeport as address, count(p.shardid)::int as shards
@@ -44,16 +49,25 @@ export async function readClusterFigures(client: ClientBase): Promise<ClusterFig
   return {
     citusVersion: general[0].version,
     isPublished: general[0].isPublished,
+    messageLocale: general[0].messageLocale,
     workers: nodes.map(({ address, shards }): WorkerFigures => {
       const answer = answers.find((one) => one.address === address);
       if (!answer?.success) {
-        return { address, shards, isAway: true, bytes: null, prepared: null, wrongSettings: [] };
+        return {
+          address,
+          shards,
+          isAway: true,
+          bytes: null,
+          prepared: null,
+          wrongSettings: [],
+          messageLocale: null,
+        };
       }
-      const { bytes, prepared, settings } = JSON.parse(answer.result) as WorkerState;
+      const { bytes, prepared, settings, messageLocale } = JSON.parse(answer.result) as WorkerState;
       const wrongSettings = Object.entries(workerSettings).flatMap(([name, value]) =>
         settings[name] === value ? [] : [name],
       );
-      return { address, shards, isAway: false, bytes, prepared, wrongSettings };
+      return { address, shards, isAway: false, bytes, prepared, wrongSettings, messageLocale };
     }),
   };
 }
@@ -62,6 +76,7 @@ interface WorkerState {
   readonly bytes: number;
   readonly prepared: number;
   readonly settings: Readonly<Record<string, string>>;
+  readonly messageLocale: string;
 }
 
 const settingMembers = Object.keys(workerSettings).map((name) => `'${name}', current_setting('${name}')`);
@@ -69,4 +84,5 @@ const settingMembers = Object.keys(workerSettings).map((name) => `'${name}', cur
 const WORKER_STATE = `select json_build_object(
   'bytes', pg_database_size(current_database()),
   'prepared', (select count(*) from pg_prepared_xacts where database = current_database()),
+  'messageLocale', current_setting('lc_messages'),
   'settings', json_build_object(${settingMembers.join(', ')}))`;

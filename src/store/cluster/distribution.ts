@@ -66,12 +66,12 @@ async function distribute(
     );
   }
   return withMigrationLock(client, lockOptions, async () => {
-    await refuseRunningPrograms(client);
     const present = await readDistributedTables(client);
     const missing = distributedTables.filter((table) => !present.includes(table));
     if (present.includes(distributedTables[0])) await refuseOtherShards(client, shards);
     const shardCount = shards ?? SHARDS_PER_WORKER * workers.length;
     if (missing.length > 0) {
+      await refuseRunningPrograms(client);
       await withoutWriters(client, lockOptions, async () => {
         await distributeTables(client, missing, shardCount);
         // A process may have started while the rows were moved.

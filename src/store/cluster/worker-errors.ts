@@ -11,6 +11,13 @@ const WORKER_CONTEXT = /while executing command on \S+:\d+/;
 /** A connection that broke during a statement is an internal error with libpq's text. */
 const BROKEN_CONNECTION =
   /SSL SYSCALL error|server closed the connection unexpectedly|failure on connection marked as essential|connection not open|could not (receive data from|send data to) server|all placements .* failed|invalid socket/i;
+/**
+ * COPY repeats the words of a worker's error without its code, as an internal error. These are the words of PostgreSQL when it
+ * shuts down, crashes or starts (57P), or when somebody or a time limit ends a statement (57014).
+ */
+const ENDED_COPY =
+  /^(terminating connection (due to|because of)|canceling statement due to (statement timeout|user request)$|the database system is )/;
+const INTERNAL_ERROR = 'XX000';
 
 /** Whether an error of the coordinator means that a worker is away. Errors about the coordinator itself have other words. */
 export function isWorkerFailure(error: unknown): boolean {
@@ -18,6 +25,7 @@ export function isWorkerFailure(error: unknown): boolean {
   const { severity, message, code, where } = (error ?? {}) as Readonly<Record<string, unknown>>;
   if (severity === undefined) return false;
   if (CONNECTION_FAILURE.test(String(message)) || BROKEN_CONNECTION.test(String(message))) return true;
+  if (code === INTERNAL_ERROR && ENDED_COPY.test(String(message))) return true;
   // 08: connection exceptions, 57P: the worker shuts down, crashed or starts.
   return WORKER_CONTEXT.test(String(where)) && /^(08...|57P0[1-5])$/.test(String(code));
 }
