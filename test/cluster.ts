@@ -83,10 +83,24 @@ export async function createClusterDatabase(coordinatorUrl: string, name: string
   }
 }
 
+/** What all databases of tests begin with. */
+export const TEST_DATABASES = 'lanescan_test_';
+
+/** Drops the databases of this run, and of runs that were killed: a cluster has one run at a time. */
+export async function dropClusterDatabases(coordinatorUrl: string): Promise<void> {
+  const rows = await query(
+    coordinatorUrl,
+    `select datname from pg_database where starts_with(datname, '${TEST_DATABASES}')`,
+  );
+  for (const { datname } of rows) {
+    await administerCluster(coordinatorUrl, `drop database if exists ${datname} with (force)`);
+  }
+}
+
 /** Creates the template that `copyClusterTemplate` copies. */
 export async function createClusterTemplate(coordinatorUrl: string, template: string): Promise<void> {
   await releaseHeldCommits(coordinatorUrl);
-  await administerCluster(coordinatorUrl, `drop database if exists ${template} with (force)`);
+  await dropClusterDatabases(coordinatorUrl);
   await createClusterDatabase(coordinatorUrl, template);
   const url = urlOfDatabase(coordinatorUrl, template);
   await (await openStore({ place: { url } })).close();

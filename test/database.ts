@@ -20,6 +20,8 @@ import {
   copyClusterTemplate,
   createClusterDatabase,
   createClusterTemplate,
+  dropClusterDatabases,
+  TEST_DATABASES,
   urlOfDatabase,
 } from './cluster.ts';
 
@@ -30,7 +32,7 @@ declare module 'vitest' {
   }
 }
 
-const TEMPLATE = 'lanescan_template';
+const TEMPLATE = `${TEST_DATABASES}template`;
 /** Whether the databases of tests are distributed over a cluster. */
 export const isOnCluster = process.env.CITUS_URL !== undefined;
 /** Declared by sessions that may write whatever the schema is. */
@@ -69,7 +71,7 @@ async function startDatabase(): Promise<RunningDatabase> {
   const { CITUS_URL } = process.env;
   if (CITUS_URL !== undefined) {
     await createClusterTemplate(CITUS_URL, TEMPLATE);
-    return { host: CITUS_URL, stop: () => administer(CITUS_URL, `drop database ${TEMPLATE} with (force)`) };
+    return { host: CITUS_URL, stop: () => dropClusterDatabases(CITUS_URL) };
   }
   const dataFolder = await mkdtemp(path.join(await quickFolder(), 'lanescan-test-'));
   // On a very busy machine the creation of the cluster can use up the time that a start has; the second start has it.
@@ -152,7 +154,7 @@ export async function createTestDatabase({
   declaresSchema = true,
 } = {}): Promise<TestDatabase> {
   const host = await databaseHost();
-  const name = `test_${process.pid}_${++databases}`;
+  const name = `${TEST_DATABASES}${process.pid}_${++databases}`;
   if (!isCluster(host)) {
     const template = empty ? 'template1' : TEMPLATE;
     // The default strategy writes all pages to the write-ahead log, which takes seven times as long.
