@@ -102,8 +102,8 @@ export async function readShards(
 export async function holdBeforePrepare(url: string): Promise<HeldCommit> {
   const { isReached, release } = await holdByTrigger(
     url,
-    'if not new.is_published then',
-    `create constraint trigger hold after update on publication deferrable initially deferred`,
+    'not new.is_published',
+    'create constraint trigger hold after update on publication deferrable initially deferred',
   );
   return { reached: () => untilSome(url, isReached), release };
 }
@@ -119,7 +119,7 @@ export async function holdCopy(url: string, worker: ClusterNode): Promise<HeldCo
   const shards = await readShards(url, 'history', worker);
   const { isReached, release } = await holdByTrigger(
     workerUrl,
-    'if true then',
+    'true',
     ...shards.map((shard) => `create trigger hold before insert on ${shard}`),
   );
   return {
@@ -131,14 +131,14 @@ export async function holdCopy(url: string, worker: ClusterNode): Promise<HeldCo
   };
 }
 
-/** Makes what calls these triggers wait. */
+/** Makes what calls these triggers wait, for rows that satisfy the condition. */
 async function holdByTrigger(url: string, condition: string, ...triggers: readonly string[]) {
   const local = 'set citus.enable_ddl_propagation = off; set citus.enable_manual_changes_to_shards = on;';
   await queryOnce(
     url,
     `${local}
      create function hold() returns trigger language plpgsql as $$ begin
-       ${condition} perform pg_advisory_xact_lock_shared(${HOLD_KEY}); end if;
+       if ${condition} then perform pg_advisory_xact_lock_shared(${HOLD_KEY}); end if;
        return new;
      end $$;
      ${triggers.map((trigger) => `${trigger} for each row execute function hold();`).join('\n')}`,
