@@ -6,6 +6,7 @@ import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { freshFolder, lanescan } from '../cli/program.ts';
+import { urlOfDatabase } from '../cluster.ts';
 import { createTestDatabase, dataTables, type TestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
 import { type SearchBody, serveStore } from '../http/running-server.ts';
@@ -30,7 +31,7 @@ afterEach(async () => {
   closers = [];
   await owner.end();
   await database.drop();
-  const cleaner = await connect(database.url.replace(/\/test_\w+/, '/postgres'));
+  const cleaner = await connect(urlOfDatabase(database.url, 'postgres'));
   for (const role of [READER, STRANGER]) await cleaner.query(`drop role ${quoted(role)}`);
   await cleaner.end();
 });
