@@ -7,6 +7,7 @@ import { statusRank } from '../domain/lifecycle.ts';
 import { type Message, wireRecord } from '../domain/message.ts';
 import type { WriteTurns } from './cluster/write-turn.ts';
 import { type ColumnType, type CopyColumns, type CopyValue, copyRows } from './copy.ts';
+import { earlierAttempts, FACT_COLUMNS, moveToEarlier, writeEarlier } from './earlier-attempts.ts';
 import { factsOf, type Knowledge, readRecords, type StoredMessage } from './knowledge.ts';
 import {
   type MessageRow,
@@ -144,13 +145,18 @@ function hasOutgrownStatistics(before: bigint, after: bigint): boolean {
 
 async function writeFacts(client: ClientBase, changes: readonly Change[]): Promise<void> {
   const values: CopyValue[][] = [];
+  const earlierValues: CopyValue[][] = [];
   const replacedSnapshots: string[] = [];
   for (const { known, isSnapshot } of changes) {
+    const outdated = new Map(earlierAttempts(known.chainFacts));
     for (const { id, fact, body } of known.toStore) {
       const transaction = fact.kind === 'Executed' && !fact.success ? observedTransaction(fact.seen) : null;
       const network = storedSelector(fact.seen.network);
-      values.push([known.id, id, fact.kind, network, fact.seen.blockHash, transaction, body]);
+      const row = [known.id, id, fact.kind, network, fact.seen.blockHash, transaction, body];
+      if (outdated.delete(id)) earlierValues.push([...row, fact.seen.blockNumber]);
+      else values.push(row);
     }
+    await moveToEarlier(client, known.id, outdated);
     if (!known.snapshot) continue;
     // Without chain facts, the record is the snapshot. Beside them, the snapshot has a row of its own.
     const body = isSnapshot ? undefined : `{"kind":"Snapshot","message":${wireRecord(known.snapshot).json}}`;
@@ -165,6 +171,7 @@ async function writeFacts(client: ClientBase, changes: readonly Change[]): Promi
     ]);
   }
   await copyRows(client, 'fact', FACT_COLUMNS, values);
+  await writeEarlier(client, earlierValues);
 }
 
 /**
@@ -183,16 +190,6 @@ async function writeSnapshotMarks(client: ClientBase, changes: readonly Change[]
     [messageIdArray(outdated.map(({ known }) => known.id)), outdated.map(({ isSnapshot }) => isSnapshot)],
   );
 }
-
-const FACT_COLUMNS: CopyColumns = {
-  message_id: 'bytea',
-  fact_id: 'bytea',
-  kind: 'text',
-  network: 'bigint',
-  block_hash: 'text',
-  transaction: 'bytea',
-  body: 'text',
-};
 
 const TOKEN_COLUMNS: CopyColumns = {
   message_id: 'bytea',

@@ -96,7 +96,11 @@ async function readStageFacts(
     `select body, has_next from (
        select body, row_number() over in_order as number, sum(octet_length(body)) over in_order as bytes,
          lead(true, 1, false) over in_order as has_next
-       from fact where message_id = $1 and kind not in ('Sent', 'Snapshot', 'ExecutionDetails')
+       from (
+         select kind, fact_id, body from fact where message_id = $1 and kind not in ('Sent', 'Snapshot', 'ExecutionDetails')
+         union all (
+           select kind, fact_id, body from earlier_attempt where message_id = $1 and kind = 'Executed'
+           order by block_number desc limit $2)) known
        window in_order as (order by kind = 'Executed', fact_id rows unbounded preceding)) measured
      where number = 1 or (number <= $2 and bytes <= $3) order by number`,
     [id, MAX_HISTORY_ROWS, MAX_FACTS_BYTES],
@@ -160,7 +164,9 @@ function readSingleNodeChanges(
     `select measured.*, ${executionSql('fact_id')} as executed, ${executionSql('details_id')} as details,
        (select r.removed_at from removed_attempt r
         where r.message_id = measured.message_id and r.fact_id = measured.fact_id
-          and not exists (select from fact f where f.message_id = r.message_id and f.fact_id = r.fact_id)) as removed_at
+          and not exists (select from fact f where f.message_id = r.message_id and f.fact_id = r.fact_id)
+          and not exists (select from earlier_attempt e where e.message_id = r.message_id and e.fact_id = r.fact_id)
+       ) as removed_at
      from (
        select c.*, coalesce(sum(octet_length(c.record)) over in_order, 0) as bytes,
          lead(true, 1, false) over in_order as has_next
@@ -188,7 +194,7 @@ function readSingleNodeChanges(
 function executionSql(column: 'fact_id' | 'details_id'): string {
   const bodyOf = (table: string) =>
     `(select body from ${table} where message_id = measured.message_id and fact_id = measured.${column})`;
-  return `coalesce(${bodyOf('fact')}, ${bodyOf('removed_attempt')})`;
+  return `coalesce(${['fact', 'earlier_attempt', 'removed_attempt'].map(bodyOf).join(', ')})`;
 }
 
 function changeAttemptOf({ executed, details, removed_at }: Record<string, unknown>): ChangeAttempt | null {

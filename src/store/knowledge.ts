@@ -11,6 +11,7 @@ import {
 } from '../domain/facts.ts';
 import { joinSnapshots } from '../domain/fold.ts';
 import type { Message } from '../domain/message.ts';
+import { KEPT_ATTEMPTS, readEarlierIds } from './earlier-attempts.ts';
 import { factId, rangesCovering } from './lane-facts.ts';
 import { type MessageRow, messageIdArray } from './message-row.ts';
 import type { Tally } from './statistics.ts';
@@ -124,7 +125,8 @@ export async function readKnowledge(
       all.set(row.id, { ...known, snapshot: fact.message, storedSnapshot: row.body });
     else known.chainFacts.set(row.fact_id, fact);
   }
-  for (const known of all.values()) addFacts(known, newFacts.get(known.id) ?? []);
+  const earlier = await readKnownEarlier(client, all, newFacts);
+  for (const known of all.values()) addFacts(known, newFacts.get(known.id) ?? [], earlier);
   await addCoveringRanges(client, [...all.values()]);
   return [...all.values()];
 }
@@ -142,7 +144,23 @@ function parsedRecord(record: string | undefined): Message | undefined {
   return record === undefined ? undefined : (JSON.parse(record) as Message);
 }
 
-function addFacts(known: Knowledge, facts: readonly MessageFact[]): void {
+/** The ids of new facts that are stored among earlier attempts. A message with fewer attempts than are kept has none. */
+function readKnownEarlier(
+  client: ClientBase,
+  all: ReadonlyMap<string, Knowledge>,
+  newFacts: ReadonlyMap<string, readonly MessageFact[]>,
+): Promise<ReadonlySet<string>> {
+  const crowded = [...all].filter(([, { chainFacts }]) => chainFacts.size >= KEPT_ATTEMPTS).map(([id]) => id);
+  const facts = crowded.flatMap((id) => newFacts.get(id) ?? []);
+  const attempts = facts.filter(({ kind }) => kind === 'Executed' || kind === 'ExecutionDetails');
+  return readEarlierIds(
+    client,
+    crowded,
+    attempts.map((fact) => factId(JSON.stringify(fact))),
+  );
+}
+
+function addFacts(known: Knowledge, facts: readonly MessageFact[], earlier: ReadonlySet<string>): void {
   for (const fact of facts) {
     if (fact.kind === 'Snapshot') {
       known.snapshot = known.snapshot ? joinSnapshots(known.snapshot, fact.message) : fact.message;
@@ -152,7 +170,7 @@ function addFacts(known: Knowledge, facts: readonly MessageFact[]): void {
     if (fact.kind === 'SourceFinalized' && isFinalityKnown(known, fact)) continue;
     const body = JSON.stringify(fact);
     const id = factId(body);
-    if (known.chainFacts.has(id)) continue;
+    if (known.chainFacts.has(id) || earlier.has(id)) continue;
     known.chainFacts.set(id, fact);
     known.toStore.push({ id, fact, body });
   }

@@ -8,6 +8,7 @@ import { hash } from 'node:crypto';
 import type { ClientBase } from 'pg';
 import type { Lane, Observation, RangeFact, RootFact, SentMessage } from '../domain/facts.ts';
 import { networkBySelector } from '../domain/networks.ts';
+import { restoreEarlier } from './earlier-attempts.ts';
 import { addressColumn, observedTransaction, storedSelector } from './message-row.ts';
 import type { Read } from './reads/reads.ts';
 
@@ -151,15 +152,21 @@ export async function retract(
     orphaned.map((block) => storedSelector(block.network)),
     orphaned.map((block) => block.blockHash),
   ];
-  const { rows: facts } = await client.query(
-    `delete from fact using unnest($1::bigint[], $2::text[]) as orphan (network, block_hash)
-     where fact.network = orphan.network and fact.block_hash = orphan.block_hash
-     returning message_id, fact_id, kind, case when kind in ('Executed', 'ExecutionDetails') then body end as body`,
-    blocks,
-  );
-  await keepRemovedAttempts(
+  const deleteFrom = async (table: 'fact' | 'earlier_attempt') => {
+    const { rows } = await client.query(
+      `delete from ${table} using unnest($1::bigint[], $2::text[]) as orphan (network, block_hash)
+       where ${table}.network = orphan.network and ${table}.block_hash = orphan.block_hash
+       returning message_id, fact_id, kind, case when kind in ('Executed', 'ExecutionDetails') then body end as body`,
+      blocks,
+    );
+    return rows;
+  };
+  const facts = [...(await deleteFrom('fact')), ...(await deleteFrom('earlier_attempt'))];
+  const attempts = facts.filter(({ body }) => body !== null);
+  await keepRemovedAttempts(client, attempts);
+  await restoreEarlier(
     client,
-    facts.filter(({ body }) => body !== null),
+    attempts.map(({ message_id }) => message_id.toString('hex')),
   );
   const ranges = await client.query(
     `delete from lane_fact using unnest($1::bigint[], $2::text[]) as orphan (network, block_hash)

@@ -85,6 +85,7 @@ function messagesOfTransaction(hash: BytesHex): Sql {
         and sequence_number between r.from_sequence and r.to_sequence
       order by source_selector, dest_selector, onramp, sequence_number limit ${MAX_MESSAGES_IN_RANGE}) c`;
   return sql`select f.message_id from fact f where f.transaction = ${transaction}
+    union all select e.message_id from earlier_attempt e where e.transaction = ${transaction}
     union all select c.message_id from lane_fact r ${inRange} where r.transaction = ${transaction}
     union all select c.message_id from root_blessing b cross join lateral (
         select * from lane_fact where network = b.network and merkle_root = b.merkle_root limit ${MAX_RANGES_OF_ROOT}) r

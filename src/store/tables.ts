@@ -11,6 +11,7 @@ export const tables = [
   'message',
   'message_token',
   'fact',
+  'earlier_attempt',
   'lane_fact',
   'root_blessing',
   'history',

@@ -42,6 +42,9 @@ const fill = `
   select sha256(n::text::bytea), sha256(('fact' || n)::bytea), 'Executed', 2, n::text,
          case when n % 10 = 0 then sha256(('attempt' || n)::bytea) end, '{}'
   from generate_series(1, ${ROWS} / 2) n;
+  insert into earlier_attempt (message_id, fact_id, kind, block_number, network, block_hash, transaction, body)
+  select sha256('1'), sha256(('fact' || n)::bytea), 'Executed', n, 2, n::text, sha256(('earlier' || n)::bytea), '{}'
+  from generate_series(1, ${ROWS} / 10) n;
   insert into lane_fact (source_selector, dest_selector, onramp, to_sequence, from_sequence, fact_id, network, block_hash,
                          merkle_root, transaction, body)
   select 1, 2, party('onramp', 0), n * 10, n * 10 - 9, sha256(('range' || n)::bytea), 2, n::text,

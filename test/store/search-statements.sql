@@ -96,20 +96,21 @@ select digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)
       where m.receipt_transaction = $1::bytea
       order by m.sent_at desc, m.message_id desc limit 1001) union all (select m.sent_at, m.message_id, m.digest, m.record as body from message m
       where m.message_id = any(array(select f.message_id from fact f where f.transaction = $2::bytea
+    union all select e.message_id from earlier_attempt e where e.transaction = $3::bytea
     union all select c.message_id from lane_fact r cross join lateral (
       select message_id from message
       where source_selector = r.source_selector and dest_selector = r.dest_selector and onramp = r.onramp
         and sequence_number between r.from_sequence and r.to_sequence
-      order by source_selector, dest_selector, onramp, sequence_number limit 512) c where r.transaction = $3::bytea
+      order by source_selector, dest_selector, onramp, sequence_number limit 512) c where r.transaction = $4::bytea
     union all select c.message_id from root_blessing b cross join lateral (
         select * from lane_fact where network = b.network and merkle_root = b.merkle_root limit 64) r
       cross join lateral (
       select message_id from message
       where source_selector = r.source_selector and dest_selector = r.dest_selector and onramp = r.onramp
         and sequence_number between r.from_sequence and r.to_sequence
-      order by source_selector, dest_selector, onramp, sequence_number limit 512) c where b.transaction = $4::bytea))
+      order by source_selector, dest_selector, onramp, sequence_number limit 512) c where b.transaction = $5::bytea))
       order by m.sent_at desc, m.message_id desc limit 1001)) scans
-    order by sent_at desc, message_id desc limit 1001) page limit $5;
+    order by sent_at desc, message_id desc limit 1001) page limit $6;
 
 -- By message ids.
 select digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)
@@ -152,22 +153,23 @@ select digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)
       where m.receipt_transaction = $7::bytea
       order by m.sent_at desc, m.message_id desc limit 1001) union all (select m.sent_at, m.message_id, m.digest, m.record as body from message m
       where m.message_id = any(array(select f.message_id from fact f where f.transaction = $8::bytea
+    union all select e.message_id from earlier_attempt e where e.transaction = $9::bytea
     union all select c.message_id from lane_fact r cross join lateral (
       select message_id from message
       where source_selector = r.source_selector and dest_selector = r.dest_selector and onramp = r.onramp
         and sequence_number between r.from_sequence and r.to_sequence
-      order by source_selector, dest_selector, onramp, sequence_number limit 512) c where r.transaction = $9::bytea
+      order by source_selector, dest_selector, onramp, sequence_number limit 512) c where r.transaction = $10::bytea
     union all select c.message_id from root_blessing b cross join lateral (
         select * from lane_fact where network = b.network and merkle_root = b.merkle_root limit 64) r
       cross join lateral (
       select message_id from message
       where source_selector = r.source_selector and dest_selector = r.dest_selector and onramp = r.onramp
         and sequence_number between r.from_sequence and r.to_sequence
-      order by source_selector, dest_selector, onramp, sequence_number limit 512) c where b.transaction = $10::bytea))
+      order by source_selector, dest_selector, onramp, sequence_number limit 512) c where b.transaction = $11::bytea))
       order by m.sent_at desc, m.message_id desc limit 1001) union all (select m.sent_at, m.message_id, m.digest, m.record as body from message m
-      where m.message_id = any($11::bytea[])
+      where m.message_id = any($12::bytea[])
       order by m.sent_at desc, m.message_id desc limit 1001)) scans
-    order by sent_at desc, message_id desc limit 1001) page limit $12;
+    order by sent_at desc, message_id desc limit 1001) page limit $13;
 
 -- By two addresses as search terms.
 select digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)

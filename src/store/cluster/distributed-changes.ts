@@ -108,19 +108,22 @@ async function readBodies(read: Read, rows: readonly Row[]): Promise<ReadonlyMap
     attempts.flatMap((row) => [row.fact_id, row.details_id]).filter((id) => id !== null),
   ];
   const of = 'message_id = any($1) and fact_id = any($2)';
-  const [removed, standing] = await Promise.all([
+  const standingIn = (table: 'fact' | 'earlier_attempt') =>
+    read(
+      `select encode(message_id, 'hex') as id, fact_id, body, null::timestamptz as removed_at from ${table} where ${of}`,
+      keys,
+    );
+  const [removed, ...standing] = await Promise.all([
     read(
       `select encode(message_id, 'hex') as id, fact_id, body, removed_at from removed_attempt where ${of}`,
       keys,
     ),
-    read(
-      `select encode(message_id, 'hex') as id, fact_id, body, null::timestamptz as removed_at from fact where ${of}`,
-      keys,
-    ),
+    standingIn('fact'),
+    standingIn('earlier_attempt'),
   ]);
   // A fact that came back with its block counts as standing.
   return new Map(
-    [...removed, ...standing].map(({ id, fact_id, body, removed_at }) => [
+    [...removed, ...standing.flat()].map(({ id, fact_id, body, removed_at }) => [
       keyOf(id, fact_id as Buffer),
       { body: body as string, removedAt: removed_at as Date | null },
     ]),

@@ -22,6 +22,7 @@ export const distributedTables = [
   'message',
   'message_token',
   'fact',
+  'earlier_attempt',
   'history',
   'history_attempt',
   'removed_attempt',

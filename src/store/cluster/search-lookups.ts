@@ -131,8 +131,11 @@ async function readLanes(read: Read): Promise<readonly KnownLane[]> {
 
 async function readMessagesOf(read: Read, hash: BytesHex): Promise<readonly BytesHex[]> {
   const transaction = Buffer.from(hash, 'hex');
-  const [attempted, ranges] = await Promise.all([
-    read(`select encode(message_id, 'hex') as id from fact where transaction = $1`, [transaction]),
+  const attemptedIn = (table: 'fact' | 'earlier_attempt') =>
+    read(`select encode(message_id, 'hex') as id from ${table} where transaction = $1`, [transaction]);
+  const [attempted, attemptedEarlier, ranges] = await Promise.all([
+    attemptedIn('fact'),
+    attemptedIn('earlier_attempt'),
     read(
       `select source_selector, dest_selector, onramp, from_sequence, to_sequence from lane_fact where transaction = $1
        union all
@@ -153,5 +156,5 @@ async function readMessagesOf(read: Read, hash: BytesHex): Promise<readonly Byte
     );
     inRanges.push(...found);
   }
-  return [...attempted, ...inRanges].map(({ id }) => id as string);
+  return [...attempted, ...attemptedEarlier, ...inRanges].map(({ id }) => id as string);
 }

@@ -135,7 +135,7 @@ export async function readFactBlocks(
      order by number desc, hash limit $3)`;
   const { rows } = await client.query(
     `select distinct number, hash
-     from (${['fact', 'lane_fact', 'root_blessing'].map(blocksOf).join(' union all ')}) seen
+     from (${['fact', 'earlier_attempt', 'lane_fact', 'root_blessing'].map(blocksOf).join(' union all ')}) seen
      order by number desc, hash limit $3`,
     [network, below, limit],
   );
