@@ -1,16 +1,24 @@
 /**
  * Diagnoses of stuck messages for HTTP: single-flight for each message, a cache of seconds, and bounds on how many
- * simulations run at once, how many start, and how long they take. Rate limits of clients are checked at admission.
+ * simulations run at once, how many calls they make, and how long they take. Rate limits of clients are checked at admission.
  */
 import type { FastifyBaseLogger } from 'fastify';
 import { ApiError } from '../domain/errors.ts';
 import { type DestinationCalls, type Diagnosis, diagnose } from '../domain/manual-execution/diagnosis.ts';
+import { BudgetError, type CallBudget } from './call-budget.ts';
 import type { ReadyExecution } from './execution-preparation.ts';
+import { rememberCalls } from './remembered-calls.ts';
+
+export interface Destination {
+  readonly calls: DestinationCalls;
+  /** Calls a second that visitors may cause. */
+  readonly callsPerSecond: number;
+}
 
 /** The networks on which executions can be simulated. */
 export interface Destinations {
   /** By chain selector; undefined where no endpoint is configured. */
-  callsOf(chainSelector: string): Promise<DestinationCalls | undefined>;
+  destinationOf(chainSelector: string): Promise<Destination | undefined>;
 }
 
 export interface Diagnoses {
@@ -22,18 +30,20 @@ export interface Diagnoses {
 
 export interface DiagnosesOptions {
   readonly destinations?: Destinations | undefined;
+  readonly budget: CallBudget;
   readonly log: Pick<FastifyBaseLogger, 'warn'>;
   readonly onOutcome?: ((outcome: DiagnosisOutcome) => void) | undefined;
   readonly limits?: Partial<DiagnosisLimits>;
 }
 
-/** `refused`: too many at once. `unanswered`: the endpoints did not answer in time. */
+/** `refused`: too many at once. `over-budget`: too many calls. `unanswered`: the endpoints did not answer in time. */
 export const diagnosisOutcomes = [
   'succeeds',
   'fails',
   'not-yet',
   'executed',
   'refused',
+  'over-budget',
   'unanswered',
 ] as const;
 export type DiagnosisOutcome = (typeof diagnosisOutcomes)[number];
@@ -45,14 +55,15 @@ export interface DiagnosisLimits {
   readonly timeoutMs: number;
   /** How long a diagnosis is served again. */
   readonly keptMs: number;
-  readonly keptEntries: number;
+  /** Messages of which diagnoses are kept. */
+  readonly keptMessages: number;
 }
 
 const defaultLimits: DiagnosisLimits = {
   concurrent: 8,
   timeoutMs: 30_000,
   keptMs: 5_000,
-  keptEntries: 500,
+  keptMessages: 500,
 };
 
 interface Entry {
@@ -61,17 +72,66 @@ interface Entry {
   validUntil: number;
 }
 
-export function createDiagnoses({ destinations, log, onOutcome, limits }: DiagnosesOptions): Diagnoses {
-  const { concurrent, timeoutMs, keptMs, keptEntries } = { ...defaultLimits, ...limits };
-  const entries = new Map<string, Entry>();
+/** A message in one state. */
+interface Subject {
+  /** Undefined where no endpoint is configured. */
+  readonly calls: DestinationCalls | undefined;
+  readonly entries: Map<number | undefined | typeof ANY_GAS_LIMIT, Entry>;
+}
+
+/** The key of an outcome that no gas limit changes. */
+const ANY_GAS_LIMIT = 'any';
+
+export function createDiagnoses({
+  destinations,
+  budget,
+  log,
+  onOutcome,
+  limits,
+}: DiagnosesOptions): Diagnoses {
+  const { concurrent, timeoutMs, keptMs, keptMessages } = { ...defaultLimits, ...limits };
+  const subjects = new Map<string, Promise<Subject>>();
   let running = 0;
 
-  const callsOf = async ({ message }: ReadyExecution) =>
-    destinations?.callsOf(message.destNetworkInfo.chainSelector);
+  const destinationOf = async ({ message }: ReadyExecution) =>
+    destinations?.destinationOf(message.destNetworkInfo.chainSelector);
 
-  const run = async (execution: ReadyExecution, gasLimit: number | undefined): Promise<Diagnosis> => {
+  const openSubject = async (execution: ReadyExecution): Promise<Subject> => {
+    const { destNetworkInfo } = execution.message;
+    const destination = await destinationOf(execution);
+    if (!destination) return { calls: undefined, entries: new Map() };
+    const { calls, callsPerSecond } = destination;
+    const spend = (count: number) => budget.spend(destNetworkInfo, count, callsPerSecond);
+    const budgeted: DestinationCalls = {
+      async simulate(asked) {
+        // The newest block is asked for too.
+        await spend(asked.length + 1);
+        return calls.simulate(asked);
+      },
+      async estimateGas(asked) {
+        await spend(asked.length);
+        return calls.estimateGas(asked);
+      },
+    };
+    return { calls: rememberCalls(budgeted, keptMs), entries: new Map() };
+  };
+
+  /** A message that has changed since is another subject: it is tried anew. */
+  const subjectOf = (execution: ReadyExecution): Promise<Subject> => {
+    const key = `${execution.prepared.messageId} ${execution.message.status}`;
+    const subject = subjects.get(key) ?? openSubject(execution);
+    subjects.delete(key);
+    subjects.set(key, subject);
+    if (subjects.size > keptMessages) subjects.delete(subjects.keys().next().value as string);
+    return subject;
+  };
+
+  const run = async (
+    execution: ReadyExecution,
+    gasLimit: number | undefined,
+    calls: DestinationCalls | undefined,
+  ): Promise<Diagnosis> => {
     const { name } = execution.message.destNetworkInfo;
-    const calls = await callsOf(execution);
     if (!calls) throw new Error(`No endpoint of ${name} is configured.`);
     if (running >= concurrent) {
       onOutcome?.('refused');
@@ -94,7 +154,9 @@ export function createDiagnoses({ destinations, log, onOutcome, limits }: Diagno
       onOutcome?.(diagnosis.outcome);
       return diagnosis;
     } catch (error) {
-      onOutcome?.('unanswered');
+      const isOverBudget = error instanceof BudgetError;
+      onOutcome?.(isOverBudget ? 'over-budget' : 'unanswered');
+      if (isOverBudget) throw error;
       // The error names the endpoint: it is for the operator only.
       log.warn({ err: { message: (error as Error).message } }, `An execution on ${name} could not be tried`);
       throw new ApiError(
@@ -105,24 +167,23 @@ export function createDiagnoses({ destinations, log, onOutcome, limits }: Diagno
   };
 
   return {
-    canTry: async (execution) => (await callsOf(execution)) !== undefined,
-    diagnose(execution, gasLimit) {
-      const { message, prepared } = execution;
-      // A message that has changed since is tried anew.
-      const key = `${prepared.messageId} ${message.status} ${gasLimit ?? ''}`;
-      const known = entries.get(key);
-      if (known && known.validUntil > performance.now()) return known.diagnosis;
-      const entry: Entry = { diagnosis: run(execution, gasLimit), validUntil: Number.POSITIVE_INFINITY };
-      entries.delete(key);
-      entries.set(key, entry);
-      if (entries.size > keptEntries) entries.delete(entries.keys().next().value as string);
+    canTry: async (execution) => (await destinationOf(execution)) !== undefined,
+    async diagnose(execution, gasLimit) {
+      const { calls, entries } = await subjectOf(execution);
+      for (const [key, { validUntil }] of entries) if (validUntil <= performance.now()) entries.delete(key);
+      const known = entries.get(ANY_GAS_LIMIT) ?? entries.get(gasLimit);
+      if (known) return known.diagnosis;
+      const entry: Entry = {
+        diagnosis: run(execution, gasLimit, calls),
+        validUntil: Number.POSITIVE_INFINITY,
+      };
+      entries.set(gasLimit, entry);
       entry.diagnosis.then(
-        () => {
+        ({ outcome }) => {
           entry.validUntil = performance.now() + keptMs;
+          if (outcome === 'executed' || outcome === 'not-yet') entries.set(ANY_GAS_LIMIT, entry);
         },
-        () => {
-          if (entries.get(key) === entry) entries.delete(key);
-        },
+        () => entries.delete(gasLimit),
       );
       return entry.diagnosis;
     },

@@ -27,6 +27,8 @@ export interface Metrics {
   observeCut(reason: CutReason | 'client'): void;
   /** Counts a simulated execution. */
   observeDiagnosis(outcome: DiagnosisOutcome): void;
+  /** Counts calls to the endpoints of a network for simulated executions. */
+  observeDiagnosisCalls(network: string, calls: number): void;
   registerGauges(...sources: readonly GaugeSource[]): void;
   /** All metrics in the text format of Prometheus. */
   scrape(): Promise<string>;
@@ -75,6 +77,12 @@ export function createMetrics(options: MetricsOptions): Metrics {
     registers,
   });
   for (const outcome of diagnosisOutcomes) diagnoses.inc({ outcome }, 0);
+  const diagnosisCalls = new Counter({
+    name: 'lanescan_diagnosis_calls_total',
+    help: 'Calls to RPC endpoints for simulated executions.',
+    labelNames: ['network'],
+    registers,
+  });
   const queries = new Histogram({
     name: 'lanescan_database_query_duration_seconds',
     help: 'Time of a read, including its wait for a connection.',
@@ -116,6 +124,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
     observeRefusal: (reason) => refusals.inc({ reason }),
     observeCut: (reason) => cuts.inc({ reason }),
     observeDiagnosis: (outcome) => diagnoses.inc({ outcome }),
+    observeDiagnosisCalls: (network, calls) => diagnosisCalls.inc({ network }, calls),
     registerGauges: (...added) => added.forEach(register),
     scrape: () => (peers ? peers.scrape() : registry.metrics()),
     close() {

@@ -7,6 +7,7 @@ import type { Store } from '../store/store.ts';
 import { createAdmission } from './admission.ts';
 import { type BackpressureLimits, createBackpressure, defaultBackpressureLimits } from './backpressure.ts';
 import { registerBasePathRedirect } from './base-path.ts';
+import { createCallBudget } from './call-budget.ts';
 import { createChangeFeed } from './change-feed.ts';
 import { socketAddress, type TrustProxy } from './client-address.ts';
 import { type ConnectionLimits, createConnections, defaultConnectionLimits } from './connections.ts';
@@ -52,6 +53,8 @@ export interface ServerOptions extends Partial<RateLimitOptions> {
   readonly peers?: WorkerPeers | undefined;
   /** Where executions can be simulated; nowhere by default. */
   readonly destinations?: Destinations | undefined;
+  /** Calls to the endpoints of each network for simulations, of all worker processes together. */
+  readonly diagnosisCallsPerDay?: number | undefined;
   /** How old the reasons of failed messages may be while messages change. */
   readonly failureReportMaxAgeMs?: number;
   /** Folder of the built explorer; default: that of this package. */
@@ -81,6 +84,7 @@ export function createServer({
   requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS,
   peers,
   destinations,
+  diagnosisCallsPerDay,
   failureReportMaxAgeMs,
   explorerFolder = builtExplorer,
 }: ServerOptions): FastifyInstance {
@@ -127,7 +131,17 @@ export function createServer({
   metrics.registerGauges(...gauges);
   const responseCache = createResponseCache({ version: () => store.version() });
   const failures = createFailureReports({ store, maxAgeMs: failureReportMaxAgeMs });
-  const diagnoses = createDiagnoses({ destinations, log, onOutcome: metrics.observeDiagnosis });
+  const diagnoses = createDiagnoses({
+    destinations,
+    budget: createCallBudget({
+      log,
+      perDay: diagnosisCallsPerDay,
+      peers,
+      onCalls: metrics.observeDiagnosisCalls,
+    }),
+    log,
+    onOutcome: metrics.observeDiagnosis,
+  });
   const context: RouteContext = {
     store,
     feed,

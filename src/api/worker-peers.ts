@@ -20,13 +20,15 @@ export interface WorkerPeers {
 }
 
 /** `costly`: of routes that compute much or ask RPC endpoints. */
-export type LimiterName = 'general' | 'costly';
+type RateLimiterName = 'general' | 'costly';
+/** `calls`: to RPC endpoints, whose budget counts for each network. */
+export type LimiterName = RateLimiterName | 'calls';
 
 /**
  * How long the requests of a client to one process may be unknown to the others. Costly ones are few, and each is shared at
  * once: a burst to all processes is worth no more than one to a single process.
  */
-const shareIntervalsMs: Readonly<Record<LimiterName, number>> = { general: 100, costly: 0 };
+const shareIntervalsMs: Readonly<Record<RateLimiterName, number>> = { general: 100, costly: 0 };
 
 export interface SharedRateLimiter extends RateLimiter {
   close(): void;
@@ -34,7 +36,7 @@ export interface SharedRateLimiter extends RateLimiter {
 
 /** A rate limiter that counts the requests to all worker processes. Each keeps its own buckets and shares what it takes. */
 export function createSharedRateLimiter(
-  name: LimiterName,
+  name: RateLimiterName,
   options: RateLimitOptions,
   peers: WorkerPeers | undefined,
 ): SharedRateLimiter {

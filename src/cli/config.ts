@@ -6,6 +6,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
+import { DEFAULT_CALLS_PER_DAY } from '../api/call-budget.ts';
 import type { TrustProxy } from '../api/client-address.ts';
 import type { LiveLimits } from '../api/live.ts';
 import { defaultRateLimit, type RateLimitOptions } from '../api/rate-limit.ts';
@@ -67,6 +68,8 @@ export interface Config extends RateLimitOptions {
   readonly processes: number;
   /** Whether visitors may have executions simulated on the endpoints of `networks`. */
   readonly diagnosis: boolean;
+  /** Calls to the endpoints of each network for simulations. */
+  readonly diagnosisCallsPerDay: number;
   /** Networks beside those of the built-in table. */
   readonly chains: readonly Network[];
   /** As the file has it; `namesOf` reads it, when the defined networks are known. */
@@ -237,6 +240,19 @@ const settings = {
     takes: 'true, or false: then no execution is simulated on the endpoints of `networks` for visitors',
     read: trueOrFalse,
   } as Setting<boolean>,
+  diagnosisCallsPerDay: {
+    key: 'diagnosisCallsPerDay',
+    variables: ['LANESCAN_DIAGNOSIS_CALLS_PER_DAY'],
+    fallback: DEFAULT_CALLS_PER_DAY,
+    takes:
+      'a whole number from 1 to 1000000000: calls a day to the endpoints of each network for simulated executions',
+    read: (value) => {
+      const calls = typeof value === 'string' && /^\d{1,10}$/.test(value) ? Number(value) : value;
+      return typeof calls === 'number' && Number.isInteger(calls) && calls >= 1 && calls <= 1_000_000_000
+        ? calls
+        : undefined;
+    },
+  } as Setting<number>,
 } as const;
 
 const CONFIG_VARIABLE = 'LANESCAN_CONFIG';
@@ -308,6 +324,7 @@ export function readConfig(flags: ConfigFlags, processEnvironment: NodeJS.Proces
     rawRows: pick(settings.rawRows),
     processes: pick(settings.processes, flags.processes, 'processes'),
     diagnosis: pick(settings.diagnosis),
+    diagnosisCallsPerDay: pick(settings.diagnosisCallsPerDay),
     databaseUrl: database?.value ?? null,
     apiKey: environment[API_KEY_VARIABLE] || null,
     replicaUrls: readReplicaUrls(replicas?.value ?? '', database !== undefined),

@@ -14,6 +14,7 @@ import {
   withStore,
   withStoreOptions,
 } from './context.ts';
+import { sourcesToIndex } from './destinations.ts';
 import { createIndexProgress } from './index-progress.ts';
 import { knownLosses } from './source-findings.ts';
 import { counted, printable } from './terminal-text.ts';
@@ -127,7 +128,10 @@ export function chosenSources(
       `They are ${sources.map(({ network }) => network.name).join(', ')}.`,
     );
   });
-  return chosen.length === 0 ? sources : sources.filter((source) => chosen.includes(source));
+  return sourcesToIndex(
+    chosen.length === 0 ? sources : sources.filter((source) => chosen.includes(source)),
+    config,
+  );
 }
 
 function describe(statuses: readonly NetworkStatus[]): string {

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Command } from 'commander';
+import { createCallBudget } from '../api/call-budget.ts';
 import { createDiagnoses } from '../api/diagnoses.ts';
 import { diagnosisBody } from '../api/diagnosis.ts';
 import { prepareExecution } from '../api/execution-preparation.ts';
@@ -150,6 +151,7 @@ function storeRecords(store: Store, config: Config, context: CliContext): Record
     async diagnosis({ messageId }) {
       const preparation = await prepareExecution(store, messageId.slice(2));
       const ending = new AbortController();
+      const log = { warn: (first: unknown, text = first) => void context.err.write(`${text}\n`) };
       const diagnoses = createDiagnoses({
         // Only then are the keys of the endpoints needed.
         destinations:
@@ -160,7 +162,8 @@ function storeRecords(store: Store, config: Config, context: CliContext): Record
                 notice: () => undefined,
               })
             : undefined,
-        log: { warn: (_: object, text?: string) => void context.err.write(`${text}\n`) },
+        budget: createCallBudget({ log }),
+        log,
       });
       try {
         return await diagnosisBody(preparation, diagnoses);

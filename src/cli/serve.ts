@@ -272,6 +272,7 @@ async function serveInProcess(serving: Serving, signal: AbortSignal): Promise<An
     live: config.live,
     peers,
     destinations: destinationsOf(serving, signal),
+    diagnosisCallsPerDay: config.diagnosisCallsPerDay,
   });
   // During shutdown the server waits for open connections, and clients would keep theirs alive.
   app.addHook('onSend', (_request, reply, payload, done) => {

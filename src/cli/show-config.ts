@@ -59,6 +59,7 @@ function shownSettings(config: Config, environment: NodeJS.ProcessEnv): readonly
     autoMigrate: config.autoMigrate,
     rawRows: config.rawRows,
     diagnosis: config.diagnosis,
+    diagnosisCallsPerDay: config.diagnosisCallsPerDay,
   };
   const networks = networkSourcesOf(config, environment).map(({ network, rpc }) => ({
     network: network.name,

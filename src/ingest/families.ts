@@ -52,6 +52,11 @@ export async function examineNetwork(
   return (await familyOf(source)).examine(source, options);
 }
 
+/** Whether executions on a network can be simulated. */
+export function canSimulate({ network }: NetworkSource): boolean {
+  return network.family === 'EVM';
+}
+
 /** Opens the endpoints of a network for simulated calls; undefined for a family whose executions cannot be simulated. */
 export async function openDestinationCalls(
   source: NetworkSource,

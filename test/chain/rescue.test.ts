@@ -333,6 +333,25 @@ describe('the bounds of a diagnosis', () => {
     expect([...others]).toEqual([]);
   });
 
+  test('what no gas limit changes is asked once for several of them', async () => {
+    const [, proxy] = proxies;
+    const busy = await serve({ destinations: destinations() });
+    proxy.calls.length = 0;
+    const limits = Array.from({ length: 8 }, (_, place) => 100_000 + place);
+    const answers = await Promise.all(
+      limits.map((gasLimit) =>
+        busy.ask(`/v2/messages/${stuck.messageId}/manual-execution?gasLimit=${gasLimit}`),
+      ),
+    );
+    for (const answer of answers) expect(answer.json<ManualExecution>().transaction.gas).not.toBeNull();
+    const asked = proxy.calls.flatMap(({ method, params }) =>
+      method === 'eth_call' ? [JSON.stringify(params)] : [],
+    );
+    // The call of the visitor and that of the off-ramp for each limit; state and threshold.
+    expect(asked).toHaveLength(2 * limits.length + 2);
+    expect(new Set(asked).size).toBe(asked.length);
+  });
+
   test('it has a rate limit of its own', async () => {
     const limited = await serve({
       destinations: destinations(),

@@ -15,18 +15,16 @@ import type { EvmSource } from './settings.ts';
 
 type CallNode = PooledNode & DestinationCalls;
 
-/** Of each endpoint, beside what the indexer asks it. */
-const MAX_CALLS_PER_SECOND = 10;
 /** A visitor waits for the answer: an endpoint that is slow is given up sooner than by the indexer. */
 const timing = { answerMs: 12_000, bodyMs: 12_000, maxWaitMs: 3_000, longestPauseMs: 15_000 };
 
 export function openEvmCalls(source: EvmSource, options: DestinationCallsOptions): DestinationCalls {
-  const { network, rpc, batchSize } = source;
+  const { network, rpc, requestsPerSecond, batchSize } = source;
   const pool = createEndpointPool<CallNode>(
     {
       networkName: network.name,
       rpc,
-      requestsPerSecond: Math.min(source.requestsPerSecond, MAX_CALLS_PER_SECOND),
+      requestsPerSecond,
       batchSize,
       classifyRefusal: classifyEvmRefusal,
     },
