@@ -6,7 +6,7 @@ import type { Message } from '../domain/message.ts';
 import { refuseParameters } from '../domain/search-parameters.ts';
 
 import type { Diagnoses } from './diagnoses.ts';
-import { notOpenText, type Preparation, prepareExecution } from './execution-preparation.ts';
+import { notOpenText, type Preparation } from './execution-preparation.ts';
 import { messageIdDigits, messageIdParameter } from './messages.ts';
 import type { Route } from './route.ts';
 import { type Diagnosis as DiagnosisBody, Diagnosis as DiagnosisSchema } from './schemas/diagnosis.ts';
@@ -27,9 +27,9 @@ export const diagnosisRoutes: readonly Route[] = [
     pathParameters: [messageIdParameter],
     success: { description: 'The diagnosis.', schema: DiagnosisSchema },
     errors: [400, 404],
-    async handle({ path: { messageId = '' }, query }, { store, diagnoses }) {
+    async handle({ path: { messageId = '' }, query }, { preparations, diagnoses }) {
       refuseParameters(query);
-      const preparation = await prepareExecution(store, messageIdDigits(messageId));
+      const preparation = await preparations.prepare(messageIdDigits(messageId));
       return { body: JSON.stringify(await diagnosisBody(preparation, diagnoses)) };
     },
   },

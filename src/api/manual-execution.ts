@@ -4,7 +4,7 @@ import { ApiError } from '../domain/errors.ts';
 import type { AbiInput } from '../domain/manual-execution/abi-encoding.ts';
 import { parseParameters, wholeNumber } from '../domain/search-parameters.ts';
 import type { Diagnoses } from './diagnoses.ts';
-import { evmChainId, notOpenText, prepareExecution, type ReadyExecution } from './execution-preparation.ts';
+import { evmChainId, notOpenText, type ReadyExecution } from './execution-preparation.ts';
 import { messageIdDigits, messageIdParameter } from './messages.ts';
 import type { Route, RouteParameter } from './route.ts';
 import { ManualExecution } from './schemas/manual-execution.ts';
@@ -36,9 +36,9 @@ export const manualExecutionRoutes: readonly Route[] = [
     queryParameters: [gasLimitParameter],
     success: { description: 'The transaction.', schema: ManualExecution },
     errors: [400, 404, 409],
-    async handle({ path: { messageId = '' }, query }, { store, diagnoses }) {
+    async handle({ path: { messageId = '' }, query }, { preparations, diagnoses }) {
       const { gasLimit } = parseParameters(query, { gasLimit: wholeNumber(1, MAX_GAS_LIMIT) });
-      const preparation = await prepareExecution(store, messageIdDigits(messageId));
+      const preparation = await preparations.prepare(messageIdDigits(messageId));
       if (preparation.kind === 'blocked') throw new ApiError(preparation.code, preparation.text);
       refuseLowGasLimit(preparation, gasLimit);
       if (!preparation.isOpen) throw new ApiError('MANUAL_EXECUTION_NOT_OPEN', notOpenText(preparation));

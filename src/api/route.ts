@@ -17,6 +17,7 @@ import type { FailureReports } from './failure-report.ts';
 import type { HeaderName } from './header-fields.ts';
 import type { Live } from './live.ts';
 import type { Metrics } from './metrics.ts';
+import type { Preparations } from './preparations.ts';
 import type { ResponseCache } from './response-cache.ts';
 
 export interface RouteParameter {
@@ -53,6 +54,7 @@ export interface RouteContext {
   readonly live: Live;
   readonly metrics: Metrics;
   readonly responseCache: ResponseCache;
+  readonly preparations: Preparations;
   readonly diagnoses: Diagnoses;
   readonly failures: FailureReports;
 }

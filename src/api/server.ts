@@ -20,6 +20,7 @@ import { registerGracefulShutdown } from './graceful-shutdown.ts';
 import { createHttpApp } from './http-app.ts';
 import { createLive, type LiveLimits } from './live.ts';
 import { createMetrics } from './metrics.ts';
+import { createPreparations } from './preparations.ts';
 import { costlyAllowance, defaultRateLimit, groupOfClient, type RateLimitOptions } from './rate-limit.ts';
 import { createRequestSignals } from './request-signals.ts';
 import { createRequestTracker } from './request-tracker.ts';
@@ -148,6 +149,7 @@ export function createServer({
     live: createLive(live),
     metrics,
     responseCache,
+    preparations: createPreparations(store),
     diagnoses,
     failures,
   };

@@ -1,6 +1,6 @@
 /** The budget of calls to RPC endpoints: a rate and a number a day for each network, over all processes of a server. */
 import { expect, test } from 'vitest';
-import { BudgetError, createCallBudget, DEFAULT_CALLS_PER_DAY } from '../../src/api/call-budget.ts';
+import { BudgetError, createCallBudget } from '../../src/api/call-budget.ts';
 import type { TokenUse } from '../../src/api/rate-limit.ts';
 import type { WorkerPeers } from '../../src/api/worker-peers.ts';
 import { fuji, sepolia } from '../fixtures.ts';
@@ -64,9 +64,7 @@ test('the rate holds over all processes, and for each network', async () => {
 test('calls that come too fast wait for their time', async () => {
   const budget = createCallBudget({ log: { warn: () => undefined } });
   const beganAt = performance.now();
-  for (let call = 0; call < 6; call++) await budget.spend(fuji, 5, 50);
-  // 30 calls at 50 a second are within the first second's worth; 30 more are not.
-  for (let call = 0; call < 6; call++) await budget.spend(fuji, 5, 50);
+  // 50 of them may be sent at once; the others take 200 ms.
+  for (let call = 0; call < 12; call++) await budget.spend(fuji, 5, 50);
   expect(performance.now() - beganAt).toBeGreaterThan(150);
-  expect(DEFAULT_CALLS_PER_DAY).toBeGreaterThan(60);
 });
