@@ -25,7 +25,7 @@ export interface CallBudgetOptions {
   /** For each network, from 00:00 UTC. */
   readonly perDay?: number | undefined;
   readonly peers?: WorkerPeers | undefined;
-  readonly onCalls?: ((network: string, calls: number) => void) | undefined;
+  readonly onCalls?: ((calls: number) => void) | undefined;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
 }
@@ -105,7 +105,7 @@ export function createCallBudget({
         );
       account.owed += calls;
       account.spent += calls;
-      onCalls?.(name, calls);
+      onCalls?.(calls);
       peers?.sendTokenUse('calls', [[chainSelector, calls]]);
       if (waitMs > 0) await delay(waitMs, undefined, { ref: false });
     },

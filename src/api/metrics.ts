@@ -27,8 +27,8 @@ export interface Metrics {
   observeCut(reason: CutReason | 'client'): void;
   /** Counts a simulated execution. */
   observeDiagnosis(outcome: DiagnosisOutcome): void;
-  /** Counts calls to the endpoints of a network for simulated executions. */
-  observeDiagnosisCalls(network: string, calls: number): void;
+  /** Counts calls to RPC endpoints for simulated executions. */
+  observeDiagnosisCalls(calls: number): void;
   registerGauges(...sources: readonly GaugeSource[]): void;
   /** All metrics in the text format of Prometheus. */
   scrape(): Promise<string>;
@@ -80,7 +80,6 @@ export function createMetrics(options: MetricsOptions): Metrics {
   const diagnosisCalls = new Counter({
     name: 'lanescan_diagnosis_calls_total',
     help: 'Calls to RPC endpoints for simulated executions.',
-    labelNames: ['network'],
     registers,
   });
   const queries = new Histogram({
@@ -124,7 +123,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
     observeRefusal: (reason) => refusals.inc({ reason }),
     observeCut: (reason) => cuts.inc({ reason }),
     observeDiagnosis: (outcome) => diagnoses.inc({ outcome }),
-    observeDiagnosisCalls: (network, calls) => diagnosisCalls.inc({ network }, calls),
+    observeDiagnosisCalls: (calls) => diagnosisCalls.inc(calls),
     registerGauges: (...added) => added.forEach(register),
     scrape: () => (peers ? peers.scrape() : registry.metrics()),
     close() {

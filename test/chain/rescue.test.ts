@@ -352,6 +352,28 @@ describe('the bounds of a diagnosis', () => {
     expect(new Set(asked).size).toBe(asked.length);
   });
 
+  test('calls are counted; when those of the day are used up, it says so and the transaction is still served', async () => {
+    const perDay = 12;
+    const frugal = await serve({ destinations: destinations(), diagnosisCallsPerDay: perDay });
+    const transaction = (gasLimit: number) =>
+      frugal.ask(`/v2/messages/${stuck.messageId}/manual-execution?gasLimit=${gasLimit}`);
+    expect((await transaction(100_000)).json<ManualExecution>().transaction.gas).not.toBeNull();
+    const spent = async () => {
+      const { text } = await frugal.ask('/metrics');
+      return Number(/^lanescan_diagnosis_calls_total (\d+)$/m.exec(text)?.[1]);
+    };
+    expect(await spent()).toBeGreaterThan(0);
+    for (let limit = 100_001; limit < 100_005; limit++) expect((await transaction(limit)).status).toBe(200);
+    const { message } = expectError(await frugal.ask(path()), 503, 'DIAGNOSIS_FAILED');
+    expect(message).toMatch(/calls a day .* used up/);
+    expect((await transaction(200_000)).status).toBe(200);
+    expect(await spent()).toBeLessThanOrEqual(perDay);
+    expect(frugal.log.filter((line) => line.includes('diagnosisCallsPerDay'))).toHaveLength(1);
+    expect((await frugal.ask('/metrics')).text).toMatch(
+      /lanescan_diagnoses_total\{outcome="over-budget"\} [1-9]/,
+    );
+  });
+
   test('it has a rate limit of its own', async () => {
     const limited = await serve({
       destinations: destinations(),

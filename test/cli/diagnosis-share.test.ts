@@ -1,0 +1,38 @@
+/** Server and indexer are different processes, and stay within the rate of an endpoint together. */
+import { expect, test } from 'vitest';
+import { readConfig } from '../../src/cli/config.ts';
+import { createDestinations, sourcesToIndex } from '../../src/cli/destinations.ts';
+import { parseNetworkSources } from '../../src/ingest/families.ts';
+import { fuji, svmAddress } from '../fixtures.ts';
+
+const sources = parseNetworkSources(
+  [
+    {
+      network: fuji.name,
+      rpc: ['http://127.0.0.1:1'],
+      routers: [`0x${'11'.repeat(20)}`],
+      requestsPerSecond: 30,
+    },
+    {
+      network: 'solana-devnet',
+      rpc: ['http://127.0.0.1:1'],
+      routers: [svmAddress('router')],
+      requestsPerSecond: 30,
+    },
+  ],
+  'lanescan.yaml',
+  {},
+);
+
+test('what diagnoses take of a rate is left by the indexer', async () => {
+  const stopping = new AbortController();
+  const destinations = createDestinations({ sources, signal: stopping.signal, notice: () => undefined });
+  const { callsPerSecond = 0 } = (await destinations.destinationOf(fuji.chainSelector)) ?? {};
+  stopping.abort();
+  const [evm, svm] = sourcesToIndex(sources, readConfig({}, {}));
+  expect(callsPerSecond).toBeGreaterThan(0);
+  expect(callsPerSecond + (evm?.requestsPerSecond ?? 0)).toBeCloseTo(30);
+  // Executions on Solana are not simulated.
+  expect(svm?.requestsPerSecond).toBe(30);
+  expect(sourcesToIndex(sources, readConfig({}, { LANESCAN_DIAGNOSIS: 'false' }))).toEqual(sources);
+});
