@@ -66,7 +66,8 @@ export const errorCatalogue = {
   DIAGNOSIS_FAILED: {
     status: 503,
     meaning:
-      'The endpoints of the destination did not answer, or not in time. Try again after `Retry-After`.',
+      'The execution could not be tried now: the endpoints of the destination did not answer in time, or too many ' +
+      'executions are tried for what this server may ask of them. `message` says which.',
   },
   VERIFIER_RESULTS_NOT_FOUND: {
     status: 404,
