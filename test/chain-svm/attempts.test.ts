@@ -5,6 +5,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Attempt, Attempts } from '../../src/api/schemas/attempts.ts';
 import type { Failures } from '../../src/api/schemas/failures.ts';
+import type { Message } from '../../src/domain/message.ts';
 import { lanescan } from '../cli/program.ts';
 import { type RunningServer, startServer } from '../http/running-server.ts';
 import { TOKEN_PROGRAM } from '../solana/ccip-calls.ts';
@@ -75,14 +76,6 @@ const cases: readonly (ExecuteOptions & {
     fixableBy: 'pool-owner',
   },
   {
-    name: 'another instruction fails afterwards',
-    outcome: 'later failure',
-    failure: customFailure(3),
-    code: 'program-error',
-    text: /^Another instruction of the same transaction failed/,
-    fixableBy: 'anyone',
-  },
-  {
     name: 'the receiver writes what nobody should see',
     failure: customFailure(78),
     words: [HOSTILE, HOSTILE],
@@ -98,10 +91,11 @@ let server: RunningServer;
 const executed = new Map<EvmMessage, readonly TrueExecution[]>();
 let rescued: EvmMessage;
 let hurried: EvmMessage;
+let harassed: EvmMessage;
 
 beforeAll(async () => {
   world = createSolanaWorld();
-  const messages = [...cases, ...cases.slice(0, 2)].map(() => world.receive({ tokens: [5n] }));
+  const messages = [...cases, ...cases.slice(0, 3)].map(() => world.receive({ tokens: [5n] }));
   world.commit(messages);
   const run = (message: EvmMessage, options: ExecuteOptions) => {
     const execution = world.execute(message, options) as TrueExecution;
@@ -111,7 +105,7 @@ beforeAll(async () => {
     world.cluster.grow(2);
     run(messages[index] as EvmMessage, { outcome: 'failure', ...options });
   }
-  [rescued, hurried] = messages.slice(cases.length) as [EvmMessage, EvmMessage];
+  [rescued, hurried, harassed] = messages.slice(cases.length) as [EvmMessage, EvmMessage, EvmMessage];
   run(rescued, { outcome: 'failure', failure: budgetExceeded });
   world.cluster.grow(3);
   run(rescued, { isManual: true });
@@ -119,6 +113,8 @@ beforeAll(async () => {
   world.cluster.grow(1);
   run(hurried, { outcome: 'failure', failure: customFailure(81) });
   run(hurried, { outcome: 'failure', failure: customFailure(82) });
+  // Anybody can execute a message and let the transaction fail afterwards.
+  world.execute(harassed, { outcome: 'later failure', isManual: true });
   world.settle();
   provider = await startSolanaProvider(world.cluster);
   server = await startServer();
@@ -193,6 +189,12 @@ test('two attempts in one slot keep their own reasons', async () => {
     expect.stringContaining('{"Custom":81}'),
     expect.stringContaining('{"Custom":82}'),
   ]);
+});
+
+test('a message whose execution was taken back by a later instruction has no attempt, and is not FAILED', async () => {
+  expect(await attemptsOf(harassed)).toEqual([]);
+  const answer = await server.ask(`/v2/messages/${messageIdOf(harassed)}`);
+  expect(answer.json<Message>()).toMatchObject({ status: 'COMMITTED', receiptTransactionHash: null });
 });
 
 test('failed messages are grouped by what the programs said', async () => {

@@ -10,7 +10,7 @@ const genuine = `Program data: ${'AAAA'.repeat(40)}`;
 
 /** The program of each line of data. */
 const emitters = (lines: readonly string[]) =>
-  readProgramLogs(lines).emitted.map(({ program, logIndex }) => [program, logIndex]);
+  readProgramLogs(lines).emitted.map(({ frame, logIndex }) => [frame.program, logIndex]);
 
 describe('data belongs to the innermost call', () => {
   test('of a call within a call, and of the outer one afterwards', () => {
@@ -104,10 +104,10 @@ test('any lines are read or refused with a reason', () => {
     fc.property(fc.array(line), (lines) => {
       const { emitted, problem } = readProgramLogs(lines);
       if (problem !== undefined) expect(emitted).toEqual([]);
-      for (const { program, logIndex } of emitted) {
+      for (const { frame, logIndex } of emitted) {
         const begins = lines
           .slice(0, logIndex)
-          .filter((text) => text.startsWith(`Program ${program} invoke`));
+          .filter((text) => text.startsWith(`Program ${frame.program} invoke`));
         expect(begins.length).toBeGreaterThan(0);
       }
     }),

@@ -35,6 +35,21 @@ describe('where the log is cut off before the event', () => {
     expect(await judge(world, store, indexed)).toEqual({ kind: 'complete', reasons: [], differences: [] });
   });
 
+  test('messages of any length are read, also those whose event never fits into a log', async () => {
+    const world = createSolanaWorld();
+    const sends = [2_900, 3_000, 7_000, 9_500].map((bytes) =>
+      world.send({
+        data: `0x${'5a'.repeat(bytes)}`,
+        tokens: [7n],
+        isWrapped: true,
+        isTruncated: bytes < 4_000,
+      }),
+    );
+    expect(sends.map(({ trace }) => trace)).toEqual(sends.map(() => 'relayed copy'));
+    const { store, indexed } = await index(world);
+    expect(await judge(world, store, indexed)).toEqual({ kind: 'complete', reasons: [], differences: [] });
+  });
+
   test('a send that a router before 1.6.1 did not relay is kept and named', async () => {
     const world = createSolanaWorld({ isRelaying: false });
     world.send();

@@ -11,6 +11,7 @@ import {
 import {
   type CommittedRoot,
   ccipMessageSent,
+  ccipReceive,
   ccipSend,
   commitInstruction,
   commitReportAccepted,
@@ -256,9 +257,7 @@ export function executeCall(call: ExecuteCall): Call {
   const receive: Step[] = hasReceiver
     ? [
         {
-          call: named(receiver, 'CcipReceive', plainInstruction('ccip_receive'), {
-            steps: failureIn('receiver'),
-          }),
+          call: named(receiver, 'CcipReceive', ccipReceive(body), { steps: failureIn('receiver') }),
         },
       ]
     : [];

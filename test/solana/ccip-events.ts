@@ -242,6 +242,18 @@ export function executionReport(body: ReceivedBody, proofs: readonly Uint8Array[
   );
 }
 
+/** What the off-ramp hands to a receiver. */
+export function ccipReceive({ header, sender, data, tokenAmounts }: ReceivedBody): Uint8Array {
+  return instruction(
+    'ccip_receive',
+    sized(header.messageId, 32),
+    u64(header.sourceChainSelector),
+    bytes(sender),
+    bytes(data),
+    vec(tokenAmounts.map(({ destTokenAddress, amount }) => concat(pubkey(destTokenAddress), u64(amount)))),
+  );
+}
+
 /** An empty report stands for one that was buffered in an account. */
 export function executeInstruction(report: Uint8Array, number: bigint, tokenIndexes: Uint8Array): Uint8Array {
   return instruction('execute', bytes(report), reportContext(number), bytes(tokenIndexes));

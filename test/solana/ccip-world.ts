@@ -50,7 +50,7 @@ export interface SolanaWorld {
   /** Of messages with consecutive numbers, from the next one that its lane expects on. */
   commit(messages: readonly ReceivedMessage[], options?: { readonly isTruncated?: boolean }): TrueCommit;
   commitPrices(from?: Remote): void;
-  /** Undefined where the off-ramp skipped the message: there is nothing to record. */
+  /** Undefined where the off-ramp skipped the message, or a later instruction failed: there is nothing to record. */
   execute(message: ReceivedMessage, options?: ExecuteOptions): TrueExecution | undefined;
   /** Closes the account of a root all of whose messages succeeded. */
   closeReport(commit: TrueCommit): void;

@@ -182,13 +182,14 @@ export function createReceiving(deployment: CcipDeployment, remotes: readonly Re
       const begun = executionStateChanged(body.header, leaf, 'inProgress');
       const cutEvent = isTruncated ? begun : undefined;
       const transaction = land(call, { feePayer: executor, cutEvent, hasLookup, later });
-      if (outcome === 'skipped') return undefined;
+      // The off-ramp did not fail, and what it did was taken back.
+      if (outcome === 'skipped' || outcome === 'later failure') return undefined;
       const isSuccess = outcome === 'success';
       if (isSuccess) {
         report.states |= BigInt(executionStates.success) << (BigInt(place) * 2n);
         keepReport(report.commit, report.states);
       }
-      const said = outcome === 'failure' ? 'inProgress' : 'success';
+      const said = isSuccess ? 'success' : 'inProgress';
       const execution: TrueExecution = {
         ...observed(transaction, executionStateChanged(body.header, leaf, said)),
         message,

@@ -1,5 +1,4 @@
 /** What the indexer asks, put to one endpoint of a Solana cluster, with every answer held against its question. */
-import { base64 } from '@scure/base';
 import { LATEST_TIME } from '../../base/iso-time.ts';
 import { parseAddress, parseTransactionHash } from '../../domain/addresses.ts';
 import type { Network } from '../../domain/networks.ts';
@@ -10,6 +9,7 @@ import type { PooledNodeOptions } from '../chain/json-rpc/endpoint-pool.ts';
 import type { Account } from './accounts.ts';
 import type { ChainNode, FinalizedHead, SignatureInfo } from './chain.ts';
 import { UnreadableDataError } from './decode/borsh.ts';
+import { decodeBase64 } from './decode/encoded-data.ts';
 import { isPassing } from './refusals.ts';
 import { createRepeatingEndpoint } from './repeated-requests.ts';
 import { countOf, fieldsOf, listOf, parseTransaction, textOf } from './transaction.ts';
@@ -224,13 +224,5 @@ function parseAccount(value: unknown): Account {
   const [data] = listOf(account.data, 'data of an account');
   const owner = textOf(account.owner, 'owner');
   if (!parseAddress(owner, 'SVM')) throw new UnreadableDataError('an owner that is not an address');
-  return { owner, isExecutable: account.executable === true, data: bytesOf(textOf(data, 'data')) };
-}
-
-function bytesOf(text: string): Uint8Array {
-  try {
-    return base64.decode(text);
-  } catch {
-    throw new UnreadableDataError('data that is not base64');
-  }
+  return { owner, isExecutable: account.executable === true, data: decodeBase64(textOf(data, 'data')) };
 }

@@ -4,8 +4,10 @@ import { UnreadableDataError } from './decode/borsh.ts';
 
 export interface Instruction {
   readonly program: string;
-  /** The program that called it; undefined at the top level, and where the node does not tell. */
-  readonly caller: string | undefined;
+  /** The instruction that called it; undefined at the top level, and where the node does not tell. */
+  readonly caller: Instruction | undefined;
+  /** The place of the top-level instruction that it is, or belongs to. */
+  readonly outerIndex: number;
   /** Base58. */
   readonly data: string;
 }
@@ -20,6 +22,8 @@ export interface SolanaTransaction {
   readonly isFailed: boolean;
   /** Why it failed, as JSON; `null` where it did not. */
   readonly error: string;
+  /** The place of the top-level instruction that failed; undefined where none did, or the error names none. */
+  readonly failedIndex: number | undefined;
   /** Null where the node does not say. */
   readonly computeUnits: number | null;
   readonly feePayer: string;
@@ -27,6 +31,9 @@ export interface SolanaTransaction {
   readonly instructions: readonly Instruction[];
   readonly logs: readonly string[];
 }
+
+/** In base58: four times the 10,240 bytes that the runtime allows. Decoding takes time, and a node may send anything. */
+const MAX_DATA_CHARACTERS = 56_000;
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -53,11 +60,18 @@ export function parseTransaction(value: unknown, signature: string): SolanaTrans
         : countOf(answer.blockTime, 'blockTime'),
     isFailed: meta.err !== null,
     error: JSON.stringify(meta.err) ?? '',
+    failedIndex: failedIndexOf(meta.err),
     computeUnits: unitsOf(meta.computeUnitsConsumed),
     feePayer,
     instructions: instructionsOf(listOf(message.instructions, 'instructions'), inner, keys),
     logs,
   };
+}
+
+/** Of `{"InstructionError":[1,"ProgramFailedToComplete"]}`. */
+function failedIndexOf(error: unknown): number | undefined {
+  const [index]: readonly unknown[] = [(error as Fields | null | undefined)?.InstructionError].flat();
+  return typeof index === 'number' ? index : undefined;
 }
 
 function unitsOf(value: unknown): number | null {
@@ -90,20 +104,21 @@ function instructionsOf(
     }
     groups.set(index, listOf(group.instructions, 'inner instructions'));
   }
-  return outer.flatMap((value, index) => {
-    const { program, data } = instructionOf(value, keys);
-    /** The programs from the top down; a height of 1 is the top. */
-    const stack = [program];
-    const below = (groups.get(index) ?? []).map((entry): Instruction => {
-      const called = instructionOf(entry, keys);
-      const { height } = called;
-      if (height === undefined) return { program: called.program, data: called.data, caller: undefined };
+  return outer.flatMap((value, outerIndex) => {
+    const { height: _, ...rest } = instructionOf(value, keys);
+    const top: Instruction = { ...rest, caller: undefined, outerIndex };
+    /** The calls from the top down; a height of 1 is the top. */
+    const stack = [top];
+    const below = (groups.get(outerIndex) ?? []).map((entry): Instruction => {
+      const { height, ...called } = instructionOf(entry, keys);
+      if (height === undefined) return { ...called, caller: undefined, outerIndex };
       const caller = stack[height - 2];
       if (caller === undefined) throw new UnreadableDataError('an inner instruction that nobody called');
-      stack.splice(height - 1, stack.length, called.program);
-      return { program: called.program, data: called.data, caller };
+      const instruction = { ...called, caller, outerIndex };
+      stack.splice(height - 1, stack.length, instruction);
+      return instruction;
     });
-    return [{ program, data, caller: undefined }, ...below];
+    return [top, ...below];
   });
 }
 
@@ -112,9 +127,13 @@ function instructionOf(value: unknown, keys: readonly string[]) {
   const program = keys[countOf(instruction.programIdIndex, 'programIdIndex')];
   if (program === undefined) throw new UnreadableDataError('an instruction of no program');
   const { stackHeight } = instruction;
+  const data = textOf(instruction.data, 'data of an instruction');
+  if (data.length > MAX_DATA_CHARACTERS) {
+    throw new UnreadableDataError(`an instruction with ${data.length} characters of data`);
+  }
   return {
     program,
-    data: textOf(instruction.data, 'data of an instruction'),
+    data,
     height: typeof stackHeight === 'number' && stackHeight >= 2 ? stackHeight : undefined,
   };
 }

@@ -1,11 +1,12 @@
 /** What an execution left behind beside its outcome: who paid, compute units and, where it failed, error and log lines. */
-import { base58 } from '@scure/base';
 import { cleanClaim } from '../../../domain/claimed-text.ts';
 import type { ExecutionDetails, Observation } from '../../../domain/facts.ts';
 import type { CalledRole } from '../../../domain/failures/program-errors.ts';
 import type { ProgramFailure } from '../../../domain/failures/program-failure.ts';
-import type { SolanaTransaction } from '../transaction.ts';
+import type { Instruction, SolanaTransaction } from '../transaction.ts';
+import { UnreadableDataError } from './borsh.ts';
 import { type Discriminator, discriminatorIn, discriminatorOf } from './discriminators.ts';
+import { decodeBase58 } from './encoded-data.ts';
 
 /** The end of a log has the error and the calls that led to it. Programs write what they want in between. */
 const MAX_LINES = 60;
@@ -33,9 +34,9 @@ export function executionDetails(
 
 function failureOf({ error, logs, instructions }: SolanaTransaction, offRamp: string): ProgramFailure {
   const roles = new Map<string, CalledRole>();
-  for (const { program, caller, data } of instructions) {
-    const role = caller === offRamp ? calledRole(data) : undefined;
-    if (role) roles.set(program, role);
+  for (const instruction of instructions) {
+    const role = instruction.caller?.program === offRamp ? calledRole(instruction) : undefined;
+    if (role) roles.set(instruction.program, role);
   }
   return {
     offRamp,
@@ -52,11 +53,12 @@ const roles: ReadonlyMap<Discriminator, CalledRole> = new Map([
 ]);
 
 /** What the off-ramp calls a program for. The data is the off-ramp's, so no program can pass for another. */
-function calledRole(data: string): CalledRole | undefined {
+export function calledRole({ data }: Instruction): CalledRole | undefined {
   try {
-    return roles.get(discriminatorIn(base58.decode(data)));
-  } catch {
-    return undefined;
+    return roles.get(discriminatorIn(decodeBase58(data)));
+  } catch (error) {
+    if (error instanceof UnreadableDataError) return undefined;
+    throw error;
   }
 }
 

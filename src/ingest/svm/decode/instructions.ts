@@ -1,8 +1,9 @@
 /**
  * The instructions of router and off-ramp that change what is recorded, from their data. Logs may be cut, instructions
- * never are.
+ * never are. The programs ignore bytes behind the arguments and behind a report, which anybody may add, so these are
+ * ignored here too.
  */
-import { type BorshReader, type Hex, readBorsh } from './borsh.ts';
+import { BorshReader, type Hex, readBorsh } from './borsh.ts';
 import {
   DISCRIMINATOR_BYTES,
   type Discriminator,
@@ -74,12 +75,10 @@ const layouts: Layouts = {
   },
   commit: (reader) => {
     reader.fixed(64); // report context
-    const root = readBorsh(reader.bytes(), (report) => {
-      skipPriceUpdates(report);
-      const merkleRoot = report.option(readMerkleRoot);
-      report.list((item) => item.fixed(64)); // signatures of the risk management network
-      return merkleRoot;
-    });
+    const report = new BorshReader(reader.bytes());
+    skipPriceUpdates(report);
+    const root = report.option(readMerkleRoot);
+    report.list((item) => item.fixed(64)); // signatures of the risk management network
     reader.list((item) => item.fixed(32)); // rs
     reader.list((item) => item.fixed(32)); // ss
     reader.fixed(32); // vs
@@ -109,7 +108,7 @@ export function instructionNameOf(data: Uint8Array): InstructionName | undefined
 
 /** Throws an UnreadableDataError where the bytes do not have the instruction's layout. */
 export function readInstruction(name: InstructionName, data: Uint8Array): CcipInstruction {
-  return readBorsh(data.subarray(DISCRIMINATOR_BYTES), layouts[name]);
+  return layouts[name](new BorshReader(data.subarray(DISCRIMINATOR_BYTES)));
 }
 
 const RELAY = discriminatorOf('global', 'cpi_event');
@@ -135,12 +134,11 @@ export function selfEmittedEventName(data: Uint8Array): string | undefined {
 
 function readReport(bytes: Uint8Array): ExecutionReport | undefined {
   if (bytes.length === 0) return undefined;
-  return readBorsh(bytes, (reader) => {
-    const sourceChainSelector = reader.u64();
-    const message = readReceivedMessage(reader);
-    reader.list((item) => item.bytes()); // off-chain data of tokens
-    return { sourceChainSelector, message, proofs: reader.list((item) => item.hash()) };
-  });
+  const reader = new BorshReader(bytes);
+  const sourceChainSelector = reader.u64();
+  const message = readReceivedMessage(reader);
+  reader.list((item) => item.bytes()); // off-chain data of tokens
+  return { sourceChainSelector, message, proofs: reader.list((item) => item.hash()) };
 }
 
 function readReceivedMessage(reader: BorshReader): ReceivedRampMessage {

@@ -7,11 +7,22 @@
  *
  * The runtime keeps 10,000 bytes of log text. A line that does not fit is dropped, shorter ones behind it may be kept. A line
  * that begins or ends a frame has at most 75 characters, so a longer line that is kept proves that no frame line was
- * dropped before it.
+ * dropped before it. A call that fails ends all calls around it, which fail too.
  */
 
-export interface EmittedData {
+/** One call of a program. */
+export interface Frame {
   readonly program: string;
+  /** How many calls of the same program are before it: the place of its instruction among those of the program. */
+  readonly order: number;
+  /** 1 at the top level. */
+  readonly depth: number;
+  /** Undefined where the line that would tell was dropped. */
+  outcome: 'success' | 'failed' | undefined;
+}
+
+export interface EmittedData {
+  readonly frame: Readonly<Frame>;
   /** Place of the line in `meta.logMessages`. */
   readonly logIndex: number;
   /** As it stands in the line. */
@@ -37,7 +48,8 @@ const LONGEST_FRAME_LINE = 75;
 
 export function readProgramLogs(lines: readonly string[]): ProgramLogs {
   const emitted: EmittedData[] = [];
-  const stack: string[] = [];
+  const stack: Frame[] = [];
+  const calls = new Map<string, number>();
   let isTruncated = false;
   const refuse = (problem: string): ProgramLogs => ({ emitted: [], isTruncated, problem });
 
@@ -46,31 +58,40 @@ export function readProgramLogs(lines: readonly string[]): ProgramLogs {
       isTruncated = true;
       continue;
     }
-    const problem = follow(line, stack);
+    const isCertain = !isTruncated || line.length > LONGEST_FRAME_LINE;
+    if (isCertain && FAILED.test(line)) for (const frame of stack) frame.outcome = 'failed';
+    const problem = follow(line, stack, calls);
     // Behind the cut, frame lines may be missing: no longer line follows whose frame could matter.
     if (problem !== undefined && isTruncated) break;
     if (problem !== undefined) return refuse(`line ${logIndex} ${problem}`);
     const [, base64] = DATA.exec(line) ?? [];
-    const program = stack.at(-1);
-    if (base64 === undefined || (isTruncated && line.length <= LONGEST_FRAME_LINE)) continue;
-    if (program === undefined) return refuse(`line ${logIndex} has data that no program emitted`);
-    emitted.push({ program, logIndex, base64 });
+    const frame = stack.at(-1);
+    if (base64 === undefined || !isCertain) continue;
+    if (frame === undefined) return refuse(`line ${logIndex} has data that no program emitted`);
+    emitted.push({ frame, logIndex, base64 });
   }
-  if (stack.length > 0 && !isTruncated) return refuse(`the lines end within a call of ${stack.at(-1)}`);
+  if (stack.length > 0 && !isTruncated) {
+    return refuse(`the lines end within a call of ${stack.at(-1)?.program}`);
+  }
   return { emitted, isTruncated, problem: undefined };
 }
 
 /** Begins or ends a frame; returns why the line cannot stand here. */
-function follow(line: string, stack: string[]): string | undefined {
+function follow(line: string, stack: Frame[], calls: Map<string, number>): string | undefined {
   const [, invoked, depth] = INVOKE.exec(line) ?? [];
   if (invoked !== undefined) {
     if (Number(depth) !== stack.length + 1) return `begins a call at depth ${depth} below ${stack.length}`;
-    stack.push(invoked);
+    const order = calls.get(invoked) ?? 0;
+    calls.set(invoked, order + 1);
+    stack.push({ program: invoked, order, depth: stack.length + 1, outcome: undefined });
     return undefined;
   }
-  const [, ended] = SUCCESS.exec(line) ?? FAILED.exec(line) ?? [];
+  const [, succeeded] = SUCCESS.exec(line) ?? [];
+  const [, ended = succeeded] = FAILED.exec(line) ?? [];
   if (ended === undefined) return undefined;
-  if (stack.at(-1) !== ended) return `ends a call of ${ended} within ${stack.at(-1) ?? 'no call'}`;
+  const frame = stack.at(-1);
+  if (frame?.program !== ended) return `ends a call of ${ended} within ${frame?.program ?? 'no call'}`;
+  if (succeeded !== undefined) frame.outcome = 'success';
   stack.pop();
   return undefined;
 }

@@ -3,12 +3,13 @@
  *
  * Logs come first. Instructions are never cut, so they show whether something is missing in the logs, and take their place
  * where they can: a send by its copy to rmn_remote, a commit and an execution by the instruction of a transaction that
- * succeeded. What can be found in neither is handed back as unreadable.
+ * succeeded. What can be found in neither is handed back as unreadable. An event and an instruction belong together where
+ * they are of the same call.
  *
  * Of a failed transaction nothing has happened. The off-ramp logs a root before it checks signatures, so a failed commit
- * may show any root. Only an execution counts, as an attempt: it stands behind the merkle proof.
+ * may show any root. Only an execution counts, as an attempt: its event stands behind the merkle proof. It counts where
+ * the off-ramp's own call failed: anybody can have it execute a message and let the transaction fail afterwards.
  */
-import { base58, base64 } from '@scure/base';
 import type { Executed, Fact, Observation, RangeFact } from '../../../domain/facts.ts';
 import type { Network } from '../../../domain/networks.ts';
 import type { UnreadableLog } from '../../../store/ledger/index-ledger.ts';
@@ -20,10 +21,11 @@ import {
   shortened,
   UnreadableLogError,
 } from '../../chain/event-facts.ts';
-import type { SolanaTransaction } from '../transaction.ts';
+import type { Instruction, SolanaTransaction } from '../transaction.ts';
 import { hexOf, UnreadableDataError } from './borsh.ts';
+import { decodeBase58, decodeBase64 } from './encoded-data.ts';
 import { type CcipEvent, type EventName, eventNameOf, type MerkleRoot, readEvent } from './events.ts';
-import { executionDetails } from './execution-details.ts';
+import { calledRole, executionDetails } from './execution-details.ts';
 import {
   type CcipInstruction,
   type InstructionName,
@@ -32,7 +34,7 @@ import {
   relayedEvent,
   selfEmittedEventName,
 } from './instructions.ts';
-import { type ProgramLogs, readProgramLogs } from './program-logs.ts';
+import { type Frame, type ProgramLogs, readProgramLogs } from './program-logs.ts';
 import { keptTopics, renumberingEvents } from './renumbering.ts';
 import { sentMessage } from './sent-message.ts';
 
@@ -62,8 +64,8 @@ export interface TransactionReading {
   /** Whether a router has emitted an event. */
   readonly hasRouterEvent: boolean;
   /**
-   * Whether its logs, which were not cut, lack an event that its instructions prove. The node may have left it out:
-   * another one may have it.
+   * Whether its logs, which were not cut, lack an event that its instructions prove, its instructions lack a call of the
+   * logs, or one of a trusted program cannot be decoded. That may be the node's fault: another one may have it.
    */
   readonly isContradictory: boolean;
 }
@@ -72,6 +74,10 @@ export interface TransactionReading {
 interface Found<E extends CcipEvent = CcipEvent> {
   readonly program: string;
   readonly logIndex: number;
+  /** The call that emitted it; undefined where the node's instructions lack it. */
+  readonly instruction: Instruction | undefined;
+  /** Whether that call failed. False where that cannot be told. */
+  readonly isFailed: boolean;
   readonly event: E;
 }
 
@@ -88,9 +94,8 @@ interface Call {
   readonly logIndex: number;
   /** Base58. */
   readonly data: string;
-  readonly name: InstructionName;
-  /** Undefined where its data cannot be read. */
-  readonly call: CcipInstruction | undefined;
+  readonly instruction: Instruction;
+  readonly call: CcipInstruction;
 }
 
 /** A transaction taken apart, and what has been made of it so far. */
@@ -158,18 +163,38 @@ export function readTransaction(
 // ---- Parts of a transaction
 
 function readEvents(context: Context): readonly Found[] {
-  const { programs, logs } = context;
-  return logs.emitted.flatMap(({ program, logIndex, base64: text }) => {
+  const { programs, logs, transaction, report } = context;
+  return logs.emitted.flatMap(({ frame, logIndex, base64: text }) => {
+    const { program } = frame;
     const isRouter = programs.isRouter(program);
-    const data = isRouter || programs.isOffRamp(program) ? decoded(() => base64.decode(text)) : undefined;
+    if (!isRouter && !programs.isOffRamp(program)) return [];
+    const place = { program, logIndex, data: text };
+    const data = attempt(context, place, 'an event', () => decodeBase64(text));
     const name = data && eventNameOf(data);
     if (!data || !name || routerEvents.has(name) !== isRouter) return [];
-    const found: Found[] = [];
-    attempt(context, { program, logIndex, data: text }, name, () =>
-      found.push({ program, logIndex, event: readEvent(name, data) }),
-    );
-    return found;
+    const event = attempt(context, place, name, () => readEvent(name, data));
+    const instruction = instructionOf(frame, transaction);
+    if (!instruction) report.isContradictory = true;
+    const isFailed = hasFailed(frame, instruction, transaction);
+    return event ? [{ program, logIndex, event, instruction, isFailed }] : [];
   });
+}
+
+function instructionOf(
+  { program, order }: Frame,
+  { instructions }: SolanaTransaction,
+): Instruction | undefined {
+  return instructions.filter((instruction) => instruction.program === program)[order];
+}
+
+/** Where its last line was cut off, a call at the top level has failed if its instruction has. */
+function hasFailed(
+  { outcome, depth }: Frame,
+  instruction: Instruction | undefined,
+  { failedIndex }: SolanaTransaction,
+): boolean {
+  if (outcome !== undefined) return outcome === 'failed';
+  return depth === 1 && failedIndex !== undefined && instruction?.outerIndex === failedIndex;
 }
 
 function eventsOf<Name extends EventName>({ found }: Context, name: Name): readonly Found<EventOf<Name>>[] {
@@ -177,32 +202,41 @@ function eventsOf<Name extends EventName>({ found }: Context, name: Name): reado
 }
 
 function readCalls(context: Context): readonly Call[] {
-  const { transaction, programs } = context;
-  return transaction.instructions.flatMap(({ program, caller, data }, index) => {
+  const { transaction, programs, report } = context;
+  return transaction.instructions.flatMap((instruction, index) => {
+    const { program, caller, data } = instruction;
     const isRouter = programs.isRouter(program);
-    const isTrusted = isRouter || programs.isOffRamp(program);
-    const bytes = isTrusted ? decoded(() => base58.decode(data)) : undefined;
-    if (!bytes) return [];
+    if (!isRouter && !programs.isOffRamp(program)) return [];
     const place = { program, logIndex: transaction.logs.length + index, data };
-    const selfEmitted = caller === program ? selfEmittedEventName(bytes) : undefined;
+    const bytes = attempt(context, place, 'an instruction', () => decodeBase58(data));
+    const selfEmitted = bytes && caller?.program === program ? selfEmittedEventName(bytes) : undefined;
     if (selfEmitted) keep(context, place, `${selfEmitted}: events of CCIP 2.0 cannot be decoded yet`);
-    const name = instructionNameOf(bytes);
-    if (!name || (name === 'ccip_send') !== isRouter) return [];
-    return [{ ...place, name, call: decoded(() => readInstruction(name, bytes)) }];
+    const name = bytes && instructionNameOf(bytes);
+    if (bytes && (!name || (name === 'ccip_send') !== isRouter)) return [];
+    const call = bytes && name && attempt(context, place, name, () => readInstruction(name, bytes));
+    if (!call) report.isContradictory = true;
+    return call ? [{ ...place, instruction, call }] : [];
   });
 }
 
-function callsOf({ calls }: Context, ...names: readonly InstructionName[]): readonly Call[] {
-  return calls.filter(({ name }) => names.includes(name));
+type CallOf<Name extends InstructionName> = Call & {
+  readonly call: Extract<CcipInstruction, { readonly name: Name }>;
+};
+
+function callsOf<Name extends InstructionName>(
+  { calls }: Context,
+  ...names: readonly Name[]
+): readonly CallOf<Name>[] {
+  return calls.filter((entry): entry is CallOf<Name> => names.some((name) => name === entry.call.name));
 }
 
 // ---- From parts to facts
 
 function readAttempts(context: Context): void {
   const attempts = new Set<string>();
-  for (const { program, logIndex, event } of eventsOf(context, 'ExecutionStateChanged')) {
+  for (const { program, logIndex, event, isFailed } of eventsOf(context, 'ExecutionStateChanged')) {
     const { messageId, sourceChainSelector } = event;
-    if (attempts.has(messageId) || !isAllowed(context, program, sourceChainSelector)) continue;
+    if (!isFailed || attempts.has(messageId) || !isAllowed(context, program, sourceChainSelector)) continue;
     attempts.add(messageId);
     keepExecution(context, program, { messageId, success: false, logIndex });
   }
@@ -216,20 +250,19 @@ function readSends(context: Context): void {
     if (!sends.some(({ event }) => event.message.header.messageId === messageId)) sends.push(copy);
   }
   const sendCalls = callsOf(context, 'ccip_send');
-  for (const router of new Set(sendCalls.map(({ program }) => program))) {
-    const own = sendCalls.filter(({ program }) => program === router);
-    for (const call of own.slice(sends.filter(({ program }) => program === router).length))
+  for (const call of sendCalls) {
+    if (!sends.some(({ instruction }) => instruction === call.instruction))
       keepMissing(context, call, 'a message was sent, and its event was not found');
   }
-  const unused = [...sendCalls];
-  for (const { program, logIndex, event } of sends) {
+  for (const { program, logIndex, event, instruction } of sends) {
+    const call = sendCalls.find((own) => own.instruction === instruction)?.call;
     attempt(context, { program, logIndex, data: '' }, 'CCIPMessageSent', () => {
       refuseOtherSource(event.message.header.sourceChainSelector, network);
       report.facts.push(
         sentMessage(event, {
           router: program,
           network,
-          mints: takeMints(unused, event),
+          mints: call?.tokens.map(({ mint }) => mint) ?? [],
           origin: transaction.feePayer,
           seen: observed(context, logIndex),
         }),
@@ -238,50 +271,32 @@ function readSends(context: Context): void {
   }
 }
 
-/** The mints of the instruction that sent this message, by destination and amounts; it is then used up. */
-function takeMints(
-  unused: Call[],
-  { destChainSelector, message }: EventOf<'CCIPMessageSent'>,
-): readonly string[] {
-  const amounts = message.tokenAmounts.map(({ amount }) => amount).join();
-  const place = unused.findIndex(
-    ({ call }) =>
-      call?.name === 'ccip_send' &&
-      call.destChainSelector === destChainSelector &&
-      call.tokens.map(({ amount }) => amount).join() === amounts,
-  );
-  const [taken] = place < 0 ? [] : unused.splice(place, 1);
-  return taken?.call?.name === 'ccip_send' ? taken.call.tokens.map(({ mint }) => mint) : [];
-}
-
 /** Copies of sends in calls of a router to its rmn_remote, which cannot be cut. */
 function relayedSends({ transaction, programs }: Context): readonly Found<EventOf<'CCIPMessageSent'>>[] {
   return transaction.instructions.flatMap(({ program, caller, data }, index) => {
-    if (caller === undefined || programs.rmnRemoteOf(caller) !== program) return [];
+    if (caller === undefined || programs.rmnRemoteOf(caller.program) !== program) return [];
     // One that cannot be read is no loss: the event of the logs counts, and its absence is noticed.
-    const event = decoded(() => {
-      const copy = relayedEvent(base58.decode(data));
+    const event = readable(() => {
+      const copy = relayedEvent(decodeBase58(data));
       return copy && eventNameOf(copy) === 'CCIPMessageSent' ? readEvent('CCIPMessageSent', copy) : undefined;
     });
+    if (event?.name !== 'CCIPMessageSent') return [];
     const logIndex = transaction.logs.length + index;
-    return event?.name === 'CCIPMessageSent' ? [{ program: caller, logIndex, event }] : [];
+    return [{ program: caller.program, logIndex, event, instruction: caller, isFailed: false }];
   });
 }
 
 function readCommits(context: Context): void {
-  const { network, report, logs } = context;
+  const { network, report } = context;
   const roots = eventsOf(context, 'CommitReportAccepted').flatMap(({ program, logIndex, event }) =>
     event.root ? [{ program, logIndex, root: event.root }] : [],
   );
-  const isCut = logs.isTruncated || logs.problem !== undefined;
-  for (const call of callsOf(context, 'commit')) {
-    const root = call.call?.name === 'commit' ? call.call.root : undefined;
-    if (!call.call && isCut && roots.length === 0)
-      keepMissing(context, call, 'a commit whose data cannot be read');
+  for (const { program, logIndex, call } of callsOf(context, 'commit')) {
+    const { root } = call;
     const isKnown = roots.some(
-      (known) => known.program === call.program && known.root.merkleRoot === root?.merkleRoot,
+      (known) => known.program === program && known.root.merkleRoot === root?.merkleRoot,
     );
-    if (root && !isKnown) roots.push({ program: call.program, logIndex: call.logIndex, root });
+    if (root && !isKnown) roots.push({ program, logIndex, root });
   }
   for (const { program, logIndex, root } of roots) {
     if (!isAllowed(context, program, root.sourceChainSelector)) continue;
@@ -303,32 +318,39 @@ function keepExecution(
 }
 
 function readExecutions(context: Context): void {
-  const ended = eventsOf(context, 'ExecutionStateChanged').filter(
-    ({ event: { state } }) => state === STATE_SUCCESS || state === STATE_FAILURE,
-  );
+  const changes = eventsOf(context, 'ExecutionStateChanged');
+  const ended = changes.filter(({ event: { state } }) => state === STATE_SUCCESS || state === STATE_FAILURE);
   for (const { program, logIndex, event } of ended) {
     const { messageId, sourceChainSelector, state } = event;
     if (!isAllowed(context, program, sourceChainSelector)) continue;
     keepExecution(context, program, { messageId, success: state === STATE_SUCCESS, logIndex });
   }
-  const skipped = eventsOf(context, 'SkippedAlreadyExecutedMessage');
-  const calls = callsOf(context, 'execute', 'manually_execute');
-  if (ended.length + skipped.length >= calls.length) return;
-  for (const call of calls) {
-    const report = call.call && 'report' in call.call ? call.call.report : undefined;
-    if (!report) {
-      keepMissing(context, call, 'an execution whose report is in an account of its own');
-      continue;
+  const settled = [...ended, ...eventsOf(context, 'SkippedAlreadyExecutedMessage')];
+  for (const call of callsOf(context, 'execute', 'manually_execute')) {
+    const isOfCall = ({ instruction }: Found) => instruction === call.instruction;
+    if (settled.some(isOfCall)) continue;
+    const executed = changes.find(isOfCall)?.event ?? deliveredMessage(context, call);
+    if (!executed) {
+      keepMissing(context, call, 'an execution, or a message that the off-ramp skipped as executed before');
+    } else if (isAllowed(context, call.program, executed.sourceChainSelector)) {
+      keepExecution(context, call.program, { ...executed, success: true, logIndex: call.logIndex });
     }
-    const { sourceChainSelector } = report;
-    const { messageId, sequenceNumber } = report.message.header;
-    const isSeen = [...ended, ...skipped].some(
-      ({ event }) =>
-        event.sourceChainSelector === sourceChainSelector && event.sequenceNumber === sequenceNumber,
-    );
-    if (isSeen || !isAllowed(context, call.program, sourceChainSelector)) continue;
-    keepExecution(context, call.program, { messageId, success: true, logIndex: call.logIndex });
   }
+}
+
+/**
+ * The message of an instruction whose off-ramp went on to call a receiver or a pool; undefined where it did not, or the
+ * report is in an account of its own. A number that was executed before is skipped without a look at the message, which
+ * may be any: the report alone proves nothing.
+ */
+function deliveredMessage(
+  { transaction }: Context,
+  { instruction, call: { report } }: CallOf<'execute' | 'manually_execute'>,
+): Pick<EventOf<'ExecutionStateChanged'>, 'messageId' | 'sourceChainSelector'> | undefined {
+  const isDelivered = transaction.instructions.some(
+    (called) => called.caller === instruction && ['receiver', 'pool'].includes(calledRole(called) ?? ''),
+  );
+  return isDelivered ? report?.message.header : undefined;
 }
 
 /** What routers say of off-ramps and of the numbering of lanes. */
@@ -395,22 +417,24 @@ function keepMissing(context: Context, place: Place, what: string): void {
   keep(context, place, `${what}: ${problem ?? (isTruncated ? 'the logs are cut off' : 'the logs lack it')}`);
 }
 
-/** Runs `read`; what cannot be read is kept. */
-function attempt(context: Context, place: Place, what: string, read: () => void): void {
+/** What `read` returns; undefined where it cannot be read, which is kept. */
+function attempt<T>(context: Context, place: Place, what: string, read: () => T): T | undefined {
   try {
-    read();
+    return read();
   } catch (error) {
     if (!(error instanceof UnreadableDataError || error instanceof UnreadableLogError)) throw error;
     keep(context, place, `${what}: ${error.message}`);
+    return undefined;
   }
 }
 
-/** Undefined where it cannot be decoded. */
-function decoded<T>(decode: () => T): T | undefined {
+/** Undefined where it cannot be read. */
+function readable<T>(read: () => T): T | undefined {
   try {
-    return decode();
-  } catch {
-    return undefined;
+    return read();
+  } catch (error) {
+    if (error instanceof UnreadableDataError) return undefined;
+    throw error;
   }
 }
 
