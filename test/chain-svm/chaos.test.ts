@@ -55,7 +55,7 @@ async function survive(
   course: Course,
 ): Promise<{ verdict: Verdict; last: readonly SolanaPersonality[] }> {
   const randomness = createDerivation(seed).randomness('solana chaos');
-  const world = createSolanaWorld();
+  const world = createSolanaWorld({ versionOneEvery: 3 });
   const traffic = createTraffic(world, { seed });
   traffic.run(60);
   const choose = () => randomness.pick(usable);

@@ -32,7 +32,7 @@ test('an archive is as it should be, and the programs belong to the network', as
   const [endpoint] = endpoints;
   expect(endpoint?.findings).toEqual([]);
   expect(endpoint?.capabilities.join(', ')).toMatch(
-    /finalized up to slot \d+, history from slot [01] .*, transactions up to version 0, .* transactions a second, batches of 50/,
+    /finalized up to slot \d+, history from slot [01] .*, transactions up to version 1, .* transactions a second, batches of 50/,
   );
   expect(texts(routers)).toMatch(
     /ok: router \S+ is the router of solana-devnet\nok: the off-ramps may deliver from 1 networks/,
@@ -43,7 +43,7 @@ test.each([
   ['wrong-cluster', /error: .*genesis hash/],
   ['pruned-in-silence', /warning: its history begins at slot/],
   ['no-logs', /error: getTransaction: the answer has no logMessages/],
-  ['transactions-of-a-new-version', /warning: .* have a version above 0|^$/],
+  ['transactions-of-a-new-version', /warning: .* cannot be read, first a transaction of version 2|^$/],
 ])('%s is noticed', async (personality, expected) => {
   const { endpoints } = await examine(personality);
   expect(texts(endpoints[0]?.findings)).toMatch(expected);

@@ -13,7 +13,7 @@ import { makeTraffic } from '../solana/traffic.ts';
 import { indexOnce, judge, sourceOf, storeReceived, type Verdict } from './indexed-world.ts';
 
 async function verdictOf(...behaviours: readonly SolanaPersonality[]): Promise<Verdict> {
-  const world = createSolanaWorld();
+  const world = createSolanaWorld({ versionOneEvery: 3 });
   makeTraffic(world, { seed: 'zoo', steps: ZOO_STEPS, hasTruncation: false });
   world.settle();
   const providers = await Promise.all(

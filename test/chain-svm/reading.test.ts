@@ -28,7 +28,7 @@ describe('everything that happened is there', () => {
     ['off-ramps found in the history of the router', false],
     ['off-ramps of the configuration', true],
   ])('with %s', async (_, isConfigured) => {
-    const world = createSolanaWorld();
+    const world = createSolanaWorld({ versionOneEvery: 3 });
     makeTraffic(world, { seed: 'everything', steps: 150, hasTruncation: false });
     world.settle();
     const { store } = await index(world, isConfigured ? { offramps: [world.programs.offRamp] } : {});

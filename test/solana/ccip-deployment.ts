@@ -72,7 +72,7 @@ const chatterer = addressOf('chatterer');
 
 export function createCcipDeployment(options: SolanaWorldOptions): CcipDeployment {
   const { network = solanaDevnet, remotes = [sepolia], manualExecutionAfterSeconds = 3_600 } = options;
-  const { head, startedAtMs, skipsOneIn, run } = options;
+  const { head, startedAtMs, skipsOneIn, run, versionOneEvery = 0 } = options;
   const programs: CcipPrograms = { ...deployedPrograms, ...options.programs };
   const { router, offRamp } = programs;
   const selector = BigInt(network.selector);
@@ -86,6 +86,7 @@ export function createCcipDeployment(options: SolanaWorldOptions): CcipDeploymen
     ...(run && { run }),
   });
   const lanes = new Map<Remote, Lane>();
+  let landings = 0;
 
   const deployment: CcipDeployment = {
     selector,
@@ -134,9 +135,11 @@ export function createCcipDeployment(options: SolanaWorldOptions): CcipDeploymen
     },
 
     land(call, { feePayer = transmitter, cutEvent, hasLookup = false, later = [] } = {}) {
+      const isVersion1 = versionOneEvery > 0 && ++landings % versionOneEvery === 0 && !hasLookup;
       const planWith = (before: readonly Call[]): TransactionPlan => ({
         feePayer,
-        instructions: [setComputeUnits, ...before, call, ...later],
+        instructions: [...(isVersion1 ? [] : [setComputeUnits]), ...before, call, ...later],
+        ...(isVersion1 && { version: 1 }),
         ...(hasLookup && {
           lookup: { table: lookupTable, addresses: (call.accounts ?? []).map(({ address }) => address) },
         }),

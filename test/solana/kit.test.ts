@@ -209,6 +209,23 @@ describe('transactions', () => {
     expect(transaction.message.accountKeys).toContain(world.programs.router);
   });
 
+  test('of version 1 have no lookup tables and need a client that asks for them', async () => {
+    const world = createSolanaWorld({ versionOneEvery: 1 });
+    const { signature } = world.send();
+    world.settle();
+    const ask = await serve(world);
+    for (const config of [undefined, supported])
+      await expect(ask('getTransaction', signature, config)).rejects.toMatchObject({
+        fault: { code: -32015, message: expect.stringContaining('Transaction version (1) is not supported') },
+      });
+    const { version, transaction } = await ask<Transaction>('getTransaction', signature, {
+      maxSupportedTransactionVersion: 1,
+    });
+    expect(version).toBe(1);
+    expect(transaction.message).not.toHaveProperty('addressTableLookups');
+    expect(transaction.message).toHaveProperty('transactionConfig');
+  });
+
   test('log a well-formed stack, and inner instructions say how deep they are', async () => {
     const world = makeTraffic();
     const ask = await serve(world);

@@ -24,6 +24,8 @@ export interface TransactionMessage {
     readonly writableIndexes: readonly number[];
     readonly readonlyIndexes: readonly number[];
   }[];
+  /** Of version 1, in place of instructions to the compute budget program. */
+  readonly transactionConfig?: { readonly computeUnitLimit: number; readonly priorityFee: number };
 }
 
 export interface CompiledInstruction {

@@ -184,11 +184,11 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
 
   const transactionJson = (found: LedgerTransaction, config: Config): unknown => {
     const { transactions: traits = {} } = options.personality();
-    const { newVersion, noLogsEvery, hasNoInnerInstructions, hasNoStackHeight } = traits;
+    const { newVersion, maxVersion, noLogsEvery, hasNoInnerInstructions, hasNoStackHeight } = traits;
     const isNew = newVersion !== undefined && isOneIn(newVersion.every, hashOf(found.signature));
     const version = isNew ? newVersion.version : found.version;
     const { maxSupportedTransactionVersion: supported } = config;
-    if (version !== 'legacy' && (supported === undefined || supported < version))
+    if (version !== 'legacy' && Math.min(supported ?? -1, maxVersion ?? version) < version)
       throw new RefusedCallError(faults.unsupportedVersion, { version });
     const hasLogs = noLogsEvery === undefined || !isOneIn(noLogsEvery, hashOf(found.signature));
     const { message, meta } = found;

@@ -6,7 +6,7 @@ import { archiveNode, type SolanaPersonality } from './personality.ts';
 import { startSolanaProvider } from './provider.ts';
 import { makeTraffic } from './traffic.ts';
 
-const world = createSolanaWorld();
+const world = createSolanaWorld({ versionOneEvery: 3 });
 makeTraffic(world, { seed: 'zoo', steps: ZOO_STEPS });
 world.settle();
 
@@ -47,7 +47,7 @@ async function answersOf(url: URL, seen: SolanaWorld): Promise<string> {
   // A signature that no chain has.
   const before = '2'.repeat(87);
   answers.push(await post(call('getSignaturesForAddress', router, { before })));
-  const supported = { maxSupportedTransactionVersion: 0 };
+  const supported = { maxSupportedTransactionVersion: 1 };
   const everything = [...seen.truth.sends, ...seen.truth.executions];
   for (const { signature } of everything.slice(0, 12))
     answers.push(await post(call('getTransaction', signature, supported)));

@@ -169,7 +169,13 @@ const transactions: readonly SolanaPersonality[] = [
   {
     name: 'transactions-of-a-new-version',
     seen: 'https://github.com/anza-xyz/agave/blob/master/rpc-client-api/src/custom_error.rs',
-    transactions: { newVersion: { version: 1, every: 9 } },
+    transactions: { newVersion: { version: 2, every: 9 } },
+    alone: 'incomplete',
+  },
+  {
+    name: 'refuses-version-1',
+    seen: 'invented',
+    transactions: { maxVersion: 0 },
     alone: 'incomplete',
   },
 ];

@@ -56,7 +56,7 @@ export interface TransactionPlan {
   readonly instructions: readonly Call[];
   /** Accounts that come from an address lookup table. */
   readonly lookup?: { readonly table: string; readonly addresses: readonly string[] };
-  /** Legacy, or 0 where a lookup table is used, unless it is given. */
+  /** Legacy, or 0 where a lookup table is used, unless it is given. Version 1 has no lookup tables. */
   readonly version?: 'legacy' | 0 | 1;
 }
 
@@ -162,6 +162,7 @@ export function composeMessage(
   const { lookup } = plan;
   const keys = compileKeys(plan);
   const version = plan.version ?? (lookup ? 0 : 'legacy');
+  if (lookup && version !== 0) throw new RangeError(`Version ${version} has no lookup tables.`);
   const indexesFrom = (addresses: readonly string[]) =>
     addresses.map((address) => lookup?.addresses.indexOf(address) ?? 0);
   const message: TransactionMessage = {
@@ -173,7 +174,8 @@ export function composeMessage(
     accountKeys: keys.fixed,
     recentBlockhash,
     instructions: plan.instructions.map((call) => compileCall(call, keys, 1)),
-    ...(version !== 'legacy' && {
+    ...(version === 1 && { transactionConfig: { computeUnitLimit: UNIT_LIMIT, priorityFee: 0 } }),
+    ...(version === 0 && {
       addressTableLookups: lookup
         ? [
             {

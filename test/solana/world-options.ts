@@ -23,6 +23,8 @@ export interface SolanaWorldOptions {
   readonly head?: number;
   readonly startedAtMs?: number;
   readonly skipsOneIn?: number;
+  /** One transaction in so many has version 1, unless it has a lookup table; none where it is left out. */
+  readonly versionOneEvery?: number;
   /** What runs transactions; the scripted runtime where it is left out. */
   readonly run?: Runtime;
 }

@@ -26,9 +26,10 @@ export interface SignatureQuery {
   readonly minContextSlot: number;
 }
 
-/** A transaction that the node has, of a version that this program does not know. */
+/** A transaction that the node has and refuses, for its version. */
 export interface UnknownVersion {
   readonly signature: string;
+  /** Which version, and what to do. */
   readonly problem: string;
 }
 

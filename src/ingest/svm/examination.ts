@@ -160,7 +160,7 @@ async function examineTransactions(source: SvmSource, node: RpcNode, slot: numbe
     return { capabilities: [], findings: [{ severity: 'error', text: read.problem, remedy }] };
   }
   const perSecond = (1_000 * read.value.length) / Math.max(1, performance.now() - begunAt);
-  const unknown = read.value.filter((transaction) => !('logs' in transaction));
+  const unknown = read.value.filter((transaction) => 'problem' in transaction);
   return {
     capabilities: [
       `transactions up to version ${MAX_TRANSACTION_VERSION}`,
@@ -172,8 +172,9 @@ async function examineTransactions(source: SvmSource, node: RpcNode, slot: numbe
         : [
             {
               severity: 'warning',
-              text: `${unknown.length} of the newest ${read.value.length} transactions of the router have a version above ${MAX_TRANSACTION_VERSION}`,
-              remedy: 'They are kept as unreadable. A newer version of Lanescan may read them.',
+              text: `${unknown.length} of the newest ${read.value.length} transactions of the router cannot be read, first ${unknown[0]?.problem}`,
+              remedy:
+                'They are kept as unreadable until then, and counted in `unreadableLogs` of /v2/networks.',
             },
           ],
   };

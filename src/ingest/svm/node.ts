@@ -6,6 +6,7 @@ import { RequestRefusedError } from '../chain/faults.ts';
 import { createAnswerReader } from '../chain/json-rpc/answer-reader.ts';
 import { type Endpoint, EndpointError, type RpcAnswer, type RpcCall } from '../chain/json-rpc/endpoint.ts';
 import type { PooledNodeOptions } from '../chain/json-rpc/endpoint-pool.ts';
+import type { Refusal } from '../chain/json-rpc/refusal.ts';
 import type { Account } from './accounts.ts';
 import type { ChainNode, FinalizedHead, SignatureInfo } from './chain.ts';
 import { UnreadableDataError } from './decode/borsh.ts';
@@ -20,8 +21,9 @@ export interface RpcNode extends ChainNode {
 }
 
 const FINALIZED = { commitment: 'finalized' };
-/** Version 0 has lookup tables; there is no newer one yet. */
-export const MAX_TRANSACTION_VERSION = 0;
+/** Version 0 has lookup tables; version 1 has none, and up to 4,096 bytes. */
+export const MAX_TRANSACTION_VERSION = 1;
+const REFUSED_VERSION = /version \((\d{1,3})\)/i;
 /** Accounts that nodes give in one answer. */
 const MAX_ACCOUNTS = 100;
 /** How often a node is asked that is behind, as it may be one of several behind a balancer. */
@@ -150,7 +152,7 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
       return signatures.map(({ signature, slot, isFailed }, index) => {
         const answer = answers[index];
         if (answer && 'refusal' in answer && answer.refusal.kind === 'version') {
-          return { signature, problem: answer.refusal.message };
+          return { signature, problem: unreadableVersion(answer.refusal) };
         }
         const result = resultOf(answer, method);
         if (result === null)
@@ -204,6 +206,16 @@ function transactionCall(signature: string): RpcCall {
       { ...FINALIZED, encoding: 'json', maxSupportedTransactionVersion: MAX_TRANSACTION_VERSION },
     ],
   };
+}
+
+/** Which version a node refuses, and what to do. */
+function unreadableVersion({ message }: Refusal): string {
+  const [, version = 'unknown'] = REFUSED_VERSION.exec(message) ?? [];
+  const remedy =
+    Number(version) <= MAX_TRANSACTION_VERSION
+      ? `the endpoint refuses it although versions up to ${MAX_TRANSACTION_VERSION} were asked for; use another one`
+      : `this Lanescan reads versions up to ${MAX_TRANSACTION_VERSION}; upgrade it`;
+  return `a transaction of version ${version}: ${remedy}. It is read again at every start`;
 }
 
 /** Behind a balancer another node may have a transaction that this one has listed. */

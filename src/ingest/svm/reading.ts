@@ -68,6 +68,18 @@ export function createSlotReader({ network, chain, book, lists, rmnRemotes }: Sl
     return fetched;
   };
 
+  /** The same. A transaction that the node refuses for its version is taken from another endpoint, where that has it. */
+  const fetchReadable = async (
+    node: ChainNode,
+    entries: readonly SignatureInfo[],
+  ): Promise<ReadonlyMap<string, Fetched>> => {
+    const fetched = await fetch(node, entries);
+    const unknown = entries.filter(({ signature }) => !('logs' in (fetched.get(signature) ?? {})));
+    if (unknown.length === 0) return fetched;
+    const others = await chain.secondOpinion(node, (other) => fetch(other, unknown));
+    return new Map([...fetched, ...[...(others ?? [])].filter(([, other]) => 'logs' in other)]);
+  };
+
   /** What a transaction says; where it contradicts itself, what it says on another endpoint. */
   const decode = async (
     node: ChainNode,
@@ -115,7 +127,8 @@ export function createSlotReader({ network, chain, book, lists, rmnRemotes }: Sl
         const programs = trustedPrograms(trusted.values(), rmnRemotes());
         const entries = entriesToFetch(listed, from, programs);
         const unread = entries.filter(({ signature }) => !transactions.has(signature));
-        for (const [signature, fetched] of await fetch(node, unread)) transactions.set(signature, fetched);
+        for (const [signature, fetched] of await fetchReadable(node, unread))
+          transactions.set(signature, fetched);
 
         readings = new Map();
         for (const { signature } of entries) {
@@ -264,7 +277,7 @@ function unknownVersions(
         address,
         topics: [],
         data: '',
-        reason: `a transaction of a version that is not known here: ${transaction.problem}`,
+        reason: transaction.problem,
       });
     }
   }
