@@ -2,11 +2,12 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { SvmSource } from '../../src/ingest/svm/settings.ts';
 import { createSolanaWorld, type SolanaWorld } from '../solana/ccip-world.ts';
+import { personalityOf } from '../solana/personalities.ts';
 import type { SolanaPersonality } from '../solana/personality.ts';
 import { addressOf } from '../solana/program-address.ts';
 import { type SolanaProvider, startSolanaProvider } from '../solana/provider.ts';
 import { forgeryKinds, makeTraffic } from '../solana/traffic.ts';
-import { differencesFrom, indexOnce, openStore, sourceOf, storeReceived } from './indexed-world.ts';
+import { differencesFrom, indexOnce, judge, openStore, sourceOf, storeReceived } from './indexed-world.ts';
 
 async function serve(world: SolanaWorld, personality?: SolanaPersonality): Promise<SolanaProvider> {
   const provider = await startSolanaProvider(world.cluster, personality ? { personality } : {});
@@ -47,6 +48,28 @@ test('what only looks like a message, a commit or an execution changes nothing',
   expect(await differencesFrom(world, store)).toEqual([]);
   expect(await store.index.checks.committedEnds(world.remotes[0]?.network.selector ?? '')).toEqual([]);
 });
+
+test.each([253_000_000_000, Number.MAX_SAFE_INTEGER])(
+  'a transaction of the time %i is not believed, and another endpoint is asked',
+  { tags: 'slow' },
+  async (time) => {
+    const world = createSolanaWorld();
+    world.send();
+    world.settle();
+    const liar = await serve(world, {
+      ...personalityOf('transactions-of-the-year-9987'),
+      transactions: { time },
+    });
+    const store = await openStore();
+    const alone = await indexOnce(store, sourceOf(world, [liar]), {
+      until: (status) => (status?.worker?.failedRanges ?? 0) > 0,
+    });
+    expect((await judge(world, store, alone)).kind).toBe('incomplete and said so');
+    expect(alone.notices.join()).toMatch(/getTransaction: slot \d+ has the time \d+, in the future/);
+    await indexOnce(store, sourceOf(world, [liar, await serve(world)]));
+    expect(await differencesFrom(world, store)).toEqual([]);
+  },
+);
 
 /** Transactions that name the router, do nothing, and fail. */
 function addFailedNoise({ cluster, programs }: SolanaWorld, count: number): void {

@@ -198,7 +198,7 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
     const balances = Array.from({ length: accounts }, () => 1_000_000);
     return {
       slot: found.slot,
-      blockTime: ledger.block(found.slot)?.blockTime ?? null,
+      blockTime: traits.time ?? ledger.block(found.slot)?.blockTime ?? null,
       ...(supported !== undefined && { version }),
       transaction: {
         signatures: [found.signature],

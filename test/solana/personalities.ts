@@ -173,6 +173,12 @@ const transactions: readonly SolanaPersonality[] = [
     alone: 'incomplete',
   },
   {
+    name: 'transactions-of-the-year-9987',
+    seen: 'invented',
+    transactions: { time: 253_000_000_000 },
+    alone: 'incomplete',
+  },
+  {
     name: 'refuses-version-1',
     seen: 'invented',
     transactions: { maxVersion: 0 },

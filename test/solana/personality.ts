@@ -36,6 +36,8 @@ export interface TransactionTraits {
   readonly hasNoStackHeight?: boolean;
   /** One transaction in so many has this version, and is refused to those who support only lower ones. */
   readonly newVersion?: { readonly version: number; readonly every: number };
+  /** The time of every transaction, in seconds since 1970. */
+  readonly time?: number;
   /** It refuses higher versions whatever the client supports. */
   readonly maxVersion?: number;
 }

@@ -1,5 +1,4 @@
 /** What the indexer asks, put to one endpoint of a Solana cluster, with every answer held against its question. */
-import { LATEST_TIME } from '../../base/iso-time.ts';
 import { parseAddress, parseTransactionHash } from '../../domain/addresses.ts';
 import type { Network } from '../../domain/networks.ts';
 import { RequestRefusedError } from '../chain/faults.ts';
@@ -30,7 +29,7 @@ const MAX_ACCOUNTS = 100;
 const LAGGING_ATTEMPTS = 4;
 /** Slots that are skipped have no time. Runs of skipped slots are short. */
 const SLOTS_FOR_TIME = 8;
-/** Clocks differ. A head an hour ahead of ours is a fault. */
+/** Clocks differ. A block an hour ahead of ours is a fault. */
 const MAX_AHEAD_MS = 3_600_000;
 /** A node of another cluster is not asked again soon: only a change of the configuration helps. */
 const WRONG_NETWORK_REST_MS = 300_000;
@@ -65,6 +64,12 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
     throw fault('getSlot', `its newest slot ${slot} is behind slot ${minContextSlot}`, 'behind');
   };
 
+  /** Throws where a slot has a time that lies in the future: a message with such a time would be the newest for ever. */
+  const refuseFuture = (method: string, slot: number | undefined, seconds: number): void => {
+    if (seconds * 1_000 <= now() + MAX_AHEAD_MS) return;
+    throw fault(method, `slot ${slot} has the time ${seconds}, in the future`);
+  };
+
   /** The time of a slot in seconds; undefined where the slot has no block, or the node no longer has it. */
   const timeOfSlot = async (slots: readonly number[]): Promise<number | undefined> => {
     const method = 'getBlockTime';
@@ -73,9 +78,7 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
       const isMissing = 'refusal' in answer && ['unknown', 'pruned', 'invalid'].includes(answer.refusal.kind);
       if (isMissing || ('result' in answer && answer.result === null)) continue;
       const seconds = believed(method, () => countOf(resultOf(answer, method), 'time'));
-      if (seconds * 1_000 > LATEST_TIME) {
-        throw fault(method, `slot ${slots[index]} has the time ${seconds}`);
-      }
+      refuseFuture(method, slots[index], seconds);
       return seconds;
     }
     return undefined;
@@ -86,12 +89,6 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
     const below = Array.from({ length: 4 }, (_, index) => slot - 1 - index).filter((number) => number >= 0);
     const timestamp = (await timeOfSlot([slot])) ?? (await timeOfSlot(below));
     if (timestamp === undefined) throw fault('getBlockTime', `it has no time for its newest slot ${slot}`);
-    if (timestamp * 1_000 > now() + MAX_AHEAD_MS) {
-      throw fault(
-        'getBlockTime',
-        `slot ${slot} is of ${new Date(timestamp * 1_000).toISOString()}, in the future`,
-      );
-    }
     onHead(slot);
     return { slot, timestamp };
   };
@@ -166,6 +163,7 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
         if (transaction.slot !== slot || transaction.isFailed !== isFailed) {
           throw fault(method, `${signature} is another transaction than the one it has listed`);
         }
+        refuseFuture(method, slot, transaction.blockTime ?? 0);
         return transaction;
       });
     },
