@@ -50,6 +50,49 @@ describe('data belongs to the innermost call', () => {
   });
 });
 
+describe('a call', () => {
+  const frames = (lines: readonly string[]) =>
+    readProgramLogs(lines).emitted.map(({ frame: { order, depth, outcome } }) => [order, depth, outcome]);
+
+  test('has its place among the calls of its program, its depth and its outcome', () => {
+    const call = (depth: number, end: string) => [
+      `Program ${router} invoke [${depth}]`,
+      genuine,
+      `Program ${router} ${end}`,
+    ];
+    const failed = 'failed: custom program error: 0x1771';
+    const lines = [
+      ...call(1, 'success'),
+      `Program ${pool} invoke [1]`,
+      ...call(2, 'success'),
+      ...call(2, failed),
+      `Program ${pool} ${failed}`,
+    ];
+    expect(frames(lines)).toEqual([
+      [0, 1, 'success'],
+      [1, 2, 'success'],
+      [2, 2, 'failed'],
+    ]);
+  });
+
+  test('behind a cut has failed where a call within it, or one around it, has', () => {
+    const begun = [`Program ${pool} invoke [1]`, `Program ${router} invoke [2]`, genuine, 'Log truncated'];
+    const failed = (program: string) => `Program ${program} failed: custom program error: 0x1771`;
+    expect(frames([...begun, failed(router)])).toEqual([[0, 2, 'failed']]);
+    expect(frames([...begun, `Program ${pool} invoke [3]`, failed(pool)])).toEqual([[0, 2, 'failed']]);
+    // The line of the inner call is longer, and did not fit.
+    expect(frames([...begun, failed(pool)])).toEqual([[0, 2, 'failed']]);
+  });
+
+  test('behind a cut has an unknown outcome where no line tells it', () => {
+    const begun = [`Program ${pool} invoke [1]`, `Program ${router} invoke [2]`, genuine, 'Log truncated'];
+    expect(frames(begun)).toEqual([[0, 2, undefined]]);
+    expect(frames([...begun, `Program ${router} success`])).toEqual([[0, 2, 'success']]);
+    // So short a line may stand behind the end of the call, which did not fit.
+    expect(frames([...begun, `Program ${pool} failed: x`])).toEqual([[0, 2, undefined]]);
+  });
+});
+
 describe('lines that contradict each other are not understood, and nothing of them counts', () => {
   test.each([
     ['a wrong depth', [`Program ${router} invoke [2]`, genuine, `Program ${router} success`]],

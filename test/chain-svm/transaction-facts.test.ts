@@ -1,6 +1,7 @@
 /** What one transaction of the virtual cluster says: long data, several calls in one transaction, and calls that failed. */
 import { describe, expect, test } from 'vitest';
 import type { Fact } from '../../src/domain/facts.ts';
+import { UnreadableDataError } from '../../src/ingest/svm/decode/borsh.ts';
 import { decodeBase58 } from '../../src/ingest/svm/decode/encoded-data.ts';
 import {
   readTransaction,
@@ -167,6 +168,17 @@ describe('an instruction of a trusted program', () => {
     const reading = readingOf({ ...transaction, message: { ...transaction.message, instructions } });
     expect(reasonsOf(reading)).toEqual(['an instruction: data that is not base58']);
     expect(mintsOf(reading)).toEqual([[idOf(sent), '1'.repeat(32)]]);
+  });
+
+  test('with more data than any call can have is refused with the whole answer, as the fault of the node', () => {
+    const transaction = landed(sendOf({}).call);
+    const instructions = transaction.message.instructions.map((one) => ({
+      ...one,
+      data: 'z'.repeat(60_000),
+    }));
+    expect(() => readingOf({ ...transaction, message: { ...transaction.message, instructions } })).toThrow(
+      new UnreadableDataError('an instruction with 60000 characters of data'),
+    );
   });
 
   test('may have more bytes than its arguments, as the program ignores them', () => {
