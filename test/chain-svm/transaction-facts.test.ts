@@ -138,7 +138,7 @@ describe('a send with long data', () => {
 
 describe('an instruction of a trusted program', () => {
   test.each([0, 1, 8, 9, 100, 3_000, 10_240])('has data in base58 of any length: %i bytes', (length) => {
-    for (const first of [0, 1, 255]) {
+    for (const first of length > 1_000 ? [1] : [0, 1, 255]) {
       const data = Uint8Array.from({ length }, (_, index) => (index < 2 ? first : 37 * index));
       expect(toHex(decodeBase58(toBase58(data)))).toBe(toHex(data));
     }
