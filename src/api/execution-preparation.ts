@@ -17,6 +17,7 @@ import {
   prepareBatch,
   prepareVerified,
 } from '../domain/manual-execution/prepared-execution.ts';
+import type { BatchLane } from '../domain/manual-execution/ramp-messages.ts';
 import type { Message } from '../domain/message.ts';
 import { networkBySelector } from '../domain/networks.ts';
 import type { BatchInputs, MirroredInputs, VerifiedInputs } from '../store/execution-inputs.ts';
@@ -127,22 +128,24 @@ function prepare(
   message: Message,
   inputs: BatchInputs | VerifiedInputs | MirroredInputs,
 ): Promise<PreparedExecution | undefined> | PreparedExecution {
+  const lane = laneOf(message);
   switch (inputs.kind) {
     case 'batch':
       return prepareFrom(messageId, message, inputs, parsedOneByOne(inputs.batch));
     case 'verified': {
       const { offramp, encodedMessage, verifications } = inputs;
-      return prepareVerified(messageId, {
+      const material = {
         offramp,
         encodedMessage,
         verifierAddresses: verifications.map(({ verifier }) => verifier),
         ccvData: verifications.map(({ data }) => data),
-      });
+      };
+      return prepareVerified(messageId, material, lane);
     }
     case 'mirrored': {
       const body = fieldsOf(parseExactJson(inputs.body), 'the answer');
       return 'encodedMessage' in body
-        ? prepareVerified(messageId, verifiedFields(body))
+        ? prepareVerified(messageId, verifiedFields(body), lane)
         : prepareFrom(
             messageId,
             message,
@@ -167,22 +170,26 @@ function verifiedFields({
 /** Undefined for a version that is not known. */
 async function prepareFrom(
   messageId: Hex,
-  { sourceNetworkInfo, destNetworkInfo, onramp, version }: Message,
+  message: Message,
   { offramp, merkleRoot }: Pick<BatchMaterial, 'offramp' | 'merkleRoot'>,
   batch: Iterable<unknown>,
 ): Promise<PreparedExecution | undefined> {
-  const known = executableVersion(version);
+  const known = executableVersion(message.version);
   if (known === undefined || known === '2.0') return undefined;
-  const lane = {
+  // A large batch takes long to hash: other requests get their turn in between.
+  const material = { lane: laneOf(message), version: known, offramp, merkleRoot, batch };
+  return prepareBatch(messageId, material, async () => {
+    await setImmediate();
+  });
+}
+
+function laneOf({ sourceNetworkInfo, destNetworkInfo, onramp }: Message): BatchLane {
+  return {
     sourceChainSelector: integerOf(sourceNetworkInfo.chainSelector, 'sourceChainSelector'),
     destChainSelector: integerOf(destNetworkInfo.chainSelector, 'destChainSelector'),
     sourceFamily: sourceNetworkInfo.chainFamily,
     onramp,
   };
-  // A large batch takes long to hash: other requests get their turn in between.
-  return prepareBatch(messageId, { lane, version: known, offramp, merkleRoot, batch }, async () => {
-    await setImmediate();
-  });
 }
 
 function* parsedOneByOne(batch: readonly string[]): Iterable<unknown> {
@@ -194,12 +201,16 @@ function textOf(value: unknown, what: string): string {
   return value;
 }
 
-function unattested({ tokenAmounts }: Message, prepared: PreparedExecution): string {
-  const tokens = prepared.unattested.map((place) => tokenAmounts[place]?.sourceTokenAddress ?? 'unknown');
+function unattested(message: Message, { unattested }: PreparedExecution): string {
   return (
-    `transfers ${tokens.join(', ')}, whose pool needs an attestation as USDC (CCTP) and LBTC do. ` +
+    `transfers ${tokensAt(message, unattested)}, whose pool needs an attestation as USDC (CCTP) and LBTC do. ` +
     'Attestations are on no chain and not known here: use ccip-cli, which asks their issuers.'
   );
+}
+
+/** The tokens at these places of the message, for people. */
+export function tokensAt({ tokenAmounts }: Message, places: readonly number[]): string {
+  return places.map((place) => tokenAmounts[place]?.sourceTokenAddress ?? 'unknown').join(', ');
 }
 
 /** Why an execution that is not open is refused. */

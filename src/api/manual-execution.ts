@@ -2,9 +2,10 @@
 import { parseAddress } from '../domain/addresses.ts';
 import { ApiError } from '../domain/errors.ts';
 import type { AbiInput } from '../domain/manual-execution/abi-encoding.ts';
+import { transactionGas } from '../domain/manual-execution/transaction-gas.ts';
 import { parseParameters, wholeNumber } from '../domain/search-parameters.ts';
 import type { Diagnoses } from './diagnoses.ts';
-import { evmChainId, notOpenText, type ReadyExecution } from './execution-preparation.ts';
+import { evmChainId, notOpenText, type ReadyExecution, tokensAt } from './execution-preparation.ts';
 import { messageIdDigits, messageIdParameter } from './messages.ts';
 import type { Route, RouteParameter } from './route.ts';
 import { ManualExecution } from './schemas/manual-execution.ts';
@@ -42,7 +43,7 @@ export const manualExecutionRoutes: readonly Route[] = [
       if (preparation.kind === 'blocked') throw new ApiError(preparation.code, preparation.text);
       refuseLowGasLimit(preparation, gasLimit);
       if (!preparation.isOpen) throw new ApiError('MANUAL_EXECUTION_NOT_OPEN', notOpenText(preparation));
-      const body = executionBody(preparation, gasLimit, await estimateGas(preparation, gasLimit, diagnoses));
+      const body = executionBody(preparation, gasLimit, await tryOut(preparation, gasLimit, diagnoses));
       return { body: JSON.stringify(body, decimalIntegers) };
     },
   },
@@ -59,35 +60,51 @@ export function refuseLowGasLimit({ prepared }: ReadyExecution, gasLimit: number
   ]);
 }
 
-interface GasEstimate {
-  readonly gas: bigint | null;
-  readonly note: string | null;
-}
+type Trial = Pick<ManualExecution, 'trial' | 'gasNote'> & { readonly gas: bigint | null };
 
-/** Never an error: the transaction is right without it, and wallets estimate too. */
-async function estimateGas(
+/** Never an error: where it cannot be tried, the transaction is right all the same, with gas that is computed. */
+async function tryOut(
   execution: ReadyExecution,
   gasLimit: number | undefined,
   diagnoses: Diagnoses,
-): Promise<GasEstimate> {
+): Promise<Trial> {
   if (!(await diagnoses.canTry(execution)))
-    return { gas: null, note: 'This service has no endpoint of the destination to estimate it on.' };
+    return untried(execution, gasLimit, 'This service has no endpoint of the destination to estimate it on.');
   try {
-    // Named, so that it is not raised: the estimate is of this transaction.
+    // Named, so that it is not raised: the trial is of this transaction.
     const own = gasLimit ?? Number(execution.prepared.gasLimit);
-    const { outcome, text, gas } = await diagnoses.diagnose(execution, own);
-    if (outcome !== 'succeeds') return { gas: null, note: `The execution would not succeed now. ${text}` };
-    return { gas, note: gas === null ? 'The endpoint of the destination gave no estimate.' : null };
+    const { outcome, text, gas, gasNote } = await diagnoses.diagnose(execution, own);
+    return outcome === 'succeeds'
+      ? { trial: outcome, gas, gasNote }
+      : untried(execution, gasLimit, `The execution would not succeed now. ${text}`, outcome);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    return { gas: null, note: error.message };
+    return untried(execution, gasLimit, error.message);
   }
+}
+
+/** Without an estimate. */
+function untried(
+  { message, prepared }: ReadyExecution,
+  gasLimit: number | undefined,
+  why: string,
+  trial: Trial['trial'] = null,
+): Trial {
+  const { unknownPools } = prepared;
+  if (unknownPools.length > 0) {
+    const tokens = tokensAt(message, unknownPools);
+    const gasNote = `${why} Whether the pool of ${tokens} needs an attestation is not known: its data is of an unknown kind.`;
+    return { trial, gas: null, gasNote };
+  }
+  const limit = gasLimit === undefined ? undefined : BigInt(gasLimit);
+  const { gas, note } = transactionGas(prepared, limit, null);
+  return { trial, gas, gasNote: `${why} ${note}` };
 }
 
 function executionBody(
   { message, prepared, inputs }: ReadyExecution,
   gasLimit: number | undefined,
-  { gas, note }: GasEstimate,
+  { trial, gas, gasNote }: Trial,
 ): ManualExecution {
   const chainId = evmChainId(message);
   if (chainId === null)
@@ -108,7 +125,8 @@ function executionBody(
       value: '0x0',
       gas: gas === null ? null : `0x${gas.toString(16)}`,
     },
-    gasNote: note,
+    gasNote,
+    trial,
     gasLimit: {
       message: prepared.gasLimit.toString(),
       override: gasLimit === undefined ? null : String(gasLimit),

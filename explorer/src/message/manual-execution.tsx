@@ -59,7 +59,8 @@ export function ManualExecution({ message }: { readonly message: Message }) {
   );
 }
 
-const gasOf = (message: Message) =>
+/** The gas limit to try after a failure, where no diagnosis has found one. */
+export const gasOf = (message: Message) =>
   message.status === 'FAILED' && 'gasLimit' in message.extraArgs && message.extraArgs.gasLimit !== '0'
     ? Math.max(MIN_GAS_LIMIT, 2 * Number(message.extraArgs.gasLimit))
     : null;

@@ -9,7 +9,8 @@ import { Icon } from '../parts/icons.tsx';
 import { diagnosisQuery, manualExecutionQuery, readinessQuery } from '../server/api-client.ts';
 import type { Diagnosis, ManualExecution } from '../server/api-types.ts';
 import { Copyable, Field, Fields } from './card.tsx';
-import { type Sending, useSending } from './sending.ts';
+import { gasOf } from './manual-execution.tsx';
+import { type SendableTransaction, type Sending, useSending } from './sending.ts';
 import { useWallets, type Wallet } from './wallets.ts';
 
 const headings: Readonly<Record<Diagnosis['outcome'], string>> = {
@@ -30,7 +31,8 @@ export function Rescue({ message }: { readonly message: Message }) {
       {readiness.simulated ? (
         <p className="muted">This message is simulated: there is nothing to send.</p>
       ) : (
-        <RealRescue message={message} />
+        // What is typed belongs to one message.
+        <RealRescue key={message.messageId} message={message} />
       )}
     </section>
   );
@@ -39,16 +41,20 @@ export function Rescue({ message }: { readonly message: Message }) {
 function RealRescue({ message }: { readonly message: Message }) {
   const diagnosis = useQuery(diagnosisQuery(message));
   const [typed, setTyped] = useState<string | null>(null);
-  const proposed = diagnosis.data?.gasLimit ?? '';
-  const gasLimit = typed ?? proposed;
+  const isTried = diagnosis.data !== undefined && diagnosis.data.outcome !== 'untried';
+  const proposed = isTried ? diagnosis.data.gasLimit : gasOf(message);
+  const gasLimit = typed ?? String(proposed ?? '');
   // The transaction depends on the gas limit that the diagnosis proposes.
   const execution = useQuery({
-    ...manualExecutionQuery(message, gasLimit),
+    ...manualExecutionQuery(message, gasLimit, typed !== null),
     enabled: !diagnosis.isPending && canBeBuilt(diagnosis.data) && /^\d*$/.test(gasLimit),
   });
-  const state = useSending();
+  const state = useSending(message);
   const wallets = useWallets();
-  const isDoubtful = diagnosis.data?.outcome === 'fails';
+  // The trial of this very transaction says more than the diagnosis, which is of another gas limit where one was typed.
+  const outcome = execution.data?.trial ?? diagnosis.data?.outcome ?? 'untried';
+  const isDoubtful = outcome !== 'succeeds' && outcome !== 'untried';
+  const sendable = sendableTransaction(execution.data);
   return (
     <>
       <DiagnosisText diagnosis={diagnosis.data} isPending={diagnosis.isPending} error={diagnosis.error} />
@@ -75,22 +81,34 @@ function RealRescue({ message }: { readonly message: Message }) {
       {execution.data && (
         <>
           <WhatIsCalled execution={execution.data} message={message} wouldFail={isDoubtful} />
-          <SendButtons
-            wallets={wallets}
-            label={isDoubtful ? 'Send anyway with' : 'Send with'}
-            isPrimary={!isDoubtful}
-            isBusy={state.sending.step === 'asking' || state.sending.step === 'sent'}
-            onSend={(wallet) => state.send(wallet, execution.data)}
-          />
+          {sendable ? (
+            <SendButtons
+              wallets={wallets}
+              label={isDoubtful ? 'Send anyway with' : 'Send with'}
+              isPrimary={!isDoubtful}
+              isBusy={['asking', 'sent', 'included'].includes(state.sending.step)}
+              onSend={(wallet) => state.send(wallet, sendable)}
+            />
+          ) : (
+            <p className="muted">
+              It is not sent from here, because its gas is not known. Use the command below.
+            </p>
+          )}
           <SendingText
             sending={state.sending}
             message={message}
-            onSwitch={(wallet) => state.switchAndSend(wallet, execution.data)}
+            onSwitch={(wallet) => sendable && state.switchAndSend(wallet, sendable)}
           />
         </>
       )}
     </>
   );
+}
+
+/** Without gas a wallet would estimate it, which may be too little: the fee would be lost and the message failed. */
+function sendableTransaction(execution: ManualExecution | undefined): SendableTransaction | undefined {
+  if (execution === undefined || execution.transaction.gas === null) return undefined;
+  return { ...execution.transaction, gas: execution.transaction.gas };
 }
 
 /** Otherwise the server is known to refuse. Where it gave no diagnosis, it is asked. */
@@ -171,14 +189,12 @@ function WhatIsCalled({
           : `${grouped(gasLimit.override)} for the receiver, instead of ${grouped(gasLimit.message)}`}
       </Field>
       <Field name="Gas">
-        {transaction.gas === null ? (
+        {transaction.gas !== null &&
+          `${grouped(String(BigInt(transaction.gas)))} for the transaction, at most `}
+        {gasNote !== null && (
           <span className="muted">
-            {wouldFail
-              ? 'not estimated, because it would fail'
-              : printable(gasNote ?? 'Your wallet estimates it.')}
+            {wouldFail ? 'not estimated, because it would fail' : printable(gasNote)}
           </span>
-        ) : (
-          `${grouped(String(BigInt(transaction.gas)))} for the transaction, at most`
         )}
       </Field>
       <Field name="Data">

@@ -1,5 +1,6 @@
 /** Sends a manual execution through a wallet, step by step, and follows it into a block. */
-import { useEffect, useState } from 'react';
+import { useEffect, useSyncExternalStore } from 'react';
+import type { Message } from '../../../src/domain/message.ts';
 import type { ManualExecution } from '../server/api-types.ts';
 import {
   accountOf,
@@ -27,15 +28,34 @@ export type Sending =
 
 const RECEIPT_INTERVAL_MS = 2_000;
 
+/** A transaction whose gas is known. */
+export type SendableTransaction = ManualExecution['transaction'] & { readonly gas: string };
+
 export interface SendingState {
   readonly sending: Sending;
-  send(wallet: Wallet, execution: ManualExecution): void;
+  send(wallet: Wallet, transaction: SendableTransaction): void;
   /** Asks the wallet to change the chain, then sends. */
-  switchAndSend(wallet: Wallet, execution: ManualExecution): void;
+  switchAndSend(wallet: Wallet, transaction: SendableTransaction): void;
 }
 
-export function useSending(): SendingState {
-  const [sending, setSending] = useState<Sending>({ step: 'idle' });
+/** Outlive the page: a visitor who leaves it and comes back still sees what was sent, and sends it only once. */
+const sendings = new Map<string, Sending>();
+const listeners = new Set<() => void>();
+const idle: Sending = { step: 'idle' };
+
+function watch(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** Of a message as it is: a new attempt begins anew. */
+export function useSending({ messageId, status, receiptTransactionHash }: Message): SendingState {
+  const key = `${messageId} ${status} ${receiptTransactionHash}`;
+  const sending = useSyncExternalStore(watch, () => sendings.get(key) ?? idle);
+  const setSending = (next: Sending): void => {
+    sendings.set(key, next);
+    for (const listener of listeners) listener();
+  };
 
   const ask = async <T>(what: 'account' | 'chain' | 'transaction', request: () => Promise<T>): Promise<T> => {
     setSending({ step: 'asking', what });
@@ -51,17 +71,18 @@ export function useSending(): SendingState {
     }
   };
 
-  const sendNow = async (wallet: Wallet, { transaction }: ManualExecution): Promise<void> => {
+  const sendNow = async (wallet: Wallet, transaction: SendableTransaction): Promise<void> => {
     const { chainId, to, data, value, gas } = transaction;
     const from = await ask('account', () => accountOf(wallet));
     const present = await ask('chain', () => chainOf(wallet));
     if (present !== chainId) return setSending({ step: 'wrong-chain', wallet, chainId: present });
     const hash = await ask('transaction', () =>
-      sendTransaction(wallet, { from, to, data, value, ...(gas !== null && { gas }) }),
+      sendTransaction(wallet, { chainId, from, to, data, value, gas }),
     );
     setSending({ step: 'sent', wallet, hash });
   };
 
+  // biome-ignore lint/correctness/useExhaustiveDependencies: setSending changes only with the key.
   useEffect(() => {
     if (sending.step !== 'sent') return;
     const { wallet, hash } = sending;
@@ -75,16 +96,16 @@ export function useSending(): SendingState {
       );
     }, RECEIPT_INTERVAL_MS);
     return () => clearInterval(timer);
-  }, [sending]);
+  }, [sending, key]);
 
   // What failed is shown by the state.
   const ignore = () => undefined;
   return {
     sending,
-    send: (wallet, execution) => void sendNow(wallet, execution).catch(ignore),
-    switchAndSend: (wallet, execution) =>
-      void ask('chain', () => switchChain(wallet, execution.transaction.chainId))
-        .then(() => sendNow(wallet, execution))
+    send: (wallet, transaction) => void sendNow(wallet, transaction).catch(ignore),
+    switchAndSend: (wallet, transaction) =>
+      void ask('chain', () => switchChain(wallet, transaction.chainId))
+        .then(() => sendNow(wallet, transaction))
         .catch(ignore),
   };
 }

@@ -87,24 +87,30 @@ export async function accountOf({ provider }: Wallet): Promise<string> {
   return account;
 }
 
+function hexadecimal(number: number): string {
+  return `0x${number.toString(16)}`;
+}
+
 export async function switchChain({ provider }: Wallet, chainId: number): Promise<void> {
   await provider.request({
     method: 'wallet_switchEthereumChain',
-    params: [{ chainId: `0x${chainId.toString(16)}` }],
+    params: [{ chainId: hexadecimal(chainId) }],
   });
 }
 
 export interface WalletTransaction {
+  readonly chainId: number;
   readonly from: string;
   readonly to: string;
   readonly data: string;
   readonly value: string;
-  readonly gas?: string;
+  readonly gas: string;
 }
 
-/** Resolves to the hash. */
+/** Resolves to the hash. The chain is named: the visitor may change it in the wallet at any time. */
 export async function sendTransaction({ provider }: Wallet, transaction: WalletTransaction): Promise<string> {
-  const hash = await provider.request({ method: 'eth_sendTransaction', params: [transaction] });
+  const params = [{ ...transaction, chainId: hexadecimal(transaction.chainId) }];
+  const hash = await provider.request({ method: 'eth_sendTransaction', params });
   if (typeof hash !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(hash))
     throw new Error('The wallet gives no transaction hash.');
   return hash;

@@ -136,6 +136,8 @@ export function onServerBack(listener: () => void): () => void {
 
 const MAX_RETRIES = 5;
 const TYPING_MS = 150;
+/** The same where the server simulates executions for the answer. */
+const COSTLY_TYPING_MS = 600;
 
 export const queryClient = new QueryClient({
   defaultOptions: {
@@ -210,14 +212,17 @@ export const diagnosisQuery = ({ messageId, status, receiptTransactionHash }: Me
 export const manualExecutionQuery = (
   { messageId, status, receiptTransactionHash }: Message,
   gasLimit: string,
+  isTyped: boolean,
 ) =>
   queryOptions({
     queryKey: ['manual-execution', messageId, status, receiptTransactionHash, gasLimit],
-    queryFn: ({ signal }) =>
-      getJson<ManualExecution>(
+    queryFn: async ({ signal }) => {
+      if (isTyped) await typingRests(signal, COSTLY_TYPING_MS);
+      return getJson<ManualExecution>(
         `/v2/messages/${messageId}/manual-execution${gasLimit === '' ? '' : `?gasLimit=${gasLimit}`}`,
         signal,
-      ),
+      );
+    },
     refetchOnWindowFocus: false,
   });
 
@@ -296,14 +301,18 @@ export const tokensQuery = (address: string) =>
     queryFn: ({ signal }) => getJson<TokenList>(`/v2/tokens?address=${encodeURIComponent(address)}`, signal),
   });
 
+/** Debounces what depends on typed text: the query is aborted where typing goes on. */
+async function typingRests(signal: AbortSignal, ms: number): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, ms));
+  signal.throwIfAborted();
+}
+
 /** What the server knows by a text; an empty one is not asked for. */
 export const lookupQuery = (text: string) =>
   queryOptions({
     queryKey: ['lookup', text],
     queryFn: async ({ signal }) => {
-      // Typing goes on: only the text at which it rests is asked for.
-      await new Promise((resolve) => setTimeout(resolve, TYPING_MS));
-      signal.throwIfAborted();
+      await typingRests(signal, TYPING_MS);
       return getJson<Lookup>(`/v2/lookup?text=${encodeURIComponent(text)}`, signal);
     },
     enabled: text !== '',

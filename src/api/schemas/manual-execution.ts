@@ -20,12 +20,18 @@ export const ManualExecution = Type.Object({
       value: Type.Literal('0x0'),
       gas: orNull(
         Type.String({ pattern: '^0x[a-f0-9]+$' }),
-        'Gas limit of the transaction, estimated on the destination now; null where it was not: `gasNote` says why.',
+        'Gas limit of the transaction: estimated on the destination now, or computed, and never less than the message needs. Null ' +
+          'where neither is known to suffice (`gasNote` says why): then do not send it. A wallet’s own estimate may be too low; ' +
+          'the transaction succeeds with it, and the message fails.',
       ),
     },
     { description: 'As `eth_sendTransaction` takes it, but for `from` and for `chainId` as a number.' },
   ),
-  gasNote: orNull(Type.String(), 'Why there is no estimate. A wallet makes its own.'),
+  gasNote: orNull(Type.String(), 'Why the gas is not an estimate.'),
+  trial: orNull(
+    oneOf(['succeeds', 'fails', 'not-yet', 'executed'], 'What a simulation of this transaction came to.'),
+    'Null where it was not simulated: `gasNote` says why.',
+  ),
   gasLimit: Type.Object(
     {
       message: decimal('What the sender has set for the receiver.'),

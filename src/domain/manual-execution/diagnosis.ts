@@ -8,6 +8,7 @@
 import { type FailureReason, failureReason } from '../failures/failure-reason.ts';
 import { bytesOf, type Hex } from './abi-encoding.ts';
 import type { PreparedExecution } from './prepared-execution.ts';
+import { transactionGas } from './transaction-gas.ts';
 
 export interface SimulatedCall {
   readonly from: Hex;
@@ -41,8 +42,10 @@ export interface Diagnosis {
   readonly text: string;
   /** Gas limit for the receiver that the execution needs; null: the message's own suffices, or none is known to help. */
   readonly gasLimit: bigint | null;
-  /** Gas of the transaction, with a margin; null where it is not known. */
+  /** Gas of the transaction, with a margin; null where none is known to suffice. */
   readonly gas: bigint | null;
+  /** Why the gas is not an estimate; null where it is, and where the execution would not succeed. */
+  readonly gasNote: string | null;
   /** Why it would fail. */
   readonly reason: FailureReason | null;
   /** When the off-ramp takes it from anybody; null where that is not known or not what it waits for. */
@@ -92,7 +95,7 @@ export async function diagnose(
   ]);
   const [wholeOutcome, aloneOutcome, stateOutcome, thresholdOutcome] = outcomes;
   const state = wordIn(stateOutcome, 0);
-  const base = { gasLimit: null, gas: null, reason: null, opensAt: null, block };
+  const base = { gasLimit: null, gas: null, gasNote: null, reason: null, opensAt: null, block };
   if (state === STATE_SUCCESS)
     return { ...base, outcome: 'executed', text: 'The message has been executed successfully.' };
 
@@ -121,7 +124,8 @@ export async function diagnose(
       ? `A manual execution would succeed now with a gas limit of ${figure(limit)} instead of ${figure(prepared.gasLimit)}.`
       : 'A manual execution would succeed now.';
     const estimates = await destination.estimateGas([whole(limit), ...(isHidden ? [alone(limit)] : [])]);
-    return { ...base, outcome: 'succeeds', text, gasLimit: limit ?? null, gas: withMargin(estimates) };
+    const { gas, note } = transactionGas(prepared, limit, withMargin(estimates));
+    return { ...base, outcome: 'succeeds', text, gasLimit: limit ?? null, gas, gasNote: note };
   };
   const failure = (reason: FailureReason): Diagnosis => ({
     ...base,

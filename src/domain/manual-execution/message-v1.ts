@@ -8,25 +8,18 @@ export const MESSAGE_V1 =
   'bytes sender,bytes receiver,bytes destBlob,(uint256 amount,bytes sourcePoolAddress,bytes sourceTokenAddress,' +
   'bytes destTokenAddress,bytes tokenReceiver,bytes extraData)[] tokenTransfer,bytes data)';
 
-export interface MessageV1 {
-  readonly ccipReceiveGasLimit: bigint;
-  readonly value: { readonly [member: string]: AbiInput };
-}
+export type MessageV1 = ReturnType<typeof readMessageV1>;
 
-export function readMessageV1(encoded: Hex): MessageV1 {
+export function readMessageV1(encoded: Hex) {
   const { take, uint, prefixed, end } = fieldsIn(encoded);
-  const sourceChainSelector = uint(8);
-  const destChainSelector = uint(8);
-  const messageNumber = uint(8);
-  const executionGasLimit = uint(4);
-  const ccipReceiveGasLimit = uint(4);
-  const value = {
-    sourceChainSelector,
-    destChainSelector,
-    messageNumber,
-    executionGasLimit,
-    ccipReceiveGasLimit,
-    // Members are evaluated in the order they are written down, which is the order of the encoding.
+  // Members are evaluated in the order they are written down, which is the order of the encoding.
+  const message = {
+    sourceChainSelector: uint(8),
+    destChainSelector: uint(8),
+    messageNumber: uint(8),
+    /** For verifiers, token pool and receiver together, as the source chain has charged it. */
+    executionGasLimit: uint(4),
+    ccipReceiveGasLimit: uint(4),
     finality: take(4),
     ccvAndExecutorHash: take(32),
     onRampAddress: prefixed(1),
@@ -38,7 +31,7 @@ export function readMessageV1(encoded: Hex): MessageV1 {
     data: prefixed(2),
   };
   end();
-  return { ccipReceiveGasLimit, value };
+  return message;
 }
 
 function transfersIn(encoded: Hex): readonly AbiInput[] {

@@ -17,14 +17,15 @@ import { dataOf, evmAddressOf, hashOf, hexOf, listOf, UnusableInputsError } from
 import { proveLeaf } from './merkle-proof.ts';
 import { MESSAGE_V1, readMessageV1 } from './message-v1.ts';
 import {
+  attestationNeed,
   type BatchLane,
   LANE_MESSAGE,
-  needsAttestation,
   RAMP_MESSAGE,
   type RampMessage,
   readLaneMessage,
   readRampMessage,
 } from './ramp-messages.ts';
+import { computedGas } from './transaction-gas.ts';
 
 export type ExecutableVersion = '1.2' | '1.5' | '1.6' | '2.0';
 
@@ -42,10 +43,16 @@ export interface PreparedExecution {
   readonly offramp: Hex;
   /** That the sender has set for the receiver. */
   readonly gasLimit: bigint;
+  readonly destChainSelector: bigint;
   /** The places in the message of transfers whose pools need an attestation that is on no chain. */
   readonly unattested: readonly number[];
+  /** The places of transfers whose pools may need one: their data is not known here. */
+  readonly unknownPools: readonly number[];
   /** What anybody sends. Without a gas limit the message's own applies. */
   execute(gasLimit?: bigint): OffRampCall;
+  /** Gas of `execute` that suffices where gas costs as on Ethereum, provided that the message tells that of its tokens. */
+  computedGas(gasLimit?: bigint): bigint;
+  readonly tellsTokenGas: boolean;
   /**
    * The call that the off-ramp makes to itself. It reverts wherever the execution fails, while the first attempt of
    * `execute` succeeds and records the failure. Only the off-ramp may make it; a simulation may pretend to be it.
@@ -123,7 +130,7 @@ export async function prepareBatch(
   const leaves: Hex[] = [];
   let found: { readonly message: RampMessage; readonly index: number } | undefined;
   for (const value of material.batch) {
-    const message = version === '1.6' ? readRampMessage(value, lane) : readLaneMessage(value, lane);
+    const message = version === '1.6' ? readRampMessage(value, lane) : readLaneMessage(value, lane, version);
     if (message.messageId === messageId) found = { message, index: leaves.length };
     // Up to 1.5 the id is the leaf; that the root comes out is the check of all.
     leaves.push(version === '1.6' ? message.leaf : message.messageId);
@@ -136,7 +143,7 @@ export async function prepareBatch(
   if (root !== hashOf(merkleRoot, 'merkleRoot') || message.leaf !== leaves[index])
     throw new UnusableInputsError('the messages of the batch do not come to the committed root');
 
-  const transfers = message.poolData;
+  const { transfers } = message;
   const offchainTokenData = transfers.map((): Hex => '0x');
   const tokenGasOverrides = transfers.map(() => 0n);
   const report = {
@@ -160,13 +167,25 @@ export async function prepareBatch(
     }
   };
   const { sequenceNumber } = message;
+  const execute = (gasLimit?: bigint) => callOf(functions.execute[version], overrides(gasLimit));
+  const needs = transfers.map(({ poolData }) => attestationNeed(poolData));
   return {
     messageId,
     version,
     offramp: evmAddressOf(material.offramp, 'offramp'),
     gasLimit: message.gasLimit,
-    unattested: transfers.flatMap((data, place) => (needsAttestation(data) ? [place] : [])),
-    execute: (gasLimit) => callOf(functions.execute[version], overrides(gasLimit)),
+    destChainSelector: lane.destChainSelector,
+    unattested: placesOf('needed', needs),
+    unknownPools: placesOf('unknown', needs),
+    execute,
+    tellsTokenGas: transfers.every(({ gas }) => gas !== null),
+    computedGas: (gasLimit) =>
+      computedGas({
+        data: execute(gasLimit).data,
+        receiver: gasLimit ?? message.gasLimit,
+        others: transfers.reduce((sum, { gas }) => sum + (gas ?? 0n), 0n),
+        transfers: transfers.length,
+      }),
     executeAlone: (gasLimit) =>
       encodeCall(functions.executeAlone[version], {
         message: message.withGasLimit(gasLimit),
@@ -181,29 +200,57 @@ export async function prepareBatch(
   };
 }
 
-export function prepareVerified(messageId: Hex, material: VerifiedMaterial): PreparedExecution {
+/** @param lane of the record, which the message must name too */
+export function prepareVerified(
+  messageId: Hex,
+  material: VerifiedMaterial,
+  lane: Pick<BatchLane, 'sourceChainSelector' | 'destChainSelector'>,
+): PreparedExecution {
   const encodedMessage = dataOf(material.encodedMessage, 'encodedMessage');
   if (hexOf(keccak_256(bytesOf(encodedMessage))) !== messageId)
     throw new UnusableInputsError('the hash of encodedMessage is not the id of the message');
   const message = readMessageV1(encodedMessage);
+  const { destChainSelector, ccipReceiveGasLimit, executionGasLimit } = message;
+  if (
+    message.sourceChainSelector !== lane.sourceChainSelector ||
+    destChainSelector !== lane.destChainSelector
+  )
+    throw new UnusableInputsError('encodedMessage is of another lane than the record');
+  const offramp = evmAddressOf(material.offramp, 'offramp');
+  if (message.offRampAddress !== offramp)
+    throw new UnusableInputsError(
+      `the message is for the off-ramp ${message.offRampAddress}, not for ${offramp}`,
+    );
   const ccvs = listOf(material.verifierAddresses, 'verifierAddresses').map((address) =>
     evmAddressOf(address, 'verifierAddresses'),
   );
   const verifierResults = listOf(material.ccvData, 'ccvData').map((data) => dataOf(data, 'ccvData'));
   if (ccvs.length !== verifierResults.length)
     throw new UnusableInputsError('it has not as many verifiers as results');
+  const execute = (gasLimit = 0n) =>
+    callOf(functions.execute['2.0'], { encodedMessage, ccvs, verifierResults, gasLimitOverride: gasLimit });
   return {
     messageId,
     version: '2.0',
-    offramp: evmAddressOf(material.offramp, 'offramp'),
-    gasLimit: message.ccipReceiveGasLimit,
+    offramp,
+    gasLimit: ccipReceiveGasLimit,
+    destChainSelector,
     // Attestations are results of verifiers.
     unattested: [],
-    execute: (gasLimit = 0n) =>
-      callOf(functions.execute['2.0'], { encodedMessage, ccvs, verifierResults, gasLimitOverride: gasLimit }),
+    unknownPools: [],
+    execute,
+    tellsTokenGas: true,
+    computedGas: (gasLimit) =>
+      computedGas({
+        data: execute(gasLimit).data,
+        receiver: gasLimit ?? ccipReceiveGasLimit,
+        // It covers the receiver's limit too.
+        others: executionGasLimit > ccipReceiveGasLimit ? executionGasLimit - ccipReceiveGasLimit : 0n,
+        transfers: message.tokenTransfer.length,
+      }),
     executeAlone: (gasLimit = 0n) =>
       encodeCall(functions.executeAlone['2.0'], {
-        message: message.value,
+        message,
         messageId,
         ccvs,
         verifierResults,
@@ -218,6 +265,10 @@ export function prepareVerified(messageId: Hex, material: VerifiedMaterial): Pre
 export function executableVersion(version: string | null): ExecutableVersion | undefined {
   const [, family] = /^(\d+\.\d+)\./.exec(version ?? '') ?? [];
   return family !== undefined && family in functions.execute ? (family as ExecutableVersion) : undefined;
+}
+
+function placesOf<T>(wanted: T, list: readonly T[]): readonly number[] {
+  return list.flatMap((item, place) => (item === wanted ? [place] : []));
 }
 
 function callOf(called: AbiFunction, given: Readonly<Record<string, AbiInput>>): OffRampCall {

@@ -32,8 +32,14 @@ export interface RampMessage {
   /** The message as an argument of a call, with another gas limit where one is given. */
   withGasLimit(gasLimit?: bigint): { readonly [member: string]: AbiInput };
   readonly leaf: Hex;
-  /** Of each transfer, what the source pool has left for the destination pool. */
-  readonly poolData: readonly Hex[];
+  readonly transfers: readonly Transfer[];
+}
+
+export interface Transfer {
+  /** What the source pool has left for the destination pool. */
+  readonly poolData: Hex;
+  /** Gas that the off-ramp gives the destination pool; null in 1.2, whose messages do not tell it. */
+  readonly gas: bigint | null;
 }
 
 export const LANE_MESSAGE =
@@ -66,7 +72,7 @@ const LEAF_DOMAIN = wordOf(0n);
 const evmArgumentTags = ['0x97a657c9', '0x181dcf10'];
 
 /** A message of 1.2 or 1.5. Its id is its leaf. */
-export function readLaneMessage(value: unknown, lane: BatchLane): RampMessage {
+export function readLaneMessage(value: unknown, lane: BatchLane, version: '1.2' | '1.5'): RampMessage {
   const fields = fieldsOf(value, 'a message');
   const sourceTokenData = listOf(fields.sourceTokenData, 'sourceTokenData').map((data) =>
     dataOf(data, 'sourceTokenData'),
@@ -113,7 +119,9 @@ export function readLaneMessage(value: unknown, lane: BatchLane): RampMessage {
         ),
       );
     },
-    poolData: sourceTokenData.map(poolDataOf),
+    get transfers() {
+      return sourceTokenData.map(version === '1.2' ? bareTransfer : transferOf);
+    },
   };
 }
 
@@ -180,21 +188,31 @@ export function readRampMessage(value: unknown, lane: BatchLane): RampMessage {
         ),
       );
     },
-    poolData: message.tokenAmounts.map(({ extraData }) => extraData),
+    transfers: message.tokenAmounts.map(({ extraData, destGasAmount }) => ({
+      poolData: extraData,
+      gas: destGasAmount,
+    })),
   };
 }
 
+/** Begin the data of USDC's pools: CCTP V1, CCTP V2, and V2 with verifiers. */
+const attestedTags = ['f3567d18', 'b148ea5f', '3047587c'];
+/** The data of USDC's pools where the tokens are locked and released, without CCTP. */
+const LOCK_RELEASE_DATA = /^fa7c07de(?:00)*$/;
+
 /**
  * Whether the destination pool needs data that is on no chain: USDC's pools leave a nonce and a domain for the attestation
- * of CCTP, LBTC's pool the hash of a payload. Other pools leave nothing, or the token's decimals.
+ * of CCTP, older ones without a tag, and LBTC's pool the hash of a payload. Pools that need nothing leave nothing, or the
+ * token's decimals. What other data means, only the pool knows.
  */
-export function needsAttestation(poolData: Hex): boolean {
-  const words = [poolData.slice(2, 66), poolData.slice(66)];
-  const [first = '', second = ''] = words;
-  if (first.length !== 64) return false;
-  // A hash has few zero bytes; a number of decimals has nothing else.
-  if (second === '') return (first.match(/../g) ?? []).filter((byte) => byte !== '00').length > 20;
-  return second.length === 64 && /^0{48}/.test(first) && /^0{56}/.test(second);
+export function attestationNeed(poolData: Hex): 'needed' | 'none' | 'unknown' {
+  const data = poolData.slice(2);
+  if (data === '' || /^0{62}..$/.test(data) || LOCK_RELEASE_DATA.test(data)) return 'none';
+  if (attestedTags.includes(data.slice(0, 8))) return 'needed';
+  const isNonceAndDomain = data.length === 128 && /^0{48}.{16}0{56}/.test(data);
+  // A hash has few zero bytes.
+  const isHash = data.length === 64 && (data.match(/../g) ?? []).filter((byte) => byte !== '00').length > 20;
+  return isNonceAndDomain || isHash ? 'needed' : 'unknown';
 }
 
 function rampGasLimit({ gasLimit, extraArgs }: Fields): bigint {
@@ -214,14 +232,24 @@ function destGasAmount({ destGasAmount, destExecData }: Fields): bigint {
   return BigInt(data);
 }
 
-/** In 1.5 it is the third of four members of a tuple, at the offset that the tuple's head names. 1.2 has it bare. */
-function poolDataOf(sourceTokenData: Hex): Hex {
-  // The head of the tuple is longer than all that pools of 1.2 leave.
-  if (sourceTokenData.length < 2 + 5 * 64) return sourceTokenData;
-  const offset = Number(BigInt(`0x${sourceTokenData.slice(2 + 3 * 64, 2 + 4 * 64)}`));
-  const at = 2 + 2 * (32 + offset);
-  const length = Number(BigInt(`0x${sourceTokenData.slice(at, at + 64) || '0'}`));
-  return `0x${sourceTokenData.slice(at + 64, at + 64 + 2 * length)}`;
+function bareTransfer(poolData: Hex): Transfer {
+  return { poolData, gas: null };
+}
+
+/** 1.5 has a tuple: addresses of pool and token, the pool's data at the offset in the fourth word, and the gas. */
+function transferOf(sourceTokenData: Hex): Transfer {
+  const digits = sourceTokenData.slice(2);
+  const numberAt = (byte: number): number => {
+    const word = digits.slice(2 * byte, 2 * byte + 64);
+    if (!/^0{52}.{12}$/.test(word))
+      throw new UnusableInputsError('sourceTokenData is not that of version 1.5');
+    return Number(`0x${word}`);
+  };
+  const dataAt = 32 + numberAt(3 * 32);
+  const poolData = digits.slice(2 * dataAt + 64, 2 * dataAt + 64 + 2 * numberAt(dataAt));
+  if (poolData.length !== 2 * numberAt(dataAt))
+    throw new UnusableInputsError('sourceTokenData ends too early');
+  return { poolData: `0x${poolData}`, gas: BigInt(numberAt(4 * 32)) };
 }
 
 function hashed(...parts: readonly Uint8Array[]): Uint8Array {

@@ -8,7 +8,7 @@ import {
   type PooledNode,
   type PooledNodeOptions,
 } from '../chain/json-rpc/endpoint-pool.ts';
-import { bytesOf, MalformedAnswerError, parseBlock, parseQuantity } from './answers.ts';
+import { bytesOf, MalformedAnswerError, parseQuantity } from './answers.ts';
 import { createNode } from './node.ts';
 import { classifyEvmRefusal } from './refusals.ts';
 import type { EvmSource } from './settings.ts';
@@ -38,7 +38,7 @@ export function openEvmCalls(source: EvmSource, options: DestinationCallsOptions
 }
 
 function createCallNode(endpoint: Endpoint, source: EvmSource, options: PooledNodeOptions): CallNode {
-  const { checkIn, head } = createNode(endpoint, source, options);
+  const { checkIn, head, headOf } = createNode(endpoint, source, options);
   const fault = (method: string, what: string, Fault = NodeError) =>
     new Fault(`${endpoint.name}: ${method}: ${what}`);
 
@@ -64,9 +64,7 @@ function createCallNode(endpoint: Endpoint, source: EvmSource, options: PooledNo
         { method: 'eth_getBlockByNumber', params: ['latest', false] },
         ...calls.map((call) => ({ method: 'eth_call', params: [requestOf(call), 'latest'] })),
       ]);
-      const { number, timestamp } = believed('eth_getBlockByNumber', () =>
-        parseBlock(resultOf(latest, 'eth_getBlockByNumber')),
-      );
+      const { number, timestamp } = headOf(resultOf(latest, 'eth_getBlockByNumber'));
       const outcomes = calls.map((_, index) => {
         const answer = answers[index];
         if (answer !== undefined && 'refusal' in answer) {

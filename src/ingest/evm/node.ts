@@ -32,6 +32,8 @@ import type { EvmSource } from './settings.ts';
 export interface RpcNode extends ChainNode {
   /** Whether it is a node of this network at all, and how far it is. */
   checkIn(): Promise<Block>;
+  /** The newest block, out of an answer of the endpoint; throws where it cannot be one. */
+  headOf(value: unknown): Block;
 }
 
 /** Clocks differ. A head an hour ahead of ours is a fault. */
@@ -285,6 +287,7 @@ export function createNode(
   return {
     name,
 
+    headOf,
     async checkIn() {
       const [id, latest] = await endpoint.ask([
         { method: 'eth_chainId', params: [] },

@@ -23,6 +23,8 @@ contract Receiver {
     /// What it reverts with for a message; nothing: Refused.
     mapping(bytes32 => bytes) private refusals;
     mapping(bytes32 => Manner) private manners;
+    /// Of a message that it takes: the gas that it leaves over, having used up the rest; 0: it uses what it needs.
+    mapping(bytes32 => uint256) private leftovers;
     /// Empty: those that the lane asks for anyway.
     address[] private requiredVerifiers;
     address[] private optionalVerifiers;
@@ -49,8 +51,14 @@ contract Receiver {
         refusals[messageId] = data;
     }
 
+    function consume(bytes32 messageId, uint256 leftover) external {
+        leftovers[messageId] = leftover;
+    }
+
     function ccipReceive(ReceivedMessage calldata message) external {
         if (isRefused[message.messageId]) refuseNow(message.messageId);
+        uint256 leftover = leftovers[message.messageId];
+        while (leftover > 0 && gasleft() > leftover) {}
         emit Received(message.messageId);
     }
 
