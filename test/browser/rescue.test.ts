@@ -13,6 +13,8 @@ import { eventually, hasChromium, overhang, seriousProblems, takePictures, useBr
 interface TestWallet {
   chainId: number;
   rejectsNext: boolean;
+  /** Names this hash for what it is asked to send, and does not send it. */
+  pretends: string | null;
   readonly asked: { readonly method: string; readonly params: readonly unknown[] }[];
 }
 
@@ -42,7 +44,12 @@ describe.skipIf(!hasChromium)('with a wallet', () => {
 
   /** Announces itself as EIP-6963 says, and forwards to the node of network b. */
   async function installWallet(page: Page, name: string): Promise<TestWallet> {
-    const wallet: TestWallet = { chainId: lab.b.chainId, rejectsNext: false, asked: [] };
+    const wallet: TestWallet = {
+      chainId: lab.b.chainId,
+      rejectsNext: false,
+      pretends: null,
+      asked: [],
+    };
     const answer = async (method: string, params: readonly unknown[]): Promise<unknown> => {
       wallet.asked.push({ method, params });
       switch (method) {
@@ -58,7 +65,7 @@ describe.skipIf(!hasChromium)('with a wallet', () => {
             wallet.rejectsNext = false;
             throw Object.assign(new Error('User rejected the request.'), { code: 4001 });
           }
-          return lab.b.rpc(method, params);
+          return wallet.pretends ?? lab.b.rpc(method, params);
         case 'eth_getTransactionReceipt':
           return lab.b.rpc(method, params);
         default:
@@ -90,6 +97,10 @@ describe.skipIf(!hasChromium)('with a wallet', () => {
 
   async function failedMessage(lane: Lane, gasLimit = 200_000n): Promise<SentMessage> {
     await lane.replaceRamps();
+    return failAnother(lane, gasLimit);
+  }
+
+  async function failAnother(lane: Lane, gasLimit = 200_000n): Promise<SentMessage> {
     const message = await lane.sendOne({ data: '0x48656c6c6f', gasLimit, tokens: [{ amount: 5n }] });
     if (lane.version !== '2.0') await lane.commit([message]);
     if (lane.version === '1.5') await lane.bless([message]);
@@ -107,10 +118,11 @@ describe.skipIf(!hasChromium)('with a wallet', () => {
     { messageId }: SentMessage,
     colorScheme: 'light' | 'dark' = 'light',
     walletName = 'Test \u202eWallet',
+    from = server,
   ) {
-    const { page } = await browser.open(server, '/', { colorScheme });
+    const { page } = await browser.open(from, '/', { colorScheme });
     const wallet = await installWallet(page, walletName);
-    await page.goto(`${server.url}/message/${messageId}`);
+    await page.goto(`${from.url}/message/${messageId}`);
     await page.getByRole('heading', { name: 'Rescue with your wallet' }).waitFor();
     return { page, wallet };
   }
@@ -162,6 +174,7 @@ describe.skipIf(!hasChromium)('with a wallet', () => {
     const sent = wallet.asked.find(({ method }) => method === 'eth_sendTransaction');
     expect(sent?.params).toEqual([
       {
+        chainId: `0x${lab.b.chainId.toString(16)}`,
         from: lab.b.foundation.bystander,
         to: expect.stringMatching(new RegExp(`^${message.ramps.offRamp.address}$`, 'i')),
         data: expect.stringMatching(/^0x/),
@@ -196,5 +209,96 @@ describe.skipIf(!hasChromium)('with a wallet', () => {
       .last()
       .waitFor();
     await page.getByRole('heading', { name: 'The execution failed' }).waitFor();
+  });
+
+  /** Two messages that are refused no longer. */
+  async function twoHealed(): Promise<readonly [SentMessage, SentMessage]> {
+    const lane = lab.lane('1.6', 'a');
+    const messages = [await failedMessage(lane), await failAnother(lane)] as const;
+    await lane.refuse(messages, false);
+    return messages;
+  }
+
+  test('what was typed and sent for a message stays with it', async () => {
+    const [first, second] = await twoHealed();
+    const { page, wallet } = await openMessage(first);
+    const gasField = page.getByLabel('Gas limit for the receiver');
+    const rescue = page.locator('.rescue');
+    await page.getByRole('button', { name: /^Send with Test/ }).waitFor();
+    const box = page.getByRole('combobox', { name: /^Search/ });
+    await box.fill(second.messageId);
+    await box.press('Enter');
+    await page.waitForURL(`**/message/${second.messageId}`);
+    await gasField.fill('300000');
+    await eventually(() => rescue.innerText()).toContain('300,000 for the receiver, instead of 200,000');
+    wallet.pretends = `0x${'5e'.repeat(32)}`;
+    await page.getByRole('button', { name: /^Send with Test/ }).click();
+    await eventually(() => rescue.innerText()).toContain('Sent. It waits');
+
+    await page.goBack();
+    await page.waitForURL(`**/message/${first.messageId}`);
+    await page.getByRole('button', { name: /^Send with Test/, disabled: false }).waitFor();
+    await eventually(() => gasField.inputValue()).toBe('');
+    expect(await rescue.innerText()).not.toContain('Sent');
+    expect(await rescue.innerText()).not.toContain(wallet.pretends);
+    // Whoever comes back to the message that was sent for does not send it once more.
+    await page.goForward();
+    await page.waitForURL(`**/message/${second.messageId}`);
+    await eventually(() => rescue.innerText()).toContain('Sent. It waits');
+    await page.getByRole('button', { name: /^Send with Test/, disabled: true }).waitFor();
+  });
+
+  test('typing a gas limit asks the server once, when it rests', async () => {
+    const [message] = await twoHealed();
+    const { page } = await openMessage(message);
+    await page.getByRole('button', { name: /^Send with Test/ }).waitFor();
+    await page.clock.install();
+    await page.reload();
+    await page.getByRole('button', { name: /^Send with Test/ }).waitFor();
+    const asked: string[] = [];
+    page.on('request', (request) => {
+      const [, limit] = /manual-execution\?gasLimit=(\d+)/.exec(request.url()) ?? [];
+      if (limit !== undefined) asked.push(limit);
+    });
+    await page.clock.pauseAt(Date.now() + 3_600_000);
+    await page.getByLabel('Gas limit for the receiver').pressSequentially('250000');
+    // What was typed is not sent before the server has answered to it.
+    expect(await page.getByRole('button', { name: /^Send with Test/ }).count()).toBe(0);
+    await page.clock.resume();
+    await eventually(() => page.locator('.rescue').innerText()).toContain('250,000 for the receiver');
+    expect(asked).toEqual(['250000']);
+  });
+
+  test('without an endpoint it is sent with gas that was computed, and without gas not at all', async () => {
+    const [message] = await twoHealed();
+    const unable = await serveStore({ ...server.store, close: async () => undefined });
+    try {
+      const { page, wallet } = await openMessage(message, 'light', 'Test Wallet', unable);
+      await page.getByText('Not tried beforehand', { exact: true }).waitFor();
+      await page.getByRole('button', { name: /^Send with Test/ }).waitFor();
+      const shown = await page.locator('.rescue').innerText();
+      expect(shown).toMatch(/[\d,]{7,} for the transaction, at most .*The gas is computed/);
+
+      await page.route('**/manual-execution*', async (route) => {
+        const response = await route.fetch();
+        const body = (await response.json()) as { transaction: object };
+        await route.fulfill({
+          response,
+          json: { ...body, transaction: { ...body.transaction, gas: null }, gasNote: 'Nobody knows it.' },
+        });
+      });
+      await page.reload();
+      await page.getByText('It is not sent from here, because its gas is not known').waitFor();
+      expect(await page.getByRole('button', { name: /^Send/ }).count()).toBe(0);
+      await page.unroute('**/manual-execution*');
+
+      await page.reload();
+      await page.getByRole('button', { name: /^Send with Test/ }).click();
+      await untilRescued(page);
+      const sent = wallet.asked.find(({ method }) => method === 'eth_sendTransaction');
+      expect(sent?.params).toMatchObject([{ gas: expect.stringMatching(/^0x/) }]);
+    } finally {
+      await unable.close();
+    }
   });
 });

@@ -20,6 +20,7 @@ import {
 } from '../lab/lab.ts';
 import { CCIPAPIClient } from '../lab/sdk.ts';
 import { silent } from '../lab/sdk-chain.ts';
+import { Refused } from './faulty-node.ts';
 import { indexOnce, labSource } from './indexing.ts';
 import { honest, type NodeProxy, startNodeProxy } from './node-proxy.ts';
 
@@ -72,6 +73,22 @@ function send({ transaction: { to, data, value, gas } }: ManualExecution, on = l
     data: data as Hex,
     value: BigInt(value),
     ...(gas !== null && { gas: BigInt(gas) }),
+  });
+}
+
+/** Another server with the same messages, which has cached nothing. */
+async function serve(options: Parameters<typeof serveStore>[1] = {}): Promise<RunningServer> {
+  const served = await serveStore({ ...server.store, close: async () => undefined }, options);
+  onTestFinished(() => served.close());
+  return served;
+}
+
+/** Has the node of network b answer otherwise, until the test ends. */
+function interfere(interference: NodeProxy['interfere']): void {
+  const [, proxy] = proxies;
+  proxy.interfere = interference;
+  onTestFinished(() => {
+    proxy.interfere = honest;
   });
 }
 
@@ -297,6 +314,184 @@ test.each(['1.5', '1.6'] as const)(
   },
 );
 
+describe('without an estimate that can be used, the transaction has gas that suffices', () => {
+  const stuck = new Map<string, SentMessage>();
+  beforeAll(async () => {
+    for (const version of versions) {
+      const lane = lab.lane(version, 'a');
+      await lane.replaceRamps();
+      // Messages of 1.2 do not tell the gas of their tokens.
+      const tokens = version === '1.2' ? [] : [{ amount: 5n }];
+      const message = await lane.sendOne({ data: '0x1234', gasLimit: 400_000n, tokens });
+      await commit(lane, [message]);
+      // Results of verifiers are known from an attempt. Before the others were tried, the off-ramp catches their failure.
+      if (version === '2.0') {
+        await lane.execute(message, { fail: true });
+        await lane.refuse([message], false);
+      }
+      await lab.b.foundation.receiver.send('consume', [message.messageId, 3_000n]);
+      stuck.set(version, message);
+    }
+    await lab.travel(PERMISSIONLESS_AFTER_SECONDS + 10);
+    await index();
+  }, 300_000);
+
+  /** Whether the message is executed, on a chain that forgets it. */
+  async function isExecuted(version: string, served: ManualExecution): Promise<boolean> {
+    const snapshot = await lab.b.rpc<Hex>('evm_snapshot');
+    try {
+      const { ramps } = stuck.get(version) as SentMessage;
+      const [event] = ramps.offRamp.events(await send(served), 'ExecutionStateChanged');
+      return event?.args.state === 2;
+    } finally {
+      await lab.b.rpc('evm_revert', [snapshot]);
+    }
+  }
+  const transactionFrom = async (from: RunningServer, version: string, parameters = '') =>
+    (
+      await from.ask(`/v2/messages/${stuck.get(version)?.messageId}/manual-execution${parameters}`)
+    ).json<ManualExecution>();
+
+  const estimate = (answer: () => unknown) =>
+    interfere(({ method }, truth) => (method === 'eth_estimateGas' ? answer() : truth));
+
+  const causes: readonly (readonly [
+    cause: string,
+    arrange: () => Promise<RunningServer>,
+    note: RegExp | null,
+  ])[] = [
+    // That is what `diagnosis: false` comes to, as well.
+    ['no endpoint is configured', () => serve(), /no endpoint .* computed/],
+    [
+      'the endpoint is down',
+      () => {
+        const [, proxy] = proxies;
+        proxy.isDown = true;
+        onTestFinished(() => {
+          proxy.isDown = false;
+        });
+        return serve({ destinations: destinations() });
+      },
+      /did not answer.* computed/,
+    ],
+    [
+      'too many are tried at once',
+      async () => {
+        const busy = await serve({ destinations: destinations() });
+        let held = 0;
+        let release: () => void = () => undefined;
+        const released = new Promise<void>((resolve) => {
+          release = resolve;
+        });
+        interfere(async ({ method }, truth) => {
+          if (method !== 'eth_call') return truth;
+          held++;
+          await released;
+          return truth;
+        });
+        const others = Array.from({ length: 8 }, (_, place) =>
+          transactionFrom(busy, '1.5', `?gasLimit=${500_000 + place}`),
+        );
+        onTestFinished(async () => {
+          release();
+          await Promise.all(others);
+        });
+        await vi.waitFor(() => expect(held).toBeGreaterThanOrEqual(8), { timeout: 120_000 });
+        return busy;
+      },
+      /Too many.* computed/,
+    ],
+    [
+      'the endpoint refuses to estimate',
+      () => {
+        estimate(() => {
+          throw new Refused(-32_000, 'gas required exceeds allowance');
+        });
+        return serve({ destinations: destinations() });
+      },
+      /computed/,
+    ],
+    [
+      'the endpoint estimates beyond all measure',
+      () => {
+        estimate(() => `0x${Number.MAX_SAFE_INTEGER.toString(16)}`);
+        return serve({ destinations: destinations() });
+      },
+      /not credible.* computed/,
+    ],
+    [
+      'the endpoint estimates less than the receiver gets',
+      () => {
+        estimate(() => '0x5208');
+        return serve({ destinations: destinations() });
+      },
+      null,
+    ],
+  ];
+
+  test.each(causes)('%s', async (_cause, arrange, note) => {
+    const from = await arrange();
+    for (const version of versions) {
+      const served = await transactionFrom(from, version);
+      expect(served.transaction.gas, version).toMatch(/^0x/);
+      expect(Number(served.transaction.gas), version).toBeLessThan(3_000_000);
+      if (note === null) expect(served.gasNote, version).toBeNull();
+      else expect(served.gasNote, version).toMatch(note);
+      expect(await isExecuted(version, served), version).toBe(true);
+    }
+  });
+
+  test('with the estimate of a wallet the transaction succeeds, and the message fails', async () => {
+    const served = await transactionFrom(server, '1.6');
+    const { to, data } = served.transaction;
+    const consume = (leftover: bigint) =>
+      lab.b.foundation.receiver.send('consume', [stuck.get('1.6')?.messageId, leftover]);
+    await consume(0n);
+    const gas = await lab.b.rpc<Hex>('eth_estimateGas', [{ from: lab.b.foundation.bystander, to, data }]);
+    expect(await isExecuted('1.6', { ...served, transaction: { ...served.transaction, gas } })).toBe(false);
+    expect(await isExecuted('1.6', served)).toBe(true);
+    await consume(3_000n);
+  });
+
+  test('a message of 1.2 with a token has none: only an endpoint knows the gas of its pool', async () => {
+    const lane = lab.lane('1.2', 'b');
+    await lane.replaceRamps();
+    const message = await lane.sendOne({ tokens: [{ amount: 5n }] });
+    await commit(lane, [message]);
+    await lane.execute(message, { fail: true });
+    await lane.refuse([message], false);
+    await index();
+    const answer = await (await serve()).ask(`/v2/messages/${message.messageId}/manual-execution`);
+    expect(answer.json<ManualExecution>()).toMatchObject({
+      transaction: { gas: null },
+      gasNote: expect.stringContaining('do not tell how much gas their token pools get'),
+    });
+    await send(await transactionOf(message), lab.a);
+    expect(await statusOf(message)).toBe('SUCCESS');
+  });
+
+  test('a block of a time that cannot be is the fault of its endpoint', async () => {
+    interfere(({ method }, truth) =>
+      method === 'eth_getBlockByNumber'
+        ? { ...(truth as object), timestamp: `0x${Number.MAX_SAFE_INTEGER.toString(16)}` }
+        : truth,
+    );
+    const lied = await serve({ destinations: destinations() });
+    const path = `/v2/messages/${stuck.get('1.6')?.messageId}/diagnosis`;
+    expectError(await lied.ask(path), 503, 'DIAGNOSIS_FAILED');
+    // With another endpoint, that one is asked.
+    const two = createDestinations({
+      sources: lab.networks.map((network, place) =>
+        labSource(network, { rpc: [proxies[place]?.url as URL, new URL(network.url)] }),
+      ),
+      signal: stopping.signal,
+      notice: () => undefined,
+    });
+    const helped = await serve({ destinations: two });
+    expect((await helped.ask(path)).json<Diagnosis>()).toMatchObject({ outcome: 'succeeds' });
+  });
+});
+
 describe('the bounds of a diagnosis', () => {
   let stuck: SentMessage;
   beforeAll(async () => {
@@ -307,11 +502,6 @@ describe('the bounds of a diagnosis', () => {
     await lane.execute(stuck);
     await index();
   });
-  const serve = async (options: Parameters<typeof serveStore>[1]) => {
-    const served = await serveStore({ ...server.store, close: async () => undefined }, options);
-    onTestFinished(() => served.close());
-    return served;
-  };
   const path = () => `/v2/messages/${stuck.messageId}/diagnosis`;
 
   test('many who ask at once share one, and only the off-ramp is called', async () => {
@@ -415,7 +605,7 @@ describe('the bounds of a diagnosis', () => {
     await vi.waitFor(() => expect(refused).toHaveLength(4), { timeout: 120_000 });
     expectError(await busy.ask(path()), 503, 'DIAGNOSIS_FAILED');
     release();
-    const tried = (await Promise.all(asked)).filter(({ transaction }) => transaction.gas !== null);
+    const tried = (await Promise.all(asked)).filter(({ trial }) => trial !== null);
     expect(tried).toHaveLength(8);
     const { text } = await busy.ask('/metrics');
     expect(text).toContain('lanescan_diagnoses_total{outcome="succeeds"} 8');
@@ -424,7 +614,7 @@ describe('the bounds of a diagnosis', () => {
   });
 
   test('without an endpoint, or with one that is down, it says so and nothing of the inside', async () => {
-    const unable = await serve({});
+    const unable = await serve();
     expect((await unable.ask(path())).json<Diagnosis>()).toMatchObject({
       outcome: 'untried',
       text: expect.stringContaining('no endpoint'),
@@ -433,7 +623,7 @@ describe('the bounds of a diagnosis', () => {
     const served = (
       await unable.ask(`/v2/messages/${stuck.messageId}/manual-execution`)
     ).json<ManualExecution>();
-    expect(served.transaction.gas).toBeNull();
+    expect(served.transaction.gas).not.toBeNull();
     expect(served.gasNote).toContain('no endpoint');
 
     const [, proxy] = proxies;
@@ -449,7 +639,8 @@ describe('the bounds of a diagnosis', () => {
     expect((await broken.ask('/metrics')).text).toContain('lanescan_diagnoses_total{outcome="unanswered"} 1');
     const unestimated = await broken.ask(`/v2/messages/${stuck.messageId}/manual-execution`);
     expect(unestimated.json<ManualExecution>()).toMatchObject({
-      transaction: { gas: null },
+      transaction: { gas: expect.any(String) },
+      trial: null,
       gasNote: expect.stringContaining('did not answer'),
     });
   });
@@ -470,7 +661,7 @@ describe('the bounds of a diagnosis', () => {
     const json = await lanescan(['diagnose', stuck.messageId, '--url', server.url, '--json']);
     expect(JSON.parse(json.stdout)).toEqual(await diagnosisOf(stuck));
 
-    const unable = await serve({});
+    const unable = await serve();
     const refused = await lanescan(['diagnose', stuck.messageId, '--url', unable.url]);
     expect(refused.code).toBe(3);
     expect(refused.stdout).toMatch(/^Not tried on .*\n.*has no endpoint of/);
