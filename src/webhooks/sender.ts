@@ -33,6 +33,8 @@ export interface SenderTimings {
 
 /** The rest of a longer response is not read. */
 const MAX_RESPONSE_BYTES = 4_096;
+/** Informational responses (1xx) before the response itself. */
+const MAX_INFORMATIONAL = 20;
 
 /** Keeps connections to one receiver, at most `connections`. */
 export function createSender(
@@ -65,10 +67,19 @@ export function createSender(
         ...(allowPrivate ? {} : { lookup: publicLookup }),
       });
       limitConnecting(request, timings.connectMs);
+      limitInformational(request);
       request.on('response', (response) => resolve(readResponse(response, conceal)));
+      // Nobody asked for another protocol: 101 is a failure like other statuses. Without this listener Node would close the
+      // connection without an error.
+      request.on('upgrade', ({ statusCode = 101 }, socket) => {
+        socket.destroy();
+        resolve({ status: statusCode, text: '', retryAfter: undefined });
+      });
       request.on('error', (error) =>
         reject(isStaleConnection(error, request) ? new StaleConnectionError() : error),
       );
+      // Every attempt ends: this has no effect after any of the above.
+      request.on('close', () => reject(new Error('the connection was closed without a response')));
       request.end(body);
     });
 
@@ -108,6 +119,14 @@ function limitConnecting(request: ClientRequest, connectMs: number): void {
     const done = () => clearTimeout(timer);
     socket.once('connect', done);
     socket.once('close', done);
+  });
+}
+
+function limitInformational(request: ClientRequest): void {
+  let received = 0;
+  request.on('information', () => {
+    if (++received <= MAX_INFORMATIONAL) return;
+    request.destroy(new Error(`more than ${MAX_INFORMATIONAL} informational responses (1xx)`));
   });
 }
 

@@ -1,7 +1,7 @@
 /** Where deliveries may go, and how much of an answer is listened to. */
 import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
-import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net';
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { isPublicAddress, publicLookup } from '../../src/webhooks/public-address.ts';
@@ -155,6 +155,79 @@ describe('a receiver that misbehaves', () => {
       { connectMs: 60_000, totalMs: 5_000 },
     );
     expect(await sender.send({}, '{}')).toMatchObject({ status: 202 });
+  });
+
+  /** A receiver that writes these bytes as soon as a request begins; `after` says what it does then. */
+  async function sayingBytes(bytes: string, after: (socket: Socket) => void = () => undefined) {
+    const sockets: Socket[] = [];
+    const server = createTcpServer((socket) => {
+      sockets.push(socket);
+      socket.on('error', () => undefined);
+      socket.once('data', () => socket.write(bytes, 'latin1', () => after(socket)));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    });
+    return subscriptionTo(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  }
+  const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
+  const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\n';
+  const endWith = (bytes: string) => (socket: Socket) => void socket.end(bytes);
+
+  test.each<[how: string, outcome: unknown, bytes: string, after?: (socket: Socket) => void]>([
+    ['switches protocols', 101, `HTTP/1.1 101 Switching Protocols\r\n${upgrade}\r\n`],
+    ['switches protocols and hangs up', 101, `HTTP/1.1 101 Switching\r\n${upgrade}\r\n`, endWith('')],
+    ['switches to no protocol', 101, 'HTTP/1.1 101 Switching Protocols\r\n\r\n'],
+    [
+      'switches protocols with an upgraded 200',
+      200,
+      `HTTP/1.1 200 OK\r\n${upgrade}Content-Length: 0\r\n\r\n`,
+    ],
+    [
+      'gives hints before it accepts',
+      200,
+      `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n${ok}`,
+    ],
+    ['gives nothing but hints', /more than 20 informational/, 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(100)],
+    ['answers twice', 200, `${ok}HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n`],
+    ['hangs up without an answer', /hang up/, '', endWith('')],
+    ['hangs up within the head', /hang up|closed/, 'HTTP/1.1 200 OK\r\nX: ', endWith('')],
+    ['hangs up within the body', 200, 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx', endWith('')],
+    ['never ends its head', /[Hh]eader/, `HTTP/1.1 200 OK\r\n${`X: ${'x'.repeat(900)}\r\n`.repeat(40)}`],
+    [
+      'never ends its trailers',
+      200,
+      `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n${'X: y\r\n'.repeat(9_000)}`,
+    ],
+    [
+      'claims a length that is none',
+      /[Cc]ontent-?[Ll]ength/,
+      'HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n',
+    ],
+    ['does not speak HTTP', /Parse Error/, 'SSH-2.0-OpenSSH_9.6\r\n'],
+  ])('that %s has its attempt settled', async (_how, outcome, bytes, after) => {
+    const sender = createSender(await sayingBytes(bytes, after), patient, 'test', 1);
+    onTestFinished(() => sender.close());
+    const result = await sender.send({}, '{}').then(
+      ({ status }) => status,
+      (error: Error) => error.message,
+    );
+    if (outcome instanceof RegExp) expect(result).toMatch(outcome);
+    else expect(result).toBe(outcome);
+  });
+
+  test('with 101 is tried again, and its dispatcher stops', async () => {
+    const store = await openStoreForTest();
+    const bytes = `HTTP/1.1 101 Switching Protocols\r\n${upgrade}\r\n`;
+    const dispatcher = await runDispatcher(store, [await sayingBytes(bytes)]);
+    await store.apply([newMessage(1)]);
+    await eventually(async () => (await store.webhooks.backlog())[0]).toMatchObject({
+      pending: 1,
+      lastError: 'HTTP 101',
+    });
+    await dispatcher.stop();
   });
 
   test('that closes kept connections is asked again on a fresh one', async () => {
