@@ -71,7 +71,10 @@ export interface WebhookDeliveries {
   ): Promise<boolean>;
   /** How many deliveries are pending, counted up to `atMost`. */
   countPending(subscription: string, atMost: number): Promise<number>;
-  /** Deliveries that are due: of each message the earliest pending one, the longest due first. */
+  /**
+   * Deliveries that are due, of each message the earliest pending one: up to `limit` that were never attempted, then up to
+   * `limit` retries, both the longest due first.
+   */
   due(subscription: string, now: Date, limit: number): Promise<readonly DueDelivery[]>;
   /** Counts an attempt; undefined where the lease was lost or another server claimed the delivery. */
   claim(
@@ -89,8 +92,8 @@ export interface WebhookDeliveries {
   ): Promise<void>;
   /** Stops retrying until a replay is requested. Removes deliveries that were parked before `removeBefore`. */
   park(delivery: ClaimedDelivery, attempt: FailedAttempt, now: Date, removeBefore: Date): Promise<void>;
-  /** Makes pending retries due now, except where the receiver asked for a pause (429). */
-  retryNow(subscription: string, now: Date): Promise<void>;
+  /** Makes the pending retries at these positions due now, except where the receiver asked for a pause (429). */
+  retryNow(subscription: string, positions: readonly string[], now: Date): Promise<void>;
   /** Removes a delivery whose change is not in the history any more. */
   remove(delivery: DueDelivery): Promise<void>;
   /** Makes all parked deliveries pending again, and returns their number. */
@@ -170,16 +173,15 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
     },
 
     async due(subscription, now, limit) {
-      const rows = await run(
-        `select encode(message_id, 'hex') as id, position, attempts from webhook_delivery d
-         where subscription = $1 and state = 'pending' and next_attempt_at <= $2
-           and not exists (
-             select 1 from webhook_delivery earlier
-             where earlier.message_id = d.message_id and earlier.subscription = d.subscription
-               and earlier.position < d.position and earlier.state = 'pending')
-         order by next_attempt_at, position limit $3`,
-        [subscription, now, limit],
-      );
+      const dueSql = (attempts: string) =>
+        `(select encode(message_id, 'hex') as id, position, attempts from webhook_delivery d
+          where subscription = $1 and state = 'pending' and next_attempt_at <= $2 and attempts ${attempts}
+            and not exists (
+              select 1 from webhook_delivery earlier
+              where earlier.message_id = d.message_id and earlier.subscription = d.subscription
+                and earlier.position < d.position and earlier.state = 'pending')
+          order by next_attempt_at, position limit $3)`;
+      const rows = await run(`${dueSql('= 0')} union all ${dueSql('> 0')}`, [subscription, now, limit]);
       return rows.map((row) => ({
         subscription,
         messageId: `0x${row.id}`,
@@ -227,12 +229,12 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
       );
     },
 
-    async retryNow(subscription, now) {
+    async retryNow(subscription, positions, now) {
       await run(
         `update webhook_delivery set next_attempt_at = $2
-         where subscription = $1 and state = 'pending' and next_attempt_at > $2
+         where subscription = $1 and position = any($3::bigint[]) and state = 'pending' and next_attempt_at > $2
            and last_error is not null and last_status is distinct from 429`,
-        [subscription, now],
+        [subscription, now, positions],
       );
     },
 

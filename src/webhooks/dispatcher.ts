@@ -65,7 +65,12 @@ export interface Dispatcher {
 const CHANGES_PER_READ = 500;
 /** Attempts in flight to one receiver; 1 during an outage of it. */
 const CONCURRENCY = 4;
-/** Failures in a row, of any deliveries, that count as an outage of the receiver. */
+/** Retries in flight: the last slot is left to new deliveries, whatever the receiver does with retries. */
+const MAX_RETRIES_IN_FLIGHT = CONCURRENCY - 1;
+/**
+ * Failures in a row that count as an outage of the receiver. Only first attempts count: what the receiver rejects again and
+ * again says nothing about the others.
+ */
 const OUTAGE_FAILURES = 5;
 /** With more pending deliveries the cursor waits (backpressure): the history keeps the rest. */
 export const MAX_PENDING = 10_000;
@@ -100,7 +105,7 @@ function startSubscriptionLoop(subscription: Subscription, options: DispatcherOp
   const { name } = subscription;
   const lease = { subscription: name, holder: randomUUID() };
   const sender = createSender(subscription, timings, userAgent, CONCURRENCY);
-  const inFlight = new Map<string, Promise<void>>();
+  const inFlight = new Map<string, { readonly isRetry: boolean; readonly ended: Promise<void> }>();
   const stopping = new AbortController();
   const attemptsController = new AbortController();
   const wakeUp = createWakeUp();
@@ -109,6 +114,8 @@ function startSubscriptionLoop(subscription: Subscription, options: DispatcherOp
   let position: string | undefined;
   let mayHaveGrown = true;
   let failuresInARow = 0;
+  /** Positions of the deliveries that failed since the receiver last accepted one. */
+  const failedInARow = new Set<string>();
   /** The receiver asked for a pause (Retry-After) until then. */
   let pausedUntil = 0;
   let isStoreUnavailable = false;
@@ -166,16 +173,27 @@ function startSubscriptionLoop(subscription: Subscription, options: DispatcherOp
   };
 
   const startDue = async (): Promise<void> => {
-    const free = (failuresInARow >= OUTAGE_FAILURES ? 1 : CONCURRENCY) - inFlight.size;
+    const slots = failuresInARow >= OUTAGE_FAILURES ? 1 : CONCURRENCY;
+    const free = slots - inFlight.size;
     if (free <= 0 || now() < pausedUntil) return;
+    const retriesInFlight = [...inFlight.values()].filter(({ isRetry }) => isRetry).length;
     // An attempt in flight may look due again after the clock has jumped.
-    const due = await webhooks.due(name, new Date(now()), free + inFlight.size);
-    for (const delivery of due.filter(({ position: at }) => !inFlight.has(at)).slice(0, free)) {
+    const due = (await webhooks.due(name, new Date(now()), free + inFlight.size)).filter(
+      ({ position: at }) => !inFlight.has(at),
+    );
+    const created = due.filter(({ attempts }) => attempts === 0);
+    const retries = due
+      .filter(({ attempts }) => attempts > 0)
+      .slice(0, Math.max(0, Math.min(slots, MAX_RETRIES_IN_FLIGHT) - retriesInFlight));
+    // New deliveries go first, but one retry is always under way, so that a steady flow of new ones starves none.
+    const guaranteed = slots > 1 && retriesInFlight === 0 ? 1 : 0;
+    const next = [...retries.slice(0, guaranteed), ...created, ...retries.slice(guaranteed)].slice(0, free);
+    for (const delivery of next) {
       const ended = tolerateOutage(() => deliver(delivery)).then(() => {
         inFlight.delete(delivery.position);
         wakeUp.signal();
       });
-      inFlight.set(delivery.position, ended);
+      inFlight.set(delivery.position, { isRetry: delivery.attempts > 0, ended });
     }
   };
 
@@ -208,20 +226,24 @@ function startSubscriptionLoop(subscription: Subscription, options: DispatcherOp
   const settle = async (delivery: ClaimedDelivery, decision: RetryDecision, at: Date): Promise<void> => {
     if (decision.kind === 'delivered') {
       const wasOutage = failuresInARow >= OUTAGE_FAILURES;
+      const failed = [...failedInARow];
       failuresInARow = 0;
+      failedInARow.clear();
       await webhooks.recordDelivered(delivery, at);
       if (!wasOutage) return;
       log.info(`Webhook ${name}: the receiver answers again`);
-      return webhooks.retryNow(name, at);
+      // Others failed while the receiver accepted deliveries: they keep their backoff.
+      return webhooks.retryNow(name, failed, at);
     }
     const { failure } = decision;
-    failuresInARow++;
-    if (failuresInARow === OUTAGE_FAILURES)
+    if (delivery.attempts === 1 && ++failuresInARow === OUTAGE_FAILURES)
       log.warn(`Webhook ${name}: the receiver is away: ${failure.error}`);
     if (decision.kind === 'retry') {
       if (decision.pausesAll) pausedUntil = Math.max(pausedUntil, decision.at.getTime());
+      failedInARow.add(delivery.position);
       return webhooks.recordFailed(delivery, failure, at, decision.at);
     }
+    failedInARow.delete(delivery.position);
     log.warn(
       `Webhook ${name}: delivery ${delivery.position} is parked after ${delivery.attempts} attempts: ${failure.error}`,
     );
@@ -254,7 +276,7 @@ function startSubscriptionLoop(subscription: Subscription, options: DispatcherOp
       wakeUp.signal();
       const timer = setTimeout(() => attemptsController.abort(), timings.stopMs);
       await Promise.all(running);
-      await Promise.all(inFlight.values());
+      await Promise.all([...inFlight.values()].map(({ ended }) => ended));
       clearTimeout(timer);
       sender.close();
       await tolerateOutage(() => webhooks.release(lease));

@@ -51,7 +51,8 @@ export function decideRetry(
   return {
     kind: 'retry',
     at: new Date(Math.min(endedAt.getTime() + pause, lastAt)),
-    pausesAll: asked > 0,
+    // Other statuses speak of this event alone: an event that is too large must not stop the others.
+    pausesAll: asked > 0 && (failure.status === 429 || failure.status === 503),
     failure,
   };
 }

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
+import type { DispatcherTimings } from '../../src/webhooks/dispatcher.ts';
 import { makeExecuted, makeExecutionDetails, makeMessage, makeSent, seenOn, sepolia } from '../fixtures.ts';
 import { listenWith } from '../listening.ts';
 import { numbersUpTo as numbers } from '../live/live-server.ts';
@@ -243,6 +244,57 @@ describe('a receiver that fails', () => {
     await untilSettled(store);
     expect(receiver.accepted).toHaveLength(6);
     expectInOrder(receiver.accepted);
+  });
+
+  describe('some deliveries every time', () => {
+    const poisoned = numbers(8);
+    const earnest = { firstPauseMs: 5_000, longestPauseMs: 3_600_000, retryForMs: 86_400_000, tickMs: 5 };
+
+    /** Answers the first eight messages as told, and accepts all others. */
+    async function startPoisoned(timings: Partial<DispatcherTimings>) {
+      const [store, receiver] = [await openStoreForTest(), await startReceiver()];
+      const clock = { now: Date.now() };
+      const answer = { status: 413, afterMs: 0 };
+      receiver.reply = ({ event: { data } }) => (data.version <= poisoned.length ? answer : { status: 200 });
+      await runDispatcher(store, [subscriptionTo(receiver.url)], {
+        now: () => clock.now,
+        timings: { ...earnest, ...timings },
+      });
+      const attemptsOf = (number: number) =>
+        receiver.receipts.filter(({ id }) => id === `ops_${number}`).length;
+      await store.apply(poisoned.map((number) => newMessage(number)));
+      await eventually(() => poisoned.map(attemptsOf)).toEqual(poisoned.map(() => 1));
+      return { store, receiver, clock, answer, attemptsOf };
+    }
+
+    test('keeps the backoff of those, though it accepts others in between', async () => {
+      const { store, receiver, clock, attemptsOf } = await startPoisoned({});
+      const isSettled = async () => {
+        const due = await store.webhooks.due('ops', new Date(clock.now), 100);
+        return due.length === 0 && (await store.webhooks.backlog())[0]?.lag === 0;
+      };
+      for (let number = poisoned.length + 1; number <= poisoned.length + 42; number++) {
+        await store.apply([newMessage(number)]);
+        await eventually(() => attemptsOf(number), { interval: 5 }).toBe(1);
+        await eventually(isSettled, { interval: 5 }).toBe(true);
+        clock.now += 500;
+      }
+      expect(receiver.accepted).toHaveLength(42);
+      // At 0, 5 and 15 s of these 21 s, and once more when the receiver, which seemed to be away, accepted the first good one.
+      for (const number of poisoned) expect(attemptsOf(number)).toBeLessThanOrEqual(4);
+    });
+
+    test('still gets new ones while it answers none of the retries', async () => {
+      const { store, receiver, clock, answer } = await startPoisoned({ totalMs: 600_000, stopMs: 50 });
+      await store.apply([newMessage(9)]);
+      await eventually(() => receiver.accepted.length).toBe(1);
+      const attempts = receiver.receipts.length;
+      answer.afterMs = 600_000;
+      clock.now += 10_000;
+      await eventually(() => receiver.receipts.length).toBeGreaterThanOrEqual(attempts + 3);
+      await store.apply([newMessage(10)]);
+      await eventually(() => receiver.accepted.map(({ id }) => id)).toEqual(['ops_9', 'ops_10']);
+    });
   });
 
   test('for too long has its deliveries parked, and gets them when they are replayed', async () => {

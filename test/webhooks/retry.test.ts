@@ -56,6 +56,15 @@ describe('an attempt', () => {
     expect(pauseOf(decide({ status: 503, retryAfter }))).toBe(expected);
   });
 
+  test.each([
+    [429, true],
+    [503, true],
+    [413, false],
+    [500, false],
+  ])('Retry-After with %i pauses all deliveries: %s', (status, pausesAll) => {
+    expect(decide({ status, retryAfter: '60' })).toMatchObject({ kind: 'retry', pausesAll });
+  });
+
   test('errors are told in short, whatever the receiver says', () => {
     const decision = decide({ text: `\0 a\n\n b${'!'.repeat(5000)}` });
     const error = decision.kind === 'retry' ? decision.failure.error : '';
