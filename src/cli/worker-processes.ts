@@ -40,7 +40,7 @@ type FromPrimary =
   | { readonly kind: 'scraped'; readonly requestId: number; readonly text: string | null }
   | { readonly kind: 'token-use'; readonly limiter: LimiterName; readonly use: TokenUse };
 
-/** A worker that does not send its metrics in time is left out of the scrape. */
+/** The gauges of a worker that does not send its metrics in time are left out of the scrape. */
 const METRICS_TIMEOUT_MS = 2_000;
 /** Backoff between restarts. */
 const FIRST_RESTART_PAUSE_MS = 500;
@@ -60,6 +60,11 @@ export async function startWorkerProcesses(
   const listening = new Set<Worker>();
   const metricsRequests = new Map<number, (metrics: ProcessMetrics) => void>();
   let nextRequestId = 0;
+  /** The counters that each worker sent last, so that none goes back while a worker does not answer. */
+  const counters = new Map<Worker, ProcessMetrics>();
+  /** The counters of workers that have ended. */
+  let endedCounters: ProcessMetrics[] = [];
+  let scraping: Promise<string> | undefined;
 
   const metricsOf = (worker: Worker): Promise<ProcessMetrics> =>
     new Promise((resolve) => {
@@ -80,7 +85,11 @@ export async function startWorkerProcesses(
       for (const other of listening) if (other !== worker) send(other, message);
     }
     if (message.kind === 'scrape') {
-      const text = await scrape().catch((error: Error) => {
+      // Concurrent scrapes share one, so that an older value never follows a newer one.
+      scraping ??= scrape().finally(() => {
+        scraping = undefined;
+      });
+      const text = await scraping.catch((error: Error) => {
         log.error(`The metrics of the worker processes cannot be aggregated: ${error.message}`);
         return null;
       });
@@ -90,8 +99,17 @@ export async function startWorkerProcesses(
 
   const scrape = async (): Promise<string> => {
     const { AggregatorRegistry } = await import('prom-client');
-    const metrics = await Promise.all([...listening].map(metricsOf));
-    return AggregatorRegistry.aggregate(metrics.map((own) => [...own])).metrics();
+    const gauges = await Promise.all(
+      [...listening].map(async (worker) => {
+        const metrics = await metricsOf(worker);
+        if (metrics.length > 0 && workers.has(worker)) counters.set(worker, metrics.filter(isCumulative));
+        return metrics.filter((metric) => !isCumulative(metric));
+      }),
+    );
+    const sum = (parts: readonly ProcessMetrics[]) =>
+      AggregatorRegistry.aggregate(parts.map((part) => [...part]));
+    endedCounters = [sum(endedCounters).getMetricsAsArray() as unknown as ProcessMetrics];
+    return sum([...gauges, ...counters.values(), ...endedCounters]).metrics();
   };
 
   /** Starts a worker; resolves when it listens. Rejects with the worker's own error when it cannot start. */
@@ -104,6 +122,8 @@ export async function startWorkerProcesses(
         worker.once('exit', (status, signal) => {
           workers.delete(worker);
           listening.delete(worker);
+          endedCounters.push(counters.get(worker) ?? []);
+          counters.delete(worker);
           const how = signal ? `was ended by ${signal}` : `exited with status ${status}`;
           reject(failure ?? new Error(`it ${how} before it listened`));
           end(how);
@@ -168,6 +188,11 @@ export async function startWorkerProcesses(
     }
   };
   return { drain: stop, close: stop, cut };
+}
+
+/** A metric whose value never decreases while its process runs. Its type is text, whatever prom-client declares. */
+function isCumulative({ type }: ProcessMetrics[number]): boolean {
+  return String(type) === 'counter' || String(type) === 'histogram';
 }
 
 function send(worker: Worker, message: FromPrimary): void {

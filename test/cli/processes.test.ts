@@ -110,6 +110,29 @@ test('one that is killed is replaced, and the others answer meanwhile', async ()
   expect((await server.outcome).code).toBe(0);
 });
 
+test('no counter goes back when one is killed or does not answer', async () => {
+  const { server, url } = await serve();
+  const asked = 4 * PROCESSES;
+  for (let i = 0; i < asked; i++) await ask(`${url}/v2/messages`);
+  await expect.poll(() => answered(url)).toBe(asked);
+  const [silent = 0, victim = 0] = childrenOf(server);
+  process.kill(victim, 'SIGKILL');
+  await server.untilSaid(/was ended by SIGKILL; it is restarted/);
+  expect(await answered(url)).toBe(asked);
+  await expect.poll(() => server.said().stderr.split('is ready').length - 1).toBe(PROCESSES + 1);
+  expect(await answered(url)).toBe(asked);
+
+  process.kill(silent, 'SIGSTOP');
+  onTestFinished(() => void (isAlive(silent) && process.kill(silent, 'SIGCONT')));
+  // Connections that go to the stopped one have to wait.
+  expect(await Promise.any(Array.from({ length: PROCESSES }, () => answered(url)))).toBe(asked);
+  process.kill(silent, 'SIGCONT');
+  for (let i = 0; i < PROCESSES; i++) await ask(`${url}/v2/messages`);
+  await expect.poll(() => answered(url)).toBe(asked + PROCESSES);
+  server.child.kill('SIGTERM');
+  await server.outcome;
+});
+
 test('without the one that started them none goes on', async () => {
   const { server, url } = await serve();
   const children = childrenOf(server);
