@@ -27,12 +27,12 @@ export const defaultConnectionLimits: ConnectionLimits = {
 };
 
 /** Why the server closed a connection before its response was complete. */
-export const cutReasons = ['stalled', 'memory', 'stopping', 'pipelining'] as const;
+export const cutReasons = ['stalled', 'memory', 'stopping', 'pipelining', 'deadline', 'failure'] as const;
 export type CutReason = (typeof cutReasons)[number];
 
 export interface Connection {
   readonly socket: Socket;
-  /** For each pending response, the callback that ends its request. */
+  /** For each pending response, the callback that ends it when the connection closes. */
   readonly pendingResponses: ReadonlySet<() => void>;
   /** No response is pending, and no part of a further request has arrived. */
   readonly isIdle: boolean;
@@ -51,7 +51,7 @@ export interface Connection {
   begin(end: () => void): void;
   /** Removes a pending response. */
   settle(end: () => void): void;
-  /** Disconnects the client. */
+  /** Disconnects the client, in a way that shows that the response is incomplete. */
   cut(reason: CutReason): void;
 }
 
@@ -85,7 +85,10 @@ function createConnection(socket: Socket): Connection {
     settle: (end) => void pendingResponses.delete(end),
     cut(reason) {
       cutReason ??= reason;
-      socket.destroy();
+      // HTTP/1.0, which nginx speaks to servers by default, ends a response of unknown length by closing the connection:
+      // only a reset tells that it is incomplete. A Unix socket has no reset.
+      if (socket.remoteAddress === undefined) socket.destroy();
+      else socket.resetAndDestroy();
     },
   };
 }
@@ -130,7 +133,6 @@ export function createConnections(
     open.set(socket, connection);
     socket.once('close', () => {
       open.delete(socket);
-      // Node emits no `close` for a pipelined response that waits for those before it.
       for (const end of [...connection.pendingResponses]) end();
       if (client === undefined) return;
       const remaining = (countByClient.get(client) ?? 1) - 1;

@@ -29,8 +29,10 @@ export const exportRoutes: readonly Route[] = [
       'database held at the moment of the request, whatever is written meanwhile. `ndjson` is the whole record ' +
       'a line, ready for `lanescan import`; `csv` is a flat table with a header row, in which text that a ' +
       'spreadsheet would take for a formula is preceded by an apostrophe. A transfer that breaks off is not ' +
-      'complete: a failure in the middle closes the connection. A few exports run at once; further ones ' +
-      'get 503 and `Retry-After`. With `attempts=true` each message has its attempts to execute it as in ' +
+      'complete: a failure in the middle resets the connection. So does the end of the time of an export, 30 minutes: ' +
+      'continue with `sentBefore`, one millisecond after the `sendTimestamp` of the last whole row, and leave out the rows ' +
+      'that you have. A few exports run at once; further ones get 503 and `Retry-After`. An address may run two of them; ' +
+      'further ones get 429. With `attempts=true` each message has its attempts to execute it as in ' +
       '`/v2/messages/{messageId}/attempts`: in `ndjson` as the member `executionAttempts` behind the record, in `csv` as ' +
       'the columns `executionAttempts` (JSON), `failureCode` and `failureReason` (of the last attempt). An import ' +
       'ignores them.',
@@ -48,8 +50,8 @@ export const exportRoutes: readonly Route[] = [
       ...filterQueryParameters,
     ],
     success: { description: 'The file.', headers: ['Content-Disposition'] },
-    errors: [400],
-    async handle(request, { store }) {
+    errors: [400, 429],
+    async handle(request, { store, live }) {
       const { filters, values } = parseFilters(request.query, ['format', 'attempts'], checkShape);
       const format = (values.get('format') ?? 'csv') as ExportFormat;
       const moment = new Date().toISOString().slice(0, 19).replaceAll(':', '-');
@@ -62,11 +64,24 @@ export const exportRoutes: readonly Route[] = [
 
       const { disconnected } = request;
       const withAttempts = values.get('attempts') === 'true';
-      const batches = exportBatches(store, filters, { format, withAttempts }, disconnected);
-      // The first batch is read before the response begins: until then, a failure gets an error response.
-      const first = await firstOf(batches, disconnected);
-      const body = Readable.from(slices(first, batches), { objectMode: false });
-      return { body, headers };
+      const releaseSlot = live.exports.acquire(request.client);
+      const deadline = setTimeout(() => request.disconnect('deadline'), live.limits.exportMs).unref();
+      const end = () => {
+        releaseSlot();
+        clearTimeout(deadline);
+      };
+      disconnected.addEventListener('abort', end, { once: true });
+      try {
+        const batches = exportBatches(store, filters, { format, withAttempts }, disconnected);
+        // The first batch is read before the response begins: until then, a failure gets an error response.
+        const first = await firstOf(batches, disconnected);
+        const body = Readable.from(slices(first, batches), { objectMode: false });
+        body.once('error', () => disconnected.aborted || request.disconnect('failure'));
+        return { body, headers };
+      } catch (error) {
+        end();
+        throw error;
+      }
     },
   },
 ];

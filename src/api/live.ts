@@ -1,4 +1,4 @@
-/** Limits of live push: slots for streams and waiting requests, and a semaphore for their catch-up reads. */
+/** Limits of long requests: slots for streams, waiting requests and exports, and a semaphore for catch-up reads of streams. */
 import { ApiError } from '../domain/errors.ts';
 import { addressGroup } from './client-address.ts';
 
@@ -7,6 +7,10 @@ export interface LiveLimits {
   readonly streamsPerAddress: number;
   readonly waiters: number;
   readonly waitersPerAddress: number;
+  /** Of the few exports that the store runs at a time. */
+  readonly exportsPerAddress: number;
+  /** An export holds a snapshot, which holds back vacuum: it is cut off after this long. */
+  readonly exportMs: number;
   /** Interval of the heartbeats of a stream. */
   readonly heartbeatMs: number;
   /** What a stream buffers for a slow reader. */
@@ -20,6 +24,8 @@ export const defaultLiveLimits: LiveLimits = {
   streamsPerAddress: 100,
   waiters: 10_000,
   waitersPerAddress: 500,
+  exportsPerAddress: 2,
+  exportMs: 30 * 60_000,
   heartbeatMs: 15_000,
   bufferedBytes: 1_000_000,
   stalledMs: 20_000,
@@ -74,6 +80,8 @@ export interface Live {
   readonly limits: LiveLimits;
   readonly streams: Slots;
   readonly waiters: Slots;
+  /** Limited for each address only: the store limits their number in total. */
+  readonly exports: Slots;
   /** Runs a catch-up read of a stream, a few at a time, so that the connection pool is left to searches. */
   catchUp<T>(read: () => Promise<T>): Promise<T>;
 }
@@ -86,6 +94,7 @@ export function createLive(given: Partial<LiveLimits> = {}): Live {
     limits,
     streams: createSlots('streams', limits.streams, limits.streamsPerAddress),
     waiters: createSlots('waiting requests', limits.waiters, limits.waitersPerAddress),
+    exports: createSlots('exports', Number.POSITIVE_INFINITY, limits.exportsPerAddress),
     catchUp: createSemaphore(CONCURRENT_CATCH_UPS),
   };
 }

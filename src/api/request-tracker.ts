@@ -62,9 +62,15 @@ export function createRequestTracker({
       if (!inFlight.delete(request)) return;
       request.reservation?.release();
       report(request, reply, connection.sentBytes - sentBefore);
-      connections.settle(connection, end);
+      connections.settle(connection, abandon);
     };
-    connection.begin(end);
+    const abandon = () => {
+      // Node emits no `close` for a pipelined response that waits for those before it, and has no socket yet: without it,
+      // an export would hold its slot, its connection and its snapshot for ever.
+      if (reply.raw.socket === null) reply.raw.destroy().emit('close');
+      end();
+    };
+    connection.begin(abandon);
     reply.raw.once('close', end);
   };
 

@@ -60,7 +60,7 @@ class HttpRouteRequest implements RouteRequest {
   readonly query: RawParameters;
   readonly headers: FastifyRequest['headers'];
   readonly client: string;
-  readonly disconnect: () => void;
+  readonly disconnect: RouteRequest['disconnect'];
   readonly #reply: FastifyReply;
   readonly #signals: RequestSignals;
 
@@ -71,7 +71,7 @@ class HttpRouteRequest implements RouteRequest {
     this.query = request.query as RawParameters;
     this.headers = request.headers;
     this.client = request.client;
-    this.disconnect = () => request.raw.socket.destroy();
+    this.disconnect = (reason) => request.connection.cut(reason);
     this.#reply = reply;
     this.#signals = signals;
   }

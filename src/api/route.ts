@@ -12,6 +12,7 @@ import type { Store } from '../store/store.ts';
 import type { Freshness } from './caching.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import type { Coding } from './compression.ts';
+import type { CutReason } from './connections.ts';
 import type { Diagnoses } from './diagnoses.ts';
 import type { FailureReports } from './failure-report.ts';
 import type { HeaderName } from './header-fields.ts';
@@ -43,8 +44,8 @@ export interface RouteRequest {
   readonly signal: AbortSignal;
   /** Aborted only when the client disconnects: for responses that may finish during a graceful shutdown. */
   readonly disconnected: AbortSignal;
-  /** Closes the connection: for a client that does not read its response. */
-  readonly disconnect: () => void;
+  /** Closes the connection before the response is complete. */
+  readonly disconnect: (reason: CutReason) => void;
 }
 
 /** What handlers use; created once for the server. */

@@ -22,6 +22,7 @@ const RECONNECT_PAUSE_MS = 2_000;
 const CHANGES_PER_READ = 200;
 /** How long a client may take to read the last event before the connection is closed. */
 const lastEventTimeoutMs = { closing: 2_000, dropped: 30_000 };
+const cutReasons = { closing: 'stopping', dropped: 'stalled' } as const;
 
 export const streamRoutes: readonly Route[] = [
   {
@@ -157,7 +158,7 @@ interface StreamOptions {
   readonly filters: Filters;
   readonly view: View;
   readonly from: number;
-  readonly disconnect: () => void;
+  readonly disconnect: RouteRequest['disconnect'];
 }
 
 class ChangeStream extends Readable {
@@ -197,7 +198,7 @@ class ChangeStream extends Readable {
   /** Ends the stream with an event that says why. Buffered events are discarded: the client resumes before them. */
   finish(event: 'closing' | 'dropped', reason: string): void {
     // Not cleared when this object is destroyed: its last bytes may wait in a socket that nobody reads.
-    setTimeout(this.#options.disconnect, lastEventTimeoutMs[event]).unref();
+    setTimeout(this.#options.disconnect, lastEventTimeoutMs[event], cutReasons[event]).unref();
     if (this.#isFinished || this.destroyed) return;
     this.#stop();
     this.#buffered = [];

@@ -35,7 +35,13 @@ export function readApiKeys(value: unknown): readonly ApiKey[] | undefined {
   return isUnique('name') && isUnique('sha256') ? keys : undefined;
 }
 
-const liveCaps = ['streams', 'streamsPerAddress', 'waiters', 'waitersPerAddress'] as const;
+const liveCaps = [
+  'streams',
+  'streamsPerAddress',
+  'waiters',
+  'waitersPerAddress',
+  'exportsPerAddress',
+] as const;
 
 export const LIVE_FORMAT = `a mapping with any of ${liveCaps.join(', ')}, each a whole number from 1 to 1000000`;
 

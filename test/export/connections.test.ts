@@ -1,17 +1,26 @@
 // @module-tag slow: exports tens of thousands of rows to slow readers; export.test.ts is the quick pass
 /** What an export holds: one connection of a few, for as long as somebody reads, and little memory. */
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { get, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createGunzip } from 'node:zlib';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { Message } from '../../src/domain/message.ts';
 import { openStore } from '../../src/store/store.ts';
 import { buildProgram, start } from '../cli/program.ts';
 import { openTestStore } from '../database.ts';
-import { expectError, type RunningServer, type SearchBody, serveStore } from '../http/running-server.ts';
+import {
+  expectError,
+  metricOf,
+  type RunningServer,
+  type SearchBody,
+  serveStore,
+} from '../http/running-server.ts';
 import { makeManyMessages } from './many-messages.ts';
 
 const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
@@ -24,7 +33,8 @@ let monitor: pg.Client;
 beforeAll(async () => {
   const store = await openTestStore();
   await makeManyMessages(store, ROWS);
-  server = await serveStore(store);
+  // Each client says its address itself.
+  server = await serveStore(store, { trustProxy: 1 });
   monitor = new pg.Client({ connectionString: store.url });
   await monitor.connect();
 }, LONG_MS * 2);
@@ -94,8 +104,95 @@ describe('connections', () => {
     LONG_MS,
   );
 
+  const from = (address: string) => ({ 'X-Forwarded-For': address });
+
+  test('one address has two of the four at a time, and leaves the others to other addresses', async () => {
+    const own = ['2001:db8::1', '2001:db8::2:1'];
+    const first = await Promise.all(own.map((address) => begun(server.url, 'ndjson', from(address))));
+    await untilExports(2);
+    const third = await server.ask('/v2/messages/export', { headers: from('2001:db8::3') });
+    expect(expectError(third, 429, 'TOO_MANY_CONNECTIONS').message).toContain(
+      'Your address has 2 exports open',
+    );
+    const others = ['2001:db8:0:1::1', '192.0.2.1'];
+    const second = await Promise.all(others.map((address) => begun(server.url, 'csv', from(address))));
+    expect(second.map(({ statusCode }) => statusCode)).toEqual([200, 200]);
+    first[0]?.destroy();
+    await untilExports(3);
+    const again = await begun(server.url, 'ndjson', from('2001:db8::3'));
+    expect(again.statusCode).toBe(200);
+    for (const response of [...first, ...second, again]) response.destroy();
+    await untilExports(0);
+  });
+
+  test('a client that vanishes before the answers of pipelined exports leaves nothing behind', async () => {
+    const socket = connect(server.port, '127.0.0.1');
+    const requestOf = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+    socket.write(requestOf('/v2/messages/stream') + requestOf('/v2/messages/export').repeat(2));
+    await untilExports(2);
+    socket.destroy();
+    await untilExports(0);
+    const again = [await begun(), await begun()];
+    expect(again.map(({ statusCode }) => statusCode)).toEqual([200, 200]);
+    for (const response of again) response.destroy();
+    await untilExports(0);
+  });
+
+  describe('a deadline', () => {
+    /** A server whose exports are cut off soon. */
+    async function serveImpatiently(): Promise<RunningServer> {
+      const store = await openStore({ place: { url: server.store.url } });
+      const other = await serveStore({ ...store, url: server.store.url }, { live: { exportMs: 500 } });
+      onTestFinished(() => other.close());
+      return other;
+    }
+
+    test('ends an export that takes longer, which its client can tell, and a second one continues it', async () => {
+      const impatient = await serveImpatiently();
+      const response = await begun(impatient.url);
+      let text = '';
+      response.setEncoding('utf8');
+      response.once('data', (chunk: string) => {
+        text += chunk;
+        response.pause();
+      });
+      response.resume();
+      await untilExports(0);
+      const error = await new Promise((resolve) => {
+        response.on('data', (chunk: string) => {
+          text += chunk;
+        });
+        response.on('end', () => resolve('complete'));
+        response.on('error', resolve);
+        response.resume();
+      });
+      expect(error).toMatchObject({ code: 'ECONNRESET' });
+      expect(await metricOf(impatient, 'lanescan_http_answers_cut_total{reason="deadline"}')).toBe('1');
+
+      const lines = text.split('\n').slice(0, -1);
+      const { sendTimestamp } = JSON.parse(lines.at(-1) ?? '') as Message;
+      const sentBefore = new Date(Date.parse(sendTimestamp) + 1).toISOString();
+      const rest = await server.ask(`/v2/messages/export?format=ndjson&sentBefore=${sentBefore}`);
+      const whole = await server.ask('/v2/messages/export?format=ndjson');
+      const joined = new Set([...lines, ...rest.text.split('\n').slice(0, -1)]);
+      expect(lines.length).toBeLessThan(ROWS);
+      expect([...joined].join('\n')).toBe(whole.text.trimEnd());
+    });
+
+    test('resets the connection, so that HTTP/1.0, which ends a file by closing it, shows it too', async () => {
+      const { url } = await serveImpatiently();
+      const options = ['--http1.0', '--silent', '--limit-rate', '100k', '--output', '/dev/null'];
+      const curl = spawn('curl', [...options, `${url}/v2/messages/export?format=ndjson`]);
+      // Failure in receiving; 0 would be a whole file.
+      expect(await once(curl, 'exit')).toEqual([56, null]);
+    });
+  });
+
   test('a fifth export is told to come back, quickly, and searches go on; a free place is taken again', async () => {
-    const four = await Promise.all([begun(), begun(), begun(), begun()]);
+    const two = ['192.0.2.1', '192.0.2.2'];
+    const four = await Promise.all(
+      [...two, ...two].map((address) => begun(server.url, 'ndjson', from(address))),
+    );
     await untilExports(4);
     const fifth = await server.ask('/v2/messages/export?format=csv');
     expectError(fifth, 503, 'SERVICE_UNAVAILABLE');
