@@ -184,7 +184,8 @@ export async function emptyTables(client: pg.ClientBase): Promise<void> {
   // As createTestDatabase does for its own: the database may be one that a store has made.
   await client.query(`set lanescan.schema = '${ANY_SCHEMA}'`);
   await client.query(
-    `truncate ${tables.join(', ')}; update store set position = 0; update publication set assigned_position = 0`,
+    `truncate ${tables.join(', ')}; update store set position = 0, revision = revision + 1;
+     update publication set assigned_position = 0`,
   );
 }
 

@@ -189,7 +189,7 @@ export function storeGauges(store: Store): readonly GaugeSource[] {
     },
     {
       name: 'lanescan_replica_lag_changes',
-      help: 'Changes that a replica has not replayed yet, by its place in DATABASE_REPLICA_URL.',
+      help: 'Changes (and writes that change no record) that a replica has not replayed yet, by its place in DATABASE_REPLICA_URL.',
       labelNames: ['replica'],
       across: 'max',
       read: async () =>

@@ -86,11 +86,11 @@ async function applyInTransaction(
   const ranges = facts.filter(isRangeFact);
   if (orphaned.length > 0) await turns.enlist(client, []);
   const retracted = await retract(client, orphaned);
-  await writeRangeFacts(client, ranges);
-  const rangesOfRoots = await writeRootFacts(client, facts.filter(isRootFact));
+  const hasNewRanges = await writeRangeFacts(client, ranges);
+  const roots = await writeRootFacts(client, facts.filter(isRootFact));
 
   const moved = new Set(retracted.messageIds);
-  const movedRanges = [...ranges.flatMap(rangePieces), ...retracted.ranges, ...rangesOfRoots];
+  const movedRanges = [...ranges.flatMap(rangePieces), ...retracted.ranges, ...roots.ranges];
   for (const id of await messagesInRanges(client, movedRanges)) moved.add(id);
   const touched = [...new Set([...newFacts.keys(), ...moved])];
 
@@ -99,7 +99,8 @@ async function applyInTransaction(
     (id) => moved.has(id) || !isUnchangedSnapshot(newFacts.get(id) ?? [], stored.get(id), rows),
   );
   const changes = foldAll(await readKnowledge(client, idsToFold, newFacts, stored), rows);
-  await writeChanges(client, turns, changes, position);
+  const hasRetracted = retracted.messageIds.length + retracted.ranges.length > 0;
+  await writeChanges(client, turns, changes, position, hasRetracted || hasNewRanges || roots.hasNew);
   const count = (kind: Change['change']) => changes.filter(({ change }) => change === kind).length;
   return {
     created: count('created'),

@@ -19,7 +19,7 @@ export interface ChangeReads {
   /** The position of the latest change. */
   latestPosition(): Promise<string>;
   /**
-   * Changes with every write to messages, as soon as it is committed. Concurrent callers share one query (single-flight).
+   * Changes with everything that a search can find, as soon as it is committed. Concurrent callers share one query (single-flight).
    * Undefined while the primary is unavailable and only replicas answer.
    */
   version(): Promise<string | undefined>;

@@ -53,22 +53,30 @@ function changeKind(stored: StoredMessage | undefined, row: MessageRow | undefin
   return stored.digest === row.digest ? 'none' : 'updated';
 }
 
-/** Writes the changes. Each gets a position of its own in the history, after `position`. */
+/**
+ * Writes the changes. Each gets a position of its own in the history, after `position`. `hasNewEvidence`: facts about ranges
+ * were stored or retracted.
+ */
 export async function writeChanges(
   client: ClientBase,
   turns: WriteTurns,
   changes: readonly Change[],
   position: bigint,
+  hasNewEvidence: boolean,
 ): Promise<void> {
   if (changes.length === 0) return;
   await turns.enlist(
     client,
     changes.map(({ known }) => known.id),
   );
-  await writeFacts(client, changes);
+  const hasNewFacts = await writeFacts(client, changes);
   await writeSnapshotMarks(client, changes);
   const changed = changes.filter(({ change }) => change !== 'none');
-  if (changed.length === 0) return;
+  if (changed.length === 0) {
+    // A search by transaction finds facts that change no record, too.
+    if (hasNewFacts || hasNewEvidence) await turns.advance(client, position);
+    return;
+  }
 
   const removedRecords = await readRecords(
     client,
@@ -143,7 +151,8 @@ function hasOutgrownStatistics(before: bigint, after: bigint): boolean {
   return false;
 }
 
-async function writeFacts(client: ClientBase, changes: readonly Change[]): Promise<void> {
+/** Whether anything was written. */
+async function writeFacts(client: ClientBase, changes: readonly Change[]): Promise<boolean> {
   const values: CopyValue[][] = [];
   const earlierValues: CopyValue[][] = [];
   const replacedSnapshots: string[] = [];
@@ -172,6 +181,7 @@ async function writeFacts(client: ClientBase, changes: readonly Change[]): Promi
   }
   await copyRows(client, 'fact', FACT_COLUMNS, values);
   await writeEarlier(client, earlierValues);
+  return values.length + earlierValues.length + replacedSnapshots.length > 0;
 }
 
 /**

@@ -59,14 +59,15 @@ function laneKey(lane: Lane): Omit<RangeKey, 'from' | 'to'> {
   };
 }
 
-export async function writeRangeFacts(client: ClientBase, facts: readonly RangeFact[]): Promise<void> {
-  if (facts.length === 0) return;
+/** Whether any of them was not stored yet. */
+export async function writeRangeFacts(client: ClientBase, facts: readonly RangeFact[]): Promise<boolean> {
+  if (facts.length === 0) return false;
   const rows = facts.flatMap((fact) => {
     const body = JSON.stringify(fact);
     const root = rootColumn(fact.merkleRoot);
     return rangePieces(fact).map((piece) => ({ seen: fact.seen, root, body, piece }));
   });
-  await client.query(
+  const { rowCount } = await client.query(
     `insert into lane_fact (source_selector, dest_selector, onramp, to_sequence, from_sequence, fact_id,
                             network, block_hash, merkle_root, transaction, body)
      select source, dest, decode(onramp, 'hex'), upper_end, lower_end, decode(fact_id, 'hex'),
@@ -89,18 +90,19 @@ export async function writeRangeFacts(client: ClientBase, facts: readonly RangeF
       rows.map(({ body }) => body),
     ],
   );
+  return (rowCount ?? 0) > 0;
 }
 
-/** Stores blessings and removals of roots (`root_blessing`), and returns the ranges of those roots. */
+/** Stores blessings and removals of roots (`root_blessing`): the ranges of those roots, and whether any was not stored yet. */
 export async function writeRootFacts(
   client: ClientBase,
   facts: readonly RootFact[],
-): Promise<readonly RangeKey[]> {
-  if (facts.length === 0) return [];
+): Promise<{ readonly ranges: readonly RangeKey[]; readonly hasNew: boolean }> {
+  if (facts.length === 0) return { ranges: [], hasNew: false };
   const networks = facts.map(({ seen }) => storedSelector(seen.network));
   const roots = facts.map(({ merkleRoot }) => rootColumn(merkleRoot));
   const bodies = facts.map((fact) => JSON.stringify(fact));
-  await client.query(
+  const { rowCount } = await client.query(
     `insert into root_blessing (network, merkle_root, fact_id, block_hash, transaction, body)
      select network, decode(root, 'hex'), decode(fact_id, 'hex'), block_hash, decode(transaction, 'hex'), body
      from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
@@ -115,7 +117,7 @@ export async function writeRootFacts(
       bodies,
     ],
   );
-  return rangesOfRoots(client, networks, roots);
+  return { ranges: await rangesOfRoots(client, networks, roots), hasNew: (rowCount ?? 0) > 0 };
 }
 
 /** The ranges that were committed under these roots on these networks. */

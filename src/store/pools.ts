@@ -9,7 +9,7 @@ import { WatchedClient } from './client.ts';
 import type { Layout } from './cluster/layout.ts';
 import type { PoolSizes } from './connection-budget.ts';
 import { type ConnectionWatch, createConnectionWatch } from './connection-watch.ts';
-import { configurePositionPool, configureReadPool, type ReadPools } from './reads/reads.ts';
+import { configureReadPool, configureRevisionPool, type ReadPools } from './reads/reads.ts';
 import { searchSettings } from './search.ts';
 import { isDoneWithin } from './time-limit.ts';
 import { declaredSchema } from './writer-guard.ts';
@@ -84,7 +84,7 @@ export function openPools(options: PoolsOptions): OpenPools {
     return {
       readers: openReaders(primary, primaryWatch),
       replicas: replicas.map((replica) => openReaders(replica, watchOf(replica))),
-      position: open(configurePositionPool({ ...primary, rawRows }), primaryWatch, 1, settings),
+      revision: open(configureRevisionPool({ ...primary, rawRows }), primaryWatch, 1, settings),
     };
   };
   const destroyConnections = () => watches.reduce((count, watch) => count + watch.destroyAll(), 0);

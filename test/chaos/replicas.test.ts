@@ -6,7 +6,7 @@ import type { Message } from '../../src/domain/message.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { buildProgram, lanescan, start } from '../cli/program.ts';
 import { emptyTables } from '../database.ts';
-import { makeMessage, makeSnapshot } from '../fixtures.ts';
+import { makeExecuted, makeMessage, makeSent, makeSnapshot } from '../fixtures.ts';
 import {
   type Answer,
   expectError,
@@ -142,6 +142,17 @@ describe.skipIf(systemPostgres === undefined)(
         expect({ number, status: found.status }).toEqual({ number, status: 200 });
         expect(idsOf(await server.ask(freshSearch()))).toHaveLength(number);
       }
+    });
+
+    test('an attempt that changes no record is found by the next search, though replicas lag', async () => {
+      const message = makeMessage();
+      await writer.apply([makeSent(message), makeExecuted(message, true, 9000)]);
+      const server = await startReading();
+      for (const replica of replicas) await pause(replica);
+      const attempt = makeExecuted(message, false, 5000);
+      expect(await writer.apply([attempt])).toMatchObject({ updated: 0, unchanged: 1 });
+      const found = await server.ask(`/v2/messages?destTransactionHash=${attempt.seen.transactionHash}`);
+      expect(idsOf(found)).toEqual([message.messageId]);
     });
 
     test('a replica that stopped replaying is noticed and left alone, and used again once it has caught up', async () => {

@@ -20,6 +20,9 @@ import { ClusterAwayError } from './worker-errors.ts';
 /** The channel of the notification that each published position sends, with the position. */
 export const CHANGE_CHANNEL = 'lanescan_change';
 
+/** SQL of `store.revision` at a new position. Every write raises it, also one that changes no record. */
+const nextRevision = (position: string) => `revision + greatest(1, ${position} - position)`;
+
 export interface WriteTurns {
   /** Runs one transaction of a writer. `work` begins and commits it on `client`. */
   run<T>(client: ClientBase, work: () => Promise<T>): Promise<T>;
@@ -29,7 +32,7 @@ export interface WriteTurns {
   lockPosition(client: ClientBase): Promise<bigint>;
   /** To be called in the transaction before it writes rows of these messages (ids in hex). */
   enlist(client: ClientBase, messageIds: readonly string[]): Promise<void>;
-  /** Stores the last position that the transaction assigned. */
+  /** Stores the last position that the transaction assigned, and raises the revision, also where no position was assigned. */
   advance(client: ClientBase, position: bigint): Promise<void>;
 }
 
@@ -42,10 +45,10 @@ export const singleNodeTurns: WriteTurns = {
   },
   async enlist() {},
   async advance(client, position) {
-    await client.query('update store set position = $1 returning pg_notify($2, position::text)', [
-      position.toString(),
-      CHANGE_CHANNEL,
-    ]);
+    await client.query(
+      `update store set position = $1, revision = ${nextRevision('$1')} returning pg_notify($2, position::text)`,
+      [position.toString(), CHANGE_CHANNEL],
+    );
   },
 };
 
@@ -136,7 +139,8 @@ async function publish(client: ClientBase): Promise<void> {
   await requireRows(client, BigInt(position), BigInt(assigned));
   await client.query(
     `with published as (update publication set is_published = true returning assigned_position)
-     update store set position = greatest(position, assigned_position) from published returning pg_notify($1, position::text)`,
+     update store set position = greatest(position, assigned_position), revision = ${nextRevision('assigned_position')}
+     from published returning pg_notify($1, position::text)`,
     [CHANGE_CHANNEL],
   );
 }

@@ -5,7 +5,7 @@
  * What happens to a read, from the call to the rows:
  *
  * 1. Routing (`replicas.ts`). Without replicas every read goes to the primary. With replicas, the primary is first asked for
- *    its position; concurrent reads share one such query (`single-flight.ts`). Then a replica that has caught up is chosen,
+ *    its revision; concurrent reads share one such query (`single-flight.ts`). Then a replica that has caught up is chosen,
  *    round-robin. If it fails, or its result turns out to be too old, the next one is asked, and the primary last.
  *    Invariant: no client sees an older state than this process has shown to any client before.
  *
@@ -75,7 +75,7 @@ export interface Reads {
   /** The name under which a statement is prepared. */
   readonly nameOf: (text: string) => string;
   /**
-   * Changes with everything that is written to messages, as soon as it is committed. Single-flight. Undefined while the
+   * Changes with everything that a search can find, as soon as it is committed. Single-flight. Undefined while the
    * primary is away and only replicas answer.
    */
   readonly version: () => Promise<string | undefined>;
@@ -98,12 +98,12 @@ export interface ReadRowsOptions {
   readonly isShort: boolean;
 }
 
-/** Made with `configureReadPool` and `configurePositionPool`. */
+/** Made with `configureReadPool` and `configureRevisionPool`. */
 export interface ReadPools {
   readonly readers: pg.Pool;
   readonly replicas: readonly pg.Pool[];
-  /** One connection for the position of the primary, used only where there are replicas. */
-  readonly position: pg.Pool;
+  /** One connection for the revision of the primary, used only where there are replicas. */
+  readonly revision: pg.Pool;
 }
 
 export interface ReadsOptions {
@@ -117,7 +117,7 @@ export interface ReadsOptions {
 }
 
 export function createReads(
-  { readers, replicas, position }: ReadPools,
+  { readers, replicas, revision }: ReadPools,
   { identity, migrations, explain, notice }: ReadsOptions,
 ): Reads {
   const primary = createServerReads(readers, explain);
@@ -128,7 +128,7 @@ export function createReads(
       ? undefined
       : createReplicaSet({
           primary: primary.run,
-          positionSource: createServerReads(position, explain).run,
+          revisionSource: createServerReads(revision, explain).run,
           replicas: copies.map(({ run }) => run),
           identity,
           migrations,
@@ -146,11 +146,10 @@ export function createReads(
     try {
       return await runOnPrimary('version', {
         name: 'lanescan_version',
-        // Positions restart when a simulated store is emptied; the transaction that wrote the row distinguishes them.
-        text: 'select position, xmin::text from store',
+        text: 'select revision from store',
         // Many requests wait for it, and it takes microseconds.
         query_timeout: READ_WAIT_MS,
-        collect: (rows) => `${rows.text(0, 0)},${rows.text(0, 1)}`,
+        collect: (rows) => rows.text(0, 0),
       });
     } catch (error) {
       if (replicaSet) return undefined;
@@ -216,7 +215,7 @@ export function configureReadPool(server: ReadingClientConfig): pg.PoolConfig {
   };
 }
 
-/** The same for the connection that reads the position of the primary. */
-export function configurePositionPool(server: ReadingClientConfig): pg.PoolConfig {
+/** The same for the connection that reads the revision of the primary. */
+export function configureRevisionPool(server: ReadingClientConfig): pg.PoolConfig {
   return { ...configureReadPool(server), query_timeout: POSITION_TIMEOUT_MS };
 }

@@ -1,10 +1,10 @@
 /**
  * Routing of reads to replicas, with fallback to the primary. Clients see one database.
  *
- * Invariant: no client sees an older state than it has seen before, on whichever server. Every result carries the position
- * of the store at which it was read, in the same statement. A replica's result counts only if it has reached the position
- * that the primary had when the read came, and every position that this process has seen. Otherwise the next replica is
- * asked, and the primary last. While the primary is away, the positions that this process has seen are the only bound.
+ * Invariant: no client sees an older state than it has seen before, on whichever server. Every result carries the revision
+ * of the store at which it was read, in the same statement. A replica's result counts only if it has reached the revision
+ * that the primary had when the read came, and every revision that this process has seen. Otherwise the next replica is
+ * asked, and the primary last. While the primary is away, the revisions that this process has seen are the only bound.
  */
 import type { Notice } from '../../base/notice.ts';
 import { identitySql } from '../server-facts.ts';
@@ -37,7 +37,7 @@ export interface ReplicaSet {
 export interface ReplicaSetOptions {
   readonly primary: RunStatement;
   /** The primary too, over a connection that nothing else uses. */
-  readonly positionSource: RunStatement;
+  readonly revisionSource: RunStatement;
   readonly replicas: readonly RunStatement[];
   /** The result of `identitySql` on the primary. */
   readonly identity: string;
@@ -53,8 +53,8 @@ interface Replica {
   readonly name: string;
   readonly run: RunStatement;
   isUsed: boolean;
-  /** Its latest known position; undefined while it does not answer. */
-  position: number | undefined;
+  /** Its latest known revision; undefined while it does not answer. */
+  revision: number | undefined;
   /** Since when it is not used; undefined while it is. */
   unusedSince: number | undefined;
   /** Whether the log says that it is not used. */
@@ -64,9 +64,9 @@ interface Replica {
 }
 
 export function createReplicaSet(options: ReplicaSetOptions): ReplicaSet {
-  const { primary, positionSource, identity, migrations, notice } = options;
-  /** The highest position that this process has seen, and so the highest that a client may know. */
-  let seenPosition = 0;
+  const { primary, revisionSource, identity, migrations, notice } = options;
+  /** The highest revision that this process has seen, and so the highest that a client may know. */
+  let seenRevision = 0;
   let isPrimaryAway = false;
   let turn = 0;
   const replicas = options.replicas.map(
@@ -74,7 +74,7 @@ export function createReplicaSet(options: ReplicaSetOptions): ReplicaSet {
       name: String(index + 1),
       run,
       isUsed: false,
-      position: undefined,
+      revision: undefined,
       unusedSince: performance.now(),
       isNoticed: false,
       checking: undefined,
@@ -82,23 +82,23 @@ export function createReplicaSet(options: ReplicaSetOptions): ReplicaSet {
     }),
   );
 
-  const recordSeen = (position: number) => {
-    seenPosition = Math.max(seenPosition, position);
+  const recordSeen = (revision: number) => {
+    seenRevision = Math.max(seenRevision, revision);
   };
 
-  const queryPrimaryPosition = createSingleFlight(async () => {
+  const queryPrimaryRevision = createSingleFlight(async () => {
     try {
-      const [row] = await positionSource('position', { text: 'select position from store' });
-      recordSeen(Number((row as { position: string }).position));
+      const [row] = await revisionSource('revision', { text: 'select revision from store' });
+      recordSeen(Number((row as { revision: string }).revision));
       isPrimaryAway = false;
     } catch {
       isPrimaryAway = true;
     }
   });
 
-  const learnPrimaryPosition = async (): Promise<void> => {
+  const learnPrimaryRevision = async (): Promise<void> => {
     const waitMs = isPrimaryAway ? AWAY_PRIMARY_WAIT_MS : PRIMARY_WAIT_MS;
-    if (!(await isDoneWithin(waitMs, queryPrimaryPosition()))) isPrimaryAway = true;
+    if (!(await isDoneWithin(waitMs, queryPrimaryRevision()))) isPrimaryAway = true;
   };
 
   /** After a promotion two servers may take writes. The one of DATABASE_URL counts while it answers. */
@@ -130,21 +130,21 @@ export function createReplicaSet(options: ReplicaSetOptions): ReplicaSet {
   const checkNow = async (replica: Replica): Promise<void> => {
     try {
       const [row] = await replica.run('replica', {
-        text: `select position, pg_is_in_recovery() as is_replica, (select count(*) from migration) as migrations,
+        text: `select revision, pg_is_in_recovery() as is_replica, (select count(*) from migration) as migrations,
                ${identitySql} as identity from store`,
       });
       const found = row as
-        | { position: string; is_replica: boolean; migrations: string; identity: string }
+        | { revision: string; is_replica: boolean; migrations: string; identity: string }
         | undefined;
-      replica.position = Number(found?.position ?? 0);
+      replica.revision = Number(found?.revision ?? 0);
       if (found?.identity !== identity) stopUsing(replica, 'it belongs to another database');
       else if (Number(found?.migrations) !== migrations) stopUsing(replica, 'its schema is another one');
       else if (!isUsable(found?.is_replica === true)) stopUsing(replica, 'it is a replica no more');
-      else if (replica.position < seenPosition) {
-        stopUsing(replica, `it is ${seenPosition - replica.position} changes behind`);
+      else if (replica.revision < seenRevision) {
+        stopUsing(replica, `it is ${seenRevision - replica.revision} changes behind`);
       } else use(replica);
     } catch (error) {
-      replica.position = undefined;
+      replica.revision = undefined;
       stopUsing(replica, (error as Error).message);
     }
   };
@@ -161,24 +161,24 @@ export function createReplicaSet(options: ReplicaSetOptions): ReplicaSet {
   };
 
   const runOnPrimary: RunStatement = async <T>(label: string, statement: Statement<T>) => {
-    const { position, result } = await runStamped(primary, label, statement);
-    recordSeen(position);
+    const { revision, result } = await runStamped(primary, label, statement);
+    recordSeen(revision);
     return result;
   };
 
   const run: RunStatement = async <T>(label: string, statement: Statement<T>) => {
-    await learnPrimaryPosition();
+    await learnPrimaryRevision();
     for (const replica of candidates()) {
       // Other reads may see more until this one is answered; the client of this one does not.
-      const neededPosition = seenPosition;
+      const neededRevision = seenRevision;
       try {
-        const { position, isReplica, result } = await runStamped(replica.run, label, statement);
-        replica.position = position;
-        if (position >= neededPosition && isUsable(isReplica)) {
-          recordSeen(position);
+        const { revision, isReplica, result } = await runStamped(replica.run, label, statement);
+        replica.revision = revision;
+        if (revision >= neededRevision && isUsable(isReplica)) {
+          recordSeen(revision);
           return result;
         }
-        stopUsing(replica, `it is ${neededPosition - position} changes behind`);
+        stopUsing(replica, `it is ${neededRevision - revision} changes behind`);
       } catch (error) {
         stopUsing(replica, (error as Error).message);
         if ((error as { code?: unknown }).code === QUERY_CANCELED) throw error;
@@ -192,28 +192,28 @@ export function createReplicaSet(options: ReplicaSetOptions): ReplicaSet {
     run,
     runOnPrimary,
     async figures() {
-      await learnPrimaryPosition();
+      await learnPrimaryRevision();
       await Promise.all(replicas.map((replica) => isDoneWithin(PRIMARY_WAIT_MS, check(replica))));
-      return replicas.map(({ name, position, isUsed }) => ({
+      return replicas.map(({ name, revision, isUsed }) => ({
         replica: name,
-        lag: position === undefined ? null : Math.max(0, seenPosition - position),
+        lag: revision === undefined ? null : Math.max(0, seenRevision - revision),
         isUsed,
       }));
     },
   };
 }
 
-/** A result, and the server's position and kind at which it was read. */
+/** A result, and the server's revision and kind at which it was read. */
 interface Stamped<T> {
-  readonly position: number;
+  readonly revision: number;
   readonly isReplica: boolean;
   readonly result: T;
 }
 
-/** Runs the statement and reads the position in one. A statement without rows still gives one row with the stamp. */
+/** Runs the statement and reads the revision in one. A statement without rows still gives one row with the stamp. */
 async function runStamped<T>(run: RunStatement, label: string, statement: Statement<T>): Promise<Stamped<T>> {
   const { collect } = statement;
-  const text = `select s.position as stamp_position, pg_is_in_recovery() as stamp_is_replica, a.*
+  const text = `select s.revision as stamp_revision, pg_is_in_recovery() as stamp_is_replica, a.*
     from store s left join (select true as stamp_is_row, answer.* from (${statement.text}) answer) a on true`;
   if (collect) return run(label, { ...statement, text, collect: (rows) => collectStamped(rows, collect) });
   const rows = await run(label, { ...(statement as Statement), text });
@@ -226,7 +226,7 @@ function collectStamped<T>(rows: Rows, collect: (rows: Rows) => T): Stamped<T> {
   if (rows.count === 0) throw missingStamp();
   const isRow = rows.text(0, 2) === 't';
   return {
-    position: Number(rows.text(0, 0)),
+    revision: Number(rows.text(0, 0)),
     isReplica: rows.text(0, 1) === 't',
     result: collect(isRow ? rows.withoutColumns(STAMP_COLUMNS) : noRows),
   };
@@ -236,27 +236,27 @@ function unstamped(rows: readonly Row[], rowMode: Statement['rowMode']): Stamped
   const [first] = rows;
   if (first === undefined) throw missingStamp();
   if (rowMode === 'array') {
-    const [position, isReplica, isRow] = first as unknown[];
+    const [revision, isReplica, isRow] = first as unknown[];
     const result = isRow === true ? rows.map((row) => (row as unknown[]).slice(STAMP_COLUMNS)) : [];
-    return { position: Number(position), isReplica: isReplica === true, result };
+    return { revision: Number(revision), isReplica: isReplica === true, result };
   }
-  const { stamp_position: position, stamp_is_replica: isReplica, stamp_is_row: isRow } = first as StampedRow;
+  const { stamp_revision: revision, stamp_is_replica: isReplica, stamp_is_row: isRow } = first as StampedRow;
   const result = isRow === true ? rows.map((row) => withoutStamp(row as StampedRow)) : [];
-  return { position: Number(position), isReplica, result };
+  return { revision: Number(revision), isReplica, result };
 }
 
 function missingStamp(): Error {
-  return new Error('The table store has no row with the position');
+  return new Error('The table store has no row with the revision');
 }
 
 interface StampedRow extends Record<string, unknown> {
-  readonly stamp_position: string;
+  readonly stamp_revision: string;
   readonly stamp_is_replica: boolean;
   readonly stamp_is_row: boolean | null;
 }
 
 function withoutStamp({
-  stamp_position: _position,
+  stamp_revision: _revision,
   stamp_is_replica: _isReplica,
   stamp_is_row: _isRow,
   ...row

@@ -15,7 +15,7 @@ export const STATEMENT_TIMEOUT_MS = 15_000;
  * is silent. Chosen, not measured.
  */
 export const SILENCE_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 2_000;
-/** The same for the position of the primary, which takes microseconds. Chosen, not measured. */
+/** The same for the revision of the primary, which takes microseconds. Chosen, not measured. */
 export const POSITION_TIMEOUT_MS = 2_000;
 
 // ---- Admission
@@ -70,7 +70,7 @@ export const VERSION_INTERVAL_MS = 2;
 
 // ---- Replicas
 
-/** A primary that does not answer with its position within this time counts as away. Chosen, not measured. */
+/** A primary that does not answer with its revision within this time counts as away. Chosen, not measured. */
 export const PRIMARY_WAIT_MS = 250;
 /** The same while it is away: a refusal comes at once, and silence is not worth a wait. Chosen, not measured. */
 export const AWAY_PRIMARY_WAIT_MS = 50;
