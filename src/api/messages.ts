@@ -81,9 +81,12 @@ export const messageRoutes: readonly Route[] = [
     ],
     success: { description: 'The message.', schema: named('Message'), headers: ['X-Lanescan-Wait'] },
     errors: [400, 404, 429],
-    async validate({ path: { messageId = '' }, query }, { store }) {
-      const digits = digitsOf(messageId);
-      const found = digits === undefined || query.length > 0 ? undefined : await store.messageDigest(digits);
+    variesBy: ['X-SDK-Version'],
+    async validate(request, { store }) {
+      const digits = digitsOf(request.path.messageId ?? '');
+      // The stored digest is of the record as others than the SDK get it.
+      const isStored = digits !== undefined && request.query.length === 0 && !isOfficialClient(request);
+      const found = isStored ? await store.messageDigest(digits) : undefined;
       return found && { validator: found.digest, freshness: freshnessOf(found) };
     },
     async handle(request, context) {

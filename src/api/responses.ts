@@ -2,11 +2,11 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Reservation, SLICE_BYTES, slicesOf } from './backpressure.ts';
-import { cacheControl, entityTag, matchingTag, validatorOf } from './caching.ts';
+import { cacheControl, entityTag, type Freshness, matchingTag, validatorOf } from './caching.ts';
 import { acceptsGzipStream, chooseCoding, compress, gzipStream } from './compression.ts';
 import { crossOriginHeaders } from './cross-origin.ts';
 import { errorResponse } from './errors.ts';
-import type { ResponseValidator, RouteResponse, ServedPath } from './route.ts';
+import type { RouteResponse, ServedPath } from './route.ts';
 
 /** Paths for operators: web pages of other origins may not read them. */
 const privatePaths = new Set(['/metrics']);
@@ -48,9 +48,9 @@ export async function sendResponse(
   const reservation = hasBody && isLong ? reserveBody(request, bytes.length) : undefined;
 
   setHeaders(reply, route, status, headers);
-  if (tag !== undefined) return sendNotModified(reply, tag, { validator, freshness });
+  if (tag !== undefined) return sendNotModified(reply, route, tag, freshness);
   const coding = chooseCoding(request.headers['accept-encoding'], bytes.length);
-  reply.header('etag', entityTag(validator, coding)).header('vary', 'Accept-Encoding');
+  reply.header('etag', entityTag(validator, coding)).header('vary', varyOf(route));
   if (!reply.hasHeader('cache-control')) reply.header('cache-control', cacheControl(freshness));
   if (coding !== undefined) reply.header('content-encoding', coding);
   if (!hasBody) {
@@ -91,12 +91,20 @@ function sendBytes(reply: FastifyReply, bytes: Buffer): FastifyReply {
 
 export function sendNotModified(
   reply: FastifyReply,
+  route: ServedPath,
   tag: string,
-  { freshness }: ResponseValidator,
+  freshness: Freshness,
 ): FastifyReply {
   reply.removeHeader('Content-Type');
   if (!reply.hasHeader('Cache-Control')) reply.header('Cache-Control', cacheControl(freshness));
-  return reply.code(304).headers({ ETag: tag, Vary: 'Accept-Encoding' }).send();
+  return reply
+    .code(304)
+    .headers({ ETag: tag, Vary: varyOf(route) })
+    .send();
+}
+
+function varyOf({ variesBy = [] }: ServedPath): string {
+  return ['Accept-Encoding', ...variesBy].join(', ');
 }
 
 function sendStream(request: FastifyRequest, reply: FastifyReply, body: Readable): FastifyReply {

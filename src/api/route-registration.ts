@@ -43,7 +43,7 @@ export function registerRoutes(
           if (route.validate && ifNoneMatch !== undefined) {
             const current = await route.validate(routeRequest, context);
             const tag = current && matchingTag(ifNoneMatch, current.validator);
-            if (current && tag !== undefined) return sendNotModified(reply, tag, current);
+            if (current && tag !== undefined) return sendNotModified(reply, route, tag, current.freshness);
           }
           return sendResponse(request, reply, route, await route.handle(routeRequest, context), reserveBody);
         },

@@ -102,6 +102,8 @@ export interface ServedPath {
   readonly isUnlimited?: boolean;
   /** It computes much or asks RPC endpoints: it has a second rate limit, apart from the general one. */
   readonly isCostly?: boolean;
+  /** Request headers that the response depends on, for `Vary`. */
+  readonly variesBy?: readonly string[];
   /** Media types that a parameter can select. */
   readonly otherMediaTypes?: readonly MediaType[];
   /**

@@ -20,7 +20,7 @@ import {
 } from './lookup.ts';
 import { recordDigest } from './message-row.ts';
 import { arrayFrame, type Page, type PageFrame, type Read, type Reads, readPage } from './reads/reads.ts';
-import { completeRecord, lacksOfframp } from './record-completion.ts';
+import { completeRecord, lacksOfframp, OFFRAMP_MEMBER } from './record-completion.ts';
 import { distributedSearchSql, isShort, pageBound, searchSql } from './search.ts';
 import { renderSql, type Sql } from './sql.ts';
 
@@ -38,7 +38,7 @@ export interface MessageReads {
   readonly cursors: CursorCodec;
   search(query: SearchQuery, frame?: PageFrame): Promise<Page>;
   findMessage(messageId: string): Promise<StoredRecord | undefined>;
-  /** The same without the record, which is then not read. */
+  /** The same without the record; undefined also for a record that `findMessage` may complete. */
   messageDigest(messageId: string): Promise<Omit<StoredRecord, 'record'> | undefined>;
   /** Records whose message ids begin with these hexadecimal digits, at most `limit`. */
   findMessagesByPrefix(digits: string, limit: number): Promise<readonly string[]>;
@@ -111,7 +111,8 @@ export function createMessageReads(reads: Reads, cursors: CursorCodec, layout: L
     async messageDigest(messageId) {
       const rows = await reads.readRows(
         'messageDigest',
-        `select encode(digest, 'hex'), ${SETTLED_AT} from message where message_id = $1`,
+        `select encode(digest, 'hex'), ${SETTLED_AT} from message
+         where message_id = $1 and (status = ${statusRank('SUCCESS')} or strpos(record, '${OFFRAMP_MEMBER}') > 0)`,
         [Buffer.from(messageId, 'hex')],
       );
       const [digest, settledAt] = rows[0] ?? [];

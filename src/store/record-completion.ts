@@ -12,9 +12,12 @@ import { type Message, wireRecord } from '../domain/message.ts';
 import { addressColumn, storedSelector } from './message-row.ts';
 import type { Read } from './reads/reads.ts';
 
+/** The beginning of the member in the text of a record. */
+export const OFFRAMP_MEMBER = '"offramp":"';
+
 /** A test on the text, because nearly every record needs no completion and no parsing. */
 export function lacksOfframp(record: string): boolean {
-  return !record.includes('"offramp":"');
+  return !record.includes(OFFRAMP_MEMBER);
 }
 
 /** The record with its off-ramp, and with the encoded message that is stored beside it; as it is where nothing is known. */
