@@ -4,6 +4,9 @@
 
 const GROWTH = 1.05;
 
+/** A hundred years: longer delivery times are counted as this one. A clock set back by it still shows a date. */
+export const MAX_DELIVERY_MS = 100 * 365 * 86_400_000;
+
 /** Messages of one lane that are overdue are counted up to this number. */
 export const MAX_OVERDUE = 10_000;
 
@@ -16,7 +19,7 @@ export function deliveryBucket(ms: number): number {
 
 /** The middle of a bucket, in milliseconds. */
 export function bucketMs(bucket: number): number {
-  return bucket === 0 ? 0 : Math.round(GROWTH ** (bucket - 0.5));
+  return bucket === 0 ? 0 : Math.min(Math.round(GROWTH ** (bucket - 0.5)), MAX_DELIVERY_MS);
 }
 
 /** The time within which this share (0 to 1) was delivered, in milliseconds; null for an empty histogram. */

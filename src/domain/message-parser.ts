@@ -50,12 +50,15 @@ export interface ParserRemarks {
 }
 
 /**
+ * `now` is the reader's clock, in milliseconds since 1970: times of more than a day after it are problems. Left out, any time
+ * may come: chains have clocks of their own.
+ *
  * @example
- * const parsed = parseMessage(JSON.parse(line));
+ * const parsed = parseMessage(JSON.parse(line), Date.now());
  * if (!parsed.ok) for (const { path, problem } of parsed.problems) console.error(path, problem);
  */
-export function parseMessage(value: unknown): ParsedMessage {
-  const report = createReport();
+export function parseMessage(value: unknown, now = Number.POSITIVE_INFINITY): ParsedMessage {
+  const report = createReport(now);
   const message = readMessage(value, report);
   const { problems, kept, ignored, derived, unknown } = report;
   return problems.length === 0 && message
@@ -107,8 +110,14 @@ function readMessage(value: unknown, report: Report): Message | undefined {
         m.transactionHash('receiptTransactionHash', dest),
       ),
       receiptTimestamp: m.nullable('receiptTimestamp', () => m.time('receiptTimestamp')),
+      // Nothing was sent before 1970, and clocks of two chains disagree in either direction.
       deliveryTime: m.nullable('deliveryTime', () =>
-        m.integer('deliveryTime', 'an integer of milliseconds', Number.MIN_SAFE_INTEGER),
+        m.integer(
+          'deliveryTime',
+          'an integer of milliseconds, no more than since 1970',
+          -report.latestMs,
+          report.latestMs,
+        ),
       ),
       data: m.nullable('data', () => m.hex('data')),
       tokenAmounts: m.array('tokenAmounts', (element, path) =>

@@ -5,7 +5,7 @@
  * Members that the record does not define are kept behind the defined ones (`further-members.ts`). Members that a source
  * left out and that could be derived are listed, so that the history can say that the record came incomplete.
  */
-import { parseTime } from '../base/iso-time.ts';
+import { LATEST_TIME, parseTime } from '../base/iso-time.ts';
 import { type ChainFamily, parseAddress, parseTransactionHash } from './addresses.ts';
 import { createFurtherMembers, type FurtherMembers } from './further-members.ts';
 
@@ -26,10 +26,23 @@ export interface Report {
   /** Values that are unknown here, each with what is shown instead. */
   readonly unknown: string[];
   readonly further: FurtherMembers;
+  /** The latest time that the record may name, in milliseconds since 1970 and in the format of `toISOString`. */
+  readonly latestMs: number;
+  readonly latestTime: string;
 }
 
-export function createReport(): Report {
+/**
+ * How far the times of a record may be ahead of the reader's clock. Clocks of chains differ by much less than a day; a time
+ * beyond it is false, and would head every list until it comes.
+ */
+export const MAX_AHEAD_MS = 86_400_000;
+
+/** `now` is the reader's clock, in milliseconds since 1970. */
+export function createReport(now: number): Report {
+  const latestMs = Math.min(now + MAX_AHEAD_MS, LATEST_TIME);
   return {
+    latestMs,
+    latestTime: new Date(latestMs).toISOString(),
     problems: [],
     kept: [],
     ignored: [],
@@ -124,9 +137,9 @@ export class Members {
     return '';
   }
 
-  integer(key: string, what: string, min = 0): number {
-    const value = this.raw(key);
-    if (Number.isSafeInteger(value) && (value as number) >= min) return value === 0 ? 0 : (value as number);
+  integer(key: string, what: string, min = 0, max = Number.MAX_SAFE_INTEGER): number {
+    const value = this.raw(key) as number;
+    if (Number.isSafeInteger(value) && value >= min && value <= max) return value === 0 ? 0 : value;
     this.reportInvalid(key, what);
     return 0;
   }
@@ -148,6 +161,13 @@ export class Members {
     const text = this.raw(key);
     const time = typeof text === 'string' && text.length <= MAX_TEXT_LENGTH ? canonicalTime(text) : undefined;
     if (time === undefined) this.reportInvalid(key, 'an ISO 8601 date-time with a time zone');
+    // In this format the later of two times is the greater text.
+    else if (time > this.report.latestTime) {
+      this.reportInvalid(
+        key,
+        `no later than ${this.report.latestTime}, a day after the clock of this computer`,
+      );
+    }
     return time ?? '';
   }
 

@@ -136,7 +136,7 @@ function readRecord(
   } catch (error) {
     return rejected(line.number, text, `is not valid JSON: ${(error as Error).message}`);
   }
-  const parsed = parseMessage(value);
+  const parsed = parseMessage(value, Date.now());
   if (!parsed.ok) return { line: line.number, problems: parsed.problems, text };
   return { snapshot: snapshotOf(parsed), remarks: parsed, bytes: line.bytes.length };
 }

@@ -62,7 +62,8 @@ export async function readGasLimits(
   messageIds: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
   const rows = await read(
-    `select encode(message_id, 'hex') as id, record::json #>> '{extraArgs,gasLimit}' as gas_limit
+    // PostgreSQL's JSON functions refuse some texts that records may have.
+    `select encode(message_id, 'hex') as id, substring(record from '"extraArgs":{"gasLimit":"([0-9]+)"') as gas_limit
      from message where message_id = any($1)`,
     [messageIdArray(messageIds.map((id) => id.slice(2)))],
   );

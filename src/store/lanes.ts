@@ -4,7 +4,12 @@
  * Nothing here counts messages. The cost of each read grows with the number of lanes, days and messages in flight, never
  * with the number of messages.
  */
-import { addFlatHistogram, type DeliveryHistogram, percentile } from '../domain/delivery-times.ts';
+import {
+  addFlatHistogram,
+  type DeliveryHistogram,
+  MAX_DELIVERY_MS,
+  percentile,
+} from '../domain/delivery-times.ts';
 import { type Status, statuses, statusRank } from '../domain/lifecycle.ts';
 import type { NetworkInfo } from '../domain/message.ts';
 import type { StatementForms } from './cluster/statement-forms.ts';
@@ -424,5 +429,5 @@ export async function readRecentDeliveries(
     samples,
     statusRank('SUCCESS'),
   ]);
-  return rows.map((row) => Number(row.delivery_ms));
+  return rows.map((row) => Math.min(Number(row.delivery_ms), MAX_DELIVERY_MS));
 }

@@ -2,6 +2,7 @@
 import { type FindingKind, findingKindOf } from '../domain/index-findings.ts';
 import { type ProblemKind, problemKindOf } from '../domain/indexing-problem.ts';
 import type { NetworkInfo } from '../domain/message.ts';
+import type { LaneNetworks } from './failures.ts';
 import { networkLeases } from './ledger/network.ts';
 import { selectorOf } from './message-row.ts';
 import type { Read } from './reads/reads.ts';
@@ -17,26 +18,28 @@ export interface NetworkTraffic {
 /** Networks that have messages. */
 export async function readNetworkTraffic(read: Read): Promise<readonly NetworkTraffic[]> {
   const rows = await read(
-    `select t.selector, t.sent, t.received, o.info
+    `select t.selector, t.sent, t.received, o.description, o.is_source
      from (select selector, sum(sent)::bigint as sent, sum(received)::bigint as received
            from (select source_selector as selector, messages as sent, 0 as received from lane_total
                  union all select dest_selector, 0, messages from lane_total) each
            group by 1) t
-     join (select distinct on (selector) selector, info
-           from (select source_selector as selector, last_sent_at,
-                        description::json -> 'sourceNetworkInfo' as info from lane_onramp
-                 union all
-                 select dest_selector, last_sent_at, description::json -> 'destNetworkInfo' from lane_onramp) each
+     join (select distinct on (selector) selector, description, is_source
+           from (select source_selector as selector, last_sent_at, description, true as is_source from lane_onramp
+                 union all select dest_selector, last_sent_at, description, false from lane_onramp) each
            order by selector, last_sent_at desc) o on o.selector = t.selector
      where t.sent > 0 or t.received > 0`,
     [],
   );
-  return rows.map((row) => ({
-    selector: selectorOf(row.selector as string),
-    sent: Number(row.sent),
-    received: Number(row.received),
-    info: row.info as NetworkInfo,
-  }));
+  return rows.map((row) => {
+    // Parsed here: PostgreSQL's JSON functions refuse some texts that records may have, such as U+0000 in a name.
+    const lane = JSON.parse(row.description as string) as LaneNetworks;
+    return {
+      selector: selectorOf(row.selector as string),
+      sent: Number(row.sent),
+      received: Number(row.received),
+      info: row.is_source ? lane.sourceNetworkInfo : lane.destNetworkInfo,
+    };
+  });
 }
 
 /** How far a network is indexed; null: not known yet. */

@@ -1,5 +1,6 @@
 /** Records as anybody may write them: of every family at either end, in any spelling, with or without what may be missing. */
 import fc from 'fast-check';
+import { LATEST_TIME } from '../../src/base/iso-time.ts';
 import { type ChainFamily, parseAddress, parseTransactionHash } from '../../src/domain/addresses.ts';
 import { statuses } from '../../src/domain/lifecycle.ts';
 import { networkInfo, sepolia, solanaDevnet, svmAddress, svmSignature } from '../fixtures.ts';
@@ -148,7 +149,7 @@ export const anyRecord = fc.tuple(chain, chain).chain(([from, to]) => {
     routerAddress: nullable(onSource),
     receiptTransactionHash: nullable(hashOn(to)),
     receiptTimestamp: nullable(time),
-    deliveryTime: nullable(fc.maxSafeInteger()),
+    deliveryTime: nullable(fc.integer({ min: -LATEST_TIME, max: LATEST_TIME })),
     data: nullable(bytes),
     version: nullable(fc.constantFrom('1.5.0', '1.6.0', '2.0.0', '1.7.0-dev')),
     verifiers: nullable(fc.record({ items: fc.array(item, { maxLength: 3 }), optionalThreshold: fc.nat(3) })),

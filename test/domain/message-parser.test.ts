@@ -437,8 +437,42 @@ describe('the rules between members', () => {
 
   it('take a negative delivery time, for clocks of two chains disagree', () => {
     expect(problemPaths(withValue('$.deliveryTime', -5))).toEqual([]);
+    for (const absurd of [9_000_000_000_000_000, -9_000_000_000_000_000])
+      expect(problemPaths(withValue('$.deliveryTime', absurd))).toEqual(['$.deliveryTime']);
     for (const path of integerFields.filter((field) => field !== '$.deliveryTime'))
       expect(problemPaths(withValue(path, -5))).toEqual([path]);
+  });
+});
+
+describe('with the clock of the reader', () => {
+  const now = Date.UTC(2026, 10, 17);
+  const pathsAt = (record: unknown) => {
+    const parsed = parseMessage(record, now);
+    return parsed.ok ? [] : parsed.problems.map(({ path }) => path);
+  };
+
+  test.each(timeFields)('%s may be a day ahead of it, and no more', (path) => {
+    expect(pathsAt(withValue(path, '2026-11-18T00:00:00.000Z'))).toEqual([]);
+    for (const later of ['2026-11-18T00:00:00.001Z', '2027-01-01T00:00:00+14:00', '9999-12-31T23:59:59Z'])
+      expect(pathsAt(withValue(path, later))).toEqual([path]);
+  });
+
+  it('is named in the problem, because it may be the clock that is wrong', () => {
+    const parsed = parseMessage(withValue('$.sendTimestamp', '9999-01-01T00:00:00Z'), now);
+    expect(!parsed.ok && parsed.problems).toEqual([
+      {
+        path: '$.sendTimestamp',
+        problem:
+          'is "9999-01-01T00:00:00Z"; it must be no later than 2026-11-18T00:00:00.000Z, a day after the clock of this computer',
+      },
+    ]);
+  });
+
+  it('no delivery takes longer than since 1970', () => {
+    const most = now + 86_400_000;
+    for (const possible of [most, -most]) expect(pathsAt(withValue('$.deliveryTime', possible))).toEqual([]);
+    for (const absurd of [most + 1, -most - 1, 9_000_000_000_000_000])
+      expect(pathsAt(withValue('$.deliveryTime', absurd))).toEqual(['$.deliveryTime']);
   });
 });
 

@@ -36,6 +36,32 @@ function watched(store: Store, before: (batch: number) => void) {
 const reject = async () => undefined;
 
 describe('an import', () => {
+  it('rejects a record alone whose times or durations no message can have, and names the member', async () => {
+    const store = await openTestStore();
+    try {
+      const lines = [
+        makeMessage({ number: 1, status: 'SUCCESS' }),
+        { ...makeMessage({ number: 2, status: 'SUCCESS' }), deliveryTime: 9_000_000_000_000_000 },
+        { ...makeMessage({ number: 3 }), sendTimestamp: '9999-12-31T23:59:59.999Z' },
+        makeMessage({ number: 4 }),
+      ];
+      const paths: string[][] = [];
+      const report = await importRecords({
+        input: (async function* () {
+          yield Buffer.from(lines.map((line) => JSON.stringify(line)).join('\n'));
+        })(),
+        store,
+        reject: async ({ problems }) => {
+          paths.push(problems.map(({ path }) => path));
+        },
+      });
+      expect(report).toMatchObject({ created: 2, rejected: 2 });
+      expect(paths).toEqual([['$.deliveryTime'], ['$.sendTimestamp']]);
+    } finally {
+      await store.close();
+    }
+  });
+
   it('has one batch ready while another is being written, and no more', { tags: 'slow' }, async () => {
     const store = await openTestStore();
     try {

@@ -102,7 +102,7 @@ export function createIntake(options: IntakeOptions): Intake {
     const settled: string[] = [];
     const rejectedItems: { readonly item: Item; readonly etag: string | null }[] = [];
     for (const { item, value, etag } of fetched) {
-      const parsed = parseMessage(value);
+      const parsed = parseMessage(value, Date.now());
       const isOther = parsed.ok && parsed.message.messageId.slice(2) !== item.id;
       if (!parsed.ok || isOther) {
         const problems = parsed.ok

@@ -44,6 +44,9 @@ export async function readSentRuns(client: ClientBase, lane: LaneKey): Promise<r
   return rows;
 }
 
+/** SQL of a record's member; PostgreSQL's JSON functions refuse some texts that records may have. */
+const SEND_BLOCK = `substring(record from '"sendBlockNumber":([0-9]{1,16})[,}]')::bigint`;
+
 /**
  * The same, of messages that were sent in these blocks, both ends included, and that a chain has shown: what imports say
  * alone does not count. Reads every message of the lane.
@@ -58,7 +61,7 @@ export async function readSentRunsBetween(
      from (select unnest(runs) as run from (
              select range_agg(numrange(sequence_number, sequence_number + 1)) as runs from message
              where source_selector = $1 and dest_selector = $2 and onramp = decode($3, 'hex') and not is_snapshot
-               and (record::json ->> 'sendBlockNumber')::bigint between $4 and $5) merged) each
+               and ${SEND_BLOCK} between $4 and $5) merged) each
      order by run limit ${MAX_RUNS}`,
     [...laneValues(lane), from, to],
   );
@@ -103,7 +106,7 @@ export async function readSendBlock(
   sequenceNumber: string,
 ): Promise<number | undefined> {
   const { rows } = await client.query(
-    `select (record::json ->> 'sendBlockNumber')::bigint as block from message
+    `select ${SEND_BLOCK} as block from message
      where source_selector = $1 and dest_selector = $2 and onramp = decode($3, 'hex') and sequence_number = $4
      limit 1`,
     [...laneValues(lane), sequenceNumber],
