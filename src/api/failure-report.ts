@@ -6,8 +6,8 @@
  * than every `maxAgeMs`.
  */
 import { setImmediate } from 'node:timers/promises';
-import { reasonOfDetails } from '../domain/attempts.ts';
-import type { FailureReason } from '../domain/failures/failure-reason.ts';
+import { type ExecutionTerms, reasonOfDetails } from '../domain/attempts.ts';
+import type { GroupedReason } from '../domain/failures/failure-reason.ts';
 import { type ReasonGroup, reasonGroup } from '../domain/failures/reason-group.ts';
 import type { FailedMessage, LaneNetworks } from '../store/failures.ts';
 import type { Store } from '../store/store.ts';
@@ -32,13 +32,14 @@ export interface FailureReports {
 }
 
 export interface FailureReportsOptions {
-  readonly store: Pick<Store, 'failedMessages' | 'gasLimits' | 'laneNetworks' | 'version'>;
+  readonly store: Pick<Store, 'failedMessages' | 'executionTerms' | 'laneNetworks' | 'version'>;
   readonly maxAgeMs?: number | undefined;
 }
 
 /** The newest failed messages that a pass reads. */
 export const MAX_FAILURES = 5_000;
 const DEFAULT_MAX_AGE_MS = 15_000;
+const unknownTerms: ExecutionTerms = { gasLimit: undefined, version: null };
 /** So that decoding, some microseconds a message, does not hold up other requests. */
 const MESSAGES_PER_TURN = 250;
 
@@ -83,23 +84,23 @@ export function createFailureReports({
 
 async function groupFailures(
   messages: readonly FailedMessage[],
-  store: Pick<Store, 'gasLimits'>,
+  store: Pick<Store, 'executionTerms'>,
 ): Promise<readonly GroupedFailure[]> {
-  const reasons = new Map<FailedMessage, FailureReason | null>();
+  const reasons = new Map<FailedMessage, GroupedReason | null>();
   for (const [index, message] of messages.entries()) {
-    if (message.details) reasons.set(message, reasonOfDetails(message.details, undefined));
+    if (message.details) reasons.set(message, reasonOfDetails(message.details, unknownTerms));
     if (index % MESSAGES_PER_TURN === 0) await setImmediate();
   }
-  // Whether it ran out of gas depends on the limit, which only the record has.
-  const undecided = [...reasons].flatMap(([message, reason]) =>
-    reason?.code === 'out-of-gas' && message.details && message.details.gasUsed !== null
-      ? [{ message, details: message.details }]
-      : [],
-  );
+  // Whether it ran out of gas depends on the limit, and who speaks on the version. Only the record has them.
+  const undecided = [...reasons].flatMap(([message, reason]) => {
+    const isUndecided =
+      (reason?.code === 'out-of-gas' && message.details?.gasUsed !== null) || reason?.saidBy === 'unknown';
+    return isUndecided && message.details ? [{ message, details: message.details }] : [];
+  });
   if (undecided.length > 0) {
-    const limits = await store.gasLimits(undecided.map(({ message }) => message.messageId));
+    const terms = await store.executionTerms(undecided.map(({ message }) => message.messageId));
     for (const { message, details } of undecided)
-      reasons.set(message, reasonOfDetails(details, limits.get(message.messageId)));
+      reasons.set(message, reasonOfDetails(details, terms.get(message.messageId) ?? unknownTerms));
   }
   // Messages share the object of their group, so that thousands of them cost little memory.
   const groups = new Map<string, ReasonGroup>();

@@ -3,6 +3,7 @@ import { type Attempt, lastAttempt } from '../domain/attempts.ts';
 import { blockTitle } from '../domain/block-noun.ts';
 import { type ExplorerPage, explorerLink } from '../domain/explorer-links.ts';
 import { writtenError } from '../domain/failures/failure-reason.ts';
+import { speakerWords } from '../domain/failures/speakers.ts';
 import { usesVerifiers } from '../domain/lifecycle.ts';
 import {
   type Message,
@@ -290,6 +291,7 @@ function attemptSection(
       ['Sent by', caller && labelled(network, caller, names)],
       [network.chainFamily === 'SVM' ? 'Compute units' : 'Gas used', gasUsed && grouped(gasUsed)],
       ['Reason', reason && printable(reasonInUnits(reason, network, names))],
+      ['Said by', reason && speakerWords[reason.saidBy]],
       // From the outside in.
       ...errors.map(
         (error, place) =>

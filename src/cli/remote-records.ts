@@ -259,6 +259,7 @@ function attemptOf({ networkName: _, reason, ...attempt }: AttemptBody): Attempt
     logs: attempt.logs ?? null,
     reason: reason && {
       ...reason,
+      saidBy: reason.saidBy ?? 'unknown',
       error: reason.error && errorOf(reason.error),
       wrappers: reason.wrappers.map(errorOf),
     },

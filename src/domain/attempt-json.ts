@@ -14,9 +14,10 @@ export function attemptJson({ network, reason, ...attempt }: Attempt) {
   };
 }
 
-export function reasonJson({ code, text, fixableBy, advice, error, wrappers, data }: FailureReason) {
+export function reasonJson({ code, saidBy, text, fixableBy, advice, error, wrappers, data }: FailureReason) {
   return {
     code,
+    saidBy,
     text,
     fixableBy,
     advice,

@@ -1,7 +1,7 @@
 /** The attempts to execute a message: what each came to, and why it failed. */
 import { hex } from '@scure/base';
 import type { Executed, ExecutionDetails, Fact, Observation } from './facts.ts';
-import { type FailureReason, failureReason } from './failures/failure-reason.ts';
+import { type FailureReason, failureReason, type GroupedReason } from './failures/failure-reason.ts';
 import { programFailureReason } from './failures/program-reason.ts';
 import type { Message } from './message.ts';
 
@@ -111,26 +111,28 @@ export function attemptOf(
   };
 }
 
-function reasonOf(details: ExecutionDetails, { extraArgs }: Message): FailureReason | null {
-  return reasonOfDetails(
-    details,
-    'gasLimit' in extraArgs ? extraArgs.gasLimit : extraArgs.computeUnits?.toString(),
-  );
+function reasonOf(details: ExecutionDetails, { extraArgs, version }: Message): FailureReason | null {
+  const gasLimit = 'gasLimit' in extraArgs ? extraArgs.gasLimit : extraArgs.computeUnits?.toString();
+  return reasonOfDetails(details, { gasLimit, version });
 }
 
-/**
- * Null where the details do not say.
- *
- * @param gasLimit that the message has for its receiver, in decimal; on Solana, its compute units
- */
+/** What a message says about its execution. */
+export interface ExecutionTerms {
+  /** For its receiver, in decimal; on Solana, its compute units. */
+  readonly gasLimit: string | undefined;
+  readonly version: string | null;
+}
+
+/** Null where the details do not say. */
 export function reasonOfDetails(
   { returnData, gasUsed, failure }: ExecutionDetails,
-  gasLimit: string | undefined,
-): FailureReason | null {
+  { gasLimit, version }: ExecutionTerms,
+): GroupedReason | null {
   if (failure) return programFailureReason(failure, gasLimit === undefined ? undefined : Number(gasLimit));
   if (returnData === null) return null;
   return failureReason({
     returnData: hex.decode(returnData.slice(2)),
+    version,
     ...(gasUsed !== null && { gasUsed: BigInt(gasUsed) }),
     ...(gasLimit !== undefined && { gasLimit: BigInt(gasLimit) }),
   });

@@ -39,3 +39,8 @@ export function cleanClaim(text: string, maxCharacters: number): string | null {
 export function withoutDisguise(text: string): string {
   return text.replace(DISGUISE, REPLACEMENT).replace(BLANK, REPLACEMENT).replace(STACKED_MARKS, '$1');
 }
+
+/** The text in quotation marks, which it cannot close itself. */
+export function quoted(text: string, isCut = false): string {
+  return `“${text.replace(/[“”„‟«»"]/g, "'")}${isCut ? '…' : ''}”`;
+}

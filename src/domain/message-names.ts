@@ -141,6 +141,7 @@ export function contractRole(message: Message, address: string, names: Names): s
 /** A reason of a failure, as far as its amounts are concerned. */
 interface ReasonWithAmounts {
   readonly code: string;
+  readonly saidBy: string;
   readonly text: string;
   readonly error: { readonly arguments: readonly { readonly value: string }[] } | null;
 }
@@ -152,8 +153,9 @@ const tokenArguments: Readonly<Record<string, number>> = {
 };
 
 /** The token on the destination chain whose amounts a reason names; undefined where it names none. */
-export function reasonToken({ code, error }: ReasonWithAmounts): string | undefined {
-  const index = Object.hasOwn(tokenArguments, code) ? tokenArguments[code] : undefined;
+export function reasonToken({ code, saidBy, error }: ReasonWithAmounts): string | undefined {
+  const isOfPool = saidBy === 'token-pool' && Object.hasOwn(tokenArguments, code);
+  const index = isOfPool ? tokenArguments[code] : undefined;
   const address = index === undefined ? undefined : error?.arguments[index]?.value;
   return address === undefined ? undefined : parseAddress(address, 'EVM')?.text;
 }

@@ -1,4 +1,5 @@
 /** Reads of failed messages: the newest ones with what their last attempt left behind, and counts by day. */
+import type { ExecutionTerms } from '../domain/attempts.ts';
 import type { ExecutionDetails } from '../domain/facts.ts';
 import { statusRank } from '../domain/lifecycle.ts';
 import type { NetworkInfo } from '../domain/message.ts';
@@ -56,19 +57,23 @@ export async function readFailedMessages(read: Read, limit: number): Promise<rea
   }));
 }
 
-/** The gas limits of messages that have one, in decimal, by message id. */
-export async function readGasLimits(
+/** What messages say about their execution, by message id. */
+export async function readExecutionTerms(
   read: Read,
   messageIds: readonly string[],
-): Promise<ReadonlyMap<string, string>> {
+): Promise<ReadonlyMap<string, ExecutionTerms>> {
   const rows = await read(
-    // PostgreSQL's JSON functions refuse some texts that records may have.
-    `select encode(message_id, 'hex') as id, substring(record from '"extraArgs":{"gasLimit":"([0-9]+)"') as gas_limit
+    // PostgreSQL's JSON functions refuse some texts that records may have. The text is in wire order.
+    `select encode(message_id, 'hex') as id, substring(record from '"extraArgs":{"gasLimit":"([0-9]+)"') as gas_limit,
+       substring(record from '"readyForManualExecution":(?:true|false),"version":"([^"]+)"') as version
      from message where message_id = any($1)`,
     [messageIdArray(messageIds.map((id) => id.slice(2)))],
   );
   return new Map(
-    rows.flatMap(({ id, gas_limit }) => (gas_limit === null ? [] : [[`0x${id}`, gas_limit as string]])),
+    rows.map(({ id, gas_limit, version }) => [
+      `0x${id}`,
+      { gasLimit: (gas_limit as string | null) ?? undefined, version: version as string | null },
+    ]),
   );
 }
 

@@ -1,5 +1,5 @@
 /** Reads of statistics, of lanes and networks, and of how far indexers and mirrors are. */
-
+import type { ExecutionTerms } from '../domain/attempts.ts';
 import type { Layout } from './cluster/layout.ts';
 import { statementForms } from './cluster/statement-forms.ts';
 import {
@@ -7,9 +7,9 @@ import {
   type FailureDay,
   type FailureDaysSelection,
   type LaneNetworks,
+  readExecutionTerms,
   readFailedMessages,
   readFailureDays,
-  readGasLimits,
   readLaneNetworks,
 } from './failures.ts';
 import { readFigures, type StoreFigures } from './figures.ts';
@@ -51,8 +51,8 @@ export interface StatisticsReads {
   stats(selection: StatsSelection): Promise<Stats>;
   /** The newest messages whose status is FAILED, with what their last attempt left behind. */
   failedMessages(limit: number): Promise<readonly FailedMessage[]>;
-  /** In decimal, by message id; messages without a gas limit are left out. */
-  gasLimits(messageIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  /** By message id. */
+  executionTerms(messageIds: readonly string[]): Promise<ReadonlyMap<string, ExecutionTerms>>;
   failureDays(selection: FailureDaysSelection): Promise<readonly FailureDay[]>;
   /** By the two selectors of a lane, in decimal and separated by a comma. */
   laneNetworks(): Promise<ReadonlyMap<string, LaneNetworks>>;
@@ -75,7 +75,7 @@ export function createStatisticsReads(reads: Reads, layout: Layout): StatisticsR
     recentDeliveries: (lane, bounds) => readRecentDeliveries(reads.readAs('deliveries'), forms, lane, bounds),
     stats: (selection) => readStats(reads.readAs('stats'), selection),
     failedMessages: (limit) => readFailedMessages(reads.readAs('failures'), limit),
-    gasLimits: (messageIds) => readGasLimits(reads.readAs('gasLimits'), messageIds),
+    executionTerms: (messageIds) => readExecutionTerms(reads.readAs('executionTerms'), messageIds),
     failureDays: (selection) => readFailureDays(reads.readAs('failureDays'), selection),
     laneNetworks: () => readLaneNetworks(reads.readAs('laneNetworks')),
     // Single-flight: every tab of the explorer and every probe of /readyz asks for these again and again.

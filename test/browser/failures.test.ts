@@ -11,23 +11,26 @@ const abi = parseAbi([
   'error Error(string message)',
   'error EnforcedPause()',
   'error ReceiverError(bytes err)',
+  'error CursedByRMN()',
+  'error TokenHandlingError(address target, bytes err)',
   'error TokenRateLimitReached(uint256 minWaitInSeconds, uint256 available, address tokenAddress)',
 ]);
 const HOSTILE = '<img src=x onerror=alert(1)>\u202e';
-const paused = encodeErrorResult({
+const TOKEN = '0x779877A7B0D9E8603169DdbD7836e478b4624789';
+const inReceiver = (errorName: 'EnforcedPause' | 'CursedByRMN') =>
+  encodeErrorResult({ abi, errorName: 'ReceiverError', args: [encodeErrorResult({ abi, errorName })] });
+const paused = inReceiver('EnforcedPause');
+const limited = encodeErrorResult({
   abi,
-  errorName: 'ReceiverError',
-  args: [encodeErrorResult({ abi, errorName: 'EnforcedPause' })],
+  errorName: 'TokenRateLimitReached',
+  args: [3_600n, 5n, TOKEN],
 });
 const returnData = [
   paused,
   paused,
-  encodeErrorResult({
-    abi,
-    errorName: 'TokenRateLimitReached',
-    args: [3_600n, 5n, '0x779877A7B0D9E8603169DdbD7836e478b4624789'],
-  }),
+  encodeErrorResult({ abi, errorName: 'TokenHandlingError', args: [TOKEN, limited] }),
   encodeErrorResult({ abi, errorName: 'Error', args: [HOSTILE] }),
+  inReceiver('CursedByRMN'),
 ];
 
 describe.skipIf(!hasChromium)('messages that failed', () => {
@@ -55,16 +58,18 @@ describe.skipIf(!hasChromium)('messages that failed', () => {
 
   test('show their reasons beside the rows that need action, and nowhere else', async () => {
     const { page } = await browser.open(server, '/');
-    await eventually(() => rowsOf(page).count()).toBe(5);
+    await eventually(() => rowsOf(page).count()).toBe(6);
     expect(await page.locator('.cell-reason').count()).toBe(0);
     await page.getByRole('button', { name: 'Needs action' }).click();
-    await eventually(() => page.locator('.cell-reason').count()).toBe(4);
+    await eventually(() => page.locator('.cell-reason').count()).toBe(5);
     const reasons = await page.locator('.cell-reason').allInnerTexts();
     expect(reasons.slice(0, 3)).toEqual([
-      'The called contract is paused.',
-      'The called contract is paused.',
-      "The token pool's rate limit is used up: 5 smallest units were available.",
+      'The receiver says: the called contract is paused.',
+      'The receiver says: the called contract is paused.',
+      "The token or its pool says: the token pool's rate limit is used up: 5 smallest units were available.",
     ]);
+    // A receiver does not speak for CCIP.
+    expect(reasons[4]).toMatch(/^The receiver reverted with CursedByRMN\(\)\. Any contract can use the name/);
     // The text of a contract is text, and what would turn it around is shown as a mark.
     expect(reasons[3]).toContain('<img src=x onerror=alert(1)>');
     expect(reasons[3]).not.toContain('\u202e');
@@ -78,29 +83,31 @@ describe.skipIf(!hasChromium)('messages that failed', () => {
     await page.waitForURL('**/failure');
     await page.getByRole('heading', { name: 'Why they failed' }).waitFor();
     await eventually(() => page.locator('.reason-title').allInnerTexts()).toEqual([
-      'The called contract is paused',
-      "The token pool's rate limit is used up",
+      'The receiver says: the called contract is paused',
+      "The token or its pool says: the token pool's rate limit is used up",
       expect.stringContaining('<img src=x onerror=alert(1)>'),
+      'The receiver reverted with CursedByRMN',
     ]);
     const first = page.locator('.reasons > li').first();
-    expect(await first.innerText()).toMatch(/2\s*50 %/);
+    expect(await first.innerText()).toMatch(/2\s*40 %/);
     expect(await first.innerText()).toContain("The receiver's owner has to act");
-    expect(await page.locator('.figures').innerText()).toMatch(/Failed\s+4\s+of 5 messages/);
-    expect(await page.locator('.chart table tr').last().innerText()).toMatch(/4 of 5\s+80 %/);
+    expect(await page.locator('.figures').innerText()).toMatch(/Failed\s+5\s+of 6 messages/);
+    expect(await page.locator('.chart table tr').last().innerText()).toMatch(/5 of 6\s+83.3 %/);
     await page.getByRole('radio', { name: '7 days' }).check();
     await page.waitForURL('**/failure?days=7');
     await eventually(() => page.locator('.chart tbody tr').count()).toBe(7);
     await first.locator('.reason-messages a').first().click();
     await page.waitForURL(`**/message/${failed[0]?.messageId}`);
-    await page.getByText('The called contract is paused.').first().waitFor();
+    await page.getByText('The receiver says: the called contract is paused.').first().waitFor();
+    await page.getByText('the receiver, which may claim anything').first().waitFor();
   });
 
   test('are a share and a list of reasons on the page of their lane', async () => {
     const { page } = await browser.open(server, `/lane/${sepolia.name}/${fuji.name}`);
-    await page.getByText('80 % in 30 days').waitFor();
-    await eventually(() => page.locator('.reason-title').count()).toBe(3);
+    await page.getByText(/^83(\.3)? % in 30 days/).waitFor();
+    await eventually(() => page.locator('.reason-title').count()).toBe(4);
     await page.getByRole('link', { name: 'Failed messages' }).click();
-    await eventually(() => page.locator('.cell-reason').count()).toBe(4);
+    await eventually(() => page.locator('.cell-reason').count()).toBe(5);
     // An address in a row leads to its messages.
     await page
       .getByRole('link', { name: /0x[\w…]+/ })

@@ -203,7 +203,10 @@ test('failed messages are grouped by what the programs said', async () => {
   const codes = reasons.map(({ code }) => code);
   for (const { code } of cases) expect(codes).toContain(code);
   const limit = reasons.find(({ code }) => code === 'RLRateLimitReached');
-  expect(limit).toMatchObject({ title: "The token pool's rate limit is used up", messages: 1 });
+  expect(limit).toMatchObject({
+    title: "The token or its pool says: the token pool's rate limit is used up",
+    messages: 1,
+  });
 });
 
 describe('lanescan show', () => {

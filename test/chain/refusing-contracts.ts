@@ -10,6 +10,7 @@ const errors = parseAbi([
   'error EnforcedPause()',
   'error TooSpicy(uint8 level)',
   'error CallFailed(uint256 index, bytes result)',
+  'error CursedByRMN()',
 ]);
 type Errors = typeof errors;
 export const encode = (
@@ -42,7 +43,7 @@ export const receiverCases: readonly {
     name: 'an error that is known',
     manner: encode('EnforcedPause'),
     code: 'EnforcedPause',
-    text: /^The called contract is paused\.$/,
+    text: /^The receiver says: the called contract is paused\.$/,
   },
   {
     name: 'an error that is not known',
@@ -56,6 +57,12 @@ export const receiverCases: readonly {
     code: 'EnforcedPause',
     text: /paused/,
     textOf20: /CallFailed/,
+  },
+  {
+    name: 'an error of the off-ramp',
+    manner: encode('CursedByRMN'),
+    code: 'CursedByRMN',
+    text: /^The receiver reverted with CursedByRMN\(\)\. Any contract can use the name/,
   },
   { name: 'nothing', manner: '0x', code: 'no-reason', text: /without a reason/ },
   {
@@ -78,7 +85,7 @@ export const poolCases: readonly {
   {
     name: 'a rate limit that is used up',
     code: 'TokenRateLimitReached',
-    text: /^The token pool's rate limit is used up/,
+    text: /^The token or its pool says: the token pool's rate limit is used up/,
     fixableBy: 'anyone',
     refuse: ({ limit }) => limit({ isEnabled: true, capacity: 1_000_000n, rate: 1n }),
     allow: ({ limit }) => limit({ isEnabled: false, capacity: 0n, rate: 0n }),
@@ -86,7 +93,7 @@ export const poolCases: readonly {
   {
     name: 'an amount that the rate limit never allows',
     code: 'TokenMaxCapacityExceeded',
-    text: /^The amount .*is more than the token pool's rate limit ever allows/,
+    text: /^The token or its pool says: the amount .*is more than the token pool's rate limit ever allows/,
     fixableBy: 'pool-owner',
     refuse: ({ limit }) => limit({ isEnabled: true, capacity: 2n, rate: 1n }),
     allow: ({ limit }) => limit({ isEnabled: false, capacity: 0n, rate: 0n }),
@@ -109,7 +116,7 @@ export const poolCases: readonly {
   {
     name: 'a paused token',
     code: 'EnforcedPause',
-    text: /^The called contract is paused\.$/,
+    text: /^The token or its pool says: the called contract is paused\.$/,
     fixableBy: 'pool-owner',
     refuse: ({ token }) => token.send('setPaused', [true]),
     allow: ({ token }) => token.send('setPaused', [false]),

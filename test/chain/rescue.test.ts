@@ -229,7 +229,7 @@ describe.each(versions)('the diagnosis of version %s', (version) => {
 
     expect(await diagnosisOf(pausing)).toMatchObject({
       outcome: 'fails',
-      text: 'The called contract is paused.',
+      text: 'The receiver says: the called contract is paused.',
       gasLimit: null,
       gas: null,
       reason: { code: 'EnforcedPause', wrappers: [{ name: 'ReceiverError' }] },

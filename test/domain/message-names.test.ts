@@ -3,7 +3,7 @@ import { encodeErrorResult, parseAbi } from 'viem';
 import { expect, test } from 'vitest';
 import { parseAddress } from '../../src/domain/addresses.ts';
 import { failureReason } from '../../src/domain/failures/failure-reason.ts';
-import { createNames, type NamedToken, reasonInUnits } from '../../src/domain/message-names.ts';
+import { createNames, type NamedToken, reasonInUnits, reasonToken } from '../../src/domain/message-names.ts';
 import { fuji, makeToken, sepolia } from '../fixtures.ts';
 
 const abi = parseAbi([
@@ -11,6 +11,7 @@ const abi = parseAbi([
   'error TokenRateLimitReached(uint256 minWaitInSeconds, uint256 available, address tokenAddress)',
   'error TokenMaxCapacityExceeded(uint256 capacity, uint256 requested, address tokenAddress)',
   'error Error(string message)',
+  'error ReceiverError(bytes err)',
 ]);
 const { destTokenAddress } = makeToken(sepolia, fuji, 'LINK');
 const address = parseAddress(destTokenAddress, 'EVM')?.text as `0x${string}`;
@@ -33,7 +34,7 @@ const limited = refusal(
 test('a pool that refuses is shown in units of its token', () => {
   expect(limited.text).toContain('1,500,000,000,000,000,000 smallest units');
   expect(reasonInUnits(limited, fuji, names)).toBe(
-    "The token pool's rate limit is used up: 1.5 LINK were available.",
+    "The token or its pool says: the token pool's rate limit is used up: 1.5 LINK were available.",
   );
   const capacity = refusal(
     encodeErrorResult({
@@ -43,8 +44,15 @@ test('a pool that refuses is shown in units of its token', () => {
     }),
   );
   expect(reasonInUnits(capacity, fuji, names)).toBe(
-    "The amount (2,000 LINK) is more than the token pool's rate limit ever allows at once (1 LINK).",
+    "The token or its pool says: the amount (2,000 LINK) is more than the token pool's rate limit ever allows at once (1 LINK).",
   );
+});
+
+test('a receiver that uses the name of that error is shown in its own figures', () => {
+  const inner = encodeErrorResult({ abi, errorName: 'TokenRateLimitReached', args: [60n, 5n, address] });
+  const claimed = reasonOf(encodeErrorResult({ abi, errorName: 'ReceiverError', args: [inner] }));
+  expect(reasonInUnits(claimed, fuji, names)).toBe(claimed.text);
+  expect(reasonToken(claimed)).toBeUndefined();
 });
 
 test('without decimals, on another network and for texts of contracts it stays as it is', () => {

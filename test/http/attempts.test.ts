@@ -8,8 +8,8 @@ import { makeExecuted, makeExecutionDetails, makeMessage, makeSent } from '../fi
 import { readStream, startServers, until } from '../live/live-server.ts';
 import { startServer } from './running-server.ts';
 
-/** `EnforcedPause()`. */
-const PAUSED = '0xd93c0665';
+/** `ReceiverError(EnforcedPause())`. */
+const PAUSED = `0x0a8d6e8c${'20'.padStart(64, '0')}${'4'.padStart(64, '0')}${'d93c0665'.padEnd(64, '0')}`;
 const message = makeMessage();
 const failed = (blockNumber: number, subject = message) => [
   makeExecuted(subject, false, blockNumber),
@@ -105,7 +105,7 @@ describe('an export with attempts', () => {
     expect(rows.map(({ failureCode, failureReason }) => [failureCode, failureReason])).toEqual([
       ['', ''],
       ['', ''],
-      ['EnforcedPause', 'The called contract is paused.'],
+      ['EnforcedPause', 'The receiver says: the called contract is paused.'],
     ]);
     expect(Object.keys(rows[0] ?? {}).slice(-3)).toEqual([
       'executionAttempts',

@@ -35,6 +35,8 @@ const inToken = (data: string) => encode('TokenHandlingError', [evmAddress('toke
 const rateLimit = (seconds: bigint) =>
   inToken(encode('TokenRateLimitReached', [seconds, 5n, evmAddress('token')]));
 
+const LIMITED = "The token or its pool says: the token pool's rate limit is used up";
+
 const DAY_MS = 86_400_000;
 /** Messages of today, so that every window has them; `daysAgo` for older ones. */
 const sentAt = (number: number, daysAgo = 0) =>
@@ -98,18 +100,18 @@ describe('GET /v2/stats/failures', () => {
       messages,
     ]);
     expect(brief.slice(0, 2)).toEqual([
-      ['TokenRateLimitReached', "The token pool's rate limit is used up", 'anyone', 3],
-      ['Error', 'The called contract reverted with “order 18 is closed”', 'receiver-owner', 2],
+      ['TokenRateLimitReached', LIMITED, 'anyone', 3],
+      ['Error', 'The receiver reverted with “order 18 is closed”', 'receiver-owner', 2],
     ]);
     const unknown = encode('TooSpicy', [9]).slice(0, 10);
     expect(brief.slice(2)).toEqual(
       expect.arrayContaining([
-        ['Error', 'The called contract reverted with “something else”', 'receiver-owner', 1],
-        ['Panic', 'The called contract stopped: a division by zero', 'receiver-owner', 1],
-        ['EnforcedPause', 'The called contract is paused', 'receiver-owner', 1],
-        ['EnforcedPause', 'The called contract is paused', 'pool-owner', 1],
+        ['Error', 'The receiver reverted with “something else”', 'receiver-owner', 1],
+        ['Panic', 'The receiver stopped: a division by zero', 'receiver-owner', 1],
+        ['EnforcedPause', 'The receiver says: the called contract is paused', 'receiver-owner', 1],
+        ['EnforcedPause', 'The token or its pool says: the called contract is paused', 'pool-owner', 1],
         ['unknown-error', `The receiver reverted with an unknown error (${unknown})`, 'receiver-owner', 1],
-        ['out-of-gas', 'Out of gas: reverted without a reason, at the gas limit', 'anyone', 1],
+        ['out-of-gas', 'Out of gas: the receiver reverted without a reason, at the gas limit', 'anyone', 1],
         ['no-reason', 'The receiver reverted without a reason', 'receiver-owner', 1],
         ['not-known', 'The reason is not known here', 'unknown', 1],
       ]),

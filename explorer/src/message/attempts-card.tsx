@@ -1,5 +1,6 @@
 /** Every execution of a message: what it came to, and for a failed one the decoded error. */
 import { blockTitle } from '../../../src/domain/block-noun.ts';
+import { speakerWords } from '../../../src/domain/failures/speakers.ts';
 import type { NetworkInfo } from '../../../src/domain/message.ts';
 import { AddressText } from '../parts/address-text.tsx';
 import { grouped, printable } from '../parts/format.ts';
@@ -93,10 +94,11 @@ function AttemptView({ attempt, network }: { readonly attempt: Attempt; readonly
   );
 }
 
-function ErrorFields({ reason: { error, wrappers, data } }: { readonly reason: FailureReason }) {
+function ErrorFields({ reason: { saidBy, error, wrappers, data } }: { readonly reason: FailureReason }) {
   const chain = [...wrappers, ...(error ? [error] : [])];
   return (
     <>
+      <Field name="Said by">{speakerWords[saidBy]}</Field>
       {chain.length > 0 && (
         <Field name="Error">
           <span className="attempt-errors">

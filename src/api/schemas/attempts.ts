@@ -30,10 +30,17 @@ export const Reason = Type.Object({
     description:
       'For grouping: the name of the innermost error, or `out-of-gas`, `no-reason` (reverted without data) or ' +
       '`unknown-error`. On Solana also `out-of-compute`, `program-error` (a number without a name) and ' +
-      '`transaction-failed`.',
+      '`transaction-failed`. Any contract can use the name of any error: act on it together with `saidBy`.',
   }),
+  saidBy: oneOf(
+    ['ccip', 'receiver', 'token-pool', 'other-instruction', 'unknown'],
+    'Who said so: contracts of CCIP, the receiver, the token or its pool, or on Solana another instruction of the ' +
+      'transaction. `unknown`: the log was cut off, or the off-ramp of 2.0 handed on the error of a contract that it ' +
+      'asked. Only `ccip` speaks for the lane.',
+  ),
   text: Type.String({
-    description: 'What happened, in a sentence. It may quote untrusted contracts: show it as text.',
+    description:
+      'What happened, in a sentence that says whose claim it is. It may quote untrusted contracts: show it as text.',
   }),
   fixableBy,
   advice: Type.String({ description: 'What to do.' }),

@@ -1,10 +1,23 @@
-/** Explanations of the errors that people meet: what happened, who can fix it, and what to do. */
+/**
+ * Explanations of the errors that people meet: what happened, who can fix it, and what to do.
+ *
+ * Any contract can revert with the data of any error. So an explanation counts only for data of a contract that really raises
+ * the error.
+ */
+import { quoted } from '../claimed-text.ts';
 import type { DecodedError } from './revert-data.ts';
 
 /** Who can fix it. `anyone`: everybody who can send a manual execution. `nobody`: the message can never be executed. */
 export type Fixer = 'anyone' | 'sender' | 'receiver-owner' | 'pool-owner' | 'network' | 'nobody' | 'unknown';
 
+/**
+ * The code that raised an error: the off-ramp before it executes a message, the execution itself (off-ramp and router), the
+ * validator of messages that off-ramps of 1.6 ask, the receiver, and the token or its pool.
+ */
+export type Origin = 'off-ramp' | 'execution' | 'validator' | 'receiver' | 'token';
+
 export interface Explanation {
+  /** A sentence that can follow "The receiver says:". */
   readonly text: string;
   /** `called-contract`: the owner of the contract that raised the error, be it a receiver or a token. */
   readonly fixableBy: Fixer | 'called-contract';
@@ -14,20 +27,18 @@ export interface Explanation {
 type Entry = Explanation | ((argument: (index: number) => string) => Explanation);
 
 const EXECUTE = 'Then execute the message manually.';
+/** Longer waiting times that a contract names are not repeated. */
+const MAX_WAIT_DAYS = 30;
 
 const pool = (text: string, advice: string): Explanation => ({
   text,
   fixableBy: 'pool-owner',
   advice: `${advice} ${EXECUTE}`,
 });
-const receiver = (text: string, advice: string): Explanation => ({
-  text,
-  fixableBy: 'receiver-owner',
-  advice: `${advice} ${EXECUTE}`,
-});
 const calledContract = (text: string, advice: string): Explanation => ({
-  ...receiver(text, advice),
+  text,
   fixableBy: 'called-contract',
+  advice: `${advice} ${EXECUTE}`,
 });
 const never = (text: string, advice: string): Explanation => ({ text, fixableBy: 'nobody', advice });
 const moreGas = (text: string): Explanation => ({
@@ -40,187 +51,257 @@ const cursed: Explanation = {
   fixableBy: 'network',
   advice: 'Nothing is lost. Wait until the curse is lifted; then execute the message manually.',
 };
-/** @param seconds empty where they are not known */
-const refill = (seconds: string) => {
-  const wait =
-    seconds === '' ? 'wait' : `wait ${numberText(seconds)} seconds or more, counted from the attempt`;
-  return `The limit refills with time: ${wait}. ${EXECUTE}`;
+const executed = never('The message has been executed already.', 'Nothing is left to do.');
+/**
+ * @param who names the time
+ * @param seconds empty where they are not known
+ */
+const refill = (who: string, seconds: string): Explanation['advice'] => {
+  if (seconds === '') return `The limit refills with time: wait. ${EXECUTE}`;
+  const time =
+    BigInt(seconds) > MAX_WAIT_DAYS * 86_400
+      ? `more than ${MAX_WAIT_DAYS} days: ask its operator`
+      : `${numberText(seconds)} seconds or more, counted from the attempt`;
+  return `The limit refills with time. ${who} says that this takes ${time}. ${EXECUTE}`;
 };
 const poolConfig = (text: string) =>
   pool(text, "The pool's owner has to correct the configuration of the remote chain.");
 
-const explanations: Readonly<Record<string, Entry>> = {
-  // ---- Rate limits and liquidity
-  TokenRateLimitReached: (argument) => ({
-    text: `The token pool's rate limit is used up: ${numberText(argument(1))} smallest units were available.`,
-    fixableBy: 'anyone',
-    advice: refill(argument(0)),
-  }),
-  TokenMaxCapacityExceeded: (argument) =>
-    pool(
-      `The amount (${numberText(argument(1))} smallest units) is more than the token pool's rate limit ever allows at once (${numberText(argument(0))}).`,
-      "The pool's owner has to raise the capacity of the rate limit.",
-    ),
-  AggregateValueRateLimitReached: (argument) => ({
-    text: "The lane's rate limit on the value of all tokens is used up.",
-    fixableBy: 'anyone',
-    advice: refill(argument(0)),
-  }),
-  AggregateValueMaxCapacityExceeded: {
-    text: 'The value of the tokens is more than the rate limit of the lane ever allows at once.',
-    fixableBy: 'network',
-    advice: `CCIP's operators have to raise the capacity of the rate limit. ${EXECUTE}`,
-  },
-  InsufficientLiquidity: pool(
-    'The token pool does not hold enough of the token to pay it out.',
-    "The pool's owner, or a liquidity provider, has to add liquidity.",
-  ),
-  ERC20InsufficientBalance: (argument) =>
-    pool(
-      `${argument(0)} holds ${numberText(argument(1))} smallest units of a token where ${numberText(argument(2))} are needed.`,
-      'That account needs more of the token; where it is the pool, its liquidity provider has to add some.',
-    ),
-  MaxSupplyExceeded: pool(
-    "Minting would exceed the token's maximum supply.",
-    'The owner of the token has to raise the maximum supply, or tokens have to be burned.',
-  ),
-  ERC20ExceededCap: pool(
-    "Minting would exceed the token's cap.",
-    'The owner of the token has to raise the cap, or tokens have to be burned.',
-  ),
+/** By origin, then by the error's name. */
+const explanations: readonly {
+  readonly from: readonly Origin[];
+  readonly errors: Readonly<Record<string, Entry>>;
+}[] = [
+  {
+    from: ['token'],
+    errors: {
+      // ---- Rate limits and liquidity
+      TokenRateLimitReached: (argument) => ({
+        text: `The token pool's rate limit is used up: ${numberText(argument(1))} smallest units were available.`,
+        fixableBy: 'anyone',
+        advice: refill('The pool', argument(0)),
+      }),
+      TokenMaxCapacityExceeded: (argument) =>
+        pool(
+          `The amount (${numberText(argument(1))} smallest units) is more than the token pool's rate limit ever allows at once (${numberText(argument(0))}).`,
+          "The pool's owner has to raise the capacity of the rate limit.",
+        ),
+      InsufficientLiquidity: pool(
+        'The token pool does not hold enough of the token to pay it out.',
+        "The pool's owner, or a liquidity provider, has to add liquidity.",
+      ),
+      MaxSupplyExceeded: pool(
+        "Minting would exceed the token's maximum supply.",
+        'The owner of the token has to raise the maximum supply, or tokens have to be burned.',
+      ),
+      ERC20ExceededCap: pool(
+        "Minting would exceed the token's cap.",
+        'The owner of the token has to raise the cap, or tokens have to be burned.',
+      ),
 
-  // ---- Rights of the pool
-  SenderNotMinter: pool(
-    'The token pool has no right to mint the token.',
-    "The token's owner has to grant it.",
-  ),
-  SenderNotBurner: pool(
-    'The token pool has no right to burn the token.',
-    "The token's owner has to grant it.",
-  ),
-  AccessControlUnauthorizedAccount: (argument) =>
-    pool(
-      `${argument(0)} lacks the role ${argument(1)} that the called contract asks for.`,
-      "The contract's administrator has to grant the role; for a token pool that is the right to mint or burn.",
-    ),
-  CallerIsNotARampOnRouter: poolConfig(
-    "The token pool does not accept this off-ramp: the pool's router does not know it.",
-  ),
-  ChainNotAllowed: poolConfig('The token pool does not accept messages from the source chain.'),
-  NonExistentChain: poolConfig('The token pool is not configured for the source chain.'),
-  InvalidSourcePoolAddress: poolConfig(
-    'The token pool does not accept the pool on the source chain as its partner.',
-  ),
-  InvalidRemotePoolForChain: poolConfig('The token pool does not know the pool on the source chain.'),
-  InvalidRemoteChainDecimals: poolConfig("The token pool cannot read the source token's decimals."),
-  OverflowDetected: never(
-    'The amount does not fit into the decimals of the token on the destination chain.',
-    "Ask the pool's owner: the amount cannot be paid out by this pool as it is.",
-  ),
-  NotACompatiblePool: pool(
-    'The token has no pool on the destination chain that CCIP can use.',
-    "The token's administrator has to register a pool.",
-  ),
-  UnsupportedToken: pool(
-    'The token is not supported on the destination chain.',
-    "The token's administrator has to register a pool for it.",
-  ),
-  ReleaseOrMintBalanceMismatch: never(
-    'The receiver got another amount than the pool handed out: the token takes a fee on transfers, or rebases.',
-    "Ask the pool's owner: tokens like this do not work with CCIP's pools.",
-  ),
-  TokenHandlingError: pool('The token or its pool refused.', 'Ask the operator of the token.'),
-  InvalidToken: poolConfig('The pool does not handle this token.'),
-  SenderNotAllowed: pool(
-    "The original sender is not on the token pool's allow list.",
-    "The pool's owner has to add the sender.",
-  ),
+      // ---- Rights of the pool
+      SenderNotMinter: pool(
+        'The token pool has no right to mint the token.',
+        "The token's owner has to grant it.",
+      ),
+      SenderNotBurner: pool(
+        'The token pool has no right to burn the token.',
+        "The token's owner has to grant it.",
+      ),
+      CallerIsNotARampOnRouter: poolConfig(
+        "The token pool does not accept this off-ramp: the pool's router does not know it.",
+      ),
+      ChainNotAllowed: poolConfig('The token pool does not accept messages from the source chain.'),
+      NonExistentChain: poolConfig('The token pool is not configured for the source chain.'),
+      InvalidSourcePoolAddress: poolConfig(
+        'The token pool does not accept the pool on the source chain as its partner.',
+      ),
+      InvalidRemotePoolForChain: poolConfig('The token pool does not know the pool on the source chain.'),
+      InvalidRemoteChainDecimals: poolConfig("The token pool cannot read the source token's decimals."),
+      OverflowDetected: never(
+        'The amount does not fit into the decimals of the token on the destination chain.',
+        "Ask the pool's owner: the amount cannot be paid out by this pool as it is.",
+      ),
+      InvalidToken: poolConfig('The pool does not handle this token.'),
+      SenderNotAllowed: pool(
+        "The original sender is not on the token pool's allow list.",
+        "The pool's owner has to add the sender.",
+      ),
+      // Of pools of USDC.
+      InvalidNonce: {
+        text: 'The attestation that was handed in is of another transfer of USDC.',
+        fixableBy: 'anyone',
+        advice: "Execute the message manually with Circle's attestation of this transfer.",
+      },
+    },
+  },
+  {
+    from: ['receiver'],
+    errors: {
+      InvalidRouter: calledContract(
+        'It accepts messages of another router only.',
+        "The receiver's owner has to set the router of this chain.",
+      ),
+      SourceChainNotAllowlisted: calledContract(
+        'It does not accept messages from the source chain.',
+        "The receiver's owner has to allow it.",
+      ),
+      SourceChainNotAllowed: calledContract(
+        'It does not accept messages from the source chain.',
+        "The receiver's owner has to allow it.",
+      ),
+      SenderNotAllowlisted: calledContract(
+        'It does not accept messages of this sender.',
+        "The receiver's owner has to allow it.",
+      ),
+    },
+  },
+  {
+    from: ['receiver', 'token'],
+    errors: {
+      ERC20InsufficientBalance: (argument) =>
+        calledContract(
+          `${argument(0)} holds ${numberText(argument(1))} smallest units of a token where ${numberText(argument(2))} are needed.`,
+          'That account needs more of the token; where it is the pool, its liquidity provider has to add some.',
+        ),
+      AccessControlUnauthorizedAccount: (argument) =>
+        calledContract(
+          `${argument(0)} lacks the role ${argument(1)} that the called contract asks for.`,
+          "The contract's administrator has to grant the role; for a token pool that is the right to mint or burn.",
+        ),
+      EnforcedPause: calledContract(
+        'The called contract is paused.',
+        "The contract's owner has to unpause it.",
+      ),
+      PausedError: calledContract(
+        'The called contract is paused.',
+        "The contract's owner has to unpause it.",
+      ),
+      OwnableUnauthorizedAccount: calledContract(
+        'The called function is reserved for the owner of the contract.',
+        'The ownership has to be given to the caller, or the receiver changed.',
+      ),
+      ReentrancyGuardReentrantCall: calledContract(
+        'It called back into a contract that forbids it (reentrancy).',
+        'The calling contract has to be changed.',
+      ),
+    },
+  },
+  {
+    from: ['execution', 'validator'],
+    errors: {
+      AggregateValueRateLimitReached: (argument) => ({
+        text: "The lane's rate limit on the value of all tokens is used up.",
+        fixableBy: 'anyone',
+        advice: refill('The limiter', argument(0)),
+      }),
+      AggregateValueMaxCapacityExceeded: {
+        text: 'The value of the tokens is more than the rate limit of the lane ever allows at once.',
+        fixableBy: 'network',
+        advice: `CCIP's operators have to raise the capacity of the rate limit. ${EXECUTE}`,
+      },
+    },
+  },
+  {
+    from: ['execution'],
+    errors: {
+      NotACompatiblePool: pool(
+        'The token has no pool on the destination chain that CCIP can use.',
+        "The token's administrator has to register a pool.",
+      ),
+      ReleaseOrMintBalanceMismatch: never(
+        'The receiver got another amount than the pool handed out: the token takes a fee on transfers, or rebases.',
+        "Ask the pool's owner: tokens like this do not work with CCIP's pools.",
+      ),
+      // Without what they should hold.
+      TokenHandlingError: pool('The token or its pool refused.', 'Ask the operator of the token.'),
+      ReceiverError: {
+        text: 'The receiver reverted.',
+        fixableBy: 'receiver-owner',
+        advice: `Ask the owner of the receiver. ${EXECUTE}`,
+      },
+      NoContract: calledContract(
+        'There is no contract at an address that was called: the receiver, the token or its pool.',
+        'A contract has to be deployed there.',
+      ),
+      NotEnoughGasForCall: moreGas('The transaction had too little gas left for the call of the receiver.'),
+      NoGasForCallExactCheck: moreGas(
+        'The transaction had too little gas left for the call of the receiver.',
+      ),
+      InsufficientGasForStaticCall: moreGas(
+        'The transaction had too little gas left to ask the receiver for its interfaces.',
+      ),
+      RequiredCCVMissing: (argument) => ({
+        text: `The result of a verifier that is required (${argument(0)}) was not handed in.`,
+        fixableBy: 'anyone',
+        advice: 'Execute the message manually with the results of all required verifiers.',
+      }),
+      OptionalCCVQuorumNotReached: (argument) => ({
+        text: `Results of ${numberText(argument(1))} optional verifiers were handed in where ${numberText(argument(0))} are needed.`,
+        fixableBy: 'anyone',
+        advice: 'Execute the message manually with the results of more verifiers.',
+      }),
+    },
+  },
+  {
+    from: ['execution', 'token'],
+    errors: {
+      UnsupportedToken: pool(
+        'The token is not supported on the destination chain.',
+        "The token's administrator has to register a pool for it.",
+      ),
+    },
+  },
+  {
+    from: ['off-ramp', 'execution'],
+    errors: {
+      InvalidEVMAddress: never(
+        'The address in the message is not an address of the destination chain.',
+        'Tokens in it stay with the pool; ask its owner.',
+      ),
+    },
+  },
+  {
+    // State of the lane and of the message, which an off-ramp checks before it executes. Pools check for curses too, but
+    // do not speak for the lane.
+    from: ['off-ramp'],
+    errors: {
+      InsufficientGasToCompleteTx: moreGas('The transaction had too little gas to complete the execution.'),
+      CursedByRMN: cursed,
+      BadARMSignal: cursed,
+      ManualExecutionNotYetEnabled: {
+        text: 'The manual execution of this message is not open yet.',
+        fixableBy: 'anyone',
+        advice: 'CCIP tries it by itself until then. Execute it manually when the waiting time is over.',
+      },
+      RootNotCommitted: {
+        text: 'The message is not committed on the destination chain yet.',
+        fixableBy: 'network',
+        advice: 'Wait for the commit.',
+      },
+      SkippedAlreadyExecutedMessage: executed,
+      AlreadyExecuted: executed,
+    },
+  },
+];
 
-  // ---- The receiver
-  ReceiverError: receiver('The receiver reverted.', 'Ask the owner of the receiver.'),
-  InvalidRouter: receiver(
-    'The receiver accepts messages of another router only.',
-    "The receiver's owner has to set the router of this chain.",
-  ),
-  SourceChainNotAllowlisted: receiver(
-    'The receiver does not accept messages from the source chain.',
-    "The receiver's owner has to allow it.",
-  ),
-  SourceChainNotAllowed: receiver(
-    'The receiver does not accept messages from the source chain.',
-    "The receiver's owner has to allow it.",
-  ),
-  SenderNotAllowlisted: receiver(
-    'The receiver does not accept messages of this sender.',
-    "The receiver's owner has to allow it.",
-  ),
-  EnforcedPause: calledContract('The called contract is paused.', "The contract's owner has to unpause it."),
-  PausedError: calledContract('The called contract is paused.', "The contract's owner has to unpause it."),
-  OwnableUnauthorizedAccount: calledContract(
-    'The called function is reserved for the owner of the contract.',
-    'The ownership has to be given to the caller, or the receiver changed.',
-  ),
-  ReentrancyGuardReentrantCall: calledContract(
-    'The receiver called back into a contract that forbids it (reentrancy).',
-    'The receiver has to be changed.',
-  ),
-  NoContract: receiver('There is no contract at the receiver.', 'A contract has to be deployed there.'),
-  InvalidEVMAddress: never(
-    'The address in the message is not an address of the destination chain.',
-    'Tokens in it stay with the pool; ask its owner.',
-  ),
+/** Undefined where there is none for an error of this origin. */
+function entryOf(name: string, origin: Origin): Entry | undefined {
+  return explanations.find(({ from, errors }) => from.includes(origin) && Object.hasOwn(errors, name))
+    ?.errors[name];
+}
 
-  // ---- Gas
-  NotEnoughGasForCall: moreGas('The transaction had too little gas left for the call of the receiver.'),
-  NoGasForCallExactCheck: moreGas('The transaction had too little gas left for the call of the receiver.'),
-  InsufficientGasToCompleteTx: moreGas('The transaction had too little gas to complete the execution.'),
-  InsufficientGasForStaticCall: moreGas(
-    'The transaction had too little gas left to ask the receiver for its interfaces.',
-  ),
-
-  // ---- State of the lane and of the message
-  CursedByRMN: cursed,
-  BadARMSignal: cursed,
-  ManualExecutionNotYetEnabled: {
-    text: 'The manual execution of this message is not open yet.',
-    fixableBy: 'anyone',
-    advice: 'CCIP tries it by itself until then. Execute it manually when the waiting time is over.',
-  },
-  RootNotCommitted: {
-    text: 'The message is not committed on the destination chain yet.',
-    fixableBy: 'network',
-    advice: 'Wait for the commit.',
-  },
-  RequiredCCVMissing: (argument) => ({
-    text: `The result of a verifier that is required (${argument(0)}) was not handed in.`,
-    fixableBy: 'anyone',
-    advice: 'Execute the message manually with the results of all required verifiers.',
-  }),
-  OptionalCCVQuorumNotReached: (argument) => ({
-    text: `Results of ${numberText(argument(1))} optional verifiers were handed in where ${numberText(argument(0))} are needed.`,
-    fixableBy: 'anyone',
-    advice: 'Execute the message manually with the results of more verifiers.',
-  }),
-  SkippedAlreadyExecutedMessage: {
-    text: 'The message has been executed already.',
-    fixableBy: 'nobody',
-    advice: 'Nothing is left to do.',
-  },
-  AlreadyExecuted: {
-    text: 'The message has been executed already.',
-    fixableBy: 'nobody',
-    advice: 'Nothing is left to do.',
-  },
-  InvalidNonce: {
-    text: 'An earlier message of the same sender has to be executed first.',
-    fixableBy: 'anyone',
-    advice: "Execute the sender's earlier messages of this lane first, in their order.",
-  },
-};
+/** Whether there is an explanation of errors with this name, whatever their origin. */
+export function isExplained(name: string): boolean {
+  return explanations.some(({ errors }) => Object.hasOwn(errors, name));
+}
 
 /** Where the off-ramp has cut off the figures of an explanation, its title stands in for the sentence. */
-export function explainError({ name, arguments: given }: DecodedError): Explanation | undefined {
-  const entry = Object.hasOwn(explanations, name) ? explanations[name] : undefined;
+export function explainError(
+  { name, arguments: given }: DecodedError,
+  origin: Origin,
+): Explanation | undefined {
+  const entry = entryOf(name, origin);
   if (typeof entry !== 'function') return entry;
   let isComplete = true;
   const explanation = entry((index) => {
@@ -245,25 +326,27 @@ const titles: Readonly<Record<string, string>> = {
 };
 
 /** What the error means, for all messages that it failed; undefined where there is no explanation of it. */
-export function titleOfError(name: string): string | undefined {
-  if (Object.hasOwn(titles, name)) return titles[name];
-  const entry = Object.hasOwn(explanations, name) ? explanations[name] : undefined;
-  return typeof entry === 'object' ? withoutPeriod(entry.text) : undefined;
+export function titleOfError(name: string, origin: Origin): string | undefined {
+  const entry = entryOf(name, origin);
+  return typeof entry === 'object' ? withoutPeriod(entry.text) : entry && titles[name];
 }
 
-/** The same of a panic, by its code. */
+/** The same of a panic, by its code, as what the contract did. */
 export function titleOfPanic(code: string): string {
-  return `The called contract stopped: ${panicText(code)}`;
+  return `stopped: ${panicText(code)}`;
 }
 
 /** The same of a message of the contract; undefined where the off-ramp has cut it off. */
 export function titleOfText(text: string | undefined): string {
-  if (text === undefined) return 'The called contract reverted with a message that was cut off';
-  const known = texts.find(({ pattern }) => pattern.test(text))?.explanation;
-  return known ? withoutPeriod(known.text) : `The called contract reverted with “${text}”`;
+  return text === undefined ? 'reverted with a message that was cut off' : `reverted with ${quoted(text)}`;
 }
 
-function withoutPeriod(text: string): string {
+/** As the sentence goes on behind a colon. */
+export function lowerFirst(text: string): string {
+  return `${text.slice(0, 1).toLowerCase()}${text.slice(1)}`;
+}
+
+export function withoutPeriod(text: string): string {
   return text.replace(/\.$/, '');
 }
 
@@ -284,9 +367,10 @@ function panicText(code: string): string {
   return (Object.hasOwn(panics, code) && panics[code]) || 'a check of the compiler failed';
 }
 
-export function explainPanic(code: string): Explanation {
+/** @param subject the contract that raised it */
+export function explainPanic(subject: string, code: string): Explanation {
   return calledContract(
-    `The called contract stopped: ${panicText(code)} (panic ${code}).`,
+    `${subject} stopped: ${panicText(code)} (panic ${code}).`,
     'This is a fault in the called contract, or data it was not made for. Its owner has to look.',
   );
 }
@@ -313,7 +397,7 @@ const texts: readonly { readonly pattern: RegExp; readonly explanation: Explanat
   },
   {
     pattern: /transfer amount exceeds balance/i,
-    explanation: pool(
+    explanation: calledContract(
       'An account holds less of a token than has to be transferred.',
       'That account needs more of the token; where it is the pool, its liquidity provider has to add some.',
     ),
@@ -341,19 +425,24 @@ const texts: readonly { readonly pattern: RegExp; readonly explanation: Explanat
   },
 ];
 
-/** Of `Error(string)`, as `require` raises it. */
-export function explainText(text: string | undefined, isCut: boolean): Explanation {
+/**
+ * Of `Error(string)`, as `require` raises it.
+ *
+ * @param subject the contract that raised it
+ * @param text undefined where the off-ramp has cut it off
+ */
+export function explainText(subject: string, text: string | undefined, isCut: boolean): Explanation {
   if (text === undefined) {
     return calledContract(
-      'The called contract reverted with a message, which the off-ramp has cut off.',
+      `${subject} reverted with a message, which the off-ramp has cut off.`,
       'A trace of the transaction shows it. The owner of the contract has to look.',
     );
   }
   const known = texts.find(({ pattern }) => pattern.test(text))?.explanation;
-  const quoted = `The called contract reverted with the message “${text}${isCut ? '…' : ''}”.`;
+  const said = `${subject} reverted with the message ${quoted(text, isCut)}.`;
   return known
-    ? { ...known, text: `${known.text} ${quoted}` }
-    : calledContract(quoted, 'The message is of the contract itself: its owner has to look.');
+    ? { ...known, text: `${said} In other words: ${lowerFirst(known.text)}` }
+    : calledContract(said, 'The message is of the contract itself: its owner has to look.');
 }
 
 function numberText(value: string): string {

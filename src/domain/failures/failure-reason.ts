@@ -1,7 +1,22 @@
 /** Why an execution failed, in words: what happened, who can fix it, and what to do. */
+import { quoted } from '../claimed-text.ts';
+import { usesVerifiers } from '../lifecycle.ts';
 import type { ErrorTable } from './error-signatures.ts';
-import { type Explanation, explainError, explainPanic, explainText, type Fixer } from './explanations.ts';
+import {
+  type Explanation,
+  explainError,
+  explainPanic,
+  explainText,
+  type Fixer,
+  isExplained,
+  lowerFirst,
+  type Origin,
+  titleOfError,
+  titleOfPanic,
+  titleOfText,
+} from './explanations.ts';
 import { type DecodedError, decodeRevertData, type RevertData } from './revert-data.ts';
+import type { Speaker } from './speakers.ts';
 
 /** What is known of an attempt to execute a message. */
 export interface FailedAttempt {
@@ -11,126 +26,192 @@ export interface FailedAttempt {
   readonly gasUsed?: bigint | undefined;
   /** That the message has for its receiver. */
   readonly gasLimit?: bigint | undefined;
+  /** Of the message. */
+  readonly version?: string | null | undefined;
+  /** Whether it is of the whole call of the off-ramp, which checks the message before it executes it. */
+  readonly isWhole?: boolean;
 }
 
 export interface FailureReason extends RevertData {
   /**
    * For grouping: the name of the innermost error, or one of `out-of-gas`, `no-reason`, `unknown-error`; on Solana also
-   * `out-of-compute`, `program-error` (a number without a name) and `transaction-failed`.
+   * `out-of-compute`, `program-error` (a number without a name) and `transaction-failed`. Any contract can use any name: see
+   * `saidBy`.
    */
   readonly code: string;
-  /** One sentence. It may hold text of untrusted contracts. */
+  readonly saidBy: Speaker;
+  /** One sentence, which says whose claim it is. It may hold text of untrusted contracts. */
   readonly text: string;
   readonly fixableBy: Fixer;
   /** What to do, in one or two sentences. */
   readonly advice: string;
-  /** What reasons of one group have in common, where the error's name alone does not tell. */
-  readonly group?: { readonly title: string; readonly detail: string };
 }
+
+export interface GroupedReason extends FailureReason {
+  /** What reasons of one group have in common. */
+  readonly group: { readonly title: string; readonly detail: string };
+}
+
+type Words = Pick<GroupedReason, 'code' | 'text' | 'fixableBy' | 'advice' | 'group'>;
 
 /** `0x` and four bytes. */
 const SELECTOR_LENGTH = 10;
 const OPERATOR_NAMED = "The error's name comes from the ABIs that this server's operator has added.";
+const BORROWED_NAME =
+  'Any contract can use the name of this error, so that it proves nothing about the lane.';
 
-export function failureReason(attempt: FailedAttempt, errors?: readonly ErrorTable[]): FailureReason {
+export function failureReason(attempt: FailedAttempt, errors?: readonly ErrorTable[]): GroupedReason {
   const decoded = decodeRevertData(attempt.returnData, errors);
-  return { ...decoded, ...reasonOf(decoded, attempt) };
+  const origin = originOf(decoded, attempt);
+  // From 2.0 on, off-ramps ask receivers, pools and verifiers during the execution and hand on what these revert with.
+  const isGuarded = origin !== 'execution' || isBefore20(attempt.version);
+  const place = isGuarded ? places[origin] : handedOn;
+  return { ...decoded, saidBy: place.saidBy, ...wordsOf(decoded, place, origin, attempt) };
 }
 
-function reasonOf(
-  decoded: RevertData,
-  attempt: FailedAttempt,
-): Pick<FailureReason, 'code' | 'text' | 'fixableBy' | 'advice'> {
-  const { error, data, wrappers } = decoded;
-  const place = placeOf(wrappers);
+function isBefore20(version: string | null | undefined): boolean {
+  return typeof version === 'string' && !usesVerifiers(version);
+}
+
+function wordsOf(decoded: RevertData, place: Place, origin: Origin, attempt: FailedAttempt): Words {
+  const { error, data } = decoded;
+  const { subject, fixableBy, advice, saidBy } = place;
   if (!error) return data === '0x' ? withoutReason(place, attempt) : unknownError(place, data);
-  const explanation = explanationOf(error);
-  if (explanation) {
-    const { text, fixableBy, advice } = explanation;
-    const fixer = fixableBy === 'called-contract' ? place.fixableBy : fixableBy;
-    return { code: error.name, text, fixableBy: fixer, advice };
+  const { name, isFromOperator } = error;
+  const first = error.arguments[0]?.value;
+  const explained = (explanation: Explanation, title: string, detail = ''): Words => ({
+    code: name,
+    text: explanation.text,
+    fixableBy: explanation.fixableBy === 'called-contract' ? fixableBy : explanation.fixableBy,
+    advice: explanation.advice,
+    group: { title, detail },
+  });
+  // Explanations are of the errors of our tables: another contract may mean something else by the same name.
+  if (!isFromOperator) {
+    if (name === 'Error') {
+      const explanation = explainText(subject, first, error.isCut);
+      return explained(explanation, `${subject} ${titleOfText(first)}`, withoutFigures(first ?? ''));
+    }
+    if (name === 'Panic' && first)
+      return explained(explainPanic(subject, first), `${subject} ${titleOfPanic(first)}`, first);
+    const explanation = explainError(error, origin);
+    if (explanation) {
+      const said = (text: string) => (saidBy === 'ccip' ? text : `${subject} says: ${lowerFirst(text)}`);
+      const title = said(titleOfError(name, origin) ?? name);
+      return explained({ ...explanation, text: said(explanation.text) }, title);
+    }
   }
-  const origin = error.isFromOperator ? ` ${OPERATOR_NAMED}` : '';
+  const about = isFromOperator ? ` ${OPERATOR_NAMED}` : isExplained(name) ? ` ${BORROWED_NAME}` : '';
   return {
-    code: error.name,
-    text: `${place.subject} reverted with ${writtenError(error)}.${origin}`,
-    fixableBy: place.fixableBy,
-    advice: place.advice,
+    code: name,
+    text: `${subject} reverted with ${writtenError(error)}.${about}`,
+    fixableBy,
+    advice,
+    group: { title: `${subject} reverted with ${name}`, detail: isFromOperator ? 'operator' : '' },
   };
 }
 
-/** Explanations are of the errors of our tables: another contract may mean something else by the same name. */
-function explanationOf(error: DecodedError): Explanation | undefined {
-  if (error.isFromOperator) return undefined;
-  const [first] = error.arguments;
-  if (error.name === 'Error') return explainText(first?.value, error.isCut);
-  if (error.name === 'Panic' && first) return explainPanic(first.value);
-  return explainError(error);
-}
-
 interface Place {
+  readonly saidBy: Speaker;
   readonly subject: string;
   readonly fixableBy: Fixer;
   readonly advice: string;
 }
 
-const places: Readonly<Record<'receiver' | 'token' | 'offramp', Place>> = {
+const execution: Place = {
+  saidBy: 'ccip',
+  subject: 'The execution',
+  fixableBy: 'unknown',
+  advice: 'Try a manual execution; if it fails too, its error says more.',
+};
+
+const places: Readonly<Record<Origin, Place>> = {
   receiver: {
+    saidBy: 'receiver',
     subject: 'The receiver',
     fixableBy: 'receiver-owner',
     advice:
       "The receiver's code says when it raises this. Once that no longer holds, execute the message manually.",
   },
   token: {
+    saidBy: 'token-pool',
     subject: 'The token or its pool',
     fixableBy: 'pool-owner',
     advice: 'Ask the operator of the token. Once the pool can hand it out, execute the message manually.',
   },
-  offramp: {
-    subject: 'The execution',
-    fixableBy: 'unknown',
-    advice: 'Try a manual execution; if it fails too, its error says more.',
-  },
+  'off-ramp': execution,
+  execution,
+  validator: execution,
+};
+const handedOn: Place = {
+  ...execution,
+  saidBy: 'unknown',
+  subject: 'The off-ramp or a contract that it asked',
 };
 
-/** Which contract raised the error, by what wraps it. */
-function placeOf(wrappers: readonly DecodedError[]): Place {
-  const names = wrappers.map(({ name }) => name);
-  if (names.includes('ReceiverError')) return places.receiver;
-  return names.includes('TokenHandlingError') ? places.token : places.offramp;
+/** Off-ramps put these around what an execution reverted with. */
+const executionWrappers: readonly string[] = ['ExecutionError', 'NoStateProgressMade'];
+const calledBehind: Readonly<Record<string, Origin>> = {
+  MessageValidationError: 'validator',
+  ReceiverError: 'receiver',
+  TokenHandlingError: 'token',
+};
+
+/** By the outermost error of the execution: what stands inside of it was chosen by the contract that was called. */
+function originOf({ wrappers }: RevertData, { isWhole = false }: FailedAttempt): Origin {
+  const inside = wrappers.findIndex(({ name }) => !executionWrappers.includes(name));
+  const outermost = wrappers[inside]?.name;
+  if (outermost !== undefined && Object.hasOwn(calledBehind, outermost))
+    return calledBehind[outermost] ?? 'execution';
+  return isWhole && wrappers.length === 0 ? 'off-ramp' : 'execution';
 }
 
-function withoutReason(
-  { subject, fixableBy, advice }: Place,
-  { gasUsed, gasLimit }: FailedAttempt,
-): ReturnType<typeof reasonOf> {
+function withoutReason(place: Place, { gasUsed, gasLimit }: FailedAttempt): Words {
+  const { subject, fixableBy, advice } = place;
   // The receiver gets exactly the limit. Where the whole execution took less, it had not used that up.
   const mayBeGas = gasUsed === undefined || gasLimit === undefined || gasUsed >= gasLimit;
-  if (!mayBeGas)
-    return { code: 'no-reason', text: `${subject} reverted without a reason.`, fixableBy, advice };
-  const limit = gasLimit === undefined ? '' : `; its gas limit is ${gasLimit.toLocaleString('en')}`;
+  if (!mayBeGas) {
+    const title = `${subject} reverted without a reason`;
+    return { code: 'no-reason', text: `${title}.`, fixableBy, advice, group: { title, detail: '' } };
+  }
+  const limit =
+    gasLimit === undefined || place !== places.receiver
+      ? ''
+      : `; its gas limit is ${gasLimit.toLocaleString('en')}`;
   const used = gasUsed === undefined ? '' : `, and the execution used ${gasUsed.toLocaleString('en')}`;
   return {
     code: 'out-of-gas',
     text: `${subject} reverted without a reason, as a contract does that runs out of gas${limit}${used}.`,
     fixableBy: 'anyone',
     advice: 'Execute the message manually with a higher gas limit.',
+    group: {
+      title: `Out of gas: ${lowerFirst(subject)} reverted without a reason, at the gas limit`,
+      detail: '',
+    },
   };
 }
 
-function unknownError({ subject, fixableBy, advice }: Place, data: string): ReturnType<typeof reasonOf> {
+function unknownError({ subject, fixableBy, advice }: Place, data: string): Words {
+  const selector = data.slice(0, SELECTOR_LENGTH);
   return {
     code: 'unknown-error',
-    text: `${subject} reverted with an error that is not known here (selector ${data.slice(0, SELECTOR_LENGTH)}).`,
+    text: `${subject} reverted with an error that is not known here (selector ${selector}).`,
     fixableBy,
     advice: `${advice} The contract's ABI names the error.`,
+    group: { title: `${subject} reverted with an unknown error (${selector})`, detail: selector },
   };
 }
 
-/** As in code: `TokenRateLimitReached(minWaitInSeconds: 60, …)`. */
+/** As in code: `TokenRateLimitReached(minWaitInSeconds: 60, …)`. Text that could be taken for more than a value is quoted. */
 export function writtenError({ name, arguments: given, isCut }: DecodedError): string {
-  const list = given.map((argument) =>
-    argument.name ? `${argument.name}: ${argument.value}` : argument.value,
-  );
+  const list = given.map((argument) => {
+    const value = /^[\w\s,[\]…-]*$/.test(argument.value) ? argument.value : quoted(argument.value);
+    return argument.name ? `${argument.name}: ${value}` : value;
+  });
   return `${name}(${[...list, ...(isCut ? ['…'] : [])].join(', ')})`;
+}
+
+/** Messages that differ in numbers and addresses only are of one group. */
+function withoutFigures(text: string): string {
+  return text.replace(/0x[0-9a-f]+|\d+/gi, '#');
 }

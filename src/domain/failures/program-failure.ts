@@ -4,6 +4,9 @@
  * A call that fails ends the whole transaction. So the first `failed` line names the program that raised the error, and those
  * that follow name its callers, up to the instruction of the transaction. What a program writes itself stands behind
  * `Program log:`; it is its own claim.
+ *
+ * A log is cut off where it gets too long, but shorter lines that still fit follow. A program can fill it so that its own
+ * `failed` line is missing and that of its caller is there: of a log that was cut off, no line names the program.
  */
 import { type CalledRole, programErrorNames } from './program-errors.ts';
 
@@ -38,6 +41,9 @@ export interface RaisedError {
   readonly unitsUsedUp: number | undefined;
 }
 
+/** What Solana writes in place of the first line that does not fit. */
+export const LOG_TRUNCATED = 'Log truncated';
+
 /** The name of running out of compute units, for which the runtime has several. */
 export const OUT_OF_COMPUTE = 'out-of-compute';
 
@@ -53,8 +59,9 @@ const MAX_WORDS = 200;
 
 export function raisedError(failure: ProgramFailure): RaisedError {
   const { logs } = failure;
-  const at = logs.findIndex((line) => FAILED.test(line));
-  const stack = logs.flatMap((line) => FAILED.exec(line)?.[1] ?? []);
+  const isTruncated = logs.includes(LOG_TRUNCATED);
+  const at = isTruncated ? -1 : logs.findIndex((line) => FAILED.test(line));
+  const stack = isTruncated ? [] : logs.flatMap((line) => FAILED.exec(line)?.[1] ?? []);
   const [program] = stack;
   const part = partOf(stack, failure);
   const [, , failedText = ''] = (at >= 0 && FAILED.exec(logs[at] ?? '')) || [];
@@ -76,7 +83,14 @@ export function raisedError(failure: ProgramFailure): RaisedError {
   const anchor = own
     .map((line) => ANCHOR_ERROR.exec(line))
     .findLast((match) => Number(match?.[2]) === number);
-  const role = program !== undefined && program === failure.offRamp ? 'off-ramp' : roleOf(program, failure);
+  // A program that another one called in between does not act in the role that the off-ramp gave it.
+  const isDirect = stack[1] === failure.offRamp;
+  const role =
+    program !== undefined && program === failure.offRamp
+      ? 'off-ramp'
+      : isDirect
+        ? roleOf(program, failure)
+        : undefined;
   const known = program === undefined ? [] : programErrorNames(program, role, number, anchor !== undefined);
   const claimed = anchor?.[1];
   const isKnown = claimed === undefined ? known.length === 1 : known.includes(claimed);

@@ -1,6 +1,8 @@
 /** Why an execution on Solana failed, in words: what happened, who can fix it, and what to do. */
-import type { Explanation, Fixer } from './explanations.ts';
-import type { FailureReason } from './failure-reason.ts';
+import { quoted } from '../claimed-text.ts';
+import { type Explanation, type Fixer, lowerFirst, withoutPeriod } from './explanations.ts';
+import type { GroupedReason } from './failure-reason.ts';
+import { SYSTEM_PROGRAM, tokenPrograms } from './program-errors.ts';
 import {
   type FailedPart,
   OUT_OF_COMPUTE,
@@ -8,11 +10,13 @@ import {
   type RaisedError,
   raisedError,
 } from './program-failure.ts';
+import type { Speaker } from './speakers.ts';
 
 const EXECUTE = 'Then execute the message manually.';
 const AGAIN = 'Execute the message manually once more';
 
 interface Part {
+  readonly saidBy: Speaker;
   readonly subject: string;
   readonly fixableBy: Fixer;
   readonly advice: string;
@@ -20,32 +24,38 @@ interface Part {
 
 const parts: Readonly<Record<FailedPart, Part>> = {
   receiver: {
+    saidBy: 'receiver',
     subject: 'The receiver',
     fixableBy: 'receiver-owner',
     advice: `The receiver's code says when it raises this. Once that no longer holds, execute the message manually.`,
   },
   pool: {
+    saidBy: 'token-pool',
     subject: 'The token or its pool',
     fixableBy: 'pool-owner',
     advice: `Ask the operator of the token. Once the pool can hand it out, execute the message manually.`,
   },
   rmn: {
+    saidBy: 'ccip',
     subject: 'The check for curses',
     fixableBy: 'network',
     advice: `Wait until the lane is open again. ${EXECUTE}`,
   },
   'off-ramp': {
+    saidBy: 'ccip',
     subject: 'The off-ramp',
     fixableBy: 'anyone',
     advice: `${AGAIN}; if it fails too, its error says more.`,
   },
   later: {
+    saidBy: 'other-instruction',
     subject: 'Another instruction of the same transaction',
     fixableBy: 'anyone',
     advice: 'Execute the message manually in a transaction of its own.',
   },
   unknown: {
-    subject: 'The execution',
+    saidBy: 'unknown',
+    subject: 'A program of the transaction',
     fixableBy: 'unknown',
     advice: `${AGAIN}; if it fails too, its error says more.`,
   },
@@ -83,7 +93,7 @@ const listedAccounts: Explanation = {
   advice: `If the account can be created or corrected, do that and execute the message manually. A message whose own list of accounts is wrong cannot be executed: send another one.`,
 };
 
-/** By name. Names of CCIP's programs, of the token programs and of Solana's runtime do not collide in meaning. */
+/** Of errors by number, by their names. Names of CCIP's programs, of the token programs and of Anchor do not collide in meaning. */
 const explanations: Readonly<Record<string, Explanation>> = {
   // ---- Token pools
   RLRateLimitReached: {
@@ -122,13 +132,16 @@ const explanations: Readonly<Record<string, Explanation>> = {
   FailedCctpCpi: attestation,
 
   // ---- Token programs
-  InsufficientFunds: pool(
+  InsufficientFunds: calledProgram(
     'A token account holds less of the token than has to be transferred.',
     'That account needs more of the token; where it is the pool, its liquidity provider has to add some.',
   ),
-  AccountFrozen: pool('A token account is frozen.', "The token's freeze authority has to thaw the account."),
-  MintPaused: pool('The token is paused.', "The token's pause authority has to resume it."),
-  FixedSupply: pool(
+  AccountFrozen: calledProgram(
+    'A token account is frozen.',
+    "The token's freeze authority has to thaw the account.",
+  ),
+  MintPaused: calledProgram('The token is paused.', "The token's pause authority has to resume it."),
+  FixedSupply: calledProgram(
     'The token cannot be minted: its supply is fixed.',
     "The pool's owner has to hand out the token another way.",
   ),
@@ -136,7 +149,7 @@ const explanations: Readonly<Record<string, Explanation>> = {
     'The program has no right over the token account or the mint that it wanted to use.',
     "For a token pool, the token's owner has to make the pool the mint authority.",
   ),
-  NonTransferable: pool('The token cannot be transferred.', "Ask the token's owner."),
+  NonTransferable: calledProgram('The token cannot be transferred.', "Ask the token's owner."),
   MintMismatch: calledProgram(
     'A token account is of another mint.',
     'The account has to be one of the transferred token.',
@@ -175,7 +188,7 @@ const explanations: Readonly<Record<string, Explanation>> = {
   InvalidInputsExternalExecutionSignerAccount: wrongAccounts,
   InvalidInputsMissingWritable: wrongAccounts,
 
-  // ---- Anchor and the runtime: accounts
+  // ---- Anchor: accounts
   AccountNotInitialized: listedAccounts,
   AccountNotEnoughKeys: listedAccounts,
   AccountNotMutable: listedAccounts,
@@ -188,15 +201,7 @@ const explanations: Readonly<Record<string, Explanation>> = {
   ConstraintOwner: listedAccounts,
   ConstraintTokenMint: listedAccounts,
   ConstraintTokenOwner: listedAccounts,
-  MissingAccount: listedAccounts,
-  NotEnoughAccountKeys: listedAccounts,
-  UninitializedAccount: listedAccounts,
   UninitializedState: listedAccounts,
-  InvalidAccountData: listedAccounts,
-  IncorrectProgramId: listedAccounts,
-  ReadonlyDataModified: listedAccounts,
-  ReadonlyLamportChange: listedAccounts,
-  PrivilegeEscalation: listedAccounts,
 
   // ---- Money for accounts
   ResultWithNegativeLamports: {
@@ -204,13 +209,23 @@ const explanations: Readonly<Record<string, Explanation>> = {
     fixableBy: 'anyone',
     advice: `${AGAIN}, from an account with more SOL.`,
   },
+};
+
+/** Of errors without a number, which Solana's runtime raises, and programs too. */
+const runtimeExplanations: Readonly<Record<string, Explanation>> = {
+  MissingAccount: listedAccounts,
+  NotEnoughAccountKeys: listedAccounts,
+  UninitializedAccount: listedAccounts,
+  InvalidAccountData: listedAccounts,
+  IncorrectProgramId: listedAccounts,
+  ReadonlyDataModified: listedAccounts,
+  ReadonlyLamportChange: listedAccounts,
+  PrivilegeEscalation: listedAccounts,
   InsufficientFundsForRent: {
     text: 'An account was left with too little SOL to stay open (rent).',
     fixableBy: 'anyone',
     advice: `Add SOL to the account, or pay from one that has more. ${EXECUTE}`,
   },
-
-  // ---- Programs that stop
   ProgramFailedToComplete: calledProgram(
     'The called program crashed.',
     'This is a fault in the program, or data it was not made for. Its owner has to look.',
@@ -232,17 +247,17 @@ const explanations: Readonly<Record<string, Explanation>> = {
 };
 
 /** @param computeUnits that the message asks for its receiver */
-export function programFailureReason(failure: ProgramFailure, computeUnits?: number): FailureReason {
+export function programFailureReason(failure: ProgramFailure, computeUnits?: number): GroupedReason {
   const raised = raisedError(failure);
   const part = parts[raised.part];
-  const explanation = raised.isClaimed ? undefined : explanationOf(raised, computeUnits);
-  const described = describe(raised, part);
+  const explanation = explanationOf(raised, computeUnits);
+  const words = explanation ?? describe(raised, part);
   const fixableBy = explanation?.fixableBy ?? part.fixableBy;
   const code = raised.name ?? (raised.number === undefined ? 'transaction-failed' : 'program-error');
-  const title = explanation?.title ?? explanation?.text ?? described.title;
   return {
     code,
-    text: explanation?.text ?? described.text,
+    saidBy: part.saidBy,
+    text: words.text,
     fixableBy: fixableBy === 'called-contract' ? part.fixableBy : fixableBy,
     advice: explanation?.advice ?? part.advice,
     error:
@@ -261,32 +276,42 @@ export function programFailureReason(failure: ProgramFailure, computeUnits?: num
     wrappers: [],
     data: '0x',
     group: {
-      title: title.replace(/\.$/, ''),
+      title: withoutPeriod(words.title),
       // Numbers, and names that a program claims, mean something together with the program only.
       detail: `solana ${explanation ? '' : `${raised.program ?? ''} ${raised.number ?? ''}`}`,
     },
   };
 }
 
-function explanationOf(
-  { name, part, unitsUsedUp }: RaisedError,
-  computeUnits: number | undefined,
-): (Explanation & { readonly title?: string }) | undefined {
-  if (name !== OUT_OF_COMPUTE)
-    return name !== undefined && Object.hasOwn(explanations, name) ? explanations[name] : undefined;
-  const { subject } = parts[part];
-  const used =
-    unitsUsedUp === undefined ? '' : `: it used all ${unitsUsedUp.toLocaleString('en')} that were left`;
-  const limit =
-    part !== 'receiver' || computeUnits === undefined
-      ? ''
-      : `; the message asks for ${computeUnits.toLocaleString('en')} for its receiver`;
-  return {
-    title: 'Out of compute units',
-    text: `${subject} ran out of compute units${used}${limit}.`,
-    fixableBy: 'anyone',
-    advice: `${AGAIN}, in a transaction with a higher limit of compute units.`,
-  };
+type TitledExplanation = Explanation & { readonly title: string };
+
+function explanationOf(raised: RaisedError, computeUnits: number | undefined): TitledExplanation | undefined {
+  const { name, number, part, program, unitsUsedUp } = raised;
+  const { subject, saidBy } = parts[part];
+  if (name === OUT_OF_COMPUTE) {
+    const used =
+      unitsUsedUp === undefined ? '' : `: it used all ${unitsUsedUp.toLocaleString('en')} that were left`;
+    const limit =
+      part !== 'receiver' || computeUnits === undefined
+        ? ''
+        : `; the message asks for ${computeUnits.toLocaleString('en')} for its receiver`;
+    return {
+      title: 'Out of compute units',
+      text: `${subject} ran out of compute units${used}${limit}.`,
+      fixableBy: 'anyone',
+      advice: `${AGAIN}, in a transaction with a higher limit of compute units.`,
+    };
+  }
+  const table = number === undefined ? runtimeExplanations : explanations;
+  // Another instruction has nothing to do with the message, whatever it failed with.
+  if (raised.isClaimed || part === 'later' || name === undefined || !Object.hasOwn(table, name))
+    return undefined;
+  const explanation = table[name];
+  if (!explanation || saidBy === 'ccip') return explanation && { ...explanation, title: explanation.text };
+  // The token programs and the system do not lie about the cause. Any other program chooses its numbers itself.
+  const isOwnNumber = number !== undefined && program !== SYSTEM_PROGRAM && !tokenPrograms.has(program ?? '');
+  const text = `${subject} ${isOwnNumber ? 'says' : 'failed'}: ${lowerFirst(explanation.text)}`;
+  return { ...explanation, text, title: text };
 }
 
 function describe(
@@ -299,7 +324,7 @@ function describe(
         ? ''
         : ` with its own error ${number}, which is not known here`
       : ` with ${name}${number === undefined ? '' : ` (error ${number})`}${isClaimed ? ', as the program calls it' : ''}`;
-  const said = words === undefined ? '' : ` It says: “${words}”.`;
+  const said = words === undefined ? '' : ` It says: ${quoted(words)}.`;
   const cut = program === undefined ? ' The log was cut off, so that the program is not known.' : '';
   return { text: `${subject} failed${written}.${said}${cut}`, title: `${subject} failed${written}` };
 }

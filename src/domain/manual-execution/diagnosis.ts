@@ -5,7 +5,7 @@
  * shows whether the off-ramp takes the execution at all. Where the message fails in it, a first attempt still succeeds as
  * a transaction (in 1.2 every attempt), so that only the second shows the failure, and more of its reason.
  */
-import { type FailureReason, failureReason } from '../failures/failure-reason.ts';
+import { type FailedAttempt, type FailureReason, failureReason } from '../failures/failure-reason.ts';
 import { bytesOf, type Hex } from './abi-encoding.ts';
 import type { PreparedExecution } from './prepared-execution.ts';
 import { transactionGas } from './transaction-gas.ts';
@@ -99,8 +99,10 @@ export async function diagnose(
   if (state === STATE_SUCCESS)
     return { ...base, outcome: 'executed', text: 'The message has been executed successfully.' };
 
-  const execution = reasonOf(aloneOutcome, prepared, gasLimit);
-  const refusal = refusalOf(wholeOutcome, prepared, gasLimit);
+  const { version } = prepared;
+  const terms = { gasLimit: gasLimit ?? prepared.gasLimit, version };
+  const execution = reasonOf(aloneOutcome, terms);
+  const refusal = refusalOf(wholeOutcome, { ...terms, isWhole: true });
   if (refusal?.code === 'ManualExecutionNotYetEnabled') {
     const seconds = thresholdCall ? wordIn(thresholdOutcome, thresholdCall.word) : undefined;
     const opensAt = openingTime(committedAt, seconds);
@@ -111,7 +113,7 @@ export async function diagnose(
   if (refusal) return { ...base, outcome: 'fails', text: refusal.text, reason: refusal };
 
   // Where the transaction of a failed execution succeeds, only the inner call shows the failure.
-  const isHidden = state !== STATE_FAILURE || prepared.version === '1.2';
+  const isHidden = state !== STATE_FAILURE || version === '1.2';
   const succeedsWith = async (limit: bigint): Promise<boolean> => {
     signal?.throwIfAborted();
     const { outcomes } = await destination.simulate([isHidden ? alone(limit) : whole(limit)]);
@@ -145,32 +147,23 @@ export async function diagnose(
   return failure(helps === false ? withoutEnd(execution) : withUntriedGas(execution));
 }
 
+type Terms = Omit<FailedAttempt, 'returnData'>;
+
 /** Of what the off-ramp refuses before it executes; null where it executes, whatever comes of that. */
-function refusalOf(
-  outcome: CallOutcome | undefined,
-  prepared: PreparedExecution,
-  gasLimit: bigint | undefined,
-): FailureReason | null {
-  const reason = reasonOf(outcome, prepared, gasLimit);
+function refusalOf(outcome: CallOutcome | undefined, terms: Terms): FailureReason | null {
+  const reason = reasonOf(outcome, terms);
   const [outermost] = reason?.wrappers ?? [];
   return outermost && executionWrappers.includes(outermost.name) ? null : reason;
 }
 
-function reasonOf(
-  outcome: CallOutcome | undefined,
-  prepared: PreparedExecution,
-  gasLimit: bigint | undefined,
-): FailureReason | null {
+function reasonOf(outcome: CallOutcome | undefined, terms: Terms): FailureReason | null {
   if (outcome === undefined || 'returned' in outcome) return null;
-  return failureReason({
-    returnData: bytesOf(outcome.reverted),
-    gasLimit: gasLimit ?? prepared.gasLimit,
-  });
+  return failureReason({ returnData: bytesOf(outcome.reverted), ...terms });
 }
 
 /** A receiver that runs out of gas may hide it behind any error of its own. */
-function mayWantGas({ wrappers }: FailureReason): boolean {
-  return wrappers.some(({ name }) => name === 'ReceiverError');
+function mayWantGas({ saidBy }: FailureReason): boolean {
+  return saidBy === 'receiver';
 }
 
 /** The least gas limit that succeeds, between the message's own, which fails, and the highest, which succeeds. */

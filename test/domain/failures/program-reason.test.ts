@@ -103,7 +103,7 @@ test('a number that two pools use differently has a name only where the log says
   const named = failureOf(6005, [POOL, OFF_RAMP], [anchorLine('InvalidPoolCaller', 6005)]);
   expect(programFailureReason(named)).toMatchObject({
     code: 'InvalidPoolCaller',
-    text: 'The token pool does not accept this off-ramp.',
+    text: 'The token or its pool says: the token pool does not accept this off-ramp.',
   });
 });
 

@@ -2,7 +2,7 @@
 import { cleanClaim } from '../../../domain/claimed-text.ts';
 import type { ExecutionDetails, Observation } from '../../../domain/facts.ts';
 import type { CalledRole } from '../../../domain/failures/program-errors.ts';
-import type { ProgramFailure } from '../../../domain/failures/program-failure.ts';
+import { LOG_TRUNCATED, type ProgramFailure } from '../../../domain/failures/program-failure.ts';
 import type { Instruction, SolanaTransaction } from '../transaction.ts';
 import { UnreadableDataError } from './borsh.ts';
 import { type Discriminator, discriminatorIn, discriminatorOf } from './discriminators.ts';
@@ -72,5 +72,7 @@ function lastLines(lines: readonly string[]): readonly string[] {
     if (characters > MAX_LOG_CHARACTERS) break;
     kept.push(clean);
   }
-  return kept.reverse();
+  kept.reverse();
+  // Whether the log was cut off decides what its other lines prove.
+  return lines.includes(LOG_TRUNCATED) && !kept.includes(LOG_TRUNCATED) ? [LOG_TRUNCATED, ...kept] : kept;
 }
