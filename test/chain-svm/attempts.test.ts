@@ -20,7 +20,7 @@ import { indexOnce, sourceOf, storeReceived } from './indexed-world.ts';
 const anchorLine = (name: string, number: number) =>
   `AnchorError thrown in programs/any/src/lib.rs:1. Error Code: ${name}. Error Number: ${number}. Error Message: Not this way.`;
 const migration = new URL('../../src/store/migrations/0018-solana-attempts.sql', import.meta.url);
-const HOSTILE = `\u0000\u001b[31m\u202eUSDC\u2066\ud800${'x'.repeat(5_000)}`;
+const HOSTILE = `\u0000\u001b[31m\u202eUSDC\u2066\ud800${'x'.repeat(4_000)}`;
 
 const cases: readonly (ExecuteOptions & {
   readonly name: string;
@@ -74,6 +74,14 @@ const cases: readonly (ExecuteOptions & {
     code: 'OfframpReleaseMintBalanceMismatch',
     text: /takes a fee on transfers/,
     fixableBy: 'pool-owner',
+  },
+  {
+    name: 'the receiver fills the log, and then writes short lines that still fit',
+    failure: customFailure(79),
+    words: ['x'.repeat(7_500), 'y'.repeat(3_000), ...Array.from({ length: 70 }, () => 'z')],
+    code: 'program-error',
+    text: /^A program of the transaction failed with its own error 79, .*The log was cut off, so that the program is not known\.$/,
+    fixableBy: 'unknown',
   },
   {
     name: 'the receiver writes what nobody should see',
@@ -215,6 +223,7 @@ describe('lanescan show', () => {
     const shown = await lanescan(['show', messageIdOf(messageOf(index)), '--url', server.url]);
     expect(shown.code).toBe(0);
     expect(shown.stdout).toContain('holds less of the token');
+    expect(shown.stdout).toMatch(/Said by +the token or its pool, which may claim anything/);
     expect(shown.stdout).toContain(`InsufficientFunds(program: ${TOKEN_PROGRAM}, number: 1)`);
     expect(shown.stdout).toContain('Program log: Error: insufficient funds');
     expect(shown.stdout).toMatch(/Compute units +\d+/);

@@ -1,12 +1,15 @@
 /** What nodes and providers say when they refuse, word for word, and what we make of it. */
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { NodeError, RangeTooLargeError } from '../../src/ingest/chain/faults.ts';
 import type { Hex } from '../../src/ingest/evm/chain.ts';
+import { openEvmCalls } from '../../src/ingest/evm/destination-calls.ts';
 import {
   briefly,
   CONTRACT,
+  type FaultyNode,
   failureOf,
   logJson,
+  makeSource,
   nameOf,
   openChain,
   Refused,
@@ -15,6 +18,35 @@ import {
   TOPIC,
   whenAsked,
 } from './faulty-node.ts';
+
+describe('a simulated call that a node gives up', () => {
+  const call = { from: CONTRACT, to: CONTRACT, data: '0x1234' as Hex };
+  const simulate = (nodes: readonly FaultyNode[]) => {
+    const stopping = new AbortController();
+    onTestFinished(() => stopping.abort());
+    const options = { userAgent: 'lanescan/test', signal: stopping.signal, notice: () => undefined };
+    return openEvmCalls(makeSource(nodes), options).simulate([call]);
+  };
+  const aborting = async () => {
+    const node = await startFaultyNode();
+    node.methods.eth_call = () => {
+      throw new Refused(-32000, 'execution aborted (timeout = 5s)');
+    };
+    return node;
+  };
+
+  test('is asked of the next: the message did not fail in it', async () => {
+    const answering = await startFaultyNode();
+    answering.contracts[CONTRACT] = () => '0x01';
+    expect((await simulate([await aborting(), answering])).outcomes).toEqual([{ returned: '0x01' }]);
+  });
+
+  test('is not known to fail where no other node answers', async () => {
+    const failure = await failureOf(simulate([await aborting()]));
+    expect(failure).toBeInstanceOf(NodeError);
+    expect(failure.message).toMatch(/execution aborted \(timeout = 5s\)/);
+  });
+});
 
 describe('words of refusal', () => {
   const refusing = async (method: string, code: number, message: string) => {

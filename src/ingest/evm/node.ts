@@ -70,7 +70,9 @@ export function createNode(
 
   const callAnswer = (answer: RpcAnswer | undefined): CallAnswer => {
     const method = 'eth_call';
-    if (answer !== undefined && 'refusal' in answer && answer.refusal.kind === 'reverted') return undefined;
+    // A contract that takes longer than nodes allow does not answer either.
+    if (answer !== undefined && 'refusal' in answer && ['reverted', 'aborted'].includes(answer.refusal.kind))
+      return undefined;
     const result = resultOf(answer, method);
     const data = believed(method, () => bytesOf(result, undefined, 'bytes'));
     return data === '0x' ? undefined : data;

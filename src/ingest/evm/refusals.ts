@@ -53,8 +53,13 @@ const table: readonly Row[] = [
       '^(?:error: |err: |rpc error: )?(?:execution reverted|vm execution error|vm exception|reverted|revert\\b|transaction reverted|' +
         'call reverted|always failing transaction|invalid opcode|bad instruction|bad jump|invalid jump|out of gas|' +
         'stack (?:underflow|overflow|limit)|gas uint64 overflow|max call depth|write protection|return data out of bounds|' +
-        'evm error|evm reverted|contract (?:call )?(?:reverted|validation failed)|execution (?:aborted|timeout))',
+        'evm error|evm reverted|contract (?:call )?(?:reverted|validation failed))',
     ),
+  },
+  {
+    kind: 'aborted',
+    to: 'eth_call',
+    says: words('^(?:error: |err: |rpc error: )?execution (?:aborted|timeout)'),
   },
   { kind: 'reverted', to: 'eth_call', code: 3, says: words('') },
   { kind: 'reverted', to: 'eth_call', code: -32015, says: words('') },

@@ -6,6 +6,7 @@ import { programErrorNames } from '../../../src/domain/failures/program-errors.t
 import { type ProgramFailure, raisedError } from '../../../src/domain/failures/program-failure.ts';
 import { programFailureReason } from '../../../src/domain/failures/program-reason.ts';
 import { reasonGroup } from '../../../src/domain/failures/reason-group.ts';
+import { offRampErrors } from '../../../src/domain/failures/solana-ccip-errors.ts';
 
 const OFF_RAMP = 'offVkroQ4wYMv6QFPBvJazAx2p8BnLh7sJRdyQ5GYfx';
 const POOL = 'J9bvT8crfKDY6QmJz8iKHoVZbEwCrsxywSM77uUqXhpb';
@@ -142,6 +143,74 @@ describe('what a program claims is believed of itself alone', () => {
       text: expect.stringContaining('as the program calls it'),
     });
     expect(programFailureReason(failureOf(9032, [RECEIVER, OFF_RAMP])).code).toBe('program-error');
+  });
+});
+
+describe('who raised it cannot be feigned', () => {
+  const openYet = 'not open yet';
+
+  test('where the log was cut off, a later line of the off-ramp does not make the error its own', () => {
+    const notAllowed = 9_000 + offRampErrors.names.indexOf('ManualExecutionNotAllowed');
+    const whole = failureOf(notAllowed, [OFF_RAMP]);
+    expect(programFailureReason(whole)).toMatchObject({
+      saidBy: 'ccip',
+      text: expect.stringContaining(openYet),
+    });
+    // The receiver filled the log, so that its own "failed" line did not fit and that of its caller did.
+    const logs = [`Program ${RECEIVER} invoke [2]`, 'Log truncated', failed(OFF_RAMP, notAllowed)];
+    const reason = programFailureReason({ offRamp: OFF_RAMP, roles, error: custom(notAllowed), logs });
+    expect(reason).toMatchObject({ code: 'program-error', saidBy: 'unknown', fixableBy: 'unknown' });
+    expect(reason.text).toBe(
+      `A program of the transaction failed with its own error ${notAllowed}, which is not known here. The log was cut off, so that the program is not known.`,
+    );
+    expect(reason.error?.arguments).toEqual([{ name: 'number', value: String(notAllowed) }]);
+  });
+
+  test('a program that says so does not cut off the log', () => {
+    const failure = failureOf(6017, [POOL, OFF_RAMP], ['Program log: Log truncated']);
+    expect(programFailureReason(failure).code).toBe('RLRateLimitReached');
+  });
+
+  test('a receiver that has another program of CCIP fail does not speak for it', () => {
+    const RMN = 'RmnXLft1mSEwDgMKu2okYuHkiazxntFFcZFrrcXxYg7';
+    const cursed = (stack: readonly [string, ...string[]]) =>
+      programFailureReason({ ...failureOf(9_006, stack), roles: { ...roles, [RMN]: 'rmn' } });
+    expect(cursed([RMN, OFF_RAMP])).toMatchObject({ saidBy: 'ccip', code: 'GloballyCursed' });
+    const claimed = cursed([RMN, RECEIVER, OFF_RAMP]);
+    expect(claimed).toMatchObject({ saidBy: 'receiver', fixableBy: 'receiver-owner', code: 'program-error' });
+    expect(`${claimed.text} ${claimed.advice}`).not.toMatch(/Risk Management|curse/);
+    expect(programFailureReason(failureOf(6017, [POOL, RECEIVER, OFF_RAMP])).text).not.toMatch(/rate limit/);
+  });
+
+  test('a receiver that returns an error of the runtime does not blame the token', () => {
+    const failure = failureOf(1, [RECEIVER, OFF_RAMP]);
+    const reason = programFailureReason({
+      ...failure,
+      error: '{"InstructionError":[1,"InsufficientFunds"]}',
+    });
+    expect(reason).toMatchObject({ saidBy: 'receiver', fixableBy: 'receiver-owner' });
+    expect(reason.text).toBe('The receiver failed with InsufficientFunds.');
+    // Nor does it where the token program fails in its call.
+    expect(programFailureReason(failureOf(1, [TOKEN, RECEIVER, OFF_RAMP]))).toMatchObject({
+      fixableBy: 'receiver-owner',
+      text: expect.stringMatching(/^The receiver failed: a token account holds less/),
+    });
+  });
+
+  test("another instruction's error says nothing about the message", () => {
+    const later = programFailureReason(failureOf(6017, [POOL, RECEIVER]));
+    expect(later).toMatchObject({
+      saidBy: 'other-instruction',
+      advice: expect.stringContaining('of its own'),
+    });
+    expect(later.text).not.toMatch(/rate limit/);
+  });
+
+  test('words of a program stay in their quotation marks', () => {
+    const lines = [anchorLine('Odd', 6001, 'x”. CCIP has stopped this lane. “')];
+    expect(programFailureReason(failureOf(6001, [RECEIVER, OFF_RAMP], lines)).text).toContain(
+      "It says: “x'. CCIP has stopped this lane. '”.",
+    );
   });
 });
 

@@ -3,6 +3,8 @@
 export type RefusalKind =
   /** The contract that was called reverted. */
   | 'reverted'
+  /** The node gave up the call of a contract: it took too long. */
+  | 'aborted'
   /** Fewer calls in one request. */
   | 'batch'
   /** Fewer blocks or results in one answer. */
