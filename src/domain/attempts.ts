@@ -4,6 +4,7 @@ import type { Executed, ExecutionDetails, Fact, Observation } from './facts.ts';
 import { type FailureReason, failureReason, type GroupedReason } from './failures/failure-reason.ts';
 import { programFailureReason } from './failures/program-reason.ts';
 import type { Message } from './message.ts';
+import { compareObservations } from './total-order.ts';
 
 export interface Attempt {
   readonly outcome: 'SUCCESS' | 'FAILED';
@@ -61,7 +62,7 @@ export function attemptsOf(
   );
   const attempts = all
     .filter((fact) => fact.kind === 'Executed')
-    .sort((a, b) => compareObservations(a.seen, b.seen))
+    .sort(compareAttempts)
     .map((fact) => attemptOf(fact, details.get(placeOf(fact.seen)), message, removedAt.get(fact)));
   return attempts.some((attempt) => attempt.removedAt === null)
     ? attempts
@@ -77,7 +78,7 @@ export function lastAttempt(attempts: readonly Attempt[]): Attempt | undefined {
 export function newestAttempt(facts: readonly Fact[]): Executed | undefined {
   return facts
     .filter((fact) => fact.kind === 'Executed')
-    .sort((a, b) => compareObservations(a.seen, b.seen))
+    .sort(compareAttempts)
     .at(-1);
 }
 
@@ -171,6 +172,11 @@ function placeOf({ network, blockHash, transactionHash, logIndex }: Observation)
   return `${network} ${blockHash} ${transactionHash} ${logIndex}`;
 }
 
-function compareObservations(a: Observation, b: Observation): number {
-  return a.blockNumber - b.blockNumber || (a.logIndex ?? 0) - (b.logIndex ?? 0);
+/** In the order of the chain. A message is executed once: of the attempts in one block, the one that succeeded is the last. */
+function compareAttempts(a: Executed, b: Executed): number {
+  return (
+    a.seen.blockNumber - b.seen.blockNumber ||
+    Number(a.success) - Number(b.success) ||
+    compareObservations(a.seen, b.seen)
+  );
 }

@@ -25,7 +25,7 @@ export async function readExecutions(read: Read, messageId: string): Promise<Mes
 }
 
 /** Enough for the last attempt that stands, unless reorganisations have removed several of that height. */
-const LATEST_FACTS = 10;
+const LATEST_ATTEMPTS = 5;
 
 /** The latest executions of several messages, in the given order; unknown messages are left out. */
 export async function readLatestExecutions(
@@ -37,7 +37,7 @@ export async function readLatestExecutions(
     [messageIdArray(messageIds)],
   );
   const records = new Map(rows.map(({ id, record }) => [id as string, record as string]));
-  const executions = await readExecutionsOf(read, [...records.keys()], LATEST_FACTS);
+  const executions = await readExecutionsOf(read, [...records.keys()], LATEST_ATTEMPTS);
   return messageIds.flatMap((id) => {
     const record = records.get(id);
     return record === undefined ? [] : [{ record, ...(executions.get(id) ?? noExecutions) }];
@@ -46,43 +46,49 @@ export async function readLatestExecutions(
 
 export const noExecutions: Executions = { facts: [], removed: [], isTruncated: false };
 
-/** An attempt has two facts. */
-const MAX_FACTS = 2 * MAX_ATTEMPTS;
-
 /** By message id; a message without executions has no entry. A fact that came back with its block counts as standing. */
 export async function readExecutionsOf(
   read: Read,
   messageIds: readonly string[],
-  maxFacts = MAX_FACTS,
+  maxAttempts = MAX_ATTEMPTS,
 ): Promise<ReadonlyMap<string, Executions>> {
-  // Both facts of an attempt are of one block, so a limit that ends among them costs no more than the earliest attempt.
+  // Both facts of an attempt have the same place, so that a limit does not separate them. The order is that of attemptsOf.
   const rows = await read(
-    `select encode(message_id, 'hex') as id, body, removed_at from (
-       select message_id, body, removed_at, row_number() over (
+    `select encode(message_id, 'hex') as id, body, removed_at, place from (
+       select message_id, body, removed_at, dense_rank() over (
            partition by message_id
-           order by (body::jsonb -> 'seen' ->> 'blockNumber')::bigint desc, body::jsonb -> 'seen' ->> 'blockHash', kind) as place
+           order by (seen ->> 'blockNumber')::bigint desc, is_success desc,
+             case when seen ->> 'blockHash' like '0x%' then '' else seen ->> 'transactionHash' end collate "C" desc,
+             (seen ->> 'logIndex')::bigint desc nulls last, seen) as place
        from (
-         select message_id, kind, body, null::timestamptz as removed_at from fact
-         where message_id = any($1) and kind in ('Executed', 'ExecutionDetails')
-         union all
-         select r.message_id, r.kind, r.body, r.removed_at from removed_attempt r
-         where r.message_id = any($1)
-           and not exists (select 1 from fact f where f.message_id = r.message_id and f.fact_id = r.fact_id)) known) placed
+         select message_id, body, removed_at, seen,
+           bool_or(success is true) over (partition by message_id, seen) as is_success
+         from (
+           select message_id, body, removed_at, body::jsonb -> 'seen' as seen, (body::jsonb -> 'success')::boolean as success
+           from (
+             select message_id, body, null::timestamptz as removed_at from fact
+             where message_id = any($1) and kind in ('Executed', 'ExecutionDetails')
+             union all
+             select r.message_id, r.body, r.removed_at from removed_attempt r
+             where r.message_id = any($1)
+               and not exists (select 1 from fact f where f.message_id = r.message_id and f.fact_id = r.fact_id)) known
+         ) parsed) paired) placed
      where place <= $2 order by message_id, place`,
-    [messageIdArray(messageIds), maxFacts + 1],
+    [messageIdArray(messageIds), maxAttempts + 1],
   );
   const rowsOf = new Map<string, typeof rows>();
   for (const row of rows) rowsOf.set(row.id as string, [...(rowsOf.get(row.id as string) ?? []), row]);
-  return new Map([...rowsOf].map(([id, found]) => [id, executionsOf(found, maxFacts)]));
+  return new Map([...rowsOf].map(([id, found]) => [id, executionsOf(found, maxAttempts)]));
 }
 
-function executionsOf(rows: readonly Readonly<Record<string, unknown>>[], maxFacts: number): Executions {
+function executionsOf(rows: readonly Readonly<Record<string, unknown>>[], maxAttempts: number): Executions {
   const facts: Fact[] = [];
   const removed: RemovedFact[] = [];
-  for (const { body, removed_at } of rows.slice(0, maxFacts)) {
+  const kept = rows.filter(({ place }) => Number(place) <= maxAttempts);
+  for (const { body, removed_at } of kept) {
     const fact = JSON.parse(body as string) as Fact;
     if (removed_at === null) facts.push(fact);
     else removed.push({ fact, removedAt: (removed_at as Date).toISOString() });
   }
-  return { facts, removed, isTruncated: rows.length > maxFacts };
+  return { facts, removed, isTruncated: rows.length > kept.length };
 }

@@ -33,8 +33,14 @@ export interface FailureDaysSelection extends LaneEnds {
 
 export type LaneNetworks = Readonly<Record<'sourceNetworkInfo' | 'destNetworkInfo', NetworkInfo>>;
 
-/** Of details, which have no other text of this form. Parsing all of the JSON would take several times as long. */
-const BLOCK_NUMBER = `substring(body from '"blockNumber":([0-9]+)')::bigint`;
+/**
+ * The latest attempt first, as in readExecutionsOf. Details have no other text of these forms; parsing all of the JSON would take
+ * several times as long.
+ */
+const LATEST_FIRST = `substring(body from '"blockNumber":([0-9]+)')::bigint desc,
+  case when body like '%"blockHash":"0x%' then '' else substring(body from '"transactionHash":"([^"]+)"') end
+    collate "C" desc,
+  substring(body from '"logIndex":([0-9]+)')::bigint desc`;
 
 /** Messages whose status is FAILED, newest first. By the index on the status: the number of other messages does not matter. */
 export async function readFailedMessages(read: Read, limit: number): Promise<readonly FailedMessage[]> {
@@ -43,7 +49,7 @@ export async function readFailedMessages(read: Read, limit: number): Promise<rea
      from message m
      left join lateral (
        select body from fact where message_id = m.message_id and kind = 'ExecutionDetails'
-       order by ${BLOCK_NUMBER} desc limit 1) details on true
+       order by ${LATEST_FIRST} limit 1) details on true
      where m.status = ${statusRank('FAILED')} order by m.sent_at desc, m.message_id desc limit $1`,
     [limit],
   );
