@@ -15,7 +15,7 @@ export const problemSentences = {
   'history-missing': 'An endpoint of this network does not have the requested history.',
   'wrong-chain': 'An endpoint belongs to another chain.',
   'bad-answer': 'An endpoint of this network gives wrong or incomplete answers.',
-  reorganization: 'The chain replaced blocks that were final; they are being read again.',
+  reorganization: 'An endpoint of this network lacks blocks that were final; no other one confirms that yet.',
   configuration: 'The configuration of this network does not match its chain.',
   internal: 'The indexer has an internal error; see the operator’s log.',
   unknown: 'There is a problem with an endpoint; see the operator’s log.',
@@ -26,7 +26,12 @@ export type ProblemKind = keyof typeof problemSentences;
 export const problemKinds = Object.keys(problemSentences) as readonly ProblemKind[];
 
 /** Problems that do not pass until the operator changes something. */
-export const operatorProblems: ReadonlySet<ProblemKind> = new Set(['denied', 'wrong-chain', 'configuration']);
+export const operatorProblems: ReadonlySet<ProblemKind> = new Set([
+  'denied',
+  'wrong-chain',
+  'configuration',
+  'reorganization',
+]);
 
 /** A stored kind; `unknown` where it is missing, or was written by another version and is not on the list. */
 export function problemKindOf(stored: string | null): ProblemKind {

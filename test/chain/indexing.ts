@@ -37,6 +37,7 @@ export const hurriedTiming: Partial<IndexerTiming> = {
   repairMinMs: 50,
   repairMaxMs: 500,
   publishEveryMs: 50,
+  secondOpinionMs: 300,
   choresEveryMs: 0,
 };
 

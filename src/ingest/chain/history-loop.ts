@@ -248,10 +248,14 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
   const leaveOut = async (piece: Piece, reason: string): Promise<void> => {
     const { row, from, to } = piece;
     progress.notice(`Blocks ${from} to ${to} cannot be read yet: ${reason}`, 'warn');
-    await progress.record(() => ({
-      failed: [progress.failureOf({ ...row, from, to }, reason)],
-      done: { id: row.id, from },
-    }));
+    await progress.record(() => {
+      // The chain may have turned out to be shorter since it was planned.
+      const isThere = to <= (progress.tip?.number ?? to);
+      return {
+        failed: isThere ? [progress.failureOf({ ...row, from, to }, reason)] : [],
+        done: { id: row.id, from },
+      };
+    });
     pieces = pieces.filter((other) => other !== piece);
   };
 

@@ -24,6 +24,9 @@ import { createNetworkProblem } from './network-problem.ts';
 import { mergeOwed, type Span, without } from './owed-ranges.ts';
 import { repairDelay, type WorkerTiming } from './timing.ts';
 
+/** Clocks differ. A head an hour ahead of ours is a fault. */
+export const MAX_AHEAD_MS = 3_600_000;
+
 export interface ProgressOptions {
   readonly network: Network;
   readonly ledger: IndexLedger;
@@ -57,6 +60,8 @@ export interface Progress {
   readonly figures: HeadFigures | null;
   /** Seconds since 1970, of the newest block. */
   readonly headTime: number;
+  /** In milliseconds since 1970: no block that was read is of a later time. */
+  readonly latestAt: number;
   /**
    * Blocks that may be abandoned, by height, above the newest that is final. The newest blocks are all there; further
    * down, where history is read above the final block, only those in which something was found. Empty where nothing has
@@ -112,6 +117,7 @@ export function createProgress({ network, ledger, holder, timing, notice }: Prog
   const book = createContractBook();
   let figures: HeadFigures | null = null;
   let headTime = 0;
+  let latestAt = Date.now() + MAX_AHEAD_MS;
   let held: readonly BlockId[] = [];
   let startBlock: number | null = null;
   let era = 0;
@@ -157,7 +163,7 @@ export function createProgress({ network, ledger, holder, timing, notice }: Prog
       .filter(({ number }) => number >= forgetBelow)
       .sort((a, b) => a.number - b.number);
     startBlock = step.startBlock ?? startBlock;
-    if (step.owed && step.owed.length > 0) wake();
+    if ((step.owed && step.owed.length > 0) || step.endsAt !== undefined) wake();
   };
 
   const publish = async () => {
@@ -181,6 +187,9 @@ export function createProgress({ network, ledger, holder, timing, notice }: Prog
     },
     get headTime() {
       return headTime;
+    },
+    get latestAt() {
+      return latestAt;
     },
     get held() {
       return held;
@@ -206,9 +215,13 @@ export function createProgress({ network, ledger, holder, timing, notice }: Prog
     load(state) {
       held = state.blocks;
       startBlock = state.startBlock;
+      const { head } = state;
+      // What was read after the head was published is not known to be earlier.
+      if (head && head.number >= (held.at(-1)?.number ?? 0)) latestAt = head.at;
     },
     setHead(newFigures, newHeadTime) {
       figures = newFigures;
+      latestAt = newFigures.headAt;
       headTime = newHeadTime;
     },
     onOwed(newWake) {

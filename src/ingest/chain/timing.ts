@@ -12,6 +12,8 @@ export interface WorkerTiming {
   readonly publishEveryMs: number;
   /** A problem that lasts this long is reported as an error: the operator has to look. */
   readonly escalateAfterMs: number;
+  /** How long one of several endpoints is not believed alone while no other one answers. */
+  readonly secondOpinionMs: number;
   readonly choresEveryMs: number;
   /** Backoff of a chore that came to nothing. */
   readonly choreMinMs: number;
@@ -25,6 +27,7 @@ export const defaultTiming: WorkerTiming = {
   repairMaxMs: 3_600_000,
   publishEveryMs: 1_000,
   escalateAfterMs: 60_000,
+  secondOpinionMs: 60_000,
   choresEveryMs: 2_000,
   choreMinMs: 2_000,
   choreMaxMs: 300_000,

@@ -1,8 +1,10 @@
 /** The EVM family: CCIP 1.2 to 2.0, read from logs over JSON-RPC. */
-import type { IndexState } from '../../store/ledger/index-ledger.ts';
+import type { BlockId, IndexState } from '../../store/ledger/index-ledger.ts';
 import { combineChores } from '../chain/chores.ts';
 import type { Beginning, ChainFamily, ConnectOptions, NetworkReader } from '../chain/family.ts';
+import { NodeError } from '../chain/faults.ts';
 import { createTokenChores } from '../chain/token-chores.ts';
+import { createAgreement } from './agreement.ts';
 import { createBloomTrust } from './bloom-trust.ts';
 import type { Block, Chain, ChainNode, Hex } from './chain.ts';
 import { createConsistencyCheck } from './checks/consistency-check.ts';
@@ -43,7 +45,20 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
   const registryLog = createRegistryLog(progress);
   const bloomTrust = createBloomTrust(source.verify, registryLog);
   const reader = createBlockReader(chain, book, createDecoder(network), registryLog, bloomTrust);
-  const follower = createHeadFollower({ selector, chain, ledger: store.index, reader, progress });
+  const agreement = createAgreement({
+    chain,
+    acceptsDeepReorgs: source.acceptDeepReorgs === true,
+    secondOpinionMs: timing.secondOpinionMs,
+    notice: progress.notice,
+  });
+  const follower = createHeadFollower({
+    selector,
+    chain,
+    agreement,
+    ledger: store.index,
+    reader,
+    progress,
+  });
   const check = createConsistencyCheck({
     selector,
     routers,
@@ -77,7 +92,15 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
     const isEarlier = start !== undefined && startBlock !== null && start < startBlock;
     const isSearched = source.deployed === undefined && (hasNewRouters || isEarlier);
     const deployed = isSearched ? await confirmedDeployment(chain, node, routers, head) : source.deployed;
-    return { final, start, deployed };
+    return { final: await firstFinal(node, final), start, deployed };
+  };
+
+  /** Everything else builds on the first block that is recorded. */
+  const firstFinal = async (node: ChainNode, final: BlockId): Promise<BlockId> => {
+    if (progress.tip) return final;
+    const agreed = await agreement.on(node, final, final, () => true);
+    if ('doubt' in agreed) throw new NodeError(agreed.doubt);
+    return agreed.final;
   };
 
   return {

@@ -1,16 +1,18 @@
 /**
- * Reads new blocks of an EVM chain as they come, across forks, and reports when they have become final.
+ * Reads new blocks of an EVM chain as they come, across forks, and reports when they have become final. Blocks that may
+ * still be abandoned come from one endpoint; what is hard to take back needs a second one (`agreement.ts`).
  *
  * A block that cannot be read goes to the ledger of failures on its own, and a long gap goes to the history loop:
  * nothing holds up the head.
  */
 import type { BlockId, IndexLedger } from '../../store/ledger/index-ledger.ts';
 import { stepOf } from '../chain/family.ts';
-import { RangeTooLargeError, reasonOf } from '../chain/faults.ts';
+import { NodeError, RangeTooLargeError, reasonOf } from '../chain/faults.ts';
 import { historyRange } from '../chain/owed-ranges.ts';
 import type { Progress, ReadMark } from '../chain/progress.ts';
+import type { Agreement, Doubt } from './agreement.ts';
 import type { Block, Chain, ChainNode } from './chain.ts';
-import { DeepReorgError, findFork, type HeadView, readHeaders, refuseOtherFinal, viewHead } from './head.ts';
+import { type Fork, findFork, type HeadView, readHeaders, refuseOtherFinal, viewHead } from './head.ts';
 import type { BlockReader, LogReading } from './reading.ts';
 
 /** New blocks in one step. */
@@ -24,6 +26,7 @@ export interface HeadFollowerOptions {
   /** CCIP's number for the network. */
   readonly selector: string;
   readonly chain: Chain;
+  readonly agreement: Agreement;
   readonly ledger: IndexLedger;
   readonly reader: BlockReader;
   readonly progress: Progress;
@@ -36,23 +39,41 @@ export interface HeadFollower {
 
 /** What a look at the head has found. */
 interface Found {
-  readonly view: HeadView;
+  readonly view: HeadView & { readonly base: BlockId };
   /** New ones, above the view's base. */
   readonly headers: readonly Block[];
   /** What these say; undefined where there are none, or they are left out. */
   readonly reading: LogReading | undefined;
   /** The head is too far away: reading goes on behind this block, and the gap is left to the history loop. */
   readonly landing: Block | undefined;
+  /** The newest block that is final by the word of two endpoints; undefined where that is nothing new. */
+  readonly settled: BlockId | undefined;
+  readonly doubt: Doubt | undefined;
+}
+
+/** A chain without the final block that was recorded. */
+interface Replacement extends Fork {
+  readonly final: BlockId;
 }
 
 export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
-  const { selector, chain, ledger, reader, progress } = options;
+  const { selector, chain, agreement, ledger, reader, progress } = options;
   let newBlocks = MAX_NEW_BLOCKS;
   /** How often in a row the next blocks could not be read although the node has shown them, and why. */
   let unread = { times: 0, reason: '' };
 
+  /** The hash of the final block that a second endpoint has confirmed. */
+  let confirmed = '';
+
+  /** Blocks of a chain never go back in time: a lower head that is of a later time is not merely behind. */
+  const isNewer = ({ number, timestamp }: Block): boolean =>
+    number > (progress.tip?.number ?? 0) || timestamp * 1000 > progress.latestAt;
+
   /** Where to go on when the head is far away: near it, and not below what is final. */
-  const landingOf = async (node: ChainNode, { head, final, base }: HeadView): Promise<Block | undefined> => {
+  const landingOf = async (
+    node: ChainNode,
+    { head, final, base }: Found['view'],
+  ): Promise<Block | undefined> => {
     const number = Math.max(Math.min(final.number, head.number), head.number - MAX_NEW_BLOCKS);
     if (number - base.number <= MAX_GAP) return undefined;
     if (number === final.number) return final;
@@ -60,18 +81,64 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
     return block;
   };
 
-  const look = async (skip: boolean): Promise<Found> => {
+  const land = async (node: ChainNode, view: Found['view'], landing: Block): Promise<Found> => {
+    const { head, final, base } = view;
+    const agreed = await agreement.on(node, landing, final, ({ common }) => common.number > base.number);
+    if ('doubt' in agreed) throw new NodeError(agreed.doubt);
+    const { common, final: settled } = agreed;
+    if (common.number <= base.number)
+      throw new NodeError(
+        `${node.name} shows block ${head.number}, and no other endpoint is beyond ${base.number}`,
+      );
+    const isLower = common.hash !== landing.hash;
+    const [lower] = isLower ? await node.blocks([common.number]) : [];
+    return {
+      view: lower ? { ...view, head: lower } : view,
+      headers: [],
+      reading: undefined,
+      landing: lower ?? landing,
+      settled,
+      doubt: undefined,
+    };
+  };
+
+  /** @param candidate a block that the node calls final and that has been read, or is about to be */
+  const settle = async (node: ChainNode, candidate: BlockId): Promise<Pick<Found, 'settled' | 'doubt'>> => {
+    const nothing = { settled: undefined, doubt: undefined };
+    const { final: known } = progress;
+    const isNew = known !== undefined && candidate.number > known.number;
+    if (!known || (!isNew && confirmed === known.hash)) return nothing;
+    const block = isNew ? candidate : known;
+    const agreed = await agreement.on(
+      node,
+      block,
+      block,
+      ({ common, final }) => common.number >= known.number && (!isNew || final.number > known.number),
+    );
+    if ('doubt' in agreed) return isNew || agreed.isContradicted ? { ...nothing, doubt: agreed } : nothing;
+    const { common, final, isAlone } = agreed;
+    if (!isAlone && common.number >= known.number)
+      confirmed = final.number > known.number ? final.hash : known.hash;
+    return { ...nothing, settled: final };
+  };
+
+  const look = async (skip: boolean): Promise<Found | Replacement> => {
     let isReading = false;
     try {
       return await chain.run(async (node) => {
         isReading = false;
-        const view = await viewHead(node, progress.held);
+        const seen = await viewHead(node, progress.held, isNewer);
+        const { base } = seen;
+        if (!base) return await findReplacement(node, seen);
+        const view = { ...seen, base };
         const landing = await landingOf(node, view);
-        if (landing) return { view, headers: [], reading: undefined, landing };
-        const count = Math.min(view.head.number - view.base.number, skip ? 1 : newBlocks);
-        const headers = count > 0 ? await readHeaders(node, view.base, count) : [];
+        if (landing) return await land(node, view, landing);
+        const count = Math.min(view.head.number - base.number, skip ? 1 : newBlocks);
+        const headers = count > 0 ? await readHeaders(node, base, count) : [];
         refuseOtherFinal(node, view.final, headers);
         const [first, last] = [headers[0], headers.at(-1)];
+        const tip = last ?? base;
+        const settlement = await settle(node, view.final.number <= tip.number ? view.final : tip);
         isReading = true;
         const reading =
           first && last && !skip
@@ -84,10 +151,9 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
                 orphaned: view.orphans.map(({ hash }) => hash),
               })
             : undefined;
-        return { view, headers, reading, landing };
+        return { view, headers, reading, landing, ...settlement };
       });
     } catch (error) {
-      if (error instanceof DeepReorgError) await recoverFromDeepReorganization();
       if (isReading && !(error instanceof RangeTooLargeError))
         unread = { times: unread.times + 1, reason: reasonOf(error) };
       throw error;
@@ -95,22 +161,23 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
   };
 
   const recordFound = async (
-    { view, headers, reading, landing }: Found,
+    { view, headers, reading, landing, settled }: Found,
     mark: ReadMark,
     skip: boolean,
   ): Promise<void> => {
-    const { final, base } = view;
+    const { base } = view;
     const orphaned = view.orphans.map(({ hash }) => hash);
     if (orphaned.length > 0) progress.notice(`${orphaned.length} blocks above ${base.number} were abandoned`);
     const [skipped] = skip ? headers : [];
     if (skipped) progress.notice(`Block ${skipped.number} cannot be read yet: ${unread.reason}`, 'warn');
     if (headers.length === 0 && orphaned.length === 0 && !landing) return;
     const [first, last] = [headers[0], headers.at(-1)];
-    const isFinalNew = final.number > base.number && final.number !== landing?.number;
+    const isFinalNew =
+      settled !== undefined && settled.number > base.number && settled.number !== landing?.number;
     await progress.record(() => ({
       ...(reading && stepOf(reading)),
       orphaned,
-      blocks: landing ? [...(isFinalNew ? [final] : []), landing] : headers,
+      blocks: landing ? [...(isFinalNew ? [settled] : []), landing] : headers,
       owed: landing ? [historyRange(base.number + 1, landing.number)] : [],
       rereads: [
         ...progress.rereadsFor(reading?.contracts.map(({ address }) => address) ?? [], base.number),
@@ -144,16 +211,20 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
    * Blocks that were final are gone. The fork is below the lowest block with facts that the node's chain does not have,
    * and above the highest that it has: everything above that one is read again, for a message may have moved down.
    */
-  const recoverFromDeepReorganization = async (): Promise<void> => {
-    const { final, fork, orphaned } = await chain.run(async (node) => {
-      const { final: newFinal } = await node.tips();
-      const blocksBelow = (below: number, limit: number) => ledger.factBlocks(selector, below, limit);
-      return { final: newFinal, ...(await findFork(node, newFinal, blocksBelow)) };
-    });
+  const findReplacement = async (node: ChainNode, view: HeadView): Promise<Replacement> => {
+    const [lost] = progress.held;
+    if (!lost) throw new Error('A chain can only replace one that was read');
+    const final = await agreement.onOtherChain(node, view.final, lost, isNewer);
+    const blocksBelow = (below: number, limit: number) => ledger.factBlocks(selector, below, limit);
+    return { final, ...(await findFork(node, final, blocksBelow)) };
+  };
+
+  const recordReplacement = async ({ final, fork, orphaned }: Replacement): Promise<void> => {
     const from = fork === undefined ? (progress.startBlock ?? 0) : fork.number + 1;
     await progress.record(() => ({
       orphaned: [...new Set([...progress.held.map(({ hash }) => hash), ...orphaned])],
       blocks: [final],
+      endsAt: final.number,
       owed: from <= final.number ? [historyRange(from, final.number)] : [],
     }));
     progress.notice(
@@ -173,7 +244,12 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
   const followOnce = async (skip: boolean): Promise<boolean> => {
     const mark = progress.mark();
     const found = await look(skip);
-    const { head, final, base } = found.view;
+    if ('fork' in found) {
+      await recordReplacement(found);
+      return true;
+    }
+    const { view, settled, doubt } = found;
+    const { head, base } = view;
     await recordFound(found, mark, skip);
     const newTip = found.landing ?? found.headers.at(-1);
     const indexedBlock = newTip?.number ?? base.number;
@@ -181,14 +257,15 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
       {
         headBlock: head.number,
         headAt: head.timestamp * 1000,
-        finalizedBlock: final.number,
+        finalizedBlock: Math.max(settled?.number ?? 0, progress.final?.number ?? 0),
         indexedBlock,
         indexedAt: newTip ? newTip.timestamp * 1000 : timeOf(indexedBlock, head.timestamp),
       },
       head.timestamp,
     );
-    const settled = final.number <= indexedBlock ? final : progress.tip;
     if (settled) await finalize(settled);
+    // What is not final yet was read all the same.
+    if (doubt) throw new NodeError(doubt.doubt, doubt.isContradicted ? 'bad-answer' : 'unreachable');
     return indexedBlock < head.number;
   };
 

@@ -11,15 +11,10 @@ import type { Block, ChainNode } from './chain.ts';
 export interface HeadView {
   readonly head: Block;
   readonly final: Block;
-  /** The newest block that we have read and that the node's chain has too. */
-  readonly base: BlockId;
+  /** The newest block that we have read and that the node's chain has too; undefined where it lacks even the final one. */
+  readonly base: BlockId | undefined;
   /** Blocks that we have read and the node's chain has abandoned. */
   readonly orphans: readonly BlockId[];
-}
-
-/** The chain has abandoned blocks that it had called final. */
-export class DeepReorgError extends NodeError {
-  override readonly name = 'DeepReorgError';
 }
 
 const COMPARED_AT_ONCE = 32;
@@ -29,20 +24,28 @@ const FACT_BLOCKS_AT_ONCE = 100;
  * Compares the node's chain with the blocks that are held (by height, at least one).
  *
  * A node whose head is below ours on the same chain is merely behind, which is its own fault.
+ *
+ * @param isNewer whether a head is newer than what was read, by its height or by its time
  */
-export async function viewHead(node: ChainNode, held: readonly BlockId[]): Promise<HeadView> {
+export async function viewHead(
+  node: ChainNode,
+  held: readonly BlockId[],
+  isNewer: (head: Block) => boolean,
+): Promise<HeadView> {
   const tip = held.at(-1);
   if (!tip) throw new Error('A view needs blocks to compare with');
   const { head, final, block } = await node.tips(tip.number);
-  if (head.number < tip.number && isHeld(held, head)) {
-    throw new NodeError(
-      `${node.name} is ${tip.number - head.number} blocks behind what was read already`,
-      'behind',
-    );
-  }
-
   const within = held.filter(({ number }) => number <= head.number);
-  if (within.length === 0) throw new NodeError(`${node.name} is far behind what was read already`, 'behind');
+  const highest = within.at(-1);
+  const refuseBehind = (base: BlockId | undefined): void => {
+    if (isNewer(head) || (base && (base !== highest || head.number >= tip.number))) return;
+    const how = base
+      ? `${tip.number - head.number} blocks behind what was read already`
+      : highest
+        ? 'behind what was read already, and on another branch'
+        : 'far behind what was read already';
+    throw new NodeError(`${node.name} is ${how}`, 'behind');
+  };
   const goOnFrom = (base: BlockId): HeadView => {
     refuseOtherFinal(
       node,
@@ -53,24 +56,18 @@ export async function viewHead(node: ChainNode, held: readonly BlockId[]): Promi
   };
   // As a rule there is no fork.
   if (tip.number <= head.number && block?.hash === tip.hash) return goOnFrom(tip);
+  if (highest?.hash === head.hash) refuseBehind(highest);
   for (let end = within.length; end > 0; end -= COMPARED_AT_ONCE) {
     const some = within.slice(Math.max(0, end - COMPARED_AT_ONCE), end);
     const blocks = await node.blocks(some.map(({ number }) => number));
     const base = some.findLast(({ hash }, index) => blocks[index]?.hash === hash);
-    if (base) return goOnFrom(base);
+    if (base) {
+      refuseBehind(base);
+      return goOnFrom(base);
+    }
   }
-  // A longer chain has replaced ours; a shorter one is of a node that does not have ours yet.
-  if (head.number <= tip.number) {
-    throw new NodeError(`${node.name} is behind what was read already, and on another branch`, 'behind');
-  }
-  throw new DeepReorgError(
-    `${node.name} has another chain than the one that was read, also below the blocks that were final`,
-    'reorganization',
-  );
-}
-
-function isHeld(held: readonly BlockId[], { number, hash }: Block): boolean {
-  return held.some((block) => block.number === number && block.hash === hash);
+  refuseBehind(undefined);
+  return { head, final, base: undefined, orphans: held };
 }
 
 /**

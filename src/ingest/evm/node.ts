@@ -14,6 +14,7 @@ import {
   type RpcCall,
 } from '../chain/json-rpc/endpoint.ts';
 import type { PooledNodeOptions } from '../chain/json-rpc/endpoint-pool.ts';
+import { MAX_AHEAD_MS } from '../chain/progress.ts';
 import { inParallel } from '../work.ts';
 import {
   bytesOf,
@@ -36,8 +37,6 @@ export interface RpcNode extends ChainNode {
   headOf(value: unknown): Block;
 }
 
-/** Clocks differ. A head an hour ahead of ours is a fault. */
-const MAX_AHEAD_MS = 3_600_000;
 /** A node of another network is not asked again soon: only a change of the configuration helps. */
 const WRONG_NETWORK_REST_MS = 300_000;
 const RECEIPTS_AT_ONCE = 4;

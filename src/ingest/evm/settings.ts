@@ -13,6 +13,8 @@ export interface EvmSource extends NetworkSource {
   readonly deployed?: number;
   /** The node's own word, or a depth in blocks. */
   readonly finality: 'finalized' | 'safe' | number;
+  /** Whether one endpoint alone may take back blocks that were final: for development chains, which are reset. */
+  readonly acceptDeepReorgs?: boolean;
   /** Blocks in one request for logs, at most. */
   readonly maxRange: number;
   /** Which blocks' logs are checked against their bloom filters: new ones, those of history too, or none. */
@@ -34,12 +36,15 @@ const deployed = {
 };
 
 export const evmSettings: FamilySettings = {
-  keys: ['routers', 'deployed', 'finality', 'maxRange', 'verify', 'verifierResults'],
+  keys: ['routers', 'deployed', 'finality', 'acceptDeepReorgs', 'maxRange', 'verify', 'verifierResults'],
   parse: (common, given, { variables, refuse }): EvmSource => ({
     ...common,
     routers: parseRouters(given.routers, refuse),
     ...(given.deployed != null && { deployed: parseNumber(given.deployed, 'deployed', deployed, refuse) }),
     finality: parseFinality(given.finality, refuse),
+    ...(given.acceptDeepReorgs != null && {
+      acceptDeepReorgs: parseAcceptDeepReorgs(given.acceptDeepReorgs, refuse),
+    }),
     maxRange: parseNumber(given.maxRange, 'maxRange', maxRange, refuse),
     verify: parseVerify(given.verify, refuse),
     verifierResults:
@@ -96,6 +101,11 @@ function parseFinality(value: unknown = 'finalized', refuse: Refuse): EvmSource[
     `is ${JSON.stringify(value)}`,
     `It takes finalized, safe, or a depth from 0 to ${MAX_DEPTH} blocks.`,
   );
+}
+
+function parseAcceptDeepReorgs(value: unknown, refuse: Refuse): boolean {
+  if (typeof value === 'boolean') return value;
+  return refuse('acceptDeepReorgs', `is ${JSON.stringify(value)}`, 'It takes true or false.');
 }
 
 function parseVerify(value: unknown = 'head', refuse: Refuse): EvmSource['verify'] {

@@ -6,6 +6,7 @@ import { createAnswerReader } from '../chain/json-rpc/answer-reader.ts';
 import { type Endpoint, EndpointError, type RpcAnswer, type RpcCall } from '../chain/json-rpc/endpoint.ts';
 import type { PooledNodeOptions } from '../chain/json-rpc/endpoint-pool.ts';
 import type { Refusal } from '../chain/json-rpc/refusal.ts';
+import { MAX_AHEAD_MS } from '../chain/progress.ts';
 import type { Account } from './accounts.ts';
 import type { ChainNode, FinalizedHead, SignatureInfo } from './chain.ts';
 import { UnreadableDataError } from './decode/borsh.ts';
@@ -29,8 +30,6 @@ const MAX_ACCOUNTS = 100;
 const LAGGING_ATTEMPTS = 4;
 /** Slots that are skipped have no time. Runs of skipped slots are short. */
 const SLOTS_FOR_TIME = 8;
-/** Clocks differ. A block an hour ahead of ours is a fault. */
-const MAX_AHEAD_MS = 3_600_000;
 /** A node of another cluster is not asked again soon: only a change of the configuration helps. */
 const WRONG_NETWORK_REST_MS = 300_000;
 

@@ -64,3 +64,14 @@ export async function shortenBacklog(
     from - 1,
   ]);
 }
+
+/** Drops the blocks above the end of the chain. What is left of a range is another one: nobody goes on reading the old. */
+export async function endBacklogAt(client: ClientBase, network: string, end: number): Promise<void> {
+  await client.query(
+    `with cut as (delete from index_backlog where network = $1 and to_block > $2
+                  returning from_block, purpose, contracts)
+     insert into index_backlog (network, from_block, to_block, purpose, contracts)
+     select $1, from_block, $2, purpose, contracts from cut where from_block <= $2`,
+    [network, end],
+  );
+}

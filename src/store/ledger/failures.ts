@@ -82,3 +82,12 @@ export async function postponeFailures(
     );
   }
 }
+
+/** Drops the blocks above the end of the chain. */
+export async function endFailuresAt(client: ClientBase, network: string, end: number): Promise<void> {
+  await client.query('delete from index_failure where network = $1 and from_block > $2', [network, end]);
+  await client.query('update index_failure set to_block = $2 where network = $1 and to_block > $2', [
+    network,
+    end,
+  ]);
+}

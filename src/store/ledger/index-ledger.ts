@@ -13,7 +13,14 @@ import { LeaseLostError } from '../lease.ts';
 import { storedSelector } from '../message-row.ts';
 import { SchemaMovedError } from '../writer-guard.ts';
 import { type Anchor, addAnchors, readAnchors } from './anchors.ts';
-import { addToBacklog, readOwedRanges, removeFromBacklog, shortenBacklog, trimBacklog } from './backlog.ts';
+import {
+  addToBacklog,
+  endBacklogAt,
+  readOwedRanges,
+  removeFromBacklog,
+  shortenBacklog,
+  trimBacklog,
+} from './backlog.ts';
 import type { BlockRange, OwedRange } from './block-range.ts';
 import { addBlocks, type BlockId, readBlocks, removeBlocksBelow, removeOrphanedBlocks } from './blocks.ts';
 import { type CheckLedger, createCheckLedger } from './checks.ts';
@@ -48,6 +55,7 @@ import {
 } from './facts.ts';
 import {
   addFailures,
+  endFailuresAt,
   type FailedRange,
   type NewFailure,
   type PostponedFailure,
@@ -63,7 +71,14 @@ import {
   writeFindings,
 } from './findings.ts';
 import { type NetworkRow, networkLeases, readNetworkRow, updateNetworkRow } from './network.ts';
-import { type HeadFigures, type OwedFigures, type ReportedProblem, writeProgress } from './progress.ts';
+import {
+  type HeadFigures,
+  type OwedFigures,
+  type PublishedHead,
+  type ReportedProblem,
+  readPublishedHead,
+  writeProgress,
+} from './progress.ts';
 import { type Registration, writeRegistrations } from './registrations.ts';
 import {
   createTokenLedger,
@@ -116,6 +131,7 @@ export interface IndexState extends NetworkRow {
   readonly blocks: readonly BlockId[];
   readonly contracts: readonly NamedContract[];
   readonly anchors: readonly Anchor[];
+  readonly head: PublishedHead | null;
 }
 
 /** What one transaction writes. */
@@ -127,6 +143,8 @@ export interface IndexStep {
   readonly blocks?: readonly BlockId[];
   /** Blocks below this height are final and are removed from the ledger. */
   readonly forgetBelow?: number;
+  /** There are no blocks above: what is owed of them, and what has failed, is dropped. */
+  readonly endsAt?: number;
   readonly contracts?: readonly NamedContract[];
   /** Transactions from which lists can be continued. */
   readonly anchors?: readonly Anchor[];
@@ -246,6 +264,7 @@ async function readState(client: ClientBase, network: string): Promise<IndexStat
     blocks: await readBlocks(client, network),
     contracts: await readContracts(client, network),
     anchors: await readAnchors(client, network),
+    head: await readPublishedHead(client, network),
   };
 }
 
@@ -291,6 +310,10 @@ async function writeStep(
   await addAnchors(client, network, step.anchors ?? []);
 
   if (step.startBlock !== undefined) await trimBacklog(client, network, step.startBlock);
+  if (step.endsAt !== undefined) {
+    await endBacklogAt(client, network, step.endsAt);
+    await endFailuresAt(client, network, step.endsAt);
+  }
   await removeFromBacklog(client, network, step.replaced ?? []);
   await addToBacklog(client, network, step.owed ?? []);
   if (step.done) await shortenBacklog(client, network, step.done);

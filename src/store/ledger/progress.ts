@@ -23,6 +23,22 @@ export interface OwedFigures {
   readonly failedRanges: number;
 }
 
+/** The head that was published last. */
+export interface PublishedHead {
+  readonly number: number;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
+
+export async function readPublishedHead(client: ClientBase, network: string): Promise<PublishedHead | null> {
+  const { rows } = await client.query(
+    'select head_block, head_at from network_progress where selector = $1 and head_block is not null',
+    [network],
+  );
+  const [row] = rows;
+  return row ? { number: Number(row.head_block), at: (row.head_at as Date).getTime() } : null;
+}
+
 export async function writeProgress(
   client: ClientBase,
   network: string,

@@ -13,7 +13,10 @@ import { type Filter, type Query, queryOf, refuseFilter, refuseRange, refuseResu
 import { archiveNode, type LogTraits, type Personality } from './personality.ts';
 import type { VirtualBlock, VirtualChain, VirtualLog, VirtualTransaction } from './virtual-chain.ts';
 
-export type Provider = JsonRpcServer<Personality> & { readonly chain: VirtualChain };
+export type Provider = JsonRpcServer<Personality> & {
+  /** May be replaced at any time. */
+  chain: VirtualChain;
+};
 
 export interface ProviderOptions {
   readonly personality?: Personality;
@@ -28,21 +31,27 @@ export async function startProvider(
   chain: VirtualChain,
   { personality = archiveNode, port }: ProviderOptions = {},
 ): Promise<Provider> {
+  const served = { chain };
   const server = await startJsonRpcServer<Personality>({
     personality,
     port,
-    answererOf: (endpoint) => createAnswerer(chain, endpoint),
+    answererOf: (endpoint) => createAnswerer(served, endpoint),
   });
-  return Object.assign(server, { chain });
+  return Object.defineProperty(server, 'chain', {
+    get: () => served.chain,
+    set: (told: VirtualChain) => {
+      served.chain = told;
+    },
+  }) as Provider;
 }
 
-function createAnswerer(chain: VirtualChain, provider: ServedEndpoint<Personality>) {
+function createAnswerer(served: { readonly chain: VirtualChain }, provider: ServedEndpoint<Personality>) {
   let rangesWithLogs = 0;
 
   const headNumber = (): number => {
     const { lag } = provider.personality;
     const isBehind = lag !== undefined && isOneIn(lag.every ?? 1, provider.requests);
-    return Math.max(0, chain.head - (isBehind ? lag.blocks : 0));
+    return Math.max(0, served.chain.head - (isBehind ? lag.blocks : 0));
   };
 
   const numberOf = (tag: unknown): number => {
@@ -50,6 +59,7 @@ function createAnswerer(chain: VirtualChain, provider: ServedEndpoint<Personalit
     if (tag === 'latest' || tag === 'pending' || tag === undefined) return head;
     if (tag === 'earliest') return 0;
     if (tag !== 'finalized' && tag !== 'safe') return Number(tag);
+    if (served.chain.finalLag !== undefined) return Math.max(0, head - served.chain.finalLag);
     const { finalized = { lagBlocks: USUAL_FINALITY_BLOCKS } } = provider.personality;
     if (finalized === 'genesis') return 0;
     if (finalized === 'null') return -1;
@@ -75,38 +85,44 @@ function createAnswerer(chain: VirtualChain, provider: ServedEndpoint<Personalit
     const [first, second] = params;
     switch (method) {
       case 'eth_chainId':
-        return quantity(Number(chain.network.chainId));
+        return quantity(Number(served.chain.network.chainId));
       case 'net_version':
-        return chain.network.chainId;
+        return served.chain.network.chainId;
       case 'eth_blockNumber':
         return quantity(headNumber());
       case 'eth_getBlockByNumber': {
         const number = numberOf(first);
-        return blockJson(number < 0 ? undefined : visible(chain.block(number)), personality, second === true);
+        return blockJson(
+          number < 0 ? undefined : visible(served.chain.block(number)),
+          personality,
+          second === true,
+        );
       }
       case 'eth_getBlockByHash':
-        return blockJson(visible(chain.blockByHash(first as Hex)), personality, second === true);
+        return blockJson(visible(served.chain.blockByHash(first as Hex)), personality, second === true);
       case 'eth_getLogs':
         return logsFor((first ?? {}) as Filter);
       case 'eth_getBlockReceipts': {
         if (personality.receipts) throw new RefusedCallError(personality.receipts);
         const isHash = typeof first === 'string' && first.length === 66;
-        const block = visible(isHash ? chain.blockByHash(first as Hex) : chain.block(numberOf(first)));
+        const block = visible(
+          isHash ? served.chain.blockByHash(first as Hex) : served.chain.block(numberOf(first)),
+        );
         return block ? receiptsFor(block) : null;
       }
       case 'eth_getTransactionByHash': {
-        const transaction = chain.transaction(first as Hex);
+        const transaction = served.chain.transaction(first as Hex);
         return transaction && transaction.blockNumber <= headNumber() ? transactionJson(transaction) : null;
       }
       case 'eth_call': {
         const { to, data } = first as { to: Hex; data: Hex };
-        const answer = chain.call(to.toLowerCase() as Hex, data, stateBlock(second));
+        const answer = served.chain.call(to.toLowerCase() as Hex, data, stateBlock(second));
         if (answer !== undefined) return answer;
-        if (!chain.hasCode(to.toLowerCase() as Hex, stateBlock(second))) return '0x';
+        if (!served.chain.hasCode(to.toLowerCase() as Hex, stateBlock(second))) return '0x';
         throw new RefusedCallError({ code: 3, message: 'execution reverted' });
       }
       case 'eth_getCode':
-        return chain.hasCode((first as string).toLowerCase() as Hex, stateBlock(second)) ? CODE : '0x';
+        return served.chain.hasCode((first as string).toLowerCase() as Hex, stateBlock(second)) ? CODE : '0x';
       case 'eth_getBalance':
         return stateBlock(second) < 0 ? '0x0' : '0xde0b6b3a7640000';
       default:
@@ -122,9 +138,9 @@ function createAnswerer(chain: VirtualChain, provider: ServedEndpoint<Personalit
     const asked = queryOf(filter);
     refuseFilter(asked, traits);
     if (filter.blockHash !== undefined) {
-      const block = visible(chain.blockByHash(filter.blockHash));
+      const block = visible(served.chain.blockByHash(filter.blockHash));
       if (!block) throw new RefusedCallError({ code: -32000, message: 'unknown block' });
-      const logs = chain.logsOfBlock(filter.blockHash) ?? [];
+      const logs = served.chain.logsOfBlock(filter.blockHash) ?? [];
       return answered(
         logs.filter((log) => isMatch(log, asked)),
         { from: block.number, to: block.number },
@@ -135,13 +151,16 @@ function createAnswerer(chain: VirtualChain, provider: ServedEndpoint<Personalit
     const count = numberOf(filter.toBlock) - from + 1;
     refuseRange(asked, { from, to: from + count - 1 }, traits);
     if (traits.isBlindToAddresses && asked.addresses) return [];
-    return answered(chain.logs({ from, to, topics: asked.topics, addresses: asked.addresses }), { from, to });
+    return answered(served.chain.logs({ from, to, topics: asked.topics, addresses: asked.addresses }), {
+      from,
+      to,
+    });
   };
 
   const receiptsFor = (block: VirtualBlock): readonly unknown[] => {
     const traits = provider.personality.logs ?? {};
     const { kept } = traits;
-    if (!kept || block.number >= headNumber() - kept.blocks) return receiptsOf(chain, block, traits);
+    if (!kept || block.number >= headNumber() - kept.blocks) return receiptsOf(served.chain, block, traits);
     if (kept.answer === 'empty') return [];
     throw new RefusedCallError(kept.answer, { count: block.number });
   };

@@ -88,14 +88,31 @@ export interface Reorganization {
   readonly head?: number;
 }
 
+/** How somebody else tells a chain. */
+export interface Telling {
+  /** Blocks above it have other hashes; without it all blocks have the hashes of the chain. */
+  readonly fork?: number;
+  /** In place of the chain's; above the fork where there is one. */
+  readonly series?: readonly EventSeries[];
+  /** In place of the chain's with the same address. */
+  readonly contracts?: readonly VirtualContract[];
+  /** Where it is left out: that of the chain, at any time. */
+  readonly head?: number;
+  /** How far the block that is called final is below the head, whatever the personality of the endpoint says. */
+  readonly finalLag?: number;
+}
+
 export interface VirtualChain {
   readonly network: Network;
   /** The highest block. Events above it are not there yet. */
   readonly head: number;
+  readonly finalLag: number | undefined;
   readonly contracts: ReadonlyMap<Hex, VirtualContract>;
   readonly series: readonly EventSeries[];
   grow(blocks: number): void;
   reorganize(reorganization: Reorganization): void;
+  /** Another telling of this chain, for an endpoint that lies or is on a fork. A height of its own brings no time of its own. */
+  retell(telling: Telling): VirtualChain;
   /** Undefined above the head. */
   block(number: number): VirtualBlock | undefined;
   /** Blocks of abandoned branches are found too. */
@@ -124,6 +141,8 @@ const HEAD_AGE_SECONDS = 60;
 const SENDER: Hex = `0x${'5e'.repeat(20)}`;
 
 interface Branch {
+  /** Part of the hashes of its blocks. */
+  readonly id: number;
   readonly fork: number;
   readonly series: readonly EventSeries[];
 }
@@ -135,14 +154,38 @@ interface Placed {
   readonly block: number;
 }
 
+/** Branches of tellings have numbers of their own: no two of them have the same blocks. */
+const FIRST_TOLD_BRANCH = 1_000;
+let toldBranches = 0;
+
 export function createVirtualChain(options: VirtualChainOptions): VirtualChain {
-  const { network, blockSeconds = USUAL_BLOCK_SECONDS } = options;
+  const { blockSeconds = USUAL_BLOCK_SECONDS } = options;
   const headAt = Math.floor((options.headAtMs ?? Date.now() - HEAD_AGE_SECONDS * 1000) / 1000);
   const genesisAt = headAt - options.head * blockSeconds;
+  return tell({
+    network: options.network,
+    contracts: new Map(options.contracts.map((contract) => [contract.address, contract])),
+    branches: [{ id: 0, fork: -1, series: options.series }],
+    headOf: () => options.head,
+    timeOf: (number) => genesisAt + number * blockSeconds,
+  });
+}
+
+interface Told {
+  readonly network: Network;
+  readonly contracts: ReadonlyMap<Hex, VirtualContract>;
+  readonly branches: Branch[];
+  /** While it has not grown or been reorganized. */
+  readonly headOf: () => number;
+  /** Seconds since 1970. */
+  readonly timeOf: (number: number) => number;
+  readonly finalLag?: number | undefined;
+}
+
+function tell({ network, contracts, branches, headOf, timeOf, finalLag }: Told): VirtualChain {
   const chainId = Number(network.chainId);
-  const contracts = new Map(options.contracts.map((contract) => [contract.address, contract]));
-  const branches: Branch[] = [{ fork: -1, series: options.series }];
-  let { head } = options;
+  let ownHead: number | undefined;
+  const currentHead = () => ownHead ?? headOf();
 
   /** The branch that a block belongs to in the chain whose newest branch is `tip`. */
   const ownerOf = (number: number, tip = branches.length - 1): number => {
@@ -154,12 +197,13 @@ export function createVirtualChain(options: VirtualChainOptions): VirtualChain {
   /** The blocks of a branch in today's chain. */
   const extentOf = (branch: number) => ({
     from: (branches[branch] as Branch).fork + 1,
-    to: Math.min(head, ...branches.slice(branch + 1).map(({ fork }) => fork)),
+    to: Math.min(currentHead(), ...branches.slice(branch + 1).map(({ fork }) => fork)),
   });
 
+  const hashIn = (branch: number, number: number): Hex =>
+    composeHash(BLOCK_MARK, chainId, (branches[branch] as Branch).id, number);
   const hashOf = (number: number, tip?: number): Hex =>
-    number < 0 ? `0x${'00'.repeat(32)}` : composeHash(BLOCK_MARK, chainId, ownerOf(number, tip), number);
-  const timeOf = (number: number) => genesisAt + number * blockSeconds;
+    number < 0 ? `0x${'00'.repeat(32)}` : hashIn(ownerOf(number, tip), number);
 
   /** Every event of some blocks of one branch, in order. */
   const placedIn = (branch: number, from: number, to: number): readonly Placed[] =>
@@ -199,7 +243,7 @@ export function createVirtualChain(options: VirtualChainOptions): VirtualChain {
         ...series.eventOf(index),
         address: series.emitter,
         blockNumber: block,
-        blockHash: composeHash(BLOCK_MARK, chainId, branch, block),
+        blockHash: hashIn(branch, block),
         transactionHash: transactionHashOf(chainId, series.id, index),
         transactionIndex: place,
         logIndex: place,
@@ -226,9 +270,10 @@ export function createVirtualChain(options: VirtualChainOptions): VirtualChain {
   /** The branch and number of a block that exists or existed. */
   const locate = (hash: Hex): { readonly branch: number; readonly number: number } | undefined => {
     const parts = decomposeHash(hash, BLOCK_MARK, chainId);
-    if (!parts || parts.high >= branches.length) return undefined;
-    const isPresent = ownerOf(parts.low, parts.high) === parts.high && parts.low <= head;
-    return isPresent ? { branch: parts.high, number: parts.low } : undefined;
+    const branch = branches.findIndex(({ id }) => id === parts?.high);
+    if (!parts || branch < 0) return undefined;
+    const isPresent = ownerOf(parts.low, branch) === branch && parts.low <= currentHead();
+    return isPresent ? { branch, number: parts.low } : undefined;
   };
 
   const countOf = (seriesId: number, upTo: number): number =>
@@ -243,27 +288,44 @@ export function createVirtualChain(options: VirtualChainOptions): VirtualChain {
   return {
     network,
     contracts,
+    finalLag,
     get head() {
-      return head;
+      return currentHead();
     },
     get series() {
       return (branches.at(-1) as Branch).series;
     },
     grow(blocks) {
-      head += blocks;
+      ownHead = currentHead() + blocks;
     },
-    reorganize({ fork, series = (branches.at(-1) as Branch).series, head: newHead = head + 1 }) {
-      if (fork >= head) throw new RangeError(`A fork at ${fork} abandons nothing below the head ${head}.`);
-      branches.push({ fork, series });
-      head = newHead;
+    reorganize({ fork, series = (branches.at(-1) as Branch).series, head = currentHead() + 1 }) {
+      if (fork >= currentHead())
+        throw new RangeError(`A fork at ${fork} abandons nothing below the head ${currentHead()}.`);
+      branches.push({ id: branches.length, fork, series });
+      ownHead = head;
     },
-    block: (number) => (number < 0 || number > head ? undefined : blockIn(number)),
+    retell({ fork, series = (branches.at(-1) as Branch).series, contracts: others = [], head, ...rest }) {
+      const newest = branches.at(-1) as Branch;
+      const latest = Math.max(Math.floor(Date.now() / 1000), timeOf(currentHead()));
+      return tell({
+        network,
+        contracts: new Map([...contracts, ...others.map((one) => [one.address, one] as const)]),
+        branches:
+          fork === undefined
+            ? [...branches.slice(0, -1), { ...newest, series }]
+            : [...branches, { id: FIRST_TOLD_BRANCH + toldBranches++, fork, series }],
+        headOf: () => head ?? currentHead(),
+        timeOf: (number) => (head === undefined ? timeOf(number) : Math.min(timeOf(number), latest)),
+        finalLag: rest.finalLag,
+      });
+    },
+    block: (number) => (number < 0 || number > currentHead() ? undefined : blockIn(number)),
     blockByHash(hash) {
       const found = locate(hash);
       return found && blockIn(found.number, found.branch);
     },
     logs: ({ from, to, ...filter }) =>
-      placedBetween(from, Math.min(to, head))
+      placedBetween(from, Math.min(to, currentHead()))
         .flatMap(([branch, placed]) => logsFrom(placed, branch, filter))
         .sort((a, b) => a.blockNumber - b.blockNumber),
     logsOfBlock(hash) {

@@ -58,9 +58,11 @@ export interface EndpointPool<Node> {
   /**
    * Another healthy endpoint whose head is at `minimumHead` or above, where there is one: for a second opinion within
    * a piece of work.
+   *
+   * @param asked those that are not asked (again)
    */
   secondOpinion<T>(
-    first: Node,
+    asked: Node | readonly Node[],
     work: (node: Node) => Promise<T>,
     minimumHead?: number,
   ): Promise<T | undefined>;
@@ -370,8 +372,9 @@ export function createEndpointPool<Node extends PooledNode>(
     run: (work, minimumHead, avoided = []) => runOnOne(work, minimumHead, avoided, false),
     share: (work, minimumHead, avoided = []) => runOnOne(work, minimumHead, avoided, true),
 
-    async secondOpinion(first, work, minimumHead) {
-      const tried = new Set(members.filter(({ node }) => node === first));
+    async secondOpinion(asked, work, minimumHead) {
+      const nodes = new Set([asked].flat());
+      const tried = new Set(members.filter(({ node }) => nodes.has(node)));
       const outcome = await offer(work, minimumHead, { tried, isNeeded: false });
       return 'result' in outcome ? outcome.result : undefined;
     },

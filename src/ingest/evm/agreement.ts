@@ -1,0 +1,204 @@
+/**
+ * What the endpoints of a network must agree on: a block that becomes final, a long way that the head has gone, and a chain
+ * that lacks a block which was final. One endpoint alone may be on a fork, or invent blocks.
+ *
+ * With one endpoint configured there is nobody to ask: it is believed, except that it cannot take back what was final.
+ */
+import type { BlockId } from '../../store/ledger/index-ledger.ts';
+import { NodeError } from '../chain/faults.ts';
+import type { Block, Chain, ChainNode, ChainTips } from './chain.ts';
+
+export interface AgreementOptions {
+  readonly chain: Chain;
+  /** Whether the word of one endpoint is enough to take back blocks that were final. */
+  readonly acceptsDeepReorgs: boolean;
+  /** How long an endpoint is not believed alone while no other one can be asked. */
+  readonly secondOpinionMs: number;
+  readonly notice: (line: string, level: 'warn' | 'info') => void;
+}
+
+export interface Agreed {
+  /** The block that was asked about, or the newest that the other endpoint has too. */
+  readonly common: BlockId;
+  /** The newest block up to there that both call final. */
+  readonly final: BlockId;
+  /** No other endpoint could be asked for a long time, or there is none. */
+  readonly isAlone: boolean;
+}
+
+/** Why nothing is agreed on yet, for people. */
+export interface Doubt {
+  readonly doubt: string;
+  /** Whether another endpoint has another block; otherwise none could be asked. */
+  readonly isContradicted: boolean;
+}
+
+export interface Agreement {
+  /**
+   * Asks the other endpoints for a block of `node`, one after the other. Throws a NodeError where two of them agree on
+   * another block.
+   *
+   * @param final what `node` calls final
+   * @param isEnough whether the word of an endpoint that is somewhat behind will do; otherwise the next one is asked too
+   */
+  on(
+    node: ChainNode,
+    block: BlockId,
+    final: BlockId,
+    isEnough: (agreed: Agreed) => boolean,
+  ): Promise<Agreed | Doubt>;
+  /**
+   * The newest final block of a chain without `lost`, which was final: `node` has that chain, and so has another endpoint.
+   * Throws a DeepReorgError where none has.
+   *
+   * @param isNewer whether a head is newer than what was read, and not merely behind
+   */
+  onOtherChain(
+    node: ChainNode,
+    final: BlockId,
+    lost: BlockId,
+    isNewer: (head: Block) => boolean,
+  ): Promise<BlockId>;
+}
+
+/** A node has another chain than the one that was read, also below blocks that were final, and is not believed. */
+export class DeepReorgError extends NodeError {
+  override readonly name = 'DeepReorgError';
+}
+
+/** An endpoint whose head is older does not know what the chain has now. */
+const MAX_HEAD_AGE_MS = 600_000;
+
+interface OtherView extends Omit<ChainTips, 'final'> {
+  readonly node: ChainNode;
+  /** Undefined where it has no word for it. */
+  readonly final: Block | undefined;
+  /** A further block that it was asked for. */
+  readonly further: Block | undefined;
+}
+
+export function createAgreement(options: AgreementOptions): Agreement {
+  const { chain, acceptsDeepReorgs, secondOpinionMs, notice } = options;
+  /** Since when no second endpoint could be asked, on performance.now()'s clock; null while one can. */
+  let unaskedSince: number | null = null;
+  let isBelievedAlone = false;
+
+  /** The view of the next endpoint that was not asked yet; undefined where none is left that answers. */
+  const nextView = (
+    asked: readonly ChainNode[],
+    number: number,
+    furtherNumber: number | undefined,
+  ): Promise<OtherView | undefined> =>
+    chain.secondOpinion(asked, async (node) => {
+      const tips = await tipsOf(node, number);
+      const isFurtherThere = furtherNumber !== undefined && furtherNumber <= tips.head.number;
+      const [further] = isFurtherThere ? await node.blocks([furtherNumber]) : [];
+      return { node, ...tips, further };
+    });
+
+  /** What both chains have of a block and below; undefined where they differ. */
+  const commonOf = async (node: ChainNode, block: BlockId, view: OtherView): Promise<BlockId | undefined> => {
+    if (view.block) return view.block.hash === block.hash ? block : undefined;
+    const [own] = await node.blocks([view.head.number]);
+    return own?.hash === view.head.hash ? own : undefined;
+  };
+
+  const waitAlone = (node: ChainNode, block: BlockId, final: BlockId): Agreed | Doubt => {
+    unaskedSince ??= performance.now();
+    if (performance.now() - unaskedSince < secondOpinionMs)
+      return {
+        doubt: `No second endpoint can be asked for block ${block.number}, which ${node.name} has`,
+        isContradicted: false,
+      };
+    if (!isBelievedAlone)
+      notice(`No second endpoint can be asked: ${node.name} is believed alone until one answers`, 'warn');
+    isBelievedAlone = true;
+    return { common: block, final, isAlone: true };
+  };
+
+  const wasAsked = (): void => {
+    if (isBelievedAlone) notice('A second endpoint answers again', 'info');
+    unaskedSince = null;
+    isBelievedAlone = false;
+  };
+
+  return {
+    async on(node, block, final, isEnough) {
+      if (chain.health().length === 1) return { common: block, final, isAlone: true };
+      const asked = [node];
+      let against: (BlockId & { readonly name: string }) | undefined;
+      let best: Agreed | undefined;
+      for (;;) {
+        const view = await nextView(asked, block.number, against?.number);
+        if (!view) break;
+        asked.push(view.node);
+        const common = await commonOf(node, block, view);
+        if (common) {
+          if (!view.block && isOld(view.head)) continue;
+          const agreed = { common, final: lowerFinal(common, final, view.final), isAlone: false };
+          if (!best || agreed.final.number > best.final.number) best = agreed;
+          if (isEnough(agreed)) break;
+          continue;
+        }
+        const { number, hash } = view.block ?? view.head;
+        if (against && view.further?.hash === against.hash)
+          throw new NodeError(
+            `${node.name} has another block ${against.number} than ${against.name} and ${view.node.name}`,
+          );
+        against ??= { number, hash, name: view.node.name };
+      }
+      if (!best && !against) return waitAlone(node, block, final);
+      wasAsked();
+      if (best && (!against || isEnough(best))) return best;
+      const names = `${node.name} and ${against?.name}`;
+      return {
+        doubt: `${names} have different blocks ${against?.number}; which is right needs a third endpoint`,
+        isContradicted: true,
+      };
+    },
+
+    async onOtherChain(node, final, lost, isNewer) {
+      if (acceptsDeepReorgs) return final;
+      const asked = [node];
+      for (;;) {
+        const view = await nextView(asked, final.number, lost.number);
+        if (!view) break;
+        asked.push(view.node);
+        if (view.further?.hash === lost.hash)
+          throw new NodeError(
+            `${node.name} has another chain than the one that was read, which ${view.node.name} has`,
+          );
+        if (!view.further && !isNewer(view.head)) continue;
+        const common = await commonOf(node, final, view);
+        if (common) return lowerFinal(common, final, view.final);
+      }
+      throw new DeepReorgError(
+        `${node.name} lacks block ${lost.number} of the chain that was read, which was final. It is not believed alone and ` +
+          'nothing was erased: add an endpoint that has the same chain, or, where the chain was reset, set `acceptDeepReorgs: true`',
+        'reorganization',
+      );
+    },
+  };
+}
+
+/** An endpoint without the network's tag of final blocks can still say which blocks it has. */
+async function tipsOf(node: ChainNode, number: number): Promise<Pick<OtherView, 'head' | 'final' | 'block'>> {
+  try {
+    return await node.tips(number);
+  } catch (error) {
+    if (!(error instanceof NodeError) || error.kind !== 'configuration') throw error;
+    const head = await node.head();
+    const [block] = number <= head.number ? await node.blocks([number]) : [];
+    return { head, final: undefined, block };
+  }
+}
+
+/** Some call their first block final for want of a better one. */
+function lowerFinal(common: BlockId, final: BlockId, other: Block | undefined): BlockId {
+  const own = final.number <= common.number ? final : common;
+  return other && other.number > 0 && other.number < own.number ? other : own;
+}
+
+function isOld({ timestamp }: Block): boolean {
+  return Date.now() - timestamp * 1000 > MAX_HEAD_AGE_MS;
+}

@@ -1,0 +1,267 @@
+/** Endpoints of one network that contradict each other, or their own past: what is believed, and what is never erased. */
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Message } from '../../src/domain/message.ts';
+import { type IndexerTiming, startIndexer } from '../../src/ingest/chain/indexer.ts';
+import type { EvmSource } from '../../src/ingest/evm/settings.ts';
+import { connectNetwork } from '../../src/ingest/families.ts';
+import type { Store } from '../../src/store/store.ts';
+import { openTestStore } from '../database.ts';
+import { until } from '../live/live-server.ts';
+import { allRecords, hurriedTiming } from './indexing.ts';
+import { type CcipWorld, makeCcipWorld } from './zoo/ccip-chain.ts';
+import { differencesFrom, indexWorld, sourceOf } from './zoo/indexed-world.ts';
+import { archiveNode, type Personality } from './zoo/personality.ts';
+import { type Provider, startProvider } from './zoo/provider.ts';
+
+const MESSAGES = 40;
+/** Below it are four messages of each direction. */
+const FORK = 110;
+const FALSE_HEAD = 2_000_000;
+
+const unavailable: Personality = {
+  ...archiveNode,
+  fails: { every: 1, refusal: { message: 'upstream is away', status: 503, isPlainText: true } },
+};
+
+/** Nobody is believed alone for as long as a test runs. */
+const patient: Partial<IndexerTiming> = {
+  secondOpinionMs: 600_000,
+  endpoints: { firstPauseMs: 10, longestPauseMs: 100, maxWaitMs: 50, longestRetryAfterMs: 100 },
+};
+
+interface Stage {
+  readonly world: CcipWorld;
+  readonly store: Store;
+  /** Of chain `a`. */
+  readonly endpoints: readonly [Provider, Provider, Provider];
+  sources(endpoints?: readonly Provider[], overrides?: Partial<EvmSource>): readonly EvmSource[];
+}
+
+async function open(): Promise<Stage> {
+  const world = makeCcipWorld({ blocks: 1_200, messages: MESSAGES });
+  const store = await openTestStore();
+  const [b, ...endpoints] = await Promise.all(
+    [world.b, world.a, world.a, world.a].map((chain) => startProvider(chain)),
+  );
+  onTestFinished(async () => {
+    for (const provider of [b, ...endpoints]) await provider?.close();
+    await store.close();
+  });
+  const all = endpoints as unknown as Stage['endpoints'];
+  return {
+    world,
+    store,
+    endpoints: all,
+    sources: (used = all, overrides = {}) => [
+      sourceOf(world.a, used, overrides),
+      sourceOf(world.b, [b as Provider]),
+    ],
+  };
+}
+
+/** How many messages of chain `a` are stored. */
+async function sentFromA({ world, store }: Stage): Promise<number> {
+  const records = [...(await allRecords(store)).values()].map((record) => JSON.parse(record) as Message);
+  return records.filter(
+    ({ sourceNetworkInfo }) => sourceNetworkInfo.chainSelector === world.a.network.selector,
+  ).length;
+}
+
+/** Runs an indexer until the test stops it. */
+function follow({ store }: Stage, sources: readonly EvmSource[], timing: Partial<IndexerTiming> = {}) {
+  const stopping = new AbortController();
+  const notices: string[] = [];
+  const indexer = startIndexer({
+    sources,
+    connect: connectNetwork,
+    store,
+    signal: stopping.signal,
+    userAgent: 'lanescan-test',
+    notice: (line) => notices.push(line),
+    timing: { ...hurriedTiming, ...patient, ...timing },
+  });
+  const stop = async () => {
+    stopping.abort();
+    await indexer.ended;
+  };
+  onTestFinished(stop);
+  return { notices, stop, statusOfA: () => indexer.statuses()[0]?.worker };
+}
+
+/** Resolves when an endpoint has got so many more requests. */
+async function untilAsked(provider: Provider, requests = 20): Promise<void> {
+  const enough = provider.requests + requests;
+  await until(() => provider.requests >= enough);
+}
+
+const untilTrue = ({ world, store }: Stage) =>
+  until(async () => (await differencesFrom(world, store)).length === 0);
+
+/** Resolves when the head of chain `a` has been read, and all else. */
+async function untilAtHead(stage: Stage, indexer: ReturnType<typeof follow>): Promise<void> {
+  await until(() => indexer.statusOfA()?.figures?.indexedBlock === stage.world.a.head);
+  await untilTrue(stage);
+}
+
+/** Blocks that are held, or that facts of chain `a` were seen in, and the truth does not have. */
+async function falseBlocks({ world, store }: Stage): Promise<readonly string[]> {
+  const { selector } = world.a.network;
+  const { blocks } = await store.index.state(selector);
+  const seen = await store.index.factBlocks(selector, Number.MAX_SAFE_INTEGER, 1_000);
+  return [...blocks, ...seen]
+    .map(({ number, hash }) => (world.a.block(number)?.hash === hash ? '' : `${number} ${hash}`))
+    .filter(Boolean);
+}
+
+describe('one of three endpoints has another chain, below what was final', () => {
+  test('it erases nothing while the others are away, and they go on afterwards', async () => {
+    const stage = await open();
+    const { world, endpoints } = stage;
+    const [first, second, liar] = endpoints;
+    const indexer = follow(stage, stage.sources());
+    await untilTrue(stage);
+    expect(await sentFromA(stage)).toBe(MESSAGES);
+
+    first.personality = unavailable;
+    second.personality = unavailable;
+    liar.chain = world.a.retell({ fork: FORK, series: [], head: FALSE_HEAD });
+    await untilAsked(liar);
+    expect(await sentFromA(stage)).toBe(MESSAGES);
+
+    first.personality = archiveNode;
+    second.personality = archiveNode;
+    world.a.grow(5);
+    await untilAtHead(stage, indexer);
+    await indexer.stop();
+    await indexWorld(stage.store, { sources: stage.sources([first, second]) });
+    expect(await differencesFrom(world, stage.store)).toEqual([]);
+  });
+
+  test('two that agree get back a network that was erased before', async () => {
+    const stage = await open();
+    const { world, endpoints } = stage;
+    const [first, second, liar] = endpoints;
+    await indexWorld(stage.store, { sources: stage.sources([first]) });
+    liar.chain = world.a.retell({ fork: FORK, series: [], head: FALSE_HEAD });
+    // As an earlier version did by itself.
+    await indexWorld(stage.store, { sources: stage.sources([liar], { acceptDeepReorgs: true }) });
+    expect(await sentFromA(stage)).toBe(4);
+
+    // Later than the false head.
+    world.a.grow(40);
+    const { notices } = await indexWorld(stage.store, { sources: stage.sources([first, second]) });
+    expect(await differencesFrom(world, stage.store)).toEqual([]);
+    expect(await falseBlocks(stage)).toEqual([]);
+    expect(notices.join('\n')).toContain('had called final');
+  });
+});
+
+describe('one of three endpoints, listed first, shows blocks that nobody else has', () => {
+  test.each([
+    ['a few', 20],
+    ['as many as are read without a gap', 1_000],
+    ['two million', FALSE_HEAD],
+  ])('%s, and calls them final: nothing false is final, and the others go on', async (_, blocks) => {
+    const stage = await open();
+    const { world, endpoints } = stage;
+    const [liar] = endpoints;
+    const indexer = follow(stage, stage.sources());
+    await untilTrue(stage);
+
+    liar.chain = world.a.retell({ fork: world.a.head, head: world.a.head + blocks, finalLag: 0 });
+    await untilAsked(liar);
+    world.a.grow(5);
+    await untilAtHead(stage, indexer);
+    await until(async () => (await falseBlocks(stage)).length === 0);
+    await until(() => indexer.statusOfA()?.figures?.finalizedBlock === world.a.head - 8);
+    expect(await sentFromA(stage)).toBe(MESSAGES);
+  });
+
+  test('at the first start: nothing of it is recorded', async () => {
+    const stage = await open();
+    const { world, endpoints } = stage;
+    const [liar] = endpoints;
+    liar.chain = world.a.retell({ fork: FORK, series: [], head: FALSE_HEAD });
+    const indexer = follow(stage, stage.sources());
+    await untilAtHead(stage, indexer);
+    expect(await falseBlocks(stage)).toEqual([]);
+  });
+});
+
+describe('two endpoints that contradict each other', () => {
+  test('nothing becomes final, and the reason is said', async () => {
+    const stage = await open();
+    const { world, endpoints } = stage;
+    const [first, liar] = endpoints;
+    const indexer = follow(stage, stage.sources([first, liar]));
+    await untilTrue(stage);
+    const { blocks } = await stage.store.index.state(world.a.network.selector);
+
+    liar.chain = world.a.retell({ fork: world.a.head - 4 });
+    world.a.grow(20);
+    await until(() => indexer.statusOfA()?.problem?.includes('have different blocks') === true);
+    const later = await stage.store.index.state(world.a.network.selector);
+    expect(later.blocks[0]).toEqual(blocks[0]);
+
+    liar.chain = world.a;
+    await until(() => indexer.statusOfA()?.figures?.finalizedBlock === world.a.head - 8);
+    expect(await falseBlocks(stage)).toEqual([]);
+  });
+});
+
+describe('an endpoint of several that is the only one to answer', () => {
+  test('is believed after a while, cannot erase, and is overruled by two that agree', async () => {
+    const stage = await open();
+    const { world, endpoints } = stage;
+    const [liar, second, third] = endpoints;
+    await indexWorld(stage.store, { sources: stage.sources() });
+    for (const away of [second, third]) away.personality = unavailable;
+    const indexer = follow(stage, stage.sources(), { secondOpinionMs: 100 });
+    const invented = world.a.retell({ fork: world.a.head, head: world.a.head + 100 });
+    liar.chain = invented;
+    await until(() => indexer.statusOfA()?.figures?.finalizedBlock === invented.head - 8);
+    expect(indexer.notices.join('\n')).toContain('is believed alone until one answers');
+
+    for (const away of [second, third]) away.personality = archiveNode;
+    // Still below the blocks that were invented, and later than they are.
+    world.a.grow(60);
+    await untilAtHead(stage, indexer);
+    expect(await falseBlocks(stage)).toEqual([]);
+    expect(await sentFromA(stage)).toBe(MESSAGES);
+  });
+});
+
+describe('the only endpoint of a network', () => {
+  test('that contradicts its own past erases nothing, and the network stops with the reason', async () => {
+    const stage = await open();
+    const { world, endpoints } = stage;
+    const [only] = endpoints;
+    await indexWorld(stage.store, { sources: stage.sources([only]) });
+    only.chain = world.a.retell({ fork: FORK, series: [], head: FALSE_HEAD });
+    const { statuses } = await indexWorld(stage.store, { sources: stage.sources([only]) });
+    expect(statuses[0]?.worker?.stuckBecause).toMatch(
+      /lacks block 1192 of the chain that was read.*nothing was erased.*acceptDeepReorgs: true/,
+    );
+    expect(await sentFromA(stage)).toBe(MESSAGES);
+    const [progress] = (await stage.store.networkProgress()).filter(
+      ({ selector }) => selector === world.a.network.selector,
+    );
+    expect(progress).toMatchObject({ problemKind: 'reorganization' });
+  });
+
+  test('goes on with a second one that agrees, or by the word of the operator', async () => {
+    const stage = await open();
+    const { world, endpoints } = stage;
+    const [first, second] = endpoints;
+    await indexWorld(stage.store, { sources: stage.sources([first]) });
+    world.a.reorganize({ fork: FORK });
+    await indexWorld(stage.store, { sources: stage.sources([first, second]) });
+    expect(await differencesFrom(world, stage.store)).toEqual([]);
+    expect(await falseBlocks(stage)).toEqual([]);
+
+    world.a.reorganize({ fork: FORK });
+    await indexWorld(stage.store, { sources: stage.sources([first], { acceptDeepReorgs: true }) });
+    expect(await differencesFrom(world, stage.store)).toEqual([]);
+    expect(await falseBlocks(stage)).toEqual([]);
+  });
+});
