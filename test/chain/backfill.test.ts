@@ -319,7 +319,10 @@ describe('a reorganization deeper than finality', () => {
     const world = worldOf({ messages: 40 });
     const providers = [await provide(world.a, timestamped), await provide(world.b, timestamped)] as const;
     const store = await emptyStore();
-    const sources = [sourceOf(world.a, [providers[0]]), sourceOf(world.b, [providers[1]])];
+    const sources = [
+      sourceOf(world.a, [providers[0]], { acceptDeepReorgs: true }),
+      sourceOf(world.b, [providers[1]]),
+    ];
     await indexWorld(store, { sources });
     expect(await differencesFrom(world, store)).toEqual([]);
     const fork = world.a.head - 10_000;

@@ -9,7 +9,7 @@ import { openTestStore } from '../database.ts';
 import { until } from '../live/live-server.ts';
 import { allRecords, hurriedTiming } from './indexing.ts';
 import { type CcipWorld, makeCcipWorld } from './zoo/ccip-chain.ts';
-import { differencesFrom, indexWorld, sourceOf } from './zoo/indexed-world.ts';
+import { differencesFrom, falseBlocks, indexWorld, sourceOf } from './zoo/indexed-world.ts';
 import { archiveNode, type Personality } from './zoo/personality.ts';
 import { type Provider, startProvider } from './zoo/provider.ts';
 
@@ -103,16 +103,6 @@ async function untilAtHead(stage: Stage, indexer: ReturnType<typeof follow>): Pr
   await untilTrue(stage);
 }
 
-/** Blocks that are held, or that facts of chain `a` were seen in, and the truth does not have. */
-async function falseBlocks({ world, store }: Stage): Promise<readonly string[]> {
-  const { selector } = world.a.network;
-  const { blocks } = await store.index.state(selector);
-  const seen = await store.index.factBlocks(selector, Number.MAX_SAFE_INTEGER, 1_000);
-  return [...blocks, ...seen]
-    .map(({ number, hash }) => (world.a.block(number)?.hash === hash ? '' : `${number} ${hash}`))
-    .filter(Boolean);
-}
-
 describe('one of three endpoints has another chain, below what was final', () => {
   test('it erases nothing while the others are away, and they go on afterwards', async () => {
     const stage = await open();
@@ -151,7 +141,7 @@ describe('one of three endpoints has another chain, below what was final', () =>
     world.a.grow(40);
     const { notices } = await indexWorld(stage.store, { sources: stage.sources([first, second]) });
     expect(await differencesFrom(world, stage.store)).toEqual([]);
-    expect(await falseBlocks(stage)).toEqual([]);
+    expect(await falseBlocks(world.a, stage.store)).toEqual([]);
     expect(notices.join('\n')).toContain('had called final');
   });
 });
@@ -172,7 +162,7 @@ describe('one of three endpoints, listed first, shows blocks that nobody else ha
     await untilAsked(liar);
     world.a.grow(5);
     await untilAtHead(stage, indexer);
-    await until(async () => (await falseBlocks(stage)).length === 0);
+    await until(async () => (await falseBlocks(world.a, stage.store)).length === 0);
     await until(() => indexer.statusOfA()?.figures?.finalizedBlock === world.a.head - 8);
     expect(await sentFromA(stage)).toBe(MESSAGES);
   });
@@ -184,7 +174,7 @@ describe('one of three endpoints, listed first, shows blocks that nobody else ha
     liar.chain = world.a.retell({ fork: FORK, series: [], head: FALSE_HEAD });
     const indexer = follow(stage, stage.sources());
     await untilAtHead(stage, indexer);
-    expect(await falseBlocks(stage)).toEqual([]);
+    expect(await falseBlocks(world.a, stage.store)).toEqual([]);
   });
 });
 
@@ -205,7 +195,7 @@ describe('two endpoints that contradict each other', () => {
 
     liar.chain = world.a;
     await until(() => indexer.statusOfA()?.figures?.finalizedBlock === world.a.head - 8);
-    expect(await falseBlocks(stage)).toEqual([]);
+    expect(await falseBlocks(world.a, stage.store)).toEqual([]);
   });
 });
 
@@ -226,7 +216,7 @@ describe('an endpoint of several that is the only one to answer', () => {
     // Still below the blocks that were invented, and later than they are.
     world.a.grow(60);
     await untilAtHead(stage, indexer);
-    expect(await falseBlocks(stage)).toEqual([]);
+    expect(await falseBlocks(world.a, stage.store)).toEqual([]);
     expect(await sentFromA(stage)).toBe(MESSAGES);
   });
 });
@@ -257,11 +247,11 @@ describe('the only endpoint of a network', () => {
     world.a.reorganize({ fork: FORK });
     await indexWorld(stage.store, { sources: stage.sources([first, second]) });
     expect(await differencesFrom(world, stage.store)).toEqual([]);
-    expect(await falseBlocks(stage)).toEqual([]);
+    expect(await falseBlocks(world.a, stage.store)).toEqual([]);
 
     world.a.reorganize({ fork: FORK });
     await indexWorld(stage.store, { sources: stage.sources([first], { acceptDeepReorgs: true }) });
     expect(await differencesFrom(world, stage.store)).toEqual([]);
-    expect(await falseBlocks(stage)).toEqual([]);
+    expect(await falseBlocks(world.a, stage.store)).toEqual([]);
   });
 });

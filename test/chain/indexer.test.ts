@@ -223,6 +223,9 @@ describe('history', { tags: 'slow' }, () => {
   });
 });
 
+/** Who agree: one alone cannot take back what was final. */
+const twoEndpointsOf = ({ url }: LabNetwork) => ({ rpc: [new URL(url), new URL(url)] });
+
 describe('a reorganisation', () => {
   test('removes a message that was sent in an abandoned block, and its history says so', async () => {
     const store = await emptyStore();
@@ -307,7 +310,8 @@ describe('a reorganisation', () => {
     expect(await recordOf(store, gone)).toMatchObject({ status: 'SOURCE_FINALIZED' });
     await fork.abandon({ blocks: 3 * FINALITY });
     const notices: string[] = [];
-    await indexOnce(store, lab, { notice: (line) => notices.push(line) });
+    const sources = lab.networks.map((network) => labSource(network, twoEndpointsOf(network)));
+    await indexOnce(store, lab, { sources, notice: (line) => notices.push(line) });
     expect(await recordOf(store, gone)).toBeUndefined();
     expect(await recordOf(store, kept)).toMatchObject({ status: 'SOURCE_FINALIZED' });
     expect(notices.join('\n')).toContain('had called final');
@@ -326,7 +330,8 @@ describe('a reorganisation', () => {
     const isNamed = ({ destAddress }: { destAddress: string }) => BigInt(destAddress) !== 0n;
     expect(before?.verifiers?.items.some(isNamed)).toBe(true);
     await fork.abandon({ blocks: 3 * FINALITY });
-    await indexOnce(store, lab);
+    const sources = lab.networks.map((network) => labSource(network, twoEndpointsOf(network)));
+    await indexOnce(store, lab, { sources });
     expect(await recordOf(store, message)).toEqual(before);
   });
 });

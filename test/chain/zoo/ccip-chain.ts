@@ -27,8 +27,10 @@ import {
 } from './virtual-chain.ts';
 
 export interface CcipWorldOptions {
-  /** The highest block of both chains. */
+  /** Events are in the blocks up to here. */
   readonly blocks: number;
+  /** The highest block of both chains at first; `blocks` where it is left out. */
+  readonly head?: number;
   /** In each direction. */
   readonly messages: number;
   /** The block of the routers. The first ramps follow ten blocks later. */
@@ -131,12 +133,13 @@ export function makeCcipWorld(options: CcipWorldOptions): CcipWorld {
     series = [],
     contracts = [],
     blocks,
+    head = blocks,
     blockSeconds,
   } = options;
   const sideA = sideOf(plan, networkA, networkB, 0x10, 0x20, { onRampType, offRampType });
   const sideB = sideOf(plan, networkB, networkA, 0x20, 0x10, {});
   const foreignSeries = foreign.map((logs, index) => seriesOfForeign(logs, index, plan, blocks));
-  const common = { head: blocks, ...(blockSeconds !== undefined && { blockSeconds }) };
+  const common = { head, ...(blockSeconds !== undefined && { blockSeconds }) };
   const chainOf = (network: Network, side: Side, more: Pick<Side, 'series' | 'contracts'>): CcipChain => {
     const chain = createVirtualChain({
       ...common,

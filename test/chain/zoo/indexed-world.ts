@@ -3,6 +3,7 @@ import type { Message } from '../../../src/domain/message.ts';
 import { type IndexerTiming, type NetworkStatus, startIndexer } from '../../../src/ingest/chain/indexer.ts';
 import type { EvmSource } from '../../../src/ingest/evm/settings.ts';
 import { connectNetwork } from '../../../src/ingest/families.ts';
+import type { BlockId } from '../../../src/store/ledger/index-ledger.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { allRecords, hurriedTiming } from '../indexing.ts';
 import { type CcipChain, type CcipWorld, expectedMessages } from './ccip-chain.ts';
@@ -113,4 +114,12 @@ export async function differencesFrom({ a, b }: CcipWorld, store: Store): Promis
   }
   if (records.size > expected) differences.push(`${records.size - expected} messages that no chain has`);
   return differences;
+}
+
+/** Blocks that are held, or in which facts were seen, and the chain does not have. */
+export async function falseBlocks(chain: CcipChain, store: Store): Promise<readonly BlockId[]> {
+  const { selector } = chain.network;
+  const { blocks } = await store.index.state(selector);
+  const seen = await store.index.factBlocks(selector, Number.MAX_SAFE_INTEGER, 1_000);
+  return [...blocks, ...seen].filter(({ number, hash }) => chain.block(number)?.hash !== hash);
 }

@@ -1,0 +1,78 @@
+/** What an endpoint that lies, or is on a fork, serves in place of the chain. */
+import type { Randomness } from '../../src/ingest/demo/randomness.ts';
+import type { CcipChain } from '../chain/zoo/ccip-chain.ts';
+import type { VirtualChain } from '../chain/zoo/virtual-chain.ts';
+
+export interface Lie {
+  readonly name: string;
+  /** Called when a spell of lying begins. The truth lives on, and what is returned may look at it. */
+  tell(truth: CcipChain, randomness: Randomness): VirtualChain;
+}
+
+/** How many blocks of the zoo's chains are not final. */
+const NOT_FINAL = 8;
+/** Beyond what is read without a gap. */
+const MILLIONS = 2_000_000;
+
+const deepFork = ({ head }: CcipChain, randomness: Randomness) =>
+  randomness.integer(50, head - 2 * NOT_FINAL);
+
+export const lies: readonly Lie[] = [
+  {
+    name: 'a longer chain without any events, which forks below the final block',
+    tell: (truth, randomness) =>
+      truth.retell({
+        fork: deepFork(truth, randomness),
+        series: [],
+        head: truth.head + randomness.pick([1, 50, 2_000, MILLIONS]),
+      }),
+  },
+  {
+    name: 'a longer chain with the same events in other blocks',
+    tell: (truth, randomness) =>
+      truth.retell({
+        fork: deepFork(truth, randomness),
+        head: truth.head + randomness.pick([1, 50, 2_000]),
+        finalLag: randomness.pick([0, NOT_FINAL]),
+      }),
+  },
+  {
+    name: 'a fork that grows with the chain',
+    tell: (truth, randomness) => truth.retell({ fork: deepFork(truth, randomness) }),
+  },
+  {
+    name: 'a fork above the final block, which is called final',
+    tell: (truth, randomness) =>
+      truth.retell({
+        fork: truth.head - randomness.integer(0, NOT_FINAL - 1),
+        head: truth.head + randomness.integer(1, 30),
+        finalLag: 0,
+      }),
+  },
+  {
+    name: 'invented blocks on top',
+    tell: (truth, randomness) =>
+      truth.retell({
+        fork: truth.head,
+        head: truth.head + randomness.pick([1, 20, 300, 1_000]),
+        finalLag: randomness.pick([0, NOT_FINAL]),
+      }),
+  },
+  {
+    name: 'a head that is millions of blocks ahead',
+    tell: (truth, randomness) =>
+      truth.retell({
+        fork: truth.head,
+        head: truth.head + MILLIONS,
+        finalLag: randomness.pick([0, NOT_FINAL, 500]),
+      }),
+  },
+  {
+    name: 'every block is final at once',
+    tell: (truth) => truth.retell({ finalLag: 0 }),
+  },
+  {
+    name: 'a head that stands still far below',
+    tell: (truth, randomness) => truth.retell({ head: randomness.integer(5, truth.head - NOT_FINAL) }),
+  },
+];
