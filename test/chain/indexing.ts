@@ -38,6 +38,7 @@ export const hurriedTiming: Partial<IndexerTiming> = {
   repairMaxMs: 500,
   publishEveryMs: 50,
   secondOpinionMs: 300,
+  settleEveryMs: 0,
   choresEveryMs: 0,
 };
 

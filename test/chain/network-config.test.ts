@@ -47,12 +47,13 @@ test('a network has endpoints with variables filled in, routers in lower case, a
 test('everything can be said', () => {
   const [source] = read(
     entry(
-      'start: 5000000, finality: 64, requestsPerSecond: 0.5, batchSize: 1, maxRange: 10, pollSeconds: 0.25, verify: all, verifierResults: "https://verifier.example/%{KEY}"',
+      'start: 5000000, finality: 64, acceptDeepReorgs: true, requestsPerSecond: 0.5, batchSize: 1, maxRange: 10, pollSeconds: 0.25, verify: all, verifierResults: "https://verifier.example/%{KEY}"',
     ),
   );
   expect(source).toMatchObject({
     start: { block: 5_000_000 },
     finality: 64,
+    acceptDeepReorgs: true,
     requestsPerSecond: 0.5,
     batchSize: 1,
     maxRange: 10,
@@ -157,6 +158,7 @@ test.each([
   ['a start before the first block', entry('start: -1'), /start .* neither/],
   ['a time without its zone', entry('start: "2024-01-31T12:00:00"'), /start .* with its zone/],
   ['another tag', entry('finality: latest'), /finality .* is "latest".*finalized, safe, or a depth/],
+  ['another word than true', entry('acceptDeepReorgs: "yes"'), /acceptDeepReorgs .* is "yes".*true or false/],
   ['too deep a finality', entry('finality: 10001'), /finality .* is 10001.*0 to 10000/],
   ['no requests at all', entry('requestsPerSecond: 0'), /requestsPerSecond .* is 0.*from 0\.1/],
   ['half a batch', entry('batchSize: 1.5'), /batchSize .* whole number from 1 to 1000/],

@@ -14,6 +14,8 @@ export interface WorkerTiming {
   readonly escalateAfterMs: number;
   /** How long one of several endpoints is not believed alone while no other one answers. */
   readonly secondOpinionMs: number;
+  /** How often a second endpoint is asked for what has become final, at the head. */
+  readonly settleEveryMs: number;
   readonly choresEveryMs: number;
   /** Backoff of a chore that came to nothing. */
   readonly choreMinMs: number;
@@ -28,6 +30,7 @@ export const defaultTiming: WorkerTiming = {
   publishEveryMs: 1_000,
   escalateAfterMs: 60_000,
   secondOpinionMs: 60_000,
+  settleEveryMs: 10_000,
   choresEveryMs: 2_000,
   choreMinMs: 2_000,
   choreMaxMs: 300_000,

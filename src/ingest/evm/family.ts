@@ -55,6 +55,7 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
     selector,
     chain,
     agreement,
+    settleEveryMs: timing.settleEveryMs,
     ledger: store.index,
     reader,
     progress,

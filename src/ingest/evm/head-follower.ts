@@ -27,6 +27,8 @@ export interface HeadFollowerOptions {
   readonly selector: string;
   readonly chain: Chain;
   readonly agreement: Agreement;
+  /** At least so long between two questions to a second endpoint for what is final. */
+  readonly settleEveryMs: number;
   readonly ledger: IndexLedger;
   readonly reader: BlockReader;
   readonly progress: Progress;
@@ -57,13 +59,15 @@ interface Replacement extends Fork {
 }
 
 export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
-  const { selector, chain, agreement, ledger, reader, progress } = options;
+  const { selector, chain, agreement, settleEveryMs, ledger, reader, progress } = options;
   let newBlocks = MAX_NEW_BLOCKS;
   /** How often in a row the next blocks could not be read although the node has shown them, and why. */
   let unread = { times: 0, reason: '' };
 
   /** The hash of the final block that a second endpoint has confirmed. */
   let confirmed = '';
+  /** When a second endpoint is asked again for what is final, on performance.now()'s clock. At once on the way to the head. */
+  let settleDueAt = 0;
 
   /** Blocks of a chain never go back in time: a lower head that is of a later time is not merely behind. */
   const isNewer = ({ number, timestamp }: Block): boolean =>
@@ -107,7 +111,7 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
     const nothing = { settled: undefined, doubt: undefined };
     const { final: known } = progress;
     const isNew = known !== undefined && candidate.number > known.number;
-    if (!known || (!isNew && confirmed === known.hash)) return nothing;
+    if (!known || (confirmed === known.hash && (!isNew || performance.now() < settleDueAt))) return nothing;
     const block = isNew ? candidate : known;
     const agreed = await agreement.on(
       node,
@@ -117,8 +121,10 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
     );
     if ('doubt' in agreed) return isNew || agreed.isContradicted ? { ...nothing, doubt: agreed } : nothing;
     const { common, final, isAlone } = agreed;
-    if (!isAlone && common.number >= known.number)
+    if (!isAlone && common.number >= known.number) {
       confirmed = final.number > known.number ? final.hash : known.hash;
+      settleDueAt = performance.now() + settleEveryMs;
+    }
     return { ...nothing, settled: final };
   };
 
@@ -266,7 +272,9 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
     if (settled) await finalize(settled);
     // What is not final yet was read all the same.
     if (doubt) throw new NodeError(doubt.doubt, doubt.isContradicted ? 'bad-answer' : 'unreachable');
-    return indexedBlock < head.number;
+    const hasMore = indexedBlock < head.number;
+    if (hasMore) settleDueAt = 0;
+    return hasMore;
   };
 
   return {
