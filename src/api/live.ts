@@ -1,5 +1,8 @@
-/** Limits of long requests: slots for streams, waiting requests and exports, and a semaphore for catch-up reads of streams. */
+/** Limits of long requests: slots for streams, waiting requests and exports, and the catch-up reads of streams. */
 import { ApiError } from '../domain/errors.ts';
+import type { Store } from '../store/store.ts';
+import { type CatchUp, createCatchUp } from './catch-up.ts';
+import { FeedChange } from './change-feed.ts';
 import { addressGroup } from './client-address.ts';
 
 export interface LiveLimits {
@@ -82,35 +85,22 @@ export interface Live {
   readonly waiters: Slots;
   /** Limited for each address only: the store limits their number in total. */
   readonly exports: Slots;
-  /** Runs a catch-up read of a stream, a few at a time, so that the connection pool is left to searches. */
-  catchUp<T>(read: () => Promise<T>): Promise<T>;
+  readonly catchUp: CatchUp<FeedChange>;
 }
 
-const CONCURRENT_CATCH_UPS = 2;
+/** Changes of one catch-up read, which is no larger than the buffer of a stream: a slow client keeps no other records in memory. */
+const CHANGES_PER_READ = 200;
 
-export function createLive(given: Partial<LiveLimits> = {}): Live {
+export function createLive(store: Pick<Store, 'changesAfter'>, given: Partial<LiveLimits> = {}): Live {
   const limits = { ...defaultLiveLimits, ...given };
   return {
     limits,
     streams: createSlots('streams', limits.streams, limits.streamsPerAddress),
     waiters: createSlots('waiting requests', limits.waiters, limits.waitersPerAddress),
     exports: createSlots('exports', Number.POSITIVE_INFINITY, limits.exportsPerAddress),
-    catchUp: createSemaphore(CONCURRENT_CATCH_UPS),
-  };
-}
-
-function createSemaphore(permits: number): Live['catchUp'] {
-  const queue: (() => void)[] = [];
-  let running = 0;
-  return async (read) => {
-    if (running < permits) running++;
-    else await new Promise<void>((resolve) => queue.push(resolve));
-    try {
-      return await read();
-    } finally {
-      const next = queue.shift();
-      if (next) next();
-      else running--;
-    }
+    catchUp: createCatchUp(async (position) => {
+      const { changes } = await store.changesAfter(String(position), CHANGES_PER_READ, limits.bufferedBytes);
+      return changes.map((change) => new FeedChange(change));
+    }),
   };
 }

@@ -146,7 +146,7 @@ export function createServer({
   const context: RouteContext = {
     store,
     feed,
-    live: createLive(live),
+    live: createLive(store, live),
     metrics,
     responseCache,
     preparations: createPreparations(store),

@@ -7,19 +7,21 @@
  * is repeated or missed, because positions have no gaps.
  */
 import { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import type { ParameterProblem } from '../domain/errors.ts';
 import { ApiError } from '../domain/errors.ts';
 import type { Filters, View } from '../domain/query.ts';
 import { parseFilters, type RawParameters } from '../domain/search-parameters.ts';
 import type { Store } from '../store/store.ts';
-import { type ChangeFeed, FeedChange, type Following } from './change-feed.ts';
+import type { ChangeFeed, FeedChange, Following } from './change-feed.ts';
 import type { Live } from './live.ts';
 import { searchQueryParameters } from './query-parameters.ts';
 import type { Route, RouteContext, RouteRequest } from './route.ts';
 
 /** How long the client waits before it reconnects (`retry:`). */
 const RECONNECT_PAUSE_MS = 2_000;
-const CHANGES_PER_READ = 200;
+/** Changes that are passed on without a break. */
+const CHANGES_PER_SLICE = 20;
 /** How long a client may take to read the last event before the connection is closed. */
 const lastEventTimeoutMs = { closing: 2_000, dropped: 30_000 };
 const cutReasons = { closing: 'stopping', dropped: 'stalled' } as const;
@@ -86,12 +88,12 @@ async function openStream(request: RouteRequest, { store, feed, live }: RouteCon
       return { body: Readable.from([]), headers: streamHeaders };
     }
     const stream = new ChangeStream({
-      store,
       feed,
       live,
       filters,
       view,
       from: resumeAt ?? latest,
+      client: request.client,
       disconnect: request.disconnect,
     });
     stream.once('close', releaseSlot);
@@ -152,7 +154,7 @@ async function refuseFuture(store: Store, position: number, parameter: string): 
 }
 
 interface StreamOptions {
-  readonly store: Store;
+  readonly client: string;
   readonly feed: ChangeFeed;
   readonly live: Live;
   readonly filters: Filters;
@@ -254,21 +256,22 @@ class ChangeStream extends Readable {
     }
   }
 
-  /**
-   * Passes on the next changes of the history. A read is no larger than the buffer of a stream, so that a slow client
-   * keeps no other records in memory.
-   */
-  async #passNext(): Promise<void> {
-    const { store, live } = this.#options;
-    const { bufferedBytes } = live.limits;
-    const changes = await live.catchUp(async () => {
-      if (this.#isFinished) return [];
-      return (await store.changesAfter(String(this.#position), CHANGES_PER_READ, bufferedBytes)).changes;
+  /** Passes on the next changes of the history, when it is the turn of this client. */
+  #passNext(): Promise<void> {
+    const { live, client } = this.#options;
+    return live.catchUp.next({
+      client,
+      position: this.#position,
+      isWanted: () => !this.#isFinished,
+      pass: async (changes) => {
+        for (const [index, change] of changes.entries()) {
+          // Other requests are answered in between.
+          if (index % CHANGES_PER_SLICE === 0) await setImmediate();
+          if (this.#isFinished) return;
+          this.#pass(change);
+        }
+      },
     });
-    for (const change of changes) {
-      if (this.#isFinished) return;
-      this.#pass(new FeedChange(change));
-    }
   }
 
   #followFeed(): boolean {
