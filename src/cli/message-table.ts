@@ -31,7 +31,8 @@ interface Form {
   readonly id: (id: string) => string;
   /** Absent: no such column. */
   readonly party?: (address: string) => string;
-  readonly tokens: boolean;
+  /** The address of a token; absent: no such column. */
+  readonly token?: (address: string) => string;
   readonly action: string;
   /** The lane may be shortened to this width before the next form is tried; absent: not at all. */
   readonly minLane?: number;
@@ -45,17 +46,17 @@ const briefId = (text: string) => shortened(text, 6, 4);
 
 /** From the widest to the narrowest, which always fits. */
 const forms: readonly Form[] = [
-  { id: whole, party: long, tokens: true, action: 'needs action' },
-  { id: long, party: long, tokens: true, action: 'needs action' },
-  { id: long, party: short, tokens: true, action: 'needs action' },
-  { id: long, party: short, tokens: true, action: '!' },
-  { id: long, tokens: true, action: 'needs action' },
-  { id: long, tokens: true, action: '!' },
-  { id: long, tokens: false, action: '!', minLane: 25 },
-  { id: briefId, tokens: false, action: '!', minLane: 15 },
+  { id: whole, party: long, token: short, action: 'needs action' },
+  { id: long, party: long, token: short, action: 'needs action' },
+  { id: long, party: short, token: short, action: 'needs action' },
+  { id: long, party: short, token: short, action: '!' },
+  { id: long, token: short, action: 'needs action' },
+  { id: long, token: short, action: '!' },
+  { id: long, action: '!', minLane: 25 },
+  { id: briefId, action: '!', minLane: 15 },
 ];
 /** For files and pipes, which are searched for full ids. */
-const pipeForm: Form = { id: whole, party: whole, tokens: true, action: 'needs action' };
+const pipeForm: Form = { id: whole, party: whole, token: whole, action: 'needs action' };
 
 interface Column {
   readonly title: string;
@@ -166,7 +167,7 @@ interface ColumnOptions {
 }
 
 function columnsOf(form: Form, { now, isOpenEnded, isTerminal, names }: ColumnOptions): readonly Column[] {
-  const { id, party, tokens, action } = form;
+  const { id, party, token, action } = form;
   const plain = () => [];
   const columns: Column[] = [
     {
@@ -189,12 +190,12 @@ function columnsOf(form: Form, { now, isOpenEnded, isTerminal, names }: ColumnOp
       colours: plain,
     });
   }
-  if (tokens) {
+  if (token) {
     columns.push({
       title: 'TOKENS',
       align: 'right',
-      minWidth: isOpenEnded ? MAX_TOKEN_CELL : 0,
-      cell: (message) => tokenCell(message, names()),
+      minWidth: isOpenEnded ? MAX_AMOUNT_CELLS + MAX_SHORT_ADDRESS : 0,
+      cell: (message) => tokenCell(message, token, names()),
       colours: ({ tokenAmounts }) => (tokenAmounts.length === 0 ? ['dim'] : []),
     });
   }
@@ -217,16 +218,26 @@ function columnsOf(form: Form, { now, isOpenEnded, isTerminal, names }: ColumnOp
 }
 
 /** Symbols come from contracts; a long one must not displace the other columns. */
-const MAX_TOKEN_CELL = 18;
+const MAX_AMOUNT_CELLS = 18;
+/** With the space before it. */
+const MAX_SHORT_ADDRESS = cellsOf(` ${short('0x'.padEnd(42, '0'))}`);
 
-/** The first transfer: `5 LINK`, with the number of the others. Its number alone where the decimals are not known. */
-function tokenCell({ tokenAmounts, sourceNetworkInfo }: Message, names: Names): string {
+/**
+ * The first transfer: `5 LINK 0x7798…4789`, with the number of the others. Their number alone where the decimals are not known.
+ * A symbol is the claim of a contract, so that the address stays beside it.
+ */
+function tokenCell(
+  { tokenAmounts, sourceNetworkInfo }: Message,
+  addressWords: (address: string) => string,
+  names: Names,
+): string {
   const [first, ...others] = tokenAmounts;
   if (!first) return '–';
   const amount = transferredAmount(first, names.token(sourceNetworkInfo, first.sourceTokenAddress));
   if (amount === null || amount.symbol === null) return String(tokenAmounts.length);
   const more = others.length === 0 ? '' : ` +${others.length}`;
-  return `${clipped(`${amount.short} ${printable(amount.symbol)}`, MAX_TOKEN_CELL - more.length)}${more}`;
+  const words = clipped(`${amount.short} ${printable(amount.symbol)}`, MAX_AMOUNT_CELLS - more.length);
+  return `${words} ${addressWords(printable(first.sourceTokenAddress))}${more}`;
 }
 
 /** Both networks; their names are shortened where they do not fit. */

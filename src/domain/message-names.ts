@@ -134,8 +134,9 @@ export function contractRole(message: Message, address: string, names: Names): s
   if (verifier) return `verifier ${verifier.metadata.name}`;
   const pooled = message.tokenAmounts.find(({ sourcePoolAddress }) => sourcePoolAddress === address);
   if (!pooled) return undefined;
-  const symbol = names.token(sourceNetworkInfo, pooled.sourceTokenAddress)?.symbol;
-  return symbol === null || symbol === undefined ? 'token pool' : `pool of ${symbol}`;
+  const { symbol = null, source } = names.token(sourceNetworkInfo, pooled.sourceTokenAddress) ?? {};
+  if (symbol === null) return 'token pool';
+  return source === 'operator' ? `pool of ${symbol}` : `pool of a token that calls itself ${symbol}`;
 }
 
 /** A reason of a failure, as far as its amounts are concerned. */
@@ -167,8 +168,10 @@ export function reasonInUnits(reason: ReasonWithAmounts, network: NetworkInfo, n
   const decimals = token?.decimals ?? null;
   if (!token || decimals === null) return reason.text;
   const symbol = token.symbol === null ? '' : ` ${token.symbol}`;
-  return reason.text.replace(
+  const text = reason.text.replace(
     /\b(\d[\d,]*)(?: smallest units)?/g,
     (_, figures: string) => `${withDecimals(figures.replaceAll(',', ''), decimals)}${symbol}`,
   );
+  // The pool names the token, and the token its symbol.
+  return symbol === '' || token.source === 'operator' ? text : `${text} (${token.symbol}: ${address})`;
 }

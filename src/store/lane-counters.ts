@@ -37,7 +37,7 @@ export async function readCountedLanes(read: Read, ends: LaneEnds): Promise<read
                  select from_sequence, to_sequence from lane_run where c.kind = 'sent' and ${ofLane}
                  union all
                  select from_sequence, to_sequence from lane_fact
-                 where c.kind = 'committed' and ${ofLane} and body like '{"kind":"Committed"%') piece) merged
+                 where c.kind = 'committed' and ${ofLane}) piece) merged
              order by run limit ${MAX_RUNS}) bounded) present
      where ($1::bigint is null or c.source_selector = $1) and ($2::bigint is null or c.dest_selector = $2)
      order by c.source_selector, c.dest_selector, c.onramp, c.kind`,

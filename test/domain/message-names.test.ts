@@ -34,7 +34,7 @@ const limited = refusal(
 test('a pool that refuses is shown in units of its token', () => {
   expect(limited.text).toContain('1,500,000,000,000,000,000 smallest units');
   expect(reasonInUnits(limited, fuji, names)).toBe(
-    "The token or its pool says: the token pool's rate limit is used up: 1.5 LINK were available.",
+    `The token or its pool says: the token pool's rate limit is used up: 1.5 LINK were available. (LINK: ${address})`,
   );
   const capacity = refusal(
     encodeErrorResult({
@@ -44,7 +44,7 @@ test('a pool that refuses is shown in units of its token', () => {
     }),
   );
   expect(reasonInUnits(capacity, fuji, names)).toBe(
-    "The token or its pool says: the amount (2,000 LINK) is more than the token pool's rate limit ever allows at once (1 LINK).",
+    `The token or its pool says: the amount (2,000 LINK) is more than the token pool's rate limit ever allows at once (1 LINK). (LINK: ${address})`,
   );
 });
 
