@@ -113,7 +113,9 @@ export function createDiagnoses({
         return calls.estimateGas(asked);
       },
     };
-    return { calls: rememberCalls(budgeted, keptMs), entries: new Map() };
+    const { stateCall, thresholdCall } = execution.prepared;
+    const remembered = [stateCall, ...(thresholdCall ? [thresholdCall.data] : [])];
+    return { calls: rememberCalls(budgeted, remembered, keptMs), entries: new Map() };
   };
 
   /** A message that has changed since is another subject: it is tried anew. */

@@ -1,65 +1,44 @@
 /**
- * Cache of simulated calls of one message: a call that was simulated seconds ago, or is under way, is not sent again. Which
- * state a message has does not depend on the gas limit that a visitor tries.
+ * Cache of those simulated calls of one message that no gas limit changes, such as the one for its state: visitors try several
+ * limits, and each trial would ask again.
  */
-import { createHash } from 'node:crypto';
-import type {
-  BlockMoment,
-  CallOutcome,
-  DestinationCalls,
-  SimulatedCall,
-} from '../domain/manual-execution/diagnosis.ts';
+import type { CallOutcome, DestinationCalls } from '../domain/manual-execution/diagnosis.ts';
 
 interface Remembered {
-  readonly block: Promise<BlockMoment>;
   readonly outcome: Promise<CallOutcome>;
   /** On the clock of performance.now(). */
   readonly validUntil: number;
 }
 
-export function rememberCalls(destination: DestinationCalls, keptMs: number): DestinationCalls {
+/** @param remembered the data of the calls that are remembered */
+export function rememberCalls(
+  destination: DestinationCalls,
+  remembered: readonly string[],
+  keptMs: number,
+): DestinationCalls {
   const known = new Map<string, Remembered>();
-
-  const send = (calls: ReadonlyMap<string, SimulatedCall>): void => {
-    const answer = destination.simulate([...calls.values()]);
-    const validUntil = performance.now() + keptMs;
-    [...calls.keys()].forEach((key, place) => {
-      const remembered: Remembered = {
-        block: answer.then(({ block }) => block),
-        outcome: answer.then(({ outcomes }) => {
-          const outcome = outcomes[place];
-          if (!outcome) throw new Error('A simulated call has no outcome.');
-          return outcome;
-        }),
-        validUntil,
-      };
-      known.set(key, remembered);
-      // The caller sees the failure; whoever comes next tries again.
-      Promise.all([remembered.block, remembered.outcome]).catch(() => {
-        if (known.get(key) === remembered) known.delete(key);
-      });
-    });
-  };
 
   return {
     async simulate(calls) {
-      for (const [key, { validUntil }] of known) if (validUntil <= performance.now()) known.delete(key);
-      const keyed = new Map(calls.map((call) => [keyOf(call), call]));
-      const missing = new Map([...keyed].filter(([key]) => !known.has(key)));
-      if (missing.size > 0) send(missing);
-      const found = calls.flatMap((call) => known.get(keyOf(call)) ?? []);
-      const [blocks, outcomes] = await Promise.all([
-        Promise.all(found.map(({ block }) => block)),
-        Promise.all(found.map(({ outcome }) => outcome)),
-      ]);
-      // Of the oldest answer: what is told holds for no later block.
-      const block = blocks.reduce((oldest, other) => (other.number < oldest.number ? other : oldest));
-      return { block, outcomes };
+      for (const [data, { validUntil }] of known) if (validUntil <= performance.now()) known.delete(data);
+      const missing = calls.filter(({ data }) => !known.has(data));
+      // The block is that of the calls which are sent now.
+      const sent = missing.length > 0 ? missing : calls;
+      const answer = destination.simulate(sent);
+      const validUntil = performance.now() + keptMs;
+      const outcomes = calls.map((call): Promise<CallOutcome> => {
+        const earlier = known.get(call.data);
+        if (earlier && missing.length > 0) return earlier.outcome;
+        const outcome = answer.then(({ outcomes }) => outcomes[sent.indexOf(call)] as CallOutcome);
+        if (!remembered.includes(call.data)) return outcome;
+        known.set(call.data, { outcome, validUntil });
+        // Whoever waits for it sees the failure; whoever comes next asks again.
+        outcome.catch(() => known.delete(call.data));
+        return outcome;
+      });
+      const [{ block }, ...found] = await Promise.all([answer, ...outcomes]);
+      return { block, outcomes: found };
     },
     estimateGas: (calls) => destination.estimateGas(calls),
   };
-}
-
-function keyOf({ from, to, data }: SimulatedCall): string {
-  return createHash('sha256').update(`${from} ${to} ${data}`).digest('hex');
 }
