@@ -6,7 +6,7 @@
  * `CATCH_UP_SHARE` of the time, whatever the number of streams, their filters and the load. Clients take turns, so that one
  * with many streams does not slow down the others. Streams at the same position share one read.
  */
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import { addressGroup } from './client-address.ts';
 
 /** A stream that waits for its turn. */
@@ -16,8 +16,8 @@ export interface CatchUpTurn<Change> {
   /** The changes after this position are read. */
   readonly position: number;
   isWanted(): boolean;
-  /** Gets the changes. What it takes counts like the read. */
-  pass(changes: readonly Change[]): Promise<void>;
+  /** Gets the changes in order, in slices. Its time counts like that of the read. */
+  pass(changes: readonly Change[]): void;
 }
 
 export interface CatchUp<Change> {
@@ -27,6 +27,9 @@ export interface CatchUp<Change> {
 
 /** The most time that reads for streams that catch up take, of the time that passes. */
 export const CATCH_UP_SHARE = 1 / 3;
+
+/** Changes that are passed on before other requests get a turn of the event loop. */
+const SLICE_CHANGES = 20;
 
 export interface CatchUpClock {
   /** Monotonic, in milliseconds. */
@@ -74,24 +77,31 @@ export function createCatchUp<Change>(
     return taken;
   };
 
-  const run = async (turns: readonly Waiting[]): Promise<void> => {
+  /** Returns how long it took, without the time of other requests in between. */
+  const run = async (turns: readonly Waiting[]): Promise<number> => {
+    let startedAt = clock.now();
+    let busyMs = 0;
     try {
       const changes = await read(turns[0]?.position ?? 0);
       for (const turn of turns) {
-        await turn.pass(changes);
+        for (let at = 0; at < changes.length; at += SLICE_CHANGES) {
+          turn.pass(changes.slice(at, at + SLICE_CHANGES));
+          busyMs += clock.now() - startedAt;
+          await setImmediate();
+          startedAt = clock.now();
+        }
         turn.resolve();
       }
     } catch (error) {
       for (const turn of turns) turn.reject(error);
     }
+    return busyMs + clock.now() - startedAt;
   };
 
   const runAll = async (): Promise<void> => {
     isRunning = true;
     for (let turns = takeNext(); turns.length > 0; turns = takeNext()) {
-      const startedAt = clock.now();
-      await run(turns);
-      await clock.pause((clock.now() - startedAt) * (1 / CATCH_UP_SHARE - 1));
+      await clock.pause((await run(turns)) * (1 / CATCH_UP_SHARE - 1));
     }
     isRunning = false;
   };

@@ -32,7 +32,7 @@ function createScheduler({ readMs = 10, passMs = 5 } = {}) {
       client,
       position,
       isWanted,
-      pass: async (changes) => {
+      pass: (changes) => {
         work(passMs);
         passed.push([client, changes]);
       },
@@ -85,7 +85,7 @@ describe('the scheduler of catch-up reads', () => {
       if (isAway) throw new Error('away');
       return [];
     });
-    const turn = { client: '192.0.2.1', position: 1, isWanted: () => true, pass: async () => undefined };
+    const turn = { client: '192.0.2.1', position: 1, isWanted: () => true, pass: () => undefined };
     const outcomes = await Promise.allSettled([catchUp.next(turn), catchUp.next(turn), catchUp.next(turn)]);
     expect(outcomes.map(({ status }) => status)).toEqual(Array(3).fill('rejected'));
     isAway = false;
