@@ -66,8 +66,8 @@ test('the commands of the guides run', { tags: 'slow' }, async () => {
   for (const command of exporting) await run(command, server.store.url);
   for (const command of mirroring) await run(command, copy.url);
   const files = readdirSync(cwd);
-  expect(files).toHaveLength(7);
-  expect(files).toEqual(expect.arrayContaining(['why.csv', 'why.ndjson']));
+  expect(files).toHaveLength(8);
+  expect(files).toEqual(expect.arrayContaining(['rest.ndjson', 'why.csv', 'why.ndjson']));
   expect(files).toContainEqual(expect.stringMatching(/^lanescan-messages-.*Z\.csv$/));
   expect(readFileSync(path.join(cwd, 'january.ndjson'), 'utf8').trimEnd().split('\n')).toHaveLength(
     sampleMessages.length,
