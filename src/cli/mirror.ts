@@ -4,6 +4,7 @@ import { parseTime } from '../base/iso-time.ts';
 import type { Notice } from '../base/notice.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { filterNames, parseFilters } from '../domain/search-parameters.ts';
+import { jsonText } from '../ingest/mirror/intake.ts';
 import { followSource, type MirrorCounts, type RejectedRecord } from '../ingest/mirror/mirror.ts';
 import { createSource } from '../ingest/mirror/source.ts';
 import { noticeTo, openLog } from './command-log.ts';
@@ -135,7 +136,7 @@ function openRejects(file: string): (record: RejectedRecord) => void {
     }
   };
   write('');
-  return (record) => write(`${JSON.stringify(record)}\n`);
+  return (record) => write(`${jsonText(record) ?? JSON.stringify({ ...record, record: null })}\n`);
 }
 
 function sinceOf({ since }: MirrorFlags, command: Command): number | undefined {

@@ -31,7 +31,7 @@ import {
   UINT256_MAX,
 } from './record-members.ts';
 
-export type { RecordProblem } from './record-members.ts';
+export { MAX_AHEAD_MS, type RecordProblem } from './record-members.ts';
 
 export type ParsedMessage =
   | ({ readonly ok: true; readonly message: Message } & ParserRemarks)

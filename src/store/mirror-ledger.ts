@@ -136,11 +136,12 @@ export function createMirrorLedger(withReader: UseClient, withWriter: UseClient)
 
     recordExecutionInputs: (inputs) =>
       withWriter(async (client) => {
+        const given = lastOfEach(inputs);
         await client.query(
           `insert into execution_input (message_id, body, fetched_at)
            select id, body, now() from unnest($1::bytea[], $2::text[]) as given (id, body)
            on conflict (message_id) do update set body = excluded.body, fetched_at = excluded.fetched_at`,
-          [inputs.map(({ messageId }) => bytes(messageId)), inputs.map(({ body }) => body)],
+          [given.map(({ messageId }) => bytes(messageId)), given.map(({ body }) => body)],
         );
       }),
 
@@ -219,9 +220,10 @@ async function writeProgress(
 async function writeOwed(
   client: ClientBase,
   source: string,
-  messages: readonly OwedMessage[],
+  owed: readonly OwedMessage[],
   onConflict: string,
 ): Promise<void> {
+  const messages = lastOfEach(owed);
   if (messages.length === 0) return;
   await client.query(
     `insert into mirror_owed (source, message_id, sent_at, checked_at, due_at, etag)
@@ -236,6 +238,11 @@ async function writeOwed(
       messages.map(({ etag }) => etag),
     ],
   );
+}
+
+/** A source may name a message twice, and one statement cannot write a row twice. */
+function lastOfEach<T extends { readonly messageId: string }>(rows: readonly T[]): readonly T[] {
+  return [...new Map(rows.map((row) => [row.messageId, row])).values()];
 }
 
 function bytes(hex: string): Buffer {

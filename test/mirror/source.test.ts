@@ -6,7 +6,6 @@ import { ResponseTooLongError } from '../../src/ingest/bounded-exchange.ts';
 import { createPageReader } from '../../src/ingest/mirror/pages.ts';
 import { createSource, type Source } from '../../src/ingest/mirror/source.ts';
 import { listenWith } from '../listening.ts';
-import { refusalOf } from '../refusal.ts';
 
 async function sourceOf(
   listener: RequestListener,
@@ -45,7 +44,7 @@ test('a Retry-After of more than an hour counts as an hour', async () => {
   expect(requests).toBe(1);
 });
 
-test('five redirects on the same host are followed, and a sixth ends the mirror', async () => {
+test('five redirects on the same host are followed, and a sixth is an error with a remedy', async () => {
   const paths: string[] = [];
   const { source } = await sourceOf(({ url = '' }, response) => {
     paths.push(url);
@@ -54,7 +53,10 @@ test('five redirects on the same host are followed, and a sixth ends the mirror'
     else response.writeHead(308, { Location: `/${left - 1}` }).end();
   });
   expect(await source.get('/5')).toMatchObject({ status: 200 });
-  expect((await refusalOf(() => source.get('/6'))).message).toMatch(/redirects more than 5 times/);
+  await expect(source.get('/6')).rejects.toMatchObject({
+    message: expect.stringMatching(/redirects more than 5 times/),
+    remedy: expect.any(String),
+  });
   expect(paths.join(' ')).toBe('/5 /4 /3 /2 /1 /0 /6 /5 /4 /3 /2 /1');
 });
 
@@ -66,5 +68,5 @@ test('a cursor of 100,000 characters is used, and a longer one is refused', asyn
   const readPage = createPageReader(source);
   const read = (length: number) => readPage(null, [['length', String(length)]]);
   expect(await read(100_000)).toMatchObject({ kind: 'page', cursor: 'c'.repeat(100_000) });
-  await expect(read(100_001)).rejects.toThrow('an unusable cursor');
+  expect(await read(100_001)).toMatchObject({ kind: 'page', cursor: null, problem: /unusable cursor/ });
 });

@@ -7,7 +7,8 @@
 import type { RawParameters } from '../../domain/search-parameters.ts';
 import type { MirrorProgress } from '../../store/mirror-ledger.ts';
 import type { Intake } from './intake.ts';
-import type { SourcePage } from './pages.ts';
+import { createWalkWatch, type SourcePage } from './pages.ts';
+import { SourceError } from './source.ts';
 
 export interface BackfillOptions {
   readonly takeItems: Intake['takeItems'];
@@ -40,6 +41,9 @@ export function createBackfill(options: BackfillOptions): Backfill {
   /** Whether the source accepts `sentBefore`. */
   let canSeekByTime = true;
   let ahead: Promise<StartedPage> | null = null;
+  const watch = createWalkWatch();
+  /** How far the walk was when a cursor last expired. */
+  let expiredAt: number | null | undefined;
 
   const startPage = async (cursor: string | null, parameters?: RawParameters): Promise<StartedPage> => {
     const page = await requestPage(cursor, parameters);
@@ -70,6 +74,9 @@ export function createBackfill(options: BackfillOptions): Backfill {
     const { page, taken } = await started;
     if (page.kind === 'expired') {
       await record({ backfillCursor: null });
+      const isAgain = expiredAt === backfillOldest;
+      expiredAt = backfillOldest;
+      if (isAgain) throw new SourceError('The cursors of the source expire before they lead any further');
       return;
     }
     if (page.kind === 'refused') {
@@ -77,19 +84,23 @@ export function createBackfill(options: BackfillOptions): Backfill {
       canSeekByTime = false;
       return;
     }
+    if (backfillCursor === null) watch.restart();
     if (page.cursor !== null && canReadAhead) {
       ahead = startPage(page.cursor);
       ahead.catch(() => undefined);
     }
     const { newest, oldest } = await taken;
-    const isEnd = page.cursor === null || (oldest !== null && oldest < since);
+    const isLast = page.cursor === null && page.problem === null;
+    const isEnd = isLast || (oldest !== null && oldest < since);
     await record({
       backfillCursor: isEnd ? null : page.cursor,
       backfillOldest: earlier(backfillOldest, oldest),
-      completeSince: isEnd ? (page.cursor === null ? 0 : since) : null,
+      completeSince: isEnd ? (isLast ? 0 : since) : null,
       ...(newestSentAt === null && newest !== null && { newestSentAt: Math.min(newest, Date.now()) }),
     });
-    if (isEnd) await settle();
+    if (isEnd) return settle();
+    if (page.problem !== null) throw new SourceError(page.problem);
+    watch.add(oldest);
   };
 
   return {

@@ -5,10 +5,9 @@
  * records are stored: a mirror that is killed repeats some work, which changes nothing, and never skips any.
  */
 import { parseTime } from '../../base/iso-time.ts';
-import { OperatorError } from '../../base/operator-error.ts';
 import type { Snapshot } from '../../domain/facts.ts';
 import type { Message } from '../../domain/message.ts';
-import { parseMessage, type RecordProblem } from '../../domain/message-parser.ts';
+import { MAX_AHEAD_MS, parseMessage, type RecordProblem } from '../../domain/message-parser.ts';
 import { MAX_MESSAGE_IDS } from '../../domain/query.ts';
 import type { MirrorUpdate, OwedMessage } from '../../store/mirror-ledger.ts';
 import { ResponseTooLongError } from '../bounded-exchange.ts';
@@ -88,8 +87,11 @@ export function createIntake(options: IntakeOptions): Intake {
     const id =
       typeof item.messageId === 'string' && /^0x([0-9a-f]{64})$/i.exec(item.messageId)?.[1]?.toLowerCase();
     const sentAt = typeof item.sendTimestamp === 'string' ? parseTime(item.sendTimestamp) : Number.NaN;
-    if (id && !Number.isNaN(sentAt)) return { id, sentAt, status: item.status, value: item };
+    const isFuture = sentAt > Date.now() + MAX_AHEAD_MS;
+    if (id && !Number.isNaN(sentAt) && !isFuture) return { id, sentAt, status: item.status, value: item };
     const problems: RecordProblem[] = [];
+    if (isFuture)
+      problems.push({ path: '$.sendTimestamp', problem: 'is a day later than the clock of this computer' });
     if (!id) problems.push({ path: '$.messageId', problem: 'is not 0x and 64 hexadecimal digits' });
     if (Number.isNaN(sentAt)) problems.push({ path: '$.sendTimestamp', problem: 'is not an ISO 8601 time' });
     reject(id ? `0x${id}` : null, problems, value);
@@ -140,8 +142,8 @@ export function createIntake(options: IntakeOptions): Intake {
     const found: { messageId: string; body: string }[] = [];
     await inParallel(ready, PREPARED_REQUESTS, async ({ messageId }) => {
       const response = await fetchOptional(`/v2/messages/${messageId}/execution-inputs`);
-      if (response?.status === 200 && isExecutionInput(response.body))
-        found.push({ messageId: messageId.slice(2), body: JSON.stringify(response.body) });
+      const body = response?.status === 200 && isExecutionInput(response.body) && jsonText(response.body);
+      if (body) found.push({ messageId: messageId.slice(2), body });
     });
     if (found.length > 0) await store.mirror.recordExecutionInputs(found);
   };
@@ -169,8 +171,10 @@ export function createIntake(options: IntakeOptions): Intake {
       return response;
     } catch (error) {
       // A message that cannot be fetched must not stop the others; it stays in the ledger.
-      if (error instanceof SourceError) return null;
-      throw error;
+      if (error instanceof ResponseTooLongError)
+        reject(`0x${messageId}`, [{ path: '$', problem: `is ${error.message}` }], null);
+      else if (!(error instanceof SourceError)) throw error;
+      return null;
     }
   };
 
@@ -238,12 +242,12 @@ export function createIntake(options: IntakeOptions): Intake {
     if (isSimulated === store.simulated) return;
     const { name } = source;
     throw isSimulated
-      ? new OperatorError(
-          `${name} serves a simulated network; its records are never mixed into a store of real ones.`,
+      ? new SourceError(
+          `${name} serves a simulated network; its records are never mixed into a store of real ones`,
           'Mirror a server with real data, or use the store of a demo.',
         )
-      : new OperatorError(
-          `This store holds the demo’s simulated network; the real records of ${name} are never mixed into it.`,
+      : new SourceError(
+          `This store holds the demo’s simulated network; the real records of ${name} are never mixed into it`,
           'Choose another folder with --data, or another database with DATABASE_URL.',
         );
   };
@@ -276,6 +280,16 @@ function isSummary(value: Item['value']): boolean {
 function isExecutionInput(body: unknown): boolean {
   const { offramp, encodedMessage, messageBatch } = (body ?? {}) as Record<string, unknown>;
   return typeof offramp === 'string' && (typeof encodedMessage === 'string' || Array.isArray(messageBatch));
+}
+
+/** Undefined for a value that is nested too deep for JavaScript. */
+export function jsonText(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
 }
 
 function groupsOf<T>(items: readonly T[], size: number): (readonly T[])[] {

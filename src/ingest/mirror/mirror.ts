@@ -5,6 +5,7 @@
  * Rounds poll the newest pages for new messages, down to the high-water mark and somewhat below it, because a server may
  * learn of messages late. Messages that can still change are fetched one by one, less often as they grow older.
  */
+import { backoffMs } from '../../base/backoff.ts';
 import type { Notice } from '../../base/notice.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { RecordProblem } from '../../domain/message-parser.ts';
@@ -14,7 +15,7 @@ import type { Store } from '../../store/store.ts';
 import { untilLater } from '../work.ts';
 import { createBackfill } from './backfill.ts';
 import { createIntake, OWED_PER_ROUND } from './intake.ts';
-import { createPageReader, type SourcePage } from './pages.ts';
+import { createPageReader, createWalkWatch, type SourcePage } from './pages.ts';
 import { type Source, SourceError } from './source.ts';
 
 export interface MirrorOptions {
@@ -71,7 +72,7 @@ export interface MirrorTiming {
   /** A message that can still change is fetched again after a twentieth of its age, within these bounds. */
   readonly minCheckIntervalMs: number;
   readonly maxCheckIntervalMs: number;
-  /** After a failure of the source that outlasted all attempts. */
+  /** After a failure of the source that outlasted all attempts; doubled with each further one, up to twenty times. */
   readonly failurePauseMs: number;
   readonly heartbeatIntervalMs: number;
 }
@@ -87,6 +88,7 @@ const defaultTiming: MirrorTiming = {
   heartbeatIntervalMs: 10_000,
 };
 
+const LONGEST_PAUSE_FACTOR = 20;
 /** The longest pause of the loop, so that it looks for due messages. */
 const MAX_IDLE_MS = 1_000;
 
@@ -148,6 +150,8 @@ function createMirror(options: MirrorOptions): Mirror {
     reached: null,
     isBackfilled: false,
   };
+  /** Whether the source has ever served a page to this mirror: then what it says is not about the configuration. */
+  let hasWorked = false;
   let progress: MirrorProgress = {
     newestSentAt: null,
     backfillCursor: null,
@@ -168,7 +172,10 @@ function createMirror(options: MirrorOptions): Mirror {
   const requestPage = async (cursor: string | null, more: RawParameters = []): Promise<SourcePage> => {
     const page = await readPage(cursor, [...filters, ...more]);
     counts.bytes += page.bytes;
-    if (page.isSimulated !== null) intake.refuseMixture(page.isSimulated);
+    if (page.isSimulated !== null) {
+      intake.refuseMixture(page.isSimulated);
+      hasWorked = true;
+    }
     return page;
   };
 
@@ -194,6 +201,7 @@ function createMirror(options: MirrorOptions): Mirror {
   const readRound = async (overlapMs: number): Promise<void> => {
     const { newestSentAt } = progress;
     const target = Math.max(newestSentAt === null ? 0 : newestSentAt - overlapMs, since);
+    const watch = createWalkWatch();
     let cursor: string | null = null;
     let top: number | null = null;
     for (;;) {
@@ -204,7 +212,10 @@ function createMirror(options: MirrorOptions): Mirror {
       const { newest, oldest } = await intake.takeItems(page.items);
       top ??= newest;
       reportProgress();
-      if (page.cursor === null || (oldest !== null && oldest < target)) break;
+      if (oldest !== null && oldest < target) break;
+      if (page.problem !== null) throw new SourceError(page.problem);
+      if (page.cursor === null) break;
+      watch.add(oldest);
       cursor = page.cursor;
     }
     // A time in the future, from a wrong clock, would make later rounds end too early.
@@ -226,6 +237,7 @@ function createMirror(options: MirrorOptions): Mirror {
       }
       counts.reached = progress.backfillOldest;
       counts.isBackfilled = progress.completeSince !== null;
+      hasWorked = counts.isBackfilled || progress.backfillOldest !== null;
     },
 
     beat,
@@ -245,6 +257,7 @@ function createMirror(options: MirrorOptions): Mirror {
         }
       } catch (error) {
         if (!(error instanceof SourceError)) throw error;
+        if (error.remedy !== undefined) throw configurationError(error, error.remedy);
         throw new OperatorError(
           `The source failed: ${error.message}.`,
           'What was read is stored; run the same command again to continue.',
@@ -254,33 +267,58 @@ function createMirror(options: MirrorOptions): Mirror {
     },
 
     async follow() {
-      let roundAt = 0;
+      const rounds: Task = { dueAt: 0, failures: 0 };
+      const backfilling: Task = { dueAt: 0, failures: 0 };
       let sweepAt = Date.now() + timing.sweepIntervalMs;
-      while (!signal.aborted) {
+      /** What the source says never ends the mirror, and a task that fails does not delay the other. */
+      const attempt = async (task: Task, work: () => Promise<void>): Promise<void> => {
         try {
-          // The backfill begins first: it sets the high-water mark for the rounds.
-          const hasBegun = progress.backfillOldest !== null || progress.completeSince !== null;
-          if (hasBegun && Date.now() >= roundAt) {
+          await work();
+          task.failures = 0;
+        } catch (error) {
+          if (!(error instanceof SourceError)) throw error;
+          if (!hasWorked && error.remedy !== undefined) throw configurationError(error, error.remedy);
+          const { failurePauseMs: firstPauseMs } = timing;
+          const longestPauseMs = firstPauseMs * LONGEST_PAUSE_FACTOR;
+          const pauseMs = backoffMs(++task.failures, { firstPauseMs, longestPauseMs }, Math.random());
+          task.dueAt = Date.now() + pauseMs;
+          notice?.(`${error.message}; trying again in ${Math.ceil(pauseMs / 1000)} s`, { level: 'warn' });
+        }
+      };
+      while (!signal.aborted) {
+        // The backfill begins first: it sets the high-water mark for the rounds.
+        const hasBegun = progress.backfillOldest !== null || progress.completeSince !== null;
+        if (hasBegun && Date.now() >= rounds.dueAt) {
+          await attempt(rounds, async () => {
             const isSweep = Date.now() >= sweepAt;
             await readRound(isSweep ? timing.sweepOverlapMs : timing.overlapMs);
             await beat({ isCurrent: true });
-            roundAt = Date.now() + timing.roundIntervalMs;
+            rounds.dueAt = Date.now() + timing.roundIntervalMs;
             if (isSweep) sweepAt = Date.now() + timing.sweepIntervalMs;
-          }
-          const owed = await store.mirror.due(key, Date.now(), OWED_PER_ROUND);
-          if (owed.length > 0) await intake.refresh(owed);
-          if (progress.completeSince === null) await backfillPage();
-          else if (owed.length === 0) await untilLater(Math.min(roundAt - Date.now(), MAX_IDLE_MS), signal);
-        } catch (error) {
-          if (!(error instanceof SourceError)) throw error;
-          notice?.(`${error.message}; trying again in ${Math.round(timing.failurePauseMs / 1000)} s`, {
-            level: 'warn',
           });
-          await untilLater(timing.failurePauseMs, signal);
+        }
+        const owed = await store.mirror.due(key, Date.now(), OWED_PER_ROUND);
+        if (owed.length > 0) await intake.refresh(owed);
+        const isIncomplete = progress.completeSince === null;
+        if (isIncomplete && Date.now() >= backfilling.dueAt) await attempt(backfilling, backfillPage);
+        else if (owed.length === 0) {
+          const dueAt = [...(hasBegun ? [rounds.dueAt] : []), ...(isIncomplete ? [backfilling.dueAt] : [])];
+          await untilLater(Math.min(...dueAt.map((at) => at - Date.now()), MAX_IDLE_MS), signal);
         }
       }
     },
   };
+}
+
+/** A kind of work on the source, which is retried with backoff. */
+interface Task {
+  /** Milliseconds since 1970. */
+  dueAt: number;
+  failures: number;
+}
+
+function configurationError(error: SourceError, remedy: string): OperatorError {
+  return new OperatorError(`${error.message}.`, remedy, { cause: error });
 }
 
 /** Identifies source and filters, which the progress belongs to. */
@@ -292,9 +330,9 @@ function ledgerKey({ name }: Source, filters: RawParameters): string {
   return `${name}${query.size > 0 ? `?${query}` : ''}`;
 }
 
-function refusalError(name: string, problem: string): OperatorError {
-  return new OperatorError(
-    `${name} refuses the search: ${problem}.`,
+function refusalError(name: string, problem: string): SourceError {
+  return new SourceError(
+    `${name} refuses the search: ${problem}`,
     'Check the URL (the part before /v2), its credentials, and the filters.',
   );
 }

@@ -1,5 +1,4 @@
 /** Reads pages of the source's message list; tolerates servers with other limits and error formats. */
-import { OperatorError } from '../../base/operator-error.ts';
 import type { RawParameters } from '../../domain/search-parameters.ts';
 import { ResponseTooLongError } from '../bounded-exchange.ts';
 import { type Source, SourceError, type SourceResponse } from './source.ts';
@@ -9,7 +8,13 @@ export type SourcePage = {
   /** Null where the response does not say. */
   readonly isSimulated: boolean | null;
 } & (
-  | { readonly kind: 'page'; readonly items: readonly unknown[]; readonly cursor: string | null }
+  | {
+      readonly kind: 'page';
+      readonly items: readonly unknown[];
+      readonly cursor: string | null;
+      /** Why there is no cursor although this is not the last page; null where that is not so. */
+      readonly problem: string | null;
+    }
   /** The cursor is no longer accepted. */
   | { readonly kind: 'expired' }
   /** The search itself is refused. */
@@ -18,6 +23,10 @@ export type SourcePage = {
 
 const pageSizes = [500, 100, 20, 5, 1];
 const MAX_CURSOR_LENGTH = 100_000;
+/** Some servers return more than was asked for. */
+const MAX_ITEMS = 10_000;
+/** Many messages may have been sent in one block, and a server that filters may return some empty pages. */
+const MAX_PAGES_IN_PLACE = 100;
 const MAX_PROBLEM_LENGTH = 300;
 
 /** Reads the page after a cursor, or the first page of a search. */
@@ -27,61 +36,113 @@ export type ReadPage = (cursor: string | null, parameters: RawParameters) => Pro
 export function createPageReader(source: Source): ReadPage {
   let allowedSizes = pageSizes;
   return async (cursor, parameters) => {
-    let problem = '';
-    let isTooLong = false;
-    for (const size of allowedSizes) {
+    /** Undefined where the response is too long. */
+    const request = async (size: number | undefined, more: RawParameters = []) => {
       const query = new URLSearchParams({ limit: String(size) });
       if (cursor !== null) query.set('cursor', cursor);
       // `set`: a walk that continues by time replaces the `sentBefore` of the filters, which is later.
       else for (const [name, value] of parameters) query.set(name, value);
+      for (const [name, value] of more) query.set(name, value);
       try {
-        const response = await source.get('/v2/messages', { query });
-        if (response.status === 400 && isAboutLimit(response)) {
-          problem = problemOf(response);
-          continue;
-        }
-        // After a page of too many bytes the next one may be of full size again.
-        if (!isTooLong && response.status === 200) allowedSizes = allowedSizes.filter((one) => one <= size);
-        return pageOf(response, cursor, parameters);
+        return await source.get('/v2/messages', { query });
       } catch (error) {
         if (!(error instanceof ResponseTooLongError)) throw error;
         problem = error.message;
         isTooLong = true;
+        return undefined;
       }
+    };
+    let problem = '';
+    let isTooLong = false;
+    for (const size of allowedSizes) {
+      const response = await request(size);
+      if (!response) continue;
+      if (response.status === 400 && isAboutLimit(response)) {
+        problem = problemOf(response);
+        continue;
+      }
+      // After a page of too many bytes the next one may be of full size again.
+      if (!isTooLong && response.status === 200) allowedSizes = allowedSizes.filter((one) => one <= size);
+      return pageOf(response, cursor, parameters);
     }
+    // One record is too long: its summary names it, and leads to the next page.
+    const summaries = isTooLong ? await request(allowedSizes.at(-1), [['view', 'summary']]) : undefined;
+    if (summaries?.status === 200) return pageOf(summaries, cursor, parameters);
     throw new SourceError(`${source.name} serves no readable page: ${problem}`);
   };
 }
+
+/** Statuses with which servers refuse a cursor that was theirs. */
+const expiredStatuses: ReadonlySet<number> = new Set([400, 404, 410, 422]);
 
 function pageOf(response: SourceResponse, cursor: string | null, parameters: RawParameters): SourcePage {
   const { status, bytes } = response;
   if (status === 200) return { ...contentOf(response, cursor), bytes, isSimulated: response.isSimulated };
   const unknown = { bytes, isSimulated: null };
   if (status === 401 || status === 403) {
-    throw new OperatorError(
-      `The source answers ${status}: ${problemOf(response)}.`,
+    throw new SourceError(
+      `The source answers ${status}: ${problemOf(response)}`,
       'Give credentials in the URL, as in https://user:password@host, or ask its operator.',
     );
   }
-  if (cursor !== null) return { ...unknown, kind: 'expired' };
+  if (cursor !== null && expiredStatuses.has(status)) return { ...unknown, kind: 'expired' };
   // The hosted service answers 404 when nothing matches.
-  if (status === 404 && parameters.length > 0) return { ...unknown, kind: 'page', items: [], cursor: null };
+  if (status === 404 && parameters.length > 0 && response.body instanceof Object)
+    return { ...unknown, kind: 'page', items: [], cursor: null, problem: null };
   return { ...unknown, kind: 'refused', problem: `it answers ${status}, ${problemOf(response)}` };
 }
 
 function contentOf({ body }: SourceResponse, previous: string | null) {
-  const { data, pagination } = (body ?? {}) as { data?: unknown; pagination?: { cursor?: unknown } | null };
-  const cursor = pagination?.cursor;
+  const { data, pagination } = (body ?? {}) as {
+    data?: unknown;
+    pagination?: { cursor?: unknown; hasNextPage?: unknown } | null;
+  };
   if (!Array.isArray(data)) {
-    throw new OperatorError(
-      'The source answers, but not with a list of messages.',
+    throw new SourceError(
+      'The source answers, but not with a list of messages',
       'Check the URL: it is the part before /v2.',
     );
   }
+  if (data.length > MAX_ITEMS) throw new SourceError(`The source returned a page of ${data.length} items`);
+  const { cursor, hasNextPage } = pagination ?? {};
   const next = typeof cursor === 'string' && cursor !== '' ? cursor : null;
-  if (next !== null && (next === previous || next.length > MAX_CURSOR_LENGTH))
-    throw new SourceError('The source returned an unusable cursor');
-  return { kind: 'page' as const, items: data as readonly unknown[], cursor: next };
+  const isUnusable =
+    next === null
+      ? hasNextPage === true
+      : next === previous || next.length > MAX_CURSOR_LENGTH || next.includes('\0');
+  return {
+    kind: 'page' as const,
+    items: data as readonly unknown[],
+    cursor: isUnusable ? null : next,
+    problem: isUnusable ? 'The source returned an unusable cursor' : null,
+  };
+}
+
+/** Notices a walk that leads nowhere: a loop of cursors, the same page again, empty pages without end. */
+export interface WalkWatch {
+  /** Throws a SourceError after too many pages in a row that go no further into the past; `oldest` is null for an empty one. */
+  add(oldest: number | null): void;
+  /** The walk begins again, at the top or at another time. */
+  restart(): void;
+}
+
+export function createWalkWatch(): WalkWatch {
+  let reached = Number.POSITIVE_INFINITY;
+  let pages = 0;
+  return {
+    add(oldest) {
+      pages = oldest !== null && oldest < reached ? 0 : pages + 1;
+      reached = Math.min(reached, oldest ?? reached);
+      if (pages < MAX_PAGES_IN_PLACE) return;
+      throw new SourceError(
+        `The source returned ${pages} pages in a row that go no further into the past: empty ones, or a loop of cursors`,
+      );
+    },
+    restart() {
+      reached = Number.POSITIVE_INFINITY;
+      pages = 0;
+    },
+  };
 }
 
 function isAboutLimit({ body }: SourceResponse): boolean {

@@ -48,8 +48,17 @@ export interface SourceResponse {
   readonly isSimulated: boolean;
 }
 
-/** The source failed in all attempts. */
-export class SourceError extends Error {}
+/** The source failed in all attempts, or what it said cannot be used. */
+export class SourceError extends Error {
+  /** What an operator can do where the first answer is like this: the configuration may be wrong. */
+  readonly remedy: string | undefined;
+
+  /** `what` has no full stop. */
+  constructor(what: string, remedy?: string) {
+    super(what);
+    this.remedy = remedy;
+  }
+}
 
 export interface Source {
   /** The URL without credentials, query and trailing slashes: identifies the source, and may be shown. */
@@ -157,7 +166,7 @@ export function createSource(options: SourceOptions): Source {
       if (!('location' in outcome)) return outcome;
       target = redirectTarget(outcome.location, target, name);
       if (redirects >= MAX_REDIRECTS) {
-        throw new OperatorError(`${name} redirects more than ${MAX_REDIRECTS} times.`, 'Check the URL.');
+        throw new SourceError(`${name} redirects more than ${MAX_REDIRECTS} times`, 'Check the URL.');
       }
     }
   };
@@ -179,7 +188,7 @@ export function createSource(options: SourceOptions): Source {
       return { problem: `answered ${status}`, requestedMs };
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof OperatorError || error instanceof ResponseTooLongError) throw error;
+      if (error instanceof SourceError || error instanceof ResponseTooLongError) throw error;
       return { problem: reasonOf(error), requestedMs: null };
     }
   };
@@ -246,8 +255,8 @@ function redirectTarget(location: string, from: URL, name: string): URL {
     (target.host === from.host || isSafer) &&
     (target.protocol === from.protocol || isSafer);
   if (isSameHost) return withoutCredentials(target);
-  throw new OperatorError(
-    `${name} redirects to ${target ? target.origin : 'an invalid URL'}, another host.`,
+  throw new SourceError(
+    `${name} redirects to ${target ? target.origin : 'an invalid URL'}, another host`,
     'If you trust that host, mirror it directly.',
   );
 }
