@@ -6,15 +6,14 @@
  */
 import type { BlockId } from '../../store/ledger/index-ledger.ts';
 import { NodeError } from '../chain/faults.ts';
+import { isOldHead, type LoneEndpoint } from '../chain/lone-endpoint.ts';
 import type { Block, Chain, ChainNode, ChainTips } from './chain.ts';
 
 export interface AgreementOptions {
   readonly chain: Chain;
   /** Whether the word of one endpoint is enough to take back blocks that were final. */
   readonly acceptsDeepReorgs: boolean;
-  /** How long an endpoint is not believed alone while no other one can be asked. */
-  readonly secondOpinionMs: number;
-  readonly notice: (line: string, level: 'warn' | 'info') => void;
+  readonly lone: LoneEndpoint;
 }
 
 export interface Agreed {
@@ -66,9 +65,6 @@ export class DeepReorgError extends NodeError {
   override readonly name = 'DeepReorgError';
 }
 
-/** An endpoint whose head is older does not know what the chain has now. */
-const MAX_HEAD_AGE_MS = 600_000;
-
 interface OtherView extends Omit<ChainTips, 'final'> {
   readonly node: ChainNode;
   /** Undefined where it has no word for it. */
@@ -78,10 +74,7 @@ interface OtherView extends Omit<ChainTips, 'final'> {
 }
 
 export function createAgreement(options: AgreementOptions): Agreement {
-  const { chain, acceptsDeepReorgs, secondOpinionMs, notice } = options;
-  /** Since when no second endpoint could be asked, on performance.now()'s clock; null while one can. */
-  let unaskedSince: number | null = null;
-  let isBelievedAlone = false;
+  const { chain, acceptsDeepReorgs, lone } = options;
 
   /** The view of the next endpoint that was not asked yet; undefined where none is left that answers. */
   const nextView = (
@@ -103,24 +96,13 @@ export function createAgreement(options: AgreementOptions): Agreement {
     return own?.hash === view.head.hash ? own : undefined;
   };
 
-  const waitAlone = (node: ChainNode, block: BlockId, final: BlockId): Agreed | Doubt => {
-    unaskedSince ??= performance.now();
-    if (performance.now() - unaskedSince < secondOpinionMs)
-      return {
-        doubt: `No second endpoint can be asked for block ${block.number}, which ${node.name} has`,
-        isContradicted: false,
-      };
-    if (!isBelievedAlone)
-      notice(`No second endpoint can be asked: ${node.name} is believed alone until one answers`, 'warn');
-    isBelievedAlone = true;
-    return { common: block, final, isAlone: true };
-  };
-
-  const wasAsked = (): void => {
-    if (isBelievedAlone) notice('A second endpoint answers again', 'info');
-    unaskedSince = null;
-    isBelievedAlone = false;
-  };
+  const alone = (node: ChainNode, block: BlockId, final: BlockId): Agreed | Doubt =>
+    lone.isBelieved(node.name)
+      ? { common: block, final, isAlone: true }
+      : {
+          doubt: `No second endpoint can be asked for block ${block.number}, which ${node.name} has`,
+          isContradicted: false,
+        };
 
   return {
     async on(node, block, final, isEnough) {
@@ -134,7 +116,7 @@ export function createAgreement(options: AgreementOptions): Agreement {
         asked.push(view.node);
         const common = await commonOf(node, block, view);
         if (common) {
-          if (!view.block && isOld(view.head)) continue;
+          if (!view.block && isOldHead(view.head)) continue;
           const agreed = { common, final: lowerFinal(common, final, view.final), isAlone: false };
           if (!best || agreed.final.number > best.final.number) best = agreed;
           if (isEnough(agreed)) break;
@@ -147,8 +129,8 @@ export function createAgreement(options: AgreementOptions): Agreement {
           );
         against ??= { number, hash, name: view.node.name };
       }
-      if (!best && !against) return waitAlone(node, block, final);
-      wasAsked();
+      if (!best && !against) return alone(node, block, final);
+      lone.wasAsked();
       if (best && (!against || isEnough(best))) return best;
       const names = `${node.name} and ${against?.name}`;
       return {
@@ -197,8 +179,4 @@ async function tipsOf(node: ChainNode, number: number): Promise<Pick<OtherView, 
 function lowerFinal(common: BlockId, final: BlockId, other: Block | undefined): BlockId {
   const own = final.number <= common.number ? final : common;
   return other && other.number > 0 && other.number < own.number ? other : own;
-}
-
-function isOld({ timestamp }: Block): boolean {
-  return Date.now() - timestamp * 1000 > MAX_HEAD_AGE_MS;
 }

@@ -3,6 +3,7 @@ import type { BlockId, IndexState } from '../../store/ledger/index-ledger.ts';
 import { combineChores } from '../chain/chores.ts';
 import type { Beginning, ChainFamily, ConnectOptions, NetworkReader } from '../chain/family.ts';
 import { NodeError } from '../chain/faults.ts';
+import { createLoneEndpoint } from '../chain/lone-endpoint.ts';
 import { createTokenChores } from '../chain/token-chores.ts';
 import { createAgreement } from './agreement.ts';
 import { createBloomTrust } from './bloom-trust.ts';
@@ -48,8 +49,7 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
   const agreement = createAgreement({
     chain,
     acceptsDeepReorgs: source.acceptDeepReorgs === true,
-    secondOpinionMs: timing.secondOpinionMs,
-    notice: progress.notice,
+    lone: createLoneEndpoint(timing.secondOpinionMs, progress.notice),
   });
   const follower = createHeadFollower({
     selector,
