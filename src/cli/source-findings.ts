@@ -41,6 +41,8 @@ export async function sourceFindings(
 
 const ARCHIVE_REMEDY =
   'Add an endpoint that has the whole history (an archive node) to `rpc`; the blocks are read again.';
+const REVIEW_REMEDY =
+  'What no two endpoints show is removed by itself. If this stays, the endpoints disagree: add another one to `rpc`.';
 const UNREADABLE_REMEDY =
   'The log of the indexer says why. A chain that is not built in is defined under `chains`; otherwise a newer version may decode them. They are read again at every start.';
 const remedies: Readonly<Record<FindingKind, string>> = {
@@ -51,6 +53,12 @@ const remedies: Readonly<Record<FindingKind, string>> = {
   'onramp-unknown': 'Check `routers` in the configuration, or add an endpoint that has the whole history.',
   'contract-unknown':
     'A newer version of Lanescan may know it; it is examined again at every start. Check `routers` in the configuration.',
+  'contract-disputed':
+    'One of these endpoints is wrong: remove it from `rpc`. With a third endpoint, two that agree decide. They are asked again.',
+  'messages-invented': REVIEW_REMEDY,
+  'commits-invented': REVIEW_REMEDY,
+  'events-unconfirmed':
+    'Add an endpoint that has the whole history (an archive node) to `rpc`, and remove those that do not answer. The blocks are reviewed as soon as a second endpoint shows them.',
   'logs-unreadable': UNREADABLE_REMEDY,
   'bloom-wrong': 'Nothing has to be done. `verify: off` makes it explicit.',
 };

@@ -6,7 +6,7 @@
 
 interface FindingKindFacts {
   readonly sentence: string;
-  /** Whether messages or changes of status are missing because of it. */
+  /** Whether records lack messages or changes of status because of it, or have some that are false. */
   readonly isLoss: boolean;
 }
 
@@ -34,6 +34,24 @@ export const findingKinds = {
   'contract-unknown': {
     sentence: 'A router has registered a contract that this version does not know.',
     isLoss: true,
+  },
+  'contract-disputed': {
+    sentence:
+      'Endpoints of this network disagree on a contract that a router has registered; they are asked again.',
+    isLoss: false,
+  },
+  'messages-invented': {
+    sentence: 'Messages are recorded that their on-ramp has not counted; their blocks are read again.',
+    isLoss: true,
+  },
+  'commits-invented': {
+    sentence: 'Commits are recorded that their off-ramp has not counted; their blocks are read again.',
+    isLoss: true,
+  },
+  'events-unconfirmed': {
+    sentence:
+      'Some events of this network were shown by one endpoint alone; they are reviewed when others answer.',
+    isLoss: false,
   },
   'logs-unreadable': {
     sentence: 'Events of this network could not be decoded; they are kept and read again at every start.',

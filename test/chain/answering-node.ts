@@ -32,6 +32,7 @@ export function answeringNode(options: {
     logs: unasked,
     logsOfBlocks: unasked,
     receiptLogs: unasked,
+    hasLogs: unasked,
     accounts: unasked,
     async blocks(numbers) {
       return numbers.map((wanted) => {

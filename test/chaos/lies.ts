@@ -1,6 +1,13 @@
 /** What an endpoint that lies, or is on a fork, serves in place of the chain. */
 import type { Randomness } from '../../src/ingest/demo/randomness.ts';
 import type { CcipChain } from '../chain/zoo/ccip-chain.ts';
+import {
+  falsified,
+  impostorOnRamp,
+  inventedMessages,
+  miscountingOnRamps,
+  renamedOnRamps,
+} from '../chain/zoo/lies.ts';
 import type { VirtualChain } from '../chain/zoo/virtual-chain.ts';
 
 export interface Lie {
@@ -74,5 +81,42 @@ export const lies: readonly Lie[] = [
   {
     name: 'a head that stands still far below',
     tell: (truth, randomness) => truth.retell({ head: randomness.integer(5, truth.head - NOT_FINAL) }),
+  },
+  {
+    name: 'messages that nobody sent, in true blocks',
+    tell: (truth, randomness) =>
+      truth.retell({
+        series: [
+          ...truth.series,
+          inventedMessages(truth, { first: randomness.pick([2, 35, 101]), count: randomness.integer(1, 40) }),
+        ],
+      }),
+  },
+  {
+    name: 'messages that nobody sent, in the newest blocks',
+    tell: (truth) =>
+      truth.retell({
+        series: [...truth.series, inventedMessages(truth, { first: 101, count: 3, block: truth.head - 3 })],
+      }),
+  },
+  {
+    name: 'another content of the messages that were sent',
+    tell: (truth) => truth.retell({ series: truth.series.map(falsified) }),
+  },
+  {
+    name: 'another type of the on-ramps',
+    tell: (truth) => truth.retell({ contracts: renamedOnRamps(truth, 'Impostor 6.6.6') }),
+  },
+  {
+    name: 'an on-ramp that no router registered, with messages',
+    tell: (truth) => {
+      const { contracts, series } = impostorOnRamp(truth);
+      return truth.retell({ contracts, series: [...truth.series, ...series] });
+    },
+  },
+  {
+    name: 'other counts of the messages that were sent',
+    tell: (truth, randomness) =>
+      truth.retell({ contracts: miscountingOnRamps(truth, randomness.pick([1n, 20n, 500n])) }),
   },
 ];

@@ -357,6 +357,31 @@ describe('an abandoned block', () => {
   });
 });
 
+describe('a reviewed block', () => {
+  test('keeps its place and the events of the review; others are retracted', async () => {
+    const messages = [1, 2].map((number) => makeMessage({ number }));
+    const { seen } = makeSent(makeMessage({ number: 1 }));
+    const [genuine, invented] = messages.map((message) => makeSent(message, seen)) as [Sent, Sent];
+    const block = { number: seen.blockNumber, hash: seen.blockHash };
+    const finalized = {
+      ...makeFinalized(makeMessage({ number: 1 })),
+      seen: { ...seen, transactionHash: null },
+    };
+    await record({ facts: [genuine, invented, finalized], blocks: [block] });
+    expect(await record({ facts: [genuine, invented], reviewed: [block.hash] })).toMatchObject({
+      removed: 0,
+    });
+    expect(await record({ facts: [genuine, finalized], reviewed: [block.hash] })).toMatchObject({
+      removed: 1,
+    });
+    expect(JSON.parse((await store.findMessage(idOf(1)))?.record ?? '')).toMatchObject({
+      status: 'SOURCE_FINALIZED',
+    });
+    expect(await store.findMessage(idOf(2))).toBeUndefined();
+    expect((await ledger.state(network)).blocks).toEqual([block]);
+  });
+});
+
 describe('a final block', () => {
   test('is forgotten, and what it named is believed for good', async () => {
     await record({

@@ -41,6 +41,8 @@ export interface Comparison {
 export interface HistoryCheck extends Chores {
   /** Endpoints that history is not read from while its blocks are read again from another one. */
   avoidedEndpoints(): readonly string[];
+  /** Has the next round compare again. */
+  recheck(): void;
 }
 
 export function createHistoryCheck<Views extends { readonly head: number }>(
@@ -135,6 +137,10 @@ export function createHistoryCheck<Views extends { readonly head: number }>(
       const endpoints = health();
       const isUsable = endpoints.some(({ name, healthy }) => name === reread?.endpoint && healthy);
       return isUsable ? endpoints.map(({ name }) => name).filter((name) => name !== reread?.endpoint) : [];
+    },
+    recheck() {
+      dueAt = performance.now();
+      isPending = true;
     },
     async work() {
       const { tip, final } = progress;

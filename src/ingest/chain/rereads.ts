@@ -8,8 +8,10 @@ import type { BlockRange, FindingKey, IndexFinding, StoredFinding } from '../../
 export interface Contradiction extends FindingKey {
   /** For operators. */
   readonly detail: string;
-  /** The blocks that are owed again because of it; undefined while they are not final. */
+  /** The blocks that are owed again because of it; undefined while they are not final, or where that is of no use. */
   readonly range: BlockRange | undefined;
+  /** What the chain family needs to look at it again, as JSON. */
+  readonly body?: unknown;
 }
 
 const FIRST_RETRY_MS = 3_600_000;
@@ -47,22 +49,23 @@ export function planRereads(
   { only, last }: { readonly only: string | undefined; readonly last: Reread | undefined },
 ): RereadPlan {
   const plans = contradictions.map((contradiction) => {
-    const { kind, subject, detail } = contradiction;
+    const { range, ...found } = contradiction;
+    const { kind, subject } = found;
     const known = stored.find((finding) => finding.kind === kind && finding.subject === subject);
     if (!known) {
       const tried = only === undefined ? [] : [only];
       return {
         contradiction,
-        finding: { kind, subject, detail, tried, attempts: 0, retryInMs: FIRST_RETRY_MS },
+        finding: { ...found, tried, attempts: 0, retryInMs: FIRST_RETRY_MS },
       };
     }
     const isRead = last?.subjects.has(subjectOf(contradiction)) === true;
     const tried = [...new Set([...known.tried, ...(isRead ? [last.endpoint] : [])])];
     const isExhausted = endpoints.every((name) => tried.includes(name));
-    if (!isExhausted || !known.isDue) return { contradiction, finding: { kind, subject, detail, tried } };
+    if (!isExhausted || !known.isDue) return { contradiction, finding: { ...found, tried } };
     const attempts = known.attempts + 1;
     const retryInMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(attempts, 10));
-    return { contradiction, finding: { kind, subject, detail, tried: [], attempts, retryInMs } };
+    return { contradiction, finding: { ...found, tried: [], attempts, retryInMs } };
   });
   const readable = plans.filter(({ contradiction }) => contradiction.range !== undefined);
   const endpoint = endpoints.find((name) =>

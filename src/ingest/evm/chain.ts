@@ -105,6 +105,8 @@ export interface ChainNode {
     hashes: readonly Hex[],
     topics: readonly Hex[],
   ): Promise<readonly (readonly ChainLog[])[] | undefined>;
+  /** Whether it shows any log at all of this block, of whatever contract; undefined where it refuses to say. */
+  hasLogs(hash: Hex): Promise<boolean | undefined>;
   /** In the order asked for; a missing transaction is the node's fault. */
   transactions(hashes: readonly Hex[]): Promise<readonly Transaction[]>;
   /**

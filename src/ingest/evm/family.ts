@@ -9,9 +9,11 @@ import { createAgreement } from './agreement.ts';
 import { createBloomTrust } from './bloom-trust.ts';
 import type { Block, Chain, ChainNode, Hex } from './chain.ts';
 import { createConsistencyCheck } from './checks/consistency-check.ts';
+import { createDoubts } from './checks/doubts.ts';
 import { createExecutedMessages } from './checks/executed-messages.ts';
 import { createRegistryLog, unknownNamings } from './checks/registry-log.ts';
 import { createChores } from './chores.ts';
+import { createConfirmation } from './confirmation.ts';
 import { createDecoder } from './decode/decoder.ts';
 import { findDeployment } from './deployment.ts';
 import { openEvmCalls } from './destination-calls.ts';
@@ -45,7 +47,24 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
   const { selector } = network;
   const registryLog = createRegistryLog(progress);
   const bloomTrust = createBloomTrust(source.verify, registryLog);
-  const reader = createBlockReader(chain, book, createDecoder(network), registryLog, bloomTrust);
+  const decoder = createDecoder(network);
+  const doubts = createDoubts({
+    selector,
+    chain,
+    ledger: store.index.checks,
+    progress,
+    book,
+    decoder,
+    timing,
+    recheck: () => check.recheck(),
+  });
+  const confirmation = createConfirmation({
+    chain,
+    waitMs: timing.secondOpinionMs,
+    signal,
+    noteDoubts: (witness, blocks) => doubts.note(witness, blocks),
+  });
+  const reader = createBlockReader(chain, book, decoder, registryLog, bloomTrust, confirmation);
   const agreement = createAgreement({
     chain,
     acceptsDeepReorgs: source.acceptDeepReorgs === true,
@@ -69,6 +88,7 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
     progress,
     book,
     bloomTrust,
+    doubts,
     readExecuted: createExecutedMessages({ selector, chain, store, book }),
   });
   const historyChain: Chain = {
@@ -138,6 +158,7 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
     readHistory: (range, extent) => history.read(range, extent),
     chores: combineChores(
       createChores({ selector, chain, store, progress, book, results, timing }),
+      doubts,
       check,
       createTokenChores({
         selector,

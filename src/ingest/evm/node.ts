@@ -361,6 +361,12 @@ export function createNode(
 
     receiptLogs,
 
+    async hasLogs(blockHash) {
+      const answer = await ask('eth_getLogs', { blockHash });
+      if (answer === undefined || 'refusal' in answer) return undefined;
+      return believed('eth_getLogs', () => parseLogs(answer.result)).length > 0;
+    },
+
     async transactions(hashes) {
       const method = 'eth_getTransactionByHash';
       const answers = await endpoint.ask(hashes.map((hash) => ({ method, params: [hash] })));

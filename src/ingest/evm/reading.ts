@@ -12,15 +12,9 @@ import { mayHaveLogs } from './bloom.ts';
 import { alwaysTrusted, type BloomTrust } from './bloom-trust.ts';
 import type { Block, Chain, ChainLog, ChainNode, Hex } from './chain.ts';
 import { type RegistryLog, unrecorded } from './checks/registry-log.ts';
-import {
-  currentNamings,
-  examine,
-  type GenuineContract,
-  type Naming,
-  namingsOf,
-  type RefusedNaming,
-  watchedTopics,
-} from './contracts.ts';
+import { type Confirmation, unconfirmed } from './confirmation.ts';
+import { agreedNamings, examineTogether } from './contract-agreement.ts';
+import { type GenuineContract, type Naming, namingsOf, watchedTopics } from './contracts.ts';
 import type { Decoder } from './decode/decoder.ts';
 import { sortLogs } from './log-order.ts';
 import { AddressRequiredError } from './log-queries.ts';
@@ -71,43 +65,32 @@ export function createBlockReader(
   decoder: Decoder,
   registryLog: RegistryLog = unrecorded,
   bloomTrust: BloomTrust = alwaysTrusted,
+  confirmation: Confirmation = unconfirmed,
 ): BlockReader {
   const { network } = chain;
 
-  /** One of these that another endpoint knows, or might know when it is back; undefined where all agree on all. */
-  const unconfirmed = async (
-    node: ChainNode,
-    missing: readonly RefusedNaming[],
-  ): Promise<RefusedNaming | undefined> => {
-    if (missing.length === 0 || chain.health().length === 1) return undefined;
-    const namings = missing.map(({ naming }) => naming);
-    const second = await chain.secondOpinion(node, (other) => examine(other, namings, network));
-    const agreed =
-      second?.refused.filter(({ isSilent }) => isSilent).map(({ naming }) => naming.address) ?? [];
-    return missing.find(({ naming }) => !agreed.includes(naming.address));
-  };
-
   /**
-   * Contracts named by these, and by those in turn, that the book does not have. A contract that is
-   * refused in history is refused for good, with all its logs, so the word of one node is not enough. `doubt`: which of the
-   * contracts that a node does not know it may know later.
+   * Contracts named by these, and by those in turn, that the book does not have. `doubt`: whether a node may not know yet
+   * what was named just now, and whether contracts on which endpoints do not agree are left out, to be found again in
+   * the routers' history.
    */
   const adopt = async (
     node: ChainNode,
     namings: readonly (Naming & { readonly blockHash: Hex | null })[],
     known: Map<Hex, GenuineContract>,
-    doubt: 'all' | 'unconfirmed' | 'none',
+    doubt: 'new' | 'old' | 'left out',
   ) => {
     const unknown = namings.filter(({ address }) => !known.has(address));
-    if (unknown.length === 0) return { contracts: [], refused: [] };
-    const { contracts, refused } = await examine(node, unknown, network);
-    const missing = refused.filter(({ isSilent }) => isSilent);
-    const doubtful =
-      doubt === 'all' ? missing[0] : doubt === 'unconfirmed' ? await unconfirmed(node, missing) : undefined;
-    if (doubtful) {
-      const { role, address } = doubtful.naming;
-      throw new NodeError(`${node.name} does not know the ${role} ${address} yet: ${doubtful.reason}`);
+    if (unknown.length === 0) return { contracts: [], refused: [], disputed: [] };
+    const { contracts, refused, disputed } = await examineTogether(chain, node, unknown, network);
+    await registryLog.note({ disputed });
+    const missing = refused.find(({ isSilent }) => isSilent);
+    if (doubt === 'new' && missing) {
+      const { role, address } = missing.naming;
+      throw new NodeError(`${node.name} does not know the ${role} ${address} yet: ${missing.reason}`);
     }
+    const [dispute] = disputed;
+    if (doubt !== 'left out' && dispute) throw new NodeError(dispute.detail);
     // Contracts that are reached through a named one stand and fall with it.
     const blockHashes = new Map<Hex, Hex | null>();
     for (const { address, blockHash } of unknown) blockHashes.set(address, blockHash);
@@ -123,9 +106,11 @@ export function createBlockReader(
         body: contract,
       }));
     for (const contract of contracts) known.set(contract.address, contract);
-    await registryLog.note({ namings: [], refused });
+    const agreed = [...contracts, ...refused.map(({ naming }) => naming)].map(({ address }) => address);
+    await registryLog.note({ refused, agreed });
     return {
       contracts: named,
+      disputed,
       refused: refused.map(({ naming, reason }) => `${naming.role} ${naming.address}: ${reason}`),
     };
   };
@@ -162,19 +147,25 @@ export function createBlockReader(
       const searched = new Set<ChainLog>();
       for (;;) {
         // A contract that was named in this range may have named others in it.
-        const namings = logs.flatMap((log) => {
+        const found = logs.flatMap((log) => {
           const emitter = known.get(log.address);
-          if (!emitter || searched.has(log)) return [];
-          searched.add(log);
-          return namingsOf(log, emitter).map((naming) => ({
+          return emitter && !searched.has(log) ? [{ log, emitter }] : [];
+        });
+        for (const { log } of found) searched.add(log);
+        await confirmation.confirm(
+          node,
+          found.map(({ log }) => log),
+          !mayBeAbandoned,
+        );
+        const namings = found.flatMap(({ log, emitter }) =>
+          namingsOf(log, emitter).map((naming) => ({
             ...naming,
             blockNumber: log.blockNumber,
             blockHash: mayBeAbandoned ? log.blockHash : null,
-          }));
-        });
-        await registryLog.note({ namings, refused: [] });
-        // Of what was named just now a node may not know yet; of what was named long ago it should, if any does.
-        const adopted = await adopt(node, namings, known, mayBeAbandoned ? 'all' : 'unconfirmed');
+          })),
+        );
+        await registryLog.note({ namings });
+        const adopted = await adopt(node, namings, known, mayBeAbandoned ? 'new' : 'old');
         refused.push(...adopted.refused);
         if (adopted.contracts.length === 0) break;
         contracts.push(...adopted.contracts);
@@ -201,11 +192,8 @@ export function createBlockReader(
     },
 
     async readCurrent(node, routers) {
-      const named = await currentNamings(node, routers);
-      await registryLog.note({
-        namings: named.map((naming) => ({ ...naming, blockNumber: null })),
-        refused: [],
-      });
+      const named = await agreedNamings(chain, node, routers);
+      await registryLog.note({ namings: named.map((naming) => ({ ...naming, blockNumber: null })) });
       const namings: Naming[] = [
         ...routers.map((address) => ({ address, role: 'router' as const, namedBy: address })),
         ...named,
@@ -214,13 +202,14 @@ export function createBlockReader(
         node,
         namings.map((naming) => ({ ...naming, blockHash: null })),
         new Map(book.contracts),
-        // What is missed here is found in the routers' history, which is read next.
-        'none',
+        'left out',
       );
       const unknownRouter = routers.find(
         (router) => !current.contracts.some(({ address }) => address === router),
       );
       if (unknownRouter) {
+        const dispute = current.disputed.find(({ naming }) => naming.address === unknownRouter);
+        if (dispute) throw new NodeError(dispute.detail);
         const reason = current.refused.find((refusal) => refusal.includes(unknownRouter)) ?? unknownRouter;
         throw new NodeError(
           `${node.name}: ${reason}. Check \`routers\` in the configuration`,
@@ -235,7 +224,7 @@ export function createBlockReader(
         node,
         namings.map((naming) => ({ ...naming, blockHash: null })),
         new Map(book.contracts),
-        'none',
+        'left out',
       ),
   };
 }

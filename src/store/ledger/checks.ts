@@ -2,8 +2,11 @@
 import type { ClientBase } from 'pg';
 import type { NumberRun } from '../../domain/missing-numbers.ts';
 import { storedSelector } from '../message-row.ts';
+import type { BlockId } from './blocks.ts';
 import {
+  type LaneCounter,
   type LaneKey,
+  readBlocksAbove,
   readCommittedEnds,
   readCommittedRuns,
   readSendBlock,
@@ -37,6 +40,8 @@ export interface CheckLedger {
   ): Promise<readonly NumberRun[]>;
   committedRuns(lane: LaneKey): Promise<readonly NumberRun[]>;
   committedEnds(source: string): Promise<readonly (LaneKey & { readonly last: string })[]>;
+  /** Blocks of a network with messages, or commits, of a lane above this number, from the lowest number on. */
+  blocksAbove(network: string, lane: LaneCounter, limit: number): Promise<readonly BlockId[]>;
   sendBlock(lane: LaneKey, sequenceNumber: string): Promise<number | undefined>;
   /** Messages to this network whose execution was not seen, by their ids, which are above `after`. */
   unexecuted(network: string, after: string | null, limit: number): Promise<readonly AwaitingExecution[]>;
@@ -92,6 +97,8 @@ export function createCheckLedger(
     sentRunsBetween: (lane, blocks) => withReader((client) => readSentRunsBetween(client, lane, blocks)),
     committedRuns: (lane) => withReader((client) => readCommittedRuns(client, lane)),
     committedEnds: (source) => withReader((client) => readCommittedEnds(client, source)),
+    blocksAbove: (network, lane, limit) =>
+      withReader((client) => readBlocksAbove(client, storedSelector(network), lane, limit)),
     sendBlock: (lane, sequenceNumber) => withReader((client) => readSendBlock(client, lane, sequenceNumber)),
     unreadableLogs: (network, contract) =>
       withReader(async (client) => {

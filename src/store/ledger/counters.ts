@@ -2,6 +2,7 @@
 import type { ClientBase } from 'pg';
 import type { NumberRun } from '../../domain/missing-numbers.ts';
 import { storedSelector } from '../message-row.ts';
+import type { BlockId } from './blocks.ts';
 
 export interface LaneKey {
   readonly sourceSelector: string;
@@ -96,6 +97,31 @@ export async function readCommittedEnds(
     onramp,
     last,
   }));
+}
+
+/** Where a chain has shown numbers of a lane that are higher than its counter, from the lowest number on. */
+export async function readBlocksAbove(
+  client: ClientBase,
+  network: string,
+  { lastNumber, kind, ...lane }: LaneCounter,
+  limit: number,
+): Promise<readonly BlockId[]> {
+  const shown =
+    kind === 'sent'
+      ? `select m.sequence_number as number, f.body from message m join fact f using (message_id)
+         where source_selector = $1 and dest_selector = $2 and onramp = decode($3, 'hex') and sequence_number > $4
+           and f.kind = 'Sent' and f.network = $5`
+      : `select to_sequence as number, body from lane_fact
+         where source_selector = $1 and dest_selector = $2 and onramp = decode($3, 'hex') and to_sequence > $4
+           and body like '{"kind":"Committed"%' and network = $5`;
+  const { rows } = await client.query(
+    `select distinct on (number) (body::json -> 'seen' ->> 'blockNumber')::bigint as block,
+       body::json -> 'seen' ->> 'blockHash' as hash
+     from (${shown}) shown order by number limit $6`,
+    [...laneValues(lane), lastNumber, network, limit],
+  );
+  const blocks = rows.map(({ block, hash }) => ({ number: Number(block), hash }));
+  return [...new Map(blocks.map((block) => [block.hash, block])).values()];
 }
 
 /** The block of the message with this number; undefined where it is not recorded. */

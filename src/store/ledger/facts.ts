@@ -1,10 +1,13 @@
 /** Queries of an indexer about facts that are stored. */
 import type { ClientBase } from 'pg';
-import type { RangeFact, Sent, SentMessage } from '../../domain/facts.ts';
+import type { Fact, RangeFact, Sent, SentMessage } from '../../domain/facts.ts';
 import { type Status, statusRank } from '../../domain/lifecycle.ts';
 import { rangesCovering } from '../lane-facts.ts';
 import { messageIdArray, storedSelector } from '../message-row.ts';
 import type { BlockId } from './blocks.ts';
+
+/** Where facts of chains are stored. */
+const factTables = ['fact', 'earlier_attempt', 'lane_fact', 'root_blessing'];
 
 /** A committed message that has not been executed, or not successfully. */
 export interface AwaitingExecution {
@@ -65,6 +68,25 @@ export async function readSentTo(
   return rows
     .map((row) => JSON.parse(row.body) as Sent)
     .filter(({ message }) => storedSelector(message.destNetworkInfo.chainSelector) === network);
+}
+
+/** Those of these blocks for which an event is stored that is not among the facts. */
+export async function readContradictedBlocks(
+  client: ClientBase,
+  network: string,
+  hashes: readonly string[],
+  facts: readonly Fact[],
+): Promise<readonly string[]> {
+  if (hashes.length === 0) return [];
+  const storedIn = (table: string) =>
+    `select block_hash, body from ${table} where network = $1 and block_hash = any($2) and body <> all($3)`;
+  const { rows } = await client.query(factTables.map(storedIn).join(' union all '), [
+    network,
+    hashes,
+    facts.map((fact) => JSON.stringify(fact)),
+  ]);
+  const events = rows.filter(({ body }) => (JSON.parse(body) as Sent).seen.transactionHash !== null);
+  return [...new Set(events.map(({ block_hash }) => block_hash as string))];
 }
 
 export function readAwaitingExecution(
@@ -135,7 +157,7 @@ export async function readFactBlocks(
      order by number desc, hash limit $3)`;
   const { rows } = await client.query(
     `select distinct number, hash
-     from (${['fact', 'earlier_attempt', 'lane_fact', 'root_blessing'].map(blocksOf).join(' union all ')}) seen
+     from (${factTables.map(blocksOf).join(' union all ')}) seen
      order by number desc, hash limit $3`,
     [network, below, limit],
   );

@@ -47,6 +47,7 @@ import {
   type AwaitingExecution,
   type AwaitingQuery,
   readAwaitingExecution,
+  readContradictedBlocks,
   readFactBlocks,
   readSentFact,
   readSentIn,
@@ -139,6 +140,8 @@ export interface IndexStep {
   readonly facts?: readonly Fact[];
   /** Hashes of blocks that a reorganisation replaced: every fact that was seen in them is retracted. */
   readonly orphaned?: readonly string[];
+  /** Hashes of blocks whose events are all among `facts`: other events that are stored for them are retracted. */
+  readonly reviewed?: readonly string[];
   /** Blocks that were read and may still be replaced. */
   readonly blocks?: readonly BlockId[];
   /** Blocks below this height are final and are removed from the ledger. */
@@ -276,14 +279,16 @@ async function recordStep(
   holder: string,
   step: IndexStep,
 ): Promise<ApplyReport> {
-  const { facts = [], orphaned = [] } = step;
+  const { facts = [], reviewed = [] } = step;
   // Read before the retraction. While the lease holds, no other process writes facts of this network.
-  const reopened = await readSentTo(client, network, orphaned);
+  const contradicted = await readContradictedBlocks(client, network, reviewed, facts);
+  const retracted = [...(step.orphaned ?? []), ...contradicted];
+  const reopened = await readSentTo(client, network, retracted);
   return applyFacts(
     client,
     turns,
     facts,
-    orphaned.map((blockHash) => ({ network: selector, blockHash })),
+    retracted.map((blockHash) => ({ network: selector, blockHash })),
     () => writeStep(client, network, holder, step, reopened),
   );
 }

@@ -75,6 +75,7 @@ export interface ExpectedMessage {
   readonly messageId: Hex;
   readonly sequenceNumber: string;
   readonly onramp: Hex;
+  readonly receiver: Hex;
   readonly sourceChainSelector: string;
   readonly sendBlockNumber: number;
   readonly sendTransactionHash: Hex;
@@ -100,6 +101,7 @@ const addressOf = (number: number): Hex => pad(numberToHex(number), { size: 20 }
 const pool = addressOf(0x9001);
 const token = addressOf(0x70ce);
 const impostor = addressOf(0xbad);
+const receiver = addressOf(0xb0b);
 
 /** Two networks of the built-in table. */
 export const networkA = findNetwork('geth-testnet') as Network;
@@ -172,6 +174,7 @@ export function* expectedMessages(from: CcipChain, to: CcipChain): Generator<Exp
         messageId: messageIdOf(chainId, era, index + 1),
         sequenceNumber: String(index + 1),
         onramp,
+        receiver,
         sourceChainSelector: from.network.selector,
         sendBlockNumber: sends.blockOf(index),
         sendTransactionHash: transactionHashOf(chainId, sends.id, index),
@@ -399,7 +402,7 @@ function messageEvents(network: Network, other: Network, era: number): (index: n
     sourceChainSelector: BigInt(network.selector),
     destChainSelector: BigInt(other.selector),
     sender: addressOf(0xa11ce),
-    receiver: addressOf(0xb0b),
+    receiver,
     feeToken: token,
   };
   const templates = [

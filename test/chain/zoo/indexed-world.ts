@@ -104,6 +104,7 @@ export async function differencesFrom({ a, b }: CcipWorld, store: Store): Promis
         sendTransactionHash: message.sendTransactionHash,
         receiptTransactionHash: message.receiptTransactionHash,
         onramp: message.onramp,
+        receiver: message.receiver,
       };
       for (const [key, value] of Object.entries(facts)) {
         const stored = record[key as keyof Message];

@@ -66,6 +66,15 @@ export interface EndpointPool<Node> {
     work: (node: Node) => Promise<T>,
     minimumHead?: number,
   ): Promise<T | undefined>;
+  /**
+   * What the other healthy endpoints whose head is at `minimumHead` or above make of the work, one after the other, those
+   * with the least work under way first. Each is asked when its opinion is.
+   */
+  opinions<T>(
+    first: Node | undefined,
+    work: (node: Node) => Promise<T>,
+    minimumHead?: number,
+  ): AsyncGenerator<T>;
   health(): readonly EndpointHealth[];
   /** Ends what is under way; nothing can be asked afterwards. */
   close(): void;
@@ -377,6 +386,15 @@ export function createEndpointPool<Node extends PooledNode>(
       const tried = new Set(members.filter(({ node }) => nodes.has(node)));
       const outcome = await offer(work, minimumHead, { tried, isNeeded: false });
       return 'result' in outcome ? outcome.result : undefined;
+    },
+
+    async *opinions(first, work, minimumHead) {
+      const tried = new Set(members.filter(({ node }) => node === first));
+      for (;;) {
+        const outcome = await offer(work, minimumHead, { tried, isNeeded: false, isShared: true });
+        if (!('result' in outcome)) return;
+        yield outcome.result;
+      }
     },
 
     health: () =>

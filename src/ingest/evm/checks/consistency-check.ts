@@ -7,6 +7,7 @@ import type { Chain, Hex } from '../chain.ts';
 import { currentNamings, type GenuineContract } from '../contracts.ts';
 import { readCounters } from './contract-counters.ts';
 import { type ContractViews, compare, type ExecutedMessage } from './contradictions.ts';
+import type { Doubts } from './doubts.ts';
 import { knownByNow, unknownNamings } from './registry-log.ts';
 
 export interface ConsistencyCheckOptions {
@@ -21,23 +22,32 @@ export interface ConsistencyCheckOptions {
   readonly book: { readonly contracts: ReadonlyMap<Hex, GenuineContract> };
   readonly bloomTrust: Pick<BloomTrust, 'isConfirmed'>;
   /** Messages that off-ramps of this network have executed, as far as the records do not know it. */
+  readonly doubts: Pick<Doubts, 'expect' | 'confirmed'>;
   readonly readExecuted: (tip: number) => Promise<readonly ExecutedMessage[]>;
 }
 
 export function createConsistencyCheck(options: ConsistencyCheckOptions): HistoryCheck {
   const { selector, routers, hasStart, chain, ledger, progress, book } = options;
+  /** The endpoint that was asked last. What it says counts when another one, where there is one, says the same. */
+  let lastAsked = '';
 
   const readViews = async (tip: number): Promise<ContractViews> => {
     const registrations = await ledger.registrations(selector);
     const executed = await options.readExecuted(tip);
-    return chain.run(async (node) => {
-      const [namings, counters] = await Promise.all([
-        currentNamings(node, routers),
-        readCounters(node, selector, book.contracts.values(), registrations),
-      ]);
-      const { number: head } = await node.head();
-      return { namings, counters, executed, head };
-    }, tip);
+    const isOther = chain.health().some(({ name, healthy }) => healthy && name !== lastAsked);
+    return chain.run(
+      async (node) => {
+        lastAsked = node.name;
+        const [namings, counters] = await Promise.all([
+          currentNamings(node, routers),
+          readCounters(node, selector, book.contracts.values(), registrations),
+        ]);
+        const { number: head } = await node.head();
+        return { namings, counters, executed, head };
+      },
+      tip,
+      isOther ? [lastAsked] : [],
+    );
   };
 
   const compareViews = async (seen: ContractViews, finalBlock: number, open: readonly StoredFinding[]) => {
@@ -53,7 +63,9 @@ export function createConsistencyCheck(options: ConsistencyCheckOptions): Histor
       isWhole: !hasStart || (registrations.length > 0 && !registrations.some(isBefore)),
       startBlock,
       finalBlock,
+      confirmed: options.doubts.confirmed,
     });
+    if (compared.contradictions.some(({ body }) => body !== undefined)) options.doubts.expect();
     const wrongBlooms = options.bloomTrust.isConfirmed
       ? open.filter(({ kind }) => kind === 'bloom-wrong')
       : [];

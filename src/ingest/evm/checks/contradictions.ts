@@ -17,6 +17,10 @@ import type { Contradiction } from '../../chain/rereads.ts';
 import type { Hex } from '../chain.ts';
 import type { GenuineContract, Naming } from '../contracts.ts';
 import type { ContractCounter } from './contract-counters.ts';
+import type { DoubtfulBlocks } from './doubts.ts';
+
+/** Of more, the others are found when these have been reviewed. */
+const MAX_REVIEWED_BLOCKS = 1_000;
 
 /** What the contracts say, read from one endpoint. */
 export interface ContractViews {
@@ -44,6 +48,8 @@ export interface Comparison {
   readonly isWhole: boolean;
   readonly startBlock: number;
   readonly finalBlock: number;
+  /** Hashes of blocks whose events two endpoints have confirmed: there the counter is wrong. */
+  readonly confirmed: ReadonlySet<string>;
 }
 
 export interface Compared {
@@ -73,6 +79,10 @@ export async function compare(
   ];
   for (const counter of counters) {
     const found = await missingOf(ledger, counter, comparison);
+    if (found) contradictions.push(found);
+  }
+  for (const counter of views.counters) {
+    const found = await inventedOf(ledger, counter, views.head, comparison);
     if (found) contradictions.push(found);
   }
   return { counters, contradictions };
@@ -189,6 +199,30 @@ async function missingOf(
     subject: `${contract} ${sourceSelector}`,
     detail: `${lastNumber} messages from ${nameOf(sourceSelector)} are committed on ${contract}; the commits of ${numbers} were not found in its history`,
     range: contractRange(contract, startBlock, finalBlock),
+  };
+}
+
+/** Numbers above what the contract itself had counted, in blocks up to the one at which it was asked. */
+async function inventedOf(
+  ledger: CheckLedger,
+  counter: Omit<ContractCounter, 'isWhole'>,
+  head: number,
+  { network, confirmed }: Comparison,
+): Promise<Contradiction | undefined> {
+  const above = await ledger.blocksAbove(network, { ...counter, isWhole: false }, MAX_REVIEWED_BLOCKS);
+  const blocks = above.filter(({ number, hash }) => number <= head && !confirmed.has(hash));
+  if (blocks.length === 0) return undefined;
+  const { contract, lastNumber, sourceSelector, destSelector, kind } = counter;
+  const isSent = kind === 'sent';
+  const where = `from block ${Math.min(...blocks.map(({ number }) => number))} on`;
+  return {
+    kind: isSent ? 'messages-invented' : 'commits-invented',
+    subject: `${contract} ${isSent ? destSelector : sourceSelector}`,
+    detail: isSent
+      ? `On-ramp ${contract} has sent ${lastNumber} messages to ${nameOf(destSelector)}, but an endpoint has shown higher numbers, ${where}`
+      : `${lastNumber} messages from ${nameOf(sourceSelector)} are committed on ${contract}, but an endpoint has shown commits of higher numbers, ${where}`,
+    range: undefined,
+    body: { blocks, more: 0 } satisfies DoubtfulBlocks,
   };
 }
 

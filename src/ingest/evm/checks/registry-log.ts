@@ -5,13 +5,17 @@
 import type { IndexStep, StoredFinding } from '../../../store/ledger/index-ledger.ts';
 import type { Progress } from '../../chain/progress.ts';
 import type { Hex } from '../chain.ts';
+import type { Dispute } from '../contract-agreement.ts';
 import type { GenuineContract, Naming, RefusedNaming } from '../contracts.ts';
 
 export interface RegistryLog {
   /** Records what a reading found, as far as it is new. */
   note(found: {
-    readonly namings: readonly NamedAt[];
-    readonly refused: readonly RefusedNaming[];
+    readonly namings?: readonly NamedAt[];
+    readonly refused?: readonly RefusedNaming[];
+    readonly disputed?: readonly Dispute[];
+    /** Contracts on which endpoints agree, whatever they say. */
+    readonly agreed?: readonly Hex[];
   }): Promise<void>;
   /** The bloom filter of this block denies a log that the block has. */
   noteWrongBloom(blockNumber: number): Promise<void>;
@@ -26,24 +30,34 @@ export function createRegistryLog(progress: Pick<Progress, 'record' | 'notice'>)
   const recorded = new Set<string>();
   const isNew = (entry: unknown) => !recorded.has(JSON.stringify(entry));
   /** Entries count as recorded only when they are: a reading that fails is repeated, and tells them again. */
-  const record = async (step: Pick<IndexStep, 'registrations' | 'findings'>) => {
-    const entries = [...(step.registrations ?? []), ...(step.findings ?? [])];
+  const record = async (step: Pick<IndexStep, 'registrations' | 'findings' | 'resolved'>) => {
+    const entries = [...(step.registrations ?? []), ...(step.findings ?? []), ...(step.resolved ?? [])];
     if (entries.length === 0) return;
     await progress.record(() => step);
     for (const entry of entries) recorded.add(JSON.stringify(entry));
   };
   return {
-    async note({ namings, refused }) {
+    async note({ namings = [], refused = [], disputed = [], agreed = [] }) {
       const registrations = namings.flatMap(({ address, role, selector, blockNumber }) =>
         selector === undefined ? [] : [{ contract: address, role, remote: selector, blockNumber }],
       );
-      const findings = refused.map(({ naming, reason }) => ({
+      const unknown = refused.map(({ naming, reason }) => ({
         kind: 'contract-unknown' as const,
         subject: naming.address,
         detail: `The ${naming.role} ${naming.address}, which ${naming.namedBy} names, is not known to this version: ${reason}`,
         body: naming,
       }));
-      await record({ registrations: registrations.filter(isNew), findings: findings.filter(isNew) });
+      // They come and go: each is recorded, also one that was before.
+      const disputes = disputed.map(({ naming, detail }) => ({
+        kind: 'contract-disputed' as const,
+        subject: naming.address,
+        detail: `Registered by ${naming.namedBy}: ${detail}`,
+      }));
+      await record({
+        registrations: registrations.filter(isNew),
+        findings: [...unknown.filter(isNew), ...disputes],
+        resolved: agreed.map((subject) => ({ kind: 'contract-disputed' as const, subject })),
+      });
     },
     async noteWrongBloom(blockNumber) {
       const detail = `The bloom filter of block ${blockNumber} denies a log that the block has: filters are not used to check for missing logs`;

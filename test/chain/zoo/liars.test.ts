@@ -1,0 +1,185 @@
+// @module-tag slow: each test indexes two chains
+/**
+ * One of several endpoints lies about what contracts said: messages that nobody sent, ramps that are not what it says,
+ * registrations that no router made. Block hashes are the same on all endpoints; only the lie differs.
+ */
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Message } from '../../../src/domain/message.ts';
+import type { EvmSource } from '../../../src/ingest/evm/settings.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { openTestStore } from '../../database.ts';
+import { briefly } from '../faulty-node.ts';
+import { allRecords } from '../indexing.ts';
+import { type CcipWorld, type CcipWorldOptions, makeCcipWorld, networkA } from './ccip-chain.ts';
+import { differencesFrom, indexWorld, sourceOf } from './indexed-world.ts';
+import { impostorOnRamp, inventedMessages } from './lies.ts';
+import { archiveNode, type Personality } from './personality.ts';
+import { type Provider, startProvider } from './provider.ts';
+
+const options: CcipWorldOptions = { blocks: 1_000, messages: 40 };
+const away: Personality = {
+  ...archiveNode,
+  fails: { every: 1, refusal: { message: 'Service Unavailable', status: 503, isPlainText: true } },
+};
+/** Every endpoint reads some of the pieces. */
+const shortRanges: Partial<EvmSource> = { maxRange: 100 };
+
+function withInventions(world: CcipWorld): CcipWorld {
+  return makeCcipWorld({ ...options, series: [inventedMessages(world.a, { first: 101, count: 20 })] });
+}
+
+async function serve(world: CcipWorld): Promise<Provider> {
+  const provider = await startProvider(world.a);
+  onTestFinished(() => provider.close());
+  return provider;
+}
+
+/** Indexes chain `a` through these endpoints, its counterpart through one. */
+async function index(
+  world: CcipWorld,
+  store: Store,
+  providers: readonly Provider[],
+  overrides: Partial<EvmSource> = {},
+) {
+  const b = await startProvider(world.b);
+  try {
+    const sources = [sourceOf(world.a, providers, overrides), sourceOf(world.b, [b])];
+    const indexed = await indexWorld(store, { sources, timing: { endpoints: briefly } });
+    const findings = await store.index.checks.findings(networkA.selector);
+    return {
+      ...indexed,
+      differences: await differencesFrom(world, store),
+      findings: findings.map(({ kind }) => kind),
+      details: findings.map(({ detail }) => detail),
+    };
+  } finally {
+    await b.close();
+  }
+}
+
+async function openStore(): Promise<Store> {
+  const store = await openTestStore();
+  onTestFinished(() => store.close());
+  return store;
+}
+
+/** Three endpoints, the liar at this place. */
+async function indexWithLiar(
+  world: CcipWorld,
+  lying: CcipWorld,
+  place: number,
+  overrides: Partial<EvmSource> = {},
+) {
+  const worlds = [world, world, world].map((honest, at) => (at === place ? lying : honest));
+  const providers = await Promise.all(worlds.map(serve));
+  const store = await openStore();
+  const indexed = await index(world, store, providers, overrides);
+  return { ...indexed, store, liar: providers[place]?.url.host };
+}
+
+describe('messages', () => {
+  test.each([
+    [0, 'head'],
+    [1, 'head'],
+    [2, 'all'],
+  ] as const)('that endpoint %i of three invents are not stored (verify: %s)', async (place, verify) => {
+    const world = makeCcipWorld(options);
+    const { differences, findings, notices, liar } = await indexWithLiar(
+      world,
+      withInventions(world),
+      place,
+      {
+        ...shortRanges,
+        verify,
+      },
+    );
+    expect(differences).toEqual([]);
+    expect(findings).toEqual([]);
+    expect(notices.join('\n')).toContain(`${liar} shows logs of block`);
+  });
+
+  test('that were believed are named when only their inventor is asked, and removed when others are', async () => {
+    const world = makeCcipWorld(options);
+    const [liar, ...honest] = await Promise.all([withInventions(world), world, world].map(serve));
+    const store = await openStore();
+    const alone = await index(world, store, [liar as Provider]);
+    expect(alone.differences).toEqual(['20 messages that no chain has']);
+    expect(alone.findings).toEqual(['messages-invented']);
+    expect(alone.details[0]).toMatch(/^On-ramp 0x\w+ has sent 40 messages to .*, but .* higher numbers/);
+
+    const together = await index(world, store, [liar as Provider, ...honest]);
+    expect(together.differences).toEqual([]);
+    expect(together.findings).toEqual([]);
+    expect(together.notices.join('\n')).toContain('What no two endpoints show was removed');
+  });
+
+  test('that nobody could confirm are stored and marked, and reviewed when another endpoint answers', async () => {
+    const world = makeCcipWorld(options);
+    const dead: Provider[] = await Promise.all([world, world].map(serve));
+    const liar = await serve(withInventions(world));
+    for (const provider of dead) provider.personality = away;
+    const store = await openStore();
+    const alone = await index(world, store, [liar, ...dead]);
+    expect(alone.findings).toContain('events-unconfirmed');
+    expect(alone.details.join('\n')).toContain(`${liar.url.host} alone has shown the events`);
+
+    for (const provider of dead) provider.personality = archiveNode;
+    const together = await index(world, store, [liar, ...dead]);
+    expect(together.differences).toEqual([]);
+    expect(together.findings).toEqual([]);
+  });
+});
+
+describe('contracts', () => {
+  test.each([0, 1, 2])('that endpoint %i of three calls something else stay trusted', async (place) => {
+    const world = makeCcipWorld(options);
+    const lying = makeCcipWorld({ ...options, onRampType: 'Impostor 6.6.6' });
+    const { differences, findings, notices } = await indexWithLiar(world, lying, place, shortRanges);
+    expect(differences).toEqual([]);
+    expect(findings).toEqual([]);
+    expect(notices.join('\n')).not.toContain('it is not believed');
+  });
+
+  test.each([0, 1, 2])('that only endpoint %i of three knows are not trusted', async (place) => {
+    const world = makeCcipWorld({ ...options, onRampType: 'Unknown 9.9.9' });
+    const { findings, store } = await indexWithLiar(world, makeCcipWorld(options), place, shortRanges);
+    expect(findings).toContain('contract-unknown');
+    expect(findings).not.toContain('contract-disputed');
+    expect([...(await allRecords(store)).values()].filter((record) => isFrom(record, networkA.name))).toEqual(
+      [],
+    );
+  });
+
+  test.each([0, 1, 2])(
+    'that only endpoint %i of three shows as registered are not trusted',
+    async (place) => {
+      const world = makeCcipWorld(options);
+      const lying = makeCcipWorld({ ...options, ...impostorOnRamp(world.a) });
+      const { differences, findings } = await indexWithLiar(world, lying, place, shortRanges);
+      expect(differences).toEqual([]);
+      expect(findings).toEqual([]);
+    },
+  );
+
+  test('on which two endpoints disagree are asked about again, and the dispute is named', async () => {
+    const world = makeCcipWorld(options);
+    const [liar, honest] = await Promise.all(
+      [makeCcipWorld({ ...options, onRampType: 'Impostor 6.6.6' }), world].map(serve),
+    );
+    const store = await openStore();
+    const both = await index(world, store, [liar as Provider, honest as Provider]);
+    expect(both.findings).toContain('contract-disputed');
+    expect(both.details.join('\n')).toContain(`${liar?.url.host}: it calls itself "Impostor 6.6.6"`);
+    expect(both.details.join('\n')).toContain(`${honest?.url.host}: OnRamp 1.6.0`);
+    expect(both.statuses.find(({ network }) => network === networkA)?.worker?.failedRanges).toBeGreaterThan(
+      0,
+    );
+
+    const later = await index(world, store, [honest as Provider]);
+    expect(later.differences).toEqual([]);
+    expect(later.findings).toEqual([]);
+  });
+});
+
+const isFrom = (record: string, network: string) =>
+  (JSON.parse(record) as Message).sourceNetworkInfo.name === network;
