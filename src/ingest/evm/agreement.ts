@@ -117,7 +117,9 @@ export function createAgreement(options: AgreementOptions): Agreement {
         const common = await commonOf(node, block, view);
         if (common) {
           if (!view.block && isOldHead(view.head)) continue;
-          const agreed = { common, final: lowerFinal(common, final, view.final), isAlone: false };
+          const agreedFinal = await lowerFinal(node, common, final, view.final);
+          if (!agreedFinal) continue;
+          const agreed = { common, final: agreedFinal, isAlone: false };
           if (!best || agreed.final.number > best.final.number) best = agreed;
           if (isEnough(agreed)) break;
           continue;
@@ -152,7 +154,8 @@ export function createAgreement(options: AgreementOptions): Agreement {
           );
         if (!view.further && !isNewer(view.head)) continue;
         const common = await commonOf(node, final, view);
-        if (common) return lowerFinal(common, final, view.final);
+        const agreedFinal = common && (await lowerFinal(node, common, final, view.final));
+        if (agreedFinal) return agreedFinal;
       }
       throw new DeepReorgError(
         `${node.name} lacks block ${lost.number} of the chain that was read, which was final. It is not believed alone and ` +
@@ -175,8 +178,18 @@ async function tipsOf(node: ChainNode, number: number): Promise<Pick<OtherView, 
   }
 }
 
-/** Some call their first block final for want of a better one. */
-function lowerFinal(common: BlockId, final: BlockId, other: Block | undefined): BlockId {
+/**
+ * The lower of what two endpoints call final; undefined where the other's is not in the chain that it shares with `node`. Some
+ * call their first block final for want of a better one.
+ */
+async function lowerFinal(
+  node: ChainNode,
+  common: BlockId,
+  final: BlockId,
+  other: Block | undefined,
+): Promise<BlockId | undefined> {
   const own = final.number <= common.number ? final : common;
-  return other && other.number > 0 && other.number < own.number ? other : own;
+  if (!other || other.number === 0 || other.number >= own.number) return own;
+  const [lower] = await node.blocks([other.number]);
+  return lower?.hash === other.hash ? lower : undefined;
 }

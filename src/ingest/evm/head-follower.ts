@@ -89,7 +89,7 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
     const { head, final, base } = view;
     const agreed = await agreement.on(node, landing, final, ({ common }) => common.number > base.number);
     if ('doubt' in agreed) throw new NodeError(agreed.doubt);
-    const { common, final: settled } = agreed;
+    const { common } = agreed;
     if (common.number <= base.number)
       throw new NodeError(
         `${node.name} shows block ${head.number}, and no other endpoint is beyond ${base.number}`,
@@ -101,8 +101,7 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
       headers: [],
       reading: undefined,
       landing: lower ?? landing,
-      settled,
-      doubt: undefined,
+      ...(await settle(node, final.number <= common.number ? final : common)),
     };
   };
 
