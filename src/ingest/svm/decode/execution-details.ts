@@ -1,5 +1,5 @@
 /** What an execution left behind beside its outcome: who paid, compute units and, where it failed, error and log lines. */
-import { cleanClaim } from '../../../domain/claimed-text.ts';
+import { cleanClaim, withoutDisguise } from '../../../domain/claimed-text.ts';
 import type { ExecutionDetails, Observation } from '../../../domain/facts.ts';
 import type { CalledRole } from '../../../domain/failures/program-errors.ts';
 import { LOG_TRUNCATED, type ProgramFailure } from '../../../domain/failures/program-failure.ts';
@@ -41,7 +41,8 @@ function failureOf({ error, logs, instructions }: SolanaTransaction, offRamp: st
   return {
     offRamp,
     roles: Object.fromEntries(roles),
-    error: error.slice(0, MAX_ERROR_CHARACTERS),
+    // Also without half of a character at its end, which the store could not read again.
+    error: withoutDisguise(error.slice(0, MAX_ERROR_CHARACTERS)),
     logs: lastLines(logs),
   };
 }
