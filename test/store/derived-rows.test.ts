@@ -146,7 +146,9 @@ async function snapshot(): Promise<unknown> {
   const tables = ['message', 'message_token', 'lane_run', 'lane_onramp', 'store'];
   const rowsOf: Record<string, unknown> = {};
   for (const table of tables) {
-    const { rows } = await client.query(`select (to_jsonb(t) - 'revision')::text as row from ${table} t order by 1`);
+    const { rows } = await client.query(
+      `select (to_jsonb(t) - 'revision')::text as row from ${table} t order by 1`,
+    );
     rowsOf[table] = rows.map(({ row }) => row);
   }
   const history = await client.query(
