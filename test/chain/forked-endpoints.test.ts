@@ -9,7 +9,7 @@ import { openTestStore } from '../database.ts';
 import { until } from '../live/live-server.ts';
 import { allRecords, hurriedTiming } from './indexing.ts';
 import { type CcipWorld, makeCcipWorld } from './zoo/ccip-chain.ts';
-import { differencesFrom, falseBlocks, indexWorld, sourceOf } from './zoo/indexed-world.ts';
+import { differencesFrom, falseBlocks, growBeyondNow, indexWorld, sourceOf } from './zoo/indexed-world.ts';
 import { archiveNode, type Personality } from './zoo/personality.ts';
 import { type Provider, startProvider } from './zoo/provider.ts';
 
@@ -137,8 +137,7 @@ describe('one of three endpoints has another chain, below what was final', () =>
     await indexWorld(stage.store, { sources: stage.sources([liar], { acceptDeepReorgs: true }) });
     expect(await sentFromA(stage)).toBe(4);
 
-    // Later than the false head.
-    world.a.grow(40);
+    growBeyondNow(world.a);
     const { notices } = await indexWorld(stage.store, { sources: stage.sources([first, second]) });
     expect(await differencesFrom(world, stage.store)).toEqual([]);
     expect(await falseBlocks(world.a, stage.store)).toEqual([]);
@@ -207,14 +206,13 @@ describe('an endpoint of several that is the only one to answer', () => {
     await indexWorld(stage.store, { sources: stage.sources() });
     for (const away of [second, third]) away.personality = unavailable;
     const indexer = follow(stage, stage.sources(), { secondOpinionMs: 100 });
-    const invented = world.a.retell({ fork: world.a.head, head: world.a.head + 100 });
+    const invented = world.a.retell({ fork: world.a.head, head: world.a.head + 1_000 });
     liar.chain = invented;
     await until(() => indexer.statusOfA()?.figures?.finalizedBlock === invented.head - 8);
     expect(indexer.notices.join('\n')).toContain('is believed alone until one answers');
 
     for (const away of [second, third]) away.personality = archiveNode;
-    // Still below the blocks that were invented, and later than they are.
-    world.a.grow(60);
+    growBeyondNow(world.a);
     await untilAtHead(stage, indexer);
     expect(await falseBlocks(world.a, stage.store)).toEqual([]);
     expect(await sentFromA(stage)).toBe(MESSAGES);

@@ -14,7 +14,7 @@ import { connectNetwork } from '../../src/ingest/families.ts';
 import type { Store } from '../../src/store/store.ts';
 import { allRecords } from '../chain/indexing.ts';
 import { type CcipWorld, makeCcipWorld } from '../chain/zoo/ccip-chain.ts';
-import { differencesFrom, falseBlocks, sourceOf } from '../chain/zoo/indexed-world.ts';
+import { differencesFrom, falseBlocks, growBeyondNow, sourceOf } from '../chain/zoo/indexed-world.ts';
 import { archiveNode, type Personality } from '../chain/zoo/personality.ts';
 import { type Provider, startProvider } from '../chain/zoo/provider.ts';
 import { openTestStore } from '../database.ts';
@@ -133,8 +133,7 @@ async function live(seed: string, kind: 'one liar' | 'two liars', store: Store):
     }
     await indexer.stop();
     indexer = start(all.filter((index) => !isOut || index !== last));
-    // Later than any block that was invented.
-    for (const chain of [world.a, world.b]) chain.grow(60);
+    for (const chain of [world.a, world.b]) growBeyondNow(chain);
     problems.push(...(await lastProblems(world, store)));
   } finally {
     await indexer.stop();

@@ -124,3 +124,9 @@ export async function falseBlocks(chain: CcipChain, store: Store): Promise<reado
   const seen = await store.index.factBlocks(selector, Number.MAX_SAFE_INTEGER, 1_000);
   return [...blocks, ...seen].filter(({ number, hash }) => chain.block(number)?.hash !== hash);
 }
+
+/** Lets a chain grow until its head is later than any block that somebody has invented before. */
+export function growBeyondNow(chain: CcipChain): void {
+  do chain.grow(20);
+  while ((chain.block(chain.head)?.timestamp ?? 0) * 1000 <= Date.now());
+}
