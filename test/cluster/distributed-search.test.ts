@@ -148,7 +148,7 @@ const checkedSearches: readonly (readonly [parameters: Record<string, string>, s
   [{ q: account, sourceTokenAddress: unknown }, 1],
   [{ q: `${account},${unknown}` }, 1],
   [{ q: account, chainSelector: '1' }, 1],
-  [{ destTransactionHash: executed.seen.transactionHash ?? '', q: unknown }, 3],
+  [{ destTransactionHash: executed.seen.transactionHash ?? '', q: unknown }, 4],
 ];
 
 it.each(checkedSearches)(

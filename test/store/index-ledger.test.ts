@@ -168,6 +168,7 @@ describe('a step', () => {
       anchors: [{ address: 'router', blockNumber: 1, transactionHash: 'a transaction' }],
       foreignLogs: 7,
       lacksAttempts: false,
+      head: null,
     });
     expect(await store.findMessage(idOf(1))).toBeDefined();
     expect(await ledger.owedRanges(network)).toMatchObject([{ from: 2, to: 9 }]);
