@@ -1,6 +1,6 @@
 /** What reading history changes: the step that records pieces which follow each other downwards. */
 import type { Fact } from '../../domain/facts.ts';
-import type { BlockRange } from '../../store/ledger/index-ledger.ts';
+import type { BlockRange, NewFailure } from '../../store/ledger/index-ledger.ts';
 import { type HistoryReading, stepOf } from './family.ts';
 import { historyRange, type Span } from './owed-ranges.ts';
 import type { Progress, ReadMark, Step } from './progress.ts';
@@ -43,6 +43,8 @@ export function historyStep(
     facts: steps.flatMap(({ facts = [] }) => withFinality(facts, final?.number ?? -1, progress)),
     contracts: steps.flatMap(({ contracts = [] }) => contracts),
     unreadable: steps.flatMap(({ unreadable = [] }) => unreadable),
+    orphaned: pieces.flatMap(({ reading: { replaced = [] } }) => replaced),
+    failed: pieces.flatMap(({ reading }) => unconfirmedOf(reading, progress)),
     anchors: steps.flatMap(({ anchors = [] }) => anchors),
     foreign: steps.reduce((sum, { foreign = 0 }) => sum + foreign, 0),
     blocks: pieces.flatMap(({ reading }) =>
@@ -74,6 +76,14 @@ export function historyStep(
       ];
     }),
   };
+}
+
+/** Blocks that are recorded and have to be read again, with a second endpoint. */
+export function unconfirmedOf(
+  { unconfirmed = [] }: HistoryReading,
+  progress: Progress,
+): readonly NewFailure[] {
+  return unconfirmed.map(({ number, reason }) => progress.failureOf(historyRange(number, number), reason));
 }
 
 /** Messages in blocks up to the final one are final when they are read. */

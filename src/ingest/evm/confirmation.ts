@@ -10,6 +10,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BlockId } from '../../store/ledger/index-ledger.ts';
 import { NodeError, RangeTooLargeError, RequestRefusedError } from '../chain/faults.ts';
+import { createPatience } from '../chain/patience.ts';
 import { mayHaveLogs } from './bloom.ts';
 import type { Chain, ChainLog, ChainNode, Hex } from './chain.ts';
 import { watchedTopics } from './contracts.ts';
@@ -17,8 +18,6 @@ import { watchedTopics } from './contracts.ts';
 /** Others may be a moment behind the endpoint that has shown a new block. */
 const BEHIND_MS = 2_000;
 const LOOK_AGAIN_MS = 100;
-/** After others were waited for in vain, how many times as long nobody is waited for. */
-const RESTS = 10;
 
 export interface Confirmation {
   /**
@@ -55,9 +54,7 @@ export function createConfirmation(options: ConfirmationOptions): Confirmation {
   const { chain, waitMs, signal, noteDoubts } = options;
   /** How many blocks endpoints have accepted in one request, by name, where they refused more. */
   const longest = new Map<string, number>();
-  /** On performance.now()'s clock: since when endpoints are waited for that are away, and when that is allowed again. */
-  let waitingSince: number | undefined;
-  let restsUntil = 0;
+  const patience = createPatience(waitMs);
 
   /** Logs of these blocks by as few requests as the endpoint allows. Those that it does not show are left. */
   const notShown = async (other: ChainNode, claims: readonly Claim[]): Promise<readonly Claim[]> => {
@@ -157,16 +154,8 @@ export function createConfirmation(options: ConfirmationOptions): Confirmation {
   };
 
   /** Whether others are to be asked again, or the claims count as they are. */
-  const isWaiting = (areAllAsked: boolean, isFinal: boolean, begunAt: number): boolean => {
-    const now = performance.now();
-    if (areAllAsked) return !isFinal && now - begunAt < Math.min(BEHIND_MS, waitMs);
-    if (now < restsUntil) return false;
-    waitingSince ??= now;
-    if (now - waitingSince < waitMs) return true;
-    waitingSince = undefined;
-    restsUntil = now + RESTS * waitMs;
-    return false;
-  };
+  const isWaiting = (areAllAsked: boolean, isFinal: boolean, begunAt: number): boolean =>
+    areAllAsked ? !isFinal && performance.now() - begunAt < Math.min(BEHIND_MS, waitMs) : patience.isLeft();
 
   return {
     async confirm(node, logs, isFinal) {
@@ -176,7 +165,7 @@ export function createConfirmation(options: ConfirmationOptions): Confirmation {
         const outcome = await ask(node, left, isFinal);
         left = outcome.left;
         if (left.length === 0) {
-          waitingSince = undefined;
+          patience.renew();
           return;
         }
         if (!isWaiting(outcome.areAllAsked, isFinal, begunAt)) break;

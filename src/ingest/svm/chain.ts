@@ -52,6 +52,13 @@ export interface ChainNode {
     signatures: readonly SignatureInfo[],
   ): Promise<readonly (SolanaTransaction | UnknownVersion)[]>;
   /**
+   * In the order asked for: a transaction; `absent` where the node keeps its slot and does not have it there; `unknown`
+   * where it cannot tell. Its slot is where another endpoint has it.
+   */
+  find(
+    signatures: readonly Pick<SignatureInfo, 'signature' | 'slot'>[],
+  ): Promise<readonly (SolanaTransaction | UnknownVersion | 'absent' | 'unknown')[]>;
+  /**
    * In the order asked for; undefined for an account that does not exist.
    *
    * @param maxBytes of each account's data, from its beginning; all of it where it is left out

@@ -1,6 +1,15 @@
 /** The Solana family: CCIP 1.6, read from the transactions of router and off-ramp programs over JSON-RPC. */
+import type { BlockRange } from '../../store/ledger/index-ledger.ts';
 import { combineChores } from '../chain/chores.ts';
-import type { Beginning, ChainFamily, ConnectOptions, NetworkReader } from '../chain/family.ts';
+import { createConfirmation } from '../chain/confirmation.ts';
+import type {
+  Beginning,
+  ChainFamily,
+  ConnectOptions,
+  HistoryReading,
+  NetworkReader,
+} from '../chain/family.ts';
+import { NodeError, RequestRefusedError } from '../chain/faults.ts';
 import { createTokenChores } from '../chain/token-chores.ts';
 import type { ChainNode } from './chain.ts';
 import { createCompletenessCheck } from './checks/completeness-check.ts';
@@ -10,11 +19,19 @@ import { examineNetwork } from './examination.ts';
 import { createHeadFollower } from './head-follower.ts';
 import { createManualExecutionChores } from './manual-execution.ts';
 import { readMintClaims } from './mint-claims.ts';
-import { checkOffRamps, type ProgramBook, programsOf, readRouters, routerContract } from './programs.ts';
-import { createSlotReader } from './reading.ts';
+import {
+  agreedCheck,
+  checkOffRamps,
+  type ProgramBook,
+  programsOf,
+  readRouters,
+  routerContract,
+} from './programs.ts';
+import { createSlotReader, type SlotQuery } from './reading.ts';
 import type { SvmSource } from './settings.ts';
 import { createSignatureLists } from './signature-lists.ts';
 import { startSlotOf } from './start-slot.ts';
+import { sayingOf } from './transaction-claims.ts';
 
 /** Entries in one page of a list; nodes give 1,000 at most. */
 const PAGE_SIZE = 500;
@@ -41,7 +58,28 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
   let lacksAttempts = false;
   const offRampNames = () =>
     [...book.contracts].flatMap(([name, { role }]) => (role === 'offRamp' ? [name] : []));
-  const reader = createSlotReader({ network, chain, book, lists, rmnRemotes: () => rmnRemotes });
+  let isBelievedAlone = false;
+  const confirmation = createConfirmation({
+    chain,
+    waitMs: timing.secondOpinionMs,
+    signal,
+    noticeAlone: (witness, [claim]) => {
+      if (!isBelievedAlone)
+        progress.notice(
+          `No other endpoint keeps what would confirm ${claim?.what}: ${witness} is believed alone for what is that old`,
+          'warn',
+        );
+      isBelievedAlone = true;
+    },
+  });
+  const reader = createSlotReader({
+    network,
+    chain,
+    book,
+    lists,
+    confirmation,
+    rmnRemotes: () => rmnRemotes,
+  });
   const follower = createHeadFollower({ chain, reader, progress });
   const check = createCompletenessCheck({
     network,
@@ -59,7 +97,9 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
     const newRouters = routers.filter((router) => !book.contracts.has(router));
     const known = new Set(programsOf(book.contracts.values()));
     const newOffRamps = offramps.filter((offRamp) => !known.has(offRamp));
-    const { contracts, refused } = await checkOffRamps(node, newOffRamps, routers, head.slot);
+    const { contracts, refused } = await agreedCheck(confirmation, node, newOffRamps, head.slot, (one) =>
+      checkOffRamps(one, newOffRamps, routers, head.slot),
+    );
     const start = await startSlotOf(node, source.start, head);
     return {
       final: { number: head.slot, hash: slotHash(head.slot) },
@@ -73,6 +113,55 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
     };
   };
 
+  const readSlots = (
+    node: ChainNode,
+    { from, to, contracts }: BlockRange,
+    how: Pick<SlotQuery, 'head' | 'isWhole' | 'isOpinion'>,
+  ): Promise<HistoryReading> =>
+    reader.read(node, {
+      ...how,
+      from,
+      to,
+      contracts,
+      pageSize: PAGE_SIZE,
+      maxEntries: how.isWhole ? MAX_ENTRIES_OF_WHOLE : MAX_ENTRIES,
+      isHead: false,
+    });
+
+  /**
+   * Reads one slot that was left to the ledger of failures, as a rule because one endpoint alone has shown what is in it:
+   * what two endpoints agree on replaces what is recorded. Where no other one keeps the slot, one is believed.
+   */
+  const review = async (slot: BlockRange, head: number): Promise<HistoryReading> => {
+    const readings = new Map<string, HistoryReading>();
+    const asked: ChainNode[] = [];
+    const ask = async (node: ChainNode) => {
+      const how = { head, isWhole: true, isOpinion: true };
+      const reading = await readSlots(node, slot, how).catch(async (error: unknown) => {
+        const isPruned = error instanceof RequestRefusedError && error.kind === 'history-missing';
+        if (!isPruned || (await node.firstAvailableSlot()) <= slot.from) throw error;
+        return undefined;
+      });
+      return { node, reading };
+    };
+    for (;;) {
+      const answer = await chain.secondOpinion(asked, ask, head);
+      if (!answer) break;
+      asked.push(answer.node);
+      const { reading } = answer;
+      if (!reading) continue;
+      const saying = sayingOf({ facts: reading.facts, namings: [] });
+      if (readings.has(saying)) return { ...reading, replaced: [slotHash(slot.from)] };
+      readings.set(saying, reading);
+    }
+    const [only] = readings.values();
+    const isAlone = readings.size === 1 && asked.length === chain.health().length;
+    if (only && isAlone) return only;
+    throw new NodeError(
+      `No two endpoints have shown the same in slot ${slot.from} yet: ${asked.length} of ${chain.health().length} have answered`,
+    );
+  };
+
   return {
     load(state) {
       book.load(state.contracts, routers);
@@ -83,21 +172,13 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
     follow: () => follower.follow(),
     // Lists can only be read from their newest end: a range is one piece, which stops early.
     nextPiece: (owed) => owed,
-    readHistory({ from, to, contracts }, extent) {
-      const head = progress.final?.number ?? to;
+    readHistory(range, extent) {
+      const head = progress.final?.number ?? range.to;
       const isWhole = extent === 'whole';
+      const isSlot = range.from === range.to && range.to < head && range.contracts === null;
+      if (isWhole && isSlot && chain.health().length > 1) return review(range, head);
       return chain.share(
-        (node) =>
-          reader.read(node, {
-            from,
-            to,
-            head,
-            contracts,
-            pageSize: PAGE_SIZE,
-            maxEntries: isWhole ? MAX_ENTRIES_OF_WHOLE : MAX_ENTRIES,
-            isWhole,
-            isHead: false,
-          }),
+        (node) => readSlots(node, range, { head, isWhole, isOpinion: false }),
         head,
         check.avoidedEndpoints(),
       );

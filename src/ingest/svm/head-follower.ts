@@ -6,7 +6,7 @@
  */
 import { type HistoryReading, stepOf } from '../chain/family.ts';
 import { reasonOf } from '../chain/faults.ts';
-import { withFinality } from '../chain/history-step.ts';
+import { unconfirmedOf, withFinality } from '../chain/history-step.ts';
 import { historyRange } from '../chain/owed-ranges.ts';
 import type { Progress, Step } from '../chain/progress.ts';
 import type { Chain, FinalizedHead } from './chain.ts';
@@ -68,6 +68,7 @@ export function createHeadFollower({ chain, reader, progress }: HeadFollowerOpti
                 maxEntries: MAX_ENTRIES,
                 isWhole: false,
                 isHead: true,
+                isOpinion: false,
               })
             : undefined;
         return { head, reading };
@@ -103,7 +104,9 @@ export function createHeadFollower({ chain, reader, progress }: HeadFollowerOpti
             reading && reading.from > tip.number + 1 ? [historyRange(tip.number + 1, reading.from - 1)] : [],
           // An off-ramp delivers nothing before its router lets it: a new one needs no second look at older slots.
           rereads: reading ? progress.rereadsSince(mark, { from: reading.from, to: slot }) : [],
-          failed: isLeftOut ? [progress.failureOf(historyRange(tip.number + 1, slot), unread.reason)] : [],
+          failed: isLeftOut
+            ? [progress.failureOf(historyRange(tip.number + 1, slot), unread.reason)]
+            : unconfirmedOf(reading, progress),
         }),
       );
       unread = { times: 0, reason: '' };

@@ -63,10 +63,11 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
     throw fault('getSlot', `its newest slot ${slot} is behind slot ${minContextSlot}`, 'behind');
   };
 
+  const isFuture = (seconds: number): boolean => seconds * 1_000 > now() + MAX_AHEAD_MS;
+
   /** Throws where a slot has a time that lies in the future: a message with such a time would be the newest for ever. */
   const refuseFuture = (method: string, slot: number | undefined, seconds: number): void => {
-    if (seconds * 1_000 <= now() + MAX_AHEAD_MS) return;
-    throw fault(method, `slot ${slot} has the time ${seconds}, in the future`);
+    if (isFuture(seconds)) throw fault(method, `slot ${slot} has the time ${seconds}, in the future`);
   };
 
   /** The time of a slot in seconds; undefined where the slot has no block, or the node no longer has it. */
@@ -90,6 +91,14 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
     if (timestamp === undefined) throw fault('getBlockTime', `it has no time for its newest slot ${slot}`);
     onHead(slot);
     return { slot, timestamp };
+  };
+
+  /** Whether a node that has reached a slot, and keeps it, does not have a transaction. */
+  const isAbsent = async (signature: string, slot: number): Promise<boolean> => {
+    const first = 'getFirstAvailableBlock';
+    const [found, available] = await askAt(slot, [transactionCall(signature), { method: first, params: [] }]);
+    const isNull = found !== undefined && 'result' in found && found.result === null;
+    return isNull && slotOf(first, resultOf(available, first)) <= slot;
   };
 
   return {
@@ -165,6 +174,29 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
         refuseFuture(method, slot, transaction.blockTime ?? 0);
         return transaction;
       });
+    },
+
+    async find(signatures) {
+      const method = 'getTransaction';
+      const calls = signatures.map(({ signature }) => transactionCall(signature));
+      const answers = await endpoint.askUntil(calls, isTransactionThere);
+      return Promise.all(
+        signatures.map(async ({ signature, slot }, index) => {
+          const answer = answers[index];
+          const refusal = answer && 'refusal' in answer ? answer.refusal : undefined;
+          if (refusal?.kind === 'version') return { signature, problem: unreadableVersion(refusal) };
+          if (refusal?.kind === 'pruned' && !isPassing(refusal)) return 'unknown';
+          const result = resultOf(answer, method);
+          if (result === null) return (await isAbsent(signature, slot)) ? 'absent' : 'unknown';
+          try {
+            const transaction = parseTransaction(result, signature);
+            return isFuture(transaction.blockTime ?? 0) ? 'unknown' : transaction;
+          } catch (error) {
+            if (error instanceof UnreadableDataError) return 'unknown';
+            throw error;
+          }
+        }),
+      );
     },
 
     async accounts(addresses, minContextSlot, maxBytes) {

@@ -4,8 +4,10 @@
  * The router keeps an account for each off-ramp and source, `allowed_offramp`, with nothing in it. Its address is the name
  * under which the pair is stored. An off-ramp must also name the router as its own (`reference_addresses`).
  */
+import { isDeepStrictEqual } from 'node:util';
 import { knownNetworks } from '../../domain/networks.ts';
 import type { NamedContract } from '../../store/ledger/index-ledger.ts';
+import type { Confirmation } from '../chain/confirmation.ts';
 import type { ContractBook } from '../chain/contract-book.ts';
 import { NodeError } from '../chain/faults.ts';
 import { isAllowedOffRamp, readReferencedRouter, readRouterConfig } from './accounts.ts';
@@ -88,6 +90,23 @@ export async function readRouters(
       return [router, config.rmnRemote];
     }),
   );
+}
+
+/** What an endpoint's accounts say of off-ramps, where a second endpoint's say the same. */
+export async function agreedCheck(
+  confirmation: Confirmation<ChainNode>,
+  node: ChainNode,
+  offRamps: readonly unknown[],
+  block: number,
+  check: (node: ChainNode) => Promise<ProgramCheck>,
+): Promise<ProgramCheck> {
+  if (offRamps.length === 0) return { contracts: [], refused: [] };
+  const checked = await check(node);
+  const claim = { block, what: 'accounts that say which off-ramps deliver for a router' };
+  await confirmation.confirm(node, [claim], async (other) => [
+    isDeepStrictEqual(await check(other), checked) ? 'has' : 'denies',
+  ]);
+  return checked;
 }
 
 /** Believes what routers have said in their history, where the off-ramps name these routers too. */

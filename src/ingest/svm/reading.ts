@@ -2,22 +2,24 @@
  * Reads what happened in some slots: the lists of the trusted programs' transactions, the transactions, and what they say.
  *
  * All comes from one endpoint. Where an endpoint's logs lack an event that the instructions prove, another one is asked for
- * the same transaction.
+ * the same transaction. What a transaction says counts when a second endpoint has it too.
  */
 import type { Fact } from '../../domain/facts.ts';
 import type { Network } from '../../domain/networks.ts';
 import type { Anchor, NamedContract, UnreadableLog } from '../../store/ledger/index-ledger.ts';
+import type { Confirmation } from '../chain/confirmation.ts';
 import type { HistoryReading } from '../chain/family.ts';
 import { NodeError, RangeTooLargeError } from '../chain/faults.ts';
 import type { Span } from '../chain/owed-ranges.ts';
 import type { Chain, ChainNode, SignatureInfo, UnknownVersion } from './chain.ts';
 import {
+  type OffRampNaming,
   readTransaction,
   slotHash,
-  type TransactionReading,
   type TrustedPrograms,
 } from './decode/transaction-facts.ts';
 import {
+  agreedCheck,
   checkNamings,
   type ProgramBook,
   programsOf,
@@ -26,6 +28,7 @@ import {
 } from './programs.ts';
 import type { SignatureList, SignatureLists } from './signature-lists.ts';
 import type { SolanaTransaction } from './transaction.ts';
+import { confirmTransactions, type Decoded } from './transaction-claims.ts';
 
 export interface SlotQuery extends Span {
   /** The slot that the node must have reached. */
@@ -38,6 +41,8 @@ export interface SlotQuery extends Span {
   /** Stopping early is an error. */
   readonly isWhole: boolean;
   readonly isHead: boolean;
+  /** Everything is taken from the node alone, for a comparison with what others read. */
+  readonly isOpinion: boolean;
 }
 
 export interface SlotReader {
@@ -49,13 +54,19 @@ export interface SlotReaderOptions {
   readonly chain: Chain;
   readonly book: ProgramBook;
   readonly lists: SignatureLists;
+  readonly confirmation: Confirmation<ChainNode>;
   /** The program to which each router hands copies of its events. */
   readonly rmnRemotes: () => ReadonlyMap<string, string>;
 }
 
-type Fetched = SolanaTransaction | UnknownVersion;
+type Fetched = (SolanaTransaction | UnknownVersion) & { readonly witness: ChainNode };
+type FetchedTransaction = SolanaTransaction & { readonly witness: ChainNode };
 
-export function createSlotReader({ network, chain, book, lists, rmnRemotes }: SlotReaderOptions): SlotReader {
+export function createSlotReader(options: SlotReaderOptions): SlotReader {
+  const { network, chain, book, lists, confirmation, rmnRemotes } = options;
+  const read = (transaction: SolanaTransaction, programs: TrustedPrograms) =>
+    readTransaction(transaction, network, programs, timeOf(transaction));
+
   /** In the order asked for, with the time of each block. */
   const fetch = async (
     node: ChainNode,
@@ -64,7 +75,7 @@ export function createSlotReader({ network, chain, book, lists, rmnRemotes }: Sl
     const transactions = entries.length === 0 ? [] : await node.transactions(entries);
     const fetched = new Map<string, Fetched>();
     for (const transaction of transactions)
-      fetched.set(transaction.signature, await withTime(node, transaction));
+      fetched.set(transaction.signature, { ...(await withTime(node, transaction)), witness: node });
     return fetched;
   };
 
@@ -81,24 +92,25 @@ export function createSlotReader({ network, chain, book, lists, rmnRemotes }: Sl
   };
 
   /** What a transaction says; where it contradicts itself, what it says on another endpoint. */
-  const decode = async (
-    node: ChainNode,
-    transaction: SolanaTransaction,
-    programs: TrustedPrograms,
-  ): Promise<TransactionReading> => {
-    const read = (given: SolanaTransaction) => readTransaction(given, network, programs, timeOf(given));
-    const reading = read(transaction);
-    if (!reading.isContradictory) return reading;
-    const second = await chain.secondOpinion(node, async (other) => {
-      const entry = {
-        signature: transaction.signature,
-        slot: transaction.slot,
-        isFailed: transaction.isFailed,
-      };
-      const [fetched] = (await fetch(other, [entry])).values();
-      return fetched && 'logs' in fetched ? read(fetched) : undefined;
+  const decode = async (transaction: FetchedTransaction, programs: TrustedPrograms): Promise<Decoded> => {
+    const { witness } = transaction;
+    const reading = read(transaction, programs);
+    if (!reading.isContradictory) return { transaction, reading, witness };
+    const second = await chain.secondOpinion(witness, async (other) => {
+      const [fetched] = (await fetch(other, [transaction])).values();
+      return fetched && 'logs' in fetched ? { fetched, reading: read(fetched, programs) } : undefined;
     });
-    return second && !second.isContradictory ? second : reading;
+    return second && !second.reading.isContradictory
+      ? { transaction, reading: second.reading, witness: second.fetched.witness }
+      : { transaction, reading, witness };
+  };
+
+  /** The same by the word of one endpoint. */
+  const decodeAlone = (transaction: FetchedTransaction, programs: TrustedPrograms): Decoded => {
+    const { witness, signature } = transaction;
+    const reading = read(transaction, programs);
+    if (reading.isContradictory) throw new NodeError(`${witness.name}: it has ${signature} in part`);
+    return { transaction, reading, witness };
   };
 
   return {
@@ -108,7 +120,9 @@ export function createSlotReader({ network, chain, book, lists, rmnRemotes }: Sl
       const refused = new Set<string>();
       const listed = new Map<string, SignatureList>();
       const transactions = new Map<string, Fetched>();
-      let readings = new Map<string, TransactionReading>();
+      let decoded: Decoded[] = [];
+      let programs = trustedPrograms(trusted.values(), rmnRemotes());
+      const { isOpinion } = query;
       let from = query.from;
 
       // An off-ramp that is named here is read here too. It may name nothing further, but another transaction may.
@@ -124,20 +138,24 @@ export function createSlotReader({ network, chain, book, lists, rmnRemotes }: Sl
             `slots ${query.from} to ${query.to} have too many transactions for one step`,
           );
         }
-        const programs = trustedPrograms(trusted.values(), rmnRemotes());
+        programs = trustedPrograms(trusted.values(), rmnRemotes());
         const entries = entriesToFetch(listed, from, programs);
         const unread = entries.filter(({ signature }) => !transactions.has(signature));
-        for (const [signature, fetched] of await fetchReadable(node, unread))
+        for (const [signature, fetched] of await (isOpinion ? fetch : fetchReadable)(node, unread))
           transactions.set(signature, fetched);
 
-        readings = new Map();
+        decoded = [];
         for (const { signature } of entries) {
           const transaction = transactions.get(signature);
           if (!transaction || !('logs' in transaction)) continue;
-          readings.set(signature, await decode(node, transaction, programs));
+          decoded.push(await (isOpinion ? decodeAlone : decode)(transaction, programs));
         }
-        const namings = [...readings.values()].flatMap(({ namings }) => namings);
-        const checked = await checkUnknown(node, namings, trusted, query.head);
+        const namings = decoded.flatMap(({ reading }) => reading.namings);
+        const unknown = unknownNamings(namings, trusted);
+        const check = (one: ChainNode) => checkNamings(one, unknown, query.head);
+        const checked = isOpinion
+          ? await check(node)
+          : await agreedCheck(confirmation, node, unknown, query.head, check);
         for (const refusal of checked.refused) refused.add(refusal);
         for (const contract of checked.contracts) {
           named.set(contract.address, contract);
@@ -146,6 +164,12 @@ export function createSlotReader({ network, chain, book, lists, rmnRemotes }: Sl
         isNew = checked.contracts.length > 0;
       }
 
+      const unconfirmed = isOpinion
+        ? []
+        : await confirmTransactions(confirmation, decoded, async (other, found) => {
+            const transaction = await withTime(other, found);
+            return 'logs' in transaction ? read(transaction, programs) : undefined;
+          });
       const anchors = [...listed].flatMap(([address, { entries }]) =>
         lists.confirm(
           address,
@@ -153,7 +177,8 @@ export function createSlotReader({ network, chain, book, lists, rmnRemotes }: Sl
           query.isHead,
         ),
       );
-      return summary(query, from, listed, transactions, readings, {
+      return summary(from, listed, transactions, decoded, {
+        unconfirmed,
         contracts: [...named.values()],
         refused: [...refused],
         anchors,
@@ -162,15 +187,13 @@ export function createSlotReader({ network, chain, book, lists, rmnRemotes }: Sl
   };
 }
 
-/** Checks namings of pairs that are not trusted yet. */
-async function checkUnknown(
-  node: ChainNode,
-  namings: TransactionReading['namings'],
+/** Namings of pairs that are not trusted yet. */
+function unknownNamings(
+  namings: readonly OffRampNaming[],
   trusted: ReadonlyMap<string, TrustedProgram>,
-  head: number,
-) {
+): readonly OffRampNaming[] {
   const known = [...trusted.values()];
-  const unknown = namings.filter(
+  return namings.filter(
     ({ router, offRamp, sourceSelector }) =>
       !known.some(
         (contract) =>
@@ -180,7 +203,6 @@ async function checkUnknown(
           contract.source === sourceSelector.toString(),
       ),
   );
-  return unknown.length === 0 ? { contracts: [], refused: [] } : checkNamings(node, unknown, head);
 }
 
 /** Names of the ledger, programs or allowed off-ramps, as addresses of programs. */
@@ -209,7 +231,10 @@ function entriesToFetch(
 }
 
 /** The time of its block, from the node where the transaction does not have it. */
-async function withTime(node: ChainNode, transaction: Fetched): Promise<Fetched> {
+async function withTime<T extends SolanaTransaction | UnknownVersion>(
+  node: ChainNode,
+  transaction: T,
+): Promise<T> {
   if (!('logs' in transaction) || transaction.blockTime !== null) return transaction;
   const blockTime = await node.timeAt(transaction.slot);
   if (blockTime === undefined)
@@ -222,12 +247,11 @@ function timeOf({ blockTime }: SolanaTransaction): string {
 }
 
 function summary(
-  { to }: SlotQuery,
   from: number,
   listed: ReadonlyMap<string, SignatureList>,
   transactions: ReadonlyMap<string, Fetched>,
-  readings: ReadonlyMap<string, TransactionReading>,
-  rest: {
+  decoded: readonly Decoded[],
+  rest: Pick<HistoryReading, 'unconfirmed'> & {
     readonly contracts: readonly NamedContract[];
     readonly refused: readonly string[];
     readonly anchors: readonly Anchor[];
@@ -237,9 +261,8 @@ function summary(
   const unreadable: UnreadableLog[] = [];
   let foreign = 0;
   let routerBlock: number | undefined;
-  for (const [signature, reading] of readings) {
-    const transaction = transactions.get(signature);
-    const slot = transaction && 'slot' in transaction ? transaction.slot : to;
+  for (const { transaction, reading } of decoded) {
+    const { slot } = transaction;
     facts.push(...reading.facts);
     unreadable.push(...reading.unreadable);
     foreign += reading.foreign;
