@@ -5,6 +5,7 @@
 import type { FastifyBaseLogger } from 'fastify';
 import { ApiError } from '../domain/errors.ts';
 import { type DestinationCalls, type Diagnosis, diagnose } from '../domain/manual-execution/diagnosis.ts';
+import { isSkipped } from '../domain/manual-execution/message-order.ts';
 import { BudgetError, type CallBudget } from './call-budget.ts';
 import type { ReadyExecution } from './execution-preparation.ts';
 import { rememberCalls } from './remembered-calls.ts';
@@ -113,8 +114,10 @@ export function createDiagnoses({
         return calls.estimateGas(asked);
       },
     };
-    const { stateCall, thresholdCall } = execution.prepared;
-    const remembered = [stateCall, ...(thresholdCall ? [thresholdCall.data] : [])];
+    const { stateCall, thresholdCall, order } = execution.prepared;
+    const remembered = [stateCall, thresholdCall?.data, order?.nonceCall, order?.managerCall?.data].flatMap(
+      (data) => data ?? [],
+    );
     return { calls: rememberCalls(budgeted, remembered, keptMs), entries: new Map() };
   };
 
@@ -181,9 +184,10 @@ export function createDiagnoses({
       };
       entries.set(gasLimit, entry);
       entry.diagnosis.then(
-        ({ outcome }) => {
+        ({ outcome, reason }) => {
           entry.validUntil = performance.now() + keptMs;
-          if (outcome === 'executed' || outcome === 'not-yet') entries.set(ANY_GAS_LIMIT, entry);
+          if (outcome === 'executed' || outcome === 'not-yet' || isSkipped(reason))
+            entries.set(ANY_GAS_LIMIT, entry);
         },
         () => entries.delete(gasLimit),
       );

@@ -6,7 +6,7 @@ import type { Message } from '../domain/message.ts';
 import { refuseParameters } from '../domain/search-parameters.ts';
 
 import type { Diagnoses } from './diagnoses.ts';
-import { notOpenText, type Preparation } from './execution-preparation.ts';
+import { notOpenText, type Preparation, uncheckedOrder } from './execution-preparation.ts';
 import { messageIdDigits, messageIdParameter } from './messages.ts';
 import type { Route } from './route.ts';
 import { type Diagnosis as DiagnosisBody, Diagnosis as DiagnosisSchema } from './schemas/diagnosis.ts';
@@ -51,7 +51,7 @@ export async function diagnosisBody(
       ? untriedBody(
           message,
           'untried',
-          `This service has no endpoint of ${message.destNetworkInfo.name}, so that it cannot try the execution.`,
+          `This service has no endpoint of ${message.destNetworkInfo.name}, so that it cannot try the execution.${uncheckedOrder(preparation)}`,
         )
       : untriedBody(message, 'not-yet', notOpenText(preparation));
   }

@@ -221,6 +221,16 @@ export function notOpenText({ prepared }: ReadyExecution): string {
   );
 }
 
+/** What nobody has found out where the execution was not tried; a sentence after others, or empty. */
+export function uncheckedOrder({ message, prepared }: ReadyExecution): string {
+  // A message that failed has had its turn.
+  if (prepared.order === null || message.status === 'FAILED') return '';
+  return (
+    ' An earlier message of the same sender may have to be executed first, which was not checked: then the transaction ' +
+    'succeeds and leaves this message as it is.'
+  );
+}
+
 /** The chain id that wallets know the destination by. */
 export function evmChainId({ destNetworkInfo }: Message): number | null {
   const chainId = networkBySelector(destNetworkInfo.chainSelector)?.chainId ?? destNetworkInfo.chainId;

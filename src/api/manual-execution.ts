@@ -2,10 +2,17 @@
 import { parseAddress } from '../domain/addresses.ts';
 import { ApiError } from '../domain/errors.ts';
 import type { AbiInput } from '../domain/manual-execution/abi-encoding.ts';
+import { isSkipped } from '../domain/manual-execution/message-order.ts';
 import { transactionGas } from '../domain/manual-execution/transaction-gas.ts';
 import { parseParameters, wholeNumber } from '../domain/search-parameters.ts';
 import type { Diagnoses } from './diagnoses.ts';
-import { evmChainId, notOpenText, type ReadyExecution, tokensAt } from './execution-preparation.ts';
+import {
+  evmChainId,
+  notOpenText,
+  type ReadyExecution,
+  tokensAt,
+  uncheckedOrder,
+} from './execution-preparation.ts';
 import { messageIdDigits, messageIdParameter } from './messages.ts';
 import type { Route, RouteParameter } from './route.ts';
 import { ManualExecution } from './schemas/manual-execution.ts';
@@ -73,10 +80,12 @@ async function tryOut(
   try {
     // Named, so that it is not raised: the trial is of this transaction.
     const own = gasLimit ?? Number(execution.prepared.gasLimit);
-    const { outcome, text, gas, gasNote } = await diagnoses.diagnose(execution, own);
-    return outcome === 'succeeds'
-      ? { trial: outcome, gas, gasNote }
-      : untried(execution, gasLimit, `The execution would not succeed now. ${text}`, outcome);
+    const { outcome, text, gas, gasNote, reason } = await diagnoses.diagnose(execution, own);
+    if (outcome === 'succeeds') return { trial: outcome, gas, gasNote };
+    const why = `The execution would not succeed now. ${text}`;
+    if (!isSkipped(reason)) return untried(execution, gasLimit, why, outcome);
+    const trap = 'Do not send it: the transaction would succeed and leave the message as it is.';
+    return { trial: outcome, gas: null, gasNote: `${why} ${trap}` };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     return untried(execution, gasLimit, error.message);
@@ -85,11 +94,12 @@ async function tryOut(
 
 /** Without an estimate. */
 function untried(
-  { message, prepared }: ReadyExecution,
+  execution: ReadyExecution,
   gasLimit: number | undefined,
   why: string,
   trial: Trial['trial'] = null,
 ): Trial {
+  const { message, prepared } = execution;
   const { unknownPools } = prepared;
   if (unknownPools.length > 0) {
     const tokens = tokensAt(message, unknownPools);
@@ -98,7 +108,7 @@ function untried(
   }
   const limit = gasLimit === undefined ? undefined : BigInt(gasLimit);
   const { gas, note } = transactionGas(prepared, limit, null);
-  return { trial, gas, gasNote: `${why} ${note}` };
+  return { trial, gas, gasNote: `${why} ${note}${trial === null ? uncheckedOrder(execution) : ''}` };
 }
 
 function executionBody(

@@ -279,16 +279,23 @@ describe.skipIf(!hasChromium)('with a wallet', () => {
       const shown = await page.locator('.rescue').innerText();
       expect(shown).toMatch(/[\d,]{7,} for the transaction, at most .*The gas is computed/);
 
+      let trial: 'fails' | null = null;
       await page.route('**/manual-execution*', async (route) => {
         const response = await route.fetch();
         const body = (await response.json()) as { transaction: object };
+        const transaction = { ...body.transaction, gas: null };
         await route.fulfill({
           response,
-          json: { ...body, transaction: { ...body.transaction, gas: null }, gasNote: 'Nobody knows it.' },
+          json: { ...body, transaction, gasNote: 'Nobody knows it.', trial },
         });
       });
       await page.reload();
       await page.getByText('It is not sent from here, because its gas is not known').waitFor();
+      expect(await page.getByRole('button', { name: /^Send/ }).count()).toBe(0);
+      // The off-ramp would skip it.
+      trial = 'fails';
+      await page.reload();
+      await page.getByText('It is not sent from here: it would not be executed now.').waitFor();
       expect(await page.getByRole('button', { name: /^Send/ }).count()).toBe(0);
       await page.unroute('**/manual-execution*');
 

@@ -91,7 +91,10 @@ function RealRescue({ message }: { readonly message: Message }) {
             />
           ) : (
             <p className="muted">
-              It is not sent from here, because its gas is not known. Use the command below.
+              It is not sent from here
+              {isDoubtful
+                ? ': it would not be executed now.'
+                : ', because its gas is not known. Use the command below.'}
             </p>
           )}
           <SendingText

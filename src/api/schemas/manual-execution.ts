@@ -21,7 +21,8 @@ export const ManualExecution = Type.Object({
       gas: orNull(
         Type.String({ pattern: '^0x[a-f0-9]+$' }),
         'Gas limit of the transaction: estimated on the destination now, or computed, and never less than the message needs. Null ' +
-          'where neither is known to suffice (`gasNote` says why): then do not send it. A wallet’s own estimate may be too low; ' +
+          'where neither is known to suffice, or where the off-ramp would skip the message (`gasNote` says why): then do not send ' +
+          'it. A wallet’s own estimate may be too low; ' +
           'the transaction succeeds with it, and the message fails.',
       ),
     },

@@ -3,10 +3,12 @@
  *
  * Two calls are simulated together: the one that anybody sends, and the one that the off-ramp makes to itself. The first
  * shows whether the off-ramp takes the execution at all. Where the message fails in it, a first attempt still succeeds as
- * a transaction (in 1.2 every attempt), so that only the second shows the failure, and more of its reason.
+ * a transaction (in 1.2 every attempt), so that only the second shows the failure, and more of its reason. Neither shows
+ * that the off-ramp skips a message which is not the next one of its sender: its nonce is asked for.
  */
 import { type FailedAttempt, type FailureReason, failureReason } from '../failures/failure-reason.ts';
 import { bytesOf, type Hex } from './abi-encoding.ts';
+import { type MessageOrder, whySkipped } from './message-order.ts';
 import type { PreparedExecution } from './prepared-execution.ts';
 import { transactionGas } from './transaction-gas.ts';
 
@@ -82,7 +84,7 @@ export async function diagnose(
   destination: DestinationCalls,
   { gasLimit, committedAt, signal }: DiagnosisOptions,
 ): Promise<Diagnosis> {
-  const { offramp, stateCall, thresholdCall } = prepared;
+  const { offramp, stateCall, thresholdCall, order } = prepared;
   const ask = (data: Hex): SimulatedCall => ({ from: SIMULATION_SENDER, to: offramp, data });
   const whole = (limit?: bigint) => ask(prepared.execute(limit).data);
   const alone = (limit?: bigint) => ({ from: offramp, to: offramp, data: prepared.executeAlone(limit) });
@@ -92,8 +94,10 @@ export async function diagnose(
     alone(gasLimit),
     ask(stateCall),
     ...(thresholdCall ? [ask(thresholdCall.data)] : []),
+    // Versions with an order have a threshold.
+    ...(order ? [ask(order.managerCall?.data ?? order.nonceCall)] : []),
   ]);
-  const [wholeOutcome, aloneOutcome, stateOutcome, thresholdOutcome] = outcomes;
+  const [wholeOutcome, aloneOutcome, stateOutcome, thresholdOutcome, orderOutcome] = outcomes;
   const state = wordIn(stateOutcome, 0);
   const base = { gasLimit: null, gas: null, gasNote: null, reason: null, opensAt: null, block };
   if (state === STATE_SUCCESS)
@@ -101,7 +105,22 @@ export async function diagnose(
 
   const { version } = prepared;
   const terms = { gasLimit: gasLimit ?? prepared.gasLimit, version };
-  const execution = reasonOf(aloneOutcome, terms);
+  const lastNonce = async ({ nonceCall, managerCall }: MessageOrder): Promise<bigint> => {
+    let answer = orderOutcome;
+    if (managerCall) {
+      signal?.throwIfAborted();
+      const manager = addressIn(orderOutcome, managerCall.word);
+      const { outcomes } = await destination.simulate([{ ...ask(nonceCall), to: manager }]);
+      [answer] = outcomes;
+    }
+    const nonce = wordIn(answer, 0);
+    if (nonce === undefined) throw new Error(`Nothing tells the nonce of the sender at ${offramp}.`);
+    return nonce;
+  };
+  // A message that failed has had its turn.
+  const hasOrder = order !== null && state !== STATE_FAILURE;
+  const skip = hasOrder ? whySkipped(order.nonce, await lastNonce(order)) : null;
+  const execution = skip ?? reasonOf(aloneOutcome, terms);
   const refusal = refusalOf(wholeOutcome, { ...terms, isWhole: true });
   if (refusal?.code === 'ManualExecutionNotYetEnabled') {
     const seconds = thresholdCall ? wordIn(thresholdOutcome, thresholdCall.word) : undefined;
@@ -226,6 +245,12 @@ function wordIn(outcome: CallOutcome | undefined, place: number): bigint | undef
   if (outcome === undefined || 'reverted' in outcome) return undefined;
   const digits = outcome.returned.slice(2 + 64 * place, 2 + 64 * (place + 1));
   return digits.length === 64 ? BigInt(`0x${digits}`) : undefined;
+}
+
+function addressIn(outcome: CallOutcome | undefined, place: number): Hex {
+  const digits = wordIn(outcome, place)?.toString(16).padStart(40, '0');
+  if (digits?.length !== 40) throw new Error('The off-ramp does not name the contract that counts nonces.');
+  return `0x${digits}`;
 }
 
 function figure(number: bigint): string {

@@ -15,6 +15,7 @@ import {
 } from './abi-encoding.ts';
 import { dataOf, evmAddressOf, hashOf, hexOf, listOf, UnusableInputsError } from './input-values.ts';
 import { proveLeaf } from './merkle-proof.ts';
+import { type MessageOrder, orderOf } from './message-order.ts';
 import { MESSAGE_V1, readMessageV1 } from './message-v1.ts';
 import {
   attestationNeed,
@@ -62,6 +63,8 @@ export interface PreparedExecution {
   readonly stateCall: Hex;
   /** Asks after how many seconds anybody may execute; the word of the answer that has it. Null on 2.0: at once. */
   readonly thresholdCall: { readonly data: Hex; readonly word: number } | null;
+  /** Null where no other message has to be executed before. */
+  readonly order: MessageOrder | null;
 }
 
 /** Inputs up to 1.6. */
@@ -197,6 +200,7 @@ export async function prepareBatch(
         ? encodeCall(functions.rampState, { sourceChainSelector: lane.sourceChainSelector, sequenceNumber })
         : encodeCall(functions.laneState, { sequenceNumber }),
     thresholdCall: { data: encodeCall(functions.dynamicConfig, {}), word: version === '1.6' ? 1 : 0 },
+    order: orderOf(message, version, lane.sourceChainSelector),
   };
 }
 
@@ -258,6 +262,7 @@ export function prepareVerified(
       }),
     stateCall: encodeCall(functions.verifiedState, { messageId }),
     thresholdCall: null,
+    order: null,
   };
 }
 

@@ -27,6 +27,10 @@ export interface BatchLane {
 export interface RampMessage {
   readonly messageId: Hex;
   readonly sequenceNumber: bigint;
+  /** In the order of the sender's messages; 0 where they have none. */
+  readonly nonce: bigint;
+  /** As the off-ramp has it: an address up to 1.5, bytes in 1.6. */
+  readonly sender: Hex;
   /** That the sender has set for the receiver. */
   readonly gasLimit: bigint;
   /** The message as an argument of a call, with another gas limit where one is given. */
@@ -95,10 +99,12 @@ export function readLaneMessage(value: unknown, lane: BatchLane, version: '1.2' 
     sourceTokenData,
     messageId: hashOf(fields.messageId, 'messageId'),
   };
-  const { messageId, sequenceNumber, gasLimit } = message;
+  const { messageId, sequenceNumber, nonce, sender, gasLimit } = message;
   return {
     messageId,
     sequenceNumber,
+    nonce,
+    sender,
     gasLimit,
     withGasLimit: (override = gasLimit) => ({ ...message, gasLimit: override }),
     get leaf() {
@@ -160,6 +166,8 @@ export function readRampMessage(value: unknown, lane: BatchLane): RampMessage {
   return {
     messageId: header.messageId,
     sequenceNumber: header.sequenceNumber,
+    nonce: header.nonce,
+    sender: message.sender,
     gasLimit,
     withGasLimit: (override = gasLimit) => ({ ...message, gasLimit: override }),
     get leaf() {
