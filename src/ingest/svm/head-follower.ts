@@ -11,6 +11,7 @@ import { historyRange } from '../chain/owed-ranges.ts';
 import type { Progress, Step } from '../chain/progress.ts';
 import type { Chain, FinalizedHead } from './chain.ts';
 import { slotHash } from './decode/transaction-facts.ts';
+import type { HeadAgreement } from './head-agreement.ts';
 import type { SlotReader } from './reading.ts';
 
 /** A look at a list that has little new. */
@@ -22,6 +23,7 @@ const ATTEMPTS = 3;
 
 export interface HeadFollowerOptions {
   readonly chain: Chain;
+  readonly agreement: HeadAgreement;
   readonly reader: SlotReader;
   readonly progress: Progress;
 }
@@ -31,7 +33,12 @@ export interface HeadFollower {
   follow(): Promise<boolean>;
 }
 
-export function createHeadFollower({ chain, reader, progress }: HeadFollowerOptions): HeadFollower {
+export function createHeadFollower({
+  chain,
+  agreement,
+  reader,
+  progress,
+}: HeadFollowerOptions): HeadFollower {
   /** How often in a row new slots could not be read although a node has shown them, and why. */
   let unread = { times: 0, reason: '' };
 
@@ -55,7 +62,7 @@ export function createHeadFollower({ chain, reader, progress }: HeadFollowerOpti
     try {
       return await chain.run(async (node) => {
         isReading = false;
-        const head = await node.head();
+        const head = await agreement.head(node, tip);
         isReading = true;
         const reading =
           head.slot > tip && !isSkipped
