@@ -179,13 +179,13 @@ export async function dataTables(client: pg.ClientBase): Promise<readonly string
 
 /** Makes a store as good as new, in less time than another database takes. */
 export async function emptyTables(client: pg.ClientBase): Promise<void> {
-  const kept = ['store', 'publication', 'cursor_key'];
+  const kept = ['store', 'store_revision', 'publication', 'cursor_key'];
   const tables = (await dataTables(client)).filter((table) => !kept.includes(table));
   // As createTestDatabase does for its own: the database may be one that a store has made.
   await client.query(`set lanescan.schema = '${ANY_SCHEMA}'`);
   await client.query(
-    `truncate ${tables.join(', ')}; update store set position = 0, revision = revision + 1;
-     update publication set assigned_position = 0`,
+    `truncate ${tables.join(', ')}; update store set position = 0;
+     update store_revision set revision = revision + 1; update publication set assigned_position = 0`,
   );
 }
 

@@ -155,7 +155,7 @@ async function withWriteLock(client: ClientBase, work: () => Promise<void>): Pro
   await client.query('begin; set local statement_timeout = 0; select from store for update');
   try {
     await work();
-    await client.query('update store set revision = revision + 1');
+    await client.query('update store_revision set revision = revision + 1');
     await client.query('commit');
   } catch (error) {
     await client.query('rollback').catch(() => undefined);

@@ -168,10 +168,11 @@ async function createStore(
   };
 }
 
-const keptTables: readonly string[] = ['store', 'publication', 'cursor_key'];
+const keptTables: readonly string[] = ['store', 'store_revision', 'publication', 'cursor_key'];
 
 /** One transaction, which locks the row of `store` first, as every writer does. */
-const RESET_SQL = `update store set position = 0, revision = revision + 1; update publication set assigned_position = 0;
+const RESET_SQL = `update store set position = 0; update store_revision set revision = revision + 1;
+  update publication set assigned_position = 0;
   truncate ${tables.filter((table) => !keptTables.includes(table)).join(', ')}`;
 
 /** Callers share the query that is in flight: probes may come at any rate. */

@@ -7,6 +7,7 @@ import type { ClientBase } from 'pg';
  */
 export const tables = [
   'store',
+  'store_revision',
   'publication',
   'message',
   'message_token',

@@ -20,8 +20,9 @@ import { ClusterAwayError } from './worker-errors.ts';
 /** The channel of the notification that each published position sends, with the position. */
 export const CHANGE_CHANNEL = 'lanescan_change';
 
-/** SQL of `store.revision` at a new position. Every write raises it, also one that changes no record. */
-const nextRevision = (position: string) => `revision + greatest(1, ${position} - position)`;
+/** SQL that raises the revision at a new position. Every write does, also one that changes no record. */
+const raiseRevision = (position: string) =>
+  `update store_revision set revision = revision + greatest(1, ${position} - (select position from store))`;
 
 export interface WriteTurns {
   /** Runs one transaction of a writer. `work` begins and commits it on `client`. */
@@ -46,7 +47,7 @@ export const singleNodeTurns: WriteTurns = {
   async enlist() {},
   async advance(client, position) {
     await client.query(
-      `update store set position = $1, revision = ${nextRevision('$1')} returning pg_notify($2, position::text)`,
+      `with raised as (${raiseRevision('$1')}) update store set position = $1 returning pg_notify($2, position::text)`,
       [position.toString(), CHANGE_CHANNEL],
     );
   },
@@ -138,9 +139,10 @@ async function publish(client: ClientBase): Promise<void> {
   await waitForPreparedTransactions(client);
   await requireRows(client, BigInt(position), BigInt(assigned));
   await client.query(
-    `with published as (update publication set is_published = true returning assigned_position)
-     update store set position = greatest(position, assigned_position), revision = ${nextRevision('assigned_position')}
-     from published returning pg_notify($1, position::text)`,
+    `with published as (update publication set is_published = true returning assigned_position),
+       raised as (${raiseRevision('(select assigned_position from published)')})
+     update store set position = greatest(position, assigned_position) from published
+     returning pg_notify($1, position::text)`,
     [CHANGE_CHANNEL],
   );
 }

@@ -146,7 +146,7 @@ export function createReads(
     try {
       return await runOnPrimary('version', {
         name: 'lanescan_version',
-        text: 'select revision from store',
+        text: 'select revision from store_revision',
         // Many requests wait for it, and it takes microseconds.
         query_timeout: READ_WAIT_MS,
         collect: (rows) => rows.text(0, 0),

@@ -88,7 +88,7 @@ export function createReplicaSet(options: ReplicaSetOptions): ReplicaSet {
 
   const queryPrimaryRevision = createSingleFlight(async () => {
     try {
-      const [row] = await revisionSource('revision', { text: 'select revision from store' });
+      const [row] = await revisionSource('revision', { text: 'select revision from store_revision' });
       recordSeen(Number((row as { revision: string }).revision));
       isPrimaryAway = false;
     } catch {
@@ -131,7 +131,7 @@ export function createReplicaSet(options: ReplicaSetOptions): ReplicaSet {
     try {
       const [row] = await replica.run('replica', {
         text: `select revision, pg_is_in_recovery() as is_replica, (select count(*) from migration) as migrations,
-               ${identitySql} as identity from store`,
+               ${identitySql} as identity from store_revision`,
       });
       const found = row as
         | { revision: string; is_replica: boolean; migrations: string; identity: string }
@@ -214,7 +214,7 @@ interface Stamped<T> {
 async function runStamped<T>(run: RunStatement, label: string, statement: Statement<T>): Promise<Stamped<T>> {
   const { collect } = statement;
   const text = `select s.revision as stamp_revision, pg_is_in_recovery() as stamp_is_replica, a.*
-    from store s left join (select true as stamp_is_row, answer.* from (${statement.text}) answer) a on true`;
+    from store_revision s left join (select true as stamp_is_row, answer.* from (${statement.text}) answer) a on true`;
   if (collect) return run(label, { ...statement, text, collect: (rows) => collectStamped(rows, collect) });
   const rows = await run(label, { ...(statement as Statement), text });
   return unstamped(rows, statement.rowMode) as Stamped<T>;
@@ -246,7 +246,7 @@ function unstamped(rows: readonly Row[], rowMode: Statement['rowMode']): Stamped
 }
 
 function missingStamp(): Error {
-  return new Error('The table store has no row with the revision');
+  return new Error('The table store_revision has no row');
 }
 
 interface StampedRow extends Record<string, unknown> {
