@@ -192,6 +192,7 @@ async function fill(client: pg.Client, world: World): Promise<void> {
   for (const { create } of indexes) await client.query(create);
   await fillStatistics(client);
   await client.query('update store set position = $1', [world.size]);
+  await client.query('update store_revision set revision = $1', [world.size]);
   await client.query('vacuum analyze');
   await client.query('checkpoint');
 }

@@ -238,6 +238,11 @@ function startSubscriptionLoop(subscription: Subscription, options: DispatcherOp
     const { failure } = decision;
     if (delivery.attempts === 1 && ++failuresInARow === OUTAGE_FAILURES)
       log.warn(`Webhook ${name}: the receiver is away: ${failure.error}`);
+    // Where events are rare, an outage shows in one of them.
+    else if (delivery.attempts === OUTAGE_FAILURES)
+      log.warn(
+        `Webhook ${name}: delivery ${delivery.position} has failed ${delivery.attempts} times: ${failure.error}`,
+      );
     if (decision.kind === 'retry') {
       if (decision.pausesAll) pausedUntil = Math.max(pausedUntil, decision.at.getTime());
       failedInARow.add(delivery.position);
