@@ -153,6 +153,18 @@ export function createConfirmation(options: ConfirmationOptions): Confirmation {
     return { left, areAllAsked: answers === chain.health().length - 1 };
   };
 
+  /** Two endpoints that lie at different times must not confirm each other: after a wait both have to say the same at once. */
+  const requireStillShown = async (
+    node: ChainNode,
+    claims: readonly Claim[],
+    isFinal: boolean,
+  ): Promise<void> => {
+    const opinions = await opinionsOn(node, claims, isFinal);
+    const gone = claims.find(({ hash }) => opinions.get(hash) !== 'has');
+    if (gone)
+      throw new NodeError(`${node.name} no longer shows the logs of block ${gone.number} that it has shown`);
+  };
+
   /** Whether others are to be asked again, or the claims count as they are. */
   const isWaiting = (areAllAsked: boolean, isFinal: boolean, begunAt: number): boolean =>
     areAllAsked ? !isFinal && performance.now() - begunAt < Math.min(BEHIND_MS, waitMs) : patience.isLeft();
@@ -160,15 +172,19 @@ export function createConfirmation(options: ConfirmationOptions): Confirmation {
   return {
     async confirm(node, logs, isFinal) {
       if (logs.length === 0 || chain.health().length === 1) return;
-      let left = claimsOf(logs);
+      const claims = claimsOf(logs);
+      let left = claims;
+      let hasWaited = false;
       for (const begunAt = performance.now(); ; await delay(LOOK_AGAIN_MS, undefined, { signal })) {
         const outcome = await ask(node, left, isFinal);
         left = outcome.left;
         if (left.length === 0) {
           patience.renew();
+          if (hasWaited) await requireStillShown(node, claims, isFinal);
           return;
         }
         if (!isWaiting(outcome.areAllAsked, isFinal, begunAt)) break;
+        hasWaited = true;
       }
       await noteDoubts(
         node.name,
