@@ -41,7 +41,7 @@ describe.skipIf(!hasChromium)('messages that failed', () => {
     server = await startServer([], { failureReportMaxAgeMs: 0 });
     const now = Date.now();
     failed = returnData.map((_, index) =>
-      makeMessage({ number: index + 1, sendTimestamp: new Date(now - (index + 1) * 60_000).toISOString() }),
+      makeMessage({ number: index + 1, sendTimestamp: new Date(now - index - 1).toISOString() }),
     );
     for (const [index, message] of failed.entries()) {
       const block = 5000 + index;

@@ -198,7 +198,8 @@ export interface LogFilter {
   readonly toBlock?: Hex;
   readonly blockHash?: Hex;
   readonly address?: readonly Hex[];
-  readonly topics: readonly [readonly Hex[]];
+  /** Left out: logs of every topic. */
+  readonly topics?: readonly [readonly Hex[]];
 }
 
 function logsFor(filter: LogFilter, network: ReplayNetwork, view: ChainView): Outcome {
@@ -218,12 +219,11 @@ function logsFor(filter: LogFilter, network: ReplayNetwork, view: ChainView): Ou
   return { result: logs };
 }
 
-export function matchingLogs(
-  { logs }: ReplayBlock,
-  { address, topics: [wanted] }: LogFilter,
-): ReplayBlock['logs'] {
+export function matchingLogs({ logs }: ReplayBlock, { address, topics }: LogFilter): ReplayBlock['logs'] {
+  const wanted = topics?.[0];
   return logs.filter(
     (log) =>
-      wanted.includes(log.topics[0] as Hex) && (address === undefined || address.includes(log.address)),
+      (wanted === undefined || wanted.includes(log.topics[0] as Hex)) &&
+      (address === undefined || address.includes(log.address)),
   );
 }
