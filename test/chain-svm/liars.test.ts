@@ -2,7 +2,6 @@
 /** One of several Solana endpoints lies: nothing false is stored, and nothing true is lost. */
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { IndexerTiming } from '../../src/ingest/chain/indexer.ts';
-import { MAX_LONE_SLOTS } from '../../src/ingest/svm/head-agreement.ts';
 import { programAddresses } from '../../src/ingest/svm/program-addresses.ts';
 import { hurriedTiming } from '../chain/indexing.ts';
 import { createSolanaWorld, type SolanaWorld } from '../solana/ccip-world.ts';
@@ -23,8 +22,8 @@ interface Scene {
 const STARTED_AT = Date.now() - 3_600_000;
 
 /** Some messages; two times the same. The cluster of the one may then go on with what never happened in the other. */
-function createScene(startedAtMs = STARTED_AT): Scene {
-  const world = createSolanaWorld({ startedAtMs });
+function createScene(): Scene {
+  const world = createSolanaWorld({ startedAtMs: STARTED_AT });
   world.send({ tokens: [5n] });
   const [first, committed, received] = [world.receive(), world.receive(), world.receive()];
   world.commit([first, committed]);
@@ -91,13 +90,7 @@ async function serve(
         timing: { ...hurriedTiming, ...timing },
       });
       const differences = await differencesFrom(world, store);
-      const worker = statuses[0]?.worker;
-      return {
-        differences,
-        failedRanges: worker?.failedRanges,
-        headSlot: worker?.figures?.headBlock,
-        notices: notices.join('\n'),
-      };
+      return { differences, failedRanges: statuses[0]?.worker?.failedRanges, notices: notices.join('\n') };
     },
   };
 }
@@ -183,22 +176,3 @@ test.each([1, 2, 3])(
     expect(differences, notices).toEqual([]);
   },
 );
-
-describe.each([1, 2, 3])('an endpoint far ahead of the cluster, as number %i of three', (number) => {
-  test('does not move the head, at the first start and later', async () => {
-    const startedAt = Date.now() - 600_000;
-    const { world } = createScene(startedAt);
-    const ahead = createScene(startedAt).world.cluster;
-    ahead.grow(2 * MAX_LONE_SLOTS);
-    world.settle();
-    const ledgers: readonly Ledger[] = [world.cluster, world.cluster];
-    const { index } = await serve(world, ledgers.toSpliced(number - 1, 0, ahead));
-    for (const _ of ['first', 'later']) {
-      const { differences, headSlot, notices } = await index(patient);
-      expect(differences, notices).toEqual([]);
-      expect(headSlot).toBeLessThanOrEqual(world.cluster.head);
-      world.send({ data: '0x77' });
-      world.settle();
-    }
-  });
-});

@@ -10,14 +10,12 @@ import type {
   NetworkReader,
 } from '../chain/family.ts';
 import { NodeError, RequestRefusedError } from '../chain/faults.ts';
-import { createLoneEndpoint } from '../chain/lone-endpoint.ts';
 import { createTokenChores } from '../chain/token-chores.ts';
 import type { ChainNode } from './chain.ts';
 import { createCompletenessCheck } from './checks/completeness-check.ts';
 import { slotHash } from './decode/transaction-facts.ts';
 import { createChain } from './endpoints.ts';
 import { examineNetwork } from './examination.ts';
-import { createHeadAgreement } from './head-agreement.ts';
 import { createHeadFollower } from './head-follower.ts';
 import { createManualExecutionChores } from './manual-execution.ts';
 import { readMintClaims } from './mint-claims.ts';
@@ -82,13 +80,11 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
     confirmation,
     rmnRemotes: () => rmnRemotes,
   });
-  const agreement = createHeadAgreement(chain, createLoneEndpoint(timing.secondOpinionMs, progress.notice));
-  const follower = createHeadFollower({ chain, agreement, reader, progress });
+  const follower = createHeadFollower({ chain, reader, progress });
   const check = createCompletenessCheck({
     network,
     hasStart: source.start !== null,
     chain,
-    agreement,
     store,
     progress,
     book,
@@ -96,7 +92,7 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
   const manualExecution = createManualExecutionChores({ selector, chain, store, progress, book });
 
   const begin = async (node: ChainNode): Promise<Beginning> => {
-    const head = await agreement.head(node, progress.tip?.number);
+    const head = await node.head();
     rmnRemotes = await readRouters(node, routers, selector, head.slot);
     const newRouters = routers.filter((router) => !book.contracts.has(router));
     const known = new Set(programsOf(book.contracts.values()));

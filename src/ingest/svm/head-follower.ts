@@ -11,7 +11,6 @@ import { historyRange } from '../chain/owed-ranges.ts';
 import type { Progress, Step } from '../chain/progress.ts';
 import type { Chain, FinalizedHead } from './chain.ts';
 import { slotHash } from './decode/transaction-facts.ts';
-import type { HeadAgreement } from './head-agreement.ts';
 import type { SlotReader } from './reading.ts';
 
 /** A look at a list that has little new. */
@@ -23,7 +22,6 @@ const ATTEMPTS = 3;
 
 export interface HeadFollowerOptions {
   readonly chain: Chain;
-  readonly agreement: HeadAgreement;
   readonly reader: SlotReader;
   readonly progress: Progress;
 }
@@ -33,12 +31,7 @@ export interface HeadFollower {
   follow(): Promise<boolean>;
 }
 
-export function createHeadFollower({
-  chain,
-  agreement,
-  reader,
-  progress,
-}: HeadFollowerOptions): HeadFollower {
+export function createHeadFollower({ chain, reader, progress }: HeadFollowerOptions): HeadFollower {
   /** How often in a row new slots could not be read although a node has shown them, and why. */
   let unread = { times: 0, reason: '' };
 
@@ -62,7 +55,7 @@ export function createHeadFollower({
     try {
       return await chain.run(async (node) => {
         isReading = false;
-        const head = await agreement.head(node, tip);
+        const head = await node.head();
         isReading = true;
         const reading =
           head.slot > tip && !isSkipped

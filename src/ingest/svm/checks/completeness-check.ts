@@ -12,7 +12,6 @@ import type { Contradiction } from '../../chain/rereads.ts';
 import type { Chain } from '../chain.ts';
 import { UnreadableDataError } from '../decode/borsh.ts';
 import { keptRenumberings, type Renumbering, renumberingEvents } from '../decode/renumbering.ts';
-import type { HeadAgreement } from '../head-agreement.ts';
 import type { ProgramBook } from '../programs.ts';
 import { type ExecutedMessage, type ProgramCounter, readCounters, readExecuted } from './account-counters.ts';
 import { lacksRenumbering, missingMessages } from './sent-numbers.ts';
@@ -25,7 +24,6 @@ export interface CompletenessCheckOptions {
   /** Whether a slot or time is configured at which history starts. */
   readonly hasStart: boolean;
   readonly chain: Chain;
-  readonly agreement: HeadAgreement;
   readonly store: Pick<Store, 'index' | 'findMessage'>;
   readonly progress: Progress;
   readonly book: ProgramBook;
@@ -43,7 +41,7 @@ interface AccountViews {
 type CommittedEnd = LaneKey & { readonly last: string };
 
 export function createCompletenessCheck(options: CompletenessCheckOptions): HistoryCheck {
-  const { network, hasStart, chain, agreement, store, progress, book } = options;
+  const { network, hasStart, chain, store, progress, book } = options;
   const { selector } = network;
   const ledger: CheckLedger = store.index.checks;
 
@@ -57,7 +55,7 @@ export function createCompletenessCheck(options: CompletenessCheckOptions): Hist
       return await chain.run(async (node) => {
         const counters = await readCounters(node, network, contracts, tip);
         const executed = await readExecuted(node, waiting, offRamps, tip);
-        return { counters, executed, head: (await agreement.head(node, tip)).slot };
+        return { counters, executed, head: (await node.head()).slot };
       }, tip);
     } catch (error) {
       // An account of an unknown layout has the same one at every endpoint: the check is made again later.
