@@ -47,8 +47,8 @@ interface Account {
   day: string;
   spent: number;
   isReported: boolean;
-  /** Calls that the rate has not made up for yet, at `atMs` of the monotonic clock. */
-  owed: number;
+  /** Fill level of the leaky bucket in calls, at `atMs` of the monotonic clock. */
+  level: number;
   atMs: number;
   /** 0 until this process spends. */
   perSecond: number;
@@ -67,9 +67,9 @@ export function createCallBudget({
     const atMs = performance.now();
     const day = new Date(now()).toISOString().slice(0, 10);
     const known = accounts.get(chainSelector);
-    const account = known ?? { day, spent: 0, isReported: false, owed: 0, atMs, perSecond: 0 };
+    const account = known ?? { day, spent: 0, isReported: false, level: 0, atMs, perSecond: 0 };
     accounts.set(chainSelector, account);
-    account.owed = Math.max(0, account.owed - ((atMs - account.atMs) / 1000) * account.perSecond);
+    account.level = Math.max(0, account.level - ((atMs - account.atMs) / 1000) * account.perSecond);
     account.atMs = atMs;
     if (account.day !== day) Object.assign(account, { day, spent: 0, isReported: false });
     return account;
@@ -78,7 +78,7 @@ export function createCallBudget({
   peers?.onTokenUse('calls', (use) => {
     for (const [chainSelector, calls] of use) {
       const account = accountOf(chainSelector);
-      account.owed += calls;
+      account.level += calls;
       account.spent += calls;
     }
   });
@@ -98,12 +98,12 @@ export function createCallBudget({
       }
       account.perSecond = perSecond;
       // A second's worth may be sent at once.
-      const waitMs = ((account.owed + calls - Math.max(1, perSecond)) / perSecond) * 1000;
+      const waitMs = ((account.level + calls - Math.max(1, perSecond)) / perSecond) * 1000;
       if (waitMs > MAX_WAIT_MS)
         throw new BudgetError(
           `Too many executions are being tried on ${name}, for the rate of its endpoints. Try again shortly.`,
         );
-      account.owed += calls;
+      account.level += calls;
       account.spent += calls;
       onCalls?.(calls);
       peers?.sendTokenUse('calls', [[chainSelector, calls]]);

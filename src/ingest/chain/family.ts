@@ -137,7 +137,7 @@ export interface HistoryReading extends Reading {
   readonly blocks: readonly BlockId[];
   /** Blocks whose events one endpoint alone has shown, and why: they are read again until a second one can be asked. */
   readonly unconfirmed?: readonly { readonly number: number; readonly reason: string }[];
-  /** Hashes of blocks whose events are all in this reading, by the word of two endpoints: others are retracted. */
+  /** Hashes of blocks whose events are all in this reading, as two endpoints agree: other events are retracted. */
   readonly replaced?: readonly string[];
   /** How many events it holds in memory. */
   readonly items: number;

@@ -148,7 +148,7 @@ export function createConfirmation(options: ConfirmationOptions): Confirmation {
     const denied = left.find((claim) => deniers.has(claim));
     if (denied)
       throw new NodeError(
-        `${node.name} shows logs of block ${denied.number} that are not there by the word of ${deniers.get(denied)?.join(' and ')}`,
+        `${node.name} shows logs of block ${denied.number} that ${deniers.get(denied)?.join(' and ')} does not have`,
       );
     return { left, areAllAsked: answers === chain.health().length - 1 };
   };

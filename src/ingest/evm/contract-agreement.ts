@@ -91,7 +91,7 @@ function acceptance(contract: GenuineContract): Claim {
 }
 
 /**
- * The contracts that the routers name at present by the word of two endpoints. What is left out is found in the routers'
+ * The contracts that the routers register at present, as two endpoints agree. What is left out is found in the routers'
  * history.
  */
 export async function agreedNamings(

@@ -48,7 +48,7 @@ interface Found {
   readonly reading: LogReading | undefined;
   /** The head is too far away: reading goes on behind this block, and the gap is left to the history loop. */
   readonly landing: Block | undefined;
-  /** The newest block that is final by the word of two endpoints; undefined where that is nothing new. */
+  /** The newest block that two endpoints call final; undefined where that is nothing new. */
   readonly settled: BlockId | undefined;
   readonly doubt: Doubt | undefined;
 }

@@ -105,7 +105,7 @@ export function createSlotReader(options: SlotReaderOptions): SlotReader {
       : { transaction, reading, witness };
   };
 
-  /** The same by the word of one endpoint. */
+  /** The same from one endpoint alone. */
   const decodeAlone = (transaction: FetchedTransaction, programs: TrustedPrograms): Decoded => {
     const { witness, signature } = transaction;
     const reading = read(transaction, programs);

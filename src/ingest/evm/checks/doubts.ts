@@ -57,7 +57,7 @@ export interface DoubtfulBlocks {
   readonly more: number;
 }
 
-/** A block by the word of two endpoints: what the trusted contracts said in it. */
+/** A block on which two endpoints agree: the events of trusted contracts in it. */
 interface Settled {
   readonly block: BlockId;
   readonly isAbsent: boolean;
