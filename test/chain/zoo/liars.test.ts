@@ -12,7 +12,7 @@ import { briefly } from '../faulty-node.ts';
 import { allRecords } from '../indexing.ts';
 import { type CcipWorld, type CcipWorldOptions, makeCcipWorld, networkA } from './ccip-chain.ts';
 import { differencesFrom, indexWorld, sourceOf } from './indexed-world.ts';
-import { impostorOnRamp, inventedMessages } from './lies.ts';
+import { impostorOnRamp, inventedMessages, miscountingOnRamps } from './lies.ts';
 import { archiveNode, type Personality } from './personality.ts';
 import { type Provider, startProvider } from './provider.ts';
 
@@ -111,6 +111,19 @@ describe('messages', () => {
     expect(together.differences).toEqual([]);
     expect(together.findings).toEqual([]);
     expect(together.notices.join('\n')).toContain('What no two endpoints show was removed');
+  });
+
+  test('stay when the only endpoint counts too few and leaves out logs at times', async () => {
+    const world = makeCcipWorld(options);
+    // Only the check asks for the count, when everything has been read.
+    const startLeavingOut = () => {
+      only.personality = { ...archiveNode, logs: { leavesOutEvery: 3 } };
+    };
+    const contracts = miscountingOnRamps(world.a, 11n, startLeavingOut);
+    const only = await serve(makeCcipWorld({ ...options, contracts }));
+    const { differences, findings } = await index(world, await openStore(), [only]);
+    expect(differences).toEqual([]);
+    expect(findings).toEqual(['messages-invented']);
   });
 
   test('that nobody could confirm are stored and marked, and reviewed when another endpoint answers', async () => {

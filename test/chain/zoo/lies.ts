@@ -60,9 +60,20 @@ export function renamedOnRamps(chain: CcipChain, words: string): readonly Virtua
   return withView(chain, abi.typeAndVersion.selector, () => encodeAnswer(abi.typeAndVersion, [words]));
 }
 
-/** The on-ramps of a chain that have counted so many messages, less one. */
-export function miscountingOnRamps(chain: CcipChain, next: bigint): readonly VirtualContract[] {
-  return withView(chain, abi.getNextNumber16.selector, () => encodeAnswer(abi.getNextNumber16, [next]));
+/**
+ * The on-ramps of a chain that have counted so many messages, less one.
+ *
+ * @param onAsked called whenever one is asked for its count
+ */
+export function miscountingOnRamps(
+  chain: CcipChain,
+  next: bigint,
+  onAsked: () => void = () => undefined,
+): readonly VirtualContract[] {
+  return withView(chain, abi.getNextNumber16.selector, () => {
+    onAsked();
+    return encodeAnswer(abi.getNextNumber16, [next]);
+  });
 }
 
 function withView(chain: CcipChain, selector: Hex, view: () => Hex): readonly VirtualContract[] {

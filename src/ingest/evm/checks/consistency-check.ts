@@ -38,12 +38,13 @@ export function createConsistencyCheck(options: ConsistencyCheckOptions): Histor
     return chain.run(
       async (node) => {
         lastAsked = node.name;
+        const { number: counted } = await node.head();
         const [namings, counters] = await Promise.all([
           currentNamings(node, routers),
           readCounters(node, selector, book.contracts.values(), registrations),
         ]);
         const { number: head } = await node.head();
-        return { namings, counters, executed, head };
+        return { namings, counters, executed, counted, head };
       },
       tip,
       isOther ? [lastAsked] : [],

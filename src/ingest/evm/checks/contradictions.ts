@@ -27,6 +27,8 @@ export interface ContractViews {
   readonly namings: readonly Naming[];
   readonly counters: readonly Omit<ContractCounter, 'isWhole'>[];
   readonly executed: readonly ExecutedMessage[];
+  /** The head of the endpoint before it was asked: the counters include everything up to here. */
+  readonly counted: number;
   /** The head of the endpoint after it was asked: what was read must reach up to here before it is compared. */
   readonly head: number;
 }
@@ -82,7 +84,7 @@ export async function compare(
     if (found) contradictions.push(found);
   }
   for (const counter of views.counters) {
-    const found = await inventedOf(ledger, counter, views.head, comparison);
+    const found = await inventedOf(ledger, counter, views.counted, comparison);
     if (found) contradictions.push(found);
   }
   return { counters, contradictions };
@@ -202,15 +204,15 @@ async function missingOf(
   };
 }
 
-/** Numbers above what the contract itself had counted, in blocks up to the one at which it was asked. */
+/** Numbers above what the contract itself has counted, in blocks up to the head at which it was asked. */
 async function inventedOf(
   ledger: CheckLedger,
   counter: Omit<ContractCounter, 'isWhole'>,
-  head: number,
+  counted: number,
   { network, confirmed }: Comparison,
 ): Promise<Contradiction | undefined> {
   const above = await ledger.blocksAbove(network, { ...counter, isWhole: false }, MAX_REVIEWED_BLOCKS);
-  const blocks = above.filter(({ number, hash }) => number <= head && !confirmed.has(hash));
+  const blocks = above.filter(({ number, hash }) => number <= counted && !confirmed.has(hash));
   if (blocks.length === 0) return undefined;
   const { contract, lastNumber, sourceSelector, destSelector, kind } = counter;
   const isSent = kind === 'sent';

@@ -2,7 +2,8 @@
  * The review of doubtful events: those that only one endpoint has shown, and those that the contracts' own counters deny.
  *
  * Their blocks are asked for by hash, from one endpoint after the other, until two agree on what the contracts said in
- * them. What is stored and is not among that is retracted. A single configured endpoint is taken at its present word.
+ * them. What is stored and is not among that is retracted. A single configured endpoint has to show the same in two ways,
+ * because endpoints leave out logs at times: what it shows in either of them stays.
  */
 import type { Fact } from '../../../domain/facts.ts';
 import type {
@@ -22,6 +23,7 @@ import type { Chain, ChainLog, ChainNode, Hex } from '../chain.ts';
 import { keyOf } from '../confirmation.ts';
 import { watchedTopics } from '../contracts.ts';
 import type { Decoder } from '../decode/decoder.ts';
+import { sortLogs } from '../log-order.ts';
 import type { EvmContractBook } from '../reading.ts';
 
 /** Blocks that a finding lists. Of more, only their number is kept. */
@@ -78,6 +80,7 @@ export function createDoubts(options: DoubtsOptions): Doubts {
   /** Endpoints may have come since the last attempt. */
   let isFirstLook = true;
   const confirmed = new Set<string>();
+  const isOnly = () => chain.health().length === 1;
 
   /** What an endpoint says of a block: its logs, or that it has another block there; undefined where it cannot say. */
   const wordsOn = async (node: ChainNode, { number, hash }: BlockId) => {
@@ -87,18 +90,24 @@ export function createDoubts(options: DoubtsOptions): Doubts {
       const [block] = isFinal ? await node.blocks([number]) : [];
       return block && block.hash !== hash ? { text: 'absent', logs: [] } : undefined;
     }
-    const addresses = [...book.contracts.keys()];
-    const [found = []] = await node.logsOfBlocks([hash as Hex], watchedTopics, addresses);
-    const logs = found.filter(({ address }) => book.contracts.has(address));
+    const logs = (await shownLogs(node, hash as Hex)).filter(({ address }) => book.contracts.has(address));
     const isEmpty = /^0x0*$/.test(header.logsBloom);
     if (logs.length === 0 && !isEmpty && (await node.hasLogs(hash as Hex)) !== true) return undefined;
     return { text: logs.map(keyOf).sort().join('\n'), logs };
   };
 
+  const shownLogs = async (node: ChainNode, hash: Hex): Promise<readonly ChainLog[]> => {
+    const query = () => node.logsOfBlocks([hash], watchedTopics, [...book.contracts.keys()]);
+    const [found = []] = await query();
+    if (!isOnly()) return found;
+    const [again = []] = (await node.receiptLogs([hash], watchedTopics)) ?? (await query());
+    return sortLogs([...new Map([...again, ...found].map((log) => [keyOf(log), log])).values()]);
+  };
+
   /** Asks one endpoint after the other until two agree on a block; undefined where no two do. */
   const reviewBlock = async (block: BlockId): Promise<Settled | undefined> => {
     const heard = new Set<string>();
-    const isEnough = (text: string) => heard.has(text) || chain.health().length === 1;
+    const isEnough = (text: string) => heard.has(text) || isOnly();
     const ask = async (node: ChainNode): Promise<Settled | undefined> => {
       const words = await wordsOn(node, block).catch((error: unknown) => {
         if (error instanceof RequestRefusedError) return undefined;
@@ -165,8 +174,7 @@ export function createDoubts(options: DoubtsOptions): Doubts {
       ...(await remainder({ kind, subject }, done, stuck)),
     }));
     // Off-ramps can be set to count commits from a lower number again; on-ramps cannot.
-    if (kind === 'commits-invented' && chain.health().length > 1)
-      for (const { block } of settled) confirmed.add(block.hash);
+    if (kind === 'commits-invented' && !isOnly()) for (const { block } of settled) confirmed.add(block.hash);
     const { removed, updated } = progress.counts;
     if (removed > before.removed || updated > before.updated) {
       progress.notice(`${detail}. What no two endpoints show was removed`, 'error');
