@@ -14,7 +14,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { openEmbedded } from '../src/store/embedded.ts';
+import { openEmbedded } from '../src/store/server/embedded.ts';
 import { openStore } from '../src/store/store.ts';
 import { type CcipChain, type CcipWorld, makeCcipWorld } from '../test/chain/zoo/ccip-chain.ts';
 import type { Personality } from '../test/chain/zoo/personality.ts';

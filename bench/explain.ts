@@ -1,7 +1,7 @@
 /** What PostgreSQL reads for a search, in rows and pages, by its own count. */
 import type pg from 'pg';
-import type { SearchQuery } from '../src/domain/query.ts';
-import { searchSql } from '../src/store/search.ts';
+import type { SearchQuery } from '../src/domain/filters/query.ts';
+import { searchSql } from '../src/store/query/search.ts';
 import { renderSql } from '../src/store/sql.ts';
 import { literal } from './literal.ts';
 

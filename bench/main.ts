@@ -12,7 +12,7 @@ import { mkdirSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { openEmbedded } from '../src/store/embedded.ts';
+import { openEmbedded } from '../src/store/server/embedded.ts';
 import { shareInUse } from './cpu.ts';
 import { clusterOf, readSizes, withClient } from './data/database.ts';
 import { measureCombinations } from './measure-combinations.ts';

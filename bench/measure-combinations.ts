@@ -1,5 +1,5 @@
 /** Every combination of filters: what PostgreSQL reads for it, and how long it takes over HTTP. */
-import { parseSearch } from '../src/domain/search-parameters.ts';
+import { parseSearch } from '../src/domain/filters/search-parameters.ts';
 import { checkAnswer, compareWithOracle } from './answers.ts';
 import type { BenchDatabase } from './data/database.ts';
 import { type Effort, explain } from './explain.ts';

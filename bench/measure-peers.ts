@@ -1,10 +1,10 @@
 /** The same pages from Lanescan, PostGraphile and an ORM-style server on the same database, each in one process. */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { CursorCodec } from '../src/domain/cursor.ts';
-import type { PageKey } from '../src/domain/query.ts';
-import { parseSearch } from '../src/domain/search-parameters.ts';
-import { storedSelector } from '../src/store/message-row.ts';
+import type { CursorCodec } from '../src/domain/filters/cursor.ts';
+import type { PageKey } from '../src/domain/filters/query.ts';
+import { parseSearch } from '../src/domain/filters/search-parameters.ts';
+import { storedSelector } from '../src/store/write/message-row.ts';
 import type { BenchDatabase } from './data/database.ts';
 import { lanes, type World } from './data/world.ts';
 import { interleave, ratioOf, type Standing } from './interleave.ts';

@@ -1,5 +1,5 @@
 /** Workloads over HTTP beside the limits of HTTP and of the database. */
-import { searchSql } from '../src/store/search.ts';
+import { searchSql } from '../src/store/query/search.ts';
 import { renderSql } from '../src/store/sql.ts';
 import { checkAnswer, compareWithOracle } from './answers.ts';
 import { startCpuClock } from './cpu.ts';

@@ -15,7 +15,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { wireRecord } from '../src/domain/message.ts';
-import { openEmbedded } from '../src/store/embedded.ts';
+import { openEmbedded } from '../src/store/server/embedded.ts';
 import { openStore } from '../src/store/store.ts';
 import { startWorker } from './child.ts';
 import { clusterOf, createEmpty } from './data/database.ts';

@@ -12,7 +12,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { openEmbedded } from '../src/store/embedded.ts';
+import { openEmbedded } from '../src/store/server/embedded.ts';
 import { startWorker } from './child.ts';
 import { shareInUse } from './cpu.ts';
 import { clusterOf, openDatabase } from './data/database.ts';

@@ -1,7 +1,7 @@
 /** From workloads, which are data, to requests with parameters drawn from the world: the same ones every time. */
 import { readFileSync } from 'node:fs';
-import type { SearchQuery, View } from '../src/domain/query.ts';
-import { parseSearch, type RawParameters } from '../src/domain/search-parameters.ts';
+import type { SearchQuery, View } from '../src/domain/filters/query.ts';
+import { parseSearch, type RawParameters } from '../src/domain/filters/search-parameters.ts';
 import type { BenchDatabase } from './data/database.ts';
 import {
   BUSY_SENDERS,

@@ -1,7 +1,7 @@
 /** The rig that measurements share: the cluster, the load generator, the references, and the settings of the run. */
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
-import { SEARCH_SETTINGS } from '../src/store/search.ts';
+import { SEARCH_SETTINGS } from '../src/store/query/search.ts';
 import { startWorker, type Worker } from './child.ts';
 import { type BenchDatabase, type Cluster, openDatabase } from './data/database.ts';
 import type { LoadOrder, LoadReport } from './load/client.ts';

@@ -22,7 +22,7 @@ const refuseServerCode: Plugin = {
 // biome-ignore lint/style/noDefaultExport: Vite reads it so.
 export default defineConfig({
   root: import.meta.dirname,
-  // Chunks find each other below any path; src/api/explorer.ts gives the page the path.
+  // Chunks find each other below any path; src/api/routes/explorer-route.ts gives the page the path.
   base: './',
   logLevel: 'warn',
   plugins: [refuseServerCode],

@@ -1,4 +1,4 @@
 // The compiler leaves everything that is not TypeScript behind; the program needs the migrations beside it.
 import { cpSync } from 'node:fs';
 
-cpSync('src/store/migrations', 'dist/store/migrations', { recursive: true });
+cpSync('src/store/schema/migrations', 'dist/store/schema/migrations', { recursive: true });

@@ -1,5 +1,5 @@
 /**
- * Writes src/domain/networks-table.ts from two sources: the networks that the official client in test/lab knows, and
+ * Writes src/domain/networks/networks-table.ts from two sources: the networks that the official client in test/lab knows, and
  * those that Chainlink's registry of chain selectors has gained since (network-additions.json, which names its commit).
  *
  *   npm run networks               after raising the client's version in test/lab, or after an addition
@@ -14,7 +14,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parse as parseYaml } from 'yaml';
 
-const target = new URL('../src/domain/networks-table.ts', import.meta.url);
+const target = new URL('../src/domain/networks/networks-table.ts', import.meta.url);
 const additionsFile = new URL('./network-additions.json', import.meta.url);
 /** Files of the registry, the family of each, and what the client puts in front of the chain ids there. */
 const registryFiles = [
@@ -228,6 +228,6 @@ const source = tableSource(tableNetworks(known, additions));
 if (!process.argv.includes('--check')) {
   writeFileSync(target, source);
 } else if (readFileSync(target, 'utf8') !== source) {
-  console.error('src/domain/networks-table.ts is not what its sources say. Run: npm run networks');
+  console.error('src/domain/networks/networks-table.ts is not what its sources say. Run: npm run networks');
   process.exit(1);
 }

@@ -1,7 +1,7 @@
 // Writes openapi.json from the routes of the build in dist/. With --check it only compares.
 import { readFileSync, writeFileSync } from 'node:fs';
-import { openApiDocument } from '../dist/api/openapi.js';
-import { createRoutes } from '../dist/api/routes.js';
+import { openApiDocument } from '../dist/api/documentation/openapi.js';
+import { createRoutes } from '../dist/api/routes/routes.js';
 
 const target = new URL('../openapi.json', import.meta.url);
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));

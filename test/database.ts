@@ -13,7 +13,7 @@ import path from 'node:path';
 import pg from 'pg';
 import { inject } from 'vitest';
 import type { TestProject } from 'vitest/node';
-import { openEmbedded } from '../src/store/embedded.ts';
+import { openEmbedded } from '../src/store/server/embedded.ts';
 import { openStore, type Store, type StoreOptions } from '../src/store/store.ts';
 import {
   administerCluster,

@@ -14,7 +14,7 @@
  */
 import { statuses } from '../../src/domain/lifecycle.ts';
 import type { NetworkInfo } from '../../src/domain/message.ts';
-import { findNetwork } from '../../src/domain/networks.ts';
+import { findNetwork } from '../../src/domain/networks/networks.ts';
 
 /** Changes whenever the same number means another message: kept databases of another version are made anew. */
 export const WORLD_VERSION = 1;

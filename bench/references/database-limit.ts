@@ -1,6 +1,6 @@
 /** What the database and its driver give alone: the same statements in a loop, a connection for each that waits. */
 import pg from 'pg';
-import { SEARCH_SETTINGS } from '../../src/store/search.ts';
+import { SEARCH_SETTINGS } from '../../src/store/query/search.ts';
 import { answerOrders } from '../child.ts';
 
 export interface DatabaseOrder {

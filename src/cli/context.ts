@@ -1,12 +1,12 @@
 /** The environment of a command: streams, variables, the stop signal; and options that commands share. */
 import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
-import { defineBlockExplorers } from '../domain/block-explorers.ts';
-import { defineLabels } from '../domain/labels.ts';
-import { defineNetworks } from '../domain/networks.ts';
-import { defineTokens } from '../domain/tokens.ts';
+import { defineBlockExplorers } from '../domain/networks/block-explorers.ts';
+import { defineLabels } from '../domain/names/labels.ts';
+import { defineNetworks } from '../domain/networks/networks.ts';
+import { defineTokens } from '../domain/names/tokens.ts';
 import { openStore, type Store, type StoreOptions } from '../store/store.ts';
-import { type Config, type ConfigFlags, databasePlace, namesOf, readConfig } from './config.ts';
+import { type Config, type ConfigFlags, databasePlace, namesOf, readConfig } from './config/config.ts';
 
 export interface TerminalStream {
   write(text: string, done?: (error?: Error | null) => void): boolean;

@@ -7,11 +7,11 @@
  */
 import cluster, { type Worker } from 'node:cluster';
 import type { Logger } from 'pino';
-import type { TokenUse } from '../api/rate-limit.ts';
-import type { LimiterName, ProcessMetrics, WorkerPeers } from '../api/worker-peers.ts';
+import type { TokenUse } from '../api/server/rate-limit.ts';
+import type { LimiterName, ProcessMetrics, WorkerPeers } from '../api/server/worker-peers.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { untilLater } from '../ingest/work.ts';
-import type { Config } from './config.ts';
+import type { Config } from './config/config.ts';
 import { lanescanVersion } from './version.ts';
 
 /** What answers requests: a server in this process, or worker processes. */

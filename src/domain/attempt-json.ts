@@ -2,7 +2,7 @@
 import type { Attempt } from './attempts.ts';
 import type { FailureReason } from './failures/failure-reason.ts';
 import type { DecodedError } from './failures/revert-data.ts';
-import { networkBySelector } from './networks.ts';
+import { networkBySelector } from './networks/networks.ts';
 
 export function attemptJson({ network, reason, ...attempt }: Attempt) {
   return {

@@ -6,7 +6,7 @@
  * idempotent, commutative and associative, hence so is the fold: facts may arrive in any order, any number of times, and
  * in any grouping.
  */
-import { completeSent, foldFurther } from './completion.ts';
+import { completeSent, foldFurther } from './records/completion.ts';
 import type { Executed, Fact, OutcomeField, SentMessage } from './facts.ts';
 import {
   type Evidence,

@@ -4,7 +4,7 @@
  * The types come from the schema, but the schema is not loaded here: only the documentation needs it at run time, and
  * loading it takes longer than most commands run.
  */
-import type { FurtherFields, Message, MessageSummary } from './message-schema.ts';
+import type { FurtherFields, Message, MessageSummary } from './records/message-schema.ts';
 
 export type {
   Fees,
@@ -15,7 +15,7 @@ export type {
   TokenAmount,
   Verifier,
   Verifiers,
-} from './message-schema.ts';
+} from './records/message-schema.ts';
 
 /** The name of a verifier that has none. */
 export const UNNAMED_VERIFIER = 'Verifier';

@@ -12,9 +12,9 @@ import type {
   ExamineOptions,
   NetworkExamination,
   NetworkSource,
-} from './chain/family.ts';
-import type { ConnectNetwork } from './chain/indexer.ts';
-import { type FamilySettings, type FamilyTable, parseNetworkEntries } from './chain/settings.ts';
+} from './engine/family.ts';
+import type { ConnectNetwork } from './engine/indexer.ts';
+import { type FamilySettings, type FamilyTable, parseNetworkEntries } from './engine/settings.ts';
 import { evmSettings } from './evm/settings.ts';
 import { svmSettings } from './svm/settings.ts';
 

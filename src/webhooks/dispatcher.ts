@@ -8,10 +8,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { matches } from '../domain/matches.ts';
-import { messageAtChange, type RecordedChange } from '../store/history.ts';
+import { matches } from '../domain/filters/matches.ts';
+import { messageAtChange, type RecordedChange } from '../store/query/history.ts';
 import type { Store } from '../store/store.ts';
-import type { ClaimedDelivery, DueDelivery } from '../store/webhook-deliveries.ts';
+import type { ClaimedDelivery, DueDelivery } from '../store/ledger/webhook-deliveries.ts';
 import { changeEvent, signedHeaders } from './event.ts';
 import { decideRetry, type RetryDecision, type RetryTimings } from './retry.ts';
 import { createSender, type SenderTimings } from './sender.ts';

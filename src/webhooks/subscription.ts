@@ -9,8 +9,8 @@ import {
 } from '../base/config-entries.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { ApiError } from '../domain/errors.ts';
-import type { Filters } from '../domain/query.ts';
-import { filterNames, parseSearch } from '../domain/search-parameters.ts';
+import type { Filters } from '../domain/filters/query.ts';
+import { filterNames, parseSearch } from '../domain/filters/search-parameters.ts';
 import { isPublicAddress, literalAddress } from './public-address.ts';
 
 export interface Subscription {

@@ -15,7 +15,7 @@ test('names files that exist', () => {
     '',
     'src',
     'src/ingest',
-    'src/ingest/chain',
+    'src/ingest/engine',
     'src/ingest/evm',
     'src/store',
     'explorer/src',

@@ -13,11 +13,11 @@ import { expect, test } from 'vitest';
 
 const repository = path.join(import.meta.dirname, '../..');
 
-const chain = 'src/ingest/chain';
+const engine = 'src/ingest/engine';
 const evm = 'src/ingest/evm';
 const svm = 'src/ingest/svm';
 const families = 'src/ingest/families.ts';
-const sources = ['src/ingest', 'src/ingest/mirror', 'src/ingest/demo'];
+const sources = ['src/ingest', 'src/ingest/import', 'src/ingest/mirror', 'src/ingest/demo'];
 const reads = 'src/store/reads';
 /** The only file of that folder that others import. */
 const readsEntrance = 'src/store/reads/reads.ts';
@@ -30,16 +30,17 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'src/store': ['src/base', 'src/domain', readsEntrance],
   [reads]: below,
   [readsEntrance]: [...below, reads],
-  'src/ingest': [...below, ...sources, chain, families],
-  'src/ingest/mirror': [...below, ...sources, chain, families],
-  'src/ingest/demo': [...below, ...sources, chain, families],
-  [families]: [...below, ...sources, chain, evm, svm],
-  [chain]: [...below, 'src/ingest'],
-  [evm]: [...below, 'src/ingest', chain],
-  [svm]: [...below, 'src/ingest', chain],
+  'src/ingest': [...below, ...sources, engine, families],
+  'src/ingest/import': [...below, ...sources, engine, families],
+  'src/ingest/mirror': [...below, ...sources, engine, families],
+  'src/ingest/demo': [...below, ...sources, engine, families],
+  [families]: [...below, ...sources, engine, evm, svm],
+  [engine]: [...below, 'src/ingest'],
+  [evm]: [...below, 'src/ingest', engine],
+  [svm]: [...below, 'src/ingest', engine],
   'src/webhooks': below,
   'src/api': below,
-  'src/cli': [...below, ...sources, chain, families, 'src/webhooks', 'src/api'],
+  'src/cli': [...below, ...sources, engine, families, 'src/webhooks', 'src/api'],
   explorer: ['src/base', 'src/domain'],
 };
 
@@ -55,10 +56,11 @@ const refusedPackages: Readonly<Record<string, readonly string[]>> = {
   'src/base': packages.filter((name) => !allowedInBase.includes(name)),
   'src/domain': packages.filter((name) => !allowedInDomain.includes(name)),
   'src/ingest': [...sql, ...routes],
+  'src/ingest/import': [...sql, ...routes],
   'src/ingest/mirror': [...sql, ...routes],
   'src/ingest/demo': [...sql, ...routes],
   [families]: [...sql, ...routes],
-  [chain]: [...sql, ...routes, 'viem', 'viem/chains'],
+  [engine]: [...sql, ...routes, 'viem', 'viem/chains'],
   [evm]: [...sql, ...routes],
   [svm]: [...sql, ...routes, 'viem', 'viem/chains'],
   'src/webhooks': [...sql, ...routes],
@@ -182,7 +184,7 @@ test('imports in forms that the linter does not see obey the same rules', () => 
     unseenViolations(file, readFileSync(path.join(repository, file), 'utf8')),
   );
   // The package with PostgreSQL is chosen by platform, and may not be installed.
-  expect(violations).toEqual(['src/store/embedded-binaries.ts: packageName']);
+  expect(violations).toEqual(['src/store/server/embedded-binaries.ts: packageName']);
 
   const store = '../store/store.ts';
   expect(unseenViolations('src/domain/x.ts', `type Row = import('${store}').Row;`)).toHaveLength(1);

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { checkAnswer, compareWithOracle } from '../../bench/answers.ts';
 import { type LoadOrder, runLoad } from '../../bench/load/client.ts';
 import type { SearchRequest } from '../../bench/requests.ts';
-import { parseSearch } from '../../src/domain/search-parameters.ts';
+import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
 import { evmAddress, makeMessage } from '../fixtures.ts';
 import { type SearchBody, startServer } from '../http/running-server.ts';
 import { listenWith } from '../listening.ts';

@@ -3,7 +3,7 @@
 
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createServer } from '../../src/api/server.ts';
+import { createServer } from '../../src/api/server/server.ts';
 import { openTestStore } from '../database.ts';
 import { makeSnapshot } from '../fixtures.ts';
 import { type RunningServer, serveStore, startServer, TEST_VERSION } from '../http/running-server.ts';

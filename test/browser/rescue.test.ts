@@ -2,7 +2,7 @@
 /** A visitor rescues messages in the browser, with a wallet that signs on the lab's nodes. */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createDestinations } from '../../src/cli/destinations.ts';
+import { createDestinations } from '../../src/cli/config/destinations.ts';
 import { type FollowingIndexer, follow, labSource } from '../chain/indexing.ts';
 import { openTestStore } from '../database.ts';
 import { type RunningServer, serveStore } from '../http/running-server.ts';

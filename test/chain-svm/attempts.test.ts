@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { Attempt, Attempts } from '../../src/api/schemas/attempts.ts';
-import type { Failures } from '../../src/api/schemas/failures.ts';
+import type { Attempt, Attempts } from '../../src/api/schemas/attempts-schema.ts';
+import type { Failures } from '../../src/api/schemas/failures-schema.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { lanescan } from '../cli/program.ts';
 import { type RunningServer, startServer } from '../http/running-server.ts';
@@ -19,7 +19,7 @@ import { indexOnce, sourceOf, storeReceived } from './indexed-world.ts';
 
 const anchorLine = (name: string, number: number) =>
   `AnchorError thrown in programs/any/src/lib.rs:1. Error Code: ${name}. Error Number: ${number}. Error Message: Not this way.`;
-const migration = new URL('../../src/store/migrations/0018-solana-attempts.sql', import.meta.url);
+const migration = new URL('../../src/store/schema/migrations/0018-solana-attempts.sql', import.meta.url);
 const HOSTILE = `\u0000\u001b[31m\u202eUSDC\u2066\ud800${'x'.repeat(4_000)}`;
 
 const cases: readonly (ExecuteOptions & {

@@ -11,7 +11,7 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { startIndexer } from '../../src/ingest/chain/indexer.ts';
+import { startIndexer } from '../../src/ingest/engine/indexer.ts';
 import { createDerivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
 import { connectNetwork } from '../../src/ingest/families.ts';
 import type { SvmSource } from '../../src/ingest/svm/settings.ts';

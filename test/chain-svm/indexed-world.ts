@@ -1,9 +1,9 @@
 /** Indexes a virtual Solana cluster with the real engine into a real store, and compares the store with what happened. */
 import { onTestFinished } from 'vitest';
-import { findingKinds } from '../../src/domain/index-findings.ts';
+import { findingKinds } from '../../src/domain/networks/index-findings.ts';
 import type { Message } from '../../src/domain/message.ts';
-import { parseSentMessage } from '../../src/ingest/chain/event-facts.ts';
-import { type IndexerTiming, type NetworkStatus, startIndexer } from '../../src/ingest/chain/indexer.ts';
+import { parseSentMessage } from '../../src/ingest/engine/event-facts.ts';
+import { type IndexerTiming, type NetworkStatus, startIndexer } from '../../src/ingest/engine/indexer.ts';
 import { connectNetwork } from '../../src/ingest/families.ts';
 import type { SvmSource } from '../../src/ingest/svm/settings.ts';
 import type { Store } from '../../src/store/store.ts';

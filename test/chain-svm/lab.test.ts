@@ -3,7 +3,7 @@
 import { getAddress } from 'viem';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
-import { startIndexer } from '../../src/ingest/chain/indexer.ts';
+import { startIndexer } from '../../src/ingest/engine/indexer.ts';
 import { connectNetwork, parseNetworkSources } from '../../src/ingest/families.ts';
 import { allRecords, FINALITY, hurriedTiming, labSource } from '../chain/indexing.ts';
 import { openTestStore } from '../database.ts';

@@ -2,7 +2,7 @@
 /** Lanes between Solana and an EVM chain with both ends indexed: messages are seen whole, in both directions. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
-import { startIndexer } from '../../src/ingest/chain/indexer.ts';
+import { startIndexer } from '../../src/ingest/engine/indexer.ts';
 import type { EvmSource } from '../../src/ingest/evm/settings.ts';
 import { connectNetwork } from '../../src/ingest/families.ts';
 import { allRecords, hurriedTiming } from '../chain/indexing.ts';

@@ -2,7 +2,7 @@
 import { base58, hex } from '@scure/base';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { findNetwork, type Network } from '../../src/domain/networks.ts';
+import { findNetwork, type Network } from '../../src/domain/networks/networks.ts';
 import {
   isAllowedOffRamp,
   isExecuted,

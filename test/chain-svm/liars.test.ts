@@ -1,7 +1,7 @@
 // @module-tag slow: indexes worlds behind endpoints that lie and endpoints that are away
 /** One of several Solana endpoints lies: nothing false is stored, and nothing true is lost. */
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { IndexerTiming } from '../../src/ingest/chain/indexer.ts';
+import type { IndexerTiming } from '../../src/ingest/engine/indexer.ts';
 import { programAddresses } from '../../src/ingest/svm/program-addresses.ts';
 import { hurriedTiming } from '../chain/indexing.ts';
 import { createSolanaWorld, type SolanaWorld } from '../solana/ccip-world.ts';

@@ -6,7 +6,7 @@ import type {
   ContractCall,
   Hex,
   Transaction,
-} from '../../src/ingest/evm/chain.ts';
+} from '../../src/ingest/evm/rpc/chain.ts';
 
 export interface AnsweringNode extends ChainNode {
   /** Every batch of calls that it was asked, in order. */

@@ -8,8 +8,8 @@ import {
   executionStateChanged16,
   executionStateChanged20,
   getExecutionState16,
-} from '../../src/ingest/evm/abi.ts';
-import type { ChainLog } from '../../src/ingest/evm/chain.ts';
+} from '../../src/ingest/evm/contracts/abi.ts';
+import type { ChainLog } from '../../src/ingest/evm/rpc/chain.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openTestStore } from '../database.ts';
 import { type Lab, type Lane, type SentMessage, startLab } from '../lab/lab.ts';

@@ -1,9 +1,9 @@
 // @module-tag slow: starts chain nodes; indexer.test.ts is the quick pass
 import { encodeAbiParameters, pad, parseAbiParameters, toHex } from 'viem';
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
-import { findNetwork } from '../../src/domain/networks.ts';
-import * as abi from '../../src/ingest/evm/abi.ts';
-import type { Chain, ChainLog, Hex } from '../../src/ingest/evm/chain.ts';
+import { findNetwork } from '../../src/domain/networks/networks.ts';
+import * as abi from '../../src/ingest/evm/contracts/abi.ts';
+import type { Chain, ChainLog, Hex } from '../../src/ingest/evm/rpc/chain.ts';
 import {
   type ContractRole,
   currentNamings,
@@ -11,8 +11,8 @@ import {
   type GenuineContract,
   namingsOf,
   watchedTopics,
-} from '../../src/ingest/evm/contracts.ts';
-import { createChain } from '../../src/ingest/evm/endpoints.ts';
+} from '../../src/ingest/evm/contracts/contracts.ts';
+import { createChain } from '../../src/ingest/evm/rpc/endpoints.ts';
 import { type Lab, type LabNetwork, startLab } from '../lab/lab.ts';
 import { answeringNode } from './answering-node.ts';
 import { labSource } from './indexing.ts';

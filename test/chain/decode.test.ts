@@ -18,15 +18,15 @@ import {
 import { describe, expect, it, onTestFinished, test } from 'vitest';
 import { addressFromBytes, zeroAddresses } from '../../src/domain/addresses.ts';
 import { type Fact, isRangeFact, type RangeFact, type Sent } from '../../src/domain/facts.ts';
-import { parseMessage } from '../../src/domain/message-parser.ts';
-import { defineNetworks, findNetwork, type Network } from '../../src/domain/networks.ts';
-import { NodeError } from '../../src/ingest/chain/faults.ts';
-import * as abi from '../../src/ingest/evm/abi.ts';
-import type { Block, CallAnswer, ChainLog, ContractCall, Hex } from '../../src/ingest/evm/chain.ts';
-import type { GenuineContract } from '../../src/ingest/evm/contracts.ts';
+import { parseMessage } from '../../src/domain/records/message-parser.ts';
+import { defineNetworks, findNetwork, type Network } from '../../src/domain/networks/networks.ts';
+import { NodeError } from '../../src/ingest/engine/faults.ts';
+import * as abi from '../../src/ingest/evm/contracts/abi.ts';
+import type { Block, CallAnswer, ChainLog, ContractCall, Hex } from '../../src/ingest/evm/rpc/chain.ts';
+import type { GenuineContract } from '../../src/ingest/evm/contracts/contracts.ts';
 import { createDecoder, type Decoded } from '../../src/ingest/evm/decode/decoder.ts';
 import { extraArgsTags } from '../../src/ingest/evm/decode/extra-args.ts';
-import { rangePieces } from '../../src/store/lane-facts.ts';
+import { rangePieces } from '../../src/store/write/lane-facts.ts';
 import { answeringNode } from './answering-node.ts';
 
 const networkNamed = (name: string): Network => {

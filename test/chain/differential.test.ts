@@ -3,15 +3,15 @@ import { decodeAbiParameters, getAddress, parseAbi, parseAbiParameters, toHex, z
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Executed, Fact, RangeFact, Sent, SentMessage as SentRecord } from '../../src/domain/facts.ts';
 import type { Message, NetworkInfo, TokenAmount, Verifiers } from '../../src/domain/message.ts';
-import { networkBySelector } from '../../src/domain/networks.ts';
-import type { Chain, ChainNode, Hex } from '../../src/ingest/evm/chain.ts';
+import { networkBySelector } from '../../src/domain/networks/networks.ts';
+import type { Chain, ChainNode, Hex } from '../../src/ingest/evm/rpc/chain.ts';
 import {
   createDecoder,
   type Decoder,
   readExecutionThreshold,
   readVerifierPolicy,
 } from '../../src/ingest/evm/decode/decoder.ts';
-import { createChain } from '../../src/ingest/evm/endpoints.ts';
+import { createChain } from '../../src/ingest/evm/rpc/endpoints.ts';
 import {
   type Execution,
   type Lab,

@@ -3,9 +3,9 @@
 import pg from 'pg';
 import { type Hex, numberToHex } from 'viem';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { IndexerTiming } from '../../src/ingest/chain/indexer.ts';
+import type { IndexerTiming } from '../../src/ingest/engine/indexer.ts';
 import type { EvmSource } from '../../src/ingest/evm/settings.ts';
-import type { NetworkProgress } from '../../src/store/networks.ts';
+import type { NetworkProgress } from '../../src/store/query/network-progress.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openTestStore } from '../database.ts';
 import { serveStore } from '../http/running-server.ts';

@@ -3,10 +3,10 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net';
 import { keccak256, stringToHex } from 'viem';
 import { expect, onTestFinished } from 'vitest';
-import { findNetwork, type Network } from '../../src/domain/networks.ts';
-import type { EndpointPoolOptions } from '../../src/ingest/chain/json-rpc/endpoint-pool.ts';
-import type { Block, Chain, ChainLog, ChainNode, Hex, Transaction } from '../../src/ingest/evm/chain.ts';
-import { createChain } from '../../src/ingest/evm/endpoints.ts';
+import { findNetwork, type Network } from '../../src/domain/networks/networks.ts';
+import type { EndpointPoolOptions } from '../../src/ingest/engine/json-rpc/endpoint-pool.ts';
+import type { Block, Chain, ChainLog, ChainNode, Hex, Transaction } from '../../src/ingest/evm/rpc/chain.ts';
+import { createChain } from '../../src/ingest/evm/rpc/endpoints.ts';
 import type { EvmSource } from '../../src/ingest/evm/settings.ts';
 import { bloomOf } from './zoo/bloom-filter.ts';
 

@@ -1,7 +1,7 @@
 /** Endpoints of one network that contradict each other, or their own past: what is believed, and what is never erased. */
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
-import { type IndexerTiming, startIndexer } from '../../src/ingest/chain/indexer.ts';
+import { type IndexerTiming, startIndexer } from '../../src/ingest/engine/indexer.ts';
 import type { EvmSource } from '../../src/ingest/evm/settings.ts';
 import { connectNetwork } from '../../src/ingest/families.ts';
 import type { Store } from '../../src/store/store.ts';

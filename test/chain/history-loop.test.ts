@@ -1,12 +1,12 @@
 /** The history loop of the engine with a family that has nothing to read but numbers: it never stops before the end. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { networkBySelector } from '../../src/domain/networks.ts';
-import type { HistoryReading, NetworkReader } from '../../src/ingest/chain/family.ts';
-import { NodeError } from '../../src/ingest/chain/faults.ts';
-import { createHistoryLoop } from '../../src/ingest/chain/history-loop.ts';
-import { historyRange } from '../../src/ingest/chain/owed-ranges.ts';
-import { createProgress } from '../../src/ingest/chain/progress.ts';
-import { defaultTiming } from '../../src/ingest/chain/timing.ts';
+import { networkBySelector } from '../../src/domain/networks/networks.ts';
+import type { HistoryReading, NetworkReader } from '../../src/ingest/engine/family.ts';
+import { NodeError } from '../../src/ingest/engine/faults.ts';
+import { createHistoryLoop } from '../../src/ingest/engine/history-loop.ts';
+import { historyRange } from '../../src/ingest/engine/owed-ranges.ts';
+import { createProgress } from '../../src/ingest/engine/progress.ts';
+import { defaultTiming } from '../../src/ingest/engine/timing.ts';
 import type { BlockRange } from '../../src/store/ledger/index-ledger.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openTestStore } from '../database.ts';

@@ -1,7 +1,7 @@
 /** What the indexer makes of real chains: every message of the lab, each with the status that it has there. */
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { getCcvsForMessage } from '../../src/ingest/evm/abi.ts';
-import type { Hex } from '../../src/ingest/evm/chain.ts';
+import { getCcvsForMessage } from '../../src/ingest/evm/contracts/abi.ts';
+import type { Hex } from '../../src/ingest/evm/rpc/chain.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openTestStore } from '../database.ts';
 import {

@@ -1,8 +1,8 @@
 /** Indexing the lab: sources for its networks, and an indexer that runs until all is read. */
 import type { Message } from '../../src/domain/message.ts';
-import { findNetwork } from '../../src/domain/networks.ts';
-import { type Indexer, type IndexerTiming, startIndexer } from '../../src/ingest/chain/indexer.ts';
-import type { Hex } from '../../src/ingest/evm/chain.ts';
+import { findNetwork } from '../../src/domain/networks/networks.ts';
+import { type Indexer, type IndexerTiming, startIndexer } from '../../src/ingest/engine/indexer.ts';
+import type { Hex } from '../../src/ingest/evm/rpc/chain.ts';
 import type { EvmSource } from '../../src/ingest/evm/settings.ts';
 import { connectNetwork } from '../../src/ingest/families.ts';
 import type { Store } from '../../src/store/store.ts';

@@ -1,10 +1,10 @@
 /** Limits of an endpoint are learned from its refusals; what was a passing fault is forgotten. */
 import { expect, test } from 'vitest';
-import { NodeError } from '../../src/ingest/chain/faults.ts';
-import type { RpcAnswer } from '../../src/ingest/chain/json-rpc/endpoint.ts';
-import type { Hex } from '../../src/ingest/evm/chain.ts';
+import { NodeError } from '../../src/ingest/engine/faults.ts';
+import type { RpcAnswer } from '../../src/ingest/engine/json-rpc/endpoint.ts';
+import type { Hex } from '../../src/ingest/evm/rpc/chain.ts';
 import { refuseOtherFinal } from '../../src/ingest/evm/head.ts';
-import { createLogQueries } from '../../src/ingest/evm/log-queries.ts';
+import { createLogQueries } from '../../src/ingest/evm/rpc/log-queries.ts';
 import { hashOf } from '../fixtures.ts';
 import { answeringNode } from './answering-node.ts';
 

@@ -2,7 +2,7 @@
 /** What the service tells of indexing while it goes on: /v2/networks, the words of a 404, and /metrics. */
 import type { Hex } from 'viem';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import type { IndexerTiming } from '../../src/ingest/chain/indexer.ts';
+import type { IndexerTiming } from '../../src/ingest/engine/indexer.ts';
 import { openTestStore } from '../database.ts';
 import { hashOf } from '../fixtures.ts';
 import { type RunningServer, serveStore } from '../http/running-server.ts';

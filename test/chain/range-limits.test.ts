@@ -1,6 +1,6 @@
 /** What is learned of an endpoint's longest range. */
 import { describe, expect, test } from 'vitest';
-import { createRangeLimits, type RangeLimits } from '../../src/ingest/evm/range-limits.ts';
+import { createRangeLimits, type RangeLimits } from '../../src/ingest/evm/rpc/range-limits.ts';
 
 const QUICK_MS = 10;
 

@@ -1,7 +1,7 @@
 /** What nodes and providers say when they refuse, word for word, and what we make of it. */
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { NodeError, RangeTooLargeError } from '../../src/ingest/chain/faults.ts';
-import type { Hex } from '../../src/ingest/evm/chain.ts';
+import { NodeError, RangeTooLargeError } from '../../src/ingest/engine/faults.ts';
+import type { Hex } from '../../src/ingest/evm/rpc/chain.ts';
 import { openEvmCalls } from '../../src/ingest/evm/destination-calls.ts';
 import {
   briefly,

@@ -2,9 +2,9 @@
 import { encodeAbiParameters, pad } from 'viem';
 import { expect, test } from 'vitest';
 import type { RangeFact } from '../../src/domain/facts.ts';
-import * as abi from '../../src/ingest/evm/abi.ts';
-import type { Chain, Hex } from '../../src/ingest/evm/chain.ts';
-import type { LaneOffRamp } from '../../src/ingest/evm/contracts.ts';
+import * as abi from '../../src/ingest/evm/contracts/abi.ts';
+import type { Chain, Hex } from '../../src/ingest/evm/rpc/chain.ts';
+import type { LaneOffRamp } from '../../src/ingest/evm/contracts/contracts.ts';
 import { createRootBlessings } from '../../src/ingest/evm/root-blessings.ts';
 import { fuji, hashOf, makeMessage, makeRange, seenOn } from '../fixtures.ts';
 import { answeringNode } from './answering-node.ts';

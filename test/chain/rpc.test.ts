@@ -3,12 +3,12 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { NodeError, RangeTooLargeError, reasonOf } from '../../src/ingest/chain/faults.ts';
-import { createEndpoint, usualTiming } from '../../src/ingest/chain/json-rpc/endpoint.ts';
-import { createTokenBucket } from '../../src/ingest/chain/json-rpc/token-bucket.ts';
-import type { ChainNode, Hex } from '../../src/ingest/evm/chain.ts';
-import { createChain } from '../../src/ingest/evm/endpoints.ts';
-import { classifyEvmRefusal } from '../../src/ingest/evm/refusals.ts';
+import { NodeError, RangeTooLargeError, reasonOf } from '../../src/ingest/engine/faults.ts';
+import { createEndpoint, usualTiming } from '../../src/ingest/engine/json-rpc/endpoint.ts';
+import { createTokenBucket } from '../../src/ingest/engine/json-rpc/token-bucket.ts';
+import type { ChainNode, Hex } from '../../src/ingest/evm/rpc/chain.ts';
+import { createChain } from '../../src/ingest/evm/rpc/endpoints.ts';
+import { classifyEvmRefusal } from '../../src/ingest/evm/rpc/refusals.ts';
 import {
   briefly,
   CONTRACT,

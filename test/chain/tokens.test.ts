@@ -2,7 +2,7 @@
 /** What the indexer makes of tokens: asked once, whatever they answer, and never in the way of messages. */
 import { encodeAbiParameters, type Hex, parseAbiParameters, stringToHex, toHex } from 'viem';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { getDecimals, getName, getSymbol } from '../../src/ingest/evm/abi.ts';
+import { getDecimals, getName, getSymbol } from '../../src/ingest/evm/contracts/abi.ts';
 import { decodeDecimals, decodeText } from '../../src/ingest/evm/token-claims.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openTestStore } from '../database.ts';

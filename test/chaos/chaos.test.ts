@@ -12,7 +12,7 @@ import os from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { type EmbeddedDatabase, openEmbedded } from '../../src/store/embedded.ts';
+import { type EmbeddedDatabase, openEmbedded } from '../../src/store/server/embedded.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { allRecords, indexOnce } from '../chain/indexing.ts';
 import { emptyTables, openTestStore } from '../database.ts';

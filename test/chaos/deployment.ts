@@ -12,7 +12,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { statusRank } from '../../src/domain/lifecycle.ts';
 import type { Message } from '../../src/domain/message.ts';
-import { type EmbeddedDatabase, openEmbedded } from '../../src/store/embedded.ts';
+import { type EmbeddedDatabase, openEmbedded } from '../../src/store/server/embedded.ts';
 import { type Running, start } from '../cli/program.ts';
 import { makeMessage } from '../fixtures.ts';
 import type { SearchBody } from '../http/running-server.ts';

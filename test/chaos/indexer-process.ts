@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { startIndexer } from '../../src/ingest/chain/indexer.ts';
+import { startIndexer } from '../../src/ingest/engine/indexer.ts';
 import { connectNetwork, parseNetworkSources } from '../../src/ingest/families.ts';
 import { openStore } from '../../src/store/store.ts';
 import { chaosTiming } from './timing.ts';

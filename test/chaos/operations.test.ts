@@ -20,8 +20,8 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { parseSearch } from '../../src/domain/search-parameters.ts';
-import { isRoot } from '../../src/store/embedded-binaries.ts';
+import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
+import { isRoot } from '../../src/store/server/embedded-binaries.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { buildProgram, type Running, runProgram, start } from '../cli/program.ts';
 import { createTestDatabase, dataTables, openTestStore } from '../database.ts';
@@ -51,7 +51,7 @@ const stop = async (running: Running) => {
 };
 
 describe('an upgrade', () => {
-  const folder = new URL('../../src/store/migrations/', import.meta.url);
+  const folder = new URL('../../src/store/schema/migrations/', import.meta.url);
   const names = readdirSync(folder)
     .filter((file) => file.endsWith('.sql'))
     .map((file) => file.replace('.sql', ''))

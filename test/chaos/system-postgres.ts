@@ -10,7 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { expect } from 'vitest';
-import { chooseServerUser, isRoot } from '../../src/store/embedded-binaries.ts';
+import { chooseServerUser, isRoot } from '../../src/store/server/embedded-binaries.ts';
 import { ANY_SCHEMA } from '../database.ts';
 
 const run = promisify(execFile);

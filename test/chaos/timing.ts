@@ -1,4 +1,4 @@
-import type { IndexerTiming } from '../../src/ingest/chain/indexer.ts';
+import type { IndexerTiming } from '../../src/ingest/engine/indexer.ts';
 import { hurriedTiming } from '../chain/indexing.ts';
 
 /** Short of patience, so that a seed takes seconds. */

@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { encodeErrorResult, parseAbi } from 'viem';
 import { afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { loadAbis } from '../../src/cli/abi-folder.ts';
+import { loadAbis } from '../../src/cli/config/abi-folder.ts';
 import { openTestStore } from '../database.ts';
 import { makeExecuted, makeExecutionDetails, makeMessage, makeSent } from '../fixtures.ts';
 import { buildProgram, freshFolder, lanescan, start } from './program.ts';

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeAll, expect, test } from 'vitest';
-import { defineNetworks } from '../../src/domain/networks.ts';
+import { defineNetworks } from '../../src/domain/networks/networks.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { makeMessage, sepolia } from '../fixtures.ts';
 import { startServerForTest } from '../http/running-server.ts';

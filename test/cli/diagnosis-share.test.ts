@@ -1,7 +1,7 @@
 /** Server and indexer are different processes, and stay within the rate of an endpoint together. */
 import { expect, test } from 'vitest';
-import { readConfig } from '../../src/cli/config.ts';
-import { createDestinations, sourcesToIndex } from '../../src/cli/destinations.ts';
+import { readConfig } from '../../src/cli/config/config.ts';
+import { createDestinations, sourcesToIndex } from '../../src/cli/config/destinations.ts';
 import { parseNetworkSources } from '../../src/ingest/families.ts';
 import { fuji, svmAddress } from '../fixtures.ts';
 

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { constants, gunzipSync, gzipSync } from 'node:zlib';
 import pg from 'pg';
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createProgress } from '../../src/cli/progress.ts';
+import { createProgress } from '../../src/cli/output/progress-bar.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { digits, makeMessage } from '../fixtures.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeStatus } from '../../src/cli/index-progress.ts';
+import { describeStatus } from '../../src/cli/output/index-progress.ts';
 import { network } from '../chain/faulty-node.ts';
 
 const now = Date.parse('2026-01-01T00:00:00Z');

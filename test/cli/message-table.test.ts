@@ -1,8 +1,8 @@
 /** The table of messages: a symbol is the claim of a token's contract, so that its address stands beside it. */
 import { describe, expect, test } from 'vitest';
-import { createMessageTable } from '../../src/cli/message-table.ts';
+import { createMessageTable } from '../../src/cli/output/message-table.ts';
 import type { Message } from '../../src/domain/message.ts';
-import { createNames, type NamedToken } from '../../src/domain/message-names.ts';
+import { createNames, type NamedToken } from '../../src/domain/names/message-names.ts';
 import { fuji, makeMessage, makeToken, sepolia } from '../fixtures.ts';
 
 const messages = ['real', 'hostile'].map((name, number) =>

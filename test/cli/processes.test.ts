@@ -8,7 +8,7 @@ import { createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { costlyAllowance } from '../../src/api/rate-limit.ts';
+import { costlyAllowance } from '../../src/api/server/rate-limit.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { buildProgram, freshFolder, type Running, runProgram, start } from './program.ts';
 

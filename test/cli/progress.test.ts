@@ -1,6 +1,6 @@
 /** The progress of long work: share, speed, and an estimate of the time left. */
 import { expect, test } from 'vitest';
-import { createProgress } from '../../src/cli/progress.ts';
+import { createProgress } from '../../src/cli/output/progress-bar.ts';
 
 function progressOf(total: number | null) {
   const lines: string[] = [];

@@ -5,10 +5,10 @@
  */
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseSearch } from '../../src/domain/search-parameters.ts';
+import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
 import { readSearchLookups } from '../../src/store/cluster/search-lookups.ts';
-import { storedSelector } from '../../src/store/message-row.ts';
-import { distributedSearchSql, searchSettings } from '../../src/store/search.ts';
+import { storedSelector } from '../../src/store/write/message-row.ts';
+import { distributedSearchSql, searchSettings } from '../../src/store/query/search.ts';
 import { renderSql } from '../../src/store/sql.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openTestStore } from '../database.ts';

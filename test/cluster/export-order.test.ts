@@ -2,7 +2,7 @@
 /** An export from a cluster is in the order of an export from one node, across shards and pages. Needs CITUS_URL. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
-import { parseSearch } from '../../src/domain/search-parameters.ts';
+import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
 import { openTestStore } from '../database.ts';
 import { evmAddress, fuji, makeMessage, makeSnapshot, makeToken, sepolia } from '../fixtures.ts';
 

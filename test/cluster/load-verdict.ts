@@ -1,7 +1,7 @@
 /** What is wrong with a store on a cluster after a load, compared with a store on one node that got the same input. */
 import pg from 'pg';
 import { expect } from 'vitest';
-import { importRecords } from '../../src/ingest/import.ts';
+import { importRecords } from '../../src/ingest/import/import.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { allRecords } from '../chain/indexing.ts';
 import { expectedMessages } from '../chain/zoo/ccip-chain.ts';

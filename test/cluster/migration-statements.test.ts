@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { splitStatements } from '../../src/store/cluster/migration-statements.ts';
 import { createTestDatabase } from '../database.ts';
 
-const folder = new URL('../../src/store/migrations/', import.meta.url);
+const folder = new URL('../../src/store/schema/migrations/', import.meta.url);
 
 it.each([
   ['', []],

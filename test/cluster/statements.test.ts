@@ -6,9 +6,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { parseSearch } from '../../src/domain/search-parameters.ts';
+import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
 import { distributedTables } from '../../src/store/cluster/layout.ts';
-import { distributedSearchSql } from '../../src/store/search.ts';
+import { distributedSearchSql } from '../../src/store/query/search.ts';
 import { renderSql } from '../../src/store/sql.ts';
 import { evmAddress, fuji, hashOf, sepolia } from '../fixtures.ts';
 

@@ -4,7 +4,7 @@
  * input ends it after the batch that it is writing.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { importRecords } from '../../src/ingest/import.ts';
+import { importRecords } from '../../src/ingest/import/import.ts';
 import { isDatabaseUnavailable, openStore, type Store } from '../../src/store/store.ts';
 import { linesOfBatch } from './batches.ts';
 

@@ -1,7 +1,7 @@
 /** Names that contracts give themselves: cut, on one line, and without characters that disguise them. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { claimedText, cleanClaim } from '../../src/domain/claimed-text.ts';
+import { claimedText, cleanClaim } from '../../src/domain/names/claimed-text.ts';
 
 const utf8 = (text: string) => new TextEncoder().encode(text);
 

@@ -5,12 +5,12 @@ import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { LATEST_TIME } from '../../src/base/iso-time.ts';
 import { addressBytes, transactionHashBytes } from '../../src/domain/addresses.ts';
-import { type Cursor, createCursorCodec } from '../../src/domain/cursor.ts';
+import { type Cursor, createCursorCodec } from '../../src/domain/filters/cursor.ts';
 import { ApiError } from '../../src/domain/errors.ts';
 import { statuses } from '../../src/domain/lifecycle.ts';
-import type { Filters } from '../../src/domain/query.ts';
-import { parseSearch, type RawParameters } from '../../src/domain/search-parameters.ts';
-import { createCursorMac } from '../../src/store/cursor-key.ts';
+import type { Filters } from '../../src/domain/filters/query.ts';
+import { parseSearch, type RawParameters } from '../../src/domain/filters/search-parameters.ts';
+import { createCursorMac } from '../../src/store/schema/cursor-key.ts';
 import { digits, evmAddress, hashOf, svmAddress, svmSignature } from '../fixtures.ts';
 
 const key = Buffer.alloc(32, 'a key of this test');

@@ -6,7 +6,7 @@ import type { Fact, Snapshot } from '../../src/domain/facts.ts';
 import { foldFacts, joinSnapshots, statusCause } from '../../src/domain/fold.ts';
 import { type Status, statusRank, usesVerifiers } from '../../src/domain/lifecycle.ts';
 import type { Message } from '../../src/domain/message.ts';
-import { parseMessage } from '../../src/domain/message-parser.ts';
+import { parseMessage } from '../../src/domain/records/message-parser.ts';
 import {
   acceptedAs,
   canonical,

@@ -3,7 +3,7 @@ import { encodeErrorResult, parseAbi } from 'viem';
 import { expect, test } from 'vitest';
 import { parseAddress } from '../../src/domain/addresses.ts';
 import { failureReason } from '../../src/domain/failures/failure-reason.ts';
-import { createNames, type NamedToken, reasonInUnits, reasonToken } from '../../src/domain/message-names.ts';
+import { createNames, type NamedToken, reasonInUnits, reasonToken } from '../../src/domain/names/message-names.ts';
 import { fuji, makeToken, sepolia } from '../fixtures.ts';
 
 const abi = parseAbi([

@@ -5,8 +5,8 @@ import { describe, expect, it, test } from 'vitest';
 import { chainFamilies, parseAddress } from '../../src/domain/addresses.ts';
 import { statuses } from '../../src/domain/lifecycle.ts';
 import { detailKeys, furtherKeys, summaryKeys, wireRecord } from '../../src/domain/message.ts';
-import { parseMessage } from '../../src/domain/message-parser.ts';
-import { Message, MessageSummary } from '../../src/domain/message-schema.ts';
+import { parseMessage } from '../../src/domain/records/message-parser.ts';
+import { Message, MessageSummary } from '../../src/domain/records/message-schema.ts';
 import {
   acceptedAs,
   canonical,

@@ -1,14 +1,14 @@
 /** The `chains` of lanescan.yaml: what they may hold, and that a defined network is known like one of the table. */
 import { afterEach, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { parseNetworkDefinitions } from '../../src/domain/network-definitions.ts';
+import { parseNetworkDefinitions } from '../../src/domain/networks/network-definitions.ts';
 import {
   defineNetworks,
   findNetwork,
   knownNetworks,
   networkBySelector,
   networks,
-} from '../../src/domain/networks.ts';
+} from '../../src/domain/networks/networks.ts';
 import { parseNetworkSources } from '../../src/ingest/families.ts';
 import { refusalOf } from '../refusal.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { networkOfText, similarNetworks } from '../../src/domain/network-names.ts';
-import { networks } from '../../src/domain/networks.ts';
+import { networkOfText, similarNetworks } from '../../src/domain/networks/network-names.ts';
+import { networks } from '../../src/domain/networks/networks.ts';
 
 describe('the network that a text means', () => {
   test.each([

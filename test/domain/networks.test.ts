@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, test } from 'vitest';
 import { chainFamilies } from '../../src/domain/addresses.ts';
-import { findNetwork, networkBySelector, networks } from '../../src/domain/networks.ts';
+import { findNetwork, networkBySelector, networks } from '../../src/domain/networks/networks.ts';
 
 describe('the table of networks', () => {
   it('is what the generator makes of the official client and the registry’s additions', {

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import { createCursorCodec } from '../../src/domain/cursor.ts';
+import { createCursorCodec } from '../../src/domain/filters/cursor.ts';
 import { ApiError } from '../../src/domain/errors.ts';
 import { statuses } from '../../src/domain/lifecycle.ts';
-import { matches } from '../../src/domain/matches.ts';
+import { matches } from '../../src/domain/filters/matches.ts';
 import {
   filterNames,
   filterParameters,
@@ -11,8 +11,8 @@ import {
   type RawParameters,
   refuseParameters,
   searchParameterNames,
-} from '../../src/domain/search-parameters.ts';
-import { createCursorMac } from '../../src/store/cursor-key.ts';
+} from '../../src/domain/filters/search-parameters.ts';
+import { createCursorMac } from '../../src/store/schema/cursor-key.ts';
 import { digits, evmAddress, hashOf, makeMessage, svmAddress, svmSignature } from '../fixtures.ts';
 
 const cursors = createCursorCodec(createCursorMac(Buffer.alloc(32, 'key')));

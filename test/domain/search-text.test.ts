@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { base58 } from '@scure/base';
 import { describe, expect, test } from 'vitest';
-import { base58Ranges } from '../../src/domain/base58-ranges.ts';
-import { meaningsOf } from '../../src/domain/search-text.ts';
+import { base58Ranges } from '../../src/domain/filters/base58-ranges.ts';
+import { meaningsOf } from '../../src/domain/filters/search-text.ts';
 import { evmAddress, hashOf, svmAddress } from '../fixtures.ts';
 
 const id = hashOf('a message');

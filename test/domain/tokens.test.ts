@@ -1,7 +1,7 @@
 /** Amounts in units of a token, and the definitions of lanescan.yaml. */
 import { describe, expect, test } from 'vitest';
-import { parseTokenDefinitions } from '../../src/domain/token-definitions.ts';
-import { decimalsOfPool, shortWithDecimals, tokenAddress, withDecimals } from '../../src/domain/tokens.ts';
+import { parseTokenDefinitions } from '../../src/domain/names/token-definitions.ts';
+import { decimalsOfPool, shortWithDecimals, tokenAddress, withDecimals } from '../../src/domain/names/tokens.ts';
 
 test.each([
   ['0', 18, '0', '0'],

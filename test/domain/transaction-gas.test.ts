@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { PreparedExecution } from '../../src/domain/manual-execution/prepared-execution.ts';
 import { computedGas, transactionGas } from '../../src/domain/manual-execution/transaction-gas.ts';
-import { findNetwork } from '../../src/domain/networks.ts';
+import { findNetwork } from '../../src/domain/networks/networks.ts';
 
 const demand = { data: `0x${'ab'.repeat(1_000)}`, receiver: 200_000n, others: 0n, transfers: 0 } as const;
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { statuses } from '../../src/domain/lifecycle.ts';
 import type { Message } from '../../src/domain/message.ts';
-import { importRecords } from '../../src/ingest/import.ts';
+import { importRecords } from '../../src/ingest/import/import.ts';
 import { isOnCluster, openTestStore } from '../database.ts';
 import { evmAddress, fuji, makeMessage, makeSnapshot, sepolia, solanaDevnet } from '../fixtures.ts';
 import {

@@ -1,8 +1,8 @@
 /** Attempts to execute messages: after reorganisations, in exports, and in the changes that brought them. */
 import { describe, expect, test } from 'vitest';
-import type { Attempts } from '../../src/api/schemas/attempts.ts';
+import type { Attempts } from '../../src/api/schemas/attempts-schema.ts';
 import type { Message } from '../../src/domain/message.ts';
-import { parseMessage } from '../../src/domain/message-parser.ts';
+import { parseMessage } from '../../src/domain/records/message-parser.ts';
 import { readCsv } from '../export/csv.ts';
 import { makeExecuted, makeExecutionDetails, makeMessage, makeSent } from '../fixtures.ts';
 import { readStream, startServers, until } from '../live/live-server.ts';

@@ -1,6 +1,6 @@
 /** Validators and lifetimes: what a client has is not sent again, and a 304 costs less than the answer. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { cacheControl, matchingTag } from '../../src/api/caching.ts';
+import { cacheControl, matchingTag } from '../../src/api/server/caching.ts';
 import { openStore } from '../../src/store/store.ts';
 import { createTestDatabase } from '../database.ts';
 import { evmAddress, makeMessage, makeRange, makeSnapshot } from '../fixtures.ts';

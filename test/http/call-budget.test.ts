@@ -1,8 +1,8 @@
 /** The budget of calls to RPC endpoints: a rate and a number a day for each network, over all processes of a server. */
 import { expect, test } from 'vitest';
-import { BudgetError, createCallBudget } from '../../src/api/call-budget.ts';
-import type { TokenUse } from '../../src/api/rate-limit.ts';
-import type { WorkerPeers } from '../../src/api/worker-peers.ts';
+import { BudgetError, createCallBudget } from '../../src/api/execution/call-budget.ts';
+import type { TokenUse } from '../../src/api/server/rate-limit.ts';
+import type { WorkerPeers } from '../../src/api/server/worker-peers.ts';
 import { fuji, sepolia } from '../fixtures.ts';
 
 /** Processes that hear of each other at once. */

@@ -3,7 +3,7 @@ import { request as httpRequest } from 'node:http';
 import { Readable } from 'node:stream';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { acceptsGzipStream, chooseCoding, gzipStream } from '../../src/api/compression.ts';
+import { acceptsGzipStream, chooseCoding, gzipStream } from '../../src/api/server/compression.ts';
 import { makeMessage } from '../fixtures.ts';
 import { type RunningServer, startServer } from './running-server.ts';
 

@@ -1,7 +1,7 @@
 /** The cursor's rules: alone or with limit and view, never with a filter, and only as it was given out. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { MAX_CURSOR_LENGTH } from '../../src/domain/cursor.ts';
-import { filterNames, filterParameters } from '../../src/domain/search-parameters.ts';
+import { MAX_CURSOR_LENGTH } from '../../src/domain/filters/cursor.ts';
+import { filterNames, filterParameters } from '../../src/domain/filters/search-parameters.ts';
 import { makeMessage } from '../fixtures.ts';
 import { expectError, type RunningServer, type SearchBody, startServer } from './running-server.ts';
 

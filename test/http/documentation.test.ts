@@ -1,15 +1,15 @@
 /** The page for people at /docs: complete, safe, readable, and its commands work. */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { docsPage } from '../../src/api/docs-page.ts';
-import { docsPageScript, EXAMPLE_ORIGIN } from '../../src/api/docs-page-script.ts';
-import { docsPageStyle } from '../../src/api/docs-page-style.ts';
-import { exampleMessage } from '../../src/api/example-message.ts';
-import { type OpenApiDocument, openApiDocument } from '../../src/api/openapi.ts';
-import { createRoutes } from '../../src/api/routes.ts';
+import { docsPage } from '../../src/api/documentation/docs-page.ts';
+import { docsPageScript, EXAMPLE_ORIGIN } from '../../src/api/documentation/docs-page-script.ts';
+import { docsPageStyle } from '../../src/api/documentation/docs-page-style.ts';
+import { exampleMessage } from '../../src/api/documentation/example-message.ts';
+import { type OpenApiDocument, openApiDocument } from '../../src/api/documentation/openapi.ts';
+import { createRoutes } from '../../src/api/routes/routes.ts';
 import { errorCatalogue } from '../../src/domain/errors.ts';
 import { statuses } from '../../src/domain/lifecycle.ts';
-import { searchParameterNames } from '../../src/domain/search-parameters.ts';
+import { searchParameterNames } from '../../src/domain/filters/search-parameters.ts';
 import { makeMessage } from '../fixtures.ts';
 import {
   expectFreshRequestId,

@@ -1,14 +1,14 @@
 /** Tokens, labels, block explorers and the lookup over HTTP, with names that are hostile. */
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { LabelList, Lookup } from '../../src/api/schemas/lookup.ts';
-import type { NetworkList } from '../../src/api/schemas/networks.ts';
-import type { TokenList } from '../../src/api/schemas/tokens.ts';
+import type { LabelList, Lookup } from '../../src/api/schemas/lookup-schema.ts';
+import type { NetworkList } from '../../src/api/schemas/networks-schema.ts';
+import type { TokenList } from '../../src/api/schemas/tokens-schema.ts';
 import { parseAddress } from '../../src/domain/addresses.ts';
-import { defineBlockExplorers } from '../../src/domain/block-explorers.ts';
-import { defineLabels } from '../../src/domain/labels.ts';
-import { parseBlockExplorers, parseLabels } from '../../src/domain/name-definitions.ts';
-import { parseTokenDefinitions } from '../../src/domain/token-definitions.ts';
-import { defineTokens } from '../../src/domain/tokens.ts';
+import { defineBlockExplorers } from '../../src/domain/networks/block-explorers.ts';
+import { defineLabels } from '../../src/domain/names/labels.ts';
+import { parseBlockExplorers, parseLabels } from '../../src/domain/names/name-definitions.ts';
+import { parseTokenDefinitions } from '../../src/domain/names/token-definitions.ts';
+import { defineTokens } from '../../src/domain/names/tokens.ts';
 import {
   evmAddress,
   fuji,

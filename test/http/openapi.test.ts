@@ -2,12 +2,12 @@
 import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { exampleMessage } from '../../src/api/example-message.ts';
-import { openApiDocument } from '../../src/api/openapi.ts';
-import { createRoutes } from '../../src/api/routes.ts';
+import { exampleMessage } from '../../src/api/documentation/example-message.ts';
+import { openApiDocument } from '../../src/api/documentation/openapi.ts';
+import { createRoutes } from '../../src/api/routes/routes.ts';
 import { errorCatalogue } from '../../src/domain/errors.ts';
-import { parseMessage } from '../../src/domain/message-parser.ts';
-import { searchParameterNames } from '../../src/domain/search-parameters.ts';
+import { parseMessage } from '../../src/domain/records/message-parser.ts';
+import { searchParameterNames } from '../../src/domain/filters/search-parameters.ts';
 import { fuji, sepolia } from '../fixtures.ts';
 import { type RunningServer, startServer, startSimulatedServer, TEST_VERSION } from './running-server.ts';
 import { sampleMessages, tokenToEvm } from './sample-messages.ts';

@@ -1,8 +1,8 @@
 /** A page is bounded in bytes as well as in rows; walks, tags and the official client take no notice. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { compareNewestFirst } from '../../src/domain/matches.ts';
-import { parseSearch } from '../../src/domain/search-parameters.ts';
-import { MAX_PAGE_BYTES } from '../../src/store/search.ts';
+import { compareNewestFirst } from '../../src/domain/filters/matches.ts';
+import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
+import { MAX_PAGE_BYTES } from '../../src/store/query/search.ts';
 import { openStore } from '../../src/store/store.ts';
 import { evmAddress, makeMessage } from '../fixtures.ts';
 import { CCIPAPIClient } from '../lab/sdk.ts';

@@ -1,7 +1,7 @@
 /** A walk through the pages, while a writer goes on: every message of its start exactly once, unless its send time moves. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { compareNewestFirst } from '../../src/domain/matches.ts';
+import { compareNewestFirst } from '../../src/domain/filters/matches.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { evmAddress, hashOf, makeMessage, makeSent, makeSnapshot } from '../fixtures.ts';
 import { type RunningServer, type SearchBody, startServerForTest } from './running-server.ts';

@@ -2,7 +2,7 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ErrorCode } from '../../src/domain/errors.ts';
-import { filterNames, filterParameters, searchParameterNames } from '../../src/domain/search-parameters.ts';
+import { filterNames, filterParameters, searchParameterNames } from '../../src/domain/filters/search-parameters.ts';
 import { hashOf, makeMessage } from '../fixtures.ts';
 import {
   type AskOptions,

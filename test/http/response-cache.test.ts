@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { type Coding, compress } from '../../src/api/compression.ts';
-import { type CacheableResponse, createResponseCache } from '../../src/api/response-cache.ts';
+import { type Coding, compress } from '../../src/api/server/compression.ts';
+import { type CacheableResponse, createResponseCache } from '../../src/api/server/response-cache.ts';
 import { openStore } from '../../src/store/store.ts';
 import { hashOf, makeMessage, makeSnapshot } from '../fixtures.ts';
 import {

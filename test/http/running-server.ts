@@ -3,7 +3,7 @@ import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
-import { createServer, type ServerOptions } from '../../src/api/server.ts';
+import { createServer, type ServerOptions } from '../../src/api/server/server.ts';
 import type { ErrorCode } from '../../src/domain/errors.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { openStore, type Store } from '../../src/store/store.ts';

@@ -1,13 +1,13 @@
 /** The search over HTTP: its paths, its filters, and the spellings of addresses. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { compareNewestFirst, matches } from '../../src/domain/matches.ts';
+import { compareNewestFirst, matches } from '../../src/domain/filters/matches.ts';
 import type { Message } from '../../src/domain/message.ts';
 import {
   filterNames,
   filterParameters,
   parseSearch,
   type RawParameters,
-} from '../../src/domain/search-parameters.ts';
+} from '../../src/domain/filters/search-parameters.ts';
 import { evmAddress, fuji, hashOf, sepolia, solanaDevnet } from '../fixtures.ts';
 import { expectFreshRequestId, type RunningServer, type SearchBody, startServer } from './running-server.ts';
 import { barest, batch, evmToSvm, sampleMessages, svmToEvm, tokenToEvm } from './sample-messages.ts';

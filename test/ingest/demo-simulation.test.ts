@@ -14,8 +14,8 @@ import { failureReason } from '../../src/domain/failures/failure-reason.ts';
 import { foldFacts } from '../../src/domain/fold.ts';
 import { type Status, statuses } from '../../src/domain/lifecycle.ts';
 import type { Message } from '../../src/domain/message.ts';
-import { parseMessage } from '../../src/domain/message-parser.ts';
-import { networkBySelector } from '../../src/domain/networks.ts';
+import { parseMessage } from '../../src/domain/records/message-parser.ts';
+import { networkBySelector } from '../../src/domain/networks/networks.ts';
 import { createSimulation, type SimulationOptions } from '../../src/ingest/demo/simulation.ts';
 
 const startsAt = new Date('2026-03-02T10:00:00Z');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { importRecords } from '../../src/ingest/import.ts';
+import { importRecords } from '../../src/ingest/import/import.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openTestStore } from '../database.ts';
 import { hashOf, makeMessage } from '../fixtures.ts';

@@ -2,12 +2,12 @@
 import { Ajv } from 'ajv';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openApiDocument } from '../../src/api/openapi.ts';
-import { createRoutes } from '../../src/api/routes.ts';
+import { openApiDocument } from '../../src/api/documentation/openapi.ts';
+import { createRoutes } from '../../src/api/routes/routes.ts';
 import { statuses } from '../../src/domain/lifecycle.ts';
 import type { Message, NetworkInfo } from '../../src/domain/message.ts';
-import { networks } from '../../src/domain/networks.ts';
-import type { LaneStatistics } from '../../src/store/lanes.ts';
+import { networks } from '../../src/domain/networks/networks.ts';
+import type { LaneStatistics } from '../../src/store/query/lanes.ts';
 import { makeManyMessages } from '../export/many-messages.ts';
 import {
   canonical,

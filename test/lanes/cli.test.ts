@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CliContext } from '../../src/cli/context.ts';
 import { createProgram } from '../../src/cli/main.ts';
-import { cellsOf } from '../../src/cli/terminal-text.ts';
+import { cellsOf } from '../../src/cli/output/terminal-text.ts';
 import type { Store } from '../../src/store/store.ts';
 import { lanescan, withoutColours } from '../cli/program.ts';
 import { openTestStore } from '../database.ts';

@@ -3,9 +3,9 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { statementForms } from '../../src/store/cluster/statement-forms.ts';
-import type { LanePage } from '../../src/store/lanes.ts';
-import { readLanes, readStats } from '../../src/store/lanes.ts';
-import { readNetworkTraffic } from '../../src/store/networks.ts';
+import type { LanePage } from '../../src/store/query/lanes.ts';
+import { readLanes, readStats } from '../../src/store/query/lanes.ts';
+import { readNetworkTraffic } from '../../src/store/query/network-progress.ts';
 import type { Read } from '../../src/store/reads/reads.ts';
 import { lanescan } from '../cli/program.ts';
 import { openTestStore } from '../database.ts';

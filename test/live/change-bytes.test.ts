@@ -1,7 +1,7 @@
 // @module-tag slow: megabytes of changes; stream.test.ts is the quick pass
 /** Reads of changes are bounded in bytes as well as in rows, and followers still see every change once. */
 import { expect, test } from 'vitest';
-import { MAX_CHANGES_BYTES } from '../../src/store/history.ts';
+import { MAX_CHANGES_BYTES } from '../../src/store/query/history.ts';
 import type { Store } from '../../src/store/store.ts';
 import { makeMessage, makeSent, makeSnapshot } from '../fixtures.ts';
 import { numbersUpTo, readStream, startServers, until } from './live-server.ts';

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { defaultLiveLimits } from '../../src/api/live.ts';
+import { defaultLiveLimits } from '../../src/api/live/live.ts';
 import { makeExecuted, makeMessage, makeSent } from '../fixtures.ts';
 import { startServers } from './live-server.ts';
 

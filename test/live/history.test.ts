@@ -2,10 +2,10 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { historyRoutes } from '../../src/api/history.ts';
+import { historyRoutes } from '../../src/api/routes/history-route.ts';
 import type { Fact } from '../../src/domain/facts.ts';
 import type { Message } from '../../src/domain/message.ts';
-import { MAX_HISTORY_ROWS } from '../../src/domain/query.ts';
+import { MAX_HISTORY_ROWS } from '../../src/domain/filters/query.ts';
 import {
   fuji,
   hashOf,

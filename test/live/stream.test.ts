@@ -4,11 +4,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createChangeFeed, type FeedChange } from '../../src/api/change-feed.ts';
+import { createChangeFeed, type FeedChange } from '../../src/api/live/change-feed.ts';
 import type { Fact } from '../../src/domain/facts.ts';
-import { matches } from '../../src/domain/matches.ts';
+import { matches } from '../../src/domain/filters/matches.ts';
 import { type Message, summaryKeys } from '../../src/domain/message.ts';
-import { filterParameters, parseFilters } from '../../src/domain/search-parameters.ts';
+import { filterParameters, parseFilters } from '../../src/domain/filters/search-parameters.ts';
 import type { Store } from '../../src/store/store.ts';
 import {
   chainFactsAbout,

@@ -2,7 +2,7 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
-import { storedSelector } from '../../src/store/message-row.ts';
+import { storedSelector } from '../../src/store/write/message-row.ts';
 import { lanescan } from '../cli/program.ts';
 import { evmAddress, makeMessage, makeRange, makeSent, makeSnapshot, sepolia } from '../fixtures.ts';
 import { startServer } from '../http/running-server.ts';

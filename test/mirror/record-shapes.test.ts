@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
-import { importRecords, type RejectedLine } from '../../src/ingest/import.ts';
+import { importRecords, type RejectedLine } from '../../src/ingest/import/import.ts';
 import { followSource, type RejectedRecord } from '../../src/ingest/mirror/mirror.ts';
 import { createSource } from '../../src/ingest/mirror/source.ts';
 import type { Store } from '../../src/store/store.ts';

@@ -1,7 +1,7 @@
 /** Mirrors of a stand-in, run to their end or followed until the test ends. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished } from 'vitest';
-import { compareNewestFirst } from '../../src/domain/matches.ts';
+import { compareNewestFirst } from '../../src/domain/filters/matches.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { followSource, type MirrorOptions } from '../../src/ingest/mirror/mirror.ts';
 import { createSource, type SourceTiming } from '../../src/ingest/mirror/source.ts';

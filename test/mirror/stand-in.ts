@@ -5,7 +5,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import { compareNewestFirst } from '../../src/domain/matches.ts';
+import { compareNewestFirst } from '../../src/domain/filters/matches.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { etagOf, hostedErrors, listBody, parseHostedPath, summaryOf } from './hosted-api.ts';
 

@@ -2,7 +2,7 @@
 /** One Lanescan follows another: killed at any moment, it ends with the same store. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { compareNewestFirst } from '../../src/domain/matches.ts';
+import { compareNewestFirst } from '../../src/domain/filters/matches.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { buildProgram, lanescan, type Setting, start } from '../cli/program.ts';
 import { createTestDatabase, openTestStore } from '../database.ts';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { get, type IncomingMessage, type RequestOptions } from 'node:http';
 import { pino } from 'pino';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { createServer } from '../../src/api/server.ts';
+import { createServer } from '../../src/api/server/server.ts';
 import { buildProgram } from '../cli/program.ts';
 import { openTestStore } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';

@@ -11,7 +11,7 @@ import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { OpenApiDocument } from '../../src/api/openapi.ts';
+import type { OpenApiDocument } from '../../src/api/documentation/openapi.ts';
 import type { Message } from '../../src/domain/message.ts';
 import type { Store } from '../../src/store/store.ts';
 import { freePort } from '../chaos/deployment.ts';

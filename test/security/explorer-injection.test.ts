@@ -6,7 +6,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Message, NetworkInfo } from '../../src/domain/message.ts';
-import { searchParameterNames } from '../../src/domain/search-parameters.ts';
+import { searchParameterNames } from '../../src/domain/filters/search-parameters.ts';
 import { eventually, hasChromium, rowsOf, useBrowser } from '../browser/chromium.ts';
 import { recentMessage } from '../browser/recent-messages.ts';
 import { fuji, makeToken, makeVerifier, sepolia } from '../fixtures.ts';

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { Filters, QTerm } from '../../src/domain/query.ts';
+import type { Filters, QTerm } from '../../src/domain/filters/query.ts';
 import { openStore } from '../../src/store/store.ts';
 import { createTestDatabase } from '../database.ts';
 import { digits, evmAddress, hashOf, makeMessage, makeSnapshot } from '../fixtures.ts';

@@ -9,7 +9,7 @@ import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { OpenApiDocument } from '../../src/api/openapi.ts';
+import type { OpenApiDocument } from '../../src/api/documentation/openapi.ts';
 import { dataTables } from '../database.ts';
 import { evmAddress, makeMessage } from '../fixtures.ts';
 import { type RunningServer, startServer } from '../http/running-server.ts';

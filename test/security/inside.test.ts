@@ -6,8 +6,8 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { problemKinds, problemSentences } from '../../src/domain/indexing-problem.ts';
-import { findNetwork, networks } from '../../src/domain/networks.ts';
+import { problemKinds, problemSentences } from '../../src/domain/networks/indexing-problem.ts';
+import { findNetwork, networks } from '../../src/domain/networks/networks.ts';
 import type { Store } from '../../src/store/store.ts';
 import { buildProgram, freshFolder, type Running, start } from '../cli/program.ts';
 import { openTestStore } from '../database.ts';

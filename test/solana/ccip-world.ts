@@ -10,7 +10,7 @@
  * world.execute(message, { outcome: 'failure' });
  * world.settle();
  */
-import type { Network } from '../../src/domain/networks.ts';
+import type { Network } from '../../src/domain/networks/networks.ts';
 import type { CcipPrograms } from './ccip-accounts.ts';
 import { createCcipDeployment, dapp } from './ccip-deployment.ts';
 import type { EvmMessage } from './evm-messages.ts';

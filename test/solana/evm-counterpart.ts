@@ -14,7 +14,7 @@ import {
   toFunctionSelector,
   zeroAddress,
 } from 'viem';
-import * as abi from '../../src/ingest/evm/abi.ts';
+import * as abi from '../../src/ingest/evm/contracts/abi.ts';
 import { commitReport16, encodeAnswer, encodeEvent, executionState16 } from '../chain/zoo/ccip-events.ts';
 import {
   createVirtualChain,

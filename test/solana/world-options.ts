@@ -1,5 +1,5 @@
 /** What tests can ask of a world on a virtual Solana cluster. */
-import { findNetwork, type Network } from '../../src/domain/networks.ts';
+import { findNetwork, type Network } from '../../src/domain/networks/networks.ts';
 import type { CcipPrograms } from './ccip-accounts.ts';
 import type { FailingPart, forgeries } from './ccip-calls.ts';
 import type { SvmExtraArgs } from './ccip-events.ts';

@@ -6,8 +6,8 @@ import { type Fact, factMessageId, isMessageFact, isRangeFact } from '../../src/
 import { foldFacts } from '../../src/domain/fold.ts';
 import { statusRank } from '../../src/domain/lifecycle.ts';
 import { type Message, summaryKeys, wireRecord } from '../../src/domain/message.ts';
-import { parseSearch } from '../../src/domain/search-parameters.ts';
-import type { OrphanedBlock } from '../../src/store/lane-facts.ts';
+import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
+import type { OrphanedBlock } from '../../src/store/write/lane-facts.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { dataTables, emptyTables, openTestStore } from '../database.ts';
 import {

@@ -2,7 +2,7 @@
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { readCommittedRuns, writeCounters } from '../../src/store/ledger/counters.ts';
-import { addressColumn } from '../../src/store/message-row.ts';
+import { addressColumn } from '../../src/store/write/message-row.ts';
 import { openTestStore } from '../database.ts';
 import { makeMessage, makeRange } from '../fixtures.ts';
 

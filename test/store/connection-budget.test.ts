@@ -4,8 +4,8 @@ import os from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
-import { connectionsNeeded } from '../../src/store/connection-budget.ts';
-import { openEmbedded } from '../../src/store/embedded.ts';
+import { connectionsNeeded } from '../../src/store/server/connection-budget.ts';
+import { openEmbedded } from '../../src/store/server/embedded.ts';
 import { openStore } from '../../src/store/store.ts';
 import { createTestDatabase } from '../database.ts';
 

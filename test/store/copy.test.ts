@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CopyColumns, type CopyValue, copyRows } from '../../src/store/copy.ts';
+import { type CopyColumns, type CopyValue, copyRows } from '../../src/store/write/copy.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 
 const columns: CopyColumns = {

@@ -2,8 +2,8 @@
 /** Derived rows that disagree with the records are found, and made anew from them. */
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { parseSearch } from '../../src/domain/search-parameters.ts';
-import type { DerivedReport } from '../../src/store/derived-rows.ts';
+import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
+import type { DerivedReport } from '../../src/store/derived/derived-rows.ts';
 import type { Store } from '../../src/store/store.ts';
 import { lanescan } from '../cli/program.ts';
 import { openTestStore } from '../database.ts';

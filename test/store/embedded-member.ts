@@ -5,7 +5,7 @@
 import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { OperatorError } from '../../src/base/operator-error.ts';
-import { openEmbedded } from '../../src/store/embedded.ts';
+import { openEmbedded } from '../../src/store/server/embedded.ts';
 
 function answer(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value)}\n`);

@@ -10,9 +10,9 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { OperatorError } from '../../src/base/operator-error.ts';
-import { type EmbeddedDatabase, openEmbedded } from '../../src/store/embedded.ts';
-import { completeInstallation } from '../../src/store/embedded-binaries.ts';
-import { readRecord } from '../../src/store/embedded-folder.ts';
+import { type EmbeddedDatabase, openEmbedded } from '../../src/store/server/embedded.ts';
+import { completeInstallation } from '../../src/store/server/embedded-binaries.ts';
+import { readRecord } from '../../src/store/server/embedded-folder.ts';
 
 const isRoot = process.geteuid?.() === 0;
 const testAsRoot = test.skipIf(!isRoot);

@@ -2,8 +2,8 @@
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, test } from 'vitest';
-import { parseSearch, type RawParameters } from '../../src/domain/search-parameters.ts';
-import { SEARCH_SETTINGS, searchSql } from '../../src/store/search.ts';
+import { parseSearch, type RawParameters } from '../../src/domain/filters/search-parameters.ts';
+import { SEARCH_SETTINGS, searchSql } from '../../src/store/query/search.ts';
 import { renderSql } from '../../src/store/sql.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { evmAddress, fuji, hashOf, sepolia, svmAddress } from '../fixtures.ts';

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { parseSearch } from '../../src/domain/search-parameters.ts';
-import { migrate } from '../../src/store/migrate.ts';
+import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
+import { migrate } from '../../src/store/schema/migrate.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import {
@@ -34,7 +34,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-const migrationNames = (await readdir(new URL('../../src/store/migrations/', import.meta.url)))
+const migrationNames = (await readdir(new URL('../../src/store/schema/migrations/', import.meta.url)))
   .filter((file) => file.endsWith('.sql'))
   .map((file) => file.replace('.sql', ''))
   .sort();
@@ -135,7 +135,7 @@ describe('migrating', () => {
   it('gives commits that are there already the root by which blessings find them', {
     tags: 'slow',
   }, async () => {
-    const folder = new URL('../../src/store/migrations/', import.meta.url);
+    const folder = new URL('../../src/store/schema/migrations/', import.meta.url);
     const old = migrationNames.filter((name) => name < '0004');
     await client.query(
       'create table migration (number integer primary key, name text not null, checksum text not null, applied_at timestamptz not null default now())',

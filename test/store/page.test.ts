@@ -1,7 +1,7 @@
 /** Pages: the JSON of their records, their digest, and the same bytes with raw rows and with those of the driver. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
-import { parseSearch } from '../../src/domain/search-parameters.ts';
+import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
 import type { Page, PageFrame } from '../../src/store/reads/reads.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { isOnCluster, openTestStore } from '../database.ts';

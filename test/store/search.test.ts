@@ -2,10 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { statuses } from '../../src/domain/lifecycle.ts';
-import { compareNewestFirst, matches } from '../../src/domain/matches.ts';
+import { compareNewestFirst, matches } from '../../src/domain/filters/matches.ts';
 import { type Message, type NetworkInfo, summaryKeys, wireRecord } from '../../src/domain/message.ts';
-import type { View } from '../../src/domain/query.ts';
-import { type FilterName, filterNames, parseSearch } from '../../src/domain/search-parameters.ts';
+import type { View } from '../../src/domain/filters/query.ts';
+import { type FilterName, filterNames, parseSearch } from '../../src/domain/filters/search-parameters.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openTestStore } from '../database.ts';
 import {

@@ -1,7 +1,7 @@
 /** Prepared statements are an LRU cache of bounded size, in this process and on each connection. */
 import pg from 'pg';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { filterNames, filterParameters, parseSearch } from '../../src/domain/search-parameters.ts';
+import { filterNames, filterParameters, parseSearch } from '../../src/domain/filters/search-parameters.ts';
 import { createReadQueue } from '../../src/store/reads/read-queue.ts';
 import { ReadingClient } from '../../src/store/reads/reading-client.ts';
 import { createStatementNames } from '../../src/store/reads/statement-names.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { afterEach, describe, expect, it, test } from 'vitest';
-import { parseSearch } from '../../src/domain/search-parameters.ts';
+import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
 import { isDatabaseUnavailable, openStore, type Store, type StoreOptions } from '../../src/store/store.ts';
 import { createTestDatabase, isOnCluster } from '../database.ts';
 import { makeExecuted, makeMessage, makeRange, makeSent, makeSnapshot } from '../fixtures.ts';

@@ -1,8 +1,8 @@
 /** A chain of a CCIP 1.6 on-ramp that a node of the tests serves: made of encoded events, so that no lab is needed. */
 import { keccak256, numberToHex, pad, stringToHex } from 'viem';
-import { findNetwork, type Network } from '../../src/domain/networks.ts';
-import * as abi from '../../src/ingest/evm/abi.ts';
-import type { ChainLog, Hex } from '../../src/ingest/evm/chain.ts';
+import { findNetwork, type Network } from '../../src/domain/networks/networks.ts';
+import * as abi from '../../src/ingest/evm/contracts/abi.ts';
+import type { ChainLog, Hex } from '../../src/ingest/evm/rpc/chain.ts';
 import { type FaultyNode, startFaultyNode, type TinyBlock, type TinyChain } from '../chain/faulty-node.ts';
 import { bloomOf } from '../chain/zoo/bloom-filter.ts';
 import { type EncodedEvent, encodeAnswer, encodeEvent, messageSent16 } from '../chain/zoo/ccip-events.ts';

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import type pg from 'pg';
 
-const folder = new URL('../../src/store/migrations/', import.meta.url);
+const folder = new URL('../../src/store/schema/migrations/', import.meta.url);
 
 /** Applies the migrations up to this number to an empty database, and makes the row of the store. */
 export async function makeOlderSchema(client: pg.ClientBase, latest: number): Promise<void> {

@@ -1,9 +1,9 @@
 /** A server that keeps running while a newer release upgrades the database. */
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { knownSchema } from '../../src/store/migrate.ts';
+import { knownSchema } from '../../src/store/schema/migrate.ts';
 import { openStore } from '../../src/store/store.ts';
-import { guardWriters } from '../../src/store/writer-guard.ts';
+import { guardWriters } from '../../src/store/schema/writer-guard.ts';
 import { createTestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
 import { expectError, type SearchBody, serveStore } from '../http/running-server.ts';

@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { findNetwork } from '../../../src/domain/networks.ts';
+import { findNetwork } from '../../../src/domain/networks/networks.ts';
 import { BarChart } from '../parts/charts.tsx';
 import { FailureReasons, FailureShareChart } from '../parts/failure-reasons.tsx';
 import { Figure, Figures, NeedActionFigure } from '../parts/figures.tsx';

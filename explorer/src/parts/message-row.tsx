@@ -2,7 +2,7 @@
 import { Link } from '@tanstack/react-router';
 import { memo } from 'react';
 import type { Message, NetworkInfo } from '../../../src/domain/message.ts';
-import { type NamedToken, type Names, transferredAmount } from '../../../src/domain/message-names.ts';
+import { type NamedToken, type Names, transferredAmount } from '../../../src/domain/names/message-names.ts';
 import type { FailureReason } from '../server/api-types.ts';
 import { useNames } from '../server/names.ts';
 import { CopyButton } from './copy-button.tsx';

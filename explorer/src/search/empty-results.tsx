@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { addressBytes } from '../../../src/domain/addresses.ts';
-import { networkBySelector } from '../../../src/domain/networks.ts';
+import { networkBySelector } from '../../../src/domain/networks/networks.ts';
 import { CopyButton } from '../parts/copy-button.tsx';
 import { printable } from '../parts/format.ts';
 import { IndexedSoFar } from '../parts/indexed-so-far.tsx';

@@ -7,7 +7,7 @@ import {
   meaningsOf,
   type NamedNetwork,
   searchableText,
-} from '../../../src/domain/search-text.ts';
+} from '../../../src/domain/filters/search-text.ts';
 import { networkName, shortHash } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
 import { isTyping } from '../parts/is-typing.ts';

@@ -1,5 +1,5 @@
 /**
- * The router. The app's paths are singular, because the plural ones belong to the API; src/api/explorer.ts serves the
+ * The router. The app's paths are singular, because the plural ones belong to the API; src/api/routes/explorer-route.ts serves the
  * page at each of them.
  */
 import { createRootRoute, createRoute, createRouter } from '@tanstack/react-router';

@@ -12,7 +12,7 @@ import {
   TokenAmount,
   Verifier,
   Verifiers,
-} from '../../domain/message-schema.ts';
+} from '../../domain/records/message-schema.ts';
 import type { ResponseBody } from './fields.ts';
 
 /** Schemas that the OpenAPI document names; the order is the order of its pages. */

@@ -6,7 +6,7 @@
  * and everything is bounded.
  */
 import { hex } from '@scure/base';
-import { withoutDisguise } from '../claimed-text.ts';
+import { withoutDisguise } from '../names/claimed-text.ts';
 
 /** A type of a signature. Tuples are `(…)` with their members. */
 export type AbiType =

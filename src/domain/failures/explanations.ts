@@ -4,7 +4,7 @@
  * Any contract can revert with the data of any error. So an explanation counts only for data of a contract that really raises
  * the error.
  */
-import { quoted } from '../claimed-text.ts';
+import { quoted } from '../names/claimed-text.ts';
 import type { DecodedError } from './revert-data.ts';
 
 /** Who can fix it. `anyone`: everybody who can send a manual execution. `nobody`: the message can never be executed. */

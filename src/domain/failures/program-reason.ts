@@ -1,5 +1,5 @@
 /** Why an execution on Solana failed, in words: what happened, who can fix it, and what to do. */
-import { quoted } from '../claimed-text.ts';
+import { quoted } from '../names/claimed-text.ts';
 import { type Explanation, type Fixer, lowerFirst, withoutPeriod } from './explanations.ts';
 import type { GroupedReason } from './failure-reason.ts';
 import { SYSTEM_PROGRAM, tokenPrograms } from './program-errors.ts';

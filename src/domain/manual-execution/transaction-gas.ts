@@ -5,7 +5,7 @@
  * succeeds and leaves the message failed. The gas computed here suffices whatever the contracts do within their limits; an
  * endpoint's estimate may raise it, within bounds, and never lowers it.
  */
-import { networkBySelector } from '../networks.ts';
+import { networkBySelector } from '../networks/networks.ts';
 import type { Hex } from './abi-encoding.ts';
 import type { PreparedExecution } from './prepared-execution.ts';
 

@@ -1,6 +1,6 @@
 /** A simulated chain: blocks at regular intervals, and the observations that an indexer would make of them. */
 import type { Observation } from '../../domain/facts.ts';
-import type { Network } from '../../domain/networks.ts';
+import type { Network } from '../../domain/networks/networks.ts';
 import { knownNetwork } from './message-writer.ts';
 import { HEIGHTS_AT, type NetworkProfile } from './parameters.ts';
 import type { Derivation } from './randomness.ts';

@@ -6,7 +6,7 @@
  */
 import type { Lane, SentMessage } from '../../domain/facts.ts';
 import type { Fees, NetworkInfo, TokenAmount, Verifiers } from '../../domain/message.ts';
-import { findNetwork, type Network } from '../../domain/networks.ts';
+import { findNetwork, type Network } from '../../domain/networks/networks.ts';
 import {
   bursts,
   type LaneProfile,

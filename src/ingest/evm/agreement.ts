@@ -5,9 +5,9 @@
  * With one endpoint configured there is nobody to ask: it is believed, except that it cannot take back what was final.
  */
 import type { BlockId } from '../../store/ledger/index-ledger.ts';
-import { NodeError } from '../chain/faults.ts';
-import { isOldHead, type LoneEndpoint } from '../chain/lone-endpoint.ts';
-import type { Block, Chain, ChainNode, ChainTips } from './chain.ts';
+import { NodeError } from '../engine/faults.ts';
+import { isOldHead, type LoneEndpoint } from '../engine/lone-endpoint.ts';
+import type { Block, Chain, ChainNode, ChainTips } from './rpc/chain.ts';
 
 export interface AgreementOptions {
   readonly chain: Chain;

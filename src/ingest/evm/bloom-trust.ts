@@ -3,7 +3,7 @@
  * wrongly: a log that its block's filter denies shows it, and from then on no filter of the network is believed.
  */
 import { mayHaveLogs } from './bloom.ts';
-import type { Block, ChainLog, Hex } from './chain.ts';
+import type { Block, ChainLog, Hex } from './rpc/chain.ts';
 import type { RegistryLog } from './checks/registry-log.ts';
 import type { EvmSource } from './settings.ts';
 

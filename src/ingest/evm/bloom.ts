@@ -5,7 +5,7 @@
  * them while a node shows none is worth a second look.
  */
 import { keccak256 } from 'viem';
-import type { Hex } from './chain.ts';
+import type { Hex } from './rpc/chain.ts';
 
 /** Three bits for each value, by its hash. */
 type Bits = readonly { readonly byte: number; readonly mask: number }[];

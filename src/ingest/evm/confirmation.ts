@@ -9,11 +9,11 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BlockId } from '../../store/ledger/index-ledger.ts';
-import { NodeError, RangeTooLargeError, RequestRefusedError } from '../chain/faults.ts';
-import { createPatience } from '../chain/patience.ts';
+import { NodeError, RangeTooLargeError, RequestRefusedError } from '../engine/faults.ts';
+import { createPatience } from '../engine/patience.ts';
 import { mayHaveLogs } from './bloom.ts';
-import type { Chain, ChainLog, ChainNode, Hex } from './chain.ts';
-import { watchedTopics } from './contracts.ts';
+import type { Chain, ChainLog, ChainNode, Hex } from './rpc/chain.ts';
+import { watchedTopics } from './contracts/contracts.ts';
 
 /** Others may be a moment behind the endpoint that has shown a new block. */
 const BEHIND_MS = 2_000;

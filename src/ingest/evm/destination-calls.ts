@@ -1,16 +1,16 @@
 /** Simulated calls on an EVM network: `eth_call` and `eth_estimateGas` at its newest block. They change nothing. */
 import type { DestinationCalls, SimulatedCall } from '../../domain/manual-execution/diagnosis.ts';
-import type { DestinationCallsOptions } from '../chain/family.ts';
-import { NodeError, RequestRefusedError } from '../chain/faults.ts';
-import type { Endpoint, RpcAnswer } from '../chain/json-rpc/endpoint.ts';
+import type { DestinationCallsOptions } from '../engine/family.ts';
+import { NodeError, RequestRefusedError } from '../engine/faults.ts';
+import type { Endpoint, RpcAnswer } from '../engine/json-rpc/endpoint.ts';
 import {
   createEndpointPool,
   type PooledNode,
   type PooledNodeOptions,
-} from '../chain/json-rpc/endpoint-pool.ts';
-import { bytesOf, MalformedAnswerError, parseQuantity } from './answers.ts';
-import { createNode } from './node.ts';
-import { classifyEvmRefusal } from './refusals.ts';
+} from '../engine/json-rpc/endpoint-pool.ts';
+import { bytesOf, MalformedAnswerError, parseQuantity } from './rpc/answers.ts';
+import { createNode } from './rpc/node.ts';
+import { classifyEvmRefusal } from './rpc/refusals.ts';
 import type { EvmSource } from './settings.ts';
 
 type CallNode = PooledNode & DestinationCalls;

@@ -6,12 +6,12 @@
  * nothing holds up the head.
  */
 import type { BlockId, IndexLedger } from '../../store/ledger/index-ledger.ts';
-import { stepOf } from '../chain/family.ts';
-import { NodeError, RangeTooLargeError, reasonOf } from '../chain/faults.ts';
-import { historyRange } from '../chain/owed-ranges.ts';
-import type { Progress, ReadMark } from '../chain/progress.ts';
+import { stepOf } from '../engine/family.ts';
+import { NodeError, RangeTooLargeError, reasonOf } from '../engine/faults.ts';
+import { historyRange } from '../engine/owed-ranges.ts';
+import type { Progress, ReadMark } from '../engine/progress.ts';
 import type { Agreement, Doubt } from './agreement.ts';
-import type { Block, Chain, ChainNode } from './chain.ts';
+import type { Block, Chain, ChainNode } from './rpc/chain.ts';
 import { type Fork, findFork, type HeadView, readHeaders, refuseOtherFinal, viewHead } from './head.ts';
 import type { BlockReader, LogReading } from './reading.ts';
 

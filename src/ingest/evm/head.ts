@@ -5,8 +5,8 @@
  * with them; where it has forked off, those above the fork are orphans, and reading goes on from the fork.
  */
 import type { BlockId } from '../../store/ledger/index-ledger.ts';
-import { NodeError } from '../chain/faults.ts';
-import type { Block, ChainNode } from './chain.ts';
+import { NodeError } from '../engine/faults.ts';
+import type { Block, ChainNode } from './rpc/chain.ts';
 
 export interface HeadView {
   readonly head: Block;

@@ -3,12 +3,12 @@
  * the events in them allow.
  */
 import type { BlockId, BlockRange } from '../../store/ledger/index-ledger.ts';
-import type { HistoryReading } from '../chain/family.ts';
-import { NodeError, RangeTooLargeError } from '../chain/faults.ts';
-import type { Progress } from '../chain/progress.ts';
-import type { Chain, ChainNode, Hex } from './chain.ts';
+import type { HistoryReading } from '../engine/family.ts';
+import { NodeError, RangeTooLargeError } from '../engine/faults.ts';
+import type { Progress } from '../engine/progress.ts';
+import type { Chain, ChainNode, Hex } from './rpc/chain.ts';
 import { requireChain } from './head.ts';
-import { createRangeLimits, type RangeLimits } from './range-limits.ts';
+import { createRangeLimits, type RangeLimits } from './rpc/range-limits.ts';
 import type { BlockReader, LogReading } from './reading.ts';
 import type { EvmSource } from './settings.ts';
 

@@ -5,19 +5,19 @@
  * Nothing is stored here. The result is what one step of a worker records.
  */
 import type { BlockId, NamedContract } from '../../store/ledger/index-ledger.ts';
-import type { ContractBook } from '../chain/contract-book.ts';
-import type { Reading } from '../chain/family.ts';
-import { NodeError } from '../chain/faults.ts';
+import type { ContractBook } from '../engine/contract-book.ts';
+import type { Reading } from '../engine/family.ts';
+import { NodeError } from '../engine/faults.ts';
 import { mayHaveLogs } from './bloom.ts';
 import { alwaysTrusted, type BloomTrust } from './bloom-trust.ts';
-import type { Block, Chain, ChainLog, ChainNode, Hex } from './chain.ts';
+import type { Block, Chain, ChainLog, ChainNode, Hex } from './rpc/chain.ts';
 import { type RegistryLog, unrecorded } from './checks/registry-log.ts';
 import { type Confirmation, unconfirmed } from './confirmation.ts';
-import { agreedNamings, examineTogether } from './contract-agreement.ts';
-import { type GenuineContract, type Naming, namingsOf, watchedTopics } from './contracts.ts';
+import { agreedNamings, examineTogether } from './contracts/contract-agreement.ts';
+import { type GenuineContract, type Naming, namingsOf, watchedTopics } from './contracts/contracts.ts';
 import type { Decoder } from './decode/decoder.ts';
-import { sortLogs } from './log-order.ts';
-import { AddressRequiredError } from './log-queries.ts';
+import { sortLogs } from './rpc/log-order.ts';
+import { AddressRequiredError } from './rpc/log-queries.ts';
 
 /** What some blocks said, how many logs it took, and in which blocks trusted contracts have logs. */
 export interface LogReading extends Reading {

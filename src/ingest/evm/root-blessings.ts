@@ -4,9 +4,9 @@
  * about roots of 1.2 and 1.5 lanes whose messages still wait.
  */
 import type { Observation, RangeFact, RootBlessed } from '../../domain/facts.ts';
-import { answerOf, callOf, isBlessed } from './abi.ts';
-import type { Chain, Hex } from './chain.ts';
-import type { GenuineContract } from './contracts.ts';
+import { answerOf, callOf, isBlessed } from './contracts/abi.ts';
+import type { Chain, Hex } from './rpc/chain.ts';
+import type { GenuineContract } from './contracts/contracts.ts';
 
 /** An event usually comes within minutes of the commit; the same root is not asked about more often than this. */
 const ASK_AFTER_MS = 600_000;

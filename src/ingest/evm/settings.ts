@@ -2,9 +2,9 @@
 
 import type { Refuse } from '../../base/config-entries.ts';
 import { parseAddress } from '../../domain/addresses.ts';
-import type { NetworkSource } from '../chain/family.ts';
-import { type FamilySettings, parseNumber, parseUrl } from '../chain/settings.ts';
-import type { Hex } from './chain.ts';
+import type { NetworkSource } from '../engine/family.ts';
+import { type FamilySettings, parseNumber, parseUrl } from '../engine/settings.ts';
+import type { Hex } from './rpc/chain.ts';
 
 export interface EvmSource extends NetworkSource {
   /** The root of trust: only contracts that these registered are trusted. */

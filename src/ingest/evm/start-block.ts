@@ -1,5 +1,5 @@
 /** The block where the configured history begins. */
-import type { Block, ChainNode } from './chain.ts';
+import type { Block, ChainNode } from './rpc/chain.ts';
 import type { EvmSource } from './settings.ts';
 
 /** Undefined where history begins with the deployment of the first router. */

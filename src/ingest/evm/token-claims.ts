@@ -1,14 +1,14 @@
 /** What ERC-20 tokens say of themselves: `symbol()`, `name()` and `decimals()`, decoded as hostile input. */
 import type { BytesHex } from '../../domain/addresses.ts';
-import { claimedText } from '../../domain/claimed-text.ts';
+import { claimedText } from '../../domain/names/claimed-text.ts';
 import {
   MAX_DECIMALS,
   MAX_NAME_CHARACTERS,
   MAX_SYMBOL_CHARACTERS,
   type TokenClaims,
-} from '../../domain/tokens.ts';
-import { callOf, getDecimals, getName, getSymbol } from './abi.ts';
-import type { CallAnswer, ChainNode, Hex } from './chain.ts';
+} from '../../domain/names/tokens.ts';
+import { callOf, getDecimals, getName, getSymbol } from './contracts/abi.ts';
+import type { CallAnswer, ChainNode, Hex } from './rpc/chain.ts';
 
 /** In the order of the tokens. */
 export async function readTokenClaims(

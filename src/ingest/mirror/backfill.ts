@@ -4,8 +4,8 @@
  * The records of two pages are fetched at a time: while the last ones of a page are under way, those of the next page use
  * the requests that the rate allows (`canReadAhead`). Progress is recorded page by page, in order.
  */
-import type { RawParameters } from '../../domain/search-parameters.ts';
-import type { MirrorProgress } from '../../store/mirror-ledger.ts';
+import type { RawParameters } from '../../domain/filters/search-parameters.ts';
+import type { MirrorProgress } from '../../store/ledger/mirror-ledger.ts';
 import type { Intake } from './intake.ts';
 import { createWalkWatch, type SourcePage } from './pages.ts';
 import { SourceError } from './source.ts';

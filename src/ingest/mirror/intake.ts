@@ -7,11 +7,11 @@
 import { parseTime } from '../../base/iso-time.ts';
 import type { Snapshot } from '../../domain/facts.ts';
 import type { Message } from '../../domain/message.ts';
-import { MAX_AHEAD_MS, parseMessage, type RecordProblem } from '../../domain/message-parser.ts';
-import { MAX_MESSAGE_IDS } from '../../domain/query.ts';
-import type { MirrorUpdate, OwedMessage } from '../../store/mirror-ledger.ts';
+import { MAX_AHEAD_MS, parseMessage, type RecordProblem } from '../../domain/records/message-parser.ts';
+import { MAX_MESSAGE_IDS } from '../../domain/filters/query.ts';
+import type { MirrorUpdate, OwedMessage } from '../../store/ledger/mirror-ledger.ts';
 import { ResponseTooLongError } from '../bounded-exchange.ts';
-import { createRemarkCounter, snapshotOf } from '../record-remarks.ts';
+import { createRemarkCounter, snapshotOf } from '../import/record-remarks.ts';
 import { inParallel } from '../work.ts';
 import type { MirrorCounts, MirrorOptions, MirrorTiming } from './mirror.ts';
 import { SourceError, type SourceResponse } from './source.ts';

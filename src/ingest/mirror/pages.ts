@@ -1,5 +1,5 @@
 /** Reads pages of the source's message list; tolerates servers with other limits and error formats. */
-import type { RawParameters } from '../../domain/search-parameters.ts';
+import type { RawParameters } from '../../domain/filters/search-parameters.ts';
 import { ResponseTooLongError } from '../bounded-exchange.ts';
 import { type Source, SourceError, type SourceResponse } from './source.ts';
 

@@ -1,6 +1,6 @@
 /** What the Solana indexer asks of a node, and the shapes of the answers. All of it is of finalized slots. */
-import type { Network } from '../../domain/networks.ts';
-import type { EndpointPool } from '../chain/json-rpc/endpoint-pool.ts';
+import type { Network } from '../../domain/networks/networks.ts';
+import type { EndpointPool } from '../engine/json-rpc/endpoint-pool.ts';
 import type { Account } from './accounts.ts';
 import type { SolanaTransaction } from './transaction.ts';
 

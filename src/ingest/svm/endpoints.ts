@@ -1,5 +1,5 @@
 /** The endpoints of a Solana network: a pool of nodes that speak Solana's methods. */
-import { createEndpointPool, type EndpointPoolOptions } from '../chain/json-rpc/endpoint-pool.ts';
+import { createEndpointPool, type EndpointPoolOptions } from '../engine/json-rpc/endpoint-pool.ts';
 import type { Chain } from './chain.ts';
 import { createNode } from './node.ts';
 import { classifySvmRefusal } from './refusals.ts';

@@ -4,10 +4,10 @@ import type {
   ExaminationFinding,
   ExamineOptions,
   NetworkExamination,
-} from '../chain/family.ts';
-import { NodeError } from '../chain/faults.ts';
-import { createEndpoint, usualTiming } from '../chain/json-rpc/endpoint.ts';
-import { endpointNames } from '../chain/json-rpc/endpoint-pool.ts';
+} from '../engine/family.ts';
+import { NodeError } from '../engine/faults.ts';
+import { createEndpoint, usualTiming } from '../engine/json-rpc/endpoint.ts';
+import { endpointNames } from '../engine/json-rpc/endpoint-pool.ts';
 import type { FinalizedHead } from './chain.ts';
 import { createNode, MAX_TRANSACTION_VERSION, type RpcNode } from './node.ts';
 import { checkOffRamps, readRouters } from './programs.ts';

@@ -1,16 +1,16 @@
 /** The Solana family: CCIP 1.6, read from the transactions of router and off-ramp programs over JSON-RPC. */
 import type { BlockRange } from '../../store/ledger/index-ledger.ts';
-import { combineChores } from '../chain/chores.ts';
-import { createConfirmation } from '../chain/confirmation.ts';
+import { combineChores } from '../engine/chores.ts';
+import { createConfirmation } from '../engine/confirmation.ts';
 import type {
   Beginning,
   ChainFamily,
   ConnectOptions,
   HistoryReading,
   NetworkReader,
-} from '../chain/family.ts';
-import { NodeError, RequestRefusedError } from '../chain/faults.ts';
-import { createTokenChores } from '../chain/token-chores.ts';
+} from '../engine/family.ts';
+import { NodeError, RequestRefusedError } from '../engine/faults.ts';
+import { createTokenChores } from '../engine/token-chores.ts';
 import type { ChainNode } from './chain.ts';
 import { createCompletenessCheck } from './checks/completeness-check.ts';
 import { slotHash } from './decode/transaction-facts.ts';

@@ -4,11 +4,11 @@
  * A gap with many transactions goes to the history loop, slots that cannot be read go to the ledger of failures: nothing
  * holds up the head.
  */
-import { type HistoryReading, stepOf } from '../chain/family.ts';
-import { reasonOf } from '../chain/faults.ts';
-import { unconfirmedOf, withFinality } from '../chain/history-step.ts';
-import { historyRange } from '../chain/owed-ranges.ts';
-import type { Progress, Step } from '../chain/progress.ts';
+import { type HistoryReading, stepOf } from '../engine/family.ts';
+import { reasonOf } from '../engine/faults.ts';
+import { unconfirmedOf, withFinality } from '../engine/history-step.ts';
+import { historyRange } from '../engine/owed-ranges.ts';
+import type { Progress, Step } from '../engine/progress.ts';
 import type { Chain, FinalizedHead } from './chain.ts';
 import { slotHash } from './decode/transaction-facts.ts';
 import type { SlotReader } from './reading.ts';

@@ -1,8 +1,8 @@
 /** When manual execution opens to everybody: an off-ramp's own delay after the commit. */
 import type { Fact, RangeFact } from '../../domain/facts.ts';
 import type { Store } from '../../store/store.ts';
-import type { Chores } from '../chain/family.ts';
-import type { Progress } from '../chain/progress.ts';
+import type { Chores } from '../engine/family.ts';
+import type { Progress } from '../engine/progress.ts';
 import { readManualExecutionDelay } from './accounts.ts';
 import type { Chain } from './chain.ts';
 import { UnreadableDataError } from './decode/borsh.ts';

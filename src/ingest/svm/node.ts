@@ -1,12 +1,12 @@
 /** What the indexer asks, put to one endpoint of a Solana cluster, with every answer held against its question. */
 import { parseAddress, parseTransactionHash } from '../../domain/addresses.ts';
-import type { Network } from '../../domain/networks.ts';
-import { RequestRefusedError } from '../chain/faults.ts';
-import { createAnswerReader } from '../chain/json-rpc/answer-reader.ts';
-import { type Endpoint, EndpointError, type RpcAnswer, type RpcCall } from '../chain/json-rpc/endpoint.ts';
-import type { PooledNodeOptions } from '../chain/json-rpc/endpoint-pool.ts';
-import type { Refusal } from '../chain/json-rpc/refusal.ts';
-import { MAX_AHEAD_MS } from '../chain/progress.ts';
+import type { Network } from '../../domain/networks/networks.ts';
+import { RequestRefusedError } from '../engine/faults.ts';
+import { createAnswerReader } from '../engine/json-rpc/answer-reader.ts';
+import { type Endpoint, EndpointError, type RpcAnswer, type RpcCall } from '../engine/json-rpc/endpoint.ts';
+import type { PooledNodeOptions } from '../engine/json-rpc/endpoint-pool.ts';
+import type { Refusal } from '../engine/json-rpc/refusal.ts';
+import { MAX_AHEAD_MS } from '../engine/progress.ts';
 import type { Account } from './accounts.ts';
 import type { ChainNode, FinalizedHead, SignatureInfo } from './chain.ts';
 import { UnreadableDataError } from './decode/borsh.ts';

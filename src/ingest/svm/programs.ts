@@ -5,11 +5,11 @@
  * under which the pair is stored. An off-ramp must also name the router as its own (`reference_addresses`).
  */
 import { isDeepStrictEqual } from 'node:util';
-import { knownNetworks } from '../../domain/networks.ts';
+import { knownNetworks } from '../../domain/networks/networks.ts';
 import type { NamedContract } from '../../store/ledger/index-ledger.ts';
-import type { Confirmation } from '../chain/confirmation.ts';
-import type { ContractBook } from '../chain/contract-book.ts';
-import { NodeError } from '../chain/faults.ts';
+import type { Confirmation } from '../engine/confirmation.ts';
+import type { ContractBook } from '../engine/contract-book.ts';
+import { NodeError } from '../engine/faults.ts';
 import { isAllowedOffRamp, readReferencedRouter, readRouterConfig } from './accounts.ts';
 import type { ChainNode } from './chain.ts';
 import { UnreadableDataError } from './decode/borsh.ts';

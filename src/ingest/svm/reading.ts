@@ -5,12 +5,12 @@
  * the same transaction. What a transaction says counts when a second endpoint has it too.
  */
 import type { Fact } from '../../domain/facts.ts';
-import type { Network } from '../../domain/networks.ts';
+import type { Network } from '../../domain/networks/networks.ts';
 import type { Anchor, NamedContract, UnreadableLog } from '../../store/ledger/index-ledger.ts';
-import type { Confirmation } from '../chain/confirmation.ts';
-import type { HistoryReading } from '../chain/family.ts';
-import { NodeError, RangeTooLargeError } from '../chain/faults.ts';
-import type { Span } from '../chain/owed-ranges.ts';
+import type { Confirmation } from '../engine/confirmation.ts';
+import type { HistoryReading } from '../engine/family.ts';
+import { NodeError, RangeTooLargeError } from '../engine/faults.ts';
+import type { Span } from '../engine/owed-ranges.ts';
 import type { Chain, ChainNode, SignatureInfo, UnknownVersion } from './chain.ts';
 import {
   type OffRampNaming,

@@ -4,7 +4,7 @@
  * such failure could go on for ever.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Endpoint, EndpointError, type RpcAnswer, type RpcCall } from '../chain/json-rpc/endpoint.ts';
+import { type Endpoint, EndpointError, type RpcAnswer, type RpcCall } from '../engine/json-rpc/endpoint.ts';
 import { inParallel } from '../work.ts';
 import { isPassing } from './refusals.ts';
 

@@ -1,8 +1,8 @@
 /** The settings of a Solana network in lanescan.yaml that other families do not have. */
 import type { Refuse } from '../../base/config-entries.ts';
 import { parseAddress, zeroAddresses } from '../../domain/addresses.ts';
-import type { NetworkSource } from '../chain/family.ts';
-import type { FamilySettings } from '../chain/settings.ts';
+import type { NetworkSource } from '../engine/family.ts';
+import type { FamilySettings } from '../engine/settings.ts';
 
 export interface SvmSource extends NetworkSource {
   /** Program ids, the root of trust: an off-ramp is trusted only where one of these lets it deliver. */

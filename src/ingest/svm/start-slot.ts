@@ -1,5 +1,5 @@
 /** The slot where the configured history begins. */
-import type { NetworkSource } from '../chain/family.ts';
+import type { NetworkSource } from '../engine/family.ts';
 import type { ChainNode, FinalizedHead } from './chain.ts';
 
 /** No slot is shorter, in seconds: so many slots at most lie between two times. */

@@ -1,6 +1,6 @@
 /** What transactions say, held against what they say on a second endpoint. */
-import type { Claim, Confirmation, Opinion } from '../chain/confirmation.ts';
-import type { HistoryReading } from '../chain/family.ts';
+import type { Claim, Confirmation, Opinion } from '../engine/confirmation.ts';
+import type { HistoryReading } from '../engine/family.ts';
 import type { ChainNode } from './chain.ts';
 import type { TransactionReading } from './decode/transaction-facts.ts';
 import type { SolanaTransaction } from './transaction.ts';

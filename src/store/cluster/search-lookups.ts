@@ -9,11 +9,11 @@
  * the store before all of them.
  */
 import type { BytesHex } from '../../domain/addresses.ts';
-import type { Filters } from '../../domain/query.ts';
-import { selectorOf } from '../message-row.ts';
+import type { Filters } from '../../domain/filters/query.ts';
+import { selectorOf } from '../write/message-row.ts';
 import type { Read } from '../reads/reads.ts';
-import { type Requirements, satisfiedSql, type TokenRequirement } from '../scan.ts';
-import { checksOf } from '../search.ts';
+import { type Requirements, satisfiedSql, type TokenRequirement } from '../query/scan.ts';
+import { checksOf } from '../query/search.ts';
 import { renderSql } from '../sql.ts';
 
 /** The ends of a lane: chain selectors. */

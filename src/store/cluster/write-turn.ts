@@ -14,7 +14,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
 import type { Notice } from '../../base/notice.ts';
 import { OperatorError } from '../../base/operator-error.ts';
-import { messageIdArray } from '../message-row.ts';
+import { messageIdArray } from '../write/message-row.ts';
 import { ClusterAwayError } from './worker-errors.ts';
 
 /** The channel of the notification that each published position sends, with the position. */

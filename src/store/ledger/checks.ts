@@ -1,7 +1,7 @@
 /** What a consistency check of a network reads from the store: findings, registrations, and what the records have. */
 import type { ClientBase } from 'pg';
 import type { NumberRun } from '../../domain/missing-numbers.ts';
-import { storedSelector } from '../message-row.ts';
+import { storedSelector } from '../write/message-row.ts';
 import type { BlockId } from './blocks.ts';
 import {
   type LaneCounter,

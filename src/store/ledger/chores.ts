@@ -5,7 +5,7 @@
  */
 import type { ClientBase } from 'pg';
 import type { Fact, Sent } from '../../domain/facts.ts';
-import { storedSelector } from '../message-row.ts';
+import { storedSelector } from '../write/message-row.ts';
 
 export type ChoreKind = 'policy' | 'verification';
 

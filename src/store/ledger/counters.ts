@@ -1,7 +1,7 @@
 /** Numbers that contracts count by themselves (`index_counter`), and what the records have of each lane. */
 import type { ClientBase } from 'pg';
 import type { NumberRun } from '../../domain/missing-numbers.ts';
-import { storedSelector } from '../message-row.ts';
+import { storedSelector } from '../write/message-row.ts';
 import type { BlockId } from './blocks.ts';
 
 export interface LaneKey {

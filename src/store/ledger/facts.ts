@@ -2,8 +2,8 @@
 import type { ClientBase } from 'pg';
 import type { Fact, RangeFact, Sent, SentMessage } from '../../domain/facts.ts';
 import { type Status, statusRank } from '../../domain/lifecycle.ts';
-import { rangesCovering } from '../lane-facts.ts';
-import { messageIdArray, storedSelector } from '../message-row.ts';
+import { rangesCovering } from '../write/lane-facts.ts';
+import { messageIdArray, storedSelector } from '../write/message-row.ts';
 import type { BlockId } from './blocks.ts';
 
 /** Where facts of chains are stored. */

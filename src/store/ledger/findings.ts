@@ -1,6 +1,6 @@
 /** Open findings about the completeness of a network (`index_finding`). */
 import type { ClientBase } from 'pg';
-import { type FindingKind, findingKindOf } from '../../domain/index-findings.ts';
+import { type FindingKind, findingKindOf } from '../../domain/networks/index-findings.ts';
 
 export interface FindingKey {
   readonly kind: FindingKind;

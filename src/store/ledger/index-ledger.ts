@@ -7,11 +7,11 @@
  */
 import type { ClientBase } from 'pg';
 import type { Fact, Sent } from '../../domain/facts.ts';
-import { type ApplyReport, applyFacts } from '../apply.ts';
+import { type ApplyReport, applyFacts } from '../write/apply.ts';
 import type { WriteTurns } from '../cluster/write-turn.ts';
-import { LeaseLostError } from '../lease.ts';
-import { storedSelector } from '../message-row.ts';
-import { SchemaMovedError } from '../writer-guard.ts';
+import { LeaseLostError } from './lease.ts';
+import { storedSelector } from '../write/message-row.ts';
+import { SchemaMovedError } from '../schema/writer-guard.ts';
 import { type Anchor, addAnchors, readAnchors } from './anchors.ts';
 import {
   addToBacklog,

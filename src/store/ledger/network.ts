@@ -1,6 +1,6 @@
 /** The row of a network (`index_network`): its lease, where its history begins, and its counters. */
 import type { ClientBase } from 'pg';
-import { createLeases, LeaseLostError } from '../lease.ts';
+import { createLeases, LeaseLostError } from './lease.ts';
 
 export const networkLeases = createLeases({
   table: 'index_network',

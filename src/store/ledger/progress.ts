@@ -1,6 +1,6 @@
 /** The public progress of a network (`network_progress`): its head, and counts of what is not read yet. */
 import type { ClientBase } from 'pg';
-import type { ProblemKind } from '../../domain/indexing-problem.ts';
+import type { ProblemKind } from '../../domain/networks/indexing-problem.ts';
 
 /** Times are milliseconds since 1970. */
 export interface HeadFigures {

@@ -1,6 +1,6 @@
 /** Ramps that routers name (`index_registration`): by an event of their history, or by their views alone. */
 import type { ClientBase } from 'pg';
-import { selectorOf, storedSelector } from '../message-row.ts';
+import { selectorOf, storedSelector } from '../write/message-row.ts';
 
 export interface Registration {
   readonly contract: string;

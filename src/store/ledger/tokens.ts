@@ -14,8 +14,8 @@ import {
   type TokenKey,
   tokenKey,
   tokenKeyOf,
-} from '../../domain/tokens.ts';
-import { selectorOf, storedSelector } from '../message-row.ts';
+} from '../../domain/names/tokens.ts';
+import { selectorOf, storedSelector } from '../write/message-row.ts';
 
 /** A token of a network that is to be asked about. */
 export interface DueToken {

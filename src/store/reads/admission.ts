@@ -2,7 +2,7 @@
  * Admission control in front of a read queue: a bound on the queue (load shedding), and a circuit breaker that refuses
  * reads quickly while the database is silent. Both recover without help.
  */
-import { isDoneWithin } from '../time-limit.ts';
+import { isDoneWithin } from '../server/time-limit.ts';
 import { DatabaseAwayError, DatabaseBusyError } from './errors.ts';
 import { OPEN_CIRCUIT_WAIT_MS } from './tuning.ts';
 

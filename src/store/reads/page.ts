@@ -1,7 +1,7 @@
 /** A page of a search: stored records, joined into the JSON that is sent to the client. */
 import { hash } from 'node:crypto';
-import type { CursorCodec } from '../../domain/cursor.ts';
-import type { PageKey, SearchQuery } from '../../domain/query.ts';
+import type { CursorCodec } from '../../domain/filters/cursor.ts';
+import type { PageKey, SearchQuery } from '../../domain/filters/query.ts';
 import type { Rows } from './rows.ts';
 
 /** The text before and after the records, which are separated by commas. */

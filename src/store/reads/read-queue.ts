@@ -10,7 +10,7 @@
  * waited too long are refused.
  */
 import type pg from 'pg';
-import { endsConnection, withClient } from '../client.ts';
+import { endsConnection, withClient } from '../server/client.ts';
 import { DatabaseBusyError } from './errors.ts';
 import type { ReadingClient } from './reading-client.ts';
 import type { Row, Statement } from './statement.ts';

@@ -4,7 +4,7 @@
  */
 import { type OnReadOpts, Socket, type SocketConstructorOpts } from 'node:net';
 import type pg from 'pg';
-import { WatchedClient } from '../client.ts';
+import { WatchedClient } from '../server/client.ts';
 import { collectDriverRows } from './driver-rows.ts';
 import { collectRawRows, patchConnection } from './raw-query.ts';
 import type { Statement } from './statement.ts';

@@ -41,7 +41,7 @@
  */
 import type pg from 'pg';
 import type { Notice } from '../../base/notice.ts';
-import { withClient } from '../client.ts';
+import { withClient } from '../server/client.ts';
 import { createAdmission, type ReadObserver } from './admission.ts';
 import { createReadQueue } from './read-queue.ts';
 import { ReadingClient, type ReadingClientConfig } from './reading-client.ts';

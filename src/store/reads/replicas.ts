@@ -7,8 +7,8 @@
  * asked, and the primary last. While the primary is away, the revisions that this process has seen are the only bound.
  */
 import type { Notice } from '../../base/notice.ts';
-import { identitySql } from '../server-facts.ts';
-import { isDoneWithin } from '../time-limit.ts';
+import { identitySql } from '../server/server-facts.ts';
+import { isDoneWithin } from '../server/time-limit.ts';
 import { noRows, type Rows } from './rows.ts';
 import { createSingleFlight } from './single-flight.ts';
 import type { Row, RunStatement, Statement } from './statement.ts';

@@ -1,7 +1,7 @@
 /** Events of CCIP contracts as a node would log them, and the answers of their views. */
 import { encodeAbiParameters, pad } from 'viem';
-import * as abi from '../../../src/ingest/evm/abi.ts';
-import type { Hex } from '../../../src/ingest/evm/chain.ts';
+import * as abi from '../../../src/ingest/evm/contracts/abi.ts';
+import type { Hex } from '../../../src/ingest/evm/rpc/chain.ts';
 import { extraArgsTags } from '../../../src/ingest/evm/decode/extra-args.ts';
 
 export interface EncodedEvent {

@@ -1,6 +1,6 @@
 /** Indexes a world of virtual chains with the real engine into a real store, and compares the two. */
 import type { Message } from '../../../src/domain/message.ts';
-import { type IndexerTiming, type NetworkStatus, startIndexer } from '../../../src/ingest/chain/indexer.ts';
+import { type IndexerTiming, type NetworkStatus, startIndexer } from '../../../src/ingest/engine/indexer.ts';
 import type { EvmSource } from '../../../src/ingest/evm/settings.ts';
 import { connectNetwork } from '../../../src/ingest/families.ts';
 import type { BlockId } from '../../../src/store/ledger/index-ledger.ts';

@@ -1,6 +1,6 @@
 /** The kit itself: a virtual chain is a consistent chain, and an indexer reads it whole. */
 import { describe, expect, onTestFinished, test } from 'vitest';
-import * as abi from '../../../src/ingest/evm/abi.ts';
+import * as abi from '../../../src/ingest/evm/contracts/abi.ts';
 import { openTestStore } from '../../database.ts';
 import { expectedMessages, makeCcipWorld } from './ccip-chain.ts';
 import { differencesFrom, indexWorld, sourceOf } from './indexed-world.ts';

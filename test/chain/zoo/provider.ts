@@ -1,5 +1,5 @@
 /** A JSON-RPC endpoint on a real socket that serves a virtual chain the way a personality does. */
-import type { Hex } from '../../../src/ingest/evm/chain.ts';
+import type { Hex } from '../../../src/ingest/evm/rpc/chain.ts';
 import {
   isOneIn,
   type JsonRpcCall,

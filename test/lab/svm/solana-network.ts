@@ -1,6 +1,6 @@
 /** The lab's Solana network: programs in the virtual machine behind JSON-RPC, and lanes with an EVM network both ways. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { findNetwork, type Network } from '../../../src/domain/networks.ts';
+import { findNetwork, type Network } from '../../../src/domain/networks/networks.ts';
 import { createDerivation } from '../../../src/ingest/demo/randomness.ts';
 import { deployedPrograms } from '../../solana/ccip-accounts.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';

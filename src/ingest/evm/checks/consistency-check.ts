@@ -1,10 +1,10 @@
 /** What the contracts of an EVM network say of themselves, compared with what was read of their history. */
 import type { CheckLedger, Registration, StoredFinding } from '../../../store/ledger/index-ledger.ts';
-import { createHistoryCheck, type HistoryCheck } from '../../chain/history-check.ts';
-import type { Progress } from '../../chain/progress.ts';
+import { createHistoryCheck, type HistoryCheck } from '../../engine/history-check.ts';
+import type { Progress } from '../../engine/progress.ts';
 import type { BloomTrust } from '../bloom-trust.ts';
-import type { Chain, Hex } from '../chain.ts';
-import { currentNamings, type GenuineContract } from '../contracts.ts';
+import type { Chain, Hex } from '../rpc/chain.ts';
+import { currentNamings, type GenuineContract } from '../contracts/contracts.ts';
 import { readCounters } from './contract-counters.ts';
 import { type ContractViews, compare, type ExecutedMessage } from './contradictions.ts';
 import type { Doubts } from './doubts.ts';

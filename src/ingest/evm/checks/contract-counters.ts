@@ -3,7 +3,7 @@
  * committed. One view for each ramp and chain at its other end.
  */
 import { addressFromBytes } from '../../../domain/addresses.ts';
-import { networkBySelector } from '../../../domain/networks.ts';
+import { networkBySelector } from '../../../domain/networks/networks.ts';
 import type { LaneCounter, Registration } from '../../../store/ledger/index-ledger.ts';
 import {
   answerOf,
@@ -13,9 +13,9 @@ import {
   getNextNumber20,
   getSourceConfig16,
   lowerCase,
-} from '../abi.ts';
-import type { CallAnswer, ChainNode, ContractCall, Hex } from '../chain.ts';
-import type { GenuineContract } from '../contracts.ts';
+} from '../contracts/abi.ts';
+import type { CallAnswer, ChainNode, ContractCall, Hex } from '../rpc/chain.ts';
+import type { GenuineContract } from '../contracts/contracts.ts';
 
 export interface ContractCounter extends LaneCounter {
   /** The contract that counts; its events are what the records are made of. */

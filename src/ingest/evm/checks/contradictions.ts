@@ -5,7 +5,7 @@
  * list and no error, and its silence would otherwise count as absence.
  */
 import { type MissingNumbers, missingNumbers } from '../../../domain/missing-numbers.ts';
-import { networkBySelector } from '../../../domain/networks.ts';
+import { networkBySelector } from '../../../domain/networks/networks.ts';
 import type {
   BlockRange,
   CheckLedger,
@@ -13,9 +13,9 @@ import type {
   LaneKey,
   Registration,
 } from '../../../store/ledger/index-ledger.ts';
-import type { Contradiction } from '../../chain/rereads.ts';
-import type { Hex } from '../chain.ts';
-import type { GenuineContract, Naming } from '../contracts.ts';
+import type { Contradiction } from '../../engine/rereads.ts';
+import type { Hex } from '../rpc/chain.ts';
+import type { GenuineContract, Naming } from '../contracts/contracts.ts';
 import type { ContractCounter } from './contract-counters.ts';
 import type { DoubtfulBlocks } from './doubts.ts';
 

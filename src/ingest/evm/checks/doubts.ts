@@ -13,17 +13,17 @@ import type {
   IndexFinding,
   StoredFinding,
 } from '../../../store/ledger/index-ledger.ts';
-import type { Chores } from '../../chain/family.ts';
-import { RequestRefusedError } from '../../chain/faults.ts';
-import { withFinality } from '../../chain/history-step.ts';
-import { historyRange } from '../../chain/owed-ranges.ts';
-import type { Progress } from '../../chain/progress.ts';
-import { repairDelay, type WorkerTiming } from '../../chain/timing.ts';
-import type { Chain, ChainLog, ChainNode, Hex } from '../chain.ts';
+import type { Chores } from '../../engine/family.ts';
+import { RequestRefusedError } from '../../engine/faults.ts';
+import { withFinality } from '../../engine/history-step.ts';
+import { historyRange } from '../../engine/owed-ranges.ts';
+import type { Progress } from '../../engine/progress.ts';
+import { repairDelay, type WorkerTiming } from '../../engine/timing.ts';
+import type { Chain, ChainLog, ChainNode, Hex } from '../rpc/chain.ts';
 import { keyOf } from '../confirmation.ts';
-import { watchedTopics } from '../contracts.ts';
+import { watchedTopics } from '../contracts/contracts.ts';
 import type { Decoder } from '../decode/decoder.ts';
-import { sortLogs } from '../log-order.ts';
+import { sortLogs } from '../rpc/log-order.ts';
 import type { EvmContractBook } from '../reading.ts';
 
 /** Blocks that a finding lists. Of more, only their number is kept. */

@@ -12,9 +12,9 @@ import {
   getExecutionState16,
   getExecutionState20,
   lowerCase,
-} from '../abi.ts';
-import type { Chain, ContractCall, Hex } from '../chain.ts';
-import type { GenuineContract } from '../contracts.ts';
+} from '../contracts/abi.ts';
+import type { Chain, ContractCall, Hex } from '../rpc/chain.ts';
+import type { GenuineContract } from '../contracts/contracts.ts';
 import type { ExecutedMessage } from './contradictions.ts';
 
 const MESSAGES_AT_ONCE = 500;

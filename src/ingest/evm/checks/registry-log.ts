@@ -3,10 +3,10 @@
  * not know. It is recorded before the blocks count as read, so that a killed process forgets nothing.
  */
 import type { IndexStep, StoredFinding } from '../../../store/ledger/index-ledger.ts';
-import type { Progress } from '../../chain/progress.ts';
-import type { Hex } from '../chain.ts';
-import type { Dispute } from '../contract-agreement.ts';
-import type { GenuineContract, Naming, RefusedNaming } from '../contracts.ts';
+import type { Progress } from '../../engine/progress.ts';
+import type { Hex } from '../rpc/chain.ts';
+import type { Dispute } from '../contracts/contract-agreement.ts';
+import type { GenuineContract, Naming, RefusedNaming } from '../contracts/contracts.ts';
 
 export interface RegistryLog {
   /** Records what a reading found, as far as it is new. */

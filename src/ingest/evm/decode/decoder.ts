@@ -7,9 +7,9 @@
 
 import { LATEST_TIME } from '../../../base/iso-time.ts';
 import type { Fact, VerifierPolicy } from '../../../domain/facts.ts';
-import type { Network } from '../../../domain/networks.ts';
-import { shortened, UnreadableLogError } from '../../chain/event-facts.ts';
-import { NodeError } from '../../chain/faults.ts';
+import type { Network } from '../../../domain/networks/networks.ts';
+import { shortened, UnreadableLogError } from '../../engine/event-facts.ts';
+import { NodeError } from '../../engine/faults.ts';
 import {
   answerOf,
   type ContractEvent,
@@ -29,8 +29,8 @@ import {
   rootRemoved,
   taggedRootBlessed,
   typeAndVersion,
-} from '../abi.ts';
-import type { Block, ChainLog, ChainNode, Hex, Transaction } from '../chain.ts';
+} from '../contracts/abi.ts';
+import type { Block, ChainLog, ChainNode, Hex, Transaction } from '../rpc/chain.ts';
 import type {
   CommitStore,
   CommonRamp,
@@ -38,8 +38,8 @@ import type {
   LaneOffRamp,
   LaneOnRamp,
   OtherContract,
-} from '../contracts.ts';
-import { type AnswerCache, conduct, type Finding, type Inquiry } from '../inquiry.ts';
+} from '../contracts/contracts.ts';
+import { type AnswerCache, conduct, type Finding, type Inquiry } from '../contracts/inquiry.ts';
 import { type Execution, isFailed, type LogContext, type LogReading } from './log-reading.ts';
 import {
   execution15,

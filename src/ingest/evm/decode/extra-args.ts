@@ -1,9 +1,9 @@
 /** What the sender asked of the execution, from the tagged bytes that CCIP 1.6 carries. */
 import { decodeAbiParameters, slice } from 'viem';
 import type { Message } from '../../../domain/message.ts';
-import { spelled, UnreadableLogError } from '../../chain/event-facts.ts';
-import { evmExtraArgsV1, evmExtraArgsV2, suiExtraArgsV1, svmExtraArgsV1 } from '../abi.ts';
-import type { Hex } from '../chain.ts';
+import { spelled, UnreadableLogError } from '../../engine/event-facts.ts';
+import { evmExtraArgsV1, evmExtraArgsV2, suiExtraArgsV1, svmExtraArgsV1 } from '../contracts/abi.ts';
+import type { Hex } from '../rpc/chain.ts';
 
 /** The first four bytes of the hash of a name such as `CCIP EVMExtraArgsV1`. */
 export const extraArgsTags = {

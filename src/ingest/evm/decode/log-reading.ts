@@ -8,10 +8,10 @@ import type {
   Sent,
   SentMessage,
 } from '../../../domain/facts.ts';
-import type { Network } from '../../../domain/networks.ts';
-import { parseSentMessage, spelled, UnreadableLogError } from '../../chain/event-facts.ts';
-import type { ChainLog, Hex, Transaction } from '../chain.ts';
-import type { GenuineContract } from '../contracts.ts';
+import type { Network } from '../../../domain/networks/networks.ts';
+import { parseSentMessage, spelled, UnreadableLogError } from '../../engine/event-facts.ts';
+import type { ChainLog, Hex, Transaction } from '../rpc/chain.ts';
+import type { GenuineContract } from '../contracts/contracts.ts';
 
 export interface LogContext<C extends GenuineContract = GenuineContract> {
   readonly log: ChainLog;

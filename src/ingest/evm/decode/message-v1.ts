@@ -3,8 +3,8 @@
  * their length. Addresses are bytes: those of the source as its ABI pads them, those of the destination bare.
  */
 
-import { UnreadableLogError } from '../../chain/event-facts.ts';
-import type { Hex } from '../chain.ts';
+import { UnreadableLogError } from '../../engine/event-facts.ts';
+import type { Hex } from '../rpc/chain.ts';
 
 export interface TokenTransferV1 {
   readonly amount: bigint;

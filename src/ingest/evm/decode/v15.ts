@@ -5,7 +5,7 @@
 import { decodeAbiParameters, zeroAddress, zeroHash } from 'viem';
 import { zeroAddresses } from '../../../domain/addresses.ts';
 import type { TokenAmount } from '../../../domain/message.ts';
-import type { Network } from '../../../domain/networks.ts';
+import type { Network } from '../../../domain/networks/networks.ts';
 import {
   committedFact,
   knownNetwork,
@@ -13,7 +13,7 @@ import {
   spelled,
   spelledToken,
   UnreadableLogError,
-} from '../../chain/event-facts.ts';
+} from '../../engine/event-facts.ts';
 import {
   answerOf,
   callOf,
@@ -28,10 +28,10 @@ import {
   sourceTokenData,
   taggedRootBlessed,
   type Values,
-} from '../abi.ts';
-import type { CallAnswer, ChainLog, Hex } from '../chain.ts';
-import type { CommitStore, LaneOffRamp, LaneOnRamp, OtherContract } from '../contracts.ts';
-import type { Inquiry } from '../inquiry.ts';
+} from '../contracts/abi.ts';
+import type { CallAnswer, ChainLog, Hex } from '../rpc/chain.ts';
+import type { CommitStore, LaneOffRamp, LaneOnRamp, OtherContract } from '../contracts/contracts.ts';
+import type { Inquiry } from '../contracts/inquiry.ts';
 import {
   type Execution,
   executedFacts,

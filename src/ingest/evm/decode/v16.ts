@@ -10,8 +10,8 @@ import {
   spelled,
   spelledToken,
   UnreadableLogError,
-} from '../../chain/event-facts.ts';
-import { executableMessage } from '../../chain/executable-message.ts';
+} from '../../engine/event-facts.ts';
+import { executableMessage } from '../../engine/executable-message.ts';
 import {
   answerOf,
   callOf,
@@ -21,10 +21,10 @@ import {
   getRouter16,
   getToken,
   readEvent,
-} from '../abi.ts';
-import type { ChainLog, Hex } from '../chain.ts';
-import type { CommonRamp } from '../contracts.ts';
-import type { Inquiry } from '../inquiry.ts';
+} from '../contracts/abi.ts';
+import type { ChainLog, Hex } from '../rpc/chain.ts';
+import type { CommonRamp } from '../contracts/contracts.ts';
+import type { Inquiry } from '../contracts/inquiry.ts';
 import { readExtraArgs } from './extra-args.ts';
 import { type Execution, executedFacts, type LogContext, type LogReading, sentFact } from './log-reading.ts';
 

@@ -9,14 +9,14 @@ import {
   UNNAMED_VERIFIER,
   type Verifier,
 } from '../../../domain/message.ts';
-import type { Network } from '../../../domain/networks.ts';
+import type { Network } from '../../../domain/networks/networks.ts';
 import {
   knownNetwork,
   refuseOtherSource,
   spelled,
   spelledToken,
   UnreadableLogError,
-} from '../../chain/event-facts.ts';
+} from '../../engine/event-facts.ts';
 import {
   answerOf,
   argumentsOf,
@@ -27,10 +27,10 @@ import {
   getOutboundImplementation,
   readEvent,
   typeAndVersion,
-} from '../abi.ts';
-import type { CallAnswer, Hex } from '../chain.ts';
-import type { CommonRamp } from '../contracts.ts';
-import type { Inquiry } from '../inquiry.ts';
+} from '../contracts/abi.ts';
+import type { CallAnswer, Hex } from '../rpc/chain.ts';
+import type { CommonRamp } from '../contracts/contracts.ts';
+import type { Inquiry } from '../contracts/inquiry.ts';
 import { executedFacts, type LogContext, type LogReading, sentFact } from './log-reading.ts';
 import { decodeMessageV1, type MessageV1, type TokenTransferV1 } from './message-v1.ts';
 

@@ -3,9 +3,9 @@
  * were committed, and in each commit report which messages were executed.
  */
 import { parseAddress } from '../../../domain/addresses.ts';
-import { knownNetworks, type Network, networkBySelector } from '../../../domain/networks.ts';
+import { knownNetworks, type Network, networkBySelector } from '../../../domain/networks/networks.ts';
 import type { AwaitingExecution, LaneCounter } from '../../../store/ledger/index-ledger.ts';
-import { onRampOf } from '../../chain/event-facts.ts';
+import { onRampOf } from '../../engine/event-facts.ts';
 import { isExecuted, readCommitReport, readDestChain, readSourceChain } from '../accounts.ts';
 import type { ChainNode } from '../chain.ts';
 import { type Hex, hexOf } from '../decode/borsh.ts';

@@ -2,13 +2,13 @@
 import { addressFromBytes, parseAddress } from '../../../domain/addresses.ts';
 import type { Message } from '../../../domain/message.ts';
 import { type MissingNumbers, missingNumbers } from '../../../domain/missing-numbers.ts';
-import { type Network, networkBySelector } from '../../../domain/networks.ts';
+import { type Network, networkBySelector } from '../../../domain/networks/networks.ts';
 import type { BlockRange, CheckLedger, LaneKey } from '../../../store/ledger/index-ledger.ts';
 import type { Store } from '../../../store/store.ts';
-import { NodeError } from '../../chain/faults.ts';
-import { createHistoryCheck, type HistoryCheck } from '../../chain/history-check.ts';
-import type { Progress } from '../../chain/progress.ts';
-import type { Contradiction } from '../../chain/rereads.ts';
+import { NodeError } from '../../engine/faults.ts';
+import { createHistoryCheck, type HistoryCheck } from '../../engine/history-check.ts';
+import type { Progress } from '../../engine/progress.ts';
+import type { Contradiction } from '../../engine/rereads.ts';
 import type { Chain } from '../chain.ts';
 import { UnreadableDataError } from '../decode/borsh.ts';
 import { keptRenumberings, type Renumbering, renumberingEvents } from '../decode/renumbering.ts';

@@ -2,7 +2,7 @@
 import { zeroAddresses } from '../../../domain/addresses.ts';
 import type { Observation, Sent } from '../../../domain/facts.ts';
 import type { TokenAmount } from '../../../domain/message.ts';
-import type { Network } from '../../../domain/networks.ts';
+import type { Network } from '../../../domain/networks/networks.ts';
 import {
   gasOf,
   knownNetwork,
@@ -10,8 +10,8 @@ import {
   spelled,
   spelledToken,
   UnreadableLogError,
-} from '../../chain/event-facts.ts';
-import { executableMessage } from '../../chain/executable-message.ts';
+} from '../../engine/event-facts.ts';
+import { executableMessage } from '../../engine/executable-message.ts';
 import { hexOf } from './borsh.ts';
 import type { CcipEvent } from './events.ts';
 import { readExtraArgs } from './extra-args.ts';

@@ -11,7 +11,7 @@
  * the off-ramp's own call failed: anybody can have it execute a message and let the transaction fail afterwards.
  */
 import type { Executed, Fact, Observation, RangeFact } from '../../../domain/facts.ts';
-import type { Network } from '../../../domain/networks.ts';
+import type { Network } from '../../../domain/networks/networks.ts';
 import type { UnreadableLog } from '../../../store/ledger/index-ledger.ts';
 import {
   committedFact,
@@ -20,7 +20,7 @@ import {
   refuseOtherSource,
   shortened,
   UnreadableLogError,
-} from '../../chain/event-facts.ts';
+} from '../../engine/event-facts.ts';
 import type { Instruction, SolanaTransaction } from '../transaction.ts';
 import { hexOf, UnreadableDataError } from './borsh.ts';
 import { decodeBase58, decodeBase64 } from './encoded-data.ts';

@@ -1,0 +1,232 @@
+/** The OpenAPI 3.1 document, generated from the routes. */
+import { errorCatalogue } from '../../domain/errors.ts';
+import { exampleMessage } from './example-message.ts';
+import { type HeaderName, headerFields } from '../server/header-fields.ts';
+import type { Route, RouteParameter } from '../server/route.ts';
+import { namedSchemas, type SchemaName, schemaDescriptions } from '../schemas/named.ts';
+
+/** Error statuses of every path. */
+const statusesOfEveryRoute = [400, 405, 406, 414, 429, 500, 503];
+
+const commonHeaderNames: readonly HeaderName[] = [
+  'X-Request-ID',
+  'X-Lanescan-Simulated',
+  'Cache-Control',
+  'RateLimit-Policy',
+  'RateLimit',
+];
+const headersOfStatus: Readonly<Record<number, readonly HeaderName[]>> = {
+  304: ['ETag'],
+  405: ['Allow'],
+  429: ['Retry-After'],
+  503: ['Retry-After'],
+};
+
+export interface OpenApiDocument {
+  readonly openapi: string;
+  readonly info: {
+    readonly title: string;
+    readonly version: string;
+    readonly description: string;
+    readonly license: { readonly name: string; readonly identifier: string };
+  };
+  readonly servers: readonly { readonly url: string; readonly description: string }[];
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  readonly paths: Readonly<Record<string, { readonly get: Operation }>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, JsonSchema>>;
+    readonly responses: Readonly<Record<string, Response>>;
+    readonly headers: Readonly<Record<string, unknown>>;
+    readonly securitySchemes: Readonly<Record<string, unknown>>;
+  };
+}
+
+export interface JsonSchema {
+  readonly $ref?: string;
+  readonly type?: string;
+  readonly description?: string;
+  readonly format?: string;
+  readonly pattern?: string;
+  readonly enum?: readonly unknown[];
+  readonly default?: unknown;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly items?: JsonSchema;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+  readonly anyOf?: readonly JsonSchema[];
+  readonly examples?: readonly unknown[];
+}
+
+export interface Response {
+  readonly description: string;
+  readonly headers: Readonly<Record<string, Reference>>;
+  readonly content: Readonly<Record<string, { readonly schema: JsonSchema }>>;
+}
+
+export interface Reference {
+  readonly $ref: string;
+}
+
+export interface Operation {
+  readonly operationId: string;
+  /** Other paths with the same meaning. They are not listed as operations, which would double every generated client. */
+  readonly 'x-aliases'?: readonly string[];
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly description: string;
+  readonly parameters: readonly (RouteParameter & {
+    readonly in: 'path' | 'query';
+    readonly required: boolean;
+  })[];
+  readonly responses: Readonly<Record<string, Response | Reference>>;
+}
+
+export function openApiDocument(routes: readonly Route[], version: string, basePath = ''): OpenApiDocument {
+  const paths: Record<string, { get: Operation }> = {};
+  for (const route of routes) {
+    paths[route.path] = { get: operationOf(route) };
+  }
+  const schemas = plainSchemas();
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Lanescan',
+      version,
+      description:
+        'Read access to records of cross-chain messages (Chainlink CCIP). Everything is GET; nothing here writes.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    // Relative to where this document is served.
+    servers: [{ url: basePath === '' ? '/' : basePath, description: 'The server of this document' }],
+    // No key is needed; one raises the rate limit.
+    security: [{}, { apiKey: [] }, { bearer: [] }],
+    tags: [
+      { name: 'Messages', description: 'Search messages and read their records.' },
+      { name: 'Lanes', description: 'Volume and delivery times of lanes, missing sequence numbers.' },
+      { name: 'Networks', description: 'Networks, how far each is indexed, and totals.' },
+      { name: 'Operations', description: 'For operators of the service.' },
+      { name: 'Documentation', description: 'This document, for programs and for people.' },
+    ],
+    paths,
+    components: {
+      schemas: { ...schemas, Message: { ...schemas.Message, examples: [exampleMessage] } },
+      responses: errorResponses(),
+      headers: headerFields,
+      securitySchemes: {
+        apiKey: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'X-API-Key',
+          description: 'A key from the operator of the server, for a higher rate limit.',
+        },
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'The same key in the `Authorization` header.',
+        },
+      },
+    },
+  };
+}
+
+function operationOf(route: Route): Operation {
+  const headersOf = (status: number, own: readonly HeaderName[] = []) => {
+    const names = [...commonHeaderNames, ...(headersOfStatus[status] ?? []), ...own];
+    return references(route.isUnlimited ? names.filter((name) => !name.startsWith('RateLimit')) : names);
+  };
+  const responses: Record<string, Response | Reference> = {
+    200: {
+      description: route.success.description,
+      headers: headersOf(200, [
+        ...(route.isStreamed ? [] : ['ETag' as const]),
+        ...(route.success.headers ?? []),
+      ]),
+      content: Object.fromEntries(
+        [route.mediaType, ...(route.otherMediaTypes ?? [])].map((mediaType) => [
+          mediaType,
+          { schema: (route.success.schema as JsonSchema) ?? { type: 'string' } },
+        ]),
+      ),
+    },
+  };
+  if (!route.isStreamed) {
+    responses[304] = {
+      description: 'The version that the client has (`If-None-Match`) is current.',
+      headers: headersOf(304, route.success.headers),
+      content: {},
+    };
+  }
+  for (const status of [...new Set([...route.errors, ...statusesOfEveryRoute])].sort()) {
+    responses[status] = { $ref: `#/components/responses/${errorName(status)}` };
+  }
+  return {
+    operationId: route.operationId,
+    ...(route.aliases && { 'x-aliases': route.aliases }),
+    tags: [route.tag],
+    summary: route.summary,
+    description: route.description,
+    parameters: [
+      ...(route.pathParameters ?? []).map((parameter) => ({
+        ...parameter,
+        in: 'path' as const,
+        required: true,
+      })),
+      ...(route.queryParameters ?? []).map(({ isRequired = false, ...parameter }) => ({
+        ...parameter,
+        in: 'query' as const,
+        required: isRequired,
+      })),
+    ],
+    responses,
+  };
+}
+
+const errorName = (status: number) => `Error${status}`;
+
+/** One response for each error status, shared by all paths. */
+function errorResponses(): Record<string, Response> {
+  const statuses = [...new Set(Object.values(errorCatalogue).map(({ status }) => status))].sort();
+  return Object.fromEntries(
+    statuses.map((status) => [
+      errorName(status),
+      {
+        description: errorsOf(status),
+        headers: references([...commonHeaderNames, ...(headersOfStatus[status] ?? [])]),
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+      },
+    ]),
+  );
+}
+
+function references(names: readonly HeaderName[]): Record<string, Reference> {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+/** The codes of a status with their meanings. */
+function errorsOf(status: number): string {
+  return Object.entries(errorCatalogue)
+    .filter(([, entry]) => entry.status === status)
+    .map(([code, entry]) => `\`${code}\`: ${entry.meaning}`)
+    .join('\n\n');
+}
+
+/** The named schemas, with references to each other instead of copies. */
+function plainSchemas(): Record<string, JsonSchema> {
+  const names = new Map<string, string>();
+  for (const [name, schema] of Object.entries(namedSchemas)) names.set(JSON.stringify(schema), name);
+  const plain = (value: unknown, isRoot: boolean): unknown => {
+    if (Array.isArray(value)) return value.map((element) => plain(element, false));
+    if (typeof value !== 'object' || value === null) return value;
+    const name = isRoot ? undefined : names.get(JSON.stringify(value));
+    if (name) return { $ref: `#/components/schemas/${name}` };
+    return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, plain(member, false)]));
+  };
+  return Object.fromEntries(
+    (Object.keys(namedSchemas) as SchemaName[]).map((name) => [
+      name,
+      { description: schemaDescriptions[name], ...(plain(namedSchemas[name], true) as JsonSchema) },
+    ]),
+  );
+}

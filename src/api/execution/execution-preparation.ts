@@ -1,0 +1,238 @@
+/** Prepares the manual execution of a stored message, or says what stands in the way. */
+import { setImmediate } from 'node:timers/promises';
+import { ApiError, type ErrorCode } from '../../domain/errors.ts';
+import type { Hex } from '../../domain/manual-execution/abi-encoding.ts';
+import {
+  type Fields,
+  fieldsOf,
+  integerOf,
+  listOf,
+  parseExactJson,
+  UnusableInputsError,
+} from '../../domain/manual-execution/input-values.ts';
+import {
+  type BatchMaterial,
+  executableVersion,
+  type PreparedExecution,
+  prepareBatch,
+  prepareVerified,
+} from '../../domain/manual-execution/prepared-execution.ts';
+import type { BatchLane } from '../../domain/manual-execution/ramp-messages.ts';
+import type { Message } from '../../domain/message.ts';
+import { networkBySelector } from '../../domain/networks/networks.ts';
+import type { BatchInputs, MirroredInputs, VerifiedInputs } from '../../store/query/execution-inputs.ts';
+import type { Store } from '../../store/store.ts';
+import { whatIsMissing } from '../routes/execution-inputs-route.ts';
+import { indexedSoFar } from '../routes/networks-route.ts';
+
+/** An execution that can be sent or tried. */
+export interface ReadyExecution {
+  readonly kind: 'ready';
+  readonly message: Message;
+  readonly prepared: PreparedExecution;
+  /** Where the inputs come from. */
+  readonly inputs: 'chain' | 'mirror';
+  /** Time of the commit; null where it is not known, and on 2.0. */
+  readonly committedAt: string | null;
+  /** Whether the off-ramp takes it from anybody, as far as the index knows. */
+  readonly isOpen: boolean;
+}
+
+export interface BlockedExecution {
+  readonly kind: 'blocked';
+  readonly message: Message;
+  readonly code: ErrorCode;
+  /** What stands in the way, in sentences. */
+  readonly text: string;
+}
+
+export type Preparation = ReadyExecution | BlockedExecution;
+
+type Reads = Pick<Store, 'executionInputs' | 'findMessage' | 'networkProgress' | 'simulated'>;
+
+/** @param digits of the message id */
+export async function prepareExecution(store: Reads, digits: string): Promise<Preparation> {
+  const stored = await store.findMessage(digits);
+  if (!stored) {
+    throw new ApiError(
+      'MESSAGE_NOT_FOUND',
+      `No message 0x${digits} is known here. ${await indexedSoFar(store)}`,
+    );
+  }
+  const message = JSON.parse(stored.record) as Message;
+  const blocked = (code: ErrorCode, text: string): BlockedExecution => ({
+    kind: 'blocked',
+    message,
+    code,
+    text: `Message 0x${digits} ${text}`,
+  });
+  if (message.status === 'SUCCESS')
+    return blocked('MESSAGE_ALREADY_EXECUTED', 'has been executed successfully. Nothing is left to do.');
+  if (store.simulated)
+    return blocked(
+      'MANUAL_EXECUTION_UNSUPPORTED',
+      'is simulated: no chain has it, so that nothing can be sent.',
+    );
+  const { chainFamily, displayName, name } = message.destNetworkInfo;
+  if (chainFamily !== 'EVM') {
+    return blocked(
+      'MANUAL_EXECUTION_UNSUPPORTED',
+      `goes to ${displayName ?? name}, which is not an EVM chain: its transaction cannot be built here. ` +
+        'Use ccip-cli with the inputs at /execution-inputs.',
+    );
+  }
+  const inputs = await store.executionInputs(digits);
+  if (!inputs || inputs.kind === 'unavailable') {
+    const code =
+      inputs?.reason === 'not committed' ? 'EXECUTION_INPUTS_NOT_READY' : 'EXECUTION_INPUTS_NOT_FOUND';
+    return blocked(code, inputs ? whatIsMissing(inputs) : 'has no inputs.');
+  }
+  if (inputs.kind === 'verified' && !inputs.isComplete) {
+    return blocked(
+      'EXECUTION_INPUTS_NOT_READY',
+      'is not verified yet, as far as is known here: results of verifiers that its destination requires are missing.',
+    );
+  }
+  try {
+    const prepared = await prepare(`0x${digits}`, message, inputs);
+    if (prepared === undefined) {
+      return blocked(
+        'MANUAL_EXECUTION_UNSUPPORTED',
+        `is of version ${message.version ?? 'unknown'}, whose off-ramps are not known here.`,
+      );
+    }
+    if (prepared.unattested.length > 0)
+      return blocked('MANUAL_EXECUTION_UNSUPPORTED', unattested(message, prepared));
+    return {
+      kind: 'ready',
+      message,
+      prepared,
+      inputs: inputs.kind === 'mirrored' ? 'mirror' : 'chain',
+      committedAt: inputs.kind === 'batch' ? inputs.committedAt : null,
+      isOpen: message.readyForManualExecution || message.status === 'FAILED' || prepared.version === '2.0',
+    };
+  } catch (error) {
+    if (!(error instanceof UnusableInputsError) && !(error instanceof RangeError)) throw error;
+    return blocked(
+      'EXECUTION_INPUTS_NOT_FOUND',
+      `has inputs that cannot be used: ${error.message}. ` +
+        (inputs.kind === 'mirrored'
+          ? 'They come from a mirrored server. Index its networks to get them from the chain.'
+          : 'A reorganisation may have changed them: try again when the chain is indexed further.'),
+    );
+  }
+}
+
+function prepare(
+  messageId: Hex,
+  message: Message,
+  inputs: BatchInputs | VerifiedInputs | MirroredInputs,
+): Promise<PreparedExecution | undefined> | PreparedExecution {
+  const lane = laneOf(message);
+  switch (inputs.kind) {
+    case 'batch':
+      return prepareFrom(messageId, message, inputs, parsedOneByOne(inputs.batch));
+    case 'verified': {
+      const { offramp, encodedMessage, verifications } = inputs;
+      const material = {
+        offramp,
+        encodedMessage,
+        verifierAddresses: verifications.map(({ verifier }) => verifier),
+        ccvData: verifications.map(({ data }) => data),
+      };
+      return prepareVerified(messageId, material, lane);
+    }
+    case 'mirrored': {
+      const body = fieldsOf(parseExactJson(inputs.body), 'the answer');
+      return 'encodedMessage' in body
+        ? prepareVerified(messageId, verifiedFields(body), lane)
+        : prepareFrom(
+            messageId,
+            message,
+            { offramp: textOf(body.offramp, 'offramp'), merkleRoot: textOf(body.merkleRoot, 'merkleRoot') },
+            listOf(body.messageBatch, 'messageBatch'),
+          );
+    }
+  }
+}
+
+function verifiedFields({
+  offramp,
+  encodedMessage,
+  verifierAddresses,
+  ccvData,
+  verificationComplete,
+}: Fields) {
+  if (verificationComplete === false) throw new UnusableInputsError('the verification is not complete');
+  return { offramp, encodedMessage, verifierAddresses, ccvData };
+}
+
+/** Undefined for a version that is not known. */
+async function prepareFrom(
+  messageId: Hex,
+  message: Message,
+  { offramp, merkleRoot }: Pick<BatchMaterial, 'offramp' | 'merkleRoot'>,
+  batch: Iterable<unknown>,
+): Promise<PreparedExecution | undefined> {
+  const known = executableVersion(message.version);
+  if (known === undefined || known === '2.0') return undefined;
+  // A large batch takes long to hash: other requests get their turn in between.
+  const material = { lane: laneOf(message), version: known, offramp, merkleRoot, batch };
+  return prepareBatch(messageId, material, async () => {
+    await setImmediate();
+  });
+}
+
+function laneOf({ sourceNetworkInfo, destNetworkInfo, onramp }: Message): BatchLane {
+  return {
+    sourceChainSelector: integerOf(sourceNetworkInfo.chainSelector, 'sourceChainSelector'),
+    destChainSelector: integerOf(destNetworkInfo.chainSelector, 'destChainSelector'),
+    sourceFamily: sourceNetworkInfo.chainFamily,
+    onramp,
+  };
+}
+
+function* parsedOneByOne(batch: readonly string[]): Iterable<unknown> {
+  for (const message of batch) yield JSON.parse(message);
+}
+
+function textOf(value: unknown, what: string): string {
+  if (typeof value !== 'string') throw new UnusableInputsError(`${what} is not text`);
+  return value;
+}
+
+function unattested(message: Message, { unattested }: PreparedExecution): string {
+  return (
+    `transfers ${tokensAt(message, unattested)}, whose pool needs an attestation as USDC (CCTP) and LBTC do. ` +
+    'Attestations are on no chain and not known here: use ccip-cli, which asks their issuers.'
+  );
+}
+
+/** The tokens at these places of the message, for people. */
+export function tokensAt({ tokenAmounts }: Message, places: readonly number[]): string {
+  return places.map((place) => tokenAmounts[place]?.sourceTokenAddress ?? 'unknown').join(', ');
+}
+
+/** Why an execution that is not open is refused. */
+export function notOpenText({ prepared }: ReadyExecution): string {
+  return (
+    `Message ${prepared.messageId} is committed and has not failed: its off-ramp leaves it to the regular execution ` +
+    'for some time. That time is not over, as far as is known here.'
+  );
+}
+
+/** What nobody has found out where the execution was not tried; a sentence after others, or empty. */
+export function uncheckedOrder({ message, prepared }: ReadyExecution): string {
+  // A message that failed has had its turn.
+  if (prepared.order === null || message.status === 'FAILED') return '';
+  return (
+    ' An earlier message of the same sender may have to be executed first, which was not checked: then the transaction ' +
+    'succeeds and leaves this message as it is.'
+  );
+}
+
+/** The chain id that wallets know the destination by. */
+export function evmChainId({ destNetworkInfo }: Message): number | null {
+  const chainId = networkBySelector(destNetworkInfo.chainSelector)?.chainId ?? destNetworkInfo.chainId;
+  return /^\d{1,15}$/.test(chainId) ? Number(chainId) : null;
+}

@@ -1,0 +1,253 @@
+/**
+ * The explorer: a web app whose built files are served from memory.
+ *
+ * It runs in the browser and reads the public API. This module serves its page, with a title and a link preview, and its
+ * assets. Every path of the explorer gets the same page; its paths are singular where those of the API are plural, so
+ * they never collide.
+ */
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ApiError } from '../../domain/errors.ts';
+import type { Message, NetworkInfo } from '../../domain/message.ts';
+import { type Html, html } from '../documentation/html.ts';
+import type { MediaType, RouteContext, RouteResponse, ServedPath } from '../server/route.ts';
+
+/** The same path from the source and from the compiled program. */
+export const builtExplorer = fileURLToPath(new URL('../../../dist/explorer/', import.meta.url));
+
+const pagePaths = ['/', '/overview', '/failure', '/lane', '/lane/{source}/{dest}', '/network'];
+
+const assetTypes: Readonly<Record<string, MediaType>> = { '.js': 'text/javascript', '.css': 'text/css' };
+
+export interface Explorer {
+  readonly paths: readonly ServedPath[];
+  /** For browsers, at any other address; undefined where the explorer is not built. */
+  readonly notFoundPage?: ServedPath;
+}
+
+export function createExplorer(folder: string, basePath: string): Explorer {
+  const template = path.join(folder, 'index.html');
+  if (!existsSync(template)) return { paths: [...notBuilt(basePath), ...iconAndRobots] };
+  const page = createPage(readFileSync(template, 'utf8'), basePath);
+  const assets = readAssets(path.join(folder, 'assets'));
+  const paths: readonly ServedPath[] = [
+    ...iconAndRobots,
+    ...pagePaths.map(
+      (pagePath): ServedPath => ({
+        path: pagePath,
+        mediaType: 'text/html',
+        handle: (_request, { store }) => page(generalPreview, store.simulated),
+      }),
+    ),
+    {
+      path: '/message/{messageId}',
+      mediaType: 'text/html',
+      async handle({ path: { messageId = '' } }, context) {
+        // Without the database the page is served without a preview; the app shows the error.
+        const preview = await messagePreview(messageId, context).catch(() => generalPreview);
+        const response = page(preview ?? generalPreview, context.store.simulated);
+        return preview ? response : { ...response, status: 404 };
+      },
+    },
+    {
+      path: '/assets/{file}',
+      mediaType: 'text/javascript',
+      otherMediaTypes: ['text/css'],
+      handle({ path: { file = '' } }) {
+        const asset = assets.get(file);
+        if (asset) return asset;
+        throw new ApiError('NOT_FOUND', 'This version of the explorer has no such file. Reload the page.');
+      },
+    },
+  ];
+  return {
+    paths,
+    notFoundPage: {
+      path: '/*',
+      mediaType: 'text/html',
+      handle: (_request, { store }) => ({ ...page(notFoundPreview, store.simulated), status: 404 }),
+    },
+  };
+}
+
+const ICON =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#0b5fbd"/>' +
+  '<path d="M7 11h18M7 21h18" stroke="#fff" stroke-opacity=".45" stroke-width="2.5" stroke-linecap="round"/>' +
+  '<circle cx="20" cy="11" r="4" fill="#fff"/><circle cx="12" cy="21" r="4" fill="#fff"/></svg>\n';
+
+/** Pages may be indexed by search engines; the API is for programs. */
+const ROBOTS = 'User-agent: *\nDisallow: /v2/\nDisallow: /metrics\n';
+
+/** What browsers and crawlers ask of every website. */
+const iconAndRobots: readonly ServedPath[] = [
+  {
+    path: '/favicon.ico',
+    mediaType: 'image/svg+xml',
+    handle: () => ({ body: ICON, freshness: 'checked' }),
+  },
+  { path: '/robots.txt', mediaType: 'text/plain', handle: () => ({ body: ROBOTS, freshness: 'checked' }) },
+];
+
+/** Served in a checkout that was not built; the API works without the explorer. */
+const notBuilt = (basePath: string): readonly ServedPath[] => [
+  {
+    path: '/',
+    mediaType: 'text/html',
+    handle: () => ({
+      status: 404,
+      freshness: 'checked',
+      body: html`<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>Lanescan</title>
+<p>The explorer is not built yet. Build it with <code>npm run build</code> and start Lanescan again.
+<p>The API works without it: see <a href="${basePath}/docs">${basePath}/docs</a>.
+</html>`.text,
+    }),
+  },
+];
+
+// ---- The page
+
+/** What search engines and chats show of a link. */
+interface Preview {
+  readonly title: string;
+  readonly description: string;
+}
+
+const generalPreview: Preview = {
+  title: 'Lanescan: where is my cross-chain message?',
+  description:
+    'Search CCIP messages by id, transaction, address or network. See where each one is, whether it is all right, ' +
+    'and what to do if it is not.',
+};
+
+const notFoundPreview: Preview = {
+  title: 'Nothing here · Lanescan',
+  description: 'There is nothing at this address.',
+};
+
+const TITLE_IN_TEMPLATE = '<title>Lanescan</title>';
+
+function createPage(
+  builtPage: string,
+  basePath: string,
+): (preview: Preview, isSimulated: boolean) => RouteResponse {
+  if (!builtPage.includes(TITLE_IN_TEMPLATE))
+    throw new Error('The explorer’s index.html has lost its title.');
+  const template = withBasePath(builtPage, basePath);
+  const headers = {
+    'Content-Security-Policy': contentSecurityPolicy(template),
+    'Cross-Origin-Opener-Policy': 'same-origin',
+  };
+  return (preview, isSimulated) => ({
+    // A function, because a replacement text would interpret `$&` in the preview.
+    body: template.replace(TITLE_IN_TEMPLATE, () => previewHead(preview, isSimulated).text),
+    freshness: 'checked',
+    headers,
+  });
+}
+
+/** The built page has links to its assets that are relative; pages are served at paths of several depths. */
+function withBasePath(builtPage: string, basePath: string): string {
+  const page = builtPage
+    .replaceAll('="./assets/', `="${basePath}/assets/`)
+    .replaceAll('href="/docs"', `href="${basePath}/docs"`);
+  if (basePath === '') return page;
+  // explorer/src/server/base-path.ts reads it.
+  const meta = html`<meta name="lanescan-base-path" content="${basePath}">`;
+  return page.replace(TITLE_IN_TEMPLATE, () => `${meta.text}\n${TITLE_IN_TEMPLATE}`);
+}
+
+function previewHead({ title, description }: Preview, isSimulated: boolean): Html {
+  const labelledTitle = isSimulated ? `${title} (simulated data)` : title;
+  return html`<title>${labelledTitle}</title>
+<meta name="description" content="${description}">
+<meta property="og:site_name" content="Lanescan">
+<meta property="og:type" content="website">
+<meta property="og:title" content="${labelledTitle}">
+<meta property="og:description" content="${description}">
+<meta name="twitter:card" content="summary">`;
+}
+
+/**
+ * Allows scripts and styles from this server, and the inline scripts of the built page. Trusted Types forbid turning text
+ * into markup.
+ */
+function contentSecurityPolicy(template: string): string {
+  const inline = [...template.matchAll(/<script>([\s\S]*?)<\/script>/g)].map(
+    ([, script = '']) => `'sha256-${createHash('sha256').update(script).digest('base64')}'`,
+  );
+  return [
+    "default-src 'none'",
+    `script-src ${["'self'", ...inline].join(' ')}`,
+    "style-src 'self'",
+    'img-src data:',
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
+
+async function messagePreview(
+  messageId: string,
+  { store }: Pick<RouteContext, 'store'>,
+): Promise<Preview | undefined> {
+  const digits = /^0x([0-9a-fA-F]{64})$/.exec(messageId)?.[1]?.toLowerCase();
+  if (digits === undefined) return undefined;
+  const found = await store.findMessage(digits);
+  if (!found) return undefined;
+  const message = JSON.parse(found.record) as Message;
+  const lane = `${networkName(message.sourceNetworkInfo)} → ${networkName(message.destNetworkInfo)}`;
+  const outcome =
+    message.deliveryTime === null
+      ? 'Not executed yet.'
+      : `Executed after ${Math.round(message.deliveryTime / 1000)} s.`;
+  const tokens = message.tokenAmounts.length;
+  const tokenText =
+    tokens === 0 ? 'It carries no tokens.' : `It carries ${tokens === 1 ? 'a token' : `${tokens} tokens`}.`;
+  return {
+    title: `${statusWords(message.status)} · ${lane} · ${messageId.slice(0, 8)}…${messageId.slice(-6)}`,
+    description: `CCIP message sent on ${message.sendTimestamp.slice(0, 10)} at ${message.sendTimestamp.slice(11, 19)} UTC. ${outcome} ${tokenText}`,
+  };
+}
+
+function statusWords(status: Message['status']): string {
+  const words = status.toLowerCase().replace('_', ' ');
+  return `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`;
+}
+
+/** Names come from records: control characters and bidirectional marks are removed. */
+function networkName({ displayName, name }: NetworkInfo): string {
+  return (displayName?.trim() || name).replace(/[\p{C}]/gu, '').slice(0, 60);
+}
+
+// ---- The assets
+
+/** Their names contain a hash of their content, and the build has compressed them. */
+function readAssets(folder: string): ReadonlyMap<string, RouteResponse> {
+  const files = readdirSync(folder);
+  return new Map(
+    files.flatMap((file): [string, RouteResponse][] => {
+      const mediaType = assetTypes[path.extname(file)];
+      if (mediaType === undefined) return [];
+      const inCoding = (ending: string) =>
+        files.includes(`${file}${ending}`) ? readFileSync(path.join(folder, `${file}${ending}`)) : undefined;
+      const [br, gzip] = [inCoding('.br'), inCoding('.gz')];
+      return [
+        [
+          file,
+          {
+            body: readFileSync(path.join(folder, file), 'utf8'),
+            headers: { 'Content-Type': `${mediaType}; charset=utf-8` },
+            freshness: 'immutable',
+            compressed: { ...(br && { br }), ...(gzip && { gzip }) },
+          },
+        ],
+      ];
+    }),
+  );
+}

@@ -1,0 +1,131 @@
+/** Export: every message that matches, as one file. */
+import { Readable } from 'node:stream';
+import { ApiError, type ParameterProblem } from '../../domain/errors.ts';
+import { type ExportFormat, exportFormats, isExportFormat } from '../../domain/records/export-format.ts';
+import { parseFilters } from '../../domain/filters/search-parameters.ts';
+import { ExportsBusyError } from '../../store/query/export.ts';
+import { SLICE_BYTES } from '../server/backpressure.ts';
+import { type ExportBatch, exportBatches } from './export-batches.ts';
+import { filterQueryParameters } from './query-parameters.ts';
+import type { MediaType, Route } from '../server/route.ts';
+
+const mediaTypes: Readonly<Record<ExportFormat, MediaType>> = {
+  csv: 'text/csv',
+  ndjson: 'application/x-ndjson',
+};
+
+export const exportRoutes: readonly Route[] = [
+  {
+    path: '/v2/messages/export',
+    aliases: ['/messages/export'],
+    mediaType: 'text/csv',
+    isStreamed: true,
+    otherMediaTypes: ['application/x-ndjson'],
+    operationId: 'exportMessages',
+    tag: 'Messages',
+    summary: 'Export messages',
+    description:
+      'Every message that matches all of the filters, newest first, as one file of any length: what the ' +
+      'database held at the moment of the request, whatever is written meanwhile. `ndjson` is the whole record ' +
+      'a line, ready for `lanescan import`; `csv` is a flat table with a header row, in which text that a ' +
+      'spreadsheet would take for a formula is preceded by an apostrophe. A transfer that breaks off is not ' +
+      'complete: a failure in the middle resets the connection. So does the end of the time of an export, 30 minutes: ' +
+      'continue with `sentBefore`, one millisecond after the `sendTimestamp` of the last whole row, and leave out the rows ' +
+      'that you have. A few exports run at once; further ones get 503 and `Retry-After`. An address may run two of them; ' +
+      'further ones get 429. With `attempts=true` each message has its attempts to execute it as in ' +
+      '`/v2/messages/{messageId}/attempts`: in `ndjson` as the member `executionAttempts` behind the record, in `csv` as ' +
+      'the columns `executionAttempts` (JSON), `failureCode` and `failureReason` (of the last attempt). An import ' +
+      'ignores them.',
+    queryParameters: [
+      {
+        name: 'format',
+        description: 'A table for spreadsheets, or whole records, one a line.',
+        schema: { type: 'string', enum: [...exportFormats], default: 'csv' },
+      },
+      {
+        name: 'attempts',
+        description: 'Whether each message has its attempts to execute it, with the reasons of failures.',
+        schema: { type: 'boolean', default: false },
+      },
+      ...filterQueryParameters,
+    ],
+    success: { description: 'The file.', headers: ['Content-Disposition'] },
+    errors: [400, 429],
+    async handle(request, { store, live }) {
+      const { filters, values } = parseFilters(request.query, ['format', 'attempts'], checkShape);
+      const format = (values.get('format') ?? 'csv') as ExportFormat;
+      const moment = new Date().toISOString().slice(0, 19).replaceAll(':', '-');
+      const headers = {
+        'Content-Type': `${mediaTypes[format]}; charset=utf-8`,
+        'Content-Disposition': `attachment; filename="lanescan-messages-${moment}Z.${format}"`,
+        'Cache-Control': 'no-store',
+      };
+      if (request.method === 'HEAD') return { body: Readable.from([]), headers };
+
+      const { disconnected } = request;
+      const withAttempts = values.get('attempts') === 'true';
+      const releaseSlot = live.exports.acquire(request.client);
+      const deadline = setTimeout(() => request.disconnect('deadline'), live.limits.exportMs).unref();
+      const end = () => {
+        releaseSlot();
+        clearTimeout(deadline);
+      };
+      disconnected.addEventListener('abort', end, { once: true });
+      try {
+        const batches = exportBatches(store, filters, { format, withAttempts }, disconnected);
+        // The first batch is read before the response begins: until then, a failure gets an error response.
+        const first = await firstOf(batches, disconnected);
+        const body = Readable.from(slices(first, batches), { objectMode: false });
+        body.once('error', () => disconnected.aborted || request.disconnect('failure'));
+        return { body, headers };
+      } catch (error) {
+        end();
+        throw error;
+      }
+    },
+  },
+];
+
+function checkShape(values: ReadonlyMap<string, string>): readonly ParameterProblem[] {
+  const { format = 'csv', attempts = 'false' } = Object.fromEntries(values);
+  return [
+    ...(isExportFormat(format)
+      ? []
+      : [{ parameter: 'format', problem: `takes ${exportFormats.join(' or ')}` }]),
+    ...(attempts === 'true' || attempts === 'false'
+      ? []
+      : [{ parameter: 'attempts', problem: 'takes true or false' }]),
+  ];
+}
+
+type Batches = AsyncGenerator<ExportBatch>;
+
+async function firstOf(batches: Batches, disconnected: AbortSignal): Promise<IteratorResult<ExportBatch>> {
+  try {
+    return await batches.next();
+  } catch (error) {
+    // A client that disconnects is not an internal error, which would alert the operator.
+    if (disconnected.aborted) throw new ApiError('SERVICE_UNAVAILABLE', 'The connection was closed.');
+    if (!(error instanceof ExportsBusyError)) throw error;
+    throw new ApiError(
+      'SERVICE_UNAVAILABLE',
+      'The maximum number of exports is running. Try again when one of them may have ended, ' +
+        'or page through GET /v2/messages.',
+    );
+  }
+}
+
+/**
+ * The file in slices, like other long responses: a client that accepts none of them is cut off (`backpressure.ts`), which
+ * ends the export's transaction and frees its connection.
+ */
+async function* slices(first: IteratorResult<ExportBatch>, batches: Batches): AsyncGenerator<Buffer> {
+  try {
+    for (let batch = first; !batch.done; batch = await batches.next()) {
+      const bytes = Buffer.from(batch.value.text);
+      for (let at = 0; at < bytes.length; at += SLICE_BYTES) yield bytes.subarray(at, at + SLICE_BYTES);
+    }
+  } finally {
+    await batches.return(undefined);
+  }
+}

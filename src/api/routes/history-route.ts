@@ -1,0 +1,84 @@
+/** History of one message: its stages, and every recorded change. */
+import { ApiError } from '../../domain/errors.ts';
+import { statusRank } from '../../domain/lifecycle.ts';
+import type { Message } from '../../domain/message.ts';
+import { networkBySelector } from '../../domain/networks/networks.ts';
+import { refuseParameters } from '../../domain/filters/search-parameters.ts';
+import { timeline } from '../../domain/timeline.ts';
+import type { HistoryEntry } from '../../store/query/history.ts';
+import { messageIdDigits, messageIdParameter } from './messages-route.ts';
+import type { Route } from '../server/route.ts';
+import { type Change, History } from '../schemas/history-schema.ts';
+
+export const historyRoutes: readonly Route[] = [
+  {
+    path: '/v2/messages/{messageId}/history',
+    aliases: ['/messages/{messageId}/history'],
+    mediaType: 'application/json',
+    operationId: 'getMessageHistory',
+    tag: 'Messages',
+    summary: 'What happened to a message',
+    description:
+      'Two views of one message. `stages` is what the chains say now: every status it reached, when and where, and ' +
+      'how long it stayed; failed attempts are separate stages. It is the same whether the message was indexed ' +
+      'live or afterwards. `changes` is what this service recorded, in order: reorganisations ' +
+      'stay visible in it (`reorg`), and a message that one of them removed still answers.',
+    pathParameters: [messageIdParameter],
+    success: { description: 'Its stages and changes.', schema: History },
+    errors: [400, 404],
+    async handle({ path: { messageId = '' }, query }, { store }) {
+      refuseParameters(query);
+      const digits = messageIdDigits(messageId);
+      const history = await store.messageHistory(digits);
+      if (!history) {
+        throw new ApiError('MESSAGE_NOT_FOUND', `No message 0x${digits} was ever known here.`);
+      }
+      const message = history.record === null ? undefined : (JSON.parse(history.record) as Message);
+      const stages = message ? timeline(message, history.facts) : [];
+      const body: History = {
+        messageId: `0x${digits}`,
+        status: message?.status ?? null,
+        stages: stages.map(({ status, at, network, blockNumber, transactionHash, dwellMs }) => ({
+          status,
+          at,
+          network,
+          networkName: nameOf(network),
+          blockNumber,
+          transactionHash,
+          dwellMs,
+        })),
+        changes: history.entries.map(changeBody),
+        ...(history.isTruncated && { truncated: true as const }),
+      };
+      return { body: JSON.stringify(body) };
+    },
+  },
+];
+
+function changeBody(entry: HistoryEntry): Change {
+  const { position, change, status, previousStatus, recordedAt, occurredAt } = entry;
+  return {
+    position,
+    change,
+    status,
+    previousStatus,
+    reorg: isReorg(entry),
+    recordedAt,
+    occurredAt,
+    network: entry.network,
+    networkName: nameOf(entry.network),
+    blockNumber: entry.blockNumber,
+    transactionHash: entry.transactionHash,
+    ...(entry.derived.length > 0 && { derived: [...entry.derived] }),
+  };
+}
+
+/** New facts only advance a message, so one that goes back has lost facts. */
+function isReorg({ change, status, previousStatus }: HistoryEntry): boolean {
+  if (change === 'removed') return true;
+  return previousStatus !== null && statusRank(status) < statusRank(previousStatus);
+}
+
+function nameOf(network: string | null): string | null {
+  return network === null ? null : (networkBySelector(network)?.name ?? null);
+}

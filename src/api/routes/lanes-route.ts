@@ -1,0 +1,191 @@
+/** Lanes: volume, delivery times, messages in flight, missing sequence numbers. */
+import { ApiError } from '../../domain/errors.ts';
+import { address, parseParameters, selector, wholeNumber } from '../../domain/filters/search-parameters.ts';
+import type { LanePage } from '../../store/query/lanes.ts';
+import type { Route, RouteParameter } from '../server/route.ts';
+import { LaneLatency, LaneList, NAMED_RANGES } from '../schemas/lanes-schema.ts';
+
+/** A response lists at most this many lanes; `total` is the full number. */
+const MAX_LANES = 1_000;
+
+export const DEFAULT_WINDOW_DAYS = 30;
+export const MAX_WINDOW_DAYS = 365;
+
+/** A latency is the median of this many latest deliveries, searched in this many latest messages. */
+const LATENCY_SAMPLES = 200;
+const LATENCY_CANDIDATES = 5_000;
+/** Fewer deliveries are not representative. */
+const LATENCY_MINIMUM = 5;
+/** Finality is an unsigned 32-bit number of blocks. */
+const MAX_BLOCKS = 4_294_967_295;
+
+/** The first UTC day of a window that ends today: `2026-01-31`. */
+export function windowStart(now: Date, windowDays: number): string {
+  return dayOf(new Date(now.getTime() - (windowDays - 1) * 86_400_000));
+}
+
+export function dayOf(time: Date): string {
+  return time.toISOString().slice(0, 10);
+}
+
+export const sourceChainSelector: RouteParameter = {
+  name: 'sourceChainSelector',
+  description: 'Chain selector of the source network.',
+  schema: { type: 'string', pattern: '^[0-9]+$' },
+  example: '16015286601757825753',
+};
+export const destChainSelector: RouteParameter = {
+  name: 'destChainSelector',
+  description: 'Chain selector of the destination network.',
+  schema: { type: 'string', pattern: '^[0-9]+$' },
+  example: '14767482510784806043',
+};
+
+export const windowDaysParameter: RouteParameter = {
+  name: 'windowDays',
+  description: 'Length of the window in days, today (UTC) included.',
+  schema: { type: 'integer', minimum: 1, maximum: MAX_WINDOW_DAYS, default: DEFAULT_WINDOW_DAYS },
+};
+
+export const laneRoutes: readonly Route[] = [
+  {
+    path: '/v2/lanes',
+    aliases: ['/lanes'],
+    mediaType: 'application/json',
+    operationId: 'listLanes',
+    tag: 'Lanes',
+    summary: 'Lanes',
+    description:
+      'Every lane that has messages, the busiest first: how many, in which status, how long deliveries take, what ' +
+      'is overdue, and whether a sequence number is missing. Kept up to date by every write, so that a response ' +
+      `costs the same however many messages there are. At most ${MAX_LANES} lanes; \`total\` is how many match.`,
+    queryParameters: [sourceChainSelector, destChainSelector, windowDaysParameter],
+    success: {
+      description: 'The lanes.',
+      schema: LaneList,
+    },
+    errors: [400],
+    async handle({ query }, { store }) {
+      const { windowDays = DEFAULT_WINDOW_DAYS, ...ends } = parseParameters(query, {
+        sourceChainSelector: selector,
+        destChainSelector: selector,
+        windowDays: wholeNumber(1, MAX_WINDOW_DAYS),
+      });
+      const now = new Date();
+      const page = await store.lanes({
+        ...ends,
+        now,
+        deliveredSince: windowStart(now, windowDays),
+        namedRanges: NAMED_RANGES,
+        limit: MAX_LANES,
+      });
+      return { body: JSON.stringify(lanesBody(page, windowDays)) };
+    },
+  },
+  {
+    path: '/v2/lanes/latency',
+    aliases: ['/lanes/latency'],
+    mediaType: 'application/json',
+    operationId: 'getLaneLatency',
+    tag: 'Lanes',
+    summary: 'How long a delivery takes',
+    description:
+      `An estimate for the next message of a lane: the median delivery time of its latest ${LATENCY_SAMPLES} ` +
+      'successful deliveries that match, looked for among its latest ' +
+      `${LATENCY_CANDIDATES} messages. At least ${LATENCY_MINIMUM} must match, otherwise the error is ` +
+      '`INSUFFICIENT_DATA`.',
+    queryParameters: [
+      { ...sourceChainSelector, isRequired: true },
+      { ...destChainSelector, isRequired: true },
+      {
+        name: 'numOfBlocks',
+        description:
+          'Only messages that wait for this many block confirmations (their `finality`); 0, or left out: only ' +
+          'those that wait for the finality of their chain.',
+        schema: { type: 'integer', minimum: 0, maximum: MAX_BLOCKS, default: 0 },
+      },
+      {
+        name: 'sourceTokenAddress',
+        description: 'Only messages that transfer this token, by its address on the source chain.',
+        schema: { type: 'string' },
+        example: '0x779877A7B0D9E8603169DdbD7836e478b4624789',
+      },
+    ],
+    success: {
+      description: 'The estimate.',
+      schema: LaneLatency,
+    },
+    errors: [400, 404],
+    async handle({ query }, { store }) {
+      const parameters = parseParameters(
+        query,
+        {
+          sourceChainSelector: selector,
+          destChainSelector: selector,
+          numOfBlocks: wholeNumber(0, MAX_BLOCKS),
+          sourceTokenAddress: address,
+        },
+        ['sourceChainSelector', 'destChainSelector'],
+      );
+      const { numOfBlocks = 0, sourceTokenAddress = null } = parameters;
+      const ends = {
+        sourceChainSelector: parameters.sourceChainSelector ?? '',
+        destChainSelector: parameters.destChainSelector ?? '',
+      };
+      const lane = await store.laneIdentity(ends);
+      if (!lane) {
+        throw new ApiError(
+          'LANE_NOT_FOUND',
+          `No message from ${ends.sourceChainSelector} to ${ends.destChainSelector} is known here. ` +
+            'The lanes that are known are listed at /v2/lanes.',
+        );
+      }
+      const times = await store.recentDeliveries(
+        { ...ends, finality: numOfBlocks, sourceTokens: sourceTokenAddress },
+        { samples: LATENCY_SAMPLES, candidates: LATENCY_CANDIDATES },
+      );
+      if (times.length < LATENCY_MINIMUM)
+        throw insufficientData(times.length, numOfBlocks, sourceTokenAddress);
+      const latency: LaneLatency = { lane, totalMs: median(times) };
+      return { body: JSON.stringify(latency) };
+    },
+  },
+];
+
+function lanesBody({ lanes, total }: LanePage, windowDays: number): LaneList {
+  return {
+    data: lanes.map(({ delivery, onramps, ...lane }) => ({
+      ...lane,
+      delivery: { windowDays, ...delivery },
+      onramps,
+    })),
+    total,
+  };
+}
+
+/** Rounded to whole milliseconds. */
+function median(times: readonly number[]): number {
+  const sorted = [...times].sort((a, b) => a - b);
+  const upper = sorted[Math.floor(sorted.length / 2)] ?? 0;
+  const lower = sorted[Math.floor((sorted.length - 1) / 2)] ?? 0;
+  return Math.max(0, Math.round((lower + upper) / 2));
+}
+
+function insufficientData(
+  found: number,
+  numOfBlocks: number,
+  sourceTokenAddress: readonly string[] | null,
+): ApiError {
+  const finality =
+    numOfBlocks === 0 ? 'with the chain’s own finality' : `with a finality of ${numOfBlocks} blocks`;
+  const token = sourceTokenAddress === null ? '' : ' and this token';
+  const hint =
+    numOfBlocks === 0 && sourceTokenAddress === null
+      ? 'Ask again when more has been delivered.'
+      : 'Ask with fewer conditions, or when more has been delivered.';
+  return new ApiError(
+    'INSUFFICIENT_DATA',
+    `Among the latest ${LATENCY_CANDIDATES} messages of this lane, ${found === 0 ? 'none' : `only ${found}`} ` +
+      `${found > 1 ? 'were' : 'was'} delivered ${finality}${token}; an estimate needs ${LATENCY_MINIMUM}. ${hint}`,
+  );
+}

@@ -1,0 +1,162 @@
+/** What a typed text can mean here, and the labels of the operator. */
+import { addressBytes, addressFromBytes, parseAddress } from '../../domain/addresses.ts';
+import { base58OfHex } from '../../domain/filters/base58-ranges.ts';
+import { type Label as DefinedLabel, definedLabels, labelsNamed } from '../../domain/names/labels.ts';
+import { addressList, parseParameters, shortText } from '../../domain/filters/search-parameters.ts';
+import {
+  MAX_TEXT_CHARACTERS,
+  searchableText,
+  shortenedBase58,
+  shortenedText,
+} from '../../domain/filters/search-text.ts';
+import { MAX_SYMBOL_CHARACTERS } from '../../domain/names/tokens.ts';
+import type { Store } from '../../store/store.ts';
+import type { Route } from '../server/route.ts';
+import { type Label, LabelList, Lookup, type LookupMatch } from '../schemas/lookup-schema.ts';
+
+const MAX_LABEL_ADDRESSES = 100;
+/** Of each kind. */
+const MAX_MATCHES = 10;
+
+export const lookupRoutes: readonly Route[] = [
+  {
+    path: '/v2/lookup',
+    aliases: ['/lookup'],
+    mediaType: 'application/json',
+    operationId: 'lookUp',
+    tag: 'Messages',
+    summary: 'What a text means',
+    description:
+      'Finds what people type or paste: a part of a message id, transaction hash or address, also shortened as in ' +
+      '`0x2f63…aa14` or `DXDb…HvK9`; the URL of a block explorer; the symbol of a token; a label; the address of a router or a ramp. ' +
+      `At most ${MAX_MATCHES} of each kind.`,
+    queryParameters: [
+      {
+        name: 'text',
+        description: 'The text as it was typed.',
+        schema: { type: 'string', maxLength: MAX_TEXT_CHARACTERS },
+        example: 'LINK',
+        isRequired: true,
+      },
+    ],
+    success: { description: 'What was found.', schema: Lookup },
+    errors: [400],
+    async handle({ query }, { store }) {
+      const { text = '' } = parseParameters(query, { text: shortText(MAX_TEXT_CHARACTERS) }, ['text']);
+      const understood = searchableText(text);
+      const found: Lookup = { text: understood, data: await lookUp(store, understood) };
+      return { body: JSON.stringify(found) };
+    },
+  },
+  {
+    path: '/v2/labels',
+    aliases: ['/labels'],
+    mediaType: 'application/json',
+    operationId: 'listLabels',
+    tag: 'Networks',
+    summary: 'Labels',
+    description:
+      'Names that the operator of this server has given to addresses, in the order of lanescan.yaml.',
+    queryParameters: [
+      {
+        name: 'address',
+        description: `One address or several, separated by commas, at most ${MAX_LABEL_ADDRESSES}.`,
+        schema: { type: 'string' },
+        example: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
+      },
+    ],
+    success: { description: 'The labels.', schema: LabelList },
+    errors: [400],
+    handle({ query }) {
+      const { address } = parseParameters(query, { address: addressList(MAX_LABEL_ADDRESSES) });
+      const labels = definedLabels().filter(({ bytes }) => address === undefined || address.includes(bytes));
+      const list: LabelList = { data: labels.map(labelBody), total: labels.length };
+      return { body: JSON.stringify(list) };
+    },
+  },
+];
+
+function labelBody({ name, address, network }: DefinedLabel): Label {
+  return { name, address, chainSelector: network };
+}
+
+const nothing = { name: null, chainSelector: null, remoteChainSelector: null };
+
+/** @param text as `searchableText` returns it */
+export async function lookUp(
+  store: Pick<Store, 'tokens' | 'shortened' | 'shortenedBase58' | 'contractRoles'>,
+  text: string,
+): Promise<readonly LookupMatch[]> {
+  if (text.trim() === '') return [];
+  const [bytes] = addressBytes(text);
+  if (bytes !== undefined && (text.length >= 20 || text.includes('::'))) {
+    const spelling = parseAddress(text, 'EVM')?.text ?? text;
+    const labels = definedLabels().filter((label) => label.bytes === bytes);
+    const [contracts, { tokens }] = await Promise.all([
+      store.contractRoles(bytes, spelling),
+      store.tokens({ addresses: [bytes], limit: MAX_MATCHES }),
+    ]);
+    return [
+      ...labels.map(labelMatch),
+      ...contracts.slice(0, MAX_MATCHES).map(({ role, network, remote }) => ({
+        kind: role,
+        value: spelling,
+        name: null,
+        chainSelector: network,
+        remoteChainSelector: remote,
+      })),
+      ...tokens.map(tokenMatch),
+    ];
+  }
+  const shortened = shortenedText(text);
+  const inBase58 = shortenedBase58(text);
+  const [parts, ofSolana, { tokens }] = await Promise.all([
+    shortened ? store.shortened(shortened) : undefined,
+    inBase58 ? store.shortenedBase58(inBase58) : undefined,
+    text.length <= MAX_SYMBOL_CHARACTERS
+      ? store.tokens({ symbol: text, limit: MAX_MATCHES })
+      : { tokens: [] },
+  ]);
+  return [
+    ...labelsNamed(definedLabels(), text).slice(0, MAX_MATCHES).map(labelMatch),
+    ...tokens.map(tokenMatch),
+    ...(parts?.messageIds ?? []).map((id) => ({ ...nothing, kind: 'message' as const, value: `0x${id}` })),
+    ...(parts?.transactions ?? [])
+      // Signatures of Solana are shown in base58, of which these digits are no part.
+      .filter((hash) => hash.length === 64)
+      .map((hash) => ({ ...nothing, kind: 'transaction' as const, value: `0x${hash}` })),
+    ...(parts?.addresses ?? []).map((address) => ({
+      ...nothing,
+      kind: 'address' as const,
+      value: addressFromBytes(address, 'EVM')?.text ?? `0x${address}`,
+    })),
+    ...(ofSolana?.transactions ?? []).map((signature) => ({
+      ...nothing,
+      kind: 'transaction' as const,
+      value: base58OfHex(signature),
+    })),
+    ...(ofSolana?.addresses ?? []).map((address) => ({
+      ...nothing,
+      kind: 'address' as const,
+      value: base58OfHex(address),
+    })),
+  ];
+}
+
+function labelMatch({ name, address, network }: DefinedLabel): LookupMatch {
+  return { kind: 'label', value: address, name, chainSelector: network, remoteChainSelector: null };
+}
+
+function tokenMatch(token: {
+  readonly address: string;
+  readonly symbol: string | null;
+  readonly network: string;
+}): LookupMatch {
+  return {
+    kind: 'token',
+    value: token.address,
+    name: token.symbol,
+    chainSelector: token.network,
+    remoteChainSelector: null,
+  };
+}

@@ -1,0 +1,154 @@
+/** The transaction that executes a message, ready for a wallet. */
+import { parseAddress } from '../../domain/addresses.ts';
+import { ApiError } from '../../domain/errors.ts';
+import type { AbiInput } from '../../domain/manual-execution/abi-encoding.ts';
+import { isSkipped } from '../../domain/manual-execution/message-order.ts';
+import { transactionGas } from '../../domain/manual-execution/transaction-gas.ts';
+import { parseParameters, wholeNumber } from '../../domain/filters/search-parameters.ts';
+import type { Diagnoses } from '../execution/diagnoses.ts';
+import {
+  evmChainId,
+  notOpenText,
+  type ReadyExecution,
+  tokensAt,
+  uncheckedOrder,
+} from '../execution/execution-preparation.ts';
+import { messageIdDigits, messageIdParameter } from './messages-route.ts';
+import type { Route, RouteParameter } from '../server/route.ts';
+import { ManualExecution } from '../schemas/manual-execution-schema.ts';
+
+/** 2.0 has 32 bits for it. */
+export const MAX_GAS_LIMIT = 2 ** 32 - 1;
+
+const gasLimitParameter: RouteParameter = {
+  name: 'gasLimit',
+  description:
+    'Gas for the receiver, instead of what the sender has set. Not less than that. Left out: what the sender has set.',
+  schema: { type: 'integer', minimum: 1, maximum: MAX_GAS_LIMIT },
+};
+
+export const manualExecutionRoutes: readonly Route[] = [
+  {
+    path: '/v2/messages/{messageId}/manual-execution',
+    aliases: ['/messages/{messageId}/manual-execution'],
+    mediaType: 'application/json',
+    isCostly: true,
+    operationId: 'getManualExecution',
+    tag: 'Messages',
+    summary: 'Transaction that executes a message',
+    description:
+      'For a message that failed or got stuck: the transaction that executes it on its destination, merkle proof ' +
+      'included, for any account to sign and send. Up to version 1.6 the proof is checked against the committed root, above it ' +
+      'the message against its id.',
+    pathParameters: [messageIdParameter],
+    queryParameters: [gasLimitParameter],
+    success: { description: 'The transaction.', schema: ManualExecution },
+    errors: [400, 404, 409],
+    async handle({ path: { messageId = '' }, query }, { preparations, diagnoses }) {
+      const { gasLimit } = parseParameters(query, { gasLimit: wholeNumber(1, MAX_GAS_LIMIT) });
+      const preparation = await preparations.prepare(messageIdDigits(messageId));
+      if (preparation.kind === 'blocked') throw new ApiError(preparation.code, preparation.text);
+      refuseLowGasLimit(preparation, gasLimit);
+      if (!preparation.isOpen) throw new ApiError('MANUAL_EXECUTION_NOT_OPEN', notOpenText(preparation));
+      const body = executionBody(preparation, gasLimit, await tryOut(preparation, gasLimit, diagnoses));
+      return { body: JSON.stringify(body, decimalIntegers) };
+    },
+  },
+];
+
+/** An off-ramp takes a gas limit only where it is not lower than the message's own. */
+export function refuseLowGasLimit({ prepared }: ReadyExecution, gasLimit: number | undefined): void {
+  if (gasLimit === undefined || BigInt(gasLimit) >= prepared.gasLimit) return;
+  throw new ApiError('INVALID_PARAMETERS', 'gasLimit is too low.', [
+    {
+      parameter: 'gasLimit',
+      problem: `is less than the sender has set (${prepared.gasLimit}), which the off-ramp refuses`,
+    },
+  ]);
+}
+
+type Trial = Pick<ManualExecution, 'trial' | 'gasNote'> & { readonly gas: bigint | null };
+
+/** Never an error: where it cannot be tried, the transaction is right all the same, with gas that is computed. */
+async function tryOut(
+  execution: ReadyExecution,
+  gasLimit: number | undefined,
+  diagnoses: Diagnoses,
+): Promise<Trial> {
+  if (!(await diagnoses.canTry(execution)))
+    return untried(execution, gasLimit, 'This service has no endpoint of the destination to estimate it on.');
+  try {
+    // Named, so that it is not raised: the trial is of this transaction.
+    const own = gasLimit ?? Number(execution.prepared.gasLimit);
+    const { outcome, text, gas, gasNote, reason } = await diagnoses.diagnose(execution, own);
+    if (outcome === 'succeeds') return { trial: outcome, gas, gasNote };
+    const why = `The execution would not succeed now. ${text}`;
+    if (!isSkipped(reason)) return untried(execution, gasLimit, why, outcome);
+    const trap = 'Do not send it: the transaction would succeed and leave the message as it is.';
+    return { trial: outcome, gas: null, gasNote: `${why} ${trap}` };
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return untried(execution, gasLimit, error.message);
+  }
+}
+
+/** Without an estimate. */
+function untried(
+  execution: ReadyExecution,
+  gasLimit: number | undefined,
+  why: string,
+  trial: Trial['trial'] = null,
+): Trial {
+  const { message, prepared } = execution;
+  const { unknownPools } = prepared;
+  if (unknownPools.length > 0) {
+    const tokens = tokensAt(message, unknownPools);
+    const gasNote = `${why} Whether the pool of ${tokens} needs an attestation is not known: its data is of an unknown kind.`;
+    return { trial, gas: null, gasNote };
+  }
+  const limit = gasLimit === undefined ? undefined : BigInt(gasLimit);
+  const { gas, note } = transactionGas(prepared, limit, null);
+  return { trial, gas, gasNote: `${why} ${note}${trial === null ? uncheckedOrder(execution) : ''}` };
+}
+
+function executionBody(
+  { message, prepared, inputs }: ReadyExecution,
+  gasLimit: number | undefined,
+  { trial, gas, gasNote }: Trial,
+): ManualExecution {
+  const chainId = evmChainId(message);
+  if (chainId === null)
+    throw new ApiError(
+      'MANUAL_EXECUTION_UNSUPPORTED',
+      `The chain id of ${message.destNetworkInfo.name} is not known here.`,
+    );
+  const call = prepared.execute(gasLimit === undefined ? undefined : BigInt(gasLimit));
+  return {
+    messageId: prepared.messageId,
+    version: prepared.version,
+    network: message.destNetworkInfo.name,
+    inputs,
+    transaction: {
+      chainId,
+      to: parseAddress(prepared.offramp, 'EVM')?.text ?? prepared.offramp,
+      data: call.data,
+      value: '0x0',
+      gas: gas === null ? null : `0x${gas.toString(16)}`,
+    },
+    gasNote,
+    trial,
+    gasLimit: {
+      message: prepared.gasLimit.toString(),
+      override: gasLimit === undefined ? null : String(gasLimit),
+    },
+    call: {
+      function: call.function.name,
+      signature: call.function.signature,
+      arguments: call.arguments as Readonly<Record<string, AbiInput>>,
+    },
+  };
+}
+
+function decimalIntegers(_key: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? value.toString() : value;
+}

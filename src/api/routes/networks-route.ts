@@ -1,0 +1,166 @@
+/** Networks: traffic, and how far each is indexed. */
+import { blockExplorerOf, explorerUrlsOf } from '../../domain/networks/block-explorers.ts';
+import { findingKinds } from '../../domain/networks/index-findings.ts';
+import { problemSentences } from '../../domain/networks/indexing-problem.ts';
+import type { NetworkInfo } from '../../domain/message.ts';
+import { knownNetworks, networkBySelector } from '../../domain/networks/networks.ts';
+import { parseParameters, trueOrFalse } from '../../domain/filters/search-parameters.ts';
+import type { MirrorState } from '../../store/ledger/mirror-ledger.ts';
+import type { NetworkProgress } from '../../store/query/network-progress.ts';
+import type { Store } from '../../store/store.ts';
+import { indexingHealth, lagBlocks, lagSeconds, mirrorHealth } from '../metrics/indexing-health.ts';
+import type { Route } from '../server/route.ts';
+import { type Indexing, type Mirror, type Network, NetworkList } from '../schemas/networks-schema.ts';
+
+/** An error message names at most this many networks. */
+const NAMED_NETWORKS = 8;
+
+/** For the error of an unknown message: how far each network is indexed, in a sentence or two. */
+export async function indexedSoFar(store: Pick<Store, 'networkProgress'>): Promise<string> {
+  const progress = await store.networkProgress();
+  if (progress.length === 0) {
+    return 'No network is indexed here: records come from imports only, and it was not among them.';
+  }
+  const described = progress.slice(0, NAMED_NETWORKS).map((network) => {
+    const name = networkBySelector(network.selector)?.displayName ?? network.selector;
+    const health = indexingHealth(network);
+    if (network.indexedBlock === null) {
+      return `${name} (nothing yet${health === 'ok' ? '' : `, ${health}`})`;
+    }
+    const lag = lagBlocks(network);
+    const remarks = [
+      ...(lag === null ? [] : [`${lag} behind its head`]),
+      ...(network.owedBlocks > 0 ? [`${network.owedBlocks} blocks of its history still to be read`] : []),
+      ...(health === 'ok' ? [] : [health]),
+    ].join(', ');
+    return `${name} to block ${network.indexedBlock}${remarks === '' ? '' : ` (${remarks})`}`;
+  });
+  const more = progress.length - described.length;
+  return (
+    `Indexed so far: ${described.join('; ')}${more > 0 ? `; and ${more} more, see /v2/networks` : ''}. ` +
+    'It may be newer than that, or come from a network that is not indexed here.'
+  );
+}
+
+export const networkRoutes: readonly Route[] = [
+  {
+    path: '/v2/networks',
+    aliases: ['/networks'],
+    mediaType: 'application/json',
+    operationId: 'listNetworks',
+    tag: 'Networks',
+    summary: 'Networks',
+    description:
+      'Every network that is known, and any other that messages in the store name, ordered by name; with how many ' +
+      'messages each has sent and received, and how far it is indexed.',
+    queryParameters: [
+      {
+        name: 'active',
+        description: '`true` keeps only networks that have messages; `false` keeps all.',
+        schema: { type: 'boolean', default: false },
+        example: true,
+      },
+      {
+        name: 'indexed',
+        description: '`true` keeps only networks that are, or were, indexed here; `false` keeps all.',
+        schema: { type: 'boolean', default: false },
+        example: true,
+      },
+    ],
+    success: {
+      description: 'The networks.',
+      schema: NetworkList,
+    },
+    errors: [400],
+    async handle({ query }, { store }) {
+      const { active = false, indexed = false } = parseParameters(query, {
+        active: trueOrFalse,
+        indexed: trueOrFalse,
+      });
+      const [traffic, progress, mirrors, lastChangeAt] = await Promise.all([
+        store.networkTraffic(),
+        store.networkProgress(),
+        store.mirrors(),
+        store.lastChangeAt(),
+      ]);
+      const trafficBySelector = new Map(traffic.map((network) => [network.selector, network]));
+      const progressBySelector = new Map(progress.map((network) => [network.selector, network]));
+      const infos = new Map(traffic.map(({ selector, info }) => [selector, info]));
+      // The table of known networks takes precedence over the text of records.
+      for (const { selector, name, chainId, family, displayName } of knownNetworks()) {
+        infos.set(selector, { name, chainSelector: selector, chainId, chainFamily: family, displayName });
+      }
+      const data = [...infos.values()]
+        .map((info): Network => {
+          const { sent = 0, received = 0 } = trafficBySelector.get(info.chainSelector) ?? {};
+          const progress = progressBySelector.get(info.chainSelector);
+          return {
+            ...infoOf(info),
+            // Simulated transactions are on no chain: links to them would lead to nothing.
+            blockExplorer: store.simulated ? null : blockExplorerOf(info.chainSelector),
+            explorerUrls: store.simulated ? null : explorerUrlsOf(info.chainSelector),
+            sent,
+            received,
+            indexing: progress ? indexingOf(progress) : null,
+          };
+        })
+        .filter(({ sent, received }) => !active || sent + received > 0)
+        .filter(({ indexing }) => !indexed || indexing !== null)
+        .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+      const list: NetworkList = {
+        simulated: store.simulated,
+        lastChangeAt: lastChangeAt?.toISOString() ?? null,
+        mirrors: mirrors.map(mirrorOf),
+        data,
+      };
+      return { body: JSON.stringify(list) };
+    },
+  },
+];
+
+function infoOf({ name, chainSelector, chainId, chainFamily, displayName }: NetworkInfo): NetworkInfo {
+  return { name, chainSelector, chainId, chainFamily, displayName };
+}
+
+/** The source is left out: it is the operator's private configuration. */
+function mirrorOf(mirror: MirrorState): Mirror {
+  return {
+    health: mirrorHealth(mirror),
+    lastSeenAt: mirror.seenAt.toISOString(),
+    currentAt: mirror.currentAt?.toISOString() ?? null,
+  };
+}
+
+function indexingOf(progress: NetworkProgress): Indexing {
+  const { headBlock, finalizedBlock, indexedBlock, startBlock, updatedAt, problemKind } = progress;
+  const { owedBlocks, failedRanges, failedBlocks, oldestFailureAt, unreadableLogs, foreignLogs } = progress;
+  return {
+    headBlock,
+    finalizedBlock,
+    indexedBlock,
+    startBlock,
+    owedBlocks,
+    failedRanges,
+    failedBlocks,
+    oldestFailureAt: oldestFailureAt?.toISOString() ?? null,
+    unreadableLogs,
+    foreignLogs,
+    lagBlocks: lagBlocks(progress),
+    lagSeconds: wholeSeconds(lagSeconds(progress)),
+    isIndexed: progress.isLeased,
+    lastSeenAt: progress.seenAt.toISOString(),
+    health: indexingHealth(progress),
+    updatedAt: updatedAt.toISOString(),
+    // The text for the operator may name hosts and ports; clients get a fixed sentence.
+    problem: problemKind === null ? null : problemSentences[problemKind],
+    problemKind,
+    findings: progress.findings.map(({ kind, count }) => {
+      const { sentence, isLoss } = findingKinds[kind];
+      return { kind, text: sentence, isLoss, count };
+    }),
+  };
+}
+
+function wholeSeconds(seconds: number | null): number | null {
+  return seconds === null ? null : Math.round(seconds);
+}

@@ -1,0 +1,52 @@
+/** The list of all routes of the API. */
+import { attemptRoutes } from './attempts-route.ts';
+import { diagnosisRoutes } from './diagnosis-route.ts';
+import { documentationRoutes } from '../documentation/documentation.ts';
+import { executionInputRoutes } from './execution-inputs-route.ts';
+import { exportRoutes } from './export-route.ts';
+import { failureRoutes } from './failures-route.ts';
+import { historyRoutes } from './history-route.ts';
+import { laneRoutes } from './lanes-route.ts';
+import { lookupRoutes } from './lookup-route.ts';
+import { manualExecutionRoutes } from './manual-execution-route.ts';
+import { messageRoutes } from './messages-route.ts';
+import { metricsRoutes } from '../metrics/metrics.ts';
+import { networkRoutes } from './networks-route.ts';
+import { type OpenApiDocument, openApiDocument } from '../documentation/openapi.ts';
+import { operationRoutes } from './operations-route.ts';
+import type { Route } from '../server/route.ts';
+import { statsRoutes } from './stats-route.ts';
+import { streamRoutes } from './stream-route.ts';
+import { tokenRoutes } from './tokens-route.ts';
+import { verifierResultRoutes } from './verifier-results-route.ts';
+
+/** Every route, including those that document the others. */
+export function createRoutes(version: string, basePath = ''): readonly Route[] {
+  let document: OpenApiDocument | undefined;
+  const routes: Route[] = [
+    ...messageRoutes,
+    ...historyRoutes,
+    ...attemptRoutes,
+    ...executionInputRoutes,
+    ...manualExecutionRoutes,
+    ...diagnosisRoutes,
+    ...verifierResultRoutes,
+    ...streamRoutes,
+    ...exportRoutes,
+    ...laneRoutes,
+    ...networkRoutes,
+    ...tokenRoutes,
+    ...lookupRoutes,
+    ...statsRoutes,
+    ...failureRoutes,
+    ...operationRoutes,
+    ...metricsRoutes,
+  ];
+  routes.push(
+    ...documentationRoutes(() => {
+      document ??= openApiDocument(routes, version, basePath);
+      return document;
+    }, basePath),
+  );
+  return routes;
+}

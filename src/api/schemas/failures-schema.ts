@@ -1,0 +1,85 @@
+/** Schemas of failed messages by reason. */
+import Type from 'typebox';
+import { MAX_MESSAGE_IDS } from '../../domain/filters/query.ts';
+import { fixableBy, Reason } from './attempts-schema.ts';
+import { count, dateTime, orNull, type ResponseBody } from './fields.ts';
+import { named } from './named.ts';
+
+export const MAX_REASONS = 50;
+export const REASON_LANES = 5;
+export const REASON_MESSAGES = 5;
+
+const FailureGroup = Type.Object({
+  code: Type.String({
+    description:
+      'As in the reason of an attempt; `not-known` for messages without return data: imported, mirrored, or of a ' +
+      'chain that does not report it.',
+  }),
+  title: Type.String({
+    description:
+      'What happened, without the figures of a single message. It may quote untrusted contracts: show ' +
+      'it as text.',
+  }),
+  fixableBy,
+  messages: count('Messages that failed for this reason.'),
+  readyForManualExecution: count('How many of them can be executed manually.'),
+  lanes: Type.Array(
+    Type.Object({
+      sourceNetworkInfo: named('NetworkInfo'),
+      destNetworkInfo: named('NetworkInfo'),
+      messages: count('Messages of this reason on the lane.'),
+    }),
+    { description: `The lanes with the most of them, at most ${REASON_LANES}.` },
+  ),
+  laneCount: count('On how many lanes in all.'),
+  newest: Type.Array(
+    Type.Object({
+      messageId: Type.String({ pattern: '^0x[a-f0-9]{64}$' }),
+      sendTimestamp: dateTime('When it was sent.'),
+      readyForManualExecution: Type.Boolean(),
+    }),
+    { description: `The newest of them, at most ${REASON_MESSAGES}.` },
+  ),
+});
+
+export const Failures = Type.Object({
+  failed: count('Messages sent in the window that are FAILED now.'),
+  counted: count('How many of them are grouped by reason here.'),
+  truncated: Type.Optional(
+    Type.Literal(true, {
+      description: 'Only present when there were too many failed messages: the newest are counted.',
+    }),
+  ),
+  reasons: Type.Array(FailureGroup, {
+    description: `The reasons with the most messages first, at most ${MAX_REASONS}.`,
+  }),
+  otherReasons: orNull(
+    Type.Object({ reasons: count('Further reasons.'), messages: count('Their messages.') }),
+    'What is not listed; null where everything is.',
+  ),
+  days: Type.Array(
+    Type.Object({
+      day: Type.String({ format: 'date', description: 'UTC.' }),
+      messages: count('Messages sent on this day.'),
+      failed: count('Those of them that are FAILED now.'),
+    }),
+    { description: 'Every day of the window, oldest first; today is the last.' },
+  ),
+  asOf: dateTime('When the reasons were grouped: some seconds ago at most, while messages change.'),
+});
+
+export const MessageReasons = Type.Object({
+  data: Type.Array(
+    Type.Object({
+      messageId: Type.String({ pattern: '^0x[a-f0-9]{64}$' }),
+      reason: orNull(Reason, 'Why its last attempt failed; null where that is not known.'),
+    }),
+    {
+      description: `Those of the given messages (at most ${MAX_MESSAGE_IDS}) whose last attempt failed, in the given order.`,
+    },
+  ),
+});
+
+export type FailureGroup = ResponseBody<typeof FailureGroup>;
+export type Failures = ResponseBody<typeof Failures>;
+export type MessageReasons = ResponseBody<typeof MessageReasons>;

@@ -1,0 +1,40 @@
+/** Schemas of tokens. */
+import Type from 'typebox';
+import { MAX_DECIMALS, MAX_NAME_CHARACTERS, MAX_SYMBOL_CHARACTERS } from '../../domain/names/tokens.ts';
+import { count, dateTime, decimal, oneOf, orNull, type ResponseBody } from './fields.ts';
+
+export const Token = Type.Object({
+  chainSelector: decimal('Chain selector of the token’s network.'),
+  networkName: orNull(Type.String({ description: 'Name of that network; null where it is not known here.' })),
+  address: Type.String({ description: 'Token contract, or mint.' }),
+  symbol: orNull(
+    Type.String({
+      maxLength: 2 * MAX_SYMBOL_CHARACTERS,
+      description:
+        'What the contract calls itself, cut and without control characters. Anybody can claim any symbol.',
+    }),
+  ),
+  name: orNull(
+    Type.String({
+      maxLength: 2 * MAX_NAME_CHARACTERS,
+      description: 'The contract’s longer name for itself, in the same way.',
+    }),
+  ),
+  decimals: orNull(
+    Type.Integer({ minimum: 0, maximum: MAX_DECIMALS, description: 'Decimals of amounts in this token.' }),
+  ),
+  source: oneOf(
+    ['chain', 'operator'],
+    '`chain`: the contract’s own claims. `operator`: defined or changed in this server’s lanescan.yaml.',
+  ),
+  readAt: orNull(dateTime('When the chain answered; null while it has not been asked, or has not answered.')),
+});
+
+export const TokenList = Type.Object({
+  data: Type.Array(Token),
+  total: count('How many tokens match.'),
+  pending: count('Tokens of the network, or of all networks, about which the chain has not answered yet.'),
+});
+
+export type Token = ResponseBody<typeof Token>;
+export type TokenList = ResponseBody<typeof TokenList>;

@@ -1,0 +1,146 @@
+/** Admission: the checks that every request must pass before a route handles it. */
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { ApiError } from '../../domain/errors.ts';
+import { ALLOWED_METHODS, preflightHeaders } from './cross-origin.ts';
+import { MAX_URL_LENGTH } from './http-app.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import type { RateLimiter } from './rate-limit.ts';
+import type { ServedPath } from './route.ts';
+import { notFoundError, patternOf } from './route-registration.ts';
+
+export interface AdmissionOptions {
+  readonly routes: readonly ServedPath[];
+  /** Headers of every response. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly rateLimiter: RateLimiter;
+  /** Of costly routes, beside the other. */
+  readonly costlyRateLimiter: RateLimiter;
+  readonly metrics: Pick<Metrics, 'observeRefusal'>;
+  readonly log: FastifyBaseLogger;
+  /** Requests of one connection that may be answered at the same time. */
+  readonly maxPipelined: number;
+  readonly isProxyTrusted: boolean;
+  readonly basePath: string;
+}
+
+export interface Admission {
+  /** Checks requests in the `onRequest` hook. Register it after the request tracker. */
+  register(app: FastifyInstance): void;
+  /** Sets the common headers of the response, and checks the request: the error to send, or undefined. */
+  refusalOf(request: FastifyRequest, reply: FastifyReply): ApiError | undefined;
+}
+
+export function createAdmission({
+  routes,
+  headers,
+  rateLimiter,
+  costlyRateLimiter,
+  metrics,
+  log,
+  maxPipelined,
+  isProxyTrusted,
+  basePath,
+}: AdmissionOptions): Admission {
+  const unlimitedPaths = new Set(routes.filter(({ isUnlimited }) => isUnlimited).map(({ path }) => path));
+  const costlyPaths = new Set(
+    routes.filter(({ isCostly }) => isCostly).flatMap(({ path, aliases = [] }) => [path, ...aliases]),
+  );
+  const patterns = routes.flatMap((route) => [route.path, ...(route.aliases ?? [])]).map(pathPattern);
+  const isKnownPath = (url: string) => patterns.some((pattern) => pattern.test(url));
+  let hasWarnedOfProxy = false;
+
+  const warnOfUntrustedProxy = (request: FastifyRequest) => {
+    if (isProxyTrusted || hasWarnedOfProxy || request.headers['x-forwarded-for'] === undefined) return;
+    hasWarnedOfProxy = true;
+    log.warn(
+      'X-Forwarded-For is ignored: set trustProxy if a proxy stands in front; otherwise all its clients share one limit.',
+    );
+  };
+
+  const checkHost = (request: FastifyRequest) =>
+    request.headers.host === undefined && request.raw.httpVersion === '1.1'
+      ? new ApiError('BAD_REQUEST', 'The request has no Host header, which HTTP/1.1 requires.')
+      : undefined;
+
+  const checkPipelining = ({ connection }: FastifyRequest) => {
+    if (connection.pendingResponses.size <= maxPipelined) return undefined;
+    connection.cut('pipelining');
+    return new ApiError(
+      'TOO_MANY_CONNECTIONS',
+      `A connection may have ${maxPipelined} requests at once. Wait for their responses.`,
+    );
+  };
+
+  const checkUrlLength = ({ url }: FastifyRequest) =>
+    url.length > MAX_URL_LENGTH
+      ? new ApiError(
+          'URI_TOO_LONG',
+          `The URL has ${url.length} characters; the maximum is ${MAX_URL_LENGTH}.`,
+        )
+      : undefined;
+
+  const checkRateLimit = (request: FastifyRequest, reply: FastifyReply) => {
+    // A preflight costs nothing, and to a web page its refusal would look like a broken service.
+    if (request.method === 'OPTIONS' || unlimitedPaths.has(patternOf(request))) return undefined;
+    warnOfUntrustedProxy(request);
+    const general = rateLimiter.take(request.client, request.headers);
+    const isCostly = general?.isAllowed !== false && costlyPaths.has(patternOf(request));
+    const verdict = (isCostly && costlyRateLimiter.take(request.client, request.headers)) || general;
+    if (!verdict) return undefined;
+    reply.headers(verdict.headers);
+    if (verdict.isAllowed) return undefined;
+    metrics.observeRefusal('rate_limit');
+    reply.header('Retry-After', String(verdict.retryAfterSeconds));
+    return new ApiError(
+      'RATE_LIMITED',
+      `Too many requests: the limit is in RateLimit-Policy. Try again in ${verdict.retryAfterSeconds} s.`,
+    );
+  };
+
+  const checkMethod = (request: FastifyRequest, reply: FastifyReply) => {
+    const { method, url } = request;
+    if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') return undefined;
+    if (!isKnownPath(url)) return notFoundError(request, basePath);
+    reply.header('Allow', ALLOWED_METHODS);
+    return new ApiError(
+      'METHOD_NOT_ALLOWED',
+      `${method} is not possible here: the service only reads, with GET.`,
+    );
+  };
+
+  const refusalOf = (request: FastifyRequest, reply: FastifyReply): ApiError | undefined => {
+    // Request smuggling: parsers disagree on where a chunked body ends. No route takes a body, so the connection closes.
+    if (request.headers['transfer-encoding'] !== undefined) reply.header('Connection', 'close');
+    reply.header('x-request-id', request.id).headers(headers);
+    return (
+      checkHost(request) ??
+      checkPipelining(request) ??
+      checkUrlLength(request) ??
+      checkRateLimit(request, reply) ??
+      checkMethod(request, reply)
+    );
+  };
+
+  return {
+    refusalOf,
+    register(app) {
+      // A callback, not a promise: it runs for every request, and a resolved promise would be most of its cost.
+      app.addHook('onRequest', (request, reply, done) => {
+        const refusal = refusalOf(request, reply);
+        if (refusal) return done(refusal);
+        if (request.method !== 'OPTIONS') return done();
+        if (!isKnownPath(request.url)) return done(notFoundError(request, basePath));
+        reply.code(204).headers(preflightHeaders).send();
+      });
+    },
+  };
+}
+
+/** Matches the URLs of a path as the router does: doubled and trailing slashes are ignored. */
+function pathPattern(path: string): RegExp {
+  const segments = path.split('/').filter((segment) => segment !== '');
+  const pattern = segments.map(
+    (segment) => `/+${/^\{/.test(segment) ? '[^/?]+' : segment.replace(/[.]/g, '\\.')}`,
+  );
+  return new RegExp(`^${pattern.join('')}/*(?:\\?|$)`);
+}

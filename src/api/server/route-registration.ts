@@ -1,0 +1,122 @@
+/** Registers the declared routes with Fastify: content negotiation, conditional requests, 404. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { ApiError } from '../../domain/errors.ts';
+import type { RawParameters } from '../../domain/filters/search-parameters.ts';
+import { matchingTag } from './caching.ts';
+import type { RequestSignals } from './request-signals.ts';
+import { type ReserveBody, sendError, sendNotModified, sendResponse } from './responses.ts';
+import type { RouteContext, RouteRequest, ServedPath } from './route.ts';
+
+/** A path in an error message is cut at this length. */
+const SHOWN_PATH_LENGTH = 200;
+
+export interface RegistrationOptions {
+  readonly routes: readonly ServedPath[];
+  /** For browsers, in place of the error as JSON. */
+  readonly notFoundPage: ServedPath | undefined;
+  readonly basePath: string;
+  readonly context: RouteContext;
+  readonly signals: RequestSignals;
+  readonly reserveBody: ReserveBody;
+}
+
+export function registerRoutes(
+  app: FastifyInstance,
+  { routes, notFoundPage, basePath, context, signals, reserveBody }: RegistrationOptions,
+): void {
+  app.setErrorHandler(sendError);
+  app.setNotFoundHandler(async (request, reply) => {
+    if (!notFoundPage || !isPageRequest(request)) throw notFoundError(request, basePath);
+    const response = await notFoundPage.handle(new HttpRouteRequest(request, reply, signals), context);
+    return sendResponse(request, reply, notFoundPage, response, reserveBody);
+  });
+  for (const route of routes) {
+    for (const path of [route.path, ...(route.aliases ?? [])]) {
+      app.route({
+        method: ['GET', 'HEAD'],
+        url: path.replace(/\{(\w+)\}/g, ':$1'),
+        config: { pattern: route.path },
+        handler: async (request, reply) => {
+          refuseUnacceptable(request, [route.mediaType, ...(route.otherMediaTypes ?? [])]);
+          const routeRequest = new HttpRouteRequest(request, reply, signals);
+          const ifNoneMatch = request.headers['if-none-match'];
+          if (route.validate && ifNoneMatch !== undefined) {
+            const current = await route.validate(routeRequest, context);
+            const tag = current && matchingTag(ifNoneMatch, current.validator);
+            if (current && tag !== undefined) return sendNotModified(reply, route, tag, current.freshness);
+          }
+          return sendResponse(request, reply, route, await route.handle(routeRequest, context), reserveBody);
+        },
+      });
+    }
+  }
+}
+
+/** A request as routes see it. A class, because its signals are created only when a route asks for one. */
+class HttpRouteRequest implements RouteRequest {
+  readonly method: string;
+  readonly path: Readonly<Record<string, string>>;
+  readonly url: string;
+  readonly query: RawParameters;
+  readonly headers: FastifyRequest['headers'];
+  readonly client: string;
+  readonly disconnect: RouteRequest['disconnect'];
+  readonly #reply: FastifyReply;
+  readonly #signals: RequestSignals;
+
+  constructor(request: FastifyRequest, reply: FastifyReply, signals: RequestSignals) {
+    this.method = request.method;
+    this.path = request.params as Record<string, string>;
+    this.url = request.url;
+    this.query = request.query as RawParameters;
+    this.headers = request.headers;
+    this.client = request.client;
+    this.disconnect = (reason) => request.connection.cut(reason);
+    this.#reply = reply;
+    this.#signals = signals;
+  }
+
+  get signal(): AbortSignal {
+    return this.#signals.signalFor(this.#reply);
+  }
+
+  get disconnected(): AbortSignal {
+    return this.#signals.disconnectSignalFor(this.#reply);
+  }
+}
+
+/** The path pattern of the route that handles a request; `none` where there is no route. */
+export function patternOf(request: FastifyRequest): string {
+  return (request.routeOptions.config as { pattern?: string }).pattern ?? 'none';
+}
+
+/** Whether a browser asks for a page. Clients of the API get errors as JSON, also where they accept everything. */
+function isPageRequest({ method, url, headers }: FastifyRequest): boolean {
+  const isRead = method === 'GET' || method === 'HEAD';
+  return isRead && !/^\/+v2(\/|\?|$)/.test(url) && /\btext\/html\b/i.test(headers.accept ?? '');
+}
+
+export function notFoundError(request: FastifyRequest, basePath: string): ApiError {
+  const [path = ''] = request.originalUrl.split('?');
+  const shown = path.length > SHOWN_PATH_LENGTH ? `${path.slice(0, SHOWN_PATH_LENGTH)}…` : path;
+  return new ApiError(
+    'NOT_FOUND',
+    `There is nothing at ${shown}. The paths of this service are listed at ${basePath}/docs.`,
+  );
+}
+
+function refuseUnacceptable(request: FastifyRequest, mediaTypes: readonly string[]): void {
+  const { accept } = request.headers;
+  if (accept === undefined || accept.trim() === '') return;
+  const isAcceptable = accept.split(',').some((range) => {
+    const [name = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
+    const isRefused = parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
+    const includes = (type: string) => name === type || name === `${type.split('/')[0]}/*`;
+    return !isRefused && (name === '*/*' || mediaTypes.some(includes));
+  });
+  if (isAcceptable) return;
+  throw new ApiError(
+    'NOT_ACCEPTABLE',
+    `This path answers in ${mediaTypes.join(' or ')}, which the Accept header excludes.`,
+  );
+}

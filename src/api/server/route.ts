@@ -1,0 +1,136 @@
+/**
+ * A route is a declaration: path, parameters, response, and one handler.
+ *
+ * The server, the OpenAPI document and the 405 responses all read these declarations, so they cannot disagree. Every
+ * route only reads. The store is passed with each request, so the declarations do not depend on one.
+ */
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Readable } from 'node:stream';
+import type { TSchema } from 'typebox';
+import type { RawParameters } from '../../domain/filters/search-parameters.ts';
+import type { Store } from '../../store/store.ts';
+import type { Freshness } from './caching.ts';
+import type { ChangeFeed } from '../live/change-feed.ts';
+import type { Coding } from './compression.ts';
+import type { CutReason } from './connections.ts';
+import type { Diagnoses } from '../execution/diagnoses.ts';
+import type { FailureReports } from '../routes/failure-report.ts';
+import type { HeaderName } from './header-fields.ts';
+import type { Live } from '../live/live.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import type { Preparations } from '../execution/preparations.ts';
+import type { ResponseCache } from './response-cache.ts';
+
+export interface RouteParameter {
+  readonly name: string;
+  readonly description: string;
+  readonly schema: Readonly<Record<string, unknown>>;
+  readonly example?: string | boolean;
+  /** Whether a request without it is refused; every parameter of a path is. */
+  readonly isRequired?: boolean;
+}
+
+export interface RouteRequest {
+  /** For HEAD, a route can skip the work for the body. */
+  readonly method: string;
+  readonly path: Readonly<Record<string, string>>;
+  /** Path and query as they were sent. */
+  readonly url: string;
+  readonly query: RawParameters;
+  readonly headers: Readonly<IncomingHttpHeaders>;
+  /** Address of the client. */
+  readonly client: string;
+  /** Aborted when the client disconnects or the server stops: for long responses. */
+  readonly signal: AbortSignal;
+  /** Aborted only when the client disconnects: for responses that may finish during a graceful shutdown. */
+  readonly disconnected: AbortSignal;
+  /** Closes the connection before the response is complete. */
+  readonly disconnect: (reason: CutReason) => void;
+}
+
+/** What handlers use; created once for the server. */
+export interface RouteContext {
+  readonly store: Store;
+  readonly feed: ChangeFeed;
+  readonly live: Live;
+  readonly metrics: Metrics;
+  readonly responseCache: ResponseCache;
+  readonly preparations: Preparations;
+  readonly diagnoses: Diagnoses;
+  readonly failures: FailureReports;
+}
+
+export interface RouteResponse {
+  /** The whole body, or a stream. */
+  readonly body: string | Buffer | Readable;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly status?: number;
+  /** How long caches may keep it. Default: `moving`; for a stream `never`. */
+  readonly freshness?: Freshness;
+  /** Changes exactly when the body does. Default: a hash of the body. */
+  readonly validator?: string;
+  /** Compressed bodies that are cached. */
+  readonly compressed?: Readonly<Partial<Record<Coding, Buffer>>>;
+  /** Receives a newly compressed body, to cache it. */
+  readonly onCompressed?: (coding: Coding, coded: Buffer) => void;
+}
+
+/** What is known of a response before it is made. */
+export type ResponseValidator = Required<Pick<RouteResponse, 'validator' | 'freshness'>>;
+
+export type MediaType =
+  | 'application/json'
+  | 'application/x-ndjson'
+  | 'image/svg+xml'
+  | 'text/css'
+  | 'text/csv'
+  | 'text/event-stream'
+  | 'text/html'
+  | 'text/javascript'
+  | 'text/plain';
+
+/** What the server needs to know of a path. */
+export interface ServedPath {
+  /** As OpenAPI writes it: `/v2/messages/{messageId}`. */
+  readonly path: string;
+  /** Other paths with the same meaning, for clients whose base URL carries no version. */
+  readonly aliases?: readonly string[];
+  readonly mediaType: MediaType;
+  /** Whether the body is a stream: it has no validator and no length. */
+  readonly isStreamed?: boolean;
+  /** Exempt from the rate limit: for health checks, whose address may be shared with clients. */
+  readonly isUnlimited?: boolean;
+  /** It computes much or asks RPC endpoints: it has a second rate limit, apart from the general one. */
+  readonly isCostly?: boolean;
+  /** Request headers that the response depends on, for `Vary`. */
+  readonly variesBy?: readonly string[];
+  /** Media types that a parameter can select. */
+  readonly otherMediaTypes?: readonly MediaType[];
+  /**
+   * The validator of the response that `handle` would make, where it is cheaper to compute: a client that has that
+   * response gets a 304. Undefined: `handle` must run (and may refuse).
+   */
+  readonly validate?: (
+    request: RouteRequest,
+    context: RouteContext,
+  ) => Promise<ResponseValidator | undefined>;
+  readonly handle: (request: RouteRequest, context: RouteContext) => Promise<RouteResponse> | RouteResponse;
+}
+
+/** A path of the API, with its documentation. */
+export interface Route extends ServedPath {
+  readonly operationId: string;
+  readonly tag: 'Messages' | 'Lanes' | 'Networks' | 'Operations' | 'Documentation';
+  readonly summary: string;
+  readonly description: string;
+  readonly pathParameters?: readonly RouteParameter[];
+  readonly queryParameters?: readonly RouteParameter[];
+  readonly success: {
+    readonly description: string;
+    readonly schema?: TSchema;
+    /** Header fields of this response beside the common ones. */
+    readonly headers?: readonly HeaderName[];
+  };
+  /** Error statuses of this route beside the common ones. */
+  readonly errors: readonly number[];
+}

@@ -1,0 +1,212 @@
+/**
+ * The HTTP server, put together from its parts: connections and backpressure, rate limit, metrics, change feed, response
+ * cache, admission of requests, routes and graceful shutdown.
+ */
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { Store } from '../../store/store.ts';
+import { createAdmission } from './admission.ts';
+import { type BackpressureLimits, createBackpressure, defaultBackpressureLimits } from './backpressure.ts';
+import { registerBasePathRedirect } from './base-path.ts';
+import { createCallBudget } from '../execution/call-budget.ts';
+import { createChangeFeed } from '../live/change-feed.ts';
+import { socketAddress, type TrustProxy } from './client-address.ts';
+import { type ConnectionLimits, createConnections, defaultConnectionLimits } from './connections.ts';
+import { crossOriginHeaders, securityHeaders } from './cross-origin.ts';
+import { createDiagnoses, type Destinations } from '../execution/diagnoses.ts';
+import { builtExplorer, createExplorer } from '../routes/explorer-route.ts';
+import { createFailureReports } from '../routes/failure-report.ts';
+import type { GaugeSource } from '../metrics/gauges.ts';
+import { registerGracefulShutdown } from './graceful-shutdown.ts';
+import { createHttpApp } from './http-app.ts';
+import { createLive, type LiveLimits } from '../live/live.ts';
+import { createMetrics } from '../metrics/metrics.ts';
+import { createPreparations } from '../execution/preparations.ts';
+import { costlyAllowance, defaultRateLimit, groupOfClient, type RateLimitOptions } from './rate-limit.ts';
+import { createRequestSignals } from './request-signals.ts';
+import { createRequestTracker } from './request-tracker.ts';
+import { createResponseCache } from './response-cache.ts';
+import { sendError } from './responses.ts';
+import type { RouteContext, ServedPath } from './route.ts';
+import { registerRoutes } from './route-registration.ts';
+import { createRoutes } from '../routes/routes.ts';
+import { createSharedRateLimiter, type WorkerPeers } from './worker-peers.ts';
+
+export interface ServerOptions extends Partial<RateLimitOptions> {
+  readonly store: Store;
+  readonly version: string;
+  readonly log: FastifyBaseLogger;
+  /** Whether each request is logged; warnings and errors are logged in any case. */
+  readonly accessLog?: boolean;
+  readonly trustProxy?: TrustProxy;
+  /** The prefix of all URLs, such as `/lanescan`; empty by default. */
+  readonly basePath?: string;
+  /** More gauges for /metrics. */
+  readonly gauges?: readonly GaugeSource[];
+  /** Limits of streams and waiting requests that differ from the defaults. */
+  readonly live?: Partial<LiveLimits>;
+  /** Limits of connections that differ from the defaults. */
+  readonly connections?: Partial<ConnectionLimits>;
+  /** Limits of unread response bytes that differ from the defaults. */
+  readonly backpressure?: Partial<BackpressureLimits>;
+  /** A client that takes longer to send a request is disconnected. */
+  readonly requestTimeoutMs?: number;
+  /** The other worker processes on the same port. */
+  readonly peers?: WorkerPeers | undefined;
+  /** Where executions can be simulated; nowhere by default. */
+  readonly destinations?: Destinations | undefined;
+  /** Calls to the endpoints of each network for simulations, of all worker processes together. */
+  readonly diagnosisCallsPerDay?: number | undefined;
+  /** How old the reasons of failed messages may be while messages change. */
+  readonly failureReportMaxAgeMs?: number;
+  /** Folder of the built explorer; default: that of this package. */
+  readonly explorerFolder?: string;
+}
+
+const DEFAULT_REQUEST_TIMEOUT_MS = 30_000;
+
+/**
+ * Creates a server that is ready to listen.
+ *
+ * @example const app = createServer({ store, version, log }); await app.listen({ port: 8080 });
+ */
+export function createServer({
+  store,
+  version,
+  log,
+  accessLog = true,
+  rateLimit = defaultRateLimit,
+  apiKeys = [],
+  trustProxy = false,
+  basePath = '',
+  gauges = [],
+  live,
+  connections: connectionLimits,
+  backpressure: backpressureLimits,
+  requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS,
+  peers,
+  destinations,
+  diagnosisCallsPerDay,
+  failureReportMaxAgeMs,
+  explorerFolder = builtExplorer,
+}: ServerOptions): FastifyInstance {
+  const headers = commonHeaders(store);
+  const limits = { ...defaultConnectionLimits, ...connectionLimits };
+  const { paths, notFoundPage } = createExplorer(explorerFolder, basePath);
+  const routes: readonly ServedPath[] = [...createRoutes(version, basePath), ...paths];
+  const app = createHttpApp({
+    log,
+    headers,
+    trustProxy,
+    basePath,
+    requestTimeoutMs,
+    // The router fails before any hook runs; the request is counted, limited and logged all the same.
+    onUnreadableUrl(error, request, reply) {
+      tracker.begin(request, reply);
+      sendError(admission.refusalOf(request, reply) ?? error, request, reply);
+    },
+  });
+
+  const connections = createConnections(app.server, {
+    limits,
+    // The connections of a proxy belong to many clients.
+    clientOf: (socket) =>
+      trustProxy === false ? groupOfClient(socketAddress(socket), rateLimit) : undefined,
+    onRefused: () => metrics.observeRefusal('connections'),
+  });
+  const backpressure = createBackpressure(connections, {
+    ...defaultBackpressureLimits,
+    ...backpressureLimits,
+  });
+  const rateLimiter = createSharedRateLimiter('general', { rateLimit, apiKeys }, peers);
+  const feed = createChangeFeed(store);
+  const metrics = createMetrics({
+    store,
+    feed,
+    version,
+    inFlight: () => tracker.inFlight,
+    rateLimitedClients: () => rateLimiter.clients,
+    connections: () => connections.open.size,
+    waitingBytes: () => backpressure.bytes,
+    peers,
+  });
+  metrics.registerGauges(...gauges);
+  const responseCache = createResponseCache({ version: () => store.version() });
+  const failures = createFailureReports({ store, maxAgeMs: failureReportMaxAgeMs });
+  const diagnoses = createDiagnoses({
+    destinations,
+    budget: createCallBudget({
+      log,
+      perDay: diagnosisCallsPerDay,
+      peers,
+      onCalls: metrics.observeDiagnosisCalls,
+    }),
+    log,
+    onOutcome: metrics.observeDiagnosis,
+  });
+  const context: RouteContext = {
+    store,
+    feed,
+    live: createLive(store, live),
+    metrics,
+    responseCache,
+    preparations: createPreparations(store),
+    diagnoses,
+    failures,
+  };
+  const costlyRateLimiter = createSharedRateLimiter(
+    'costly',
+    {
+      rateLimit: { ...costlyAllowance, loopback: rateLimit !== false && rateLimit.loopback },
+      apiKeys: [],
+    },
+    peers,
+  );
+
+  const signals = createRequestSignals();
+  const tracker = createRequestTracker({
+    connections,
+    backpressure,
+    metrics,
+    log,
+    accessLog,
+    groupOf: (address) => groupOfClient(address, rateLimit),
+  });
+  const admission = createAdmission({
+    routes,
+    headers,
+    rateLimiter,
+    costlyRateLimiter,
+    metrics,
+    log,
+    maxPipelined: limits.pipelined,
+    basePath,
+    isProxyTrusted: trustProxy !== false,
+  });
+
+  tracker.register(app);
+  admission.register(app);
+  if (basePath !== '') registerBasePathRedirect(app, basePath);
+  registerRoutes(app, { routes, notFoundPage, basePath, context, signals, reserveBody: tracker.reserveBody });
+  registerGracefulShutdown(app, {
+    connections,
+    finishMs: limits.finishMs,
+    log,
+    stop: [() => signals.stop(), () => feed.close()],
+    close: [
+      () => backpressure.close(),
+      () => metrics.close(),
+      () => rateLimiter.close(),
+      () => costlyRateLimiter.close(),
+    ],
+  });
+  return app;
+}
+
+/** Headers of every response. */
+function commonHeaders({ simulated }: Store): Readonly<Record<string, string>> {
+  return {
+    ...securityHeaders,
+    ...crossOriginHeaders,
+    ...(simulated && { 'x-lanescan-simulated': 'true' }),
+  };
+}

@@ -1,0 +1,246 @@
+import type { Command } from 'commander';
+import { DEFAULT_WINDOW_DAYS, MAX_WINDOW_DAYS } from '../../api/routes/lanes-route.ts';
+import { parseParameters, selector, wholeNumber } from '../../domain/filters/search-parameters.ts';
+import type { LaneEnds, LaneIdentity, LaneStatistics } from '../../store/query/lanes.ts';
+import { type CliContext, configOf } from '../context.ts';
+import { addFilterOptions, asUsage, collecting, type ParameterFlags, rawParameters } from './filter-flags.ts';
+import { networkName } from '../output/message-words.ts';
+import { writeOut } from '../output/output.ts';
+import { type RecordFlags, withRecordOptions, withRecords } from './records.ts';
+import {
+  age,
+  type Colour,
+  cellsOf,
+  clipped,
+  counted,
+  createPaint,
+  duration,
+  fitted,
+  type Paint,
+  printable,
+  printableJson,
+} from '../output/terminal-text.ts';
+
+const NAMED_RANGES = 100;
+
+const laneParameters = ['sourceChainSelector', 'destChainSelector'] as const;
+export type LaneFlags = RecordFlags &
+  ParameterFlags<(typeof laneParameters)[number] | 'windowDays'> & { readonly json?: boolean };
+
+export function addLanes(program: Command, context: CliContext): void {
+  const command = addLaneOptions(
+    program.command('lanes').description('volume and delivery times of lanes, overdue and missing messages'),
+  )
+    .addOption(
+      collecting(
+        '--window-days <days>',
+        `days whose deliveries count, 1 to ${MAX_WINDOW_DAYS} (default: ${DEFAULT_WINDOW_DAYS})`,
+      ),
+    )
+    .option('--json', 'one lane a line, as in /v2/lanes');
+  withRecordOptions(command)
+    .addHelpText(
+      'after',
+      `
+The busiest lane comes first. P50 and P99 are percentiles of the delivery time; OVERDUE counts messages in flight for
+longer than P99; MISSING counts missing sequence numbers (\`lanescan audit\` lists them). On a narrow terminal the table
+leaves out columns.
+
+Examples:
+  $ lanescan lanes
+  $ lanescan lanes --source sepolia --url https://lanescan.example
+  $ lanescan lanes --dest solana-devnet --window-days 7 --json`,
+    )
+    .action(async (flags: LaneFlags) => {
+      // First: it defines networks that flags may name.
+      const config = configOf(flags, context);
+      const { windowDays = DEFAULT_WINDOW_DAYS, ...ends } = parseLaneFlags(flags, command);
+      await withRecords(flags, config, context, async (records) => {
+        const { lanes, total } = await records.lanes(ends, windowDays, NAMED_RANGES);
+        if (flags.json) {
+          const objects = lanes.map(({ delivery, ...lane }) => ({
+            ...lane,
+            delivery: { windowDays, ...delivery },
+          }));
+          await writeObjects(objects, context);
+        } else if (lanes.length > 0) await writeOut(context.out, laneTable(lanes, context));
+        await writeRemark(
+          lanes.length === 0
+            ? noLane(ends)
+            : `${counted(lanes.length, 'lane')}${total > lanes.length ? ` of ${total}, the busiest` : ''}`,
+          flags,
+          context,
+        );
+      });
+    });
+}
+
+/** Flags that choose lanes by their ends. */
+export function addLaneOptions(command: Command): Command {
+  return addFilterOptions(command, laneParameters);
+}
+
+export function parseLaneFlags(flags: LaneFlags, command: Command): LaneEnds & { windowDays?: number } {
+  const raw = rawParameters(flags, [...laneParameters, 'windowDays'] as const, command);
+  return asUsage(
+    () =>
+      parseParameters(raw, {
+        sourceChainSelector: selector,
+        destChainSelector: selector,
+        windowDays: wholeNumber(1, MAX_WINDOW_DAYS),
+      }),
+    command,
+  );
+}
+
+export async function writeObjects(objects: readonly object[], { out }: CliContext): Promise<void> {
+  for (const object of objects) {
+    const line = JSON.stringify(object);
+    await writeOut(out, `${out.isTTY ? printableJson(line) : line}\n`);
+  }
+}
+
+/** On a terminal below the output; otherwise on standard error, so that a pipe gets only data. */
+export async function writeRemark(
+  text: string,
+  { json }: LaneFlags,
+  { out, err, environment }: CliContext,
+): Promise<void> {
+  const isBelow = out.isTTY === true && !json;
+  const stream = isBelow ? out : err;
+  await writeOut(stream, `${isBelow ? '\n' : ''}${createPaint(stream, environment)(text, 'dim')}\n`);
+}
+
+export function noLane({ sourceChainSelector, destChainSelector }: LaneEnds): string {
+  return sourceChainSelector === undefined && destChainSelector === undefined
+    ? 'There are no messages yet. Load some with `lanescan import`, or try `lanescan demo`.'
+    : 'No message of this lane is known here.';
+}
+
+export function laneName({
+  sourceNetworkInfo,
+  destNetworkInfo,
+}: Omit<LaneIdentity, 'routerAddress'>): string {
+  return `${networkName(sourceNetworkInfo)} → ${networkName(destNetworkInfo)}`;
+}
+
+// --- The table ---------------------------------------------------------------------------------------
+
+const GAP = '  ';
+const MIN_WIDTH = 40;
+const MIN_LANE = 15;
+
+interface Column {
+  readonly title: string;
+  readonly cell: (lane: LaneStatistics) => string;
+  readonly colours?: (lane: LaneStatistics) => readonly Colour[];
+  readonly align?: 'right';
+  /** Columns with the highest number are left out first where there is no room; 0: never. */
+  readonly leaveOut: number;
+}
+
+const number = (value: number | bigint | null) =>
+  value === null || Number(value) === 0 ? '–' : value.toLocaleString('en');
+const time = (value: number | null) => (value === null ? '–' : duration(value));
+const missing = ({ onramps }: LaneStatistics) =>
+  onramps.reduce((sum, { completeness }) => sum + BigInt(completeness.missing), 0n);
+const warning = (isBad: boolean, colour: Colour = 'yellow'): readonly Colour[] =>
+  isBad ? [colour, 'bold'] : [];
+
+function columnsOf(now: number): readonly Column[] {
+  return [
+    { title: 'LANE', cell: laneName, leaveOut: 0 },
+    { title: 'VERSION', cell: ({ version }) => printable(version ?? '–'), leaveOut: 8 },
+    { title: 'MESSAGES', cell: ({ messages }) => number(messages), align: 'right', leaveOut: 0 },
+    { title: 'IN FLIGHT', cell: ({ inFlight }) => number(inFlight), align: 'right', leaveOut: 4 },
+    {
+      title: 'OVERDUE',
+      cell: ({ overdue }) => number(overdue),
+      colours: ({ overdue }) => warning((overdue ?? 0) > 0),
+      align: 'right',
+      leaveOut: 1,
+    },
+    {
+      title: 'FAILED',
+      cell: ({ byStatus }) => number(byStatus.FAILED),
+      colours: ({ byStatus }) => warning(byStatus.FAILED > 0, 'red'),
+      align: 'right',
+      leaveOut: 5,
+    },
+    {
+      title: 'MANUAL',
+      cell: ({ readyForManualExecution }) => number(readyForManualExecution),
+      colours: ({ readyForManualExecution }) => warning(readyForManualExecution > 0),
+      align: 'right',
+      leaveOut: 3,
+    },
+    { title: 'P50', cell: ({ delivery }) => time(delivery.p50Ms), align: 'right', leaveOut: 6 },
+    { title: 'P99', cell: ({ delivery }) => time(delivery.p99Ms), align: 'right', leaveOut: 7 },
+    {
+      title: 'LAST SENT',
+      cell: ({ lastSentAt }) => age(now - Date.parse(lastSentAt)),
+      colours: () => ['dim'],
+      align: 'right',
+      leaveOut: 2,
+    },
+    {
+      title: 'MISSING',
+      cell: (lane) => number(missing(lane)),
+      colours: (lane) => warning(missing(lane) > 0n, 'red'),
+      align: 'right',
+      leaveOut: 0,
+    },
+  ];
+}
+
+/** As many columns as fit; then the lane's name is shortened. */
+function laneTable(lanes: readonly LaneStatistics[], { out, environment, now }: CliContext): string {
+  const width = out.isTTY ? Math.max(out.columns ?? 80, MIN_WIDTH) : Number.POSITIVE_INFINITY;
+  let columns = columnsOf(now()).map((column) => ({
+    ...column,
+    width: Math.max(cellsOf(column.title), ...lanes.map((lane) => cellsOf(column.cell(lane)))),
+  }));
+  const excess = () => columns.reduce((sum, column) => sum + column.width + GAP.length, -GAP.length) - width;
+  const laneWidth = columns[0]?.width ?? 0;
+  const spare = Math.max(0, laneWidth - MIN_LANE * 2);
+  for (let priority = 8; priority > 0 && excess() > spare; priority--) {
+    columns = columns.filter(({ leaveOut }) => leaveOut !== priority);
+  }
+  const room = Math.max(MIN_LANE, laneWidth - Math.max(0, excess()));
+  columns = columns.map((column, index) => (index === 0 ? { ...column, width: room } : column));
+  const paint = createPaint(out, environment);
+  const line = (cellOf: (column: Column) => string, coloursOf: (column: Column) => readonly Colour[]) =>
+    columns
+      .map((column) => painted(fitted(cellOf(column), column.width, column.align), paint, coloursOf(column)))
+      .join(GAP)
+      .trimEnd();
+  return [
+    line(
+      ({ title }) => title,
+      () => ['dim'],
+    ),
+    ...lanes.map((lane) =>
+      line(
+        (column) => (column.title === 'LANE' ? clippedLane(lane, room) : column.cell(lane)),
+        (column) => column.colours?.(lane) ?? [],
+      ),
+    ),
+  ]
+    .map((text) => `${text}\n`)
+    .join('');
+}
+
+function painted(cell: string, paint: Paint, colours: readonly Colour[]): string {
+  return colours.length === 0 || cell.trim() === '–' ? cell : paint(cell, ...colours);
+}
+
+/** Shortens both network names where they do not fit. */
+function clippedLane(lane: LaneStatistics, width: number): string {
+  const whole = laneName(lane);
+  if (cellsOf(whole) <= width) return whole;
+  const [source = '', dest = ''] = [networkName(lane.sourceNetworkInfo), networkName(lane.destNetworkInfo)];
+  const room = width - 3;
+  const half = Math.floor(room / 2);
+  const shown = clipped(source, Math.max(half, room - cellsOf(dest)));
+  return `${shown} → ${clipped(dest, room - cellsOf(shown))}`;
+}

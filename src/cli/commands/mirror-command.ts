@@ -1,0 +1,208 @@
+import { appendFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { parseTime } from '../../base/iso-time.ts';
+import type { Notice } from '../../base/notice.ts';
+import { OperatorError } from '../../base/operator-error.ts';
+import { filterNames, parseFilters } from '../../domain/filters/search-parameters.ts';
+import { jsonText } from '../../ingest/mirror/intake.ts';
+import { followSource, type MirrorCounts, type RejectedRecord } from '../../ingest/mirror/mirror.ts';
+import { createSource } from '../../ingest/mirror/source.ts';
+import { noticeTo, openLog } from '../output/command-log.ts';
+import type { ConfigFlags } from '../config/config.ts';
+import {
+  type CliContext,
+  configOf,
+  schemaFor,
+  withLogOption,
+  withStore,
+  withStoreOptions,
+} from '../context.ts';
+import { addFilterOptions, asUsage, type ParameterFlags, rawParameters } from './filter-flags.ts';
+import { besideBar, createProgress } from '../output/progress-bar.ts';
+import { clipped, counted, printable } from '../output/terminal-text.ts';
+import { lanescanVersion } from '../version.ts';
+
+const REJECTED_STATUS = 3;
+const INTERRUPTED_STATUS = 130;
+const DEFAULT_REQUESTS_PER_SECOND = 5;
+const MAX_REQUESTS_PER_SECOND = 1_000;
+const DEFAULT_POLL_SECONDS = 10;
+const MAX_POLL_SECONDS = 86_400;
+/** Rejected records that are logged; further ones are only counted. */
+const LOGGED_REJECTS = 20;
+
+type MirrorFlags = ConfigFlags &
+  ParameterFlags & {
+    readonly once?: boolean;
+    readonly since?: string;
+    readonly rate?: string;
+    readonly poll?: string;
+    readonly rejects?: string;
+  };
+
+export function addMirror(program: Command, context: CliContext): void {
+  const command = program
+    .command('mirror')
+    .argument('<url>', 'base URL of a server with this API: the part before /v2')
+    .description('mirror another server: copy its messages, then follow new ones and status changes')
+    .option('--once', 'catch up, then exit')
+    .option('--since <time>', 'only messages sent since then (ISO 8601 with a time zone; default: all)')
+    .option(
+      '--rate <number>',
+      `maximum number of requests a second (default: ${DEFAULT_REQUESTS_PER_SECOND})`,
+    )
+    .option('--poll <seconds>', `interval of polling for new messages (default: ${DEFAULT_POLL_SECONDS})`);
+  command.option('--rejects <file>', 'file for rejected records, with their reasons');
+  addFilterOptions(command);
+  withLogOption(withStoreOptions(command))
+    .addHelpText(
+      'after',
+      `
+Stopped or killed at any moment, it resumes where it was. Records pass the same checks as in an import; invalid ones are
+logged, counted and fetched again later. Credentials go into the URL; they are never shown.
+
+Exit status: 0 up to date or stopped, 3 some records were rejected, 1 failure, 130 interrupted with --once.
+
+Examples:
+  $ lanescan mirror https://lanescan.example.org
+  $ lanescan mirror https://lanescan.example.org --since 2026-01-01T00:00:00Z --once
+  $ lanescan mirror http://127.0.0.1:8080 --source ethereum-testnet-sepolia --rate 50`,
+    )
+    .action(async (url: string, flags: MirrorFlags) => {
+      const filters = rawParameters(flags, filterNames, command);
+      asUsage(() => parseFilters(filters), command);
+      const since = sinceOf(flags, command);
+      const rate = {
+        fallback: DEFAULT_REQUESTS_PER_SECOND,
+        max: MAX_REQUESTS_PER_SECOND,
+        unit: 'requests a second',
+      };
+      const requestsPerSecond = numberOf(flags.rate, '--rate', rate, command);
+      const poll = { fallback: DEFAULT_POLL_SECONDS, max: MAX_POLL_SECONDS, unit: 'seconds' };
+      const roundIntervalMs = numberOf(flags.poll, '--poll', poll, command) * 1000;
+      const config = configOf(flags, context);
+      const log = await openLog(config, context, { stream: besideBar(context.err) });
+      const notice = noticeTo(log, 'mirror');
+      const source = createSource({
+        url,
+        requestsPerSecond,
+        userAgent: `lanescan/${lanescanVersion}`,
+        signal: context.signal,
+        notice,
+      });
+      const access = { access: 'write', schema: schemaFor(config), notice: noticeTo(log, 'store') } as const;
+      await withStore(config, context, access, async (store) => {
+        const rejects = flags.rejects === undefined ? undefined : openRejects(flags.rejects);
+        const shown = createReporter(source.name, context, notice);
+        try {
+          const counts = await followSource({
+            source,
+            store,
+            filters,
+            ...(since !== undefined && { since }),
+            once: flags.once === true,
+            signal: context.signal,
+            progress: shown.progress,
+            reject: (record) => {
+              shown.reject(record);
+              rejects?.(record);
+            },
+            notice,
+            timing: { roundIntervalMs },
+          });
+          shown.end();
+          context.out.write(`${source.name}: ${describe(counts)}\n`);
+          if (context.signal.aborted && flags.once) context.exitCode = INTERRUPTED_STATUS;
+          else if (counts.rejected > 0) context.exitCode = REJECTED_STATUS;
+        } catch (error) {
+          shown.end();
+          throw error;
+        }
+      });
+    });
+}
+
+/** Appends one line for each rejected record, at once: they are few, and a mirror may be killed at any moment. */
+function openRejects(file: string): (record: RejectedRecord) => void {
+  const write = (text: string) => {
+    try {
+      appendFileSync(file, text);
+    } catch (error) {
+      throw new OperatorError(
+        `Cannot write rejected records to ${file}: ${(error as Error).message}.`,
+        'Choose another file with --rejects.',
+        { cause: error },
+      );
+    }
+  };
+  write('');
+  return (record) => write(`${jsonText(record) ?? JSON.stringify({ ...record, record: null })}\n`);
+}
+
+function sinceOf({ since }: MirrorFlags, command: Command): number | undefined {
+  if (since === undefined) return undefined;
+  const time = parseTime(since);
+  if (!Number.isNaN(time)) return time;
+  return command.error(
+    'lanescan: --since takes an ISO 8601 time with a time zone, such as 2026-01-31T12:00:00Z',
+  );
+}
+
+function numberOf(
+  text: string | undefined,
+  flag: string,
+  { fallback, max, unit }: { readonly fallback: number; readonly max: number; readonly unit: string },
+  command: Command,
+): number {
+  if (text === undefined) return fallback;
+  const number = /^\d{1,6}(\.\d{1,3})?$/.test(text) ? Number(text) : 0;
+  if (number > 0 && number <= max) return number;
+  return command.error(`lanescan: ${flag} takes ${unit}, more than 0 and at most ${max}`);
+}
+
+function createReporter(name: string, { err }: CliContext, notice: Notice) {
+  const bar = createProgress(err, `Mirroring ${name}`, null, { writeLine: notice });
+  let rejected = 0;
+  let bytes = 0;
+  let logged = '';
+  return {
+    progress(counts: Readonly<MirrorCounts>) {
+      // Rounds without news are not logged.
+      const words = describe(counts);
+      const advance = counts.bytes - bytes;
+      bytes = counts.bytes;
+      if (words === logged) return;
+      logged = words;
+      bar.note(words);
+      bar.advance(advance);
+    },
+    reject({ messageId, problems }: RejectedRecord) {
+      if (++rejected > LOGGED_REJECTS) return;
+      const reasons = problems.slice(0, 3).map(({ path, problem }) => `${path} ${problem}`);
+      const level = 'warn';
+      notice(`rejected ${messageId ?? 'a record'}: ${clipped(printable(reasons.join('; ')), 300)}`, {
+        level,
+      });
+      if (rejected === LOGGED_REJECTS) notice('further rejected records are only counted', { level });
+    },
+    end: () => bar.end(),
+  };
+}
+
+function describe({
+  created,
+  updated,
+  rejected,
+  missed,
+  rechecked,
+  reached,
+  isBackfilled,
+}: Readonly<MirrorCounts>): string {
+  const parts = [`${created.toLocaleString('en')} new`, `${updated.toLocaleString('en')} updated`];
+  if (rejected > 0) parts.push(`${rejected.toLocaleString('en')} rejected`);
+  if (missed > 0) parts.push(`${counted(missed, 'response')} missing`);
+  if (!isBackfilled && reached !== null)
+    parts.push(`back to ${new Date(reached).toISOString().slice(0, 19)}Z`);
+  if (rechecked > 0) parts.push(`${rechecked.toLocaleString('en')} unfinished fetched again`);
+  return parts.join(', ');
+}

@@ -1,0 +1,331 @@
+import { statfs } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import path from 'node:path';
+import type { Command } from 'commander';
+import { OperatorError } from '../../base/operator-error.ts';
+import type { Message } from '../../domain/message.ts';
+import { connectionsNeeded } from '../../store/server/connection-budget.ts';
+import { NotInitialisedError, OlderSchemaError } from '../../store/schema/schema-errors.ts';
+import type { Store } from '../../store/store.ts';
+import { describeAbis, loadAbis } from '../config/abi-folder.ts';
+import { clusterFindings } from './cluster-findings.ts';
+import { type Config, type ConfigFlags, UsageError, webhooksOf } from '../config/config.ts';
+import { type CliContext, configOf, withStore, withStoreOptions } from '../context.ts';
+import { networkFindings } from './network-findings.ts';
+import { writeOut } from '../output/output.ts';
+import { walkDerivedRows } from '../commands/repair-command.ts';
+import { replicaFindings } from './replica-findings.ts';
+import { withServerOptions } from '../commands/serve-command.ts';
+import { settingsFindings } from './server-settings-findings.ts';
+import { sourceFindings } from './source-findings.ts';
+import { age, type Colour, counted, createPaint, databaseName, printable } from '../output/terminal-text.ts';
+import { lanescanVersion, oldestNode } from '../version.ts';
+
+const LOW_SPACE_BYTES = 1e9;
+const CLOCK_TOLERANCE_MS = 5 * 60_000;
+const HEALTH_TIMEOUT_MS = 2_000;
+const UNHEALTHY_STATUS = 1;
+
+export interface Finding {
+  /** An `error` must be fixed. */
+  readonly severity: 'ok' | 'warning' | 'error';
+  readonly what: string;
+  /** What to do about it. */
+  readonly remedy?: string;
+}
+
+const signs: Record<Finding['severity'], { readonly glyph: string; readonly colour: Colour }> = {
+  ok: { glyph: '✓', colour: 'green' },
+  warning: { glyph: '!', colour: 'yellow' },
+  error: { glyph: '✗', colour: 'red' },
+};
+
+interface DoctorFlags extends ConfigFlags {
+  readonly deep?: boolean;
+}
+
+export function addDoctor(program: Command, context: CliContext): void {
+  withServerOptions(withStoreOptions(program.command('doctor')))
+    .option('--deep', 'also compare every record with the rows derived from it (reads the whole store)')
+    .description('find problems with the configuration, endpoints, database and port, and how to fix them')
+    .addHelpText(
+      'after',
+      `
+Checks the configuration, Node, the networks to index and whether an indexer is alive, the database and its replicas,
+the disk and the port, and says how to fix each problem. For every endpoint it tests the chain, how much history there is
+and which requests are accepted; for every replica, the database it belongs to and how far it is behind. No password and
+no key is shown.
+
+Nothing is changed: an older schema stays as it is, and a missing database is not created. An embedded database that is
+not running is started for the check and stopped again.
+
+Exit status: 0 no problems, 1 problems that must be fixed.
+
+Examples:
+  $ lanescan doctor
+  $ DATABASE_URL=postgresql://… lanescan doctor --port 80`,
+    )
+    .action(async (flags: DoctorFlags) => {
+      const paint = createPaint(context.out, context.environment);
+      const counts = { ok: 0, warning: 0, error: 0 };
+      for await (const { severity, what, remedy } of findings(flags, context)) {
+        counts[severity]++;
+        const { glyph, colour } = signs[severity];
+        const advice = remedy === undefined ? '' : `\n  ${paint('→', 'dim')} ${remedy}`;
+        await writeOut(context.out, `${paint(glyph, colour)} ${what}${advice}\n`);
+      }
+      const warnings = counts.warning === 0 ? '' : `, ${counted(counts.warning, 'warning')}`;
+      if (counts.error > 0) context.exitCode = UNHEALTHY_STATUS;
+      const summary = counts.error > 0 ? `${counted(counts.error, 'problem')} to fix` : 'No problems';
+      await writeOut(context.out, `\n${paint(`${summary}${warnings}`, 'bold')}\n`);
+    });
+}
+
+/** All checks, in the order in which they depend on each other. */
+async function* findings(
+  { deep = false, ...flags }: DoctorFlags,
+  context: CliContext,
+): AsyncGenerator<Finding> {
+  yield nodeFinding();
+  let config: Config;
+  try {
+    config = configOf(flags, context);
+  } catch (error) {
+    if (!(error instanceof OperatorError) || error instanceof UsageError) throw error;
+    yield {
+      severity: 'error',
+      what: `Configuration: ${printable(error.message)}`,
+      remedy: printable(error.remedy),
+    };
+    yield {
+      severity: 'warning',
+      what: 'Database, disk and port were not checked: they depend on the configuration',
+    };
+    return;
+  }
+  yield configFinding(config);
+  yield* abiFindings(config);
+  yield* webhookFindings(config, context);
+  yield* networkFindings(config, context);
+  if (config.databaseUrl === null) yield await diskFinding(config.dataFolder);
+  yield* databaseFindings(config, deep, context);
+  yield* replicaFindings(config, context);
+  yield await portFinding(config);
+}
+
+function nodeFinding(): Finding {
+  const running = process.versions.node;
+  const what = `Lanescan ${lanescanVersion} on Node ${running}`;
+  if (running.localeCompare(oldestNode, 'en', { numeric: true }) >= 0) return { severity: 'ok', what };
+  return { severity: 'error', what, remedy: `Install Node ${oldestNode} or later.` };
+}
+
+function* abiFindings(config: Config): Generator<Finding> {
+  try {
+    const abis = loadAbis(config);
+    if (abis) yield { severity: 'ok', what: `ABIs: ${printable(describeAbis(abis))}` };
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error;
+    yield {
+      severity: 'error',
+      what: `ABIs: ${printable(error.message)}`,
+      remedy: printable(error.remedy),
+    };
+  }
+}
+
+function configFinding({ file, origins, host, port, dataFolder, logLevel, databaseUrl }: Config): Finding {
+  const shown = (key: string, value: string | number) => {
+    const origin = origins[key] ?? 'default';
+    return `${key} ${printable(String(value))}${origin === 'default' ? '' : ` (${printable(origin)})`}`;
+  };
+  const database =
+    databaseUrl === null
+      ? shown('data', dataFolder)
+      : `database ${databaseName(databaseUrl)} (${origins.database})`;
+  const settings = [shown('host', host), shown('port', port), database, shown('logLevel', logLevel)];
+  return {
+    severity: 'ok',
+    what: `Configuration from ${file === null ? 'no file' : printable(file)}: ${settings.join(', ')}`,
+  };
+}
+
+/** No findings where no webhook is configured. */
+function* webhookFindings(config: Config, { environment }: CliContext): Generator<Finding> {
+  try {
+    const names = webhooksOf(config, environment).map(({ name }) => name);
+    if (names.length > 0) yield { severity: 'ok', what: `Webhooks: ${names.map(printable).join(', ')}` };
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error;
+    yield {
+      severity: 'error',
+      what: `Webhooks: ${printable(error.message)}`,
+      remedy: printable(error.remedy),
+    };
+  }
+}
+
+async function diskFinding(dataFolder: string): Promise<Finding> {
+  const folder = path.resolve(dataFolder);
+  for (let existing = folder; ; existing = path.dirname(existing)) {
+    try {
+      const { bavail, bsize } = await statfs(existing);
+      const free = bavail * bsize;
+      const what = `Disk of ${printable(dataFolder)}: ${gigabytes(free)} free`;
+      if (free >= LOW_SPACE_BYTES) return { severity: 'ok', what };
+      return { severity: 'warning', what, remedy: 'Free some space, or choose another folder with --data.' };
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      const isMissing = code === 'ENOENT' || code === 'ENOTDIR';
+      if (isMissing && existing !== path.dirname(existing)) continue;
+      return {
+        severity: 'warning',
+        what: `Disk of ${printable(dataFolder)}: ${printable(message)}`,
+        remedy: 'Check the path, or choose another folder with --data.',
+      };
+    }
+  }
+}
+
+function gigabytes(bytes: number): string {
+  return `${(bytes / 1e9).toFixed(1)} GB`;
+}
+
+async function* databaseFindings(
+  config: Config,
+  deep: boolean,
+  context: CliContext,
+): AsyncGenerator<Finding> {
+  const kind = config.databaseUrl === null ? 'embedded' : 'server';
+  let found: readonly Finding[];
+  try {
+    found = await withStore(config, context, { connections: 1 }, async (store) => [
+      { severity: 'ok' as const, what: `Database: ${kind} PostgreSQL ${printable(store.serverVersion)}` },
+      {
+        severity: 'ok' as const,
+        what: `Schema: up to date, ${counted(store.migrations.total, 'migration')}`,
+      },
+      // The embedded server has our settings.
+      ...(kind === 'server'
+        ? settingsFindings(await store.serverSettings(), connectionsNeeded(config.processes))
+        : []),
+      ...clusterFindings(await store.cluster()),
+      ...(await contentFindings(store, context.now())),
+      ...(await derivedFindings(store, deep, context)),
+      ...(await sourceFindings(store, config, context)),
+    ]);
+  } catch (error) {
+    if (context.signal.aborted) throw error;
+    found = [databaseProblem(error, config)];
+  }
+  yield* found;
+}
+
+function databaseProblem(error: unknown, { autoMigrate }: Config): Finding {
+  const remedy = error instanceof OperatorError ? error.remedy : 'Check the database and its log.';
+  // The next start of a server or an import migrates the schema.
+  const isFixedAtNextStart =
+    error instanceof NotInitialisedError || (error instanceof OlderSchemaError && autoMigrate);
+  return {
+    severity: isFixedAtNextStart ? 'warning' : 'error',
+    what: `Database: ${printable((error as Error).message)}`,
+    remedy: printable(remedy),
+  };
+}
+
+async function contentFindings(store: Store, now: number): Promise<readonly Finding[]> {
+  const { count, isExact } = await store.countMessages();
+  const { records } = await store.search({ filters: {}, view: 'summary', limit: 1, after: null });
+  const [newest] = records.map((record) => now - Date.parse((JSON.parse(record) as Message).sendTimestamp));
+  const kind = store.simulated ? 'SIMULATED' : 'real';
+  const amount = `${isExact ? '' : 'about '}${counted(count, `${kind} message`)}`;
+  if (newest === undefined) return [{ severity: 'ok', what: `Content: ${amount}` }];
+  const isFromFuture = newest < -CLOCK_TOLERANCE_MS;
+  const since = newest < 0 ? age(-newest) : age(newest);
+  const content: Finding = {
+    severity: 'ok',
+    what: `Content: ${amount}, the newest sent ${newest < 0 ? `${since} from now` : `${since} ago`}`,
+  };
+  if (!isFromFuture) return [content];
+  return [
+    content,
+    {
+      severity: 'warning',
+      what: `Clock: it is ${new Date(now).toISOString()} here, and the newest message was sent ${since} later`,
+      remedy: 'Set the clock of this machine, or check where the records come from.',
+    },
+  ];
+}
+
+/** Whether the derived rows agree with the records, and how many were compared. */
+async function derivedFindings(
+  store: Store,
+  deep: boolean,
+  context: CliContext,
+): Promise<readonly Finding[]> {
+  const report = deep ? await walkDerivedRows(store, 'compare', context) : await store.derived.sample();
+  if (report === undefined) return [{ severity: 'warning', what: 'Derived rows: not compared, interrupted' }];
+  const found = report.disagreements.map(
+    ({ what, count, isRepairable }): Finding => ({
+      severity: isRepairable ? 'error' : 'warning',
+      what: `Derived rows: ${count.toLocaleString('en')} ${what}${deep ? '' : ' (in a sample)'}`,
+      remedy: isRepairable
+        ? 'Run `lanescan repair`: it rebuilds them from the records.'
+        : 'It cannot be repaired; readers of the history skip it.',
+    }),
+  );
+  const unchecked =
+    report.unchecked.length === 0 ? '' : `; ${report.unchecked.join(', ')} not checked (timeout)`;
+  const compared = `${counted(report.messages, 'message')} compared with ${report.messages === 1 ? 'its' : 'their'} records`;
+  const summary: Finding = deep
+    ? { severity: 'ok', what: `Derived rows: all ${compared}, statistics and history too` }
+    : {
+        severity: 'ok',
+        what: `Derived rows: a sample of ${compared}, sums compared${unchecked} (--deep compares everything)`,
+      };
+  return [...found, summary];
+}
+
+async function portFinding({ host, port }: Config): Promise<Finding> {
+  const place = `${printable(host)}:${port}`;
+  if (port === 0) return { severity: 'ok', what: `Port: any free one on ${printable(host)}` };
+  const failure = await tryToListen(host, port);
+  if (failure === undefined) return { severity: 'ok', what: `Port: ${place} is free` };
+  if (failure.code !== 'EADDRINUSE') {
+    return {
+      severity: 'error',
+      what: `Port: cannot listen on ${place}: ${printable(failure.message)}`,
+      remedy: 'Choose another address with --host and --port.',
+    };
+  }
+  if (await isLanescan(host, port))
+    return { severity: 'ok', what: `Port: Lanescan already answers on ${place}` };
+  return {
+    severity: 'error',
+    what: `Port: ${place} is taken by another program`,
+    remedy: 'Stop that program, or choose another port with --port.',
+  };
+}
+
+function tryToListen(host: string, port: number): Promise<NodeJS.ErrnoException | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', resolve);
+    server.listen({ host, port }, () => server.close(() => resolve(undefined)));
+  });
+}
+
+async function isLanescan(host: string, port: number): Promise<boolean> {
+  // A server that listens on all addresses also listens on loopback.
+  const loopbackOf: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '[::1]' };
+  const address = loopbackOf[host] ?? (host.includes(':') ? `[${host}]` : host);
+  try {
+    const response = await fetch(`http://${address}:${port}/healthz`, {
+      signal: AbortSignal.timeout(HEALTH_TIMEOUT_MS),
+    });
+    const { status } = (await response.json()) as { status?: unknown };
+    return status === 'ok' && response.headers.has('x-request-id');
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,72 @@
+/** Checks of `lanescan doctor` for the configured networks: every endpoint is tested, all at the same time. */
+import { OperatorError } from '../../base/operator-error.ts';
+import type { ExaminationFinding, NetworkExamination, NetworkSource } from '../../ingest/engine/family.ts';
+import { examineNetwork } from '../../ingest/families.ts';
+import { type Config, networkSourcesOf } from '../config/config.ts';
+import type { CliContext } from '../context.ts';
+import type { Finding } from './doctor-command.ts';
+import { howOld, printable } from '../output/terminal-text.ts';
+import { lanescanVersion } from '../version.ts';
+
+/** Generous, because some chains produce blocks only when there are transactions. */
+const OLD_HEAD_MS = 15 * 60_000;
+
+/** No findings where no network is configured. */
+export async function* networkFindings(config: Config, context: CliContext): AsyncGenerator<Finding> {
+  const { signal, now } = context;
+  let sources: readonly NetworkSource[];
+  try {
+    sources = networkSourcesOf(config, context.environment);
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error;
+    yield {
+      severity: 'error',
+      what: `Networks: ${printable(error.message)}`,
+      remedy: printable(error.remedy),
+    };
+    return;
+  }
+  const options = { userAgent: `lanescan/${lanescanVersion}`, signal, now };
+  const examinations = sources.map((source) => examineNetwork(source, options));
+  // A failure while another network is awaited is reported in its turn.
+  for (const examination of examinations) examination.catch(() => undefined);
+  for (const [index, { network }] of sources.entries()) {
+    const examination = await examinations[index];
+    if (examination) yield* findingsOf(network.name, examination, now());
+  }
+}
+
+function* findingsOf(network: string, { endpoints, routers }: NetworkExamination, now: number) {
+  for (const { name, head, capabilities, findings } of endpoints) {
+    const prefix = `${network} at ${printable(name)}`;
+    if (head) {
+      const headAge = now - head.timestamp * 1000;
+      const parts = [`head ${head.number}, ${howOld(headAge)}`, ...capabilities];
+      yield { severity: 'ok', what: `${prefix}: ${printable(parts.join(', '))}` } as const;
+      if (headAge > OLD_HEAD_MS) {
+        yield {
+          severity: 'warning',
+          what: `${prefix}: the newest block is ${howOld(headAge)}`,
+          remedy: 'The node may have fallen behind; the indexer prefers other endpoints meanwhile.',
+        } as const;
+      }
+    }
+    for (const finding of findings) yield asFinding(prefix, finding);
+  }
+  if (endpoints.every(({ head }) => head === null)) {
+    yield {
+      severity: 'error',
+      what: `${network}: no endpoint can be used`,
+      remedy: 'Check rpc, or add another one.',
+    } as const;
+  }
+  for (const finding of routers) yield asFinding(network, finding);
+}
+
+function asFinding(prefix: string, { severity, text, remedy }: ExaminationFinding): Finding {
+  return {
+    severity,
+    what: `${prefix}: ${printable(text)}`,
+    ...(remedy !== undefined && { remedy }),
+  };
+}

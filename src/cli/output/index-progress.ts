@@ -1,0 +1,168 @@
+/** Progress of indexing: one bar for each network on a terminal, log lines elsewhere. */
+import type { Notice, NoticeLevel } from '../../base/notice.ts';
+import { blockNoun } from '../../domain/networks/block-noun.ts';
+import type { NetworkStatus } from '../../ingest/engine/indexer.ts';
+import type { TerminalStream } from '../context.ts';
+import { cellsOf, clipped, counted, fitted, howOld, printable } from './terminal-text.ts';
+
+const BAR_WIDTH = 20;
+/** On terminals that are narrower than this, bars are half as long. */
+const WIDE_COLUMNS = 110;
+const MAX_NAME_WIDTH = 32;
+const BAR_INTERVAL_MS = 200;
+const LINE_INTERVAL_MS = 10_000;
+
+export interface IndexProgress {
+  /** The stream for log lines, which on a terminal must not overwrite the bars. */
+  readonly logStream: TerminalStream;
+  /** Starts showing these statuses; without a terminal, as log lines through `notice`. */
+  follow(statuses: () => readonly NetworkStatus[], notice: Notice): void;
+  /** Shows the final state and stops updating it. */
+  end(): void;
+}
+
+export function createIndexProgress(stream: TerminalStream, now: () => number): IndexProgress {
+  return stream.isTTY ? createBars(stream, now) : createLines(stream, now);
+}
+
+function createBars(stream: TerminalStream, now: () => number): IndexProgress {
+  let statuses: () => readonly NetworkStatus[] = () => [];
+  let timer: NodeJS.Timeout | undefined;
+  let shown = 0;
+  const clear = () => {
+    // Cursor up to the first bar, then erase to the end of the screen.
+    if (shown > 0) stream.write(`\u001b[${shown}A\u001b[J`);
+    shown = 0;
+  };
+  const draw = () => {
+    const lines = barsOf(statuses(), now(), (stream.columns ?? 80) - 1);
+    clear();
+    stream.write(lines.map((line) => `${line}\n`).join(''));
+    shown = lines.length;
+  };
+  return {
+    logStream: {
+      isTTY: true,
+      write(text) {
+        clear();
+        const hasRoom = stream.write(text);
+        draw();
+        return hasRoom;
+      },
+    },
+    follow(read) {
+      statuses = read;
+      timer = setInterval(draw, BAR_INTERVAL_MS);
+      draw();
+    },
+    end() {
+      clearInterval(timer);
+      draw();
+    },
+  };
+}
+
+function createLines(stream: TerminalStream, now: () => number): IndexProgress {
+  let statuses: () => readonly NetworkStatus[] = () => [];
+  let timer: NodeJS.Timeout | undefined;
+  let notice: Notice = () => undefined;
+  let logged = '';
+  const logChanges = () => {
+    const lines = statuses().map((status) => ({ status, text: describeStatus(status, now()) }));
+    const all = lines.map(({ text }) => text).join('\n');
+    if (all === logged) return;
+    logged = all;
+    for (const { status, text } of lines)
+      notice(text, { level: levelOf(status), network: status.network.name });
+  };
+  return {
+    logStream: stream,
+    follow(read, write) {
+      statuses = read;
+      notice = write;
+      timer = setInterval(logChanges, LINE_INTERVAL_MS);
+    },
+    end() {
+      clearInterval(timer);
+      logChanges();
+    },
+  };
+}
+
+/** A network with a problem is logged as a warning. */
+export function levelOf({ worker }: NetworkStatus): NoticeLevel {
+  return worker?.problem ? 'warn' : 'info';
+}
+
+/** One line for each network, in columns, at most this many cells wide. */
+function barsOf(statuses: readonly NetworkStatus[], now: number, cells: number): readonly string[] {
+  const longest = Math.max(0, ...statuses.map(({ network }) => network.name.length));
+  const nameWidth = Math.min(longest, MAX_NAME_WIDTH, Math.floor(cells / 3));
+  const barWidth = cells < WIDE_COLUMNS ? BAR_WIDTH / 2 : BAR_WIDTH;
+  return statuses.map((status) => {
+    const share = shareOf(status);
+    const filled = Math.floor((share ?? 0) * barWidth);
+    const bar = '█'.repeat(filled) + '░'.repeat(barWidth - filled);
+    const start = `${fitted(status.network.name, nameWidth)}  ${bar} ${fitted(percentOf(share), 6, 'right')}  `;
+    return start + joinFitting(partsOf(status, now), cells - cellsOf(start));
+  });
+}
+
+/** As many parts as fit. If the first is too long, its beginning and its end. */
+function joinFitting(parts: readonly string[], cells: number): string {
+  const [first = ''] = parts;
+  const head = Math.floor(cells / 3);
+  const isLong = cellsOf(first) > cells;
+  // A problem begins with the endpoint and ends with the reason.
+  let line = isLong ? clipped(`${first.slice(0, head)}…${first.slice(1 + head - cells)}`, cells) : first;
+  for (const part of parts.slice(1)) {
+    const longer = `${line} · ${part}`;
+    if (cellsOf(longer) > cells) break;
+    line = longer;
+  }
+  return line;
+}
+
+/** The share of the configured history that has been read, from 0 to 1; undefined while unknown. */
+function shareOf({ worker, isTaken }: NetworkStatus): number | undefined {
+  if (!worker?.figures || worker.isSearchingRouters || isTaken) return undefined;
+  const total = worker.figures.headBlock - (worker.startBlock ?? 0) + 1;
+  const unread = worker.owedBlocks + Math.max(0, worker.figures.headBlock - worker.figures.indexedBlock);
+  return Math.min(1, Math.max(0, 1 - unread / Math.max(1, total)));
+}
+
+/** Rounded down: 100% means complete. */
+function percentOf(share: number | undefined): string {
+  return share === undefined ? '' : `${(Math.floor(share * 1000) / 10).toFixed(1)}%`;
+}
+
+/** One line: share, problem, counts, age. */
+export function describeStatus(status: NetworkStatus, now: number): string {
+  const percent = percentOf(shareOf(status));
+  return [...(percent === '' ? [] : [percent]), ...partsOf(status, now)].join(' · ');
+}
+
+/** The parts of the line, the most important first. */
+function partsOf({ network, worker, isTaken }: NetworkStatus, now: number): readonly string[] {
+  if (isTaken) return ['another indexer works on it'];
+  const problem = worker?.problem ? [`! ${printable(worker.problem)}`] : [];
+  if (!worker?.figures) return problem.length > 0 ? problem : ['reading its routers'];
+  const { headBlock, indexedBlock, indexedAt } = worker.figures;
+  const noun = blockNoun(network.family);
+  const behind = headBlock - indexedBlock;
+  const toGo = worker.isSearchingRouters
+    ? ['reading the history of its routers']
+    : worker.owedBlocks > 0
+      ? [`${counted(worker.owedBlocks, noun)} to go`]
+      : [];
+  return [
+    ...problem,
+    ...toGo,
+    counted(worker.created, 'new message'),
+    ...(worker.failedRanges > 0 ? [counted(worker.failedRanges, 'failed range')] : []),
+    behind > 0
+      ? `${counted(behind, noun)} behind`
+      : `${noun} ${indexedBlock.toLocaleString('en')}, ${howOld(now - indexedAt)}`,
+    ...(worker.updated > 0 ? [counted(worker.updated, 'update')] : []),
+  ];
+}

@@ -1,0 +1,484 @@
+/** The description of one message for `lanescan show`: state, what to do, and every field. */
+import { type Attempt, lastAttempt } from '../../domain/attempts.ts';
+import { blockTitle } from '../../domain/networks/block-noun.ts';
+import { type ExplorerPage, explorerLink } from '../../domain/networks/explorer-links.ts';
+import { writtenError } from '../../domain/failures/failure-reason.ts';
+import { speakerWords } from '../../domain/failures/speakers.ts';
+import { usesVerifiers } from '../../domain/lifecycle.ts';
+import {
+  type Message,
+  type NetworkInfo,
+  requestedFinality,
+  type TokenAmount,
+  type Verifiers,
+} from '../../domain/message.ts';
+import {
+  type AmountWords,
+  contractRole,
+  decimalsSources,
+  paidAmount,
+  reasonInUnits,
+  transferredAmount,
+} from '../../domain/names/message-names.ts';
+import { grouped } from '../../domain/names/tokens.ts';
+import { laneWords, networkName, statusSigns, statusWords } from './message-words.ts';
+import type { RecordNames } from '../commands/records.ts';
+import {
+  age,
+  cellsOf,
+  clipped,
+  counted,
+  duration,
+  fitted,
+  type Paint,
+  printable,
+  shortened,
+  wrapped,
+} from './terminal-text.ts';
+
+const DATA_SHOWN = 64;
+const ERROR_SHOWN = 300;
+const LOG_LINES_SHOWN = 20;
+const LOG_LINE_SHOWN = 160;
+
+export interface DescriptionOptions {
+  readonly paint: Paint;
+  /** Width of the terminal in cells; null when the output is not a terminal. */
+  readonly width: number | null;
+  readonly now: number;
+  readonly attempts: readonly Attempt[];
+  readonly names: RecordNames;
+  /** Base URL of the server of this store, for commands that ask it. */
+  readonly serverUrl: string;
+}
+
+/** Lines with a name in front, under a title. */
+interface Section {
+  readonly title: string;
+  readonly about?: string;
+  readonly lines: readonly (readonly [name: string, text: string | null])[];
+}
+
+const NAME_WIDTH = 18;
+/** Longer lines of text are hard to read. */
+const READING_WIDTH = 100;
+
+/** The whole record, laid out for reading. */
+export function describeMessage(message: Message, options: DescriptionOptions): string {
+  const { paint, width, now, attempts, names } = options;
+  const sections = [
+    timeline(message, now),
+    sourceSection(message, names),
+    destSection(message, names),
+    ...message.tokenAmounts.map((token, i) => tokenSection(token, i, message, names)),
+    ...attempts.map((attempt, i) =>
+      attemptSection(attempt, i, attempts.length, message.destNetworkInfo, names),
+    ),
+    argumentsSection(message),
+    ...(message.verifiers ? [verifiersSection(message.verifiers, paint)] : []),
+    feesSection(message, names),
+    dataSection(message.data),
+  ];
+  return [
+    headline(message, paint),
+    ...advice(message, options, Math.min(width ?? READING_WIDTH, READING_WIDTH)),
+    ...sections.map((section) => sectionText(section, paint, width)),
+  ].join('\n');
+}
+
+function headline(message: Message, paint: Paint): string {
+  const { status, version, messageId, readyForManualExecution } = message;
+  const words = [
+    paint(statusWords(status), statusSigns[status].colour, 'bold'),
+    paint(laneWords(message), 'bold'),
+    version === null ? '' : paint(`CCIP ${printable(version)}`, 'dim'),
+    readyForManualExecution ? paint('! needs action', 'yellow', 'bold') : '',
+  ];
+  return `${words.filter((word) => word !== '').join('   ')}\n${messageId}\n`;
+}
+
+function sectionText({ title, about, lines }: Section, paint: Paint, width: number | null): string {
+  const shown = lines.filter(([, text]) => text !== null);
+  const abouts = about ? [`  ${paint(about, 'dim')}`] : [];
+  const isWide = about !== undefined && width !== null && cellsOf(title) + 2 + cellsOf(about) > width;
+  return [
+    ...(isWide
+      ? [paint(title, 'bold'), ...aboutLines(about, width).map((line) => `  ${paint(line, 'dim')}`)]
+      : [`${paint(title, 'bold')}${abouts.join('')}`]),
+    ...shown.flatMap(([name, text]) =>
+      valueLines(text ?? '', width).map(
+        (line, index) => `  ${paint(fitted(index === 0 ? name : '', NAME_WIDTH), 'dim')}${line}`,
+      ),
+    ),
+    '',
+  ].join('\n');
+}
+
+/** A selector stays with its name. */
+function aboutLines(about: string, width: number): readonly string[] {
+  return wrapped(about.replace('selector ', 'selector\u00a0'), width - 2).map((line) =>
+    line.replace('\u00a0', ' '),
+  );
+}
+
+/** Sentences are wrapped under their beginning. What has colours, or no spaces, is left as it is. */
+function valueLines(text: string, width: number | null): readonly string[] {
+  const cells = (width ?? Number.POSITIVE_INFINITY) - NAME_WIDTH - 2;
+  if (cellsOf(text) <= cells || cells < 20 || text.includes('\u001b')) return [text];
+  return wrapped(text.replace(/ {2,}/g, ' '), cells);
+}
+
+/** For a message that needs manual execution: what happened, and what to do. */
+function advice(message: Message, options: DescriptionOptions, width: number): string[] {
+  const { paint, serverUrl, attempts, names } = options;
+  const reason = lastAttempt(attempts)?.reason ?? null;
+  const { status, readyForManualExecution, destNetworkInfo, extraArgs, receiptTransactionHash } = message;
+  if (status !== 'FAILED' && !readyForManualExecution) return [];
+  const dest = networkName(destNetworkInfo);
+  const limit =
+    'gasLimit' in extraArgs
+      ? `gas limit of ${grouped(extraArgs.gasLimit)}`
+      : `compute units of ${grouped(extraArgs.computeUnits)}`;
+  const receipt =
+    receiptTransactionHash === null ? 'the execution' : `transaction ${printable(receiptTransactionHash)}`;
+  const tokens = message.tokenAmounts.length > 0 ? ' Its tokens wait until it is executed.' : '';
+  const meaning =
+    status === 'FAILED'
+      ? `It reached ${dest}, but its execution there failed${reason ? `. ${printable(reasonInUnits(reason, destNetworkInfo, names))}` : `: the receiver reverted, or the ${limit} did not suffice.`}${tokens}`
+      : `It reached ${dest}, but it was not executed there in the time allowed.${tokens}`;
+  const moreGas = status === 'FAILED' && 'gasLimit' in extraArgs ? ' (and --gas-limit for more gas)' : '';
+  const todo = [
+    ...(status === 'FAILED'
+      ? [
+          reason
+            ? printable(reason.advice)
+            : `Look at ${receipt} on ${dest} for the reason, and fix the receiver if it is the cause.`,
+        ]
+      : []),
+    ...(readyForManualExecution
+      ? [
+          `Execute it manually; any wallet on ${dest} can do it${moreGas}. Its key is in USER_KEY, an RPC endpoint in ` +
+            'DEST_RPC, and `lanescan serve` provides the proof:',
+          `$ ccip-cli manual-exec ${message.messageId} --api ${serverUrl} --rpc $DEST_RPC`,
+          ...withoutServer(message),
+        ]
+      : ['It is not ready for manual execution yet; try again later.']),
+  ];
+  const paragraph = (title: string, lines: readonly string[]) => {
+    // A command is not wrapped, so that it can be copied.
+    const shown = lines.flatMap((line) => (line.startsWith('$') ? [`  ${line}`] : wrapped(line, width - 2)));
+    return `${paint(title, 'yellow', 'bold')}\n${shown.map((line) => `  ${line}\n`).join('')}`;
+  };
+  return [
+    paragraph(status === 'FAILED' ? 'What went wrong' : 'What it waits for', [meaning]),
+    paragraph('What to do', todo),
+  ];
+}
+
+/** Verifications of 2.0 are not on the chains before the execution. */
+function withoutServer({ version, sendTransactionHash, sendLogIndex }: Message): readonly string[] {
+  if (usesVerifiers(version)) return [];
+  return [
+    'Or with the proof from the chains alone:',
+    `$ ccip-cli manual-exec ${printable(sendTransactionHash)} --log-index ${sendLogIndex} --rpc $SOURCE_RPC --rpc $DEST_RPC`,
+  ];
+}
+
+function timeline(message: Message, now: number): Section {
+  const { sendTimestamp, receiptTimestamp, deliveryTime, status } = message;
+  const end = status === 'FAILED' ? 'Failed' : 'Executed';
+  const after = deliveryTime === null ? '' : `   after ${duration(deliveryTime)}`;
+  return {
+    title: 'Timeline',
+    lines: [
+      ['Sent', `${clock(sendTimestamp)}   ${sinceText(now - Date.parse(sendTimestamp))}`],
+      [end, receiptTimestamp === null ? 'not yet' : `${clock(receiptTimestamp)}${after}`],
+      ['Finality', finalityWords(requestedFinality(message))],
+    ],
+  };
+}
+
+function finalityWords(requested: ReturnType<typeof requestedFinality>): string {
+  if (requested === 'finalized') return 'the source chain’s own';
+  return requested === 'safe'
+    ? 'the safe head of the source chain'
+    : counted(requested, 'block confirmation');
+}
+
+function sinceText(ms: number): string {
+  return ms < 0 ? age(ms) : `${age(ms)} ago`;
+}
+
+function clock(timestamp: string): string {
+  return `${timestamp.slice(0, 10)} ${timestamp.slice(11, 19)} UTC`;
+}
+
+/** An address with the operator's label behind it. */
+function labelled(network: NetworkInfo, address: string, names: RecordNames): string {
+  const label = names.label(network, address);
+  return `${printable(address)}${label === undefined ? '' : `   ${printable(label)}`}`;
+}
+
+/** URL of the page in the network's block explorer; null without a block explorer. */
+function linkTo(
+  network: NetworkInfo,
+  page: ExplorerPage,
+  value: string | null,
+  names: RecordNames,
+): string | null {
+  if (value === null) return null;
+  const link = explorerLink(names.explorerUrls(network.chainSelector), page, value);
+  return link && printable(link);
+}
+
+function sourceSection(message: Message, names: RecordNames): Section {
+  const network = message.sourceNetworkInfo;
+  return {
+    title: 'Source',
+    about: networkWords(network),
+    lines: [
+      ['Sender', labelled(network, message.sender, names)],
+      ['Origin', message.origin === message.sender ? 'the sender' : labelled(network, message.origin, names)],
+      ['Transaction', printable(message.sendTransactionHash)],
+      ['  link', linkTo(network, 'transaction', message.sendTransactionHash, names)],
+      [blockTitle(network.chainFamily), `${message.sendBlockNumber}, log ${message.sendLogIndex}`],
+      ['On-ramp', labelled(network, message.onramp, names)],
+      ['Router', message.routerAddress && labelled(network, message.routerAddress, names)],
+      [
+        'Sequence number',
+        `${message.sequenceNumber}${message.nonce === null ? '' : `, nonce ${message.nonce}`}`,
+      ],
+    ],
+  };
+}
+
+function destSection(message: Message, names: RecordNames): Section {
+  const network = message.destNetworkInfo;
+  return {
+    title: 'Destination',
+    about: networkWords(network),
+    lines: [
+      ['Receiver', labelled(network, message.receiver, names)],
+      [
+        'Transaction',
+        message.receiptTransactionHash === null ? 'none yet' : printable(message.receiptTransactionHash),
+      ],
+      ['  link', linkTo(network, 'transaction', message.receiptTransactionHash, names)],
+      ['Executor', message.executor && printable(message.executor.address)],
+      ['Off-ramp', message.offramp === undefined ? null : printable(message.offramp)],
+    ],
+  };
+}
+
+function attemptSection(
+  attempt: Attempt,
+  index: number,
+  total: number,
+  network: NetworkInfo,
+  names: RecordNames,
+): Section {
+  const { outcome, at, transactionHash, blockNumber, caller, gasUsed, reason, removedAt } = attempt;
+  const lines = attempt.logs?.slice(-LOG_LINES_SHOWN) ?? [];
+  const errors = reason ? [...reason.wrappers, ...(reason.error ? [reason.error] : [])] : [];
+  return {
+    title: total === 1 ? 'Execution attempt' : `Execution attempt ${index + 1} of ${total}`,
+    about: `${statusWords(outcome)}${at === null ? '' : `   ${clock(at)}`}`,
+    lines: [
+      ['Removed', removedAt && `by a reorganisation, ${clock(removedAt)}: this attempt no longer counts`],
+      ['Transaction', transactionHash && printable(transactionHash)],
+      ['  link', linkTo(network, 'transaction', transactionHash, names)],
+      [blockTitle(network.chainFamily), blockNumber === null ? null : String(blockNumber)],
+      ['Sent by', caller && labelled(network, caller, names)],
+      [network.chainFamily === 'SVM' ? 'Compute units' : 'Gas used', gasUsed && grouped(gasUsed)],
+      ['Reason', reason && printable(reasonInUnits(reason, network, names))],
+      ['Said by', reason && speakerWords[reason.saidBy]],
+      // From the outside in.
+      ...errors.map(
+        (error, place) =>
+          [place === 0 ? 'Error' : '', clipped(printable(writtenError(error)), ERROR_SHOWN)] as const,
+      ),
+      ['Transaction error', attempt.transactionError && printable(attempt.transactionError)],
+      ...lines.map(
+        (line, place) => [place === 0 ? 'Log' : '', clipped(printable(line), LOG_LINE_SHOWN)] as const,
+      ),
+    ],
+  };
+}
+
+function networkWords(network: NetworkInfo): string {
+  const { name, chainFamily, chainId, chainSelector } = network;
+  const parts = [
+    networkName(network),
+    printable(name),
+    `${chainFamily} ${printable(chainId)}`,
+    `selector ${chainSelector}`,
+  ];
+  return [...new Set(parts)].join(' · ');
+}
+
+/** `10.381 USDC`; null where the decimals are not known. */
+function amountLine(amount: AmountWords | null): string | null {
+  return amount && `${amount.exact}${amount.symbol === null ? '' : ` ${printable(amount.symbol)}`}`;
+}
+
+function exactLine(amount: string, words: AmountWords | null): string {
+  return words === null
+    ? `${amount} smallest units`
+    : `${amount} smallest units, ${words.decimals} decimals ${decimalsSources[words.source]}`;
+}
+
+/** The address, and what its contract calls itself. */
+function tokenWords(network: NetworkInfo, address: string, names: RecordNames): string {
+  const { symbol = null, name = null, source } = names.token(network, address) ?? {};
+  const called = [symbol, name === null ? null : JSON.stringify(name)]
+    .filter((word) => word !== null)
+    .join(' ');
+  if (called === '') return labelled(network, address, names);
+  return `${labelled(network, address, names)}   ${source === 'operator' ? '' : 'calls itself '}${printable(called)}`;
+}
+
+function tokenSection(token: TokenAmount, index: number, message: Message, names: RecordNames): Section {
+  const { sourceNetworkInfo, destNetworkInfo } = message;
+  const total = message.tokenAmounts.length;
+  const words = transferredAmount(token, names.token(sourceNetworkInfo, token.sourceTokenAddress));
+  const amount = amountLine(words);
+  return {
+    title: total === 1 ? 'Token' : `Token ${index + 1} of ${total}`,
+    lines: [
+      ['Amount', amount ?? exactLine(token.amount, null)],
+      ['  exact', amount && exactLine(token.amount, words)],
+      ['Source token', tokenWords(sourceNetworkInfo, token.sourceTokenAddress, names)],
+      ['Source pool', labelled(sourceNetworkInfo, token.sourcePoolAddress, names)],
+      ['Dest. token', tokenWords(destNetworkInfo, token.destTokenAddress, names)],
+      ['Dest. gas', token.destGasAmount && grouped(token.destGasAmount)],
+      ['Extra data', token.extraData && clipped(printable(token.extraData), DATA_SHOWN)],
+    ],
+  };
+}
+
+function argumentsSection({ extraArgs }: Message): Section {
+  const order = extraArgs.allowOutOfOrderExecution ? 'out of order allowed' : 'in the order of the sender';
+  if ('gasLimit' in extraArgs) {
+    return {
+      title: 'Execution',
+      lines: [
+        ['Gas limit', grouped(extraArgs.gasLimit)],
+        ['Order', order],
+      ],
+    };
+  }
+  const { computeUnits, accountIsWritableBitmap, tokenReceiver, accounts } = extraArgs;
+  return {
+    title: 'Execution',
+    lines: [
+      ['Compute units', grouped(computeUnits)],
+      ['Order', order],
+      ['Token receiver', printable(tokenReceiver)],
+      ['Writable bitmap', printable(accountIsWritableBitmap)],
+      ['Accounts', accounts.length === 0 ? 'none' : String(accounts.length)],
+      ...accounts.map((account, i) => [`  ${i + 1}`, printable(account)] as const),
+    ],
+  };
+}
+
+function verifiersSection({ items, optionalThreshold }: Verifiers, paint: Paint): Section {
+  const done = (isRequired: boolean) =>
+    items.filter((item) => item.isRequired === isRequired && item.status === 'COMPLETED').length;
+  const required = items.filter(({ isRequired }) => isRequired).length;
+  const optional = items.length - required;
+  const about = [`${done(true)} of ${required} required done`];
+  if (optional > 0) about.push(`${done(false)} of ${optional} optional done, ${optionalThreshold} needed`);
+  return {
+    title: 'Verifiers',
+    about: about.join(' · '),
+    lines: items.flatMap(({ metadata, isRequired, status, verification, sourceAddress, destAddress }) => {
+      const sign = status === 'COMPLETED' ? paint('✓ completed', 'green') : paint('○ pending', 'blue');
+      const at = verification === null ? '' : ` ${clock(verification.timestamp)}`;
+      return [
+        [
+          clipped(printable(metadata.name), NAME_WIDTH - 2),
+          `${sign}${at}   ${isRequired ? 'required' : 'optional'}`,
+        ],
+        ['  source', printable(sourceAddress)],
+        ['  destination', printable(destAddress)],
+        ['  data', verification && shortened(verification.data, DATA_SHOWN, 8)],
+      ] as const;
+    }),
+  };
+}
+
+function feesSection(message: Message, names: RecordNames): Section {
+  const { tokenAddress, totalAmount, items = [] } = message.fees.fixedFeesDetails;
+  const token = names.token(message.sourceNetworkInfo, tokenAddress);
+  const words = paidAmount(totalAmount, token);
+  const shown = (amount: string) => paidAmount(amount, token)?.exact ?? amount;
+  const width = Math.max(shown(totalAmount).length, ...items.map(({ amount }) => shown(amount).length));
+  return {
+    title: 'Fees',
+    about:
+      words === null
+        ? `in smallest units of ${printable(tokenAddress)}`
+        : `in ${tokenWords(message.sourceNetworkInfo, tokenAddress, names)}`,
+    lines: [
+      ['Total', `${shown(totalAmount).padStart(width)}${words?.symbol ? ` ${printable(words.symbol)}` : ''}`],
+      ['  exact', words && exactLine(totalAmount, words)],
+      ...items.map(({ feeType, amount, contractAddress }) => {
+        const role = contractRole(message, contractAddress, names);
+        const to = `${printable(contractAddress)}${role === undefined ? '' : `   ${printable(role)}`}`;
+        return [`  ${feeNames[feeType]}`, `${shown(amount).padStart(width)}   to ${to}`] as const;
+      }),
+    ],
+  };
+}
+
+const feeNames = {
+  VERIFIER: 'verifier',
+  EXECUTOR: 'executor',
+  TOKEN_POOL: 'token pool',
+  NETWORK: 'network',
+} as const;
+
+function dataSection(data: string | null): Section {
+  if (data === null) return { title: 'Data', lines: [['', 'not known']] };
+  const bytes = Buffer.from(data.slice(2), 'hex');
+  if (bytes.length === 0) return { title: 'Data', lines: [['', 'none']] };
+  const text = textIn(bytes);
+  return {
+    title: 'Data',
+    about: counted(bytes.length, 'byte'),
+    lines: [
+      ['Hex', shortened(data, DATA_SHOWN, 8)],
+      ['Text', text && JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text)],
+    ],
+  };
+}
+
+/** The bytes as text, plain or as an ABI-encoded string; null where they are not text. */
+function textIn(bytes: Buffer): string | null {
+  return readableText(abiString(bytes) ?? bytes);
+}
+
+function abiString(bytes: Buffer): Buffer | undefined {
+  if (bytes.length < 96 || bytes.length % 32 !== 0) return undefined;
+  const word = (index: number) => BigInt(`0x${bytes.subarray(index * 32, index * 32 + 32).toString('hex')}`);
+  const length = word(1);
+  if (
+    word(0) !== 32n ||
+    length === 0n ||
+    length > BigInt(bytes.length - 64) ||
+    BigInt(bytes.length - 64) - length >= 32n
+  ) {
+    return undefined;
+  }
+  return bytes.subarray(64, 64 + Number(length));
+}
+
+function readableText(bytes: Buffer): string | null {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    const line = text.replace(/[\n\t]/g, ' ');
+    return printable(line) === line ? text : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,259 @@
+/**
+ * Messages as a table that fits the width of the terminal.
+ *
+ * The first page decides the columns, and later pages keep them, so that many pages make one table without being held in
+ * memory.
+ */
+import { statuses } from '../../domain/lifecycle.ts';
+import type { Message } from '../../domain/message.ts';
+import { type Names, noNames, transferredAmount } from '../../domain/names/message-names.ts';
+import { networkName, statusSigns, statusWords } from './message-words.ts';
+import {
+  age,
+  type Colour,
+  cellsOf,
+  clipped,
+  counted,
+  fitted,
+  type Paint,
+  printable,
+  shortened,
+} from './terminal-text.ts';
+
+const GAP = '  ';
+const ARROW = ' → ';
+const MIN_WIDTH = 60;
+/** Names of networks come from records; a long one must not displace the other columns. */
+const MAX_NETWORK_NAME = 20;
+const LONGEST_STATUS = Math.max(...statuses.map((status) => cellsOf(statusWords(status))));
+
+interface Form {
+  readonly id: (id: string) => string;
+  /** Absent: no such column. */
+  readonly party?: (address: string) => string;
+  /** The address of a token; absent: no such column. */
+  readonly token?: (address: string) => string;
+  readonly action: string;
+  /** The lane may be shortened to this width before the next form is tried; absent: not at all. */
+  readonly minLane?: number;
+}
+
+const whole = (text: string) => text;
+const long = (text: string) => shortened(text, 8, 6);
+const short = (text: string) => shortened(text, 4, 4);
+/** Enough digits for `lanescan show` to find the message. */
+const briefId = (text: string) => shortened(text, 6, 4);
+
+/** From the widest to the narrowest, which always fits. */
+const forms: readonly Form[] = [
+  { id: whole, party: long, token: short, action: 'needs action' },
+  { id: long, party: long, token: short, action: 'needs action' },
+  { id: long, party: short, token: short, action: 'needs action' },
+  { id: long, party: short, token: short, action: '!' },
+  { id: long, token: short, action: 'needs action' },
+  { id: long, token: short, action: '!' },
+  { id: long, action: '!', minLane: 25 },
+  { id: briefId, action: '!', minLane: 15 },
+];
+/** For files and pipes, which are searched for full ids. */
+const pipeForm: Form = { id: whole, party: whole, token: whole, action: 'needs action' };
+
+interface Column {
+  readonly title: string;
+  readonly cell: (message: Message, width: number) => string;
+  readonly align?: 'left' | 'right';
+  readonly minWidth?: number;
+  readonly colours: (message: Message) => readonly Colour[];
+}
+
+export interface TableOptions {
+  /** Width of the terminal in cells; null when the output is not a terminal. */
+  readonly width: number | null;
+  readonly paint: Paint;
+  readonly now: number;
+  /** More pages will follow, with cells of unknown width. */
+  readonly isOpenEnded: boolean;
+}
+
+/** Returns the lines of each page, the first with the titles above. */
+export function createMessageTable(
+  options: TableOptions,
+): (page: readonly Message[], names: Names) => string {
+  const { width, paint } = options;
+  let layout: Layout | undefined;
+  let namesOfPage: Names = noNames;
+  return (page, names) => {
+    namesOfPage = names;
+    const isFirst = layout === undefined;
+    layout ??= chooseLayout(page, options, () => namesOfPage);
+    const { columns, widths } = layout;
+    const line = (
+      cellOf: (column: Column, width: number) => string,
+      coloursOf: (column: Column) => readonly Colour[],
+    ) =>
+      columns
+        .map((column, i) => {
+          const room = widths[i] ?? 0;
+          const cell = cellOf(column, room);
+          const isLast = i === columns.length - 1;
+          const padded =
+            isLast || (width === null && cellsOf(cell) > room) ? cell : fitted(cell, room, column.align);
+          return padded.trim() === '' ? padded : paint(padded, ...coloursOf(column));
+        })
+        .join(GAP)
+        .trimEnd();
+    const lines = page.map((message) =>
+      line(
+        (column, room) => column.cell(message, room),
+        (column) => column.colours(message),
+      ),
+    );
+    if (isFirst)
+      lines.unshift(
+        line(
+          ({ title }, room) => clipped(title, room),
+          () => ['dim'],
+        ),
+      );
+    return `${lines.join('\n')}\n`;
+  };
+}
+
+interface Layout {
+  readonly columns: readonly Column[];
+  readonly widths: readonly number[];
+}
+
+function chooseLayout(
+  page: readonly Message[],
+  { width, now, isOpenEnded }: TableOptions,
+  names: () => Names,
+): Layout {
+  const measured = (form: Form): Layout => {
+    const columns = columnsOf(form, { now, isOpenEnded, isTerminal: width !== null, names });
+    const widths = columns.map((column) =>
+      Math.max(
+        cellsOf(column.title),
+        column.minWidth ?? 0,
+        ...page.map((message) => cellsOf(column.cell(message, Number.POSITIVE_INFINITY))),
+      ),
+    );
+    return { columns, widths };
+  };
+  if (width === null) return measured(pipeForm);
+  const room = Math.max(width, MIN_WIDTH);
+  let layout = measured(pipeForm);
+  for (const form of forms) {
+    layout = measured(form);
+    const excess = layout.widths.reduce((sum, cells) => sum + cells + GAP.length, -GAP.length) - room;
+    if (excess <= 0) return layout;
+    const lane = layout.columns.findIndex(({ title }) => title === LANE_TITLE);
+    const { minLane = Number.POSITIVE_INFINITY } = form;
+    const cut = Math.max((layout.widths[lane] ?? 0) - excess, minLane);
+    layout = { ...layout, widths: layout.widths.with(lane, cut) };
+    if (cut > minLane) return layout;
+  }
+  return layout;
+}
+
+const LANE_TITLE = 'LANE';
+
+interface ColumnOptions {
+  readonly now: number;
+  readonly isOpenEnded: boolean;
+  readonly isTerminal: boolean;
+  /** Of the page that is written. */
+  readonly names: () => Names;
+}
+
+function columnsOf(form: Form, { now, isOpenEnded, isTerminal, names }: ColumnOptions): readonly Column[] {
+  const { id, party, token, action } = form;
+  const plain = () => [];
+  const columns: Column[] = [
+    {
+      title: 'STATUS',
+      cell: ({ status }) => statusWords(status),
+      minWidth: isOpenEnded ? LONGEST_STATUS : 0,
+      colours: ({ status }) => [statusSigns[status].colour],
+    },
+    {
+      title: LANE_TITLE,
+      cell: (message, room) => laneCell(message, isTerminal ? room : null),
+      colours: plain,
+    },
+    { title: 'MESSAGE', cell: ({ messageId }) => id(messageId), colours: () => ['bold'] },
+  ];
+  if (party) {
+    columns.push({
+      title: 'SENDER → RECEIVER',
+      cell: ({ sender, receiver }) => `${party(printable(sender))}${ARROW}${party(printable(receiver))}`,
+      colours: plain,
+    });
+  }
+  if (token) {
+    columns.push({
+      title: 'TOKENS',
+      align: 'right',
+      minWidth: isOpenEnded ? MAX_AMOUNT_CELLS + MAX_SHORT_ADDRESS : 0,
+      cell: (message) => tokenCell(message, token, names()),
+      colours: ({ tokenAmounts }) => (tokenAmounts.length === 0 ? ['dim'] : []),
+    });
+  }
+  columns.push(
+    {
+      title: 'AGE',
+      align: 'right',
+      minWidth: isOpenEnded ? 6 : 0,
+      cell: ({ sendTimestamp }) => age(now - Date.parse(sendTimestamp)),
+      colours: () => ['dim'],
+    },
+    {
+      title: '',
+      minWidth: isOpenEnded ? cellsOf(action) : 0,
+      cell: ({ readyForManualExecution }) => (readyForManualExecution ? action : ''),
+      colours: () => ['yellow', 'bold'],
+    },
+  );
+  return columns;
+}
+
+/** Symbols come from contracts; a long one must not displace the other columns. */
+const MAX_AMOUNT_CELLS = 18;
+/** With the space before it. */
+const MAX_SHORT_ADDRESS = cellsOf(` ${short('0x'.padEnd(42, '0'))}`);
+
+/**
+ * The first transfer: `5 LINK 0x7798…4789`, with the number of the others. Their number alone where the decimals are not known.
+ * A symbol is the claim of a contract, so that the address stays beside it.
+ */
+function tokenCell(
+  { tokenAmounts, sourceNetworkInfo }: Message,
+  addressWords: (address: string) => string,
+  names: Names,
+): string {
+  const [first, ...others] = tokenAmounts;
+  if (!first) return '–';
+  const amount = transferredAmount(first, names.token(sourceNetworkInfo, first.sourceTokenAddress));
+  if (amount === null || amount.symbol === null) return String(tokenAmounts.length);
+  const more = others.length === 0 ? '' : ` +${others.length}`;
+  const words = clipped(`${amount.short} ${printable(amount.symbol)}`, MAX_AMOUNT_CELLS - more.length);
+  return `${words} ${addressWords(printable(first.sourceTokenAddress))}${more}`;
+}
+
+/** Both networks; their names are shortened where they do not fit. */
+function laneCell({ sourceNetworkInfo, destNetworkInfo }: Message, width: number | null): string {
+  const limit = width === null ? Number.POSITIVE_INFINITY : MAX_NETWORK_NAME;
+  const source = clipped(networkName(sourceNetworkInfo), limit);
+  const dest = clipped(networkName(destNetworkInfo), limit);
+  const room = (width ?? Number.POSITIVE_INFINITY) - cellsOf(ARROW);
+  const half = Math.floor(room / 2);
+  if (cellsOf(source) + cellsOf(dest) <= room) return `${source}${ARROW}${dest}`;
+  const sourceRoom = Math.max(half, room - cellsOf(dest));
+  const shownSource = clipped(source, sourceRoom);
+  return `${shownSource}${ARROW}${clipped(dest, room - cellsOf(shownSource))}`;
+}
+
+/** The line below a table. */
+export function tableFooter(shown: number): string {
+  return `${counted(shown, 'message')} shown`;
+}

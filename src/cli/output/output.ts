@@ -1,0 +1,23 @@
+/** Writing to standard output with backpressure. */
+import { OperatorError } from '../../base/operator-error.ts';
+import type { TerminalStream } from '../context.ts';
+
+/** The reader of the output has closed it, as `head` does. That ends a command, but is not a failure. */
+export class OutputClosedError extends Error {}
+
+/** Resolves when the text (or the bytes) was accepted; awaiting it keeps a long output in constant memory. */
+export function writeOut(stream: TerminalStream, text: string | Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    // Node's streams take bytes as well; TerminalStream declares only text.
+    stream.write(text as string, (error) => {
+      if (!error) resolve();
+      else if (isClosedPipe(error)) reject(new OutputClosedError());
+      else
+        reject(new OperatorError(`Cannot write the output: ${error.message}.`, 'Fix that and run it again.'));
+    });
+  });
+}
+
+export function isClosedPipe(error: NodeJS.ErrnoException): boolean {
+  return error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED';
+}

@@ -1,0 +1,118 @@
+/**
+ * From what a contract emitted to facts, as far as it is the same for every family: networks, addresses and ranges are
+ * checked, and a message goes through the parser of imports.
+ */
+import { addressFromBytes, type ChainFamily, zeroAddresses } from '../../domain/addresses.ts';
+import type { Observation, RangeFact, SentMessage } from '../../domain/facts.ts';
+import type { NetworkInfo } from '../../domain/message.ts';
+import { parseMessage } from '../../domain/records/message-parser.ts';
+import { type Network, networkBySelector } from '../../domain/networks/networks.ts';
+
+/** `0x` and hexadecimal digits, lower case. */
+type Hex = `0x${string}`;
+
+/** The log says something that no record can hold; the message is for people. */
+export class UnreadableLogError extends Error {}
+
+/**
+ * What was sent. It goes through the parser that imports go through: whatever a contract has emitted, nothing enters that
+ * could not be exported and imported again.
+ */
+export function parseSentMessage(record: object, source: Network, dest: Network): SentMessage {
+  const parsed = parseMessage({
+    ...record,
+    sourceNetworkInfo: networkInfo(source),
+    destNetworkInfo: networkInfo(dest),
+    status: 'SENT',
+    readyForManualExecution: false,
+  });
+  if (!parsed.ok) {
+    throw new UnreadableLogError(parsed.problems.map(({ path, problem }) => `${path} ${problem}`).join('; '));
+  }
+  const {
+    status,
+    receiptTransactionHash,
+    receiptTimestamp,
+    deliveryTime,
+    readyForManualExecution,
+    ...message
+  } = parsed.message;
+  return message;
+}
+
+function networkInfo({ name, selector, chainId, family, displayName }: Network): NetworkInfo {
+  return { name, chainSelector: selector, chainId, chainFamily: family, displayName };
+}
+
+/** As many sequence numbers as the store takes in one fact; no merkle root has more than 256 leaves. */
+const MAX_RANGE = 1_048_576n;
+
+export function committedFact(
+  range: { readonly min: bigint; readonly max: bigint; readonly merkleRoot: Hex; readonly offramp: string },
+  lane: RangeFact['lane'],
+  seen: Observation,
+): RangeFact {
+  const { min, max, merkleRoot, offramp } = range;
+  if (min > max || max - min >= MAX_RANGE || max >= 2n ** 64n) {
+    throw new UnreadableLogError(
+      `a root commits to the sequence numbers ${min} to ${max}, which no root can`,
+    );
+  }
+  return {
+    kind: 'Committed',
+    lane,
+    fromSequenceNumber: min.toString(),
+    toSequenceNumber: max.toString(),
+    merkleRoot,
+    offramp,
+    seen,
+  };
+}
+
+/** On Move chains an on-ramp is a module, of which a root names the account alone. */
+export function onRampOf(bytes: Hex, source: Network): string {
+  const address = spelled(bytes, source.family, 'on-ramp');
+  return source.family === 'APTOS' || source.family === 'SUI' ? `${address}::onramp` : address;
+}
+
+export function knownNetwork(selector: bigint | string, end: 'source' | 'destination'): Network {
+  const network = networkBySelector(selector.toString());
+  if (!network)
+    throw new UnreadableLogError(
+      `chain selector ${selector} of the ${end} is unknown: define that chain under \`chains\` in lanescan.yaml`,
+    );
+  return network;
+}
+
+/** An on-ramp speaks for its own chain alone. */
+export function refuseOtherSource(selector: bigint, network: Network): void {
+  if (selector.toString() !== network.selector) {
+    throw new UnreadableLogError(
+      `it names ${selector} as its source; ${network.name} is ${network.selector}`,
+    );
+  }
+}
+
+/** An address of another chain, or of this one, that a contract tells as bytes. */
+export function spelled(bytes: Hex, family: ChainFamily, what: string): string {
+  const spelling = addressFromBytes(bytes.slice(2), family);
+  if (!spelling) throw new UnreadableLogError(`its ${what} ${shortened(bytes)} is no ${family} address`);
+  return spelling.text;
+}
+
+/**
+ * The token on the destination. It is the word of a token pool, which anybody may write: a false one must not hide the
+ * message, and so stands as the zero address.
+ */
+export function spelledToken(bytes: Hex, family: ChainFamily): string {
+  return addressFromBytes(bytes.slice(2), family)?.text ?? zeroAddresses[family];
+}
+
+/** Gas for the pool on the destination: one number, big-endian; null for anything else. */
+export function gasOf(destExecData: Hex): string | null {
+  return destExecData.length > 2 && destExecData.length <= 66 ? BigInt(destExecData).toString() : null;
+}
+
+export function shortened(text: string, length = 80): string {
+  return text.length > length ? `${text.slice(0, length - 1)}…` : text;
+}

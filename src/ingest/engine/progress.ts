@@ -1,0 +1,291 @@
+/**
+ * The progress of one network: the blocks that are held, the trusted contracts, and the figures that others see.
+ *
+ * The loops of a worker share this and nothing else. `record` is the only way forward: steps are recorded one after the
+ * other, each made from what the one before has left behind. What is kept here is what the store has acknowledged.
+ */
+
+import type { Notice, NoticeLevel } from '../../base/notice.ts';
+import type { Observation, SourceFinalized } from '../../domain/facts.ts';
+import type { Network } from '../../domain/networks/networks.ts';
+import type {
+  BlockId,
+  BlockRange,
+  HeadFigures,
+  IndexLedger,
+  IndexState,
+  IndexStep,
+  NewFailure,
+  OwedFigures,
+} from '../../store/ledger/index-ledger.ts';
+import { type ContractBook, createContractBook } from './contract-book.ts';
+import type { Reading } from './family.ts';
+import { createNetworkProblem } from './network-problem.ts';
+import { mergeOwed, type Span, without } from './owed-ranges.ts';
+import { repairDelay, type WorkerTiming } from './timing.ts';
+
+/** Clocks differ. A head an hour ahead of ours is a fault. */
+export const MAX_AHEAD_MS = 3_600_000;
+
+export interface ProgressOptions {
+  readonly network: Network;
+  readonly ledger: IndexLedger;
+  readonly holder: string;
+  readonly timing: WorkerTiming;
+  readonly notice: Notice;
+}
+
+/** Blocks that were read without these contracts. Those of them that are still on the backlog need no second reading. */
+export interface Reread {
+  readonly contracts: readonly string[];
+  readonly spans: readonly Span[];
+}
+
+export interface Step extends IndexStep {
+  readonly rereads?: readonly Reread[];
+}
+
+/** A moment of the progress, taken before blocks are read: what happened since decides whether the reading holds. */
+export interface ReadMark {
+  readonly contracts: number;
+  /** Changes whenever blocks are abandoned. */
+  readonly era: number;
+  /** Changes whenever blocks are abandoned that were final. */
+  readonly finalEra: number;
+}
+
+export interface Progress {
+  readonly book: ContractBook;
+  /** Of the newest block. */
+  readonly figures: HeadFigures | null;
+  /** Seconds since 1970, of the newest block. */
+  readonly headTime: number;
+  /** In milliseconds since 1970: no block that was read is of a later time. */
+  readonly latestAt: number;
+  /**
+   * Blocks that may be abandoned, by height, above the newest that is final. The newest blocks are all there; further
+   * down, where history is read above the final block, only those in which something was found. Empty where nothing has
+   * been read.
+   */
+  readonly held: readonly BlockId[];
+  readonly final: BlockId | undefined;
+  readonly tip: BlockId | undefined;
+  /** The first block of the history; null until it is known. */
+  readonly startBlock: number | null;
+  readonly counts: { readonly created: number; readonly updated: number; readonly removed: number };
+  /** As of the latest `publish`. */
+  readonly owed: OwedFigures;
+  readonly problem: string | null;
+  /** Continues from what is stored. The family loads the trusted contracts. */
+  load(state: IndexState): void;
+  setHead(figures: HeadFigures, headTime: number): void;
+  /** Has `wake` called whenever new ranges are owed. */
+  onOwed(wake: () => void): void;
+  /** Contracts whose events have to be read again too when history is read again for others. Set by the family. */
+  extendRereads(extend: (contracts: readonly string[]) => readonly string[]): void;
+  mark(): ReadMark;
+  /** Whether blocks that were read since the mark may have been abandoned meanwhile. */
+  isStale(mark: ReadMark, isFinal: boolean): boolean;
+  /**
+   * Records a step. `makeStep` is called when its turn has come: a contract that one loop has just learned of cannot
+   * slip past the blocks that the other loop is reading.
+   */
+  record(makeStep: () => Step | Promise<Step>): Promise<void>;
+  /** What was read before these contracts were known, up to `readTo` and except `covered`, is read again for them. */
+  rereadsFor(contracts: readonly string[], readTo: number, covered?: Span): readonly Reread[];
+  /** Blocks that were being read while the other loop learned of more contracts are read again for those. */
+  rereadsSince(mark: ReadMark, span: Span): readonly Reread[];
+  /** A range for the ledger of failures. */
+  failureOf(range: BlockRange, reason: string): NewFailure;
+  /** Finality rests on the block of the send: it is taken back together with it. */
+  sourceFinalized(messageId: string, sentIn: BlockId): SourceFinalized;
+  /** An observation that is not an event of the chain: it rests on a block, and was made at the head's time. */
+  observedAt(block: BlockId): Observation;
+  notice(line: string, level?: NoticeLevel): void;
+  /** Reports contracts that a reading does not trust, and events that it could not decode. */
+  noticeRefused(reading: Pick<Reading, 'refused'> & Partial<Reading>): void;
+  /** Sets what keeps the network from progress, until `clearProblem`. */
+  setProblem(error: unknown): void;
+  clearProblem(): void;
+  publishWhenDue(): Promise<void>;
+  /** Stores the figures for others to see, and learns how much is owed. */
+  publish(): Promise<void>;
+}
+
+export function createProgress({ network, ledger, holder, timing, notice }: ProgressOptions): Progress {
+  const { selector } = network;
+  const book = createContractBook();
+  let figures: HeadFigures | null = null;
+  let headTime = 0;
+  let latestAt = Date.now() + MAX_AHEAD_MS;
+  let held: readonly BlockId[] = [];
+  let startBlock: number | null = null;
+  let era = 0;
+  let finalEra = 0;
+  let counts = { created: 0, updated: 0, removed: 0 };
+  let owed: OwedFigures = { owedBlocks: 0, failedRanges: 0 };
+  /** On performance.now()'s clock, which never goes back: others take a silent worker for a dead one. */
+  let publishedAt = Number.NEGATIVE_INFINITY;
+  let recording: Promise<void> = Promise.resolve();
+  let wake: () => void = () => undefined;
+  let extend: (contracts: readonly string[]) => readonly string[] = (contracts) => contracts;
+
+  const say = (line: string, level: NoticeLevel = 'info') => notice(line, { level, network: network.name });
+  const problem = createNetworkProblem({ escalateAfterMs: timing.escalateAfterMs, notice: say });
+
+  /** The step with its rereads as owed ranges: without what is on the backlog, put together with what is owed already. */
+  const withRereads = async ({ rereads = [], ...step }: Step): Promise<IndexStep> => {
+    if (rereads.length === 0) return step;
+    const { done, owed: added = [] } = step;
+    const rows = (await ledger.owedRanges(selector))
+      .map((row) => (row.id === done?.id ? { ...row, to: done.from - 1 } : row))
+      .filter(({ from, to }) => from <= to);
+    const pending = [...rows, ...added].filter(({ purpose }) => purpose === 'history');
+    const ranges = rereads.flatMap(({ contracts, spans }) =>
+      spans
+        .flatMap((span) => without(span, pending))
+        .map((span): BlockRange => ({ ...span, purpose: 'contracts', contracts: extend(contracts) })),
+    );
+    return { ...step, ...mergeOwed(rows, [...added, ...ranges]) };
+  };
+
+  /** Repeats in memory what the store has done. */
+  const remember = (step: IndexStep): void => {
+    const { orphaned = [], blocks = [], forgetBelow = 0, contracts = [] } = step;
+    book.forget(orphaned);
+    book.add(contracts);
+    const gone = new Set(orphaned);
+    if (gone.size > 0) era++;
+    if (held[0] && gone.has(held[0].hash)) finalEra++;
+    const stays = new Map(held.filter(({ hash }) => !gone.has(hash)).map((block) => [block.number, block]));
+    for (const { number, hash } of blocks) stays.set(number, { number, hash });
+    held = [...stays.values()]
+      .filter(({ number }) => number >= forgetBelow)
+      .sort((a, b) => a.number - b.number);
+    startBlock = step.startBlock ?? startBlock;
+    if ((step.owed && step.owed.length > 0) || step.endsAt !== undefined) wake();
+  };
+
+  const publish = async () => {
+    publishedAt = performance.now();
+    owed = await ledger.reportProgress(selector, figures, problem.current);
+  };
+
+  const observedAt = (block: BlockId): Observation => ({
+    network: selector,
+    blockNumber: block.number,
+    blockHash: block.hash,
+    transactionHash: null,
+    logIndex: null,
+    at: new Date(headTime * 1000).toISOString(),
+  });
+
+  return {
+    book,
+    get figures() {
+      return figures;
+    },
+    get headTime() {
+      return headTime;
+    },
+    get latestAt() {
+      return latestAt;
+    },
+    get held() {
+      return held;
+    },
+    get final() {
+      return held[0];
+    },
+    get tip() {
+      return held.at(-1);
+    },
+    get startBlock() {
+      return startBlock;
+    },
+    get counts() {
+      return counts;
+    },
+    get owed() {
+      return owed;
+    },
+    get problem() {
+      return problem.current?.text ?? null;
+    },
+    load(state) {
+      held = state.blocks;
+      startBlock = state.startBlock;
+      const { head } = state;
+      // What was read after the head was published is not known to be earlier.
+      if (head && head.number >= (held.at(-1)?.number ?? 0)) latestAt = head.at;
+    },
+    setHead(newFigures, newHeadTime) {
+      figures = newFigures;
+      latestAt = newFigures.headAt;
+      headTime = newHeadTime;
+    },
+    onOwed(newWake) {
+      wake = newWake;
+    },
+    extendRereads(newExtend) {
+      extend = newExtend;
+    },
+    mark: () => ({ contracts: book.mark, era, finalEra }),
+    isStale: (mark, isFinal) => mark.finalEra !== finalEra || (!isFinal && mark.era !== era),
+    record(makeStep) {
+      const recorded = recording.then(async () => {
+        const step = await withRereads(await makeStep());
+        const { created, updated, removed } = await ledger.record(selector, holder, step);
+        counts = {
+          created: counts.created + created,
+          updated: counts.updated + updated,
+          removed: counts.removed + removed,
+        };
+        remember(step);
+      });
+      recording = recorded.catch(() => undefined);
+      return recorded;
+    },
+    rereadsFor(contracts, readTo, covered) {
+      if (contracts.length === 0) return [];
+      const spans = without({ from: startBlock ?? 0, to: readTo }, covered ? [covered] : []);
+      return [{ contracts, spans }];
+    },
+    rereadsSince(mark, span) {
+      const contracts = book.since(mark.contracts);
+      return contracts.length === 0 ? [] : [{ contracts, spans: [span] }];
+    },
+    failureOf: ({ from, to, purpose, contracts }, reason) => ({
+      from,
+      to,
+      purpose,
+      contracts,
+      reason,
+      retryInMs: repairDelay(1, timing),
+    }),
+    sourceFinalized: (messageId, sentIn) => ({
+      kind: 'SourceFinalized',
+      messageId,
+      seen: observedAt(sentIn),
+    }),
+    observedAt,
+    notice: say,
+    noticeRefused({ refused, unreadable }) {
+      for (const refusal of refused) say(`${refusal}; it is not believed`, 'warn');
+      const [unread, ...more] = unreadable ?? [];
+      if (!unread) return;
+      const { blockNumber, logIndex, reason } = unread;
+      const others = more.length > 0 ? ` (and ${more.length} more)` : '';
+      say(
+        `Log ${logIndex} of block ${blockNumber} cannot be understood and is kept: ${reason}${others}`,
+        'warn',
+      );
+    },
+    setProblem: problem.set,
+    clearProblem: problem.clear,
+    async publishWhenDue() {
+      if (performance.now() - publishedAt >= timing.publishEveryMs) await publish();
+    },
+    publish,
+  };
+}

@@ -1,0 +1,210 @@
+/**
+ * The worker of one network: begins where the store stands, then runs three loops that share its progress.
+ *
+ * The follow loop takes the newest blocks as they come, the history loop reads what is behind them, and the repair loop
+ * retries what has failed. Every step is one transaction of the store: a worker can be killed at any moment, and the next
+ * one continues.
+ */
+import type { Network } from '../../domain/networks/networks.ts';
+import {
+  type HeadFigures,
+  type IndexLedger,
+  type IndexState,
+  isUnrecoverable,
+} from '../../store/ledger/index-ledger.ts';
+import { untilLater } from '../work.ts';
+import type { Beginning, NetworkReader, NetworkSource } from './family.ts';
+import { createFollowLoop } from './follow-loop.ts';
+import { createHistoryLoop } from './history-loop.ts';
+import { historyRange } from './owed-ranges.ts';
+import type { Progress } from './progress.ts';
+import { createRepairLoop } from './repair-loop.ts';
+import { retryDelay, type WorkerTiming } from './timing.ts';
+
+/**
+ * A network whose endpoints have failed this often in a row cannot go on at present. With the pauses of `retryDelay`
+ * these are two to three minutes.
+ */
+const MAX_FAILED_ROUNDS = 12;
+
+export interface WorkerOptions {
+  readonly source: NetworkSource;
+  readonly ledger: IndexLedger;
+  readonly reader: NetworkReader;
+  readonly progress: Progress;
+  readonly timing: WorkerTiming;
+  readonly signal: AbortSignal;
+}
+
+/** What there is to know of a worker from outside. */
+export interface WorkerStatus {
+  readonly network: Network;
+  readonly figures: HeadFigures | null;
+  /** Where history begins; null while it is being looked for. */
+  readonly startBlock: number | null;
+  /** Blocks of history that are still to be read. */
+  readonly owedBlocks: number;
+  readonly isSearchingRouters: boolean;
+  readonly created: number;
+  readonly updated: number;
+  readonly removed: number;
+  readonly failedRanges: number;
+  readonly problem: string | null;
+  /** All of history has been read, or is on the ledger of failures. */
+  readonly isHistoryRead: boolean;
+  /** The same of all blocks up to the head. */
+  readonly isUpToDate: boolean;
+  /** When the latest complete round of chores began, on performance.now()'s clock. */
+  readonly choresBegunAt: number;
+  /** Why it cannot go on at present, after many attempts in a row; null while it can. It keeps trying. */
+  readonly stuckBecause: string | null;
+}
+
+export interface NetworkWorker {
+  readonly status: WorkerStatus;
+  /** Looks at the head and does the chores without waiting for their time. */
+  hurry(): void;
+  /** Works until the signal, or until something cannot be retried: a lost lease, or a newer schema. */
+  run(): Promise<void>;
+}
+
+export function createNetworkWorker(options: WorkerOptions): NetworkWorker {
+  const { source, ledger, reader, progress, timing } = options;
+  const { selector } = source.network;
+  const startsWithRouters = source.start === null;
+  const followLoop = createFollowLoop({ reader, progress, timing, pollEvery: source.pollEvery });
+  const historyLoop = createHistoryLoop({
+    selector,
+    ledger,
+    reader,
+    progress,
+    timing,
+    requestsPerSecond: source.requestsPerSecond,
+    startsWithRouters,
+    isHeadBehind: () => followLoop.isBehind,
+  });
+  const repairLoop = createRepairLoop({ selector, ledger, reader, progress, timing, startsWithRouters });
+
+  /** Records what the configuration asks for and the store does not have yet. */
+  const begin = async (state: IndexState): Promise<void> => {
+    const beginning = await reader.begin();
+    const { final, newRouters, contracts, readAgain } = beginning;
+    progress.noticeRefused(beginning);
+    const isNew = state.followedFrom === null;
+    const readTo = isNew ? final.number : (progress.tip?.number ?? final.number);
+    const startBlock = startOf(beginning, state);
+    const first = startBlock ?? state.startBlock ?? 0;
+    const before = isNew ? final.number : (state.startBlock ?? first) - 1;
+    const deployed = beginning.deployed ?? 0;
+    // History has the events of the routers too. Above it, and before it, they are read on their own: everything that a
+    // router ever registered is trusted, even if that was long before the history that is asked for.
+    const routersTo = isNew ? Math.min(first - 1, readTo) : readTo;
+    const hasRouters = newRouters.length > 0 && deployed <= routersTo;
+    await progress.record(() => ({
+      contracts,
+      owed: [
+        ...(hasRouters
+          ? [{ from: deployed, to: routersTo, purpose: 'routers' as const, contracts: newRouters }]
+          : []),
+        ...(startBlock !== undefined && first <= before ? [historyRange(first, before)] : []),
+      ],
+      rereads: isNew
+        ? []
+        : progress.rereadsFor([...contracts.map(({ address }) => address), ...readAgain], readTo),
+      lacksAttempts: false,
+      rereadUnreadable: true,
+      ...(startBlock !== undefined && { startBlock }),
+      ...(isNew && { followedFrom: final.number, blocks: [final] }),
+    }));
+  };
+
+  let failedBeginnings = 0;
+
+  /** Retries until it succeeds: at the start nothing else can be done. */
+  const untilBegun = async (signal: AbortSignal, state: IndexState): Promise<void> => {
+    while (!signal.aborted) {
+      try {
+        await begin(state);
+        failedBeginnings = 0;
+        progress.clearProblem();
+        return;
+      } catch (error) {
+        if (signal.aborted || isUnrecoverable(error)) throw error;
+        progress.setProblem(error);
+        failedBeginnings++;
+        await progress.publish().catch(() => undefined);
+        await untilLater(retryDelay(failedBeginnings, timing), signal);
+      }
+    }
+  };
+
+  /** While one loop reads, the network goes on: each that is not done must have failed again and again. */
+  const stuckBecause = (): string | null => {
+    const isHeadStuck = followLoop.failedRounds >= MAX_FAILED_ROUNDS;
+    const isHistoryStuck = !historyLoop.isEmpty && historyLoop.failedRounds >= MAX_FAILED_ROUNDS;
+    const canFollow = !isHeadStuck && !followLoop.isAtHead;
+    const canBackfill = !historyLoop.isEmpty && !isHistoryStuck;
+    if (failedBeginnings >= MAX_FAILED_ROUNDS || (isHeadStuck && !canBackfill))
+      return progress.problem ?? 'no endpoint answers';
+    return isHistoryStuck && !canFollow ? historyLoop.lastFailure : null;
+  };
+
+  return {
+    hurry: () => followLoop.hurry(),
+    get status() {
+      const { figures, startBlock, counts, owed, problem } = progress;
+      const { isAtHead, choresBegunAt } = followLoop;
+      const { isEmpty, isSearchingRouters } = historyLoop;
+      return {
+        network: source.network,
+        figures,
+        startBlock,
+        ...owed,
+        isSearchingRouters,
+        ...counts,
+        problem,
+        isHistoryRead: isEmpty,
+        isUpToDate: isAtHead && isEmpty && repairLoop.isIdle,
+        choresBegunAt,
+        stuckBecause: stuckBecause(),
+      };
+    },
+    async run() {
+      const stop = new AbortController();
+      const signal = AbortSignal.any([options.signal, stop.signal]);
+      const state = await ledger.state(selector);
+      progress.load(state);
+      reader.load(state);
+      await untilBegun(signal, state);
+      if (signal.aborted) return;
+      try {
+        // How much an earlier worker has left behind is known from the start.
+        await progress.publish();
+        const loops = [followLoop, historyLoop, repairLoop].map((loop) => loop.run(signal));
+        // The first that fails stops the others; all have ended when this returns.
+        await Promise.all(
+          loops.map((loop) =>
+            loop.catch((error: unknown) => {
+              stop.abort();
+              throw error;
+            }),
+          ),
+        ).finally(() => Promise.allSettled(loops));
+      } finally {
+        await progress.publish().catch(() => undefined);
+      }
+    },
+  };
+}
+
+/** Where history begins from now on; undefined where that does not change. */
+function startOf({ start, deployed, newRouters }: Beginning, state: IndexState): number | undefined {
+  const isNew = state.followedFrom === null;
+  // The first start of a network, or a router that was added and is older than the others.
+  const byRouters =
+    start === undefined && newRouters.length > 0 ? (deployed ?? (isNew ? 0 : undefined)) : undefined;
+  const wanted = start === undefined ? byRouters : Math.max(start, deployed ?? 0);
+  if (wanted === undefined) return undefined;
+  const isEarlier = state.startBlock === null ? start !== undefined : wanted < state.startBlock;
+  return isNew || isEarlier ? wanted : undefined;
+}

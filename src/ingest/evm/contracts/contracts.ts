@@ -1,0 +1,391 @@
+/**
+ * Who may speak.
+ *
+ * Anybody can deploy a contract that emits perfect copies of the protocol's events. The routers are believed because
+ * the operator names them; a ramp because a router has named it in its own history; a commit store, RMN proxy and RMN
+ * because they are reached from a genuine 1.5 off-ramp. Of a named contract its type and version, and what it was
+ * deployed with, are read once: they never change.
+ */
+import { zeroAddress } from 'viem';
+import type { Network } from '../../../domain/networks/networks.ts';
+import {
+  answerOf,
+  armSet,
+  type ContractFunction,
+  callOf,
+  ccipMessageSent16,
+  ccipMessageSent20,
+  ccipSendRequested,
+  commitReportAccepted,
+  executionStateChanged15,
+  executionStateChanged16,
+  executionStateChanged20,
+  getArm,
+  getCommitStoreConfig,
+  getOffRampConfig15,
+  getOffRamps,
+  getOnRamp,
+  getOnRampConfig15,
+  getStaticConfig,
+  lowerCase,
+  offRampAdded,
+  offRampRemoved,
+  onRampSet,
+  type Params,
+  readEvent,
+  reportAccepted,
+  rootRemoved,
+  taggedRootBlessed,
+  typeAndVersion,
+  type Values,
+} from './abi.ts';
+import type { ChainLog, ChainNode, Hex } from '../rpc/chain.ts';
+import { conduct, type Inquiry } from './inquiry.ts';
+
+export type ContractRole = 'router' | 'onRamp' | 'offRamp' | 'commitStore' | 'rmnProxy' | 'rmn';
+
+/** The family of a lane; within one, events and views are the same. */
+export type LaneVersion = '1.2.0' | '1.5.0' | '1.6.0' | '2.0.0';
+
+interface Genuine {
+  readonly address: Hex;
+  /** In the contract's own words, such as `EVM2EVMOnRamp 1.5.0`. */
+  readonly typeAndVersion: string;
+  /** The genuine contract through which it is known; a router stands for itself. */
+  readonly namedBy: Hex;
+}
+
+/** Lanes up to 1.5 have ramps of their own; from 1.6 on a chain's ramps serve all its lanes. */
+export interface LaneOnRamp extends Genuine {
+  readonly role: 'onRamp';
+  readonly version: '1.2.0' | '1.5.0';
+  readonly destChainSelector: string;
+}
+
+export interface LaneOffRamp extends Genuine {
+  readonly role: 'offRamp';
+  readonly version: '1.2.0' | '1.5.0';
+  readonly sourceChainSelector: string;
+  /** On the source chain. */
+  readonly onRamp: Hex;
+  readonly commitStore: Hex;
+}
+
+export interface CommonRamp extends Genuine {
+  readonly role: 'onRamp' | 'offRamp';
+  readonly version: '1.6.0' | '2.0.0';
+}
+
+export interface CommitStore extends Genuine {
+  readonly role: 'commitStore';
+  readonly version: '1.2.0' | '1.5.0';
+  readonly sourceChainSelector: string;
+  /** On the source chain. */
+  readonly onRamp: Hex;
+  /** The off-ramp that executes what is committed here. */
+  readonly offRamp: Hex;
+  readonly rmnProxy: Hex;
+}
+
+export interface OtherContract extends Genuine {
+  readonly role: 'router' | 'rmnProxy' | 'rmn';
+  readonly version: null;
+}
+
+/** A contract that is believed, and what about it never changes. Plain JSON: it is stored. */
+export type GenuineContract = LaneOnRamp | LaneOffRamp | CommonRamp | CommitStore | OtherContract;
+
+/** The topic of every event that means something to us: the ramps', the routers', the RMN proxies'. */
+export const watchedTopics: readonly Hex[] = [
+  ccipSendRequested,
+  reportAccepted,
+  taggedRootBlessed,
+  rootRemoved,
+  executionStateChanged15,
+  ccipMessageSent16,
+  commitReportAccepted,
+  executionStateChanged16,
+  ccipMessageSent20,
+  executionStateChanged20,
+  onRampSet,
+  offRampAdded,
+  offRampRemoved,
+  armSet,
+].map(({ topic }) => topic);
+
+/** A contract that a genuine one has named and that is yet to be examined. */
+export interface Naming {
+  readonly address: Hex;
+  readonly role: ContractRole;
+  /** Of the chain at the other end, for ramps. */
+  readonly selector?: string;
+  readonly namedBy: Hex;
+}
+
+const rampEvents = [
+  { event: onRampSet, role: 'onRamp' },
+  { event: offRampAdded, role: 'offRamp' },
+  // An off-ramp that is removed was added before; if history begins later than that, this event is the only trace of it.
+  { event: offRampRemoved, role: 'offRamp' },
+] as const;
+
+/** The contracts that a log of a genuine contract names. */
+export function namingsOf(log: ChainLog, emitter: GenuineContract): readonly Naming[] {
+  try {
+    if (emitter.role === 'rmnProxy' && log.topics[0] === armSet.topic) {
+      const [, [arm]] = readEvent(armSet, log);
+      return naming(arm, 'rmn', emitter.address);
+    }
+    const ramp = rampEvents.find(({ event }) => event.topic === log.topics[0]);
+    if (emitter.role !== 'router' || !ramp) return [];
+    const [[selector], [address]] = readEvent(ramp.event, log);
+    return naming(address, ramp.role, emitter.address, selector);
+  } catch {
+    // Only events of another contract that claims to be a router cannot be decoded: they name no contract.
+    return [];
+  }
+}
+
+/** None for the zero address, with which a router closes a lane. */
+function naming(address: Hex, role: ContractRole, namedBy: Hex, selector?: bigint): readonly Naming[] {
+  if (address === zeroAddress) return [];
+  return [
+    {
+      address: lowerCase(address),
+      role,
+      ...(selector !== undefined && { selector: selector.toString() }),
+      namedBy,
+    },
+  ];
+}
+
+/**
+ * The contracts that the routers name at present, by their views, so that the newest blocks can be read before history.
+ *
+ * A router lists its off-ramps, but gives an on-ramp only by its destination chain. Calls for all chains would be hundreds,
+ * half a minute of what a public endpoint allows. Most lanes go both ways, so the chains of the off-ramps are asked for. An
+ * on-ramp without such an off-ramp is found in the routers' history, which is read next; blocks that were read before are
+ * then read again for it.
+ */
+export async function currentNamings(node: ChainNode, routers: readonly Hex[]): Promise<readonly Naming[]> {
+  const views = await node.calls(routers.map((router) => callOf(getOffRamps, router)));
+  const inward = routers.flatMap((router, index) => {
+    const [offRamps = []] = answerOf(getOffRamps, views[index]) ?? [];
+    return offRamps.map(({ offRamp, sourceChainSelector }) => ({ router, offRamp, sourceChainSelector }));
+  });
+  const outward = routers.flatMap((router) => {
+    const own = inward.filter((ramp) => ramp.router === router);
+    const selectors = new Set(own.map(({ sourceChainSelector }) => sourceChainSelector));
+    return [...selectors].map((selector) => ({ router, selector }));
+  });
+  const answers = await node.calls(
+    outward.map(({ router, selector }) => callOf(getOnRamp, router, selector)),
+  );
+  return [
+    ...inward.flatMap(({ router, offRamp, sourceChainSelector }) =>
+      naming(offRamp, 'offRamp', lowerCase(router), sourceChainSelector),
+    ),
+    ...outward.flatMap(({ router, selector }, index) => {
+      const [onRamp = zeroAddress] = answerOf(getOnRamp, answers[index]) ?? [];
+      return naming(onRamp, 'onRamp', lowerCase(router), selector);
+    }),
+  ];
+}
+
+export interface RefusedNaming {
+  readonly naming: Naming;
+  /** For people. */
+  readonly reason: string;
+  /** It did not answer at all: a node that is behind may not have it yet. */
+  readonly isSilent: boolean;
+}
+
+export interface Examination {
+  readonly contracts: readonly GenuineContract[];
+  /** Contracts that are not what they should be. */
+  readonly refused: readonly RefusedNaming[];
+}
+
+/**
+ * What the named contracts are, with those reached through them (commit store, RMN proxy and RMN of a 1.5 off-ramp).
+ * A router is named by its operator: `{ address, role: 'router', namedBy: address }`.
+ */
+export async function examine(
+  node: ChainNode,
+  namings: readonly Naming[],
+  network: Network,
+): Promise<Examination> {
+  const distinct = [
+    ...new Map(namings.map((naming) => [`${naming.role} ${naming.address}`, naming])).values(),
+  ];
+  const findings = await conduct(
+    node,
+    distinct.map((naming) => contractsBehind(naming, network)),
+  );
+  const contracts = new Map<Hex, GenuineContract>();
+  const refused: RefusedNaming[] = [];
+  for (const [index, naming] of distinct.entries()) {
+    const finding = findings[index];
+    if (finding && 'result' in finding) {
+      for (const contract of finding.result.contracts) {
+        if (!contracts.has(contract.address)) contracts.set(contract.address, contract);
+      }
+      refused.push(...finding.result.refused);
+    } else if (finding?.error instanceof Refusal) {
+      refused.push(finding.error.of(naming));
+    } else if (finding) {
+      throw finding.error;
+    }
+  }
+  return { contracts: [...contracts.values()], refused };
+}
+
+/** The named contract is not what it should be. */
+class Refusal extends Error {
+  readonly #isSilent: boolean;
+  constructor(reason: string, isSilent = false) {
+    super(reason);
+    this.#isSilent = isSilent;
+  }
+
+  of(naming: Naming): RefusedNaming {
+    return { naming, reason: this.message, isSilent: this.#isSilent };
+  }
+}
+
+/** The contract itself and, where it has some, those reached through it. */
+function* contractsBehind(naming: Naming, network: Network): Inquiry<Examination> {
+  const contract = yield* examineOne(naming, network);
+  const next = reachedThrough(contract);
+  if (!next) return { contracts: [contract], refused: [] };
+  const address = next.address ?? (yield* readArm(contract.address));
+  if (address === undefined) return { contracts: [contract], refused: [] };
+  const reached: Naming = { address, role: next.role, namedBy: contract.address };
+  try {
+    const behind = yield* contractsBehind(reached, network);
+    return { contracts: [contract, ...behind.contracts], refused: behind.refused };
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return { contracts: [contract], refused: [error.of(reached)] };
+  }
+}
+
+function reachedThrough(contract: GenuineContract): { role: ContractRole; address?: Hex } | undefined {
+  switch (contract.role) {
+    case 'offRamp':
+      return 'commitStore' in contract ? { role: 'commitStore', address: contract.commitStore } : undefined;
+    case 'commitStore':
+      return { role: 'rmnProxy', address: contract.rmnProxy };
+    case 'rmnProxy':
+      return { role: 'rmn' };
+    default:
+      return undefined;
+  }
+}
+
+function* readArm(rmnProxy: Hex): Inquiry<Hex | undefined> {
+  const [answer] = yield [callOf(getArm, rmnProxy)];
+  const [arm = zeroAddress] = answerOf(getArm, answer) ?? [];
+  return arm === zeroAddress ? undefined : lowerCase(arm);
+}
+
+function* examineOne({ address, role, namedBy }: Naming, network: Network): Inquiry<GenuineContract> {
+  const [named] = yield [callOf(typeAndVersion, address)];
+  const [words] = answerOf(typeAndVersion, named) ?? [];
+  if (words === undefined) {
+    throw new Refusal('it has no code, or does not tell its type and version', true);
+  }
+  const genuine = { address, typeAndVersion: words, namedBy };
+  const kind = kindOf(words, role);
+  if (kind.version === null) return { ...genuine, ...kind };
+  if (kind.version === '1.6.0' || kind.version === '2.0.0') {
+    yield* readConfig(address, getStaticConfig, network);
+    return { ...genuine, ...kind };
+  }
+  switch (kind.role) {
+    case 'onRamp': {
+      const [, , dest] = yield* readConfig(address, getOnRampConfig15, network);
+      return { ...genuine, role: kind.role, version: kind.version, destChainSelector: dest.toString() };
+    }
+    case 'offRamp': {
+      const [commitStore, , source, onRamp] = yield* readConfig(address, getOffRampConfig15, network);
+      return {
+        ...genuine,
+        role: kind.role,
+        version: kind.version,
+        sourceChainSelector: source.toString(),
+        onRamp: lowerCase(onRamp),
+        commitStore: lowerCase(commitStore),
+      };
+    }
+    case 'commitStore': {
+      const [, source, onRamp, rmnProxy] = yield* readConfig(address, getCommitStoreConfig, network);
+      return {
+        ...genuine,
+        role: kind.role,
+        version: kind.version,
+        sourceChainSelector: source.toString(),
+        onRamp: lowerCase(onRamp),
+        offRamp: namedBy,
+        rmnProxy: lowerCase(rmnProxy),
+      };
+    }
+  }
+}
+
+/** What a contract was deployed with. It says on which chain it believes itself to be. */
+function* readConfig<O extends Params>(
+  address: Hex,
+  view: ContractFunction<readonly [], O>,
+  network: Network,
+): Inquiry<Values<O>> {
+  const [answer] = yield [callOf(view, address)];
+  const config = answerOf(view, answer);
+  if (!config) throw new Refusal('it does not tell its static configuration', true);
+  const place = view.outputs.findIndex(({ name }) => name === 'chainSelector');
+  const selector = String((config as readonly unknown[])[place]);
+  if (selector !== network.selector) {
+    throw new Refusal(
+      `it was deployed for chain selector ${selector}; ${network.name} is ${network.selector}`,
+    );
+  }
+  return config;
+}
+
+/** What a role's contracts are called; the version of the lane follows from theirs. */
+const typesOfRole: Record<ContractRole, readonly string[]> = {
+  router: ['Router'],
+  onRamp: ['EVM2EVMOnRamp', 'OnRamp'],
+  offRamp: ['EVM2EVMOffRamp', 'OffRamp'],
+  commitStore: ['CommitStore'],
+  rmnProxy: ['ARMProxy', 'RMNProxy'],
+  // Only those up to 1.5 bless; a proxy may have moved on to a later one.
+  rmn: ['ARM', 'RMN', 'RMNRemote'],
+};
+
+type Kind =
+  | Pick<OtherContract, 'role' | 'version'>
+  | Pick<CommonRamp, 'role' | 'version'>
+  | Pick<LaneOnRamp, 'role' | 'version'>
+  | Pick<LaneOffRamp, 'role' | 'version'>
+  | Pick<CommitStore, 'role' | 'version'>;
+
+function kindOf(words: string, role: ContractRole): Kind {
+  const [, type = '', major, minor] =
+    /^(\w{1,64}) (\d{1,4})\.(\d{1,4})\.\d{1,4}(?:-[\w.]{1,32})?$/.exec(words) ?? [];
+  if (!typesOfRole[role].includes(type)) {
+    throw new Refusal(
+      `it calls itself ${JSON.stringify(words.slice(0, 100))}, which is no ${role} that we know`,
+    );
+  }
+  if (role === 'router' || role === 'rmnProxy' || role === 'rmn') return { role, version: null };
+  const servesOneLane = role === 'commitStore' || type.startsWith('EVM2EVM');
+  const version = `${major}.${minor}`;
+  if (servesOneLane && (version === '1.2' || version === '1.5')) return { role, version: `${version}.0` };
+  if (role !== 'commitStore' && !servesOneLane) {
+    if (version === '1.6') return { role, version: '1.6.0' };
+    // 2.0 was called 1.7 until it was released.
+    if (version === '1.7' || major === '2') return { role, version: '2.0.0' };
+  }
+  throw new Refusal(`it calls itself ${JSON.stringify(words)}, a version that we do not know`);
+}

@@ -1,0 +1,17 @@
+/** The endpoints of an EVM network: a pool of nodes that speak `eth_…` methods. */
+import { createEndpointPool, type EndpointPoolOptions } from '../../engine/json-rpc/endpoint-pool.ts';
+import type { Chain } from './chain.ts';
+import { createNode } from './node.ts';
+import { classifyEvmRefusal } from './refusals.ts';
+import type { EvmSource } from '../settings.ts';
+
+export function createChain(source: EvmSource, options: EndpointPoolOptions): Chain {
+  const { network, rpc, requestsPerSecond, batchSize } = source;
+  const pool = createEndpointPool(
+    { networkName: network.name, rpc, requestsPerSecond, batchSize, classifyRefusal: classifyEvmRefusal },
+    (endpoint, nodeOptions) =>
+      createNode(endpoint, source, { ...nodeOptions, ...(options.notice && { notice: options.notice }) }),
+    options,
+  );
+  return { network, ...pool };
+}

@@ -1,0 +1,146 @@
+/**
+ * Imports records in NDJSON as snapshots.
+ *
+ * Each batch is one transaction, and applying a snapshot is idempotent: an import that was killed can be repeated. An
+ * invalid line is rejected; the others are imported.
+ */
+import type { Snapshot } from '../../domain/facts.ts';
+import { type ParserRemarks, parseMessage, type RecordProblem } from '../../domain/records/message-parser.ts';
+import type { ApplyReport } from '../../store/write/apply.ts';
+import type { Store } from '../../store/store.ts';
+import { decompressed, type Line, readLines } from './lines.ts';
+import { createRemarkCounter, type RecordRemarks, snapshotOf } from './record-remarks.ts';
+
+/** The longest line that is read; a real record has a few thousand bytes. */
+export const MAX_LINE_BYTES = 16 * 1024 * 1024;
+const BATCH_RECORDS = 2_000;
+const BATCH_BYTES = 16 * 1024 * 1024;
+/** One that the database writes, and one that waits for it. */
+const MAX_BATCHES_IN_FLIGHT = 2;
+
+export interface RejectedLine {
+  readonly line: number;
+  readonly problems: readonly RecordProblem[];
+  /** The line; null where it was too long or not text. */
+  readonly text: string | null;
+}
+
+export interface ImportCounts {
+  /** Lines that are not empty. */
+  read: number;
+  created: number;
+  updated: number;
+  unchanged: number;
+  rejected: number;
+}
+
+export interface ImportOptions {
+  readonly input: AsyncIterable<Buffer>;
+  readonly store: Pick<Store, 'apply'>;
+  readonly reject: (line: RejectedLine) => Promise<void>;
+  /** Called after each batch with the counts so far. */
+  readonly progress?: (counts: Readonly<ImportCounts>) => void;
+  /** Stops after the batch that is being written. */
+  readonly signal?: AbortSignal;
+}
+
+export interface ImportReport extends Readonly<ImportCounts> {
+  readonly remarks: RecordRemarks;
+  readonly interrupted: boolean;
+}
+
+/**
+ * Reads one input to its end. A stream that breaks (truncated gzip) throws after everything before the break was stored.
+ */
+export async function importRecords(options: ImportOptions): Promise<ImportReport> {
+  const { input, store, reject, progress, signal } = options;
+  const counts: ImportCounts = { read: 0, created: 0, updated: 0, unchanged: 0, rejected: 0 };
+  const { remarks, add: addRemarks } = createRemarkCounter();
+  let batch: Snapshot[] = [];
+  let batchBytes = 0;
+  const writing: Promise<void>[] = [];
+
+  const write = async (snapshots: readonly Snapshot[]) => {
+    const report: ApplyReport = await store.apply(snapshots);
+    counts.created += report.created;
+    counts.updated += report.updated;
+    counts.unchanged += snapshots.length - report.created - report.updated;
+    progress?.(counts);
+  };
+  /** Reading continues while batches are being written (backpressure: at most three batches are in memory). */
+  const flush = async () => {
+    if (writing.length === MAX_BATCHES_IN_FLIGHT) {
+      await writing[0];
+      writing.shift();
+    }
+    const written = write(batch);
+    // Awaited later; until then a failure must not count as unhandled.
+    written.catch(() => undefined);
+    writing.push(written);
+    batch = [];
+    batchBytes = 0;
+  };
+  const take = async (line: Line) => {
+    counts.read++;
+    const outcome = readRecord(line);
+    if ('problems' in outcome) {
+      counts.rejected++;
+      await reject(outcome);
+      return;
+    }
+    addRemarks(outcome.remarks);
+    batch.push(outcome.snapshot);
+    batchBytes += outcome.bytes;
+    if (batch.length >= BATCH_RECORDS || batchBytes >= BATCH_BYTES) await flush();
+  };
+
+  try {
+    reading: for await (const lines of readLines(decompressed(input), MAX_LINE_BYTES)) {
+      for (const line of lines) {
+        if (signal?.aborted) break reading;
+        await take(line);
+      }
+    }
+  } catch (error) {
+    // An interrupted input may end anywhere, also in the middle of gzip; that is not damage.
+    if (!signal?.aborted) throw error;
+  } finally {
+    try {
+      if (batch.length > 0) await flush();
+    } finally {
+      // If one failed, the other must end too before the store is closed.
+      await Promise.allSettled(writing);
+    }
+    await Promise.all(writing);
+  }
+  return { ...counts, remarks, interrupted: signal?.aborted ?? false };
+}
+
+const utf8Decoder = new TextDecoder('utf-8', { fatal: true });
+
+function readRecord(
+  line: Line,
+): RejectedLine | { snapshot: Snapshot; remarks: ParserRemarks; bytes: number } {
+  if ('tooLong' in line) {
+    return rejected(line.number, null, `is ${line.tooLong} bytes long; the maximum is ${MAX_LINE_BYTES}`);
+  }
+  let text: string;
+  try {
+    text = utf8Decoder.decode(line.bytes);
+  } catch {
+    return rejected(line.number, null, 'is not valid UTF-8');
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    return rejected(line.number, text, `is not valid JSON: ${(error as Error).message}`);
+  }
+  const parsed = parseMessage(value, Date.now());
+  if (!parsed.ok) return { line: line.number, problems: parsed.problems, text };
+  return { snapshot: snapshotOf(parsed), remarks: parsed, bytes: line.bytes.length };
+}
+
+function rejected(line: number, text: string | null, problem: string): RejectedLine {
+  return { line, problems: [{ path: '$', problem }], text };
+}

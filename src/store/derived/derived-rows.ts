@@ -1,0 +1,239 @@
+/**
+ * Consistency check of derived rows: compares everything that writes derive from records with the records, and rebuilds it.
+ *
+ * The records are the source of truth. A comparison reads one snapshot and changes nothing. A repair works in transactions
+ * under the writers' lock, so it may run beside writers; it can be stopped at any moment and run again.
+ */
+import { randomBytes } from 'node:crypto';
+import type { ClientBase } from 'pg';
+import type { WriteTurns } from '../cluster/write-turn.ts';
+import { compareHistory, repairHistory } from './derived-history.ts';
+import { compareBatch, compareSample, type MessageFault, repairMessages } from './derived-messages.ts';
+import {
+  compareDeliveries,
+  compareDescriptions,
+  countDifferences,
+  countedTables,
+  repairTable,
+} from './derived-statistics.ts';
+
+export interface Disagreement {
+  /** What disagrees with the records, to follow the count: `12 …`. */
+  readonly what: string;
+  readonly count: number;
+  readonly isRepairable: boolean;
+}
+
+export interface DerivedReport {
+  /** How many messages were compared with their rows. */
+  readonly messages: number;
+  /** What was found; after a repair, what was repaired or could not be. */
+  readonly disagreements: readonly Disagreement[];
+  /** What was left out because it took too long. */
+  readonly unchecked: readonly string[];
+}
+
+export interface DerivedOptions {
+  readonly signal: AbortSignal;
+  /** Called with the number of messages that were compared since the last call. */
+  readonly advance?: (messages: number) => void;
+  /** Called with the name of each step. */
+  readonly note?: (step: string) => void;
+}
+
+export interface DerivedRows {
+  /** Checks a thousand messages and some sums; takes seconds at most, whatever the size of the store. */
+  sample(): Promise<DerivedReport>;
+  /** Everything, from one snapshot. */
+  compare(options: DerivedOptions): Promise<DerivedReport>;
+  repair(options: DerivedOptions): Promise<DerivedReport>;
+}
+
+type Use = <T>(use: (client: ClientBase) => Promise<T>) => Promise<T>;
+
+const BATCH_SIZE = 1_000;
+const SAMPLE_SIZE = 1_000;
+const SAMPLE_PLACES = 50;
+/** The sample counts messages up to this number. */
+const MAX_COUNTED = 100_000;
+const SAMPLE_TIMEOUT_MS = 5_000;
+const QUERY_CANCELED = '57014';
+
+const faultLabels: Record<MessageFault['kind'], string> = {
+  tokens: 'messages whose token rows disagree with their records',
+  columns: 'messages whose columns disagree with their records',
+  record: 'records that cannot be read',
+};
+
+export function createDerivedRows(use: Use, turns: WriteTurns): DerivedRows {
+  return {
+    sample: () => use(sample),
+    compare: (options) => use((client) => compare(client, options)),
+    repair: (options) => use((client) => turns.runRepair(client, () => repair(client, options))),
+  };
+}
+
+async function compare(
+  client: ClientBase,
+  { signal, advance, note }: DerivedOptions,
+): Promise<DerivedReport> {
+  await client.query('begin isolation level repeatable read read only; set local statement_timeout = 0');
+  try {
+    const tally = createTally();
+    note?.('messages and tokens');
+    let messages = 0;
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      signal.throwIfAborted();
+      const batch = await compareBatch(client, after, BATCH_SIZE);
+      tally.addFaults(batch.faults);
+      messages += batch.size;
+      advance?.(batch.size);
+      after = batch.last;
+    }
+    for (const part of countedTables) {
+      signal.throwIfAborted();
+      note?.(part.table);
+      tally.add(`rows of ${part.table}`, await countDifferences(client, part));
+    }
+    tally.add('descriptions of lanes', await compareDescriptions(client, false));
+    note?.('lane_delivery');
+    tally.add('rows of lane_delivery', await compareDeliveries(client, false));
+    signal.throwIfAborted();
+    note?.('history');
+    addHistory(tally, await compareHistory(client));
+    return { messages, disagreements: tally.disagreements(), unchecked: [] };
+  } finally {
+    await client.query('rollback').catch(() => undefined);
+  }
+}
+
+async function repair(client: ClientBase, { signal, advance, note }: DerivedOptions): Promise<DerivedReport> {
+  const tally = createTally();
+  note?.('messages and tokens');
+  let messages = 0;
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    signal.throwIfAborted();
+    const from: string = after;
+    const batch = await compareBatch(client, from, BATCH_SIZE);
+    // Most batches are correct. One that is not is read again under the lock, so that it cannot change meanwhile.
+    if (batch.faults.length > 0) {
+      await withWriteLock(client, async () => {
+        const { faults } = await compareBatch(client, from, BATCH_SIZE);
+        await repairMessages(client, faults);
+        tally.addFaults(faults);
+      });
+    }
+    messages += batch.size;
+    advance?.(batch.size);
+    after = batch.last;
+  }
+  for (const part of countedTables) {
+    signal.throwIfAborted();
+    note?.(part.table);
+    await withWriteLock(client, async () => {
+      tally.add(`rows of ${part.table}`, await repairTable(client, part));
+      if (part.table === 'lane_onramp')
+        tally.add('descriptions of lanes', await compareDescriptions(client, true));
+    });
+  }
+  signal.throwIfAborted();
+  note?.('lane_delivery');
+  await withWriteLock(client, async () =>
+    tally.add('rows of lane_delivery', await compareDeliveries(client, true)),
+  );
+  signal.throwIfAborted();
+  note?.('history');
+  await withWriteLock(client, async () => {
+    tally.add('positions in the history', await repairHistory(client));
+    addHistory(tally, await compareHistory(client));
+  });
+  return { messages, disagreements: tally.disagreements(), unchecked: [] };
+}
+
+/** A transaction under the writers' lock. The update of `store` invalidates the response caches of servers. */
+async function withWriteLock(client: ClientBase, work: () => Promise<void>): Promise<void> {
+  await client.query('begin; set local statement_timeout = 0; select from store for update');
+  try {
+    await work();
+    await client.query('update store_revision set revision = revision + 1');
+    await client.query('commit');
+  } catch (error) {
+    await client.query('rollback').catch(() => undefined);
+    throw error;
+  }
+}
+
+async function sample(client: ClientBase): Promise<DerivedReport> {
+  const tally = createTally();
+  const unchecked: string[] = [];
+  let messages = 0;
+  const bounded = async (what: string, work: () => Promise<void>) => {
+    await client.query(
+      `begin isolation level repeatable read read only; set local statement_timeout = ${SAMPLE_TIMEOUT_MS}`,
+    );
+    try {
+      await work();
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== QUERY_CANCELED) throw error;
+      unchecked.push(what);
+    } finally {
+      await client.query('rollback').catch(() => undefined);
+    }
+  };
+  await bounded('messages and tokens', async () => {
+    // From the first id too: a small store is compared as a whole.
+    const ids = ['00', ...Array.from({ length: SAMPLE_PLACES }, () => randomBytes(32).toString('hex'))];
+    const { faults, size } = await compareSample(client, ids, Math.ceil(SAMPLE_SIZE / ids.length));
+    messages = size;
+    tally.addFaults(faults);
+  });
+  await bounded('totals', async () => {
+    const { rows } = await client.query(
+      `select (select coalesce(sum(messages), 0) from lane_total) as lanes,
+              (select coalesce(sum(messages), 0) from day_total) as days,
+              (select count(*) from (select 1 from message limit $1) few) as counted`,
+      [MAX_COUNTED + 1],
+    );
+    const [lanes, days, counted] = [rows[0].lanes, rows[0].days, rows[0].counted].map(Number);
+    const isWrong = lanes !== days || ((counted ?? 0) <= MAX_COUNTED && counted !== lanes);
+    tally.add('sums of messages by lane or by day', isWrong ? 1 : 0);
+  });
+  await bounded('runs of sequence numbers', async () => {
+    const { rows } = await client.query(
+      `select count(*) from lane_onramp o left join (
+         select source_selector, dest_selector, onramp, count(*) as runs, sum(to_sequence - from_sequence + 1) as present
+         from lane_run group by source_selector, dest_selector, onramp) r using (source_selector, dest_selector, onramp)
+       where (o.present, o.runs) is distinct from (coalesce(r.present, 0), coalesce(r.runs, 0))`,
+    );
+    tally.add('on-ramps whose runs of sequence numbers do not add up', Number(rows[0].count));
+  });
+  await bounded('the position of the store', async () => {
+    const { rows } = await client.query(
+      'select position = (select coalesce(max(position), 0) from history) as is_highest from store',
+    );
+    tally.add('position of the store that is not the latest in the history', rows[0].is_highest ? 0 : 1);
+  });
+  return { messages, disagreements: tally.disagreements(), unchecked };
+}
+
+function addHistory(tally: Tally, found: Awaited<ReturnType<typeof compareHistory>>): void {
+  tally.add('messages whose position is not that of their latest change', found.messages);
+  tally.add('position of the store that is not the latest in the history', found.store);
+  tally.add('positions that the history lacks or has twice', found.gaps, false);
+}
+
+type Tally = ReturnType<typeof createTally>;
+
+function createTally() {
+  const counts = new Map<string, { count: number; isRepairable: boolean }>();
+  const add = (what: string, count: number, isRepairable = true) => {
+    if (count > 0) counts.set(what, { count: (counts.get(what)?.count ?? 0) + count, isRepairable });
+  };
+  return {
+    add,
+    addFaults(faults: readonly MessageFault[]) {
+      for (const { kind } of faults) add(faultLabels[kind], 1, kind !== 'record');
+    },
+    disagreements: (): Disagreement[] => [...counts].map(([what, found]) => ({ what, ...found })),
+  };
+}

@@ -1,0 +1,154 @@
+/** Reads for what people type: values that begin and end with some digits, and contracts by their address. */
+import type { BytesHex } from '../../domain/addresses.ts';
+import { type ByteRange, base58OfHex, base58Ranges } from '../../domain/filters/base58-ranges.ts';
+import type { ShortenedText } from '../../domain/filters/search-text.ts';
+import type { StatementForms } from '../cluster/statement-forms.ts';
+import { selectorOf } from '../write/message-row.ts';
+import type { Read } from '../reads/reads.ts';
+
+export interface ShortenedMatches {
+  /** 64 digits each. */
+  readonly messageIds: readonly BytesHex[];
+  readonly transactions: readonly BytesHex[];
+  readonly addresses: readonly BytesHex[];
+}
+
+export interface KnownContract {
+  readonly role: 'router' | 'onRamp' | 'offRamp';
+  /** Chain selector of the contract's own network. */
+  readonly network: string;
+  /** The chain at the other end of a ramp; null for a router. */
+  readonly remote: string | null;
+}
+
+/** Values that are looked at, at most: with four digits in front, a store of ten million messages has about 150. */
+const MAX_CANDIDATES = 5_000;
+/** Distinct accounts and transactions are found one by one, whatever number of messages each has. */
+const MAX_STEPS = 500;
+const MAX_MATCHES = 10;
+
+export async function readShortened(
+  read: Read,
+  forms: StatementForms,
+  { head, tail }: ShortenedText,
+): Promise<ShortenedMatches> {
+  const isOdd = head.length % 2 === 1;
+  const lowest = Buffer.from(isOdd ? `${head}0` : head, 'hex');
+  const highest = Buffer.from(`${isOdd ? `${head}f` : head}${'ff'.repeat(64)}`, 'hex');
+  const ids = read(
+    `select encode(message_id, 'hex') as bytes
+     from (select message_id from message where message_id between $1 and $2 order by message_id limit $4) candidate
+     where encode(message_id, 'hex') like '%' || $3 limit $5`,
+    [lowest, highest, tail, MAX_CANDIDATES, MAX_MATCHES],
+  );
+  const [messageIds, sends, receipts, ...accounts] = await Promise.all([
+    ids,
+    ...[...transactionColumns, ...addressColumns].map((column) =>
+      distinctValues(read, forms, column, { lowest, highest, tail, limit: MAX_MATCHES }),
+    ),
+  ]);
+  return {
+    messageIds: unique([messageIds]),
+    transactions: unique([sends ?? [], receipts ?? []]),
+    addresses: unique(accounts),
+  };
+}
+
+const transactionColumns = [
+  ['message', 'send_transaction'],
+  ['message', 'receipt_transaction'],
+] as const;
+const addressColumns = [
+  ['message', 'sender'],
+  ['message', 'receiver'],
+  ['message_token', 'source_token'],
+] as const;
+
+/** Distinct values of a column in a range of bytes that end with some hexadecimal digits. */
+function distinctValues(
+  read: Read,
+  forms: StatementForms,
+  [table, column]: (typeof transactionColumns | typeof addressColumns)[number],
+  range: {
+    readonly lowest: Uint8Array;
+    readonly highest: Uint8Array;
+    readonly tail: string;
+    readonly limit: number;
+  },
+): ReturnType<Read> {
+  return read(forms.distinctValues(table, column), [
+    Buffer.from(range.lowest),
+    Buffer.from(range.highest),
+    range.tail,
+    MAX_STEPS,
+    range.limit,
+  ]);
+}
+
+/** The same for addresses and signatures in base58, as lists shorten them: `DXDb…HvK9`. */
+export async function readShortenedBase58(
+  read: Read,
+  forms: StatementForms,
+  { head, tail }: ShortenedText,
+): Promise<Pick<ShortenedMatches, 'transactions' | 'addresses'>> {
+  const lists = await Promise.all(
+    base58Ranges(head).flatMap(({ kind, lowest, highest }) => {
+      const columns = kind === 'address' ? addressColumns : transactionColumns;
+      return columns.map(async (column) => ({
+        kind,
+        rows: await distinctValues(read, forms, column, { lowest, highest, tail: '', limit: MAX_STEPS }),
+      }));
+    }),
+  );
+  const matching = (kind: ByteRange['kind']) =>
+    [...new Set(lists.filter((list) => list.kind === kind).flatMap(({ rows }) => rows.map(bytesOf)))]
+      // The bytes of a range may be of another length, whose text begins otherwise.
+      .filter((bytes) => isShortened(base58OfHex(bytes), head, tail))
+      .slice(0, MAX_MATCHES);
+  return { transactions: matching('transaction'), addresses: matching('address') };
+}
+
+function isShortened(text: string, head: string, tail: string): boolean {
+  return text.startsWith(head) && text.endsWith(tail);
+}
+
+function bytesOf({ bytes }: Record<string, unknown>): BytesHex {
+  return bytes as string;
+}
+
+function unique(lists: readonly (readonly Record<string, unknown>[])[]): readonly BytesHex[] {
+  return [...new Set(lists.flat().map(bytesOf))].slice(0, MAX_MATCHES);
+}
+
+/**
+ * What a contract is to CCIP, as far as messages or an indexer have named it.
+ *
+ * @param spelling the address as records have it
+ */
+export async function readContractRoles(
+  read: Read,
+  bytes: BytesHex,
+  spelling: string,
+): Promise<readonly KnownContract[]> {
+  const rows = await read(
+    `select 'onRamp' as role, source_selector as network, dest_selector as remote
+     from lane_onramp where onramp = $1
+     union
+     select role, network, remote from index_registration where contract = $2
+     union
+     select 'router', source_selector, null from lane_onramp where strpos(description, $3) > 0
+     order by role, network, remote limit 100`,
+    [Buffer.from(bytes, 'hex'), spelling.toLowerCase(), `"routerAddress":${JSON.stringify(spelling)}`],
+  );
+  return rows.flatMap(({ role, network, remote }) =>
+    role === 'router' || role === 'onRamp' || role === 'offRamp'
+      ? [
+          {
+            role,
+            network: selectorOf(String(network)),
+            remote: remote === null ? null : selectorOf(String(remote)),
+          },
+        ]
+      : [],
+  );
+}

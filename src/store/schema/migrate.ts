@@ -1,0 +1,173 @@
+/**
+ * Schema migrations: forward only, each with a checksum of its text. All pending ones are applied in one transaction. It
+ * first locks all writers out (`migration-lock.ts`), and last installs the guard against older writers (`writer-guard.ts`).
+ *
+ * Several processes may start at once: an advisory lock lets one migrate while the others wait and then find nothing to do.
+ */
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import type { ClientBase } from 'pg';
+import { OperatorError } from '../../base/operator-error.ts';
+import { runMigration } from '../cluster/migration-statements.ts';
+import { isLockFailure, type LockOptions, withMigrationLock, withoutWriters } from './migration-lock.ts';
+import { isPermissionError, roleName, unreadableError } from '../server/roles.ts';
+import { NotInitialisedError, OlderSchemaError } from './schema-errors.ts';
+import { guardWriters } from './writer-guard.ts';
+
+const migrationsFolder = new URL('./migrations/', import.meta.url);
+
+interface Migration {
+  readonly number: number;
+  readonly name: string;
+  readonly checksum: string;
+  readonly text: string;
+}
+
+type AppliedMigrations = ReadonlyMap<number, { readonly name: string; readonly checksum: string }>;
+
+export interface MigrationReport {
+  /** The names of those applied now. */
+  readonly applied: readonly string[];
+  /** How many the schema has in all. */
+  readonly total: number;
+}
+
+export interface MigrateOptions extends LockOptions {
+  /** The last migration to apply, for a copy of a database that has no later one. */
+  readonly upTo?: number;
+}
+
+/** The number of the latest migration that this program has. */
+export async function knownSchema(): Promise<number> {
+  return Math.max(...(await readMigrations()).map(({ number }) => number));
+}
+
+/**
+ * Applies pending migrations. Throws an OperatorError when the database is newer or an applied migration differs, when this
+ * role may not change the schema, or when others keep it locked.
+ */
+export async function migrate(
+  client: ClientBase,
+  { upTo = Number.POSITIVE_INFINITY, ...options }: MigrateOptions = {},
+): Promise<MigrationReport> {
+  const known = (await readMigrations()).filter(({ number }) => number <= upTo);
+  return withMigrationLock(client, options, async () => {
+    const pending = await pendingMigrations(client, known);
+    if (pending.length > 0) {
+      await withoutWriters(client, options, async () => {
+        for (const migration of pending) await applyMigration(client, migration);
+        await guardWriters(client, Math.max(...known.map(({ number }) => number)));
+      }).catch(async (error) => {
+        throw isPermissionError(error) ? await notAllowed(client, pending[0] as Migration, error) : error;
+      });
+    }
+    return { applied: pending.map(({ name }) => name), total: known.length };
+  });
+}
+
+/** Throws an OperatorError unless the schema is the one that this program knows. Changes nothing. */
+export async function requireSchema(client: ClientBase): Promise<MigrationReport> {
+  const known = await readMigrations();
+  const pending = await pendingMigrations(client, known);
+  if (pending.length === known.length) {
+    throw new NotInitialisedError('The database is empty: Lanescan has not been set up in it yet.');
+  }
+  if (pending.length > 0) throw new OlderSchemaError(pending.map(({ name }) => name));
+  return { applied: [], total: known.length };
+}
+
+/** The number of the latest migration that the database has; 0 where it has none. */
+export async function databaseSchema(client: ClientBase): Promise<number> {
+  return Math.max(0, ...(await appliedMigrations(client)).keys());
+}
+
+/** The same, where every migration that the database has is one that this program knows; otherwise throws. */
+export async function verifiedSchema(client: ClientBase): Promise<number> {
+  await pendingMigrations(client, await readMigrations());
+  return databaseSchema(client);
+}
+
+async function pendingMigrations(
+  client: ClientBase,
+  known: readonly Migration[],
+): Promise<readonly Migration[]> {
+  const done = await appliedMigrations(client);
+  verify(known, done);
+  return known.filter((migration) => !done.has(migration.number));
+}
+
+async function readMigrations(): Promise<readonly Migration[]> {
+  const files = (await readdir(migrationsFolder)).filter((file) => file.endsWith('.sql')).sort();
+  return Promise.all(
+    files.map(async (file) => {
+      const text = await readFile(new URL(file, migrationsFolder), 'utf8');
+      return {
+        number: Number.parseInt(file, 10),
+        name: file.replace(/\.sql$/, ''),
+        checksum: createHash('sha256').update(text).digest('hex'),
+        text,
+      };
+    }),
+  );
+}
+
+async function appliedMigrations(client: ClientBase): Promise<AppliedMigrations> {
+  const { rows: present } = await client.query(`select to_regclass('migration') is not null as present`);
+  if (!present[0].present) return new Map();
+  const { rows } = await client
+    .query('select number, name, checksum from migration order by number')
+    .catch(async (error) => {
+      throw isPermissionError(error) ? await unreadableError(client, 'migration') : error;
+    });
+  return new Map(rows.map(({ number, name, checksum }) => [number, { name, checksum }]));
+}
+
+function verify(known: readonly Migration[], done: AppliedMigrations): void {
+  for (const [number, { name, checksum }] of done) {
+    const migration = known.find((candidate) => candidate.number === number);
+    if (!migration) {
+      throw new OperatorError(
+        `The database has migration ${name}, which this version of Lanescan does not know.`,
+        'A newer Lanescan has used it: upgrade this one, or point DATABASE_URL at another database.',
+      );
+    }
+    if (migration.checksum !== checksum) {
+      throw new OperatorError(
+        `Migration ${name} in the database differs from the one in this version of Lanescan.`,
+        'Install the release that made this database, or restore the migration file; applied ones never change.',
+      );
+    }
+  }
+}
+
+/** Runs inside the transaction of all pending migrations. */
+async function applyMigration(client: ClientBase, migration: Migration): Promise<void> {
+  try {
+    await client.query(
+      `create table if not exists migration (
+         number integer primary key, name text not null, checksum text not null,
+         applied_at timestamptz not null default now())`,
+    );
+    await runMigration(client, migration.text);
+    await client.query('insert into migration (number, name, checksum) values ($1, $2, $3)', [
+      migration.number,
+      migration.name,
+      migration.checksum,
+    ]);
+  } catch (error) {
+    if (isPermissionError(error) || isLockFailure(error)) throw error;
+    throw new OperatorError(
+      `Migration ${migration.name} failed: ${(error as Error).message}`,
+      'The schema was not changed. Fix what the message says, then start again.',
+      { cause: error },
+    );
+  }
+}
+
+async function notAllowed(client: ClientBase, migration: Migration, error: unknown): Promise<OperatorError> {
+  return new OperatorError(
+    `The schema lacks migration ${migration.name}, and the role ${await roleName(client)} may not apply it: ${(error as Error).message}.`,
+    'Run `lanescan migrate` with the role that owns the tables, or that may create them; then start this again.',
+    { cause: error },
+  );
+}

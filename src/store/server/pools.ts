@@ -1,0 +1,130 @@
+/**
+ * The connection pools of a store: one for each kind of work, so that no kind makes another wait.
+ *
+ * Every connection is watched for silence (`connection-watch.ts`), and closing the pools takes a bounded time.
+ */
+import pg from 'pg';
+import type { Notice } from '../../base/notice.ts';
+import { WatchedClient } from './client.ts';
+import type { Layout } from '../cluster/layout.ts';
+import type { PoolSizes } from './connection-budget.ts';
+import { type ConnectionWatch, createConnectionWatch } from './connection-watch.ts';
+import { configureReadPool, configureRevisionPool, type ReadPools } from '../reads/reads.ts';
+import { searchSettings } from '../query/search.ts';
+import { isDoneWithin } from './time-limit.ts';
+import { declaredSchema } from '../schema/writer-guard.ts';
+
+export interface WritePools {
+  readonly writers: pg.Pool;
+  /** An export lasts as long as its reader takes, and must not make searches wait. */
+  readonly exporters: pg.Pool;
+  /** For deliveries and leases, which go on while searches or imports use all of their connections. */
+  readonly keepers: pg.Pool;
+}
+
+export interface Pools extends ReadPools, WritePools {}
+
+export interface PoolsOptions {
+  readonly primary: pg.ClientConfig;
+  readonly replicas: readonly pg.ClientConfig[];
+  readonly sizes: PoolSizes;
+  /** Whether rows of pages stay bytes, by internals of the driver. */
+  readonly rawRows: boolean;
+  /** The number of the schema that this program knows; writers declare it. */
+  readonly schema: number;
+  readonly notice: Notice;
+}
+
+export interface OpenPools {
+  readonly writePools: WritePools;
+  /** To be called once. The layout of the store decides how its searches are planned. */
+  openReadPools(layout: Layout): ReadPools;
+  /** Destroys the sockets of all connections. Statements on them fail. */
+  destroyConnections(): void;
+  /** Ends all pools. Statements have a few seconds to finish. */
+  close(): Promise<void>;
+}
+
+const CONNECT_TIMEOUT_MS = 5_000;
+/** How long statements may go on when the pools are closed. */
+const CLOSE_TIMEOUT_MS = 3_000;
+/** The server ends a session whose client has vanished, and with it the locks, after 25 s without traffic. */
+const SERVER_KEEPALIVE = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3';
+/** And a transaction whose client sends nothing for so long, whatever the network reports. */
+const IDLE_TRANSACTION = '-c idle_in_transaction_session_timeout=60000';
+/** Leases and deliveries take milliseconds; one that waits this long is retried. */
+const KEEPER_TIMEOUT = '-c statement_timeout=15000';
+
+/** Opens no connection yet: pools do so on demand. */
+export function openPools(options: PoolsOptions): OpenPools {
+  const { primary, replicas, sizes, rawRows, schema, notice } = options;
+  const watches: ConnectionWatch[] = [];
+  const watchOf = (server: pg.ClientConfig): ConnectionWatch => {
+    const watch = createConnectionWatch(server, notice);
+    watches.push(watch);
+    return watch;
+  };
+  const primaryWatch = watchOf(primary);
+  const forWrites = `${IDLE_TRANSACTION} ${declaredSchema(schema)}`;
+  const opened: pg.Pool[] = [];
+  const open: typeof createPool = (...given) => {
+    const pool = createPool(...given);
+    opened.push(pool);
+    return pool;
+  };
+  const writePools: WritePools = {
+    writers: open(primary, primaryWatch, sizes.writers, forWrites),
+    exporters: open(primary, primaryWatch, sizes.exporters, ''),
+    keepers: open(primary, primaryWatch, sizes.keepers, `${KEEPER_TIMEOUT} ${forWrites}`),
+  };
+  const openReadPools = (layout: Layout): ReadPools => {
+    const settings = searchSettings[layout];
+    const openReaders = (server: pg.ClientConfig, watch: ConnectionWatch) =>
+      open(configureReadPool({ ...server, rawRows }), watch, sizes.readers, settings);
+    return {
+      readers: openReaders(primary, primaryWatch),
+      replicas: replicas.map((replica) => openReaders(replica, watchOf(replica))),
+      revision: open(configureRevisionPool({ ...primary, rawRows }), primaryWatch, 1, settings),
+    };
+  };
+  const destroyConnections = () => watches.reduce((count, watch) => count + watch.destroyAll(), 0);
+  return {
+    writePools,
+    openReadPools,
+    destroyConnections,
+    async close() {
+      const ends = opened.map((pool) => pool.end());
+      // A statement that waits for a silent server would keep its pool open for ever.
+      if (!(await isDoneWithin(CLOSE_TIMEOUT_MS, Promise.all(ends)))) {
+        const count = destroyConnections();
+        notice(
+          `Gave up ${count} database connection(s) that were busy ${CLOSE_TIMEOUT_MS / 1_000} s after the stop`,
+        );
+      }
+      for (const watch of watches) watch.close();
+    },
+  };
+}
+
+function createPool(
+  connection: pg.PoolConfig,
+  watch: ConnectionWatch,
+  max: number,
+  options: string,
+): pg.Pool {
+  const pool = new pg.Pool({
+    Client: WatchedClient as unknown as new () => pg.ClientBase,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    ...connection,
+    max,
+    // Just-in-time compilation costs more than any statement of ours: ten times a write of one message.
+    options: `${connection.options ?? ''} -c timezone=UTC -c jit=off ${SERVER_KEEPALIVE} ${options}`.trim(),
+    application_name: 'lanescan',
+  });
+  watch.addPool(pool);
+  // The pool replaces a connection that breaks while idle.
+  pool.on('error', () => undefined);
+  // A connection that breaks while the pool hands it over has no other listener, and would end the process.
+  pool.on('connect', (client) => void client.on('error', () => undefined));
+  return pool;
+}

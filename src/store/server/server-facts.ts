@@ -1,0 +1,97 @@
+/** The identity and state of one PostgreSQL server, read over a connection of its own: is it a replica, and of what? */
+import { setTimeout as delay } from 'node:timers/promises';
+import type pg from 'pg';
+import { OperatorError } from '../../base/operator-error.ts';
+import { WatchedClient } from './client.ts';
+import { connectionOf, explainConnectionFailure } from './connection.ts';
+
+/** SQL of what is the same for a database and its physical replicas, and for nothing else. */
+export const identitySql = `(select s.system_identifier || '/' || d.oid
+  from pg_control_system() s, pg_database d where d.datname = current_database())`;
+
+export interface ServerFacts {
+  /** The result of `identitySql`. */
+  readonly identity: string;
+  readonly isReplica: boolean;
+  /** Replay is paused (`pg_wal_replay_pause`). */
+  readonly isPaused: boolean;
+  /** It streams from a server; a replica that reads a WAL archive does not. */
+  readonly isReceiving: boolean;
+  /** How many migrations its schema has; 0 where it has nothing of ours. */
+  readonly migrations: number;
+  /** Of the latest change that it has. */
+  readonly position: number;
+}
+
+export interface ServerFactsOptions {
+  /** The name of the variable that holds the URL, for error messages. */
+  readonly variable: string;
+  /** A replica that has not reached this position gets `CATCH_UP_TIMEOUT_MS` for it. */
+  readonly expectedPosition?: number;
+  readonly signal: AbortSignal;
+}
+
+const TIMEOUT_MS = 5_000;
+/** Replication takes milliseconds where all is well. */
+const CATCH_UP_TIMEOUT_MS = 2_000;
+const POLL_INTERVAL_MS = 100;
+const NOT_GRANTED = '42501';
+
+/** Throws an OperatorError where the server cannot be queried. */
+export async function readServerFacts(url: string, options: ServerFactsOptions): Promise<ServerFacts> {
+  const { variable, expectedPosition = 0, signal } = options;
+  const client = new WatchedClient({
+    ...connectionOf(url, variable),
+    application_name: 'lanescan',
+    query_timeout: TIMEOUT_MS,
+  });
+  // The next query reports a broken connection. Without a listener, the error would end the process.
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    const until = performance.now() + CATCH_UP_TIMEOUT_MS;
+    for (;;) {
+      const facts = await queryFacts(client);
+      const isLate = facts.isReplica && facts.position < expectedPosition;
+      if (!isLate || performance.now() >= until) return facts;
+      await delay(POLL_INTERVAL_MS, undefined, { signal });
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    throw explainError(error, url, variable);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+async function queryFacts(client: pg.ClientBase): Promise<ServerFacts> {
+  const { rows: servers } = await client.query(
+    `select ${identitySql} as identity,
+            pg_is_in_recovery() as is_replica,
+            case when pg_is_in_recovery() then pg_is_wal_replay_paused() else false end as is_paused,
+            exists (select from pg_stat_wal_receiver) as is_receiving,
+            to_regclass('migration') is not null and to_regclass('store') is not null as has_schema`,
+  );
+  const [server] = servers;
+  const { rows: content } = server.has_schema
+    ? await client.query('select position, (select count(*) from migration) as migrations from store')
+    : { rows: [] };
+  return {
+    identity: server.identity,
+    isReplica: server.is_replica,
+    isPaused: server.is_paused,
+    isReceiving: server.is_receiving,
+    migrations: Number(content[0]?.migrations ?? 0),
+    position: Number(content[0]?.position ?? 0),
+  };
+}
+
+function explainError(error: unknown, url: string, variable: string): unknown {
+  const { code, message } = error as { code?: unknown; message: string };
+  if (code !== NOT_GRANTED) return explainConnectionFailure(error, url, variable);
+  return new OperatorError(
+    `The role of ${variable} may not read here: ${message}.`,
+    'Grant it on the primary, with `lanescan migrate --grant-read` and the role that owns the tables.',
+    { cause: error },
+  );
+}

@@ -1,0 +1,305 @@
+/** Writes of a batch: messages, their tokens, facts, history and statistics, all with COPY. */
+import type { ClientBase } from 'pg';
+import { isSameLog, newestAttempt } from '../../domain/attempts.ts';
+import type { Fact } from '../../domain/facts.ts';
+import { foldFacts, statusCause } from '../../domain/fold.ts';
+import { statusRank } from '../../domain/lifecycle.ts';
+import { type Message, wireRecord } from '../../domain/message.ts';
+import type { WriteTurns } from '../cluster/write-turn.ts';
+import { type ColumnType, type CopyColumns, type CopyValue, copyRows } from './copy.ts';
+import { earlierAttempts, FACT_COLUMNS, moveToEarlier, writeEarlier } from './earlier-attempts.ts';
+import { factsOf, type Knowledge, readRecords, type StoredMessage } from './knowledge.ts';
+import {
+  type MessageRow,
+  messageIdArray,
+  messageRow,
+  observedTransaction,
+  storedSelector,
+  type TokenRow,
+  tokenRows,
+} from './message-row.ts';
+import { type Tally, updateStatistics } from './statistics.ts';
+
+const SNAPSHOT_FACT_ID = '0'.repeat(32);
+
+/** The result of folding a message. */
+export interface Change {
+  readonly change: 'created' | 'updated' | 'removed' | 'none';
+  readonly known: Knowledge;
+  readonly message: Message | undefined;
+  readonly row: MessageRow | undefined;
+  readonly isSnapshot: boolean;
+}
+
+/** The rows of snapshots, computed in advance. A message without other facts is stored as exactly this row. */
+export function rowsOfSnapshots(facts: readonly Fact[]): ReadonlyMap<Message, MessageRow> {
+  const rows = new Map<Message, MessageRow>();
+  for (const fact of facts) if (fact.kind === 'Snapshot') rows.set(fact.message, messageRow(fact.message));
+  return rows;
+}
+
+export function foldAll(all: readonly Knowledge[], rowsMade: ReadonlyMap<Message, MessageRow>): Change[] {
+  return all.map((known) => {
+    const message = foldFacts(factsOf(known));
+    const row = message && (rowsMade.get(message) ?? messageRow(message));
+    const isSnapshot = known.chainFacts.size === 0 && known.ranges.length === 0;
+    return { change: changeKind(known.stored, row), known, message, row, isSnapshot };
+  });
+}
+
+function changeKind(stored: StoredMessage | undefined, row: MessageRow | undefined): Change['change'] {
+  if (!row) return stored ? 'removed' : 'none';
+  if (!stored) return 'created';
+  return stored.digest === row.digest ? 'none' : 'updated';
+}
+
+/**
+ * Writes the changes. Each gets a position of its own in the history, after `position`. `hasNewEvidence`: facts about ranges
+ * were stored or retracted.
+ */
+export async function writeChanges(
+  client: ClientBase,
+  turns: WriteTurns,
+  changes: readonly Change[],
+  position: bigint,
+  hasNewEvidence: boolean,
+): Promise<void> {
+  if (changes.length === 0) return;
+  await turns.enlist(
+    client,
+    changes.map(({ known }) => known.id),
+  );
+  const hasNewFacts = await writeFacts(client, changes);
+  await writeSnapshotMarks(client, changes);
+  const changed = changes.filter(({ change }) => change !== 'none');
+  if (changed.length === 0) {
+    // A search by transaction finds facts that change no record, too.
+    if (hasNewFacts || hasNewEvidence) await turns.advance(client, position);
+    return;
+  }
+
+  const removedRecords = await readRecords(
+    client,
+    changed.filter(({ change }) => change === 'removed').map(({ known }) => known.id),
+  );
+  const outdated = changed.filter(({ known }) => known.stored).map(({ known }) => known.id);
+  if (outdated.length > 0) {
+    await client.query('delete from message where message_id = any($1)', [messageIdArray(outdated)]);
+    await client.query('delete from message_token where message_id = any($1)', [messageIdArray(outdated)]);
+  }
+  const recordedAt = new Date().toISOString();
+  const messageValues: CopyValue[][] = [];
+  const tokens: TokenRow[] = [];
+  const historyValues: CopyValue[][] = [];
+  const attemptValues: CopyValue[][] = [];
+  changed.forEach((change, index) => {
+    const changePosition = position + BigInt(index) + 1n;
+    historyValues.push(historyRow(change, changePosition, recordedAt, removedRecords));
+    const attempt = newAttempt(change.known);
+    if (attempt) attemptValues.push([change.known.id, changePosition, attempt.factId, attempt.detailsId]);
+    if (!change.message || !change.row) return;
+    messageValues.push(messageColumns(change.row, changePosition, change.isSnapshot));
+    tokens.push(...tokenRows(change.message));
+  });
+  await copyRows(client, 'message', MESSAGE_COLUMNS, messageValues);
+  await writeTokens(client, tokens);
+  await copyRows(client, 'history', HISTORY_COLUMNS, historyValues);
+  if (attemptValues.length > 0)
+    await copyRows(client, 'history_attempt', HISTORY_ATTEMPT_COLUMNS, attemptValues);
+  await updateStatistics(
+    client,
+    changed.map(({ known, row }) => ({
+      messageId: known.id,
+      before: known.stored?.tally,
+      after: row && tallyOf(row),
+    })),
+    changed.flatMap(({ message, row }) => (message && row ? [{ row, message }] : [])),
+  );
+  const newPosition = position + BigInt(changed.length);
+  await turns.advance(client, newPosition);
+  if (hasOutgrownStatistics(position, newPosition)) {
+    await client.query('analyze message, message_token, lane_fact');
+  }
+}
+
+export async function writeTokens(client: ClientBase, tokens: readonly TokenRow[]): Promise<void> {
+  const values = tokens.map((token): CopyValue[] => [
+    token.messageId,
+    token.tokenIndex,
+    token.sentAt,
+    token.sourceSelector,
+    token.destSelector,
+    token.sourceToken,
+    token.destToken,
+    token.sourcePool,
+  ]);
+  await copyRows(client, 'message_token', TOKEN_COLUMNS, values);
+}
+
+function tallyOf(row: MessageRow): Tally {
+  const { sourceSelector, destSelector, onramp, sequenceNumber, sentAt, status, ready, deliveryMs } = row;
+  const day = sentAt.slice(0, 10);
+  return { sourceSelector, destSelector, onramp, sequenceNumber, day, status, ready, deliveryMs };
+}
+
+/**
+ * Whether the store has grown fourfold since the last ANALYZE. Autovacuum is too late for a first bulk load, and without
+ * statistics the planner takes indexes that cost a thousand times as much.
+ */
+function hasOutgrownStatistics(before: bigint, after: bigint): boolean {
+  for (let size = 1_000n; size <= after; size *= 4n) if (before < size) return true;
+  return false;
+}
+
+/** Whether anything was written. */
+async function writeFacts(client: ClientBase, changes: readonly Change[]): Promise<boolean> {
+  const values: CopyValue[][] = [];
+  const earlierValues: CopyValue[][] = [];
+  const replacedSnapshots: string[] = [];
+  for (const { known, isSnapshot } of changes) {
+    const outdated = new Map(earlierAttempts(known.chainFacts));
+    for (const { id, fact, body } of known.toStore) {
+      const transaction = fact.kind === 'Executed' && !fact.success ? observedTransaction(fact.seen) : null;
+      const network = storedSelector(fact.seen.network);
+      const row = [known.id, id, fact.kind, network, fact.seen.blockHash, transaction, body];
+      if (outdated.delete(id)) earlierValues.push([...row, fact.seen.blockNumber]);
+      else values.push(row);
+    }
+    await moveToEarlier(client, known.id, outdated);
+    if (!known.snapshot) continue;
+    // Without chain facts, the record is the snapshot. Beside them, the snapshot has a row of its own.
+    const body = isSnapshot ? undefined : `{"kind":"Snapshot","message":${wireRecord(known.snapshot).json}}`;
+    if (body === known.storedSnapshot) continue;
+    if (known.storedSnapshot !== undefined) replacedSnapshots.push(known.id);
+    if (body !== undefined) values.push([known.id, SNAPSHOT_FACT_ID, 'Snapshot', null, null, null, body]);
+  }
+  if (replacedSnapshots.length > 0) {
+    await client.query('delete from fact where message_id = any($1) and fact_id = $2', [
+      messageIdArray(replacedSnapshots),
+      Buffer.from(SNAPSHOT_FACT_ID, 'hex'),
+    ]);
+  }
+  await copyRows(client, 'fact', FACT_COLUMNS, values);
+  await writeEarlier(client, earlierValues);
+  return values.length + earlierValues.length + replacedSnapshots.length > 0;
+}
+
+/**
+ * Updates `is_snapshot` of messages whose record did not change: a chain confirmed a snapshot, or all facts beside it were
+ * retracted. The column says where the snapshot is stored; a wrong value would lose it.
+ */
+async function writeSnapshotMarks(client: ClientBase, changes: readonly Change[]): Promise<void> {
+  const outdated = changes.filter(
+    ({ change, known, isSnapshot }) =>
+      change === 'none' && known.stored && known.stored.isSnapshot !== isSnapshot,
+  );
+  if (outdated.length === 0) return;
+  await client.query(
+    `update message set is_snapshot = mark.is_snapshot from unnest($1::bytea[], $2::boolean[]) as mark (id, is_snapshot)
+     where message_id = mark.id`,
+    [messageIdArray(outdated.map(({ known }) => known.id)), outdated.map(({ isSnapshot }) => isSnapshot)],
+  );
+}
+
+const TOKEN_COLUMNS: CopyColumns = {
+  message_id: 'bytea',
+  token_index: 'smallint',
+  sent_at: 'timestamptz',
+  source_selector: 'bigint',
+  dest_selector: 'bigint',
+  source_token: 'bytea',
+  dest_token: 'bytea',
+  source_pool: 'bytea',
+};
+
+/** The column of each member of `MessageRow`, and its type. A missing member does not compile. */
+const columnsOfRow: Readonly<Record<keyof MessageRow, readonly [column: string, type: ColumnType]>> = {
+  messageId: ['message_id', 'bytea'],
+  sentAt: ['sent_at', 'timestamptz'],
+  sourceSelector: ['source_selector', 'bigint'],
+  destSelector: ['dest_selector', 'bigint'],
+  sequenceNumber: ['sequence_number', 'numeric'],
+  deliveryMs: ['delivery_ms', 'bigint'],
+  finality: ['finality', 'bigint'],
+  summaryLength: ['summary_length', 'integer'],
+  status: ['status', 'smallint'],
+  ready: ['ready', 'boolean'],
+  sender: ['sender', 'bytea'],
+  receiver: ['receiver', 'bytea'],
+  origin: ['origin', 'bytea'],
+  onramp: ['onramp', 'bytea'],
+  sendTransaction: ['send_transaction', 'bytea'],
+  receiptTransaction: ['receipt_transaction', 'bytea'],
+  digest: ['digest', 'bytea'],
+  record: ['record', 'text'],
+};
+const rowKeys = Object.keys(columnsOfRow) as readonly (keyof MessageRow)[];
+
+const MESSAGE_COLUMNS: CopyColumns = {
+  position: 'bigint',
+  is_snapshot: 'boolean',
+  ...Object.fromEntries(Object.values(columnsOfRow)),
+};
+
+function messageColumns(row: MessageRow, position: bigint, isSnapshot: boolean): CopyValue[] {
+  return [position, isSnapshot, ...rowKeys.map((key) => row[key])];
+}
+
+const HISTORY_COLUMNS: CopyColumns = {
+  position: 'bigint',
+  message_id: 'bytea',
+  recorded_at: 'timestamptz',
+  change: 'text',
+  status: 'smallint',
+  previous_status: 'smallint',
+  ready: 'boolean',
+  removed_record: 'text',
+  occurred_at: 'timestamptz',
+  network: 'bigint',
+  block_number: 'bigint',
+  transaction_hash: 'text',
+  derived: 'text',
+};
+
+const HISTORY_ATTEMPT_COLUMNS: CopyColumns = {
+  message_id: 'bytea',
+  position: 'bigint',
+  fact_id: 'bytea',
+  details_id: 'bytea',
+};
+
+/** The newest execution among the facts that are new. A batch of history may bring several. */
+function newAttempt({ toStore }: Knowledge): { factId: string; detailsId: string | null } | undefined {
+  const newest = newestAttempt(toStore.map(({ fact }) => fact));
+  const executed = toStore.find(({ fact }) => fact === newest);
+  if (!newest || !executed) return undefined;
+  const details = toStore.find(
+    ({ fact }) => fact.kind === 'ExecutionDetails' && isSameLog(fact.seen, newest.seen),
+  );
+  return { factId: executed.id, detailsId: details?.id ?? null };
+}
+
+function historyRow(
+  { change, known, message }: Change,
+  position: bigint,
+  recordedAt: string,
+  removedRecords: ReadonlyMap<string, string>,
+): CopyValue[] {
+  const cause = message ? statusCause(message, factsOf(known)) : null;
+  const previous = known.stored?.tally.status ?? null;
+  return [
+    position,
+    known.id,
+    recordedAt,
+    change,
+    message ? statusRank(message.status) : (previous ?? 0),
+    previous,
+    message?.readyForManualExecution ?? false,
+    removedRecords.get(known.id) ?? null,
+    cause?.at ?? null,
+    cause ? storedSelector(cause.network) : null,
+    cause?.blockNumber ?? null,
+    cause?.transactionHash ?? null,
+    known.derived.length === 0 ? null : JSON.stringify(known.derived),
+  ];
+}

@@ -1,0 +1,209 @@
+/** What the fold of a message needs: its stored row, its stored facts, and the new facts of the batch. */
+import type { ClientBase } from 'pg';
+import {
+  type ChainFact,
+  type Fact,
+  factMessageId,
+  type MessageFact,
+  type RangeFact,
+  type SentMessage,
+  type SourceFinalized,
+} from '../../domain/facts.ts';
+import { joinSnapshots } from '../../domain/fold.ts';
+import type { Message } from '../../domain/message.ts';
+import { KEPT_ATTEMPTS, readEarlierIds } from './earlier-attempts.ts';
+import { factId, rangesCovering } from './lane-facts.ts';
+import { type MessageRow, messageIdArray } from './message-row.ts';
+import type { Tally } from './statistics.ts';
+
+export function groupByMessage(facts: readonly MessageFact[]): Map<string, MessageFact[]> {
+  const groups = new Map<string, MessageFact[]>();
+  for (const fact of facts) {
+    const id = factMessageId(fact).slice(2);
+    const group = groups.get(id);
+    if (group) group.push(fact);
+    else groups.set(id, [fact]);
+  }
+  return groups;
+}
+
+export interface StoredMessage {
+  readonly digest: string;
+  readonly isSnapshot: boolean;
+  readonly tally: Tally;
+}
+
+/** Of one message: its stored row, its stored facts, and the new ones. */
+export interface Knowledge {
+  readonly id: string;
+  readonly stored: StoredMessage | undefined;
+  readonly chainFacts: Map<string, ChainFact>;
+  snapshot: Message | undefined;
+  /** The chain facts that are not stored yet. */
+  readonly toStore: { readonly id: string; readonly fact: ChainFact; readonly body: string }[];
+  /** The body of the snapshot in `fact`, if it has a row there; replaced when the snapshot changes. */
+  readonly storedSnapshot: string | undefined;
+  ranges: RangeFact[];
+  /** Members that the snapshots of this batch had left out. */
+  derived: readonly string[];
+}
+
+export async function readStored(
+  client: ClientBase,
+  ids: readonly string[],
+): Promise<Map<string, StoredMessage>> {
+  if (ids.length === 0) return new Map();
+  const { rows } = await client.query(
+    `select encode(message_id, 'hex') as id, encode(digest, 'hex') as digest, is_snapshot as "isSnapshot",
+            source_selector as "sourceSelector", dest_selector as "destSelector", encode(onramp, 'hex') as onramp,
+            sequence_number as "sequenceNumber", to_char(sent_at at time zone 'UTC', 'YYYY-MM-DD') as day, status, ready,
+            delivery_ms as "deliveryMs"
+     from message where message_id = any($1)`,
+    [messageIdArray(ids)],
+  );
+  return new Map(
+    rows.map(({ id, digest, isSnapshot, deliveryMs, ...tally }) => [
+      id,
+      {
+        digest,
+        isSnapshot,
+        tally: { ...tally, deliveryMs: deliveryMs === null ? null : Number(deliveryMs) },
+      },
+    ]),
+  );
+}
+
+/** Whether the new facts are just the stored snapshot again, as in a repeated import. Needs no stored record. */
+export function isUnchangedSnapshot(
+  newFacts: readonly MessageFact[],
+  stored: StoredMessage | undefined,
+  rows: ReadonlyMap<Message, MessageRow>,
+): boolean {
+  const [fact] = newFacts;
+  return (
+    stored?.isSnapshot === true &&
+    newFacts.length === 1 &&
+    fact?.kind === 'Snapshot' &&
+    rows.get(fact.message)?.digest === stored.digest
+  );
+}
+
+export async function readKnowledge(
+  client: ClientBase,
+  ids: readonly string[],
+  newFacts: ReadonlyMap<string, readonly MessageFact[]>,
+  stored: ReadonlyMap<string, StoredMessage>,
+): Promise<Knowledge[]> {
+  if (ids.length === 0) return [];
+  const facts = await client.query(
+    `select encode(message_id, 'hex') as id, encode(fact_id, 'hex') as fact_id, body from fact where message_id = any($1)`,
+    [messageIdArray(ids)],
+  );
+  const snapshots = await readRecords(
+    client,
+    ids.filter((id) => stored.get(id)?.isSnapshot),
+  );
+
+  const all = new Map<string, Knowledge>();
+  for (const id of ids) {
+    all.set(id, {
+      id,
+      stored: stored.get(id),
+      chainFacts: new Map(),
+      snapshot: parsedRecord(snapshots.get(id)),
+      toStore: [],
+      storedSnapshot: undefined,
+      ranges: [],
+      derived: [],
+    });
+  }
+  for (const row of facts.rows) {
+    const known = all.get(row.id);
+    if (!known) continue;
+    const fact = JSON.parse(row.body) as MessageFact;
+    if (fact.kind === 'Snapshot')
+      all.set(row.id, { ...known, snapshot: fact.message, storedSnapshot: row.body });
+    else known.chainFacts.set(row.fact_id, fact);
+  }
+  const earlier = await readKnownEarlier(client, all, newFacts);
+  for (const known of all.values()) addFacts(known, newFacts.get(known.id) ?? [], earlier);
+  await addCoveringRanges(client, [...all.values()]);
+  return [...all.values()];
+}
+
+export async function readRecords(client: ClientBase, ids: readonly string[]): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map();
+  const { rows } = await client.query(
+    `select encode(message_id, 'hex') as id, record from message where message_id = any($1)`,
+    [messageIdArray(ids)],
+  );
+  return new Map(rows.map((row) => [row.id, row.record]));
+}
+
+function parsedRecord(record: string | undefined): Message | undefined {
+  return record === undefined ? undefined : (JSON.parse(record) as Message);
+}
+
+/** The ids of new facts that are stored among earlier attempts. A message with fewer attempts than are kept has none. */
+function readKnownEarlier(
+  client: ClientBase,
+  all: ReadonlyMap<string, Knowledge>,
+  newFacts: ReadonlyMap<string, readonly MessageFact[]>,
+): Promise<ReadonlySet<string>> {
+  const crowded = [...all].filter(([, { chainFacts }]) => chainFacts.size >= KEPT_ATTEMPTS).map(([id]) => id);
+  const facts = crowded.flatMap((id) => newFacts.get(id) ?? []);
+  const attempts = facts.filter(({ kind }) => kind === 'Executed' || kind === 'ExecutionDetails');
+  return readEarlierIds(
+    client,
+    crowded,
+    attempts.map((fact) => factId(JSON.stringify(fact))),
+  );
+}
+
+function addFacts(known: Knowledge, facts: readonly MessageFact[], earlier: ReadonlySet<string>): void {
+  for (const fact of facts) {
+    if (fact.kind === 'Snapshot') {
+      known.snapshot = known.snapshot ? joinSnapshots(known.snapshot, fact.message) : fact.message;
+      if (fact.derived) known.derived = [...new Set([...known.derived, ...fact.derived])];
+      continue;
+    }
+    if (fact.kind === 'SourceFinalized' && isFinalityKnown(known, fact)) continue;
+    const body = JSON.stringify(fact);
+    const id = factId(body);
+    if (known.chainFacts.has(id) || earlier.has(id)) continue;
+    known.chainFacts.set(id, fact);
+    known.toStore.push({ id, fact, body });
+  }
+}
+
+/** Finality has no event of its own: blocks that are read again would report it again, with a later time. */
+function isFinalityKnown({ chainFacts }: Knowledge, { seen }: SourceFinalized): boolean {
+  for (const fact of chainFacts.values()) {
+    if (fact.kind === 'SourceFinalized' && fact.seen.blockHash === seen.blockHash) return true;
+  }
+  return false;
+}
+
+async function addCoveringRanges(client: ClientBase, all: readonly Knowledge[]): Promise<void> {
+  const sent = all.flatMap((known) => {
+    const message = sentMessage(known);
+    return message ? [{ known, message }] : [];
+  });
+  const covering = await rangesCovering(
+    async (text, values) => (await client.query(text, [...values])).rows,
+    sent.map(({ message }) => message),
+  );
+  for (const [index, ranges] of covering) sent[index]?.known.ranges.push(...ranges);
+}
+
+/** Any source of the sending will do: lane and sequence number are part of what the message id is a hash of. */
+function sentMessage(known: Knowledge): SentMessage | undefined {
+  for (const fact of known.chainFacts.values()) if (fact.kind === 'Sent') return fact.message;
+  return known.snapshot;
+}
+
+export function factsOf(known: Knowledge): Fact[] {
+  const facts: Fact[] = [...known.chainFacts.values(), ...known.ranges];
+  if (known.snapshot) facts.push({ kind: 'Snapshot', message: known.snapshot });
+  return facts;
+}

@@ -1,0 +1,433 @@
+/**
+ * Statistics, updated by every write in its own transaction: totals, days, delivery times, and which sequence numbers each
+ * lane has. The writers' lock makes it safe to read a row and then write it.
+ */
+import type { ClientBase } from 'pg';
+import { addFlatHistogram, deliveryBucket, flatHistogram } from '../../domain/delivery-times.ts';
+import { statusRank } from '../../domain/lifecycle.ts';
+import type { Message } from '../../domain/message.ts';
+import { messageIdArray } from './message-row.ts';
+
+/** The fields of a message that statistics count. */
+export interface Tally {
+  readonly sourceSelector: string;
+  readonly destSelector: string;
+  readonly onramp: string;
+  readonly sequenceNumber: string;
+  /** The UTC day of sending, `2026-01-31`. */
+  readonly day: string;
+  readonly status: number;
+  readonly ready: boolean;
+  readonly deliveryMs: number | null;
+}
+
+/** A message before and after a change; undefined where it did not exist, or was removed. */
+export interface TallyChange {
+  readonly messageId: string;
+  readonly before: Tally | undefined;
+  readonly after: Tally | undefined;
+}
+
+/** A message that may be the newest of its lane. */
+export interface LaneMessage {
+  readonly row: LaneKey & { readonly messageId: string; readonly sentAt: string };
+  readonly message: Message;
+}
+
+/** The part of a record that describes its lane, as JSON. */
+export function describeLane(message: Message): string {
+  const { onramp, routerAddress, version, sourceNetworkInfo, destNetworkInfo } = message;
+  return JSON.stringify({ onramp, routerAddress, version, sourceNetworkInfo, destNetworkInfo });
+}
+
+/** Updates the statistics after the changes were written to `message`. */
+export async function updateStatistics(
+  client: ClientBase,
+  changes: readonly TallyChange[],
+  messages: readonly LaneMessage[],
+): Promise<void> {
+  await addCounts(client, 'lane_total', countChanges(changes, laneTotalKey), [
+    ['source_selector', 'bigint'],
+    ['dest_selector', 'bigint'],
+    ['status', 'smallint'],
+    ['ready', 'boolean'],
+  ]);
+  await addCounts(client, 'day_total', countChanges(changes, dayTotalKey), [
+    ['day', 'date'],
+    ['source_selector', 'bigint'],
+    ['dest_selector', 'bigint'],
+    ['status', 'smallint'],
+  ]);
+  await addDeliveries(client, countChanges(changes, deliveryKey));
+  await redescribeLanes(client, changes);
+  await describeLanes(client, messages);
+  await updateRuns(client, changes);
+}
+
+// --- Counts ------------------------------------------------------------------------------------------
+
+/** The columns of a count's key, with commas between them. */
+type CountKey = string;
+
+function laneTotalKey({ sourceSelector, destSelector, status, ready }: Tally): CountKey {
+  return `${sourceSelector},${destSelector},${status},${ready}`;
+}
+
+function dayTotalKey({ day, sourceSelector, destSelector, status }: Tally): CountKey {
+  return `${day},${sourceSelector},${destSelector},${status}`;
+}
+
+function deliveryKey({ sourceSelector, destSelector, day, status, deliveryMs }: Tally): CountKey | undefined {
+  if (status !== SUCCESS || deliveryMs === null) return undefined;
+  return `${sourceSelector},${destSelector},${day},${deliveryBucket(deliveryMs)}`;
+}
+
+const SUCCESS = statusRank('SUCCESS');
+
+interface CountChange {
+  readonly key: readonly string[];
+  readonly delta: number;
+}
+
+/** By how much each count changes; changes of 0 are left out. */
+function countChanges(
+  changes: readonly TallyChange[],
+  keyOf: (tally: Tally) => CountKey | undefined,
+): CountChange[] {
+  const deltas = new Map<CountKey, number>();
+  const add = (tally: Tally | undefined, amount: number) => {
+    const key = tally && keyOf(tally);
+    if (key !== undefined) deltas.set(key, (deltas.get(key) ?? 0) + amount);
+  };
+  for (const { before, after } of changes) {
+    add(before, -1);
+    add(after, +1);
+  }
+  return [...deltas]
+    .filter(([, delta]) => delta !== 0)
+    .map(([key, delta]) => ({ key: key.split(','), delta }));
+}
+
+async function addCounts(
+  client: ClientBase,
+  table: string,
+  deltas: readonly CountChange[],
+  columns: readonly (readonly [name: string, type: string])[],
+): Promise<void> {
+  if (deltas.length === 0) return;
+  const names = columns.map(([name]) => name).join(', ');
+  const arrays = columns.map(([, type], index) => `$${index + 1}::${type}[]`).join(', ');
+  await client.query(
+    `insert into ${table} as t (${names}, messages)
+     select * from unnest(${arrays}, $${columns.length + 1}::bigint[])
+     on conflict (${names}) do update set messages = t.messages + excluded.messages`,
+    [...columns.map((_, index) => deltas.map(({ key }) => key[index])), deltas.map(({ delta }) => delta)],
+  );
+}
+
+/** Adds to the histograms of the days that changed. A lane's day is one row. */
+async function addDeliveries(client: ClientBase, deltas: readonly CountChange[]): Promise<void> {
+  if (deltas.length === 0) return;
+  const days = new Map<string, { lane: readonly string[]; histogram: Map<number, number> }>();
+  for (const { key } of deltas) {
+    const lane = key.slice(0, 3);
+    days.set(lane.join(), { lane, histogram: new Map() });
+  }
+  const columns = [0, 1, 2].map((index) => [...days.values()].map(({ lane }) => lane[index]));
+  const { rows } = await client.query(
+    `select source_selector, dest_selector, day::text as day, histogram
+     from unnest($1::bigint[], $2::bigint[], $3::date[]) as changed (source, dest, on_day)
+     join lane_delivery on source_selector = source and dest_selector = dest and day = on_day`,
+    columns,
+  );
+  for (const row of rows) {
+    const known = days.get([row.source_selector, row.dest_selector, row.day].join());
+    if (known) addFlatHistogram(known.histogram, row.histogram);
+  }
+  for (const { key, delta } of deltas) {
+    const day = days.get(key.slice(0, 3).join());
+    if (day) addFlatHistogram(day.histogram, [Number(key[3]), delta]);
+  }
+  await client.query(
+    `insert into lane_delivery (source_selector, dest_selector, day, histogram)
+     select * from unnest($1::bigint[], $2::bigint[], $3::date[], $4::json[])
+     on conflict (source_selector, dest_selector, day) do update set histogram = excluded.histogram`,
+    [...columns, [...days.values()].map(({ histogram }) => JSON.stringify(flatHistogram(histogram)))],
+  );
+}
+
+// --- Descriptions of lanes ---------------------------------------------------------------------------
+
+/**
+ * Finds the newest message of a lane again after the one before was removed, or turned out to have been sent earlier or on
+ * another lane. Reorganisations do that, at the head of a lane, where the index finds the next one quickly.
+ */
+async function redescribeLanes(client: ClientBase, changes: readonly TallyChange[]): Promise<void> {
+  const changed = changes.filter(({ before }) => before).map(({ messageId }) => messageId);
+  if (changed.length === 0) return;
+  const { rows: touched } = await client.query(
+    `select source_selector, dest_selector, onramp, newest_message, last_sent_at from lane_onramp
+     where newest_message = any($1)`,
+    [messageIdArray(changed)],
+  );
+  if (touched.length === 0) return;
+  const { rows: present } = await client.query(
+    `select encode(message_id, 'hex') as id, source_selector, dest_selector, onramp, sent_at from message
+     where message_id = any($1)`,
+    [messageIdArray(touched.map((lane) => lane.newest_message.toString('hex')))],
+  );
+  const messages = new Map(present.map((message) => [message.id, message]));
+  const isStillNewest = (lane: Record<string, unknown>) => {
+    const message = messages.get((lane.newest_message as Buffer).toString('hex'));
+    return (
+      message !== undefined &&
+      message.sent_at >= (lane.last_sent_at as Date) &&
+      message.source_selector === lane.source_selector &&
+      message.dest_selector === lane.dest_selector &&
+      message.onramp.equals(lane.onramp)
+    );
+  };
+  // Statements over one table each: a cluster cannot join a lane with the newest of its messages.
+  const ofLane = 'source_selector = $1 and dest_selector = $2 and onramp = $3';
+  for (const outdated of touched.filter((lane) => !isStillNewest(lane))) {
+    const lane = [outdated.source_selector, outdated.dest_selector, outdated.onramp];
+    const { rows: newest } = await client.query(
+      `select message_id, sent_at, record from message where ${ofLane} order by sent_at desc, message_id desc limit 1`,
+      lane,
+    );
+    if (newest[0] === undefined) await client.query(`delete from lane_onramp where ${ofLane}`, lane);
+    else
+      await client.query(
+        `update lane_onramp set newest_message = $4, last_sent_at = $5, description = $6 where ${ofLane}`,
+        [
+          ...lane,
+          newest[0].message_id,
+          newest[0].sent_at,
+          describeLane(JSON.parse(newest[0].record) as Message),
+        ],
+      );
+  }
+}
+
+async function describeLanes(client: ClientBase, messages: readonly LaneMessage[]): Promise<void> {
+  const newest = new Map<string, LaneMessage>();
+  for (const message of messages) {
+    const key = laneKey(message.row);
+    const known = newest.get(key);
+    if (!known || isOlder(known, message)) newest.set(key, message);
+  }
+  if (newest.size === 0) return;
+  const rows = [...newest.values()].map(({ row }) => row);
+  await client.query(
+    `insert into lane_onramp as t (source_selector, dest_selector, onramp, newest_message, last_sent_at, description)
+     select source, dest, decode(onramp, 'hex'), decode(message_id, 'hex'), sent_at, description
+     from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::timestamptz[], $6::text[])
+       as n (source, dest, onramp, message_id, sent_at, description)
+     on conflict (source_selector, dest_selector, onramp) do update
+       set newest_message = excluded.newest_message, last_sent_at = excluded.last_sent_at,
+           description = excluded.description
+       where (excluded.last_sent_at, excluded.newest_message) >= (t.last_sent_at, t.newest_message)`,
+    [
+      ...laneArrays(rows),
+      rows.map((row) => row.messageId),
+      rows.map((row) => row.sentAt),
+      [...newest.values()].map(({ message }) => describeLane(message)),
+    ],
+  );
+}
+
+/** In the order of a search: by send time, then by id. Stored times sort as text. */
+function isOlder({ row: one }: LaneMessage, { row: other }: LaneMessage): boolean {
+  return one.sentAt < other.sentAt || (one.sentAt === other.sentAt && one.messageId < other.messageId);
+}
+
+// --- Runs of sequence numbers ------------------------------------------------------------------------
+
+/** Each on-ramp has its own sequence numbers. */
+type LaneKey = Pick<Tally, 'sourceSelector' | 'destSelector' | 'onramp'>;
+
+function laneKey({ sourceSelector, destSelector, onramp }: LaneKey): string {
+  return `${sourceSelector},${destSelector},${onramp}`;
+}
+
+interface Run {
+  readonly from: bigint;
+  readonly to: bigint;
+}
+
+interface LaneNumbers {
+  readonly lane: LaneKey;
+  readonly added: Set<bigint>;
+  readonly removed: Set<bigint>;
+}
+
+/** Takes four statements at most, for any number of lanes and runs. */
+async function updateRuns(client: ClientBase, changes: readonly TallyChange[]): Promise<void> {
+  const lanes = numbersByLane(changes);
+  if (lanes.size === 0) return;
+  await keepNumbersInUse(client, lanes);
+  const touched = await deleteTouchedRuns(client, lanes);
+  const outcome = [...lanes].map(([key, { lane, added, removed }]) => {
+    const before = touched.get(key) ?? [];
+    const after = withoutNumbers(mergeRuns([...before, ...runsOf(added)]), removed);
+    return { lane, before, after };
+  });
+  await insertRuns(
+    client,
+    outcome.flatMap(({ lane, after }) => after.map((run) => ({ lane, run }))),
+  );
+  await client.query(
+    `update lane_onramp t set present = t.present + n.present, runs = t.runs + n.runs
+     from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[], $5::bigint[])
+       as n (source, dest, onramp, present, runs)
+     where source_selector = source and dest_selector = dest and t.onramp = decode(n.onramp, 'hex')`,
+    [
+      ...laneArrays(outcome.map(({ lane }) => lane)),
+      outcome.map(({ before, after }) => String(countNumbers(after) - countNumbers(before))),
+      outcome.map(({ before, after }) => after.length - before.length),
+    ],
+  );
+}
+
+function numbersByLane(changes: readonly TallyChange[]): Map<string, LaneNumbers> {
+  const lanes = new Map<string, LaneNumbers>();
+  const numbersOf = (tally: Tally): LaneNumbers => {
+    const key = laneKey(tally);
+    const numbers = lanes.get(key) ?? { lane: tally, added: new Set(), removed: new Set() };
+    lanes.set(key, numbers);
+    return numbers;
+  };
+  for (const { before, after } of changes) {
+    const isSame =
+      before && after && before.sequenceNumber === after.sequenceNumber && laneKey(before) === laneKey(after);
+    if (isSame) continue;
+    if (before) numbersOf(before).removed.add(BigInt(before.sequenceNumber));
+    if (after) numbersOf(after).added.add(BigInt(after.sequenceNumber));
+  }
+  return lanes;
+}
+
+/** A number that another message still has is not removed. */
+async function keepNumbersInUse(client: ClientBase, lanes: ReadonlyMap<string, LaneNumbers>): Promise<void> {
+  const removed = [...lanes.values()].flatMap(({ lane, removed }) =>
+    [...removed].map((number) => ({ lane, number })),
+  );
+  if (removed.length === 0) return;
+  const { rows } = await client.query(
+    `select n.source as "sourceSelector", n.dest as "destSelector", n.onramp, n.number
+     from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[]) as n (source, dest, onramp, number)
+     join message m on m.source_selector = n.source and m.dest_selector = n.dest
+       and m.onramp = decode(n.onramp, 'hex') and m.sequence_number = n.number`,
+    [...laneArrays(removed.map(({ lane }) => lane)), removed.map(({ number }) => String(number))],
+  );
+  for (const row of rows) lanes.get(laneKey(row))?.removed.delete(BigInt(row.number));
+}
+
+function runsOf(numbers: Iterable<bigint>): Run[] {
+  return mergeRuns([...numbers].map((number) => ({ from: number, to: number })));
+}
+
+function countNumbers(runs: readonly Run[]): bigint {
+  return runs.reduce((sum, { from, to }) => sum + to - from + 1n, 0n);
+}
+
+const ascending = (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0);
+
+/** Overlapping and adjacent runs become one; in ascending order. */
+function mergeRuns(runs: readonly Run[]): Run[] {
+  const merged: Run[] = [];
+  for (const run of [...runs].sort((a, b) => ascending(a.from, b.from))) {
+    const last = merged.at(-1);
+    if (last && run.from <= last.to + 1n) {
+      merged[merged.length - 1] = { from: last.from, to: run.to > last.to ? run.to : last.to };
+    } else merged.push(run);
+  }
+  return merged;
+}
+
+/** Ascending runs, split where numbers were removed. */
+function withoutNumbers(runs: readonly Run[], gone: ReadonlySet<bigint>): readonly Run[] {
+  if (gone.size === 0) return runs;
+  const holes = [...gone].sort(ascending);
+  let next = 0;
+  const rest: Run[] = [];
+  for (const { from, to } of runs) {
+    let start = from;
+    for (let hole = holes[next]; hole !== undefined && hole <= to; hole = holes[++next]) {
+      if (hole > start) rest.push({ from: start, to: hole - 1n });
+      if (hole >= start) start = hole + 1n;
+    }
+    if (start <= to) rest.push({ from: start, to });
+  }
+  return rest;
+}
+
+/**
+ * Deletes and returns the stored runs that overlap or adjoin the changed numbers: those that begin among them, and the one
+ * that begins before and reaches them.
+ */
+async function deleteTouchedRuns(
+  client: ClientBase,
+  lanes: ReadonlyMap<string, LaneNumbers>,
+): Promise<Map<string, Run[]>> {
+  const changing = [...lanes.values()].flatMap(({ lane, added, removed }) =>
+    runsOf([...added, ...removed]).map((run) => ({ lane, run })),
+  );
+  const { rows } = await client.query(
+    `delete from lane_run r
+     using (
+       select distinct source, dest, ramp, t.from_sequence
+       from (select source, dest, decode(ramp, 'hex') as ramp, lower_end - 1 as lower_end, upper_end + 1 as upper_end
+             from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[], $5::numeric[])
+               as n (source, dest, ramp, lower_end, upper_end)) a
+       cross join lateral (
+         (select from_sequence from lane_run
+          where source_selector = source and dest_selector = dest and onramp = ramp
+            and from_sequence between a.lower_end and a.upper_end)
+         union all
+         (select from_sequence from (
+            select from_sequence, to_sequence from lane_run
+            where source_selector = source and dest_selector = dest and onramp = ramp
+              and from_sequence < a.lower_end
+            order by from_sequence desc limit 1) before
+          where to_sequence >= a.lower_end)) t) touched
+     where r.source_selector = touched.source and r.dest_selector = touched.dest and r.onramp = touched.ramp
+       and r.from_sequence = touched.from_sequence
+     returning r.source_selector as "sourceSelector", r.dest_selector as "destSelector",
+               encode(r.onramp, 'hex') as onramp, r.from_sequence, r.to_sequence`,
+    [...laneArrays(changing.map(({ lane }) => lane)), ...runArrays(changing.map(({ run }) => run))],
+  );
+  const touched = new Map<string, Run[]>();
+  for (const row of rows) {
+    const runs = touched.get(laneKey(row)) ?? [];
+    runs.push({ from: BigInt(row.from_sequence), to: BigInt(row.to_sequence) });
+    touched.set(laneKey(row), runs);
+  }
+  return touched;
+}
+
+async function insertRuns(
+  client: ClientBase,
+  runs: readonly { readonly lane: LaneKey; readonly run: Run }[],
+): Promise<void> {
+  if (runs.length === 0) return;
+  await client.query(
+    `insert into lane_run (source_selector, dest_selector, onramp, from_sequence, to_sequence)
+     select source, dest, decode(onramp, 'hex'), lower_end, upper_end
+     from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[], $5::numeric[])
+       as n (source, dest, onramp, lower_end, upper_end)`,
+    [...laneArrays(runs.map(({ lane }) => lane)), ...runArrays(runs.map(({ run }) => run))],
+  );
+}
+
+function laneArrays(lanes: readonly LaneKey[]): readonly string[][] {
+  return [
+    lanes.map((lane) => lane.sourceSelector),
+    lanes.map((lane) => lane.destSelector),
+    lanes.map((lane) => lane.onramp),
+  ];
+}
+
+function runArrays(runs: readonly Run[]): readonly string[][] {
+  return [runs.map(({ from }) => from.toString()), runs.map(({ to }) => to.toString())];
+}
