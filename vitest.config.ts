@@ -11,8 +11,9 @@ import { hasTestsOf, testFiles } from './test/tiers.ts';
 const heavy = [
   'test/browser/**/*.test.ts',
   'test/chaos/**/*.test.ts',
-  'test/chain-svm/lab.test.ts',
-  'test/chain/{command,contract-counters,contracts,differential,failures,indexer,lab,manual-execution,networks-api,rescue}.test.ts',
+  'test/ingest/svm/lab.test.ts',
+  'test/chain/{command,differential,failures,indexer,lab,manual-execution,networks-api,rescue}.test.ts',
+  'test/ingest/evm/{contract-counters,contracts}.test.ts',
   'test/sdk/{checkout,lab-messages}.test.ts',
   'test/security/explorer-injection.test.ts',
 ];

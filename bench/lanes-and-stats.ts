@@ -14,10 +14,10 @@ import { pino } from 'pino';
 import { createServer } from '../src/api/server/server.ts';
 import { addFlatHistogram, deliveryBucket, flatHistogram } from '../src/domain/delivery-times.ts';
 import { networks } from '../src/domain/networks/networks.ts';
-import { openEmbedded } from '../src/store/server/embedded.ts';
 import { knownSchema } from '../src/store/schema/migrate.ts';
-import { openStore } from '../src/store/store.ts';
 import { declaredSchema } from '../src/store/schema/writer-guard.ts';
+import { openEmbedded } from '../src/store/server/embedded.ts';
+import { openStore } from '../src/store/store.ts';
 import { machineFacts, measuredOn, writeResults } from './results-file.ts';
 
 const SIZES = [10_000, 1_000_000] as const;

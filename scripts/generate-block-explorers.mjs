@@ -9,7 +9,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import * as chains from 'viem/chains';
 
 const target = new URL('../src/domain/networks/block-explorers-table.ts', import.meta.url);
-const networksTable = readFileSync(new URL('../src/domain/networks/networks-table.ts', import.meta.url), 'utf8');
+const networksTable = readFileSync(
+  new URL('../src/domain/networks/networks-table.ts', import.meta.url),
+  'utf8',
+);
 
 /** Networks whose chain id another chain has as well, so that viem's definition is of that one. */
 const otherChains = [
@@ -49,7 +52,9 @@ ${rows.join('\n')}
 
 if (process.argv.includes('--check')) {
   if (readFileSync(target, 'utf8') !== table) {
-    console.error('src/domain/networks/block-explorers-table.ts is not what `npm run block-explorers` writes.');
+    console.error(
+      'src/domain/networks/block-explorers-table.ts is not what `npm run block-explorers` writes.',
+    );
     process.exitCode = 1;
   }
 } else {

@@ -20,12 +20,11 @@ const excluded =
 const suites = [
   'test/store',
   'test/lanes',
-  'test/http',
-  'test/live',
+  'test/api',
   'test/webhooks',
-  'test/mirror',
+  'test/ingest/mirror',
   'test/export',
-  'test/ingest/import.test.ts',
+  'test/ingest/import/import.test.ts',
   ...['attempts', 'consistency', 'failures', 'indexer', 'tokens'].map((name) => `test/chain/${name}.test.ts`),
   'test/chaos/chaos.test.ts',
 ];

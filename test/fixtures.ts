@@ -20,8 +20,8 @@ import type {
 } from '../src/domain/facts.ts';
 import { statuses } from '../src/domain/lifecycle.ts';
 import type { Message, NetworkInfo, Verifier } from '../src/domain/message.ts';
-import { type ParsedMessage, parseMessage } from '../src/domain/records/message-parser.ts';
 import { findNetwork } from '../src/domain/networks/networks.ts';
+import { type ParsedMessage, parseMessage } from '../src/domain/records/message-parser.ts';
 
 /** Properties run on the same cases every time; `FC_SEED` chooses others. */
 fc.configureGlobal({ seed: Number(process.env.FC_SEED ?? 20_260_101) });

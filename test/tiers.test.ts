@@ -99,6 +99,6 @@ test('unit tests start no PostgreSQL, and tests of the store start one', {
 
   await vitest(['run', 'test/domain/lifecycle.test.ts'], { TMPDIR: temporary });
   expect(hasDatabase()).toBe(false);
-  await vitest(['run', 'test/store/page.test.ts'], { TMPDIR: temporary });
+  await vitest(['run', 'test/store/reads/page.test.ts'], { TMPDIR: temporary });
   expect(hasDatabase()).toBe(true);
 });

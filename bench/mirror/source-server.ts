@@ -6,7 +6,13 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { etagOf, hostedErrors, listBody, parseHostedPath, summaryOf } from '../../test/mirror/hosted-api.ts';
+import {
+  etagOf,
+  hostedErrors,
+  listBody,
+  parseHostedPath,
+  summaryOf,
+} from '../../test/ingest/mirror/hosted-api.ts';
 import { answerOrders } from '../child.ts';
 import { numberOf, recordOf } from './records.ts';
 

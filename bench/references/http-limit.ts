@@ -8,8 +8,8 @@ import { once } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 import fastify, { type FastifyInstance } from 'fastify';
 import { createServer } from '../../src/api/server/server.ts';
-import { createLog } from '../../src/cli/output/log.ts';
 import { HEAP_GROWTH_FLAG } from '../../src/cli/commands/serve-command.ts';
+import { createLog } from '../../src/cli/output/log.ts';
 import { openStore } from '../../src/store/store.ts';
 import { answerOrders } from '../child.ts';
 

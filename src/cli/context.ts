@@ -1,10 +1,10 @@
 /** The environment of a command: streams, variables, the stop signal; and options that commands share. */
 import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
-import { defineBlockExplorers } from '../domain/networks/block-explorers.ts';
 import { defineLabels } from '../domain/names/labels.ts';
-import { defineNetworks } from '../domain/networks/networks.ts';
 import { defineTokens } from '../domain/names/tokens.ts';
+import { defineBlockExplorers } from '../domain/networks/block-explorers.ts';
+import { defineNetworks } from '../domain/networks/networks.ts';
 import { openStore, type Store, type StoreOptions } from '../store/store.ts';
 import { type Config, type ConfigFlags, databasePlace, namesOf, readConfig } from './config/config.ts';
 

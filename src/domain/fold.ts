@@ -6,7 +6,7 @@
  * idempotent, commutative and associative, hence so is the fold: facts may arrive in any order, any number of times, and
  * in any grouping.
  */
-import { completeSent, foldFurther } from './records/completion.ts';
+
 import type { Executed, Fact, OutcomeField, SentMessage } from './facts.ts';
 import {
   type Evidence,
@@ -17,6 +17,7 @@ import {
   usesVerifiers,
 } from './lifecycle.ts';
 import { detailKeys, type Message, summaryKeys, type Verifiers } from './message.ts';
+import { completeSent, foldFurther } from './records/completion.ts';
 import { compareObservations, compareText, greatest } from './total-order.ts';
 import { foldVerifiers, settleVerifiers } from './verification.ts';
 

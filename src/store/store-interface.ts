@@ -1,21 +1,21 @@
 /** The interface of the store. Each group of methods is defined in the module that implements it. */
 import type { Notice } from '../base/notice.ts';
 import type { Fact } from '../domain/facts.ts';
-import type { ApplyReport } from './write/apply.ts';
-import type { ChangeReads } from './query/change-reads.ts';
 import type { ClusterFigures } from './cluster/cluster-figures.ts';
 import type { DerivedRows } from './derived/derived-rows.ts';
-import type { Exporter } from './query/export.ts';
-import type { OrphanedBlock } from './write/lane-facts.ts';
 import type { IndexLedger } from './ledger/index-ledger.ts';
-import type { MessageReads } from './query/message-reads.ts';
-import type { MigrationReport } from './schema/migrate.ts';
 import type { MirrorLedger } from './ledger/mirror-ledger.ts';
-import type { SchemaPolicy, StoreContent } from './schema/preparation.ts';
-import type { ReadObserver, ReplicaFigures } from './reads/reads.ts';
-import type { ServerSettings } from './server/server-settings.ts';
-import type { StatisticsReads } from './query/statistics-reads.ts';
 import type { WebhookDeliveries } from './ledger/webhook-deliveries.ts';
+import type { ChangeReads } from './query/change-reads.ts';
+import type { Exporter } from './query/export.ts';
+import type { MessageReads } from './query/message-reads.ts';
+import type { StatisticsReads } from './query/statistics-reads.ts';
+import type { ReadObserver, ReplicaFigures } from './reads/reads.ts';
+import type { MigrationReport } from './schema/migrate.ts';
+import type { SchemaPolicy, StoreContent } from './schema/preparation.ts';
+import type { ServerSettings } from './server/server-settings.ts';
+import type { ApplyReport } from './write/apply.ts';
+import type { OrphanedBlock } from './write/lane-facts.ts';
 
 /** Where the data is: an embedded database in a folder, or a server by URL. */
 export type DatabasePlace = { readonly dataFolder: string } | { readonly url: string };

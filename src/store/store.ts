@@ -4,37 +4,37 @@
  * Reads take a connection from the pool for one statement (`reads/`). Writes go through `apply`, one at a time.
  */
 import type pg from 'pg';
-import { applyFacts } from './write/apply.ts';
-import { createChangeReads } from './query/change-reads.ts';
-import { withClient } from './server/client.ts';
 import { readClusterFigures } from './cluster/cluster-figures.ts';
 import { statementForms } from './cluster/statement-forms.ts';
 import { createDistributedTurns, singleNodeTurns, type WriteTurns } from './cluster/write-turn.ts';
+import { createDerivedRows } from './derived/derived-rows.ts';
+import { createIndexLedger } from './ledger/index-ledger.ts';
+import { createMirrorLedger } from './ledger/mirror-ledger.ts';
+import { createWebhookDeliveries } from './ledger/webhook-deliveries.ts';
+import { createChangeReads } from './query/change-reads.ts';
+import { createExporter } from './query/export.ts';
+import { createMessageReads } from './query/message-reads.ts';
+import { createStatisticsReads } from './query/statistics-reads.ts';
+import { createReads, type Reads } from './reads/reads.ts';
+import { readCursorCodec } from './schema/cursor-key.ts';
+import { databaseSchema, knownSchema } from './schema/migrate.ts';
+import { type PreparationOptions, prepareDatabase } from './schema/preparation.ts';
+import { createSchemaWatch } from './schema/schema-watch.ts';
+import { tables } from './schema/tables.ts';
+import { explainRefusedWriter } from './schema/writer-guard.ts';
+import { withClient } from './server/client.ts';
 import { connectionOf, explainConnectionFailure } from './server/connection.ts';
 import { answeringProcess, embeddedConnections, wholeProcess } from './server/connection-budget.ts';
-import { readCursorCodec } from './schema/cursor-key.ts';
-import { createDerivedRows } from './derived/derived-rows.ts';
 import { type EmbeddedDatabase, openEmbedded } from './server/embedded.ts';
 import { requireCluster } from './server/embedded-folder.ts';
-import { createExporter } from './query/export.ts';
-import { createIndexLedger } from './ledger/index-ledger.ts';
-import { createMessageReads } from './query/message-reads.ts';
-import { databaseSchema, knownSchema } from './schema/migrate.ts';
-import { createMirrorLedger } from './ledger/mirror-ledger.ts';
 import { type OpenPools, openPools, type Pools } from './server/pools.ts';
-import { type PreparationOptions, prepareDatabase } from './schema/preparation.ts';
-import { createReads, type Reads } from './reads/reads.ts';
 import { grantRead } from './server/roles.ts';
-import { createSchemaWatch } from './schema/schema-watch.ts';
 import { readServerSettings } from './server/server-settings.ts';
-import { createStatisticsReads } from './query/statistics-reads.ts';
 import type { PoolFigures, Store, StoreOptions } from './store-interface.ts';
-import { tables } from './schema/tables.ts';
-import { createWebhookDeliveries } from './ledger/webhook-deliveries.ts';
-import { explainRefusedWriter } from './schema/writer-guard.ts';
+import { applyFacts } from './write/apply.ts';
 
-export { isDatabaseUnavailable } from './server/database-errors.ts';
 export type { StoredRecord } from './query/message-reads.ts';
+export { isDatabaseUnavailable } from './server/database-errors.ts';
 export type { DatabasePlace, PoolFigures, Store, StoreOptions } from './store-interface.ts';
 
 /**

@@ -6,8 +6,8 @@ import { checkAnswer, compareWithOracle } from '../../bench/answers.ts';
 import { type LoadOrder, runLoad } from '../../bench/load/client.ts';
 import type { SearchRequest } from '../../bench/requests.ts';
 import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
+import { type SearchBody, startServer } from '../api/running-server.ts';
 import { evmAddress, makeMessage } from '../fixtures.ts';
-import { type SearchBody, startServer } from '../http/running-server.ts';
 import { listenWith } from '../listening.ts';
 
 const sender = evmAddress('sender');

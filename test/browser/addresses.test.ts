@@ -6,9 +6,9 @@ import type { NetworkList } from '../../src/api/schemas/networks-schema.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { createSimulation } from '../../src/ingest/demo/simulation.ts';
 import { openStore } from '../../src/store/store.ts';
+import { type RunningServer, type SearchBody, serveStore } from '../api/running-server.ts';
 import { createTestDatabase } from '../database.ts';
 import { sepolia, solanaDevnet } from '../fixtures.ts';
-import { type RunningServer, type SearchBody, serveStore } from '../http/running-server.ts';
 import { eventually, hasChromium, rowsOf, useBrowser } from './chromium.ts';
 
 /**

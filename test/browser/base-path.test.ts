@@ -1,8 +1,8 @@
-// @module-tag slow: a browser for one walk; test/http/base-path.test.ts is the quick pass
+// @module-tag slow: a browser for one walk; test/api/server/base-path.test.ts is the quick pass
 /** The explorer below a path: a walk through it asks for nothing outside, and nothing fails. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type RunningServer, startServer } from '../api/running-server.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
-import { type RunningServer, startServer } from '../http/running-server.ts';
 import { eventually, hasChromium, rowsOf, useBrowser } from './chromium.ts';
 import { recentMessage } from './recent-messages.ts';
 

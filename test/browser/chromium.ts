@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
-import type { RunningServer } from '../http/running-server.ts';
+import type { RunningServer } from '../api/running-server.ts';
 
 const repository = path.resolve(import.meta.dirname, '../..');
 

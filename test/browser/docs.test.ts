@@ -1,8 +1,8 @@
-// @module-tag slow: a browser for one page; test/http/documentation.test.ts is the quick pass
+// @module-tag slow: a browser for one page; test/api/documentation/documentation.test.ts is the quick pass
 /** /docs in a browser: its forms send requests and show the answers, under its strict policy. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type RunningServer, startServer } from '../api/running-server.ts';
 import { makeMessage } from '../fixtures.ts';
-import { type RunningServer, startServer } from '../http/running-server.ts';
 import { eventually, hasChromium, overhang, seriousProblems, useBrowser } from './chromium.ts';
 
 describe.skipIf(!hasChromium)('/docs', () => {

@@ -3,8 +3,8 @@
 import { encodeErrorResult, parseAbi } from 'viem';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
+import { type RunningServer, startServer } from '../api/running-server.ts';
 import { fuji, makeExecuted, makeExecutionDetails, makeMessage, makeSent, sepolia } from '../fixtures.ts';
-import { type RunningServer, startServer } from '../http/running-server.ts';
 import { eventually, hasChromium, rowsOf, useBrowser } from './chromium.ts';
 
 const abi = parseAbi([

@@ -3,8 +3,8 @@
 import pg from 'pg';
 import { describe, expect, test, vi } from 'vitest';
 import type { NetworkInfo } from '../../src/domain/message.ts';
+import { type RunningServer, startServerForTest } from '../api/running-server.ts';
 import { fuji, sepolia, solanaDevnet } from '../fixtures.ts';
-import { type RunningServer, startServerForTest } from '../http/running-server.ts';
 import { hasChromium, overhang, seriousProblems, useBrowser } from './chromium.ts';
 import { deliveredMessages, recentMessage } from './recent-messages.ts';
 

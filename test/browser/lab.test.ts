@@ -1,9 +1,9 @@
 // @module-tag slow: a browser and two chain nodes at once; indexer.test.ts and search.test.ts are the quick passes of each
 /** The explorer over real chains: contracts in the lab, the indexer reading them, and somebody who looks. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type RunningServer, serveStore } from '../api/running-server.ts';
 import { type FollowingIndexer, follow } from '../chain/indexing.ts';
 import { openTestStore } from '../database.ts';
-import { type RunningServer, serveStore } from '../http/running-server.ts';
 import { type Lab, startLab } from '../lab/lab.ts';
 import { eventually, hasChromium, rowsOf, useBrowser } from './chromium.ts';
 

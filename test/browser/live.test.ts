@@ -4,9 +4,9 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createServer } from '../../src/api/server/server.ts';
+import { type RunningServer, serveStore, startServer, TEST_VERSION } from '../api/running-server.ts';
 import { openTestStore } from '../database.ts';
 import { makeSnapshot } from '../fixtures.ts';
-import { type RunningServer, serveStore, startServer, TEST_VERSION } from '../http/running-server.ts';
 import { eventually, hasChromium, rowsOf, useBrowser } from './chromium.ts';
 import { deliveredMessages, recentMessage } from './recent-messages.ts';
 

@@ -3,8 +3,8 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
+import { type RunningServer, startServer } from '../api/running-server.ts';
 import { evmAddress, fuji, hashOf, makeSnapshot, makeToken, makeVerifier, sepolia } from '../fixtures.ts';
-import { type RunningServer, startServer } from '../http/running-server.ts';
 import { copied, eventually, hasChromium, overhang, rowsOf, useBrowser } from './chromium.ts';
 import { deliveredMessages, recentMessage } from './recent-messages.ts';
 

@@ -5,9 +5,9 @@ import type { Page, Request } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createSimulation } from '../../src/ingest/demo/simulation.ts';
 import { openStore } from '../../src/store/store.ts';
+import { type RunningServer, serveStore, startServerForTest } from '../api/running-server.ts';
 import { createTestDatabase } from '../database.ts';
 import { fuji, sepolia, solanaDevnet } from '../fixtures.ts';
-import { type RunningServer, serveStore, startServerForTest } from '../http/running-server.ts';
 import { eventually, hasChromium, overhang, rowsOf, seriousProblems, useBrowser } from './chromium.ts';
 import { deliveredMessages, recentMessage } from './recent-messages.ts';
 

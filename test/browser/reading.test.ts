@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { forecast, stepsOf } from '../../explorer/src/message/outlook.ts';
 import { abiValues, textOf } from '../../explorer/src/message/payload.ts';
 import { printable, shortInteger } from '../../explorer/src/parts/format.ts';
-import { transferredAmount } from '../../src/domain/names/message-names.ts';
 import { meaningsOf } from '../../src/domain/filters/search-text.ts';
+import { transferredAmount } from '../../src/domain/names/message-names.ts';
 import { evmAddress, fuji, hashOf, makeToken, sepolia, svmAddress, svmSignature } from '../fixtures.ts';
 
 const kinds = (text: string) => meaningsOf(text).map(({ kind }) => kind);

@@ -3,9 +3,9 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createDestinations } from '../../src/cli/config/destinations.ts';
+import { type RunningServer, serveStore } from '../api/running-server.ts';
 import { type FollowingIndexer, follow, labSource } from '../chain/indexing.ts';
 import { openTestStore } from '../database.ts';
-import { type RunningServer, serveStore } from '../http/running-server.ts';
 import { type Lab, type Lane, type SentMessage, startLab } from '../lab/lab.ts';
 import { eventually, hasChromium, overhang, seriousProblems, takePictures, useBrowser } from './chromium.ts';
 

@@ -1,8 +1,8 @@
 /** Finding messages: the box, the filters, the pages, all in the URL. */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type RunningServer, startServer, startServerForTest } from '../api/running-server.ts';
 import { evmAddress, fuji, hashOf, makeSnapshot, makeToken, sepolia, solanaDevnet } from '../fixtures.ts';
-import { type RunningServer, startServer, startServerForTest } from '../http/running-server.ts';
 import { copied, eventually, hasChromium, rowsOf, useBrowser } from './chromium.ts';
 import { deliveredMessages, recentMessage } from './recent-messages.ts';
 

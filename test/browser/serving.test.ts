@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expectError, type RunningServer, startServer, startServerForTest } from '../api/running-server.ts';
 import { makeMessage, networkInfo } from '../fixtures.ts';
-import { expectError, type RunningServer, startServer, startServerForTest } from '../http/running-server.ts';
 import { buildExplorer } from './chromium.ts';
 
 const folder = path.resolve(import.meta.dirname, '../../dist/explorer');

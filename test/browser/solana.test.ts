@@ -1,11 +1,11 @@
 // @module-tag slow: a browser, and an indexed Solana cluster
 /** What the explorer and the command line show of Solana: slots instead of blocks, and base58 that can be searched for. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { indexOnce, sourceOf, storeReceived } from '../chain-svm/indexed-world.ts';
+import { type RunningServer, startServer } from '../api/running-server.ts';
 import { lanescan } from '../cli/program.ts';
-import { type RunningServer, startServer } from '../http/running-server.ts';
+import { indexOnce, sourceOf, storeReceived } from '../ingest/svm/indexed-world.ts';
 import { createSolanaWorld } from '../solana/ccip-world.ts';
-import { type SolanaProvider, startSolanaProvider } from '../solana/provider.ts';
+import { type SolanaProvider, startSolanaProvider } from '../solana/endpoint/provider.ts';
 import { messageIdOf } from '../solana/received-messages.ts';
 import { eventually, hasChromium, rowsOf, useBrowser } from './chromium.ts';
 

@@ -1,12 +1,12 @@
-// @module-tag slow: starts chain nodes with failing receivers of every version; http/attempts.test.ts is the quick pass
+// @module-tag slow: starts chain nodes with failing receivers of every version; api/routes/attempts.test.ts is the quick pass
 /** Why executions fail, on real contracts of every version: what the receiver did is what people are told. */
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Attempts } from '../../src/api/schemas/attempts-schema.ts';
 import { attemptsOf as attemptsIn } from '../../src/domain/attempts.ts';
 import type { Message } from '../../src/domain/message.ts';
+import { type RunningServer, startServer } from '../api/running-server.ts';
 import { openTestStore } from '../database.ts';
-import { type RunningServer, startServer } from '../http/running-server.ts';
 import { type Lab, type SentMessage, startLab, versions } from '../lab/lab.ts';
 import { indexOnce } from './indexing.ts';
 import { encode, poolCases, poolSite, receiverCases } from './refusing-contracts.ts';

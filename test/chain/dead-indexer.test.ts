@@ -9,9 +9,9 @@ import { findNetwork } from '../../src/domain/networks/networks.ts';
 import { startIndexer } from '../../src/ingest/engine/indexer.ts';
 import { connectNetwork, parseNetworkSources } from '../../src/ingest/families.ts';
 import type { Store } from '../../src/store/store.ts';
+import { type RunningServer, serveStore } from '../api/running-server.ts';
 import { buildProgram, freshFolder, lanescan, type Running, start } from '../cli/program.ts';
 import { openTestStore } from '../database.ts';
-import { type RunningServer, serveStore } from '../http/running-server.ts';
 import { hurriedTiming } from './indexing.ts';
 
 // Longer than any wait in it, however busy the machine is.

@@ -9,7 +9,7 @@ import type { ManualExecution } from '../../src/api/schemas/manual-execution-sch
 import { createDestinations } from '../../src/cli/config/destinations.ts';
 import { failureReason } from '../../src/domain/failures/failure-reason.ts';
 import type { Message } from '../../src/domain/message.ts';
-import { type RunningServer, serveStore, startServer } from '../http/running-server.ts';
+import { type RunningServer, serveStore, startServer } from '../api/running-server.ts';
 import { type Lab, type Lane, type SentMessage, startLab, versions } from '../lab/lab.ts';
 import { CallFailure } from '../lab/network.ts';
 import { indexOnce, labSource } from './indexing.ts';

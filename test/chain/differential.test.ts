@@ -4,13 +4,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Executed, Fact, RangeFact, Sent, SentMessage as SentRecord } from '../../src/domain/facts.ts';
 import type { Message, NetworkInfo, TokenAmount, Verifiers } from '../../src/domain/message.ts';
 import { networkBySelector } from '../../src/domain/networks/networks.ts';
-import type { Chain, ChainNode, Hex } from '../../src/ingest/evm/rpc/chain.ts';
 import {
   createDecoder,
   type Decoder,
   readExecutionThreshold,
   readVerifierPolicy,
 } from '../../src/ingest/evm/decode/decoder.ts';
+import type { Chain, ChainNode, Hex } from '../../src/ingest/evm/rpc/chain.ts';
 import { createChain } from '../../src/ingest/evm/rpc/endpoints.ts';
 import {
   type Execution,

@@ -3,6 +3,7 @@ import { concat, numberToHex, pad, size, toHex } from 'viem';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { ExecutionMaterial, Fact, RangeFact, Sent } from '../../src/domain/facts.ts';
 import type { Message } from '../../src/domain/message.ts';
+import { expectError, type RunningServer, startServer } from '../api/running-server.ts';
 import {
   evmAddress,
   fuji,
@@ -19,7 +20,6 @@ import {
   sepolia,
   verifierAddress,
 } from '../fixtures.ts';
-import { expectError, type RunningServer, startServer } from '../http/running-server.ts';
 import { CCIPAPIClient, CCIPError, type SdkExecutionInput } from '../lab/sdk.ts';
 import { calculateManualExecProof, type SdkMessage, silent } from '../lab/sdk-chain.ts';
 

@@ -5,8 +5,8 @@ import { type IndexerTiming, startIndexer } from '../../src/ingest/engine/indexe
 import type { EvmSource } from '../../src/ingest/evm/settings.ts';
 import { connectNetwork } from '../../src/ingest/families.ts';
 import type { Store } from '../../src/store/store.ts';
+import { until } from '../api/live/live-server.ts';
 import { openTestStore } from '../database.ts';
-import { until } from '../live/live-server.ts';
 import { allRecords, hurriedTiming } from './indexing.ts';
 import { type CcipWorld, makeCcipWorld } from './zoo/ccip-chain.ts';
 import { differencesFrom, falseBlocks, growBeyondNow, indexWorld, sourceOf } from './zoo/indexed-world.ts';

@@ -1,5 +1,5 @@
 /** Everything that a network of the lab has said so far, and whom of its speakers we believe. */
-import type { Chain, ChainLog, ChainNode, Hex } from '../../src/ingest/evm/rpc/chain.ts';
+
 import {
   type Examination,
   examine,
@@ -8,6 +8,7 @@ import {
   namingsOf,
   watchedTopics,
 } from '../../src/ingest/evm/contracts/contracts.ts';
+import type { Chain, ChainLog, ChainNode, Hex } from '../../src/ingest/evm/rpc/chain.ts';
 import type { LabNetwork } from '../lab/lab.ts';
 
 export interface History {

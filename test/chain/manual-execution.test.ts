@@ -7,7 +7,7 @@ import { toHex } from 'viem';
 import { mnemonicToAccount } from 'viem/accounts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
-import { type RunningServer, startServer } from '../http/running-server.ts';
+import { type RunningServer, startServer } from '../api/running-server.ts';
 import { type Lab, type Lane, type SentMessage, startLab, type Version } from '../lab/lab.ts';
 import { CCIPAPIClient } from '../lab/sdk.ts';
 import { EVMChain, silent } from '../lab/sdk-chain.ts';

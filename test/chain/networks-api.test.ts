@@ -3,9 +3,9 @@
 import type { Hex } from 'viem';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import type { IndexerTiming } from '../../src/ingest/engine/indexer.ts';
+import { type RunningServer, serveStore } from '../api/running-server.ts';
 import { openTestStore } from '../database.ts';
 import { hashOf } from '../fixtures.ts';
-import { type RunningServer, serveStore } from '../http/running-server.ts';
 import { deployImpostor } from '../lab/impostor.ts';
 import { type Lab, type Lane, startLab } from '../lab/lab.ts';
 import { ccipContract } from '../lab/solidity.ts';

@@ -6,9 +6,9 @@ import type { Diagnosis } from '../../src/api/schemas/diagnosis-schema.ts';
 import type { ManualExecution } from '../../src/api/schemas/manual-execution-schema.ts';
 import { createDestinations } from '../../src/cli/config/destinations.ts';
 import type { Message } from '../../src/domain/message.ts';
+import { expectError, type RunningServer, serveStore, startServer } from '../api/running-server.ts';
 import { lanescan } from '../cli/program.ts';
 import { freshFolder } from '../fresh-folder.ts';
-import { expectError, type RunningServer, serveStore, startServer } from '../http/running-server.ts';
 import { writeConfiguration } from '../lab/config.ts';
 import {
   type Lab,

@@ -1,4 +1,4 @@
-// @module-tag slow: indexes a virtual chain for each kind of token; http/names.test.ts is the quick pass
+// @module-tag slow: indexes a virtual chain for each kind of token; api/routes/names.test.ts is the quick pass
 /** What the indexer makes of tokens: asked once, whatever they answer, and never in the way of messages. */
 import { encodeAbiParameters, type Hex, parseAbiParameters, stringToHex, toHex } from 'viem';
 import { describe, expect, onTestFinished, test } from 'vitest';

@@ -1,4 +1,4 @@
-// @module-tag slow: stops and starts databases; http/availability.test.ts is the quick pass
+// @module-tag slow: stops and starts databases; api/server/availability.test.ts is the quick pass
 /**
  * The database restarts, is full, is slow, or is another one: requests are answered with 503 in good time, none hangs,
  * and the service comes back by itself.
@@ -10,16 +10,16 @@ import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { listenForChanges } from '../../src/store/query/change-listener.ts';
 import { openStore } from '../../src/store/store.ts';
-import { createTestDatabase } from '../database.ts';
-import { makeMessage, makeSnapshot } from '../fixtures.ts';
+import { numbersUpTo, readStream, until } from '../api/live/live-server.ts';
 import {
   type Answer,
   expectError,
   type RunningServer,
   type SearchBody,
   serveStore,
-} from '../http/running-server.ts';
-import { numbersUpTo, readStream, until } from '../live/live-server.ts';
+} from '../api/running-server.ts';
+import { createTestDatabase } from '../database.ts';
+import { makeMessage, makeSnapshot } from '../fixtures.ts';
 import { openAddress, type SystemServer, startSystemServer, systemPostgres } from './system-postgres.ts';
 
 const isFull = process.env.LANESCAN_TEST_SCALE === 'full';

@@ -13,11 +13,11 @@ import pg from 'pg';
 import { statusRank } from '../../src/domain/lifecycle.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { type EmbeddedDatabase, openEmbedded } from '../../src/store/server/embedded.ts';
+import { EventReader, numbersUpTo } from '../api/live/live-server.ts';
+import type { SearchBody } from '../api/running-server.ts';
 import { type Running, start } from '../cli/program.ts';
 import { makeMessage } from '../fixtures.ts';
-import type { SearchBody } from '../http/running-server.ts';
 import { keptStatistics, recount } from '../lanes/recount.ts';
-import { EventReader, numbersUpTo } from '../live/live-server.ts';
 
 export type Victim = 'server' | 'importer' | 'database' | 'session' | 'everything';
 

@@ -8,8 +8,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
-import { type IndexerTiming, startIndexer } from '../../src/ingest/engine/indexer.ts';
 import { createDerivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
+import { type IndexerTiming, startIndexer } from '../../src/ingest/engine/indexer.ts';
 import { connectNetwork } from '../../src/ingest/families.ts';
 import type { Store } from '../../src/store/store.ts';
 import { allRecords } from '../chain/indexing.ts';

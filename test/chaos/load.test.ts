@@ -13,11 +13,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Store } from '../../src/store/store.ts';
+import { until } from '../api/live/live-server.ts';
+import { serveStore } from '../api/running-server.ts';
 import { buildProgram, type Running, start } from '../cli/program.ts';
 import { openTestStore } from '../database.ts';
 import { makeManyMessages } from '../export/many-messages.ts';
-import { serveStore } from '../http/running-server.ts';
-import { until } from '../live/live-server.ts';
 import { freePort } from './deployment.ts';
 
 const isFull = process.env.LANESCAN_TEST_SCALE === 'full';

@@ -4,9 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { buildProgram, lanescan, start } from '../cli/program.ts';
-import { emptyTables } from '../database.ts';
-import { makeExecuted, makeMessage, makeSent, makeSnapshot } from '../fixtures.ts';
+import { EventReader } from '../api/live/live-server.ts';
 import {
   type Answer,
   expectError,
@@ -14,8 +12,10 @@ import {
   type RunningServer,
   type SearchBody,
   serveStore,
-} from '../http/running-server.ts';
-import { EventReader } from '../live/live-server.ts';
+} from '../api/running-server.ts';
+import { buildProgram, lanescan, start } from '../cli/program.ts';
+import { emptyTables } from '../database.ts';
+import { makeExecuted, makeMessage, makeSent, makeSnapshot } from '../fixtures.ts';
 import { freePort } from './deployment.ts';
 import {
   type Address,

@@ -10,10 +10,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { openStore, type Store } from '../../src/store/store.ts';
+import { readStream, until } from '../api/live/live-server.ts';
 import { buildProgram, freshFolder, type Running, start } from '../cli/program.ts';
 import { createTestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
-import { readStream, until } from '../live/live-server.ts';
 import { type Receiver, SECRET, startReceiver } from '../webhooks/receiver.ts';
 import { type BlackHole, openBlackHole } from './black-hole.ts';
 

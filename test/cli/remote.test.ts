@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
+import { type RunningServer, startServer, startSimulatedServer } from '../api/running-server.ts';
 import { evmAddress, makeMessage, solanaDevnet } from '../fixtures.ts';
-import { type RunningServer, startServer, startSimulatedServer } from '../http/running-server.ts';
 import { freshFolder, lanescan } from './program.ts';
 
 const failed = makeMessage({ number: 2, status: 'FAILED', sendTimestamp: '2026-01-02T00:00:00.000Z' });

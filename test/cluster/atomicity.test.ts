@@ -5,8 +5,8 @@
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Status } from '../../src/domain/lifecycle.ts';
-import type { ApplyReport } from '../../src/store/write/apply.ts';
 import { isDatabaseUnavailable, type Store } from '../../src/store/store.ts';
+import type { ApplyReport } from '../../src/store/write/apply.ts';
 import { openTestStore } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
 import {

@@ -5,8 +5,8 @@
  */
 import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { expectError, startServer } from '../api/running-server.ts';
 import { makeMessage } from '../fixtures.ts';
-import { expectError, startServer } from '../http/running-server.ts';
 import { queryOnce, untilAnswering, urlOnNode } from './faults.ts';
 import { canKillNodes, killNode, startNode } from './nodes.ts';
 

@@ -5,14 +5,14 @@
 
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { statusRank } from '../../src/domain/lifecycle.ts';
 import type { Filters } from '../../src/domain/filters/query.ts';
 import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
+import { statusRank } from '../../src/domain/lifecycle.ts';
 import { readSearchLookups } from '../../src/store/cluster/search-lookups.ts';
 import { statementForms } from '../../src/store/cluster/statement-forms.ts';
 import { readChangesAfter } from '../../src/store/query/history.ts';
-import type { Read } from '../../src/store/reads/reads.ts';
 import { distributedSearchSql, searchSql } from '../../src/store/query/search.ts';
+import type { Read } from '../../src/store/reads/reads.ts';
 import { renderSql, type Sql } from '../../src/store/sql.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createTestDatabase, openTestStore } from '../database.ts';

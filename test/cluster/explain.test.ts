@@ -7,10 +7,10 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
 import { readSearchLookups } from '../../src/store/cluster/search-lookups.ts';
-import { storedSelector } from '../../src/store/write/message-row.ts';
 import { distributedSearchSql, searchSettings } from '../../src/store/query/search.ts';
 import { renderSql } from '../../src/store/sql.ts';
 import type { Store } from '../../src/store/store.ts';
+import { storedSelector } from '../../src/store/write/message-row.ts';
 import { openTestStore } from '../database.ts';
 import { evmAddress, fuji, hashOf, makeToken, sepolia } from '../fixtures.ts';
 

@@ -1,8 +1,8 @@
 // @module-tag slow: needs a cluster
 /** An export from a cluster is in the order of an export from one node, across shards and pages. Needs CITUS_URL. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Message } from '../../src/domain/message.ts';
 import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
+import type { Message } from '../../src/domain/message.ts';
 import { openTestStore } from '../database.ts';
 import { evmAddress, fuji, makeMessage, makeSnapshot, makeToken, sepolia } from '../fixtures.ts';
 

@@ -5,6 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type RunningServer, serveStore } from '../api/running-server.ts';
+import { sampleMessages } from '../api/sample-messages.ts';
 import {
   buildProgram,
   freshFolder,
@@ -16,8 +18,6 @@ import {
 } from '../cli/program.ts';
 import { openTestStore } from '../database.ts';
 import { makeSnapshot } from '../fixtures.ts';
-import { type RunningServer, serveStore } from '../http/running-server.ts';
-import { sampleMessages } from '../http/sample-messages.ts';
 import { makeManyMessages } from './many-messages.ts';
 
 let server: RunningServer;

@@ -12,15 +12,15 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
 import { openStore } from '../../src/store/store.ts';
-import { buildProgram, start } from '../cli/program.ts';
-import { openTestStore } from '../database.ts';
 import {
   expectError,
   metricOf,
   type RunningServer,
   type SearchBody,
   serveStore,
-} from '../http/running-server.ts';
+} from '../api/running-server.ts';
+import { buildProgram, start } from '../cli/program.ts';
+import { openTestStore } from '../database.ts';
 import { makeManyMessages } from './many-messages.ts';
 
 const isFull = process.env.LANESCAN_TEST_SCALE === 'full';

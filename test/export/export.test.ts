@@ -4,16 +4,16 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { statuses } from '../../src/domain/lifecycle.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { importRecords } from '../../src/ingest/import/import.ts';
-import { isOnCluster, openTestStore } from '../database.ts';
-import { evmAddress, fuji, makeMessage, makeSnapshot, sepolia, solanaDevnet } from '../fixtures.ts';
 import {
   expectError,
   type RunningServer,
   type SearchBody,
   startServer,
   startServerForTest,
-} from '../http/running-server.ts';
-import { sampleMessages, tokenToEvm } from '../http/sample-messages.ts';
+} from '../api/running-server.ts';
+import { sampleMessages, tokenToEvm } from '../api/sample-messages.ts';
+import { isOnCluster, openTestStore } from '../database.ts';
+import { evmAddress, fuji, makeMessage, makeSnapshot, sepolia, solanaDevnet } from '../fixtures.ts';
 import { readCsv } from './csv.ts';
 
 const formula = makeMessage({

@@ -8,6 +8,14 @@ import { statuses } from '../../src/domain/lifecycle.ts';
 import type { Message, NetworkInfo } from '../../src/domain/message.ts';
 import { networks } from '../../src/domain/networks/networks.ts';
 import type { LaneStatistics } from '../../src/store/query/lanes.ts';
+import {
+  type Answer,
+  expectError,
+  type RunningServer,
+  startServer,
+  startServerForTest,
+  startSimulatedServer,
+} from '../api/running-server.ts';
 import { makeManyMessages } from '../export/many-messages.ts';
 import {
   canonical,
@@ -20,14 +28,6 @@ import {
   sepolia,
   solanaDevnet,
 } from '../fixtures.ts';
-import {
-  type Answer,
-  expectError,
-  type RunningServer,
-  startServer,
-  startServerForTest,
-  startSimulatedServer,
-} from '../http/running-server.ts';
 import { CCIPAPIClient, CCIPError, type SdkError } from '../lab/sdk.ts';
 
 const DAY_MS = 86_400_000;

@@ -7,10 +7,10 @@ import type { LanePage } from '../../src/store/query/lanes.ts';
 import { readLanes, readStats } from '../../src/store/query/lanes.ts';
 import { readNetworkTraffic } from '../../src/store/query/network-progress.ts';
 import type { Read } from '../../src/store/reads/reads.ts';
+import { type RunningServer, serveStore } from '../api/running-server.ts';
 import { lanescan } from '../cli/program.ts';
 import { openTestStore } from '../database.ts';
 import { fuji, makeMessage, makeSent, makeSnapshot, seenOn, sepolia } from '../fixtures.ts';
-import { type RunningServer, serveStore } from '../http/running-server.ts';
 import { keptStatistics, recount } from './recount.ts';
 
 const LANE = 100_000;

@@ -3,9 +3,9 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type RunningServer, startServer } from '../api/running-server.ts';
 import { lanescan } from '../cli/program.ts';
 import { makeMessage } from '../fixtures.ts';
-import { type RunningServer, startServer } from '../http/running-server.ts';
 
 const guide = readFileSync(new URL('../../docs/api/lanes.md', import.meta.url), 'utf8');
 const commands = [...guide.matchAll(/^```sh\n(.*?)^```/gms)].flatMap(([, block = '']) =>

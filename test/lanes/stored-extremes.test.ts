@@ -1,6 +1,7 @@
 /** Whatever an older version has stored, no statistic, list or command fails on it. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
+import { type RunningServer, startServer } from '../api/running-server.ts';
 import { lanescan } from '../cli/program.ts';
 import {
   fuji,
@@ -12,7 +13,6 @@ import {
   makeToken,
   sepolia,
 } from '../fixtures.ts';
-import { type RunningServer, startServer } from '../http/running-server.ts';
 
 const MAX = Number.MAX_SAFE_INTEGER;
 const UINT64 = (2n ** 64n - 1n).toString();

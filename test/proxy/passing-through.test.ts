@@ -5,10 +5,10 @@ import { get, type IncomingMessage, type RequestOptions } from 'node:http';
 import { pino } from 'pino';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createServer } from '../../src/api/server/server.ts';
+import { readStream, until } from '../api/live/live-server.ts';
 import { buildProgram } from '../cli/program.ts';
 import { openTestStore } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
-import { readStream, until } from '../live/live-server.ts';
 import { startTwoServers } from './lanescan-servers.ts';
 import { isInstalled, type ProxyName, startProxy } from './proxies.ts';
 

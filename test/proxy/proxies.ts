@@ -5,8 +5,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import os from 'node:os';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
+import { until } from '../api/live/live-server.ts';
 import { freePort } from '../chaos/deployment.ts';
-import { until } from '../live/live-server.ts';
 
 const documented = path.resolve(import.meta.dirname, '../../docs/operations');
 

@@ -2,11 +2,11 @@
 /** Behind nginx and HAProxy with the documented configuration, clients notice neither a restart nor a crash. */
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Store } from '../../src/store/store.ts';
+import { EventReader, numbersUpTo, until } from '../api/live/live-server.ts';
+import type { SearchBody } from '../api/running-server.ts';
 import { buildProgram } from '../cli/program.ts';
 import { openTestStore } from '../database.ts';
 import { evmAddress, makeMessage, makeSnapshot } from '../fixtures.ts';
-import type { SearchBody } from '../http/running-server.ts';
-import { EventReader, numbersUpTo, until } from '../live/live-server.ts';
 import { type ServerBehindProxy, startTwoServers } from './lanescan-servers.ts';
 import { type Client, type Judge, startLoad } from './load.ts';
 import { isInstalled, type ProxyName, startProxy } from './proxies.ts';

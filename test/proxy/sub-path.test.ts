@@ -1,10 +1,10 @@
 // @module-tag slow: starts a server and a proxy several times
 /** Lanescan below a path of a site, behind the documented configurations of nginx and Caddy. */
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { readStream, until } from '../api/live/live-server.ts';
 import { buildProgram, lanescan } from '../cli/program.ts';
 import { openTestStore } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
-import { readStream, until } from '../live/live-server.ts';
 import { startServer } from './lanescan-servers.ts';
 import { isInstalled, startSubPathProxy } from './proxies.ts';
 

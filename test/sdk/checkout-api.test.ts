@@ -11,8 +11,8 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
+import { type RunningServer, startServer } from '../api/running-server.ts';
 import { fuji, makeMessage, networkInfo, sepolia, solanaDevnet } from '../fixtures.ts';
-import { type RunningServer, startServer } from '../http/running-server.ts';
 
 const { CCIP_TOOLS: checkout = '' } = process.env;
 const sdk = path.resolve(checkout, 'ccip-sdk');

@@ -1,11 +1,11 @@
 /** The ecosystem's own client, pointed at the service: it works as it is. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { compareNewestFirst, matches } from '../../src/domain/filters/matches.ts';
-import type { Message } from '../../src/domain/message.ts';
 import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
+import type { Message } from '../../src/domain/message.ts';
+import { type RunningServer, startServer } from '../api/running-server.ts';
+import { batch, evmToSvm, sampleMessages, svmToEvm, tokenToEvm } from '../api/sample-messages.ts';
 import { fuji, hashOf, makeMessage, sepolia, solanaDevnet, svmSignature } from '../fixtures.ts';
-import { type RunningServer, startServer } from '../http/running-server.ts';
-import { batch, evmToSvm, sampleMessages, svmToEvm, tokenToEvm } from '../http/sample-messages.ts';
 import {
   CCIPAPIClient,
   CCIPError,

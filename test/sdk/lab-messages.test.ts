@@ -2,8 +2,8 @@
 /** Messages of the lab through the official client: what users do with it works at every stage of a message. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
+import { type RunningServer, startServer } from '../api/running-server.ts';
 import { indexOnce } from '../chain/indexing.ts';
-import { type RunningServer, startServer } from '../http/running-server.ts';
 import { drive } from '../lab/driver.ts';
 import { type Lab, type Lane, type SentMessage, startLab, type Version } from '../lab/lab.ts';
 import { CCIPAPIClient, CCIPError, type SdkError } from '../lab/sdk.ts';

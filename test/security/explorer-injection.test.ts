@@ -5,12 +5,12 @@
  */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Message, NetworkInfo } from '../../src/domain/message.ts';
 import { searchParameterNames } from '../../src/domain/filters/search-parameters.ts';
+import type { Message, NetworkInfo } from '../../src/domain/message.ts';
+import { type RunningServer, startServer } from '../api/running-server.ts';
 import { eventually, hasChromium, rowsOf, useBrowser } from '../browser/chromium.ts';
 import { recentMessage } from '../browser/recent-messages.ts';
 import { fuji, makeToken, makeVerifier, sepolia } from '../fixtures.ts';
-import { type RunningServer, startServer } from '../http/running-server.ts';
 
 /** What shows on a page where one of these is taken for markup, an attribute, a script or a link. */
 const MARK = 'data-owned';

@@ -4,15 +4,15 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Filters, QTerm } from '../../src/domain/filters/query.ts';
 import { openStore } from '../../src/store/store.ts';
-import { createTestDatabase } from '../database.ts';
-import { digits, evmAddress, hashOf, makeMessage, makeSnapshot } from '../fixtures.ts';
 import {
   expectError,
   type RunningServer,
   type SearchBody,
   serveStore,
   startServer,
-} from '../http/running-server.ts';
+} from '../api/running-server.ts';
+import { createTestDatabase } from '../database.ts';
+import { digits, evmAddress, hashOf, makeMessage, makeSnapshot } from '../fixtures.ts';
 import { heavyTerms, withMac, withPublicChecksum } from './forged-cursor.ts';
 
 const messages = Array.from({ length: 9 }, (_, index) => makeMessage({ number: index + 1 }));

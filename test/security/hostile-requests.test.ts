@@ -6,9 +6,6 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { OpenApiDocument } from '../../src/api/documentation/openapi.ts';
 import { createRateLimiter } from '../../src/api/server/rate-limit.ts';
-import { buildExplorer } from '../browser/chromium.ts';
-import { dataTables } from '../database.ts';
-import { evmAddress, hashOf, makeMessage } from '../fixtures.ts';
 import {
   type Answer,
   expectNoInside,
@@ -16,8 +13,11 @@ import {
   sendBytes,
   startServer,
   startServerForTest,
-} from '../http/running-server.ts';
-import { sampleMessages, tokenToEvm } from '../http/sample-messages.ts';
+} from '../api/running-server.ts';
+import { sampleMessages, tokenToEvm } from '../api/sample-messages.ts';
+import { buildExplorer } from '../browser/chromium.ts';
+import { dataTables } from '../database.ts';
+import { evmAddress, hashOf, makeMessage } from '../fixtures.ts';
 import { sqlInjections } from './request-generator.ts';
 import { openLine, type WireAnswer } from './wire.ts';
 

@@ -4,14 +4,14 @@
  */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { OpenApiDocument } from '../../src/api/documentation/openapi.ts';
-import type { CursorCodec } from '../../src/domain/filters/cursor.ts';
 import { ApiError, errorCatalogue } from '../../src/domain/errors.ts';
+import type { CursorCodec } from '../../src/domain/filters/cursor.ts';
 import { compareNewestFirst, matches, pageKey } from '../../src/domain/filters/matches.ts';
-import { type Message, summaryKeys } from '../../src/domain/message.ts';
 import type { Filters, SearchQuery } from '../../src/domain/filters/query.ts';
 import { parseFilters, parseSearch, type RawParameters } from '../../src/domain/filters/search-parameters.ts';
+import { type Message, summaryKeys } from '../../src/domain/message.ts';
+import type { SearchBody } from '../api/running-server.ts';
 import { readCsv } from '../export/csv.ts';
-import type { SearchBody } from '../http/running-server.ts';
 import type { GeneratedRequest } from './request-generator.ts';
 import type { Outcome, WireAnswer } from './wire.ts';
 

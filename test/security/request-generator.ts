@@ -5,10 +5,10 @@
 import { createHash } from 'node:crypto';
 import type { JsonSchema, OpenApiDocument, Operation } from '../../src/api/documentation/openapi.ts';
 import type { Cursor, CursorCodec } from '../../src/domain/filters/cursor.ts';
-import { statuses } from '../../src/domain/lifecycle.ts';
 import { pageKey } from '../../src/domain/filters/matches.ts';
-import type { Message } from '../../src/domain/message.ts';
 import { filterNames, filterParameters, parseSearch } from '../../src/domain/filters/search-parameters.ts';
+import { statuses } from '../../src/domain/lifecycle.ts';
+import type { Message } from '../../src/domain/message.ts';
 import { Randomness } from '../../src/ingest/demo/randomness.ts';
 import { heavyTerms, withMac, withPublicChecksum } from './forged-cursor.ts';
 

@@ -1,7 +1,8 @@
 /** Accounts of CCIP's Solana programs: their addresses, and their bytes. */
-import { bool, concat, i64, pubkey, sized, string, u8, u32, u64, u128 } from './bytes.ts';
+
 import { discriminator } from './ccip-events.ts';
-import { programAddress } from './program-address.ts';
+import { bool, concat, i64, pubkey, sized, string, u8, u32, u64, u128 } from './runtime/bytes.ts';
+import { programAddress } from './runtime/program-address.ts';
 
 export interface CcipPrograms {
   readonly router: string;

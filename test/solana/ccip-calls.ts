@@ -1,5 +1,5 @@
 /** The calls of CCIP's Solana programs as trees for the runtime: what each program says, in which order, and whom it calls. */
-import { concat, pubkey, toBase64, u64 } from './bytes.ts';
+
 import {
   type CcipPrograms,
   feeQuoterAddresses,
@@ -29,6 +29,7 @@ import {
   transmitted,
 } from './ccip-events.ts';
 import { type LeafContext, NO_RECEIVER, type ReceivedBody, type SentBody } from './ccip-hashes.ts';
+import { concat, pubkey, toBase64, u64 } from './runtime/bytes.ts';
 import {
   type AccountUse,
   type Call,
@@ -36,7 +37,7 @@ import {
   type Failure,
   type Step,
   SYSTEM_PROGRAM,
-} from './runtime.ts';
+} from './runtime/runtime.ts';
 
 export const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
 const INSTRUCTIONS_SYSVAR = 'Sysvar1nstructions1111111111111111111111111';

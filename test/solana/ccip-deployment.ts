@@ -1,5 +1,5 @@
 /** CCIP's programs on a virtual cluster: their accounts, the state of their lanes, and how their transactions land. */
-import { fromHex } from './bytes.ts';
+
 import {
   allowedOffRampAccount,
   type CcipPrograms,
@@ -18,11 +18,12 @@ import {
 } from './ccip-accounts.ts';
 import { chatter, setComputeUnits, TOKEN_PROGRAM } from './ccip-calls.ts';
 import { discriminator, offRampListed, plainInstruction } from './ccip-events.ts';
-import type { LedgerTransaction } from './ledger.ts';
-import { addressOf } from './program-address.ts';
-import { type Call, LOG_BYTES, type TransactionPlan } from './runtime.ts';
+import { fromHex } from './runtime/bytes.ts';
+import type { LedgerTransaction } from './runtime/ledger.ts';
+import { addressOf } from './runtime/program-address.ts';
+import { type Call, LOG_BYTES, type TransactionPlan } from './runtime/runtime.ts';
+import { createVirtualCluster, type VirtualCluster } from './runtime/virtual-cluster.ts';
 import { logIndexOf, type Observed, type TrueCommit } from './truth.ts';
-import { createVirtualCluster, type VirtualCluster } from './virtual-cluster.ts';
 import { type Remote, type SolanaWorldOptions, sepolia, solanaDevnet } from './world-options.ts';
 
 export interface Lane {

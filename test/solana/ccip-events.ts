@@ -1,5 +1,6 @@
 /** Events and instructions of CCIP's Solana programs as bytes. The layouts are those of all releases up to 1.6.3. */
 import { sha256 } from '@noble/hashes/sha2.js';
+import { type Header, type ReceivedBody, receivedTokens, type SentBody, sentTokens } from './ccip-hashes.ts';
 import {
   bool,
   bytes,
@@ -15,8 +16,7 @@ import {
   u256,
   utf8,
   vec,
-} from './bytes.ts';
-import { type Header, type ReceivedBody, receivedTokens, type SentBody, sentTokens } from './ccip-hashes.ts';
+} from './runtime/bytes.ts';
 
 /** The first eight bytes of everything that Anchor encodes. */
 export function discriminator(kind: 'event' | 'global' | 'account', name: string): Uint8Array {

@@ -1,6 +1,19 @@
 /** Message ids, leaves and Merkle roots of CCIP messages from and to Solana. */
 import { keccak_256 } from '@noble/hashes/sha3.js';
-import { bytes, concat, pubkey, sized, u8, u16be, u32, u64, u64be, u256, utf8, vec } from './bytes.ts';
+import {
+  bytes,
+  concat,
+  pubkey,
+  sized,
+  u8,
+  u16be,
+  u32,
+  u64,
+  u64be,
+  u256,
+  utf8,
+  vec,
+} from './runtime/bytes.ts';
 
 export interface Header {
   /** 32 bytes. */

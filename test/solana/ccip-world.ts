@@ -13,12 +13,12 @@
 import type { Network } from '../../src/domain/networks/networks.ts';
 import type { CcipPrograms } from './ccip-accounts.ts';
 import { createCcipDeployment, dapp } from './ccip-deployment.ts';
+import { FINALITY_SLOTS } from './endpoint/node.ts';
 import type { EvmMessage } from './evm-messages.ts';
-import type { LedgerTransaction } from './ledger.ts';
-import { FINALITY_SLOTS } from './node.ts';
 import type { ReceivedMessage } from './received-messages.ts';
+import type { LedgerTransaction } from './runtime/ledger.ts';
+import type { VirtualCluster } from './runtime/virtual-cluster.ts';
 import type { TrueCommit, TrueExecution, TrueSend, Truth } from './truth.ts';
-import type { VirtualCluster } from './virtual-cluster.ts';
 import { forge } from './world-forgeries.ts';
 import {
   type ExecuteOptions,

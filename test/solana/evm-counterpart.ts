@@ -23,10 +23,10 @@ import {
   type VirtualChain,
   type VirtualContract,
 } from '../chain/zoo/virtual-chain.ts';
-import { fromHex, pubkey, toHex } from './bytes.ts';
 import { merkleRoot, type SentBody } from './ccip-hashes.ts';
 import type { SolanaWorld } from './ccip-world.ts';
 import { type EvmMessage, extraArgsOf, messageIdOf, tokensOf } from './evm-messages.ts';
+import { fromHex, pubkey, toHex } from './runtime/bytes.ts';
 import type { TrueSend } from './truth.ts';
 import type { Remote } from './world-options.ts';
 

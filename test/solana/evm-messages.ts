@@ -9,8 +9,8 @@ import {
   parseAbiParameters,
   stringToHex,
 } from 'viem';
-import { fromHex, pubkey, toHex } from './bytes.ts';
 import type { LeafContext, ReceivedBody } from './ccip-hashes.ts';
+import { fromHex, pubkey, toHex } from './runtime/bytes.ts';
 
 export interface EvmToken {
   readonly sourcePoolAddress: Hex;

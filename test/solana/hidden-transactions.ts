@@ -1,5 +1,5 @@
 /** A ledger whose lists lack a transaction, as those of a node with a hole in its storage. */
-import type { Ledger } from './ledger.ts';
+import type { Ledger } from './runtime/ledger.ts';
 
 export function hiding(ledger: Ledger, signature: string): Ledger {
   return Object.create(ledger, {

@@ -1,15 +1,15 @@
 /** The kit itself: a virtual cluster answers as a node does, and its world agrees with itself. */
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { addBulkNoise } from './bulk-noise.ts';
-import { toBase58, toBase64 } from './bytes.ts';
 import { offRampAddresses, routerAddresses } from './ccip-accounts.ts';
 import { ccipMessageSent, discriminator, relayedEvent } from './ccip-events.ts';
 import { createSolanaWorld, type SolanaWorld } from './ccip-world.ts';
-import { FINALITY_SLOTS } from './node.ts';
-import type { SolanaPersonality } from './personality.ts';
-import { addressOf } from './program-address.ts';
-import { startSolanaProvider } from './provider.ts';
-import { type Ask, createAsk } from './rpc-client.ts';
+import { FINALITY_SLOTS } from './endpoint/node.ts';
+import type { SolanaPersonality } from './endpoint/personality.ts';
+import { startSolanaProvider } from './endpoint/provider.ts';
+import { type Ask, createAsk } from './endpoint/rpc-client.ts';
+import { toBase58, toBase64 } from './runtime/bytes.ts';
+import { addressOf } from './runtime/program-address.ts';
 import { type ForgeryKind, sepolia } from './world-options.ts';
 
 const remoteSelector = BigInt(sepolia.network.selector);

@@ -1,8 +1,9 @@
 /** Ledgers of endpoints that lie about single transactions. What they invent is another world's. */
-import { concat, toBase64, u8 } from './bytes.ts';
+
 import { executionStates } from './ccip-events.ts';
 import { hiding } from './hidden-transactions.ts';
-import type { Ledger } from './ledger.ts';
+import { concat, toBase64, u8 } from './runtime/bytes.ts';
+import type { Ledger } from './runtime/ledger.ts';
 
 /** A transaction seems never to have been. */
 export function denying(ledger: Ledger, signature: string): Ledger {

@@ -2,10 +2,11 @@
  * Published figures of CCIP's Solana programs: their unit tests and their deployed accounts. The product's decoders and the
  * encoders of these tests are two implementations, and both are held to them.
  */
-import { fromHex } from './bytes.ts';
+
 import { deployedPrograms } from './ccip-accounts.ts';
 import { evmExtraArgs } from './ccip-events.ts';
 import type { LeafContext, ReceivedBody, SentBody } from './ccip-hashes.ts';
+import { fromHex } from './runtime/bytes.ts';
 
 export const publishedDiscriminators = [
   ['event', 'CCIPMessageSent', '174d49b77bb97339'],

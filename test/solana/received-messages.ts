@@ -1,5 +1,5 @@
 /** Messages that arrive on Solana, from an EVM chain or from another Solana cluster, as the off-ramp receives them. */
-import { fromHex, pubkey, toBase58, toHex } from './bytes.ts';
+
 import type { SvmExtraArgs } from './ccip-events.ts';
 import { type LeafContext, type ReceivedBody, receivedLeaf, type SentBody } from './ccip-hashes.ts';
 import {
@@ -8,6 +8,7 @@ import {
   messageIdOf as evmMessageIdOf,
   receivedBodyOf as evmReceivedBodyOf,
 } from './evm-messages.ts';
+import { fromHex, pubkey, toBase58, toHex } from './runtime/bytes.ts';
 
 /** A message from another Solana cluster. */
 export interface SolanaMessage {

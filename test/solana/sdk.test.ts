@@ -9,14 +9,14 @@ import type { SdkLane } from '../lab/sdk.ts';
 import { silent } from '../lab/sdk-chain.ts';
 import { type SdkSolanaChain, SolanaChain } from '../lab/svm/sdk-solana.ts';
 import { createVmRuntime } from '../lab/svm/vm-runtime.ts';
-import { fromHex, toHex } from './bytes.ts';
 import { versionText } from './ccip-accounts.ts';
 import { discriminator } from './ccip-events.ts';
 import { createSolanaWorld, type SolanaWorld } from './ccip-world.ts';
+import { type SolanaProvider, startSolanaProvider } from './endpoint/provider.ts';
 import { type EvmMessage, messageIdOf } from './evm-messages.ts';
-import { type SolanaProvider, startSolanaProvider } from './provider.ts';
 import { leafOf } from './received-messages.ts';
-import { customFailure } from './runtime.ts';
+import { fromHex, toHex } from './runtime/bytes.ts';
+import { customFailure } from './runtime/runtime.ts';
 import { makeTraffic } from './traffic.ts';
 import { sepolia } from './world-options.ts';
 

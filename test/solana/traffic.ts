@@ -2,7 +2,7 @@
 import { createDerivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
 import type { SolanaWorld } from './ccip-world.ts';
 import type { EvmMessage } from './evm-messages.ts';
-import { budgetExceeded, customFailure, type Failure } from './runtime.ts';
+import { budgetExceeded, customFailure, type Failure } from './runtime/runtime.ts';
 import type { ForgeryKind } from './world-options.ts';
 
 export interface TrafficOptions {

@@ -2,8 +2,8 @@
 
 import type { SvmExtraArgs } from './ccip-events.ts';
 import type { SentBody } from './ccip-hashes.ts';
-import type { LedgerTransaction } from './ledger.ts';
 import type { ReceivedMessage } from './received-messages.ts';
+import type { LedgerTransaction } from './runtime/ledger.ts';
 
 /** Where a fact was seen. */
 export interface Observed {

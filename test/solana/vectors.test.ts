@@ -5,7 +5,6 @@ import { keccak_256 } from '@noble/hashes/sha3.js';
 import { base58 } from '@scure/base';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { fromBase58, fromHex, toBase58, toHex, u64 } from './bytes.ts';
 import {
   commitReportAccount,
   deployedPrograms,
@@ -20,7 +19,6 @@ import {
 } from './ccip-accounts.ts';
 import { discriminator, executionStateChanged } from './ccip-events.ts';
 import { merkleProof, merkleRoot, receivedLeaf, sentMessageId } from './ccip-hashes.ts';
-import { addressOf, isOnCurve, programAddress } from './program-address.ts';
 import {
   deployedAccounts,
   publishedDiscriminators,
@@ -28,6 +26,8 @@ import {
   SEPOLIA,
   sentVector,
 } from './published-vectors.ts';
+import { fromBase58, fromHex, toBase58, toHex, u64 } from './runtime/bytes.ts';
+import { addressOf, isOnCurve, programAddress } from './runtime/program-address.ts';
 
 test.each(publishedDiscriminators)('the discriminator of %s %s', (kind, name, expected) => {
   expect(toHex(discriminator(kind, name))).toBe(`0x${expected}`);

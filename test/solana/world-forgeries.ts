@@ -1,11 +1,12 @@
 /** Transactions of a world that look like a message or a commit and are neither. */
-import { fromHex } from './bytes.ts';
+
 import { commitCall, forgeries } from './ccip-calls.ts';
 import { type CcipDeployment, selectorOf } from './ccip-deployment.ts';
 import { ccipMessageSent, commitReportAccepted } from './ccip-events.ts';
-import type { LedgerTransaction } from './ledger.ts';
-import { addressOf } from './program-address.ts';
-import { customFailure } from './runtime.ts';
+import { fromHex } from './runtime/bytes.ts';
+import type { LedgerTransaction } from './runtime/ledger.ts';
+import { addressOf } from './runtime/program-address.ts';
+import { customFailure } from './runtime/runtime.ts';
 import type { ForgeryKind } from './world-options.ts';
 import type { Sending } from './world-sending.ts';
 

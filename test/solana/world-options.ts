@@ -3,7 +3,7 @@ import { findNetwork, type Network } from '../../src/domain/networks/networks.ts
 import type { CcipPrograms } from './ccip-accounts.ts';
 import type { FailingPart, forgeries } from './ccip-calls.ts';
 import type { SvmExtraArgs } from './ccip-events.ts';
-import type { Failure, Runtime } from './runtime.ts';
+import type { Failure, Runtime } from './runtime/runtime.ts';
 
 /** A chain that lanes lead to and come from: EVM, or another Solana cluster. */
 export interface Remote {

@@ -1,5 +1,5 @@
 /** The off-ramp of a world: messages on their way to Solana, their commits and their executions. */
-import { fromHex, pubkey } from './bytes.ts';
+
 import { offRampAddresses } from './ccip-accounts.ts';
 import { commitCall, executeCall } from './ccip-calls.ts';
 import {
@@ -19,7 +19,6 @@ import {
 } from './ccip-events.ts';
 import { merkleProof, merkleRoot, NO_RECEIVER } from './ccip-hashes.ts';
 import type { EvmMessage } from './evm-messages.ts';
-import { addressOf } from './program-address.ts';
 import {
   leafContextOf,
   leafOf,
@@ -27,7 +26,9 @@ import {
   type ReceivedMessage,
   receivedBodyOf,
 } from './received-messages.ts';
-import { customFailure } from './runtime.ts';
+import { fromHex, pubkey } from './runtime/bytes.ts';
+import { addressOf } from './runtime/program-address.ts';
+import { customFailure } from './runtime/runtime.ts';
 import type { TrueCommit, TrueExecution } from './truth.ts';
 import type { ExecuteOptions, ReceiveOptions, Remote } from './world-options.ts';
 import { DEST_GAS } from './world-sending.ts';

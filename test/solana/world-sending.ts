@@ -1,5 +1,5 @@
 /** The router of a world: it sends messages, and may begin to count a lane anew. */
-import { concat, fromHex, pubkey, toHex, u32be } from './bytes.ts';
+
 import { poolConfigAddress } from './ccip-accounts.ts';
 import { sendCall, wrapped } from './ccip-calls.ts';
 import { type CcipDeployment, dapp, mintOf, poolProgram, selectorOf } from './ccip-deployment.ts';
@@ -11,8 +11,9 @@ import {
   versionChanged,
 } from './ccip-events.ts';
 import { NO_RECEIVER, type SentBody, sentMessageId } from './ccip-hashes.ts';
-import { addressOf } from './program-address.ts';
-import type { Call, Failure } from './runtime.ts';
+import { concat, fromHex, pubkey, toHex, u32be } from './runtime/bytes.ts';
+import { addressOf } from './runtime/program-address.ts';
+import type { Call, Failure } from './runtime/runtime.ts';
 import type { TrueSend } from './truth.ts';
 import type { Remote, SendOptions } from './world-options.ts';
 

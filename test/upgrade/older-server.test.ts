@@ -2,11 +2,11 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
 import { knownSchema } from '../../src/store/schema/migrate.ts';
-import { openStore } from '../../src/store/store.ts';
 import { guardWriters } from '../../src/store/schema/writer-guard.ts';
+import { openStore } from '../../src/store/store.ts';
+import { expectError, type SearchBody, serveStore } from '../api/running-server.ts';
 import { createTestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
-import { expectError, type SearchBody, serveStore } from '../http/running-server.ts';
 
 test('answers while its tables have their form, then 503 in words, and is not ready any more', async () => {
   const database = await createTestDatabase();

@@ -4,14 +4,14 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { Attempts } from '../../src/api/schemas/attempts-schema.ts';
 import { openStore } from '../../src/store/store.ts';
+import { serveStore } from '../api/running-server.ts';
 import { honest, type NodeProxy, startNodeProxy } from '../chain/node-proxy.ts';
-import { indexOnce, sourceOf, storeReceived } from '../chain-svm/indexed-world.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
-import { serveStore } from '../http/running-server.ts';
+import { indexOnce, sourceOf, storeReceived } from '../ingest/svm/indexed-world.ts';
 import { createSolanaWorld, type SolanaWorld } from '../solana/ccip-world.ts';
+import { type SolanaProvider, startSolanaProvider } from '../solana/endpoint/provider.ts';
 import { messageIdOf } from '../solana/evm-messages.ts';
-import { type SolanaProvider, startSolanaProvider } from '../solana/provider.ts';
-import { budgetExceeded } from '../solana/runtime.ts';
+import { budgetExceeded } from '../solana/runtime/runtime.ts';
 import { makeOlderSchema } from './older-schema.ts';
 
 let world: SolanaWorld;

@@ -3,9 +3,9 @@
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { databaseSchema, knownSchema, migrate } from '../../src/store/schema/migrate.ts';
-import { openStore, type Store } from '../../src/store/store.ts';
 import { tables } from '../../src/store/schema/tables.ts';
 import { guardWriters, SchemaMovedError } from '../../src/store/schema/writer-guard.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
 import { refusalOf } from '../refusal.ts';

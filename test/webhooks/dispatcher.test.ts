@@ -5,9 +5,9 @@ import pg from 'pg';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import type { DispatcherTimings } from '../../src/webhooks/dispatcher.ts';
+import { numbersUpTo as numbers } from '../api/live/live-server.ts';
 import { makeExecuted, makeExecutionDetails, makeMessage, makeSent, seenOn, sepolia } from '../fixtures.ts';
 import { listenWith } from '../listening.ts';
-import { numbersUpTo as numbers } from '../live/live-server.ts';
 import {
   distinctIds,
   eventually,

@@ -1,7 +1,8 @@
 /** Every execution of a message: what it came to, and for a failed one the decoded error. */
-import { blockTitle } from '../../../src/domain/networks/block-noun.ts';
+
 import { speakerWords } from '../../../src/domain/failures/speakers.ts';
 import type { NetworkInfo } from '../../../src/domain/message.ts';
+import { blockTitle } from '../../../src/domain/networks/block-noun.ts';
 import { AddressText } from '../parts/address-text.tsx';
 import { grouped, printable } from '../parts/format.ts';
 import { ChainLink, SearchableHash } from '../parts/hash.tsx';

@@ -1,7 +1,7 @@
 /** Ids, hashes and addresses with a copy button: short in lists, whole on pages. */
 import { Link } from '@tanstack/react-router';
-import { type ExplorerPage, explorerLink } from '../../../src/domain/networks/explorer-links.ts';
 import type { NetworkInfo } from '../../../src/domain/message.ts';
+import { type ExplorerPage, explorerLink } from '../../../src/domain/networks/explorer-links.ts';
 import { useExplorerUrls, useNames } from '../server/names.ts';
 import type { Filters } from '../server/search-view.ts';
 import { CopyButton } from './copy-button.tsx';

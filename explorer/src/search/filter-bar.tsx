@@ -1,10 +1,10 @@
 /** The filter bar: a chip for each filter, with a clear button once it is set. */
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { addressBytes } from '../../../src/domain/addresses.ts';
-import { type Status, statuses } from '../../../src/domain/lifecycle.ts';
-import { networkBySelector } from '../../../src/domain/networks/networks.ts';
 import type { FilterName } from '../../../src/domain/filters/search-parameters.ts';
 import { allNetworks, findNetworks, type NamedNetwork } from '../../../src/domain/filters/search-text.ts';
+import { type Status, statuses } from '../../../src/domain/lifecycle.ts';
+import { networkBySelector } from '../../../src/domain/networks/networks.ts';
 import { grouped, shortHash } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
 import { NetworkMark } from '../parts/network.tsx';

@@ -1,7 +1,7 @@
 /** What the server knows by a text: a row that says what it is, and the messages that it has to do with. */
 import type { ReactNode } from 'react';
-import { networkBySelector } from '../../../src/domain/networks/networks.ts';
 import type { NamedNetwork } from '../../../src/domain/filters/search-text.ts';
+import { networkBySelector } from '../../../src/domain/networks/networks.ts';
 import { printable, shortHash } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
 import { NetworkMark } from '../parts/network.tsx';

@@ -12,7 +12,13 @@ export type { Attempt, Attempts, Reason as FailureReason } from '../../../src/ap
 export type { Diagnosis } from '../../../src/api/schemas/diagnosis-schema.ts';
 export type { FailureGroup, Failures, MessageReasons } from '../../../src/api/schemas/failures-schema.ts';
 export type { History as MessageHistory, Stage } from '../../../src/api/schemas/history-schema.ts';
-export type { Completeness, Delivery, Lane, LaneList, StatusCounts } from '../../../src/api/schemas/lanes-schema.ts';
+export type {
+  Completeness,
+  Delivery,
+  Lane,
+  LaneList,
+  StatusCounts,
+} from '../../../src/api/schemas/lanes-schema.ts';
 export type { Label, LabelList, Lookup, LookupMatch } from '../../../src/api/schemas/lookup-schema.ts';
 export type { ManualExecution } from '../../../src/api/schemas/manual-execution-schema.ts';
 export type { SearchResult } from '../../../src/api/schemas/messages-schema.ts';

@@ -7,13 +7,13 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useEffect, useSyncExternalStore } from 'react';
 import { addressBytes } from '../../../src/domain/addresses.ts';
-import type { ExplorerUrls } from '../../../src/domain/networks/explorer-links.ts';
 import {
   createNames,
   type NamedAddress,
   type NamedToken,
   type Names,
 } from '../../../src/domain/names/message-names.ts';
+import type { ExplorerUrls } from '../../../src/domain/networks/explorer-links.ts';
 import { getJson } from './api-client.ts';
 import type { LabelList, NetworkList, TokenList } from './api-types.ts';
 

@@ -1,9 +1,9 @@
 /** The documentation of the API: /openapi.json for programs, /docs for people. */
 import { refuseParameters } from '../../domain/filters/search-parameters.ts';
+import type { Route } from '../server/route.ts';
 import { docsPage } from './docs-page.ts';
 import { docsPageScriptHash } from './docs-page-script.ts';
 import type { OpenApiDocument } from './openapi.ts';
-import type { Route } from '../server/route.ts';
 
 /** @param document a function, because the document describes these routes too */
 export function documentationRoutes(document: () => OpenApiDocument, basePath: string): readonly Route[] {

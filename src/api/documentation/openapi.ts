@@ -1,9 +1,9 @@
 /** The OpenAPI 3.1 document, generated from the routes. */
 import { errorCatalogue } from '../../domain/errors.ts';
-import { exampleMessage } from './example-message.ts';
+import { namedSchemas, type SchemaName, schemaDescriptions } from '../schemas/named.ts';
 import { type HeaderName, headerFields } from '../server/header-fields.ts';
 import type { Route, RouteParameter } from '../server/route.ts';
-import { namedSchemas, type SchemaName, schemaDescriptions } from '../schemas/named.ts';
+import { exampleMessage } from './example-message.ts';
 
 /** Error statuses of every path. */
 const statusesOfEveryRoute = [400, 405, 406, 414, 429, 500, 503];

@@ -9,10 +9,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { attemptJson } from '../../domain/attempt-json.ts';
 import { ApiError } from '../../domain/errors.ts';
 import { matches } from '../../domain/filters/matches.ts';
-import { type Message, type MessageSummary, summaryKeys } from '../../domain/message.ts';
 import type { Filters, View } from '../../domain/filters/query.ts';
+import { type Message, type MessageSummary, summaryKeys } from '../../domain/message.ts';
 import type { ChangeListener } from '../../store/query/change-listener.ts';
-import { attemptAtChange, type ChangesRead, messageAtChange, type RecordedChange } from '../../store/query/history.ts';
+import {
+  attemptAtChange,
+  type ChangesRead,
+  messageAtChange,
+  type RecordedChange,
+} from '../../store/query/history.ts';
 import type { Store } from '../../store/store.ts';
 import type { ChangeEvent } from '../schemas/history-schema.ts';
 

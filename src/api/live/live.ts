@@ -1,9 +1,9 @@
 /** Limits of long requests: slots for streams, waiting requests and exports, and the catch-up reads of streams. */
 import { ApiError } from '../../domain/errors.ts';
 import type { Store } from '../../store/store.ts';
+import { addressGroup } from '../server/client-address.ts';
 import { type CatchUp, createCatchUp } from './catch-up.ts';
 import { FeedChange } from './change-feed.ts';
-import { addressGroup } from '../server/client-address.ts';
 
 export interface LiveLimits {
   readonly streams: number;

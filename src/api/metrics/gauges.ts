@@ -1,11 +1,12 @@
 /** The gauges of /metrics: figures of this process, and figures of the store, which all processes read alike. */
-import { findingKindNames } from '../../domain/networks/index-findings.ts';
+
 import { statuses } from '../../domain/lifecycle.ts';
+import { findingKindNames } from '../../domain/networks/index-findings.ts';
 import { findNetwork } from '../../domain/networks/networks.ts';
-import type { StoreFigures } from '../../store/query/figures.ts';
 import type { MirrorState } from '../../store/ledger/mirror-ledger.ts';
-import type { Store } from '../../store/store.ts';
 import type { WebhookBacklog } from '../../store/ledger/webhook-deliveries.ts';
+import type { StoreFigures } from '../../store/query/figures.ts';
+import type { Store } from '../../store/store.ts';
 import type { ChangeFeed } from '../live/change-feed.ts';
 import { lagBlocks, lagSeconds, secondsBetween, seenAgeSeconds } from './indexing-health.ts';
 

@@ -6,11 +6,11 @@
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { refuseParameters } from '../../domain/filters/search-parameters.ts';
-import { type CutReason, cutReasons } from '../server/connections.ts';
 import { type DiagnosisOutcome, diagnosisOutcomes } from '../execution/diagnoses.ts';
-import { type GaugeSource, type ProcessGaugeOptions, processGauges, storeGauges } from './gauges.ts';
+import { type CutReason, cutReasons } from '../server/connections.ts';
 import type { Route } from '../server/route.ts';
 import type { WorkerPeers } from '../server/worker-peers.ts';
+import { type GaugeSource, type ProcessGaugeOptions, processGauges, storeGauges } from './gauges.ts';
 
 export interface ObservedRequest {
   /** The path pattern of the route, never the requested path. */

@@ -2,12 +2,12 @@
 import { attemptJson } from '../../domain/attempt-json.ts';
 import { attemptsOf } from '../../domain/attempts.ts';
 import { ApiError } from '../../domain/errors.ts';
-import type { Message } from '../../domain/message.ts';
 import { refuseParameters } from '../../domain/filters/search-parameters.ts';
+import type { Message } from '../../domain/message.ts';
+import { Attempts } from '../schemas/attempts-schema.ts';
+import type { Route } from '../server/route.ts';
 import { messageIdDigits, messageIdParameter } from './messages-route.ts';
 import { indexedSoFar } from './networks-route.ts';
-import type { Route } from '../server/route.ts';
-import { Attempts } from '../schemas/attempts-schema.ts';
 
 export const attemptRoutes: readonly Route[] = [
   {

@@ -1,15 +1,18 @@
 /** The diagnosis of a message: would a manual execution work now? */
 import { reasonJson } from '../../domain/attempt-json.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
+import { refuseParameters } from '../../domain/filters/search-parameters.ts';
 import type { Diagnosis } from '../../domain/manual-execution/diagnosis.ts';
 import type { Message } from '../../domain/message.ts';
-import { refuseParameters } from '../../domain/filters/search-parameters.ts';
 
 import type { Diagnoses } from '../execution/diagnoses.ts';
 import { notOpenText, type Preparation, uncheckedOrder } from '../execution/execution-preparation.ts';
-import { messageIdDigits, messageIdParameter } from './messages-route.ts';
+import {
+  type Diagnosis as DiagnosisBody,
+  Diagnosis as DiagnosisSchema,
+} from '../schemas/diagnosis-schema.ts';
 import type { Route } from '../server/route.ts';
-import { type Diagnosis as DiagnosisBody, Diagnosis as DiagnosisSchema } from '../schemas/diagnosis-schema.ts';
+import { messageIdDigits, messageIdParameter } from './messages-route.ts';
 
 export const diagnosisRoutes: readonly Route[] = [
   {

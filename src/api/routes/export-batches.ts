@@ -1,11 +1,12 @@
 /** The batches of an export as text, for the HTTP response and for the command. */
+
+import type { Filters } from '../../domain/filters/query.ts';
 import {
   type ExportFormat,
   exportHead,
   exportLines,
   exportLinesWithAttempts,
 } from '../../domain/records/export-format.ts';
-import type { Filters } from '../../domain/filters/query.ts';
 import { noExecutions } from '../../store/query/attempts.ts';
 import type { Store } from '../../store/store.ts';
 

@@ -1,13 +1,13 @@
 /** Export: every message that matches, as one file. */
 import { Readable } from 'node:stream';
 import { ApiError, type ParameterProblem } from '../../domain/errors.ts';
-import { type ExportFormat, exportFormats, isExportFormat } from '../../domain/records/export-format.ts';
 import { parseFilters } from '../../domain/filters/search-parameters.ts';
+import { type ExportFormat, exportFormats, isExportFormat } from '../../domain/records/export-format.ts';
 import { ExportsBusyError } from '../../store/query/export.ts';
 import { SLICE_BYTES } from '../server/backpressure.ts';
+import type { MediaType, Route } from '../server/route.ts';
 import { type ExportBatch, exportBatches } from './export-batches.ts';
 import { filterQueryParameters } from './query-parameters.ts';
-import type { MediaType, Route } from '../server/route.ts';
 
 const mediaTypes: Readonly<Record<ExportFormat, MediaType>> = {
   csv: 'text/csv',

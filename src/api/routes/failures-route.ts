@@ -1,10 +1,24 @@
 /** Failed messages by reason, and the reasons of given messages. */
 import { attemptJson } from '../../domain/attempt-json.ts';
 import { attemptsOf, lastAttempt } from '../../domain/attempts.ts';
+import {
+  messageIdList,
+  parseParameters,
+  selector,
+  wholeNumber,
+} from '../../domain/filters/search-parameters.ts';
 import type { Message } from '../../domain/message.ts';
-import { messageIdList, parseParameters, selector, wholeNumber } from '../../domain/filters/search-parameters.ts';
 import type { FailureDay } from '../../store/query/failed-messages.ts';
 import type { LaneEnds } from '../../store/query/lanes.ts';
+import {
+  type FailureGroup,
+  Failures,
+  MAX_REASONS,
+  MessageReasons,
+  REASON_LANES,
+  REASON_MESSAGES,
+} from '../schemas/failures-schema.ts';
+import type { Route } from '../server/route.ts';
 import { type FailureReport, type GroupedFailure, MAX_FAILURES } from './failure-report.ts';
 import {
   DEFAULT_WINDOW_DAYS,
@@ -15,15 +29,6 @@ import {
   windowDaysParameter,
   windowStart,
 } from './lanes-route.ts';
-import type { Route } from '../server/route.ts';
-import {
-  type FailureGroup,
-  Failures,
-  MAX_REASONS,
-  MessageReasons,
-  REASON_LANES,
-  REASON_MESSAGES,
-} from '../schemas/failures-schema.ts';
 
 const DAY_MS = 86_400_000;
 

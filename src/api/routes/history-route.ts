@@ -1,14 +1,14 @@
 /** History of one message: its stages, and every recorded change. */
 import { ApiError } from '../../domain/errors.ts';
+import { refuseParameters } from '../../domain/filters/search-parameters.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
 import type { Message } from '../../domain/message.ts';
 import { networkBySelector } from '../../domain/networks/networks.ts';
-import { refuseParameters } from '../../domain/filters/search-parameters.ts';
 import { timeline } from '../../domain/timeline.ts';
 import type { HistoryEntry } from '../../store/query/history.ts';
-import { messageIdDigits, messageIdParameter } from './messages-route.ts';
-import type { Route } from '../server/route.ts';
 import { type Change, History } from '../schemas/history-schema.ts';
+import type { Route } from '../server/route.ts';
+import { messageIdDigits, messageIdParameter } from './messages-route.ts';
 
 export const historyRoutes: readonly Route[] = [
   {

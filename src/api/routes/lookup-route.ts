@@ -1,7 +1,6 @@
 /** What a typed text can mean here, and the labels of the operator. */
 import { addressBytes, addressFromBytes, parseAddress } from '../../domain/addresses.ts';
 import { base58OfHex } from '../../domain/filters/base58-ranges.ts';
-import { type Label as DefinedLabel, definedLabels, labelsNamed } from '../../domain/names/labels.ts';
 import { addressList, parseParameters, shortText } from '../../domain/filters/search-parameters.ts';
 import {
   MAX_TEXT_CHARACTERS,
@@ -9,10 +8,11 @@ import {
   shortenedBase58,
   shortenedText,
 } from '../../domain/filters/search-text.ts';
+import { type Label as DefinedLabel, definedLabels, labelsNamed } from '../../domain/names/labels.ts';
 import { MAX_SYMBOL_CHARACTERS } from '../../domain/names/tokens.ts';
 import type { Store } from '../../store/store.ts';
-import type { Route } from '../server/route.ts';
 import { type Label, LabelList, Lookup, type LookupMatch } from '../schemas/lookup-schema.ts';
+import type { Route } from '../server/route.ts';
 
 const MAX_LABEL_ADDRESSES = 100;
 /** Of each kind. */

@@ -1,10 +1,10 @@
 /** The transaction that executes a message, ready for a wallet. */
 import { parseAddress } from '../../domain/addresses.ts';
 import { ApiError } from '../../domain/errors.ts';
+import { parseParameters, wholeNumber } from '../../domain/filters/search-parameters.ts';
 import type { AbiInput } from '../../domain/manual-execution/abi-encoding.ts';
 import { isSkipped } from '../../domain/manual-execution/message-order.ts';
 import { transactionGas } from '../../domain/manual-execution/transaction-gas.ts';
-import { parseParameters, wholeNumber } from '../../domain/filters/search-parameters.ts';
 import type { Diagnoses } from '../execution/diagnoses.ts';
 import {
   evmChainId,
@@ -13,9 +13,9 @@ import {
   tokensAt,
   uncheckedOrder,
 } from '../execution/execution-preparation.ts';
-import { messageIdDigits, messageIdParameter } from './messages-route.ts';
-import type { Route, RouteParameter } from '../server/route.ts';
 import { ManualExecution } from '../schemas/manual-execution-schema.ts';
+import type { Route, RouteParameter } from '../server/route.ts';
+import { messageIdDigits, messageIdParameter } from './messages-route.ts';
 
 /** 2.0 has 32 bits for it. */
 export const MAX_GAS_LIMIT = 2 ** 32 - 1;

@@ -1,7 +1,5 @@
 /** Message search, and one message by its id, at once or as soon as it has a status (long poll). */
 import { ApiError } from '../../domain/errors.ts';
-import { type Status, statusRank } from '../../domain/lifecycle.ts';
-import type { Message } from '../../domain/message.ts';
 import type { SearchQuery } from '../../domain/filters/query.ts';
 import {
   filterParameters,
@@ -10,15 +8,17 @@ import {
   type RawParameters,
   wholeNumber,
 } from '../../domain/filters/search-parameters.ts';
+import { type Status, statusRank } from '../../domain/lifecycle.ts';
+import type { Message } from '../../domain/message.ts';
 import type { PageFrame } from '../../store/reads/reads.ts';
 import type { StoredRecord } from '../../store/store.ts';
-import type { Freshness } from '../server/caching.ts';
 import type { Following } from '../live/change-feed.ts';
-import { indexedSoFar } from './networks-route.ts';
-import { searchQueryParameters } from './query-parameters.ts';
-import type { Route, RouteContext, RouteParameter, RouteRequest } from '../server/route.ts';
 import { SearchResult } from '../schemas/messages-schema.ts';
 import { named } from '../schemas/named.ts';
+import type { Freshness } from '../server/caching.ts';
+import type { Route, RouteContext, RouteParameter, RouteRequest } from '../server/route.ts';
+import { indexedSoFar } from './networks-route.ts';
+import { searchQueryParameters } from './query-parameters.ts';
 
 const DEFAULT_WAIT_MS = 30_000;
 const MAX_WAIT_MS = 60_000;

@@ -1,16 +1,17 @@
 /** Networks: traffic, and how far each is indexed. */
+
+import { parseParameters, trueOrFalse } from '../../domain/filters/search-parameters.ts';
+import type { NetworkInfo } from '../../domain/message.ts';
 import { blockExplorerOf, explorerUrlsOf } from '../../domain/networks/block-explorers.ts';
 import { findingKinds } from '../../domain/networks/index-findings.ts';
 import { problemSentences } from '../../domain/networks/indexing-problem.ts';
-import type { NetworkInfo } from '../../domain/message.ts';
 import { knownNetworks, networkBySelector } from '../../domain/networks/networks.ts';
-import { parseParameters, trueOrFalse } from '../../domain/filters/search-parameters.ts';
 import type { MirrorState } from '../../store/ledger/mirror-ledger.ts';
 import type { NetworkProgress } from '../../store/query/network-progress.ts';
 import type { Store } from '../../store/store.ts';
 import { indexingHealth, lagBlocks, lagSeconds, mirrorHealth } from '../metrics/indexing-health.ts';
-import type { Route } from '../server/route.ts';
 import { type Indexing, type Mirror, type Network, NetworkList } from '../schemas/networks-schema.ts';
+import type { Route } from '../server/route.ts';
 
 /** An error message names at most this many networks. */
 const NAMED_NETWORKS = 8;

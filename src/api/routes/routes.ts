@@ -1,7 +1,11 @@
 /** The list of all routes of the API. */
+
+import { documentationRoutes } from '../documentation/documentation.ts';
+import { type OpenApiDocument, openApiDocument } from '../documentation/openapi.ts';
+import { metricsRoutes } from '../metrics/metrics.ts';
+import type { Route } from '../server/route.ts';
 import { attemptRoutes } from './attempts-route.ts';
 import { diagnosisRoutes } from './diagnosis-route.ts';
-import { documentationRoutes } from '../documentation/documentation.ts';
 import { executionInputRoutes } from './execution-inputs-route.ts';
 import { exportRoutes } from './export-route.ts';
 import { failureRoutes } from './failures-route.ts';
@@ -10,11 +14,8 @@ import { laneRoutes } from './lanes-route.ts';
 import { lookupRoutes } from './lookup-route.ts';
 import { manualExecutionRoutes } from './manual-execution-route.ts';
 import { messageRoutes } from './messages-route.ts';
-import { metricsRoutes } from '../metrics/metrics.ts';
 import { networkRoutes } from './networks-route.ts';
-import { type OpenApiDocument, openApiDocument } from '../documentation/openapi.ts';
 import { operationRoutes } from './operations-route.ts';
-import type { Route } from '../server/route.ts';
 import { statsRoutes } from './stats-route.ts';
 import { streamRoutes } from './stream-route.ts';
 import { tokenRoutes } from './tokens-route.ts';

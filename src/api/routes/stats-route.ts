@@ -1,10 +1,17 @@
 /** Totals over all messages, maintained by every write: nothing is counted at request time. */
-import { statuses } from '../../domain/lifecycle.ts';
+
 import { parseParameters, wholeNumber } from '../../domain/filters/search-parameters.ts';
+import { statuses } from '../../domain/lifecycle.ts';
 import type { DayCounts } from '../../store/query/lanes.ts';
-import { DEFAULT_WINDOW_DAYS, dayOf, MAX_WINDOW_DAYS, windowDaysParameter, windowStart } from './lanes-route.ts';
-import type { Route } from '../server/route.ts';
 import { Stats, TOP_LANES } from '../schemas/stats-schema.ts';
+import type { Route } from '../server/route.ts';
+import {
+  DEFAULT_WINDOW_DAYS,
+  dayOf,
+  MAX_WINDOW_DAYS,
+  windowDaysParameter,
+  windowStart,
+} from './lanes-route.ts';
 
 export const statsRoutes: readonly Route[] = [
   {

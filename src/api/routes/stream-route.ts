@@ -14,8 +14,8 @@ import { parseFilters, type RawParameters } from '../../domain/filters/search-pa
 import type { Store } from '../../store/store.ts';
 import type { ChangeFeed, FeedChange, Following } from '../live/change-feed.ts';
 import type { Live } from '../live/live.ts';
-import { searchQueryParameters } from './query-parameters.ts';
 import type { Route, RouteContext, RouteRequest } from '../server/route.ts';
+import { searchQueryParameters } from './query-parameters.ts';
 
 /** How long the client waits before it reconnects (`retry:`). */
 const RECONNECT_PAUSE_MS = 2_000;

@@ -1,5 +1,5 @@
 /** Tokens: symbol, name and decimals, as their contracts or the operator say. */
-import { networkBySelector } from '../../domain/networks/networks.ts';
+
 import {
   addressList,
   parseParameters,
@@ -8,8 +8,9 @@ import {
   wholeNumber,
 } from '../../domain/filters/search-parameters.ts';
 import { MAX_SYMBOL_CHARACTERS, type Token as StoredToken } from '../../domain/names/tokens.ts';
-import type { Route } from '../server/route.ts';
+import { networkBySelector } from '../../domain/networks/networks.ts';
 import { type Token, TokenList } from '../schemas/tokens-schema.ts';
+import type { Route } from '../server/route.ts';
 
 /** A response lists at most this many tokens; `total` is the full number. */
 const MAX_TOKENS = 1_000;

@@ -1,12 +1,12 @@
 /** Results of verifiers, in the format of the indexers that the official SDK asks (`--indexer`). */
 import { ApiError } from '../../domain/errors.ts';
-import type { Message } from '../../domain/message.ts';
 import { refuseParameters } from '../../domain/filters/search-parameters.ts';
+import type { Message } from '../../domain/message.ts';
 import { hasAllVerifications, knownVerifications } from '../../domain/verification.ts';
+import { VerifierResults } from '../schemas/verifier-results-schema.ts';
+import type { Route } from '../server/route.ts';
 import { messageIdDigits, messageIdParameter } from './messages-route.ts';
 import { indexedSoFar } from './networks-route.ts';
-import type { Route } from '../server/route.ts';
-import { VerifierResults } from '../schemas/verifier-results-schema.ts';
 
 export const verifierResultRoutes: readonly Route[] = [
   {

@@ -1,8 +1,8 @@
 /** Schemas of the history of a message: its stages, and the changes of its record. */
 import Type from 'typebox';
+import { MAX_HISTORY_ROWS } from '../../domain/filters/query.ts';
 import { statuses } from '../../domain/lifecycle.ts';
 import type { Message, MessageSummary } from '../../domain/message.ts';
-import { MAX_HISTORY_ROWS } from '../../domain/filters/query.ts';
 import type { Attempt } from './attempts-schema.ts';
 import { dateTime, decimal, oneOf, orNull, type ResponseBody } from './fields.ts';
 

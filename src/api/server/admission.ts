@@ -1,9 +1,9 @@
 /** Admission: the checks that every request must pass before a route handles it. */
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../domain/errors.ts';
+import type { Metrics } from '../metrics/metrics.ts';
 import { ALLOWED_METHODS, preflightHeaders } from './cross-origin.ts';
 import { MAX_URL_LENGTH } from './http-app.ts';
-import type { Metrics } from '../metrics/metrics.ts';
 import type { RateLimiter } from './rate-limit.ts';
 import type { ServedPath } from './route.ts';
 import { notFoundError, patternOf } from './route-registration.ts';

@@ -2,8 +2,8 @@
 import { ApiError, type ErrorCode, errorCatalogue, type ParameterProblem } from '../../domain/errors.ts';
 import { isWorkerFailure } from '../../store/cluster/worker-errors.ts';
 import { DatabaseBusyError } from '../../store/reads/reads.ts';
-import { isDatabaseUnavailable } from '../../store/store.ts';
 import { SchemaMovedError } from '../../store/schema/writer-guard.ts';
+import { isDatabaseUnavailable } from '../../store/store.ts';
 
 export interface ErrorResponse {
   readonly status: number;

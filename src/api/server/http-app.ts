@@ -8,8 +8,8 @@ import fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify';
-import { MAX_CURSOR_LENGTH } from '../../domain/filters/cursor.ts';
 import { ApiError } from '../../domain/errors.ts';
+import { MAX_CURSOR_LENGTH } from '../../domain/filters/cursor.ts';
 import { withoutBasePath } from './base-path.ts';
 import type { TrustProxy } from './client-address.ts';
 import { ALLOWED_METHODS } from './cross-origin.ts';

@@ -2,10 +2,10 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { RawParameters } from '../../domain/filters/search-parameters.ts';
 import { DatabaseBusyError } from '../../store/reads/reads.ts';
+import type { Metrics } from '../metrics/metrics.ts';
 import type { Backpressure, Reservation } from './backpressure.ts';
 import { clientAddress } from './client-address.ts';
 import type { Connection, Connections } from './connections.ts';
-import type { Metrics } from '../metrics/metrics.ts';
 import { type ReserveBody, responseMs } from './responses.ts';
 import { patternOf } from './route-registration.ts';
 

@@ -9,16 +9,16 @@ import type { Readable } from 'node:stream';
 import type { TSchema } from 'typebox';
 import type { RawParameters } from '../../domain/filters/search-parameters.ts';
 import type { Store } from '../../store/store.ts';
-import type { Freshness } from './caching.ts';
-import type { ChangeFeed } from '../live/change-feed.ts';
-import type { Coding } from './compression.ts';
-import type { CutReason } from './connections.ts';
 import type { Diagnoses } from '../execution/diagnoses.ts';
-import type { FailureReports } from '../routes/failure-report.ts';
-import type { HeaderName } from './header-fields.ts';
+import type { Preparations } from '../execution/preparations.ts';
+import type { ChangeFeed } from '../live/change-feed.ts';
 import type { Live } from '../live/live.ts';
 import type { Metrics } from '../metrics/metrics.ts';
-import type { Preparations } from '../execution/preparations.ts';
+import type { FailureReports } from '../routes/failure-report.ts';
+import type { Freshness } from './caching.ts';
+import type { Coding } from './compression.ts';
+import type { CutReason } from './connections.ts';
+import type { HeaderName } from './header-fields.ts';
 import type { ResponseCache } from './response-cache.ts';
 
 export interface RouteParameter {

@@ -4,23 +4,24 @@
  */
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Store } from '../../store/store.ts';
+import { createCallBudget } from '../execution/call-budget.ts';
+import { createDiagnoses, type Destinations } from '../execution/diagnoses.ts';
+import { createPreparations } from '../execution/preparations.ts';
+import { createChangeFeed } from '../live/change-feed.ts';
+import { createLive, type LiveLimits } from '../live/live.ts';
+import type { GaugeSource } from '../metrics/gauges.ts';
+import { createMetrics } from '../metrics/metrics.ts';
+import { builtExplorer, createExplorer } from '../routes/explorer-route.ts';
+import { createFailureReports } from '../routes/failure-report.ts';
+import { createRoutes } from '../routes/routes.ts';
 import { createAdmission } from './admission.ts';
 import { type BackpressureLimits, createBackpressure, defaultBackpressureLimits } from './backpressure.ts';
 import { registerBasePathRedirect } from './base-path.ts';
-import { createCallBudget } from '../execution/call-budget.ts';
-import { createChangeFeed } from '../live/change-feed.ts';
 import { socketAddress, type TrustProxy } from './client-address.ts';
 import { type ConnectionLimits, createConnections, defaultConnectionLimits } from './connections.ts';
 import { crossOriginHeaders, securityHeaders } from './cross-origin.ts';
-import { createDiagnoses, type Destinations } from '../execution/diagnoses.ts';
-import { builtExplorer, createExplorer } from '../routes/explorer-route.ts';
-import { createFailureReports } from '../routes/failure-report.ts';
-import type { GaugeSource } from '../metrics/gauges.ts';
 import { registerGracefulShutdown } from './graceful-shutdown.ts';
 import { createHttpApp } from './http-app.ts';
-import { createLive, type LiveLimits } from '../live/live.ts';
-import { createMetrics } from '../metrics/metrics.ts';
-import { createPreparations } from '../execution/preparations.ts';
 import { costlyAllowance, defaultRateLimit, groupOfClient, type RateLimitOptions } from './rate-limit.ts';
 import { createRequestSignals } from './request-signals.ts';
 import { createRequestTracker } from './request-tracker.ts';
@@ -28,7 +29,6 @@ import { createResponseCache } from './response-cache.ts';
 import { sendError } from './responses.ts';
 import type { RouteContext, ServedPath } from './route.ts';
 import { registerRoutes } from './route-registration.ts';
-import { createRoutes } from '../routes/routes.ts';
 import { createSharedRateLimiter, type WorkerPeers } from './worker-peers.ts';
 
 export interface ServerOptions extends Partial<RateLimitOptions> {

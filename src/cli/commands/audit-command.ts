@@ -2,6 +2,8 @@ import type { Command } from 'commander';
 import type { MissingNumbers } from '../../domain/missing-numbers.ts';
 import type { LaneEnds } from '../../store/query/lanes.ts';
 import { type CliContext, configOf } from '../context.ts';
+import { writeOut } from '../output/output.ts';
+import { createPaint, type Paint, printable } from '../output/terminal-text.ts';
 import { auditOnramps, type OnrampAudit } from './lane-audit.ts';
 import {
   addLaneOptions,
@@ -12,9 +14,7 @@ import {
   writeObjects,
   writeRemark,
 } from './lanes-command.ts';
-import { writeOut } from '../output/output.ts';
 import { withRecordOptions, withRecords } from './records.ts';
-import { createPaint, type Paint, printable } from '../output/terminal-text.ts';
 
 const GAPS_STATUS = 1;
 const NOTHING_TO_CHECK_STATUS = 3;

@@ -3,8 +3,8 @@ import type { Command } from 'commander';
 import { type Config, type ConfigFlags, namesOf, networkSourcesOf, webhooksOf } from '../config/config.ts';
 import { type CliContext, configOf, withStoreOptions } from '../context.ts';
 import { writeOut } from '../output/output.ts';
-import { withServerOptions } from './serve-command.ts';
 import { cellsOf, createPaint, printable } from '../output/terminal-text.ts';
+import { withServerOptions } from './serve-command.ts';
 
 interface ShowConfigFlags extends ConfigFlags {
   readonly json?: boolean;

@@ -5,9 +5,9 @@ import { createSimulation, type Simulation } from '../../ingest/demo/simulation.
 import { untilLater } from '../../ingest/work.ts';
 import { isDatabaseUnavailable, openStore, type Store } from '../../store/store.ts';
 import { loadAbis } from '../config/abi-folder.ts';
-import { noticeTo, openLog } from '../output/command-log.ts';
 import { type ConfigFlags, databasePlace, webhooksOf } from '../config/config.ts';
 import { type CliContext, closeStoreAfterStop, configOf, schemaFor, withStoreOptions } from '../context.ts';
+import { noticeTo, openLog } from '../output/command-log.ts';
 import { serveUntilStopped, withServerOptions } from './serve-command.ts';
 
 const STEP_INTERVAL_MS = 500;

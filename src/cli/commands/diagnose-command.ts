@@ -5,9 +5,9 @@ import type { Message } from '../../domain/message.ts';
 import { type CliContext, configOf } from '../context.ts';
 import { networkName } from '../output/message-words.ts';
 import { writeOut } from '../output/output.ts';
+import { type Colour, createPaint, printable, printableJson, wrapped } from '../output/terminal-text.ts';
 import { type RecordFlags, withRecordOptions, withRecords } from './records.ts';
 import { findRecord, parseId, serverUrl } from './show-command.ts';
-import { type Colour, createPaint, printable, printableJson, wrapped } from '../output/terminal-text.ts';
 
 const NO_SUCCESS_STATUS = 3;
 const DEFAULT_WIDTH = 100;

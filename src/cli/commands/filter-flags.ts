@@ -1,8 +1,8 @@
 /** The filters of the search as flags, shared by all commands that have them. */
 import { type Command, Option } from 'commander';
 import { ApiError } from '../../domain/errors.ts';
-import { networkOfText, similarNetworks } from '../../domain/networks/network-names.ts';
 import { type FilterName, filterNames, filterParameters } from '../../domain/filters/search-parameters.ts';
+import { networkOfText, similarNetworks } from '../../domain/networks/network-names.ts';
 import { printable } from '../output/terminal-text.ts';
 
 /** Flags of parameters: every value given, in the order given. */

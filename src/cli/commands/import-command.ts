@@ -15,7 +15,6 @@ import type { Notice } from '../../base/notice.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { type ImportReport, importRecords, type RejectedLine } from '../../ingest/import/import.ts';
 import type { Store } from '../../store/store.ts';
-import { noticeTo, openLog } from '../output/command-log.ts';
 import type { ConfigFlags } from '../config/config.ts';
 import {
   type CliContext,
@@ -25,6 +24,7 @@ import {
   withStore,
   withStoreOptions,
 } from '../context.ts';
+import { noticeTo, openLog } from '../output/command-log.ts';
 import { besideBar, createProgress } from '../output/progress-bar.ts';
 import { clipped, printable } from '../output/terminal-text.ts';
 

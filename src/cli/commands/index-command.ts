@@ -4,8 +4,8 @@ import { blockNoun } from '../../domain/networks/block-noun.ts';
 import type { NetworkSource } from '../../ingest/engine/family.ts';
 import type { NetworkStatus } from '../../ingest/engine/indexer.ts';
 import { connectNetwork } from '../../ingest/families.ts';
-import { noticeTo, openLog } from '../output/command-log.ts';
 import { type Config, type ConfigFlags, networkSourcesOf } from '../config/config.ts';
+import { sourcesToIndex } from '../config/destinations.ts';
 import {
   type CliContext,
   configOf,
@@ -14,9 +14,9 @@ import {
   withStore,
   withStoreOptions,
 } from '../context.ts';
-import { sourcesToIndex } from '../config/destinations.ts';
-import { createIndexProgress } from '../output/index-progress.ts';
 import { knownLosses } from '../doctor/source-findings.ts';
+import { noticeTo, openLog } from '../output/command-log.ts';
+import { createIndexProgress } from '../output/index-progress.ts';
 import { counted, printable } from '../output/terminal-text.ts';
 import { lanescanVersion } from '../version.ts';
 

@@ -3,10 +3,8 @@ import { DEFAULT_WINDOW_DAYS, MAX_WINDOW_DAYS } from '../../api/routes/lanes-rou
 import { parseParameters, selector, wholeNumber } from '../../domain/filters/search-parameters.ts';
 import type { LaneEnds, LaneIdentity, LaneStatistics } from '../../store/query/lanes.ts';
 import { type CliContext, configOf } from '../context.ts';
-import { addFilterOptions, asUsage, collecting, type ParameterFlags, rawParameters } from './filter-flags.ts';
 import { networkName } from '../output/message-words.ts';
 import { writeOut } from '../output/output.ts';
-import { type RecordFlags, withRecordOptions, withRecords } from './records.ts';
 import {
   age,
   type Colour,
@@ -20,6 +18,8 @@ import {
   printable,
   printableJson,
 } from '../output/terminal-text.ts';
+import { addFilterOptions, asUsage, collecting, type ParameterFlags, rawParameters } from './filter-flags.ts';
+import { type RecordFlags, withRecordOptions, withRecords } from './records.ts';
 
 const NAMED_RANGES = 100;
 

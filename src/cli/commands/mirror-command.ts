@@ -7,7 +7,6 @@ import { filterNames, parseFilters } from '../../domain/filters/search-parameter
 import { jsonText } from '../../ingest/mirror/intake.ts';
 import { followSource, type MirrorCounts, type RejectedRecord } from '../../ingest/mirror/mirror.ts';
 import { createSource } from '../../ingest/mirror/source.ts';
-import { noticeTo, openLog } from '../output/command-log.ts';
 import type { ConfigFlags } from '../config/config.ts';
 import {
   type CliContext,
@@ -17,10 +16,11 @@ import {
   withStore,
   withStoreOptions,
 } from '../context.ts';
-import { addFilterOptions, asUsage, type ParameterFlags, rawParameters } from './filter-flags.ts';
+import { noticeTo, openLog } from '../output/command-log.ts';
 import { besideBar, createProgress } from '../output/progress-bar.ts';
 import { clipped, counted, printable } from '../output/terminal-text.ts';
 import { lanescanVersion } from '../version.ts';
+import { addFilterOptions, asUsage, type ParameterFlags, rawParameters } from './filter-flags.ts';
 
 const REJECTED_STATUS = 3;
 const INTERRUPTED_STATUS = 130;

@@ -4,35 +4,40 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { createCallBudget } from '../../api/execution/call-budget.ts';
 import { createDiagnoses } from '../../api/execution/diagnoses.ts';
-import { diagnosisBody } from '../../api/routes/diagnosis-route.ts';
 import { prepareExecution } from '../../api/execution/execution-preparation.ts';
+import { diagnosisBody } from '../../api/routes/diagnosis-route.ts';
 import { type ExportShape, exportBatches } from '../../api/routes/export-batches.ts';
 import { dayOf, windowStart } from '../../api/routes/lanes-route.ts';
 import { lookUp } from '../../api/routes/lookup-route.ts';
+import { tokenBody } from '../../api/routes/tokens-route.ts';
 import type { Diagnosis } from '../../api/schemas/diagnosis-schema.ts';
 import type { LookupMatch } from '../../api/schemas/lookup-schema.ts';
-import { tokenBody } from '../../api/routes/tokens-route.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { addressBytes } from '../../domain/addresses.ts';
 import { type Attempt, attemptsOf } from '../../domain/attempts.ts';
-import { explorerUrlsOf } from '../../domain/networks/block-explorers.ts';
 import { ApiError } from '../../domain/errors.ts';
-import type { ExplorerUrls } from '../../domain/networks/explorer-links.ts';
-import { definedLabels } from '../../domain/names/labels.ts';
-import type { Message } from '../../domain/message.ts';
-import { createNames, type NamedToken, type Names, tokenAddressesOf } from '../../domain/names/message-names.ts';
 import { parseFilters, parseSearch, type RawParameters } from '../../domain/filters/search-parameters.ts';
 import { searchableText } from '../../domain/filters/search-text.ts';
-import type { CountedLane } from '../../store/write/lane-counters.ts';
+import type { Message } from '../../domain/message.ts';
+import { definedLabels } from '../../domain/names/labels.ts';
+import {
+  createNames,
+  type NamedToken,
+  type Names,
+  tokenAddressesOf,
+} from '../../domain/names/message-names.ts';
+import { explorerUrlsOf } from '../../domain/networks/block-explorers.ts';
+import type { ExplorerUrls } from '../../domain/networks/explorer-links.ts';
 import type { LaneEnds, LanePage, LaneStatistics } from '../../store/query/lanes.ts';
 import type { Store } from '../../store/store.ts';
+import type { CountedLane } from '../../store/write/lane-counters.ts';
 import { type Config, type ConfigFlags, networkSourcesOf, UsageError } from '../config/config.ts';
-import { type CliContext, withStore, withStoreOptions } from '../context.ts';
 import { createDestinations } from '../config/destinations.ts';
-import { SIMULATED_NOTICE } from '../output/message-words.ts';
-import { createRemoteRecords } from './remote-records.ts';
+import { type CliContext, withStore, withStoreOptions } from '../context.ts';
 import { knownLosses, stoppedRemarks } from '../doctor/source-findings.ts';
+import { SIMULATED_NOTICE } from '../output/message-words.ts';
 import { counted } from '../output/terminal-text.ts';
+import { createRemoteRecords } from './remote-records.ts';
 
 /** A page of a search. */
 export interface RecordPage {

@@ -1,28 +1,28 @@
 /** A client of a Lanescan server, for the reading commands with `--url`. */
 import { setTimeout as delay } from 'node:timers/promises';
+import { MAX_TOKEN_ADDRESSES } from '../../api/routes/tokens-route.ts';
 import type { Attempt as AttemptBody, Attempts, Reason } from '../../api/schemas/attempts-schema.ts';
 import type { Diagnosis } from '../../api/schemas/diagnosis-schema.ts';
 import type { Lane } from '../../api/schemas/lanes-schema.ts';
 import type { LookupMatch } from '../../api/schemas/lookup-schema.ts';
 import type { Network } from '../../api/schemas/networks-schema.ts';
-import { MAX_TOKEN_ADDRESSES } from '../../api/routes/tokens-route.ts';
 import { basicAuthorization, parseRetryAfterMs } from '../../base/http-headers.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { withoutCredentials } from '../../base/url-parts.ts';
 import type { Attempt } from '../../domain/attempts.ts';
 import type { DecodedError } from '../../domain/failures/revert-data.ts';
+import type { RawParameters } from '../../domain/filters/search-parameters.ts';
 import {
   createNames,
   type NamedAddress,
   type NamedToken,
   tokenAddressesOf,
 } from '../../domain/names/message-names.ts';
-import type { RawParameters } from '../../domain/filters/search-parameters.ts';
 import { readBody } from '../../ingest/bounded-exchange.ts';
 import { UsageError } from '../config/config.ts';
-import type { Records } from './records.ts';
 import { clipped, printable } from '../output/terminal-text.ts';
 import { lanescanVersion } from '../version.ts';
+import type { Records } from './records.ts';
 
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 /** For an answer to begin, and between two pieces of it. */

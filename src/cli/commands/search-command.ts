@@ -1,6 +1,4 @@
 import type { Command } from 'commander';
-import type { Message } from '../../domain/message.ts';
-import { findNetwork } from '../../domain/networks/networks.ts';
 import { DEFAULT_LIMIT, MAX_LIMIT } from '../../domain/filters/query.ts';
 import {
   type FilterName,
@@ -8,10 +6,14 @@ import {
   parseSearch,
   type RawParameters,
 } from '../../domain/filters/search-parameters.ts';
+import type { Message } from '../../domain/message.ts';
+import { findNetwork } from '../../domain/networks/networks.ts';
 import { type CliContext, configOf } from '../context.ts';
-import { addFilterOptions, asUsage, collecting, type ParameterFlags, rawParameters } from './filter-flags.ts';
 import { createMessageTable, tableFooter } from '../output/message-table.ts';
 import { writeOut } from '../output/output.ts';
+import { contractHint, parametersOfLookUp, parametersOfText } from '../output/search-text.ts';
+import { createPaint, printableJson } from '../output/terminal-text.ts';
+import { addFilterOptions, asUsage, collecting, type ParameterFlags, rawParameters } from './filter-flags.ts';
 import {
   demoFolder,
   type RecordFlags,
@@ -20,8 +22,6 @@ import {
   withRecordOptions,
   withRecords,
 } from './records.ts';
-import { contractHint, parametersOfLookUp, parametersOfText } from '../output/search-text.ts';
-import { createPaint, printableJson } from '../output/terminal-text.ts';
 
 type SearchFlags = RecordFlags &
   ParameterFlags<FilterName | 'limit' | 'cursor'> & { readonly json?: boolean; readonly all?: boolean };

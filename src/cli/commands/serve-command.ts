@@ -9,17 +9,22 @@ import { OperatorError } from '../../base/operator-error.ts';
 import { ApiError } from '../../domain/errors.ts';
 import type { NetworkSource } from '../../ingest/engine/family.ts';
 import { connectNetwork } from '../../ingest/families.ts';
-import { openStore, type Store } from '../../store/store.ts';
-import { isDoneWithin } from '../../store/server/time-limit.ts';
 import { SchemaMovedError } from '../../store/schema/writer-guard.ts';
+import { isDoneWithin } from '../../store/server/time-limit.ts';
+import { openStore, type Store } from '../../store/store.ts';
 import { type Dispatcher, startDispatcher } from '../../webhooks/dispatcher.ts';
 import type { Subscription } from '../../webhooks/subscription.ts';
 import { describeAbis, loadAbis } from '../config/abi-folder.ts';
-import { noticeTo, openLog } from '../output/command-log.ts';
-import { type Config, type ConfigFlags, databasePlace, networkSourcesOf, webhooksOf } from '../config/config.ts';
-import { type CliContext, configOf, schemaFor, withLogOption, withStoreOptions } from '../context.ts';
+import {
+  type Config,
+  type ConfigFlags,
+  databasePlace,
+  networkSourcesOf,
+  webhooksOf,
+} from '../config/config.ts';
 import { createDestinations } from '../config/destinations.ts';
-import { chosenSources } from './index-command.ts';
+import { type CliContext, configOf, schemaFor, withLogOption, withStoreOptions } from '../context.ts';
+import { noticeTo, openLog } from '../output/command-log.ts';
 import { describeStatus, levelOf } from '../output/index-progress.ts';
 import { lanescanVersion } from '../version.ts';
 import {
@@ -29,6 +34,7 @@ import {
   type PrimaryLink,
   startWorkerProcesses,
 } from '../worker-processes.ts';
+import { chosenSources } from './index-command.ts';
 
 /** Interval of the log line with the progress of indexing. */
 const PROGRESS_INTERVAL_MS = 60_000;

@@ -6,8 +6,8 @@ import type { Config } from '../config/config.ts';
 import { type CliContext, configOf } from '../context.ts';
 import { describeMessage } from '../output/message-description.ts';
 import { writeOut } from '../output/output.ts';
-import { type RecordFlags, type Records, withRecordOptions, withRecords } from './records.ts';
 import { clipped, createPaint, printable, printableJson } from '../output/terminal-text.ts';
+import { type RecordFlags, type Records, withRecordOptions, withRecords } from './records.ts';
 
 const MIN_PREFIX = 6;
 /** Ids are hashes: this many with the same six digits mean that the prefix is too short. */

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { nearestName } from '../../base/nearest-name.ts';
 import { OperatorError } from '../../base/operator-error.ts';
-import type { Store } from '../../store/store.ts';
 import type { WebhookBacklog } from '../../store/ledger/webhook-deliveries.ts';
+import type { Store } from '../../store/store.ts';
 import { dispatcherTimings } from '../../webhooks/dispatcher.ts';
 import { signedHeaders, testEvent } from '../../webhooks/event.ts';
 import { decideRetry } from '../../webhooks/retry.ts';

@@ -5,8 +5,8 @@ import { OperatorError } from '../../base/operator-error.ts';
 import { errorsOfAbi } from '../../domain/failures/abi-errors.ts';
 import { type ErrorSignature, selectorOf } from '../../domain/failures/error-signatures.ts';
 import { defineErrors } from '../../domain/failures/revert-data.ts';
-import type { Config } from './config.ts';
 import { counted } from '../output/terminal-text.ts';
+import type { Config } from './config.ts';
 
 const MAX_FILES = 500;
 const MAX_FILE_BYTES = 8 * 1024 * 1024;

@@ -3,8 +3,8 @@ import { setMaxListeners } from 'node:events';
 import type { Destination, Destinations } from '../../api/execution/diagnoses.ts';
 import type { DestinationCallsOptions, NetworkSource } from '../../ingest/engine/family.ts';
 import { canSimulate, openDestinationCalls } from '../../ingest/families.ts';
-import type { Config } from './config.ts';
 import { lanescanVersion } from '../version.ts';
+import type { Config } from './config.ts';
 
 /** Of an endpoint's rate, for diagnoses. */
 const DIAGNOSIS_SHARE = 1 / 5;

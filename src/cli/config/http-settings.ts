@@ -1,8 +1,13 @@
 /** Parsers of the settings rateLimit, apiKeys, trustProxy and live of lanescan.yaml. */
 import { isIP } from 'node:net';
-import type { TrustProxy } from '../../api/server/client-address.ts';
 import type { LiveLimits } from '../../api/live/live.ts';
-import { type Allowance, type ApiKey, defaultRateLimit, type RateLimit } from '../../api/server/rate-limit.ts';
+import type { TrustProxy } from '../../api/server/client-address.ts';
+import {
+  type Allowance,
+  type ApiKey,
+  defaultRateLimit,
+  type RateLimit,
+} from '../../api/server/rate-limit.ts';
 
 export const RATE_LIMIT_FORMAT =
   '`false`, or a mapping such as {perSecond: 50, burst: 200, loopback: false}: perSecond more than 0 and at most ' +

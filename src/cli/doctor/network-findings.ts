@@ -4,9 +4,9 @@ import type { ExaminationFinding, NetworkExamination, NetworkSource } from '../.
 import { examineNetwork } from '../../ingest/families.ts';
 import { type Config, networkSourcesOf } from '../config/config.ts';
 import type { CliContext } from '../context.ts';
-import type { Finding } from './doctor-command.ts';
 import { howOld, printable } from '../output/terminal-text.ts';
 import { lanescanVersion } from '../version.ts';
+import type { Finding } from './doctor-command.ts';
 
 /** Generous, because some chains produce blocks only when there are transactions. */
 const OLD_HEAD_MS = 15 * 60_000;

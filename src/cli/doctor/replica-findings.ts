@@ -3,8 +3,8 @@ import { OperatorError } from '../../base/operator-error.ts';
 import { readServerFacts, type ServerFacts } from '../../store/server/server-facts.ts';
 import type { Config } from '../config/config.ts';
 import type { CliContext } from '../context.ts';
-import type { Finding } from './doctor-command.ts';
 import { counted, databaseName, printable } from '../output/terminal-text.ts';
+import type { Finding } from './doctor-command.ts';
 
 type Outcome = { readonly facts: ServerFacts } | { readonly problem: OperatorError };
 

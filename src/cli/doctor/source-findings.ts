@@ -1,5 +1,11 @@
 /** Checks of `doctor` and `audit` for the processes that keep the records up to date: indexers and mirrors. */
-import { hasLoss, indexingHealth, lagSeconds, mirrorHealth, secondsBetween } from '../../api/metrics/indexing-health.ts';
+import {
+  hasLoss,
+  indexingHealth,
+  lagSeconds,
+  mirrorHealth,
+  secondsBetween,
+} from '../../api/metrics/indexing-health.ts';
 import { blockNoun } from '../../domain/networks/block-noun.ts';
 import { type FindingKind, findingKinds } from '../../domain/networks/index-findings.ts';
 import { networkBySelector } from '../../domain/networks/networks.ts';
@@ -9,8 +15,8 @@ import type { NetworkProgress } from '../../store/query/network-progress.ts';
 import type { Store } from '../../store/store.ts';
 import { type Config, networkSourcesOf } from '../config/config.ts';
 import type { CliContext } from '../context.ts';
-import type { Finding } from './doctor-command.ts';
 import { age, counted, printable } from '../output/terminal-text.ts';
+import type { Finding } from './doctor-command.ts';
 
 type SourceStore = Pick<Store, 'networkProgress' | 'mirrors'>;
 type IndexedStore = SourceStore & { readonly index: Pick<Store['index'], 'checks'> };

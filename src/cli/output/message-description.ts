@@ -1,7 +1,5 @@
 /** The description of one message for `lanescan show`: state, what to do, and every field. */
 import { type Attempt, lastAttempt } from '../../domain/attempts.ts';
-import { blockTitle } from '../../domain/networks/block-noun.ts';
-import { type ExplorerPage, explorerLink } from '../../domain/networks/explorer-links.ts';
 import { writtenError } from '../../domain/failures/failure-reason.ts';
 import { speakerWords } from '../../domain/failures/speakers.ts';
 import { usesVerifiers } from '../../domain/lifecycle.ts';
@@ -21,8 +19,10 @@ import {
   transferredAmount,
 } from '../../domain/names/message-names.ts';
 import { grouped } from '../../domain/names/tokens.ts';
-import { laneWords, networkName, statusSigns, statusWords } from './message-words.ts';
+import { blockTitle } from '../../domain/networks/block-noun.ts';
+import { type ExplorerPage, explorerLink } from '../../domain/networks/explorer-links.ts';
 import type { RecordNames } from '../commands/records.ts';
+import { laneWords, networkName, statusSigns, statusWords } from './message-words.ts';
 import {
   age,
   cellsOf,

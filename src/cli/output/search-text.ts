@@ -1,11 +1,11 @@
 /** What can be typed after `lanescan search`, as in the search box of the explorer, as parameters of the search. */
 import type { Command } from 'commander';
 import type { LookupMatch } from '../../api/schemas/lookup-schema.ts';
+import type { RawParameters } from '../../domain/filters/search-parameters.ts';
+import { meaningsOf, searchableText } from '../../domain/filters/search-text.ts';
 import { statuses } from '../../domain/lifecycle.ts';
 import { networkOfText } from '../../domain/networks/network-names.ts';
 import { networkBySelector } from '../../domain/networks/networks.ts';
-import type { RawParameters } from '../../domain/filters/search-parameters.ts';
-import { meaningsOf, searchableText } from '../../domain/filters/search-text.ts';
 import { selectorOf, statusesOf } from '../commands/filter-flags.ts';
 import type { Records } from '../commands/records.ts';
 import { clipped, printable } from './terminal-text.ts';

@@ -1,6 +1,7 @@
 /** Why an execution failed, in words: what happened, who can fix it, and what to do. */
-import { quoted } from '../names/claimed-text.ts';
+
 import { usesVerifiers } from '../lifecycle.ts';
+import { quoted } from '../names/claimed-text.ts';
 import type { ErrorTable } from './error-signatures.ts';
 import {
   type Explanation,

@@ -8,10 +8,10 @@
 import { parseTimeUp } from '../../base/iso-time.ts';
 import { nearestName } from '../../base/nearest-name.ts';
 import { addressBytes, type BytesHex, transactionHashBytes } from '../addresses.ts';
-import type { CursorCodec } from './cursor.ts';
 import { ApiError, type ParameterProblem } from '../errors.ts';
-import { isMeaningful, isSelector, isTimeRange } from './filter-bounds.ts';
 import { type Status, statuses } from '../lifecycle.ts';
+import type { CursorCodec } from './cursor.ts';
+import { isMeaningful, isSelector, isTimeRange } from './filter-bounds.ts';
 import {
   DEFAULT_LIMIT,
   type Filters,

@@ -2,10 +2,10 @@
 import { type Refuse, refusalsAt, refuseUnknownName } from '../../base/config-entries.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { addressBytes, parseAddress } from '../addresses.ts';
-import { cleanClaim } from './claimed-text.ts';
-import { type Label, MAX_LABEL_CHARACTERS } from './labels.ts';
 import { networkOfText } from '../networks/network-names.ts';
 import type { Network } from '../networks/networks.ts';
+import { cleanClaim } from './claimed-text.ts';
+import { type Label, MAX_LABEL_CHARACTERS } from './labels.ts';
 
 const KEYS = ['address', 'name', 'network'];
 const MAX_LABELS = 1_000;

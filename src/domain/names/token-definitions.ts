@@ -2,8 +2,8 @@
 import { type Refuse, refusalsAt, refuseUnknownName } from '../../base/config-entries.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { parseAddress } from '../addresses.ts';
-import { cleanClaim } from './claimed-text.ts';
 import { networkOfText } from '../networks/network-names.ts';
+import { cleanClaim } from './claimed-text.ts';
 import {
   MAX_DECIMALS,
   MAX_NAME_CHARACTERS,

@@ -5,8 +5,8 @@
  * is determined by seed, lane and number.
  */
 import type { Executed, Fact, Observation, RangeFact, SentMessage } from '../../domain/facts.ts';
-import type { Network } from '../../domain/networks/networks.ts';
 import { type TokenClaims, type TokenKey, tokenKey, tokenKeyOf } from '../../domain/names/tokens.ts';
+import type { Network } from '../../domain/networks/networks.ts';
 import { type Block, type Chain, createChain, isoTime } from './chain.ts';
 import { createEventQueue, type SimulatedEvent } from './event-queue.ts';
 import { drawFailure } from './failures.ts';

@@ -5,8 +5,8 @@
 import { addressFromBytes, type ChainFamily, zeroAddresses } from '../../domain/addresses.ts';
 import type { Observation, RangeFact, SentMessage } from '../../domain/facts.ts';
 import type { NetworkInfo } from '../../domain/message.ts';
-import { parseMessage } from '../../domain/records/message-parser.ts';
 import { type Network, networkBySelector } from '../../domain/networks/networks.ts';
+import { parseMessage } from '../../domain/records/message-parser.ts';
 
 /** `0x` and hexadecimal digits, lower case. */
 type Hex = `0x${string}`;

@@ -3,8 +3,8 @@
  * wrongly: a log that its block's filter denies shows it, and from then on no filter of the network is believed.
  */
 import { mayHaveLogs } from './bloom.ts';
-import type { Block, ChainLog, Hex } from './rpc/chain.ts';
 import type { RegistryLog } from './checks/registry-log.ts';
+import type { Block, ChainLog, Hex } from './rpc/chain.ts';
 import type { EvmSource } from './settings.ts';
 
 export interface BloomTrust {

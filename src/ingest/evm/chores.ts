@@ -10,10 +10,10 @@ import type { Store } from '../../store/store.ts';
 import type { Chores } from '../engine/family.ts';
 import type { Progress } from '../engine/progress.ts';
 import type { WorkerTiming } from '../engine/timing.ts';
-import type { Chain, Hex } from './rpc/chain.ts';
 import type { GenuineContract } from './contracts/contracts.ts';
 import { readExecutionThreshold, readVerifierPolicy } from './decode/decoder.ts';
 import { type BlessingQuestion, createRootBlessings } from './root-blessings.ts';
+import type { Chain, Hex } from './rpc/chain.ts';
 import type { VerifierResults } from './verifier-results.ts';
 
 const CHORES_AT_ONCE = 50;

@@ -12,8 +12,8 @@ import type { BlockId } from '../../store/ledger/index-ledger.ts';
 import { NodeError, RangeTooLargeError, RequestRefusedError } from '../engine/faults.ts';
 import { createPatience } from '../engine/patience.ts';
 import { mayHaveLogs } from './bloom.ts';
-import type { Chain, ChainLog, ChainNode, Hex } from './rpc/chain.ts';
 import { watchedTopics } from './contracts/contracts.ts';
+import type { Chain, ChainLog, ChainNode, Hex } from './rpc/chain.ts';
 
 /** Others may be a moment behind the endpoint that has shown a new block. */
 const BEHIND_MS = 2_000;

@@ -11,9 +11,9 @@ import { NodeError, RangeTooLargeError, reasonOf } from '../engine/faults.ts';
 import { historyRange } from '../engine/owed-ranges.ts';
 import type { Progress, ReadMark } from '../engine/progress.ts';
 import type { Agreement, Doubt } from './agreement.ts';
-import type { Block, Chain, ChainNode } from './rpc/chain.ts';
 import { type Fork, findFork, type HeadView, readHeaders, refuseOtherFinal, viewHead } from './head.ts';
 import type { BlockReader, LogReading } from './reading.ts';
+import type { Block, Chain, ChainNode } from './rpc/chain.ts';
 
 /** New blocks in one step. */
 const MAX_NEW_BLOCKS = 256;

@@ -6,10 +6,10 @@ import type { BlockId, BlockRange } from '../../store/ledger/index-ledger.ts';
 import type { HistoryReading } from '../engine/family.ts';
 import { NodeError, RangeTooLargeError } from '../engine/faults.ts';
 import type { Progress } from '../engine/progress.ts';
-import type { Chain, ChainNode, Hex } from './rpc/chain.ts';
 import { requireChain } from './head.ts';
-import { createRangeLimits, type RangeLimits } from './rpc/range-limits.ts';
 import type { BlockReader, LogReading } from './reading.ts';
+import type { Chain, ChainNode, Hex } from './rpc/chain.ts';
+import { createRangeLimits, type RangeLimits } from './rpc/range-limits.ts';
 import type { EvmSource } from './settings.ts';
 
 /** Logs that one piece should have: enough to be worth a transaction, few enough for many pieces to fit in memory. */

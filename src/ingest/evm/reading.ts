@@ -10,12 +10,12 @@ import type { Reading } from '../engine/family.ts';
 import { NodeError } from '../engine/faults.ts';
 import { mayHaveLogs } from './bloom.ts';
 import { alwaysTrusted, type BloomTrust } from './bloom-trust.ts';
-import type { Block, Chain, ChainLog, ChainNode, Hex } from './rpc/chain.ts';
 import { type RegistryLog, unrecorded } from './checks/registry-log.ts';
 import { type Confirmation, unconfirmed } from './confirmation.ts';
 import { agreedNamings, examineTogether } from './contracts/contract-agreement.ts';
 import { type GenuineContract, type Naming, namingsOf, watchedTopics } from './contracts/contracts.ts';
 import type { Decoder } from './decode/decoder.ts';
+import type { Block, Chain, ChainLog, ChainNode, Hex } from './rpc/chain.ts';
 import { sortLogs } from './rpc/log-order.ts';
 import { AddressRequiredError } from './rpc/log-queries.ts';
 

@@ -5,8 +5,8 @@
  */
 import type { Observation, RangeFact, RootBlessed } from '../../domain/facts.ts';
 import { answerOf, callOf, isBlessed } from './contracts/abi.ts';
-import type { Chain, Hex } from './rpc/chain.ts';
 import type { GenuineContract } from './contracts/contracts.ts';
+import type { Chain, Hex } from './rpc/chain.ts';
 
 /** An event usually comes within minutes of the commit; the same root is not asked about more often than this. */
 const ASK_AFTER_MS = 600_000;

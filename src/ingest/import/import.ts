@@ -6,8 +6,8 @@
  */
 import type { Snapshot } from '../../domain/facts.ts';
 import { type ParserRemarks, parseMessage, type RecordProblem } from '../../domain/records/message-parser.ts';
-import type { ApplyReport } from '../../store/write/apply.ts';
 import type { Store } from '../../store/store.ts';
+import type { ApplyReport } from '../../store/write/apply.ts';
 import { decompressed, type Line, readLines } from './lines.ts';
 import { createRemarkCounter, type RecordRemarks, snapshotOf } from './record-remarks.ts';
 

@@ -6,9 +6,9 @@
  */
 import { parseTime } from '../../base/iso-time.ts';
 import type { Snapshot } from '../../domain/facts.ts';
+import { MAX_MESSAGE_IDS } from '../../domain/filters/query.ts';
 import type { Message } from '../../domain/message.ts';
 import { MAX_AHEAD_MS, parseMessage, type RecordProblem } from '../../domain/records/message-parser.ts';
-import { MAX_MESSAGE_IDS } from '../../domain/filters/query.ts';
 import type { MirrorUpdate, OwedMessage } from '../../store/ledger/mirror-ledger.ts';
 import { ResponseTooLongError } from '../bounded-exchange.ts';
 import { createRemarkCounter, snapshotOf } from '../import/record-remarks.ts';

@@ -8,8 +8,8 @@
 import { backoffMs } from '../../base/backoff.ts';
 import type { Notice } from '../../base/notice.ts';
 import { OperatorError } from '../../base/operator-error.ts';
-import type { RecordProblem } from '../../domain/records/message-parser.ts';
 import type { RawParameters } from '../../domain/filters/search-parameters.ts';
+import type { RecordProblem } from '../../domain/records/message-parser.ts';
 import type { MirrorHeartbeat, MirrorProgress, MirrorUpdate } from '../../store/ledger/mirror-ledger.ts';
 import type { Store } from '../../store/store.ts';
 import { untilLater } from '../work.ts';

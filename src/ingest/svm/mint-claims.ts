@@ -4,8 +4,8 @@
  */
 import { base58, hex } from '@scure/base';
 import type { BytesHex } from '../../domain/addresses.ts';
-import { claimedText } from '../../domain/names/claimed-text.ts';
 import { tokenPrograms } from '../../domain/failures/program-errors.ts';
+import { claimedText } from '../../domain/names/claimed-text.ts';
 import { MAX_NAME_CHARACTERS, MAX_SYMBOL_CHARACTERS, type TokenClaims } from '../../domain/names/tokens.ts';
 import type { Account } from './accounts.ts';
 import type { ChainNode } from './chain.ts';

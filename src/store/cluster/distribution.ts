@@ -4,12 +4,12 @@
  */
 import type { ClientBase } from 'pg';
 import { OperatorError } from '../../base/operator-error.ts';
-import { WatchedClient } from '../server/client.ts';
-import { connectionOf, explainConnectionFailure } from '../server/connection.ts';
 import { knownSchema, requireSchema } from '../schema/migrate.ts';
 import { type LockOptions, withMigrationLock, withoutWriters } from '../schema/migration-lock.ts';
-import { isReadOnly } from '../server/roles.ts';
 import { declaredSchema } from '../schema/writer-guard.ts';
+import { WatchedClient } from '../server/client.ts';
+import { connectionOf, explainConnectionFailure } from '../server/connection.ts';
+import { isReadOnly } from '../server/roles.ts';
 import { distributedTables, readDistributedTables } from './layout.ts';
 import { readWorkers, setWorkerSettings } from './workers.ts';
 

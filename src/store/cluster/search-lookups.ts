@@ -10,11 +10,11 @@
  */
 import type { BytesHex } from '../../domain/addresses.ts';
 import type { Filters } from '../../domain/filters/query.ts';
-import { selectorOf } from '../write/message-row.ts';
-import type { Read } from '../reads/reads.ts';
 import { type Requirements, satisfiedSql, type TokenRequirement } from '../query/scan.ts';
 import { checksOf } from '../query/search.ts';
+import type { Read } from '../reads/reads.ts';
 import { renderSql } from '../sql.ts';
+import { selectorOf } from '../write/message-row.ts';
 
 /** The ends of a lane: chain selectors. */
 export interface LaneOfNetwork {

@@ -2,7 +2,13 @@
 import type { ClientBase } from 'pg';
 import type { Message } from '../../domain/message.ts';
 import { writeTokens } from '../write/changes.ts';
-import { type MessageRow, messageIdArray, messageRow, type TokenRow, tokenRows } from '../write/message-row.ts';
+import {
+  type MessageRow,
+  messageIdArray,
+  messageRow,
+  type TokenRow,
+  tokenRows,
+} from '../write/message-row.ts';
 
 /** A derived row of one message that is wrong. */
 export interface MessageFault {

@@ -7,11 +7,10 @@
  */
 import type { ClientBase } from 'pg';
 import type { Fact, Sent } from '../../domain/facts.ts';
-import { type ApplyReport, applyFacts } from '../write/apply.ts';
 import type { WriteTurns } from '../cluster/write-turn.ts';
-import { LeaseLostError } from './lease.ts';
-import { storedSelector } from '../write/message-row.ts';
 import { SchemaMovedError } from '../schema/writer-guard.ts';
+import { type ApplyReport, applyFacts } from '../write/apply.ts';
+import { storedSelector } from '../write/message-row.ts';
 import { type Anchor, addAnchors, readAnchors } from './anchors.ts';
 import {
   addToBacklog,
@@ -71,6 +70,7 @@ import {
   type StoredFinding,
   writeFindings,
 } from './findings.ts';
+import { LeaseLostError } from './lease.ts';
 import { type NetworkRow, networkLeases, readNetworkRow, updateNetworkRow } from './network.ts';
 import {
   type HeadFigures,

@@ -2,8 +2,8 @@
 import type { ExecutionFacts, RemovedFact } from '../../domain/attempts.ts';
 import type { Fact } from '../../domain/facts.ts';
 import { MAX_ATTEMPTS } from '../../domain/filters/query.ts';
-import { messageIdArray } from '../write/message-row.ts';
 import type { Read } from '../reads/reads.ts';
+import { messageIdArray } from '../write/message-row.ts';
 
 /** The executions of one message, the latest ones where there are too many. */
 export interface Executions extends ExecutionFacts {

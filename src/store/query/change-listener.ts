@@ -7,8 +7,8 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { WatchedClient } from '../server/client.ts';
 import { CHANGE_CHANNEL } from '../cluster/write-turn.ts';
+import { WatchedClient } from '../server/client.ts';
 
 const RECONNECT_DELAY_MS = 500;
 const PROBE_INTERVAL_MS = 1_000;

@@ -1,14 +1,14 @@
 /** Reads of the history as a feed of changes: the position of the store, and what comes after a position. */
 import type pg from 'pg';
+import type { Layout } from '../cluster/layout.ts';
+import { createSingleFlight, type Read, type Reads } from '../reads/reads.ts';
 import {
   type ChangeListener,
   createChangeSignal,
   listenForChanges,
   type WakeFollower,
 } from './change-listener.ts';
-import type { Layout } from '../cluster/layout.ts';
 import { type ChangesRead, readChangesAfter, readLastChangeAt } from './history.ts';
-import { createSingleFlight, type Read, type Reads } from '../reads/reads.ts';
 
 export interface ChangeReads {
   /**

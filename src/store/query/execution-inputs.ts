@@ -2,9 +2,9 @@
 import type { RangeFact } from '../../domain/facts.ts';
 import type { Message } from '../../domain/message.ts';
 import { hasAllVerifications, knownVerifications } from '../../domain/verification.ts';
+import type { Read } from '../reads/reads.ts';
 import { rangesCovering } from '../write/lane-facts.ts';
 import { addressColumn, storedSelector } from '../write/message-row.ts';
-import type { Read } from '../reads/reads.ts';
 
 /** Up to version 1.6: the proof for one message of a root takes all of them. */
 export interface BatchInputs {

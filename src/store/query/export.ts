@@ -1,13 +1,13 @@
 /** Exports: all records that match, from one snapshot of the database, in constant memory. */
 import type pg from 'pg';
-import type { Message } from '../../domain/message.ts';
 import type { Filters, SearchQuery } from '../../domain/filters/query.ts';
-import { type Executions, readExecutionsOf } from './attempts.ts';
+import type { Message } from '../../domain/message.ts';
 import type { Layout } from '../cluster/layout.ts';
 import { readSearchLookups, type SearchLookups } from '../cluster/search-lookups.ts';
 import type { Read } from '../reads/reads.ts';
-import { distributedSearchSql, exportSql } from './search.ts';
 import { renderSql } from '../sql.ts';
+import { type Executions, readExecutionsOf } from './attempts.ts';
+import { distributedSearchSql, exportSql } from './search.ts';
 
 /** All connections of the export pool are in use; the client may retry later. */
 export class ExportsBusyError extends Error {}

@@ -3,9 +3,9 @@ import type { ExecutionTerms } from '../../domain/attempts.ts';
 import type { ExecutionDetails } from '../../domain/facts.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
 import type { NetworkInfo } from '../../domain/message.ts';
-import type { LaneEnds } from './lanes.ts';
-import { messageIdArray, selectorOf, storedSelector } from '../write/message-row.ts';
 import type { Read } from '../reads/reads.ts';
+import { messageIdArray, selectorOf, storedSelector } from '../write/message-row.ts';
+import type { LaneEnds } from './lanes.ts';
 
 export interface FailedMessage {
   readonly messageId: string;

@@ -1,9 +1,9 @@
 /** What an operator watches, from the statistics that every write keeps: nothing here counts messages. */
 import { type Status, statuses, statusRank } from '../../domain/lifecycle.ts';
-import { emptyCounts, type StatusCounts } from './lanes.ts';
 import { type MirrorState, readMirrors } from '../ledger/mirror-ledger.ts';
-import { type NetworkProgress, readNetworkProgress } from './network-progress.ts';
 import type { Read } from '../reads/reads.ts';
+import { emptyCounts, type StatusCounts } from './lanes.ts';
+import { type NetworkProgress, readNetworkProgress } from './network-progress.ts';
 
 export interface StoreFigures {
   /** Position of the latest change. */

@@ -1,14 +1,14 @@
 /** Reads of the history: of one message, and of all messages in order. */
 import { type Attempt, attemptOf } from '../../domain/attempts.ts';
 import type { Executed, ExecutionDetails, Fact } from '../../domain/facts.ts';
+import { MAX_HISTORY_ROWS } from '../../domain/filters/query.ts';
 import { type Status, statuses, statusRank } from '../../domain/lifecycle.ts';
 import type { Message } from '../../domain/message.ts';
-import { MAX_HISTORY_ROWS } from '../../domain/filters/query.ts';
 import { readDistributedChanges } from '../cluster/distributed-changes.ts';
 import type { Layout } from '../cluster/layout.ts';
+import type { Read } from '../reads/reads.ts';
 import { rangesCovering } from '../write/lane-facts.ts';
 import { selectorOf } from '../write/message-row.ts';
-import type { Read } from '../reads/reads.ts';
 
 /** One change of one message, as the history keeps it. */
 export interface HistoryEntry {

@@ -13,8 +13,8 @@ import {
 import { type Status, statuses, statusRank } from '../../domain/lifecycle.ts';
 import type { NetworkInfo } from '../../domain/message.ts';
 import type { StatementForms } from '../cluster/statement-forms.ts';
-import { storedSelector } from '../write/message-row.ts';
 import type { Read } from '../reads/reads.ts';
+import { storedSelector } from '../write/message-row.ts';
 
 export type StatusCounts = Readonly<Record<Status, number>>;
 

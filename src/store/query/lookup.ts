@@ -3,8 +3,8 @@ import type { BytesHex } from '../../domain/addresses.ts';
 import { type ByteRange, base58OfHex, base58Ranges } from '../../domain/filters/base58-ranges.ts';
 import type { ShortenedText } from '../../domain/filters/search-text.ts';
 import type { StatementForms } from '../cluster/statement-forms.ts';
-import { selectorOf } from '../write/message-row.ts';
 import type { Read } from '../reads/reads.ts';
+import { selectorOf } from '../write/message-row.ts';
 
 export interface ShortenedMatches {
   /** 64 digits each. */

@@ -2,13 +2,16 @@
 
 import type { BytesHex } from '../../domain/addresses.ts';
 import type { CursorCodec } from '../../domain/filters/cursor.ts';
-import { statusRank } from '../../domain/lifecycle.ts';
 import type { SearchQuery } from '../../domain/filters/query.ts';
 import type { ShortenedText } from '../../domain/filters/search-text.ts';
-import { type MessageExecutions, readExecutions, readLatestExecutions } from './attempts.ts';
+import { statusRank } from '../../domain/lifecycle.ts';
 import type { Layout } from '../cluster/layout.ts';
 import { readSearchLookups } from '../cluster/search-lookups.ts';
 import { statementForms } from '../cluster/statement-forms.ts';
+import { arrayFrame, type Page, type PageFrame, type Read, type Reads, readPage } from '../reads/reads.ts';
+import { renderSql, type Sql } from '../sql.ts';
+import { recordDigest } from '../write/message-row.ts';
+import { type MessageExecutions, readExecutions, readLatestExecutions } from './attempts.ts';
 import { type ExecutionInputs, readExecutionInputs } from './execution-inputs.ts';
 import { type MessageHistory, readMessageHistory } from './history.ts';
 import {
@@ -18,11 +21,8 @@ import {
   readShortenedBase58,
   type ShortenedMatches,
 } from './lookup.ts';
-import { recordDigest } from '../write/message-row.ts';
-import { arrayFrame, type Page, type PageFrame, type Read, type Reads, readPage } from '../reads/reads.ts';
 import { completeRecord, lacksOfframp, OFFRAMP_MEMBER } from './record-completion.ts';
 import { distributedSearchSql, isShort, pageBound, searchSql } from './search.ts';
-import { renderSql, type Sql } from '../sql.ts';
 
 export interface StoredRecord {
   readonly record: string;

@@ -1,11 +1,12 @@
 /** Reads about networks: their traffic, and how far each is indexed. */
+
+import type { NetworkInfo } from '../../domain/message.ts';
 import { type FindingKind, findingKindOf } from '../../domain/networks/index-findings.ts';
 import { type ProblemKind, problemKindOf } from '../../domain/networks/indexing-problem.ts';
-import type { NetworkInfo } from '../../domain/message.ts';
-import type { LaneNetworks } from './failed-messages.ts';
 import { networkLeases } from '../ledger/network.ts';
-import { selectorOf } from '../write/message-row.ts';
 import type { Read } from '../reads/reads.ts';
+import { selectorOf } from '../write/message-row.ts';
+import type { LaneNetworks } from './failed-messages.ts';
 
 export interface NetworkTraffic {
   readonly selector: string;

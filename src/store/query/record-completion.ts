@@ -9,8 +9,8 @@ import { parseAddress } from '../../domain/addresses.ts';
 import type { Sent } from '../../domain/facts.ts';
 import { usesVerifiers } from '../../domain/lifecycle.ts';
 import { type Message, wireRecord } from '../../domain/message.ts';
-import { addressColumn, storedSelector } from '../write/message-row.ts';
 import type { Read } from '../reads/reads.ts';
+import { addressColumn, storedSelector } from '../write/message-row.ts';
 
 /** The beginning of the member in the text of a record. */
 export const OFFRAMP_MEMBER = '"offramp":"';

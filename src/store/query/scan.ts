@@ -15,8 +15,8 @@
  */
 import type { BytesHex } from '../../domain/addresses.ts';
 import { type Status, statusRank } from '../../domain/lifecycle.ts';
-import { storedSelector } from '../write/message-row.ts';
 import { fixedSql, joinSql, type Sql, sql } from '../sql.ts';
+import { storedSelector } from '../write/message-row.ts';
 
 /** Requirements on a message, all of which must hold. */
 export interface Requirements {

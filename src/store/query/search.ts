@@ -12,6 +12,7 @@ import { type Filters, MAX_LIMIT, type QTerm, type SearchQuery } from '../../dom
 import type { Layout } from '../cluster/layout.ts';
 import type { SearchLookups } from '../cluster/search-lookups.ts';
 import type { RowBound } from '../reads/reads.ts';
+import { fixedSql, joinSql, type Sql, sql } from '../sql.ts';
 import {
   anyMessageHas,
   anyOf,
@@ -22,7 +23,6 @@ import {
   type TokenRequirement,
   tokenExists,
 } from './scan.ts';
-import { fixedSql, joinSql, type Sql, sql } from '../sql.ts';
 
 /**
  * Settings of the connections that search. Generic plans are made once, without looking at values: `scan.ts` has chosen the

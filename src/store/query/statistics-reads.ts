@@ -2,6 +2,9 @@
 import type { ExecutionTerms } from '../../domain/attempts.ts';
 import type { Layout } from '../cluster/layout.ts';
 import { statementForms } from '../cluster/statement-forms.ts';
+import { type MirrorState, readMirrors } from '../ledger/mirror-ledger.ts';
+import { createSingleFlight, type Reads } from '../reads/reads.ts';
+import { type CountedLane, countUnconfirmed, readCountedLanes } from '../write/lane-counters.ts';
 import {
   type FailedMessage,
   type FailureDay,
@@ -13,7 +16,6 @@ import {
   readLaneNetworks,
 } from './failed-messages.ts';
 import { readFigures, type StoreFigures } from './figures.ts';
-import { type CountedLane, countUnconfirmed, readCountedLanes } from '../write/lane-counters.ts';
 import {
   type DeliveryBounds,
   type DeliverySelection,
@@ -28,14 +30,12 @@ import {
   type Stats,
   type StatsSelection,
 } from './lanes.ts';
-import { type MirrorState, readMirrors } from '../ledger/mirror-ledger.ts';
 import {
   type NetworkProgress,
   type NetworkTraffic,
   readNetworkProgress,
   readNetworkTraffic,
 } from './network-progress.ts';
-import { createSingleFlight, type Reads } from '../reads/reads.ts';
 import { readTokens, type TokenPage, type TokenSelection } from './tokens.ts';
 
 export interface StatisticsReads {

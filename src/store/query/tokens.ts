@@ -8,9 +8,9 @@ import {
   tokenAddress,
   tokenKey,
 } from '../../domain/names/tokens.ts';
-import { selectorOf, storedSelector } from '../write/message-row.ts';
 import type { Read } from '../reads/reads.ts';
 import { joinSql, renderSql, type Sql, sql } from '../sql.ts';
+import { selectorOf, storedSelector } from '../write/message-row.ts';
 
 export interface TokenSelection {
   /** A chain selector. */

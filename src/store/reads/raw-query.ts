@@ -6,7 +6,7 @@
  * the driver's own queries decode its fields, a `RawQuery` gathers it undecoded.
  *
  * The driver's types do not declare what is used here. So package.json pins `pg` and `pg-protocol` to exact versions,
- * test/store/driver-internals.test.ts fails when a used member changes, and `rawRows: false` turns all of it off. What it
+ * test/store/reads/driver-internals.test.ts fails when a used member changes, and `rawRows: false` turns all of it off. What it
  * saves is in docs/decisions/0024-raw-rows-measured.md.
  */
 import { EventEmitter } from 'node:events';

@@ -2,7 +2,12 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { ClientBase } from 'pg';
 import { OperatorError } from '../../base/operator-error.ts';
-import { type CursorCodec, type CursorMac, createCursorCodec, MAC_BYTES } from '../../domain/filters/cursor.ts';
+import {
+  type CursorCodec,
+  type CursorMac,
+  createCursorCodec,
+  MAC_BYTES,
+} from '../../domain/filters/cursor.ts';
 
 /** The codec of the cursors that servers on this database issue and accept. */
 export async function readCursorCodec(client: ClientBase): Promise<CursorCodec> {

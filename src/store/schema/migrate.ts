@@ -9,8 +9,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import type { ClientBase } from 'pg';
 import { OperatorError } from '../../base/operator-error.ts';
 import { runMigration } from '../cluster/migration-statements.ts';
-import { isLockFailure, type LockOptions, withMigrationLock, withoutWriters } from './migration-lock.ts';
 import { isPermissionError, roleName, unreadableError } from '../server/roles.ts';
+import { isLockFailure, type LockOptions, withMigrationLock, withoutWriters } from './migration-lock.ts';
 import { NotInitialisedError, OlderSchemaError } from './schema-errors.ts';
 import { guardWriters } from './writer-guard.ts';
 

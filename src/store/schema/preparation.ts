@@ -4,10 +4,10 @@ import type { Notice } from '../../base/notice.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { type Layout, readLayout } from '../cluster/layout.ts';
 import { refuseTooManyProcesses } from '../server/connection-budget.ts';
-import { type MigrationReport, migrate, requireSchema } from './migrate.ts';
 import { isReadOnly, refuseUnreadableTables } from '../server/roles.ts';
-import { NotInitialisedError } from './schema-errors.ts';
 import { identitySql } from '../server/server-facts.ts';
+import { type MigrationReport, migrate, requireSchema } from './migrate.ts';
+import { NotInitialisedError } from './schema-errors.ts';
 
 /** What the caller accepts: real data, simulated data, or either. A new store becomes what is asked for. */
 export type StoreContent = 'real' | 'simulated' | 'any';

@@ -9,13 +9,13 @@ import * as fs from 'node:fs/promises';
 import path from 'node:path';
 import pg from 'pg';
 import { OperatorError } from '../../base/operator-error.ts';
+import { knownSchema } from '../schema/migrate.ts';
+import { declaredSchema } from '../schema/writer-guard.ts';
+import type { DatabasePlace } from '../store-interface.ts';
 import { connectionOf, explainConnectionFailure } from './connection.ts';
 import { type CopyReport, copyDatabase } from './database-copy.ts';
 import { openEmbedded } from './embedded.ts';
 import { renameDurably, requireCluster } from './embedded-folder.ts';
-import { knownSchema } from '../schema/migrate.ts';
-import type { DatabasePlace } from '../store-interface.ts';
-import { declaredSchema } from '../schema/writer-guard.ts';
 
 /** Beyond the size of the database: what an empty one takes, and its log. */
 const SPARE_BYTES = 200e6;

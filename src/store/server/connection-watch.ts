@@ -13,8 +13,8 @@
  * after `UNREACHABLE_TIMEOUT_MS`.
  */
 import type pg from 'pg';
-import { WatchedClient } from './client.ts';
 import { readSessionsOnWorkers } from '../cluster/workers.ts';
+import { WatchedClient } from './client.ts';
 
 const SILENCE_MS = 1_500;
 const CHECK_INTERVAL_MS = 500;

@@ -7,6 +7,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { OperatorError } from '../../base/operator-error.ts';
+import { NotInitialisedError } from '../schema/schema-errors.ts';
 import {
   type Binaries,
   chooseServerUser,
@@ -16,7 +17,6 @@ import {
   preparePrograms,
   type ServerUser,
 } from './embedded-binaries.ts';
-import { NotInitialisedError } from '../schema/schema-errors.ts';
 
 const run = promisify(execFile);
 

@@ -16,6 +16,8 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { OperatorError } from '../../base/operator-error.ts';
+import { knownSchema } from '../schema/migrate.ts';
+import { declaredSchema } from '../schema/writer-guard.ts';
 import { type CopyReport, copyDatabase } from './database-copy.ts';
 import { becomeOnlyMember, DATABASE_NAME, joinOrStart, leaveServer, type Membership } from './embedded.ts';
 import { MAJOR_VERSION, PORT, SUPERUSER } from './embedded-binaries.ts';
@@ -29,9 +31,7 @@ import {
   renameDurably,
   upgradedCluster,
 } from './embedded-folder.ts';
-import { knownSchema } from '../schema/migrate.ts';
 import { findOlderPostgres } from './older-postgres.ts';
-import { declaredSchema } from '../schema/writer-guard.ts';
 
 /** Beyond the size of the database: what an empty one takes, its log, and room to go on afterwards. */
 const SPARE_BYTES = 300e6;

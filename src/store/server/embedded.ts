@@ -17,6 +17,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
 import type { Notice } from '../../base/notice.ts';
 import { OperatorError } from '../../base/operator-error.ts';
+import type { Statement } from '../reads/reads.ts';
 import { WatchedClient } from './client.ts';
 import { EMBEDDED_CONNECTIONS } from './connection-budget.ts';
 import { PORT, preparePrograms, type StartedServer, SUPERUSER } from './embedded-binaries.ts';
@@ -35,7 +36,6 @@ import {
   socketFolderFor,
 } from './embedded-folder.ts';
 import { MEMBERSHIP_LOCK, startWatchdog, type Watchdog } from './embedded-watchdog.ts';
-import type { Statement } from '../reads/reads.ts';
 
 /** The one database of an embedded server. */
 export const DATABASE_NAME = 'lanescan';

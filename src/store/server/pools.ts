@@ -5,14 +5,14 @@
  */
 import pg from 'pg';
 import type { Notice } from '../../base/notice.ts';
-import { WatchedClient } from './client.ts';
 import type { Layout } from '../cluster/layout.ts';
+import { searchSettings } from '../query/search.ts';
+import { configureReadPool, configureRevisionPool, type ReadPools } from '../reads/reads.ts';
+import { declaredSchema } from '../schema/writer-guard.ts';
+import { WatchedClient } from './client.ts';
 import type { PoolSizes } from './connection-budget.ts';
 import { type ConnectionWatch, createConnectionWatch } from './connection-watch.ts';
-import { configureReadPool, configureRevisionPool, type ReadPools } from '../reads/reads.ts';
-import { searchSettings } from '../query/search.ts';
 import { isDoneWithin } from './time-limit.ts';
-import { declaredSchema } from '../schema/writer-guard.ts';
 
 export interface WritePools {
   readonly writers: pg.Pool;

@@ -1,8 +1,8 @@
 /** What contracts count of each lane, with what the records have of it: what `audit` judges both ends of a lane by. */
 import type { NumberRun } from '../../domain/missing-numbers.ts';
 import type { LaneEnds } from '../query/lanes.ts';
-import { selectorOf, storedSelector } from './message-row.ts';
 import type { Read } from '../reads/reads.ts';
+import { selectorOf, storedSelector } from './message-row.ts';
 
 export interface CountedLane {
   readonly sourceChainSelector: string;

@@ -8,9 +8,9 @@ import { hash } from 'node:crypto';
 import type { ClientBase } from 'pg';
 import type { Lane, Observation, RangeFact, RootFact, SentMessage } from '../../domain/facts.ts';
 import { networkBySelector } from '../../domain/networks/networks.ts';
+import type { Read } from '../reads/reads.ts';
 import { restoreEarlier } from './earlier-attempts.ts';
 import { addressColumn, observedTransaction, storedSelector } from './message-row.ts';
-import type { Read } from '../reads/reads.ts';
 
 /**
  * Ranges are stored in pieces of at most this length, so that those which cover a number end within this

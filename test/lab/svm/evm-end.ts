@@ -10,11 +10,11 @@ import {
   stringToHex,
   zeroAddress,
 } from 'viem';
-import { fromHex, pubkey, toHex } from '../../solana/bytes.ts';
 import { merkleProof, merkleRoot, NO_RECEIVER } from '../../solana/ccip-hashes.ts';
 import { evmLeaf } from '../../solana/evm-counterpart.ts';
 import { type EvmMessage, extraArgsOf, messageIdOf } from '../../solana/evm-messages.ts';
-import { addressOf } from '../../solana/program-address.ts';
+import { fromHex, pubkey, toHex } from '../../solana/runtime/bytes.ts';
+import { addressOf } from '../../solana/runtime/program-address.ts';
 import type { TrueSend } from '../../solana/truth.ts';
 import { PERMISSIONLESS_AFTER_SECONDS } from '../deployment.ts';
 import type { LabNetwork } from '../lab.ts';

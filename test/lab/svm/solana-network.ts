@@ -4,10 +4,10 @@ import { findNetwork, type Network } from '../../../src/domain/networks/networks
 import { createDerivation } from '../../../src/ingest/demo/randomness.ts';
 import { deployedPrograms } from '../../solana/ccip-accounts.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
+import { FINALITY_SLOTS } from '../../solana/endpoint/node.ts';
+import { startSolanaProvider } from '../../solana/endpoint/provider.ts';
 import type { EvmMessage } from '../../solana/evm-messages.ts';
-import { FINALITY_SLOTS } from '../../solana/node.ts';
-import { startSolanaProvider } from '../../solana/provider.ts';
-import { customFailure } from '../../solana/runtime.ts';
+import { customFailure } from '../../solana/runtime/runtime.ts';
 import type { TrueSend } from '../../solana/truth.ts';
 import type { Remote } from '../../solana/world-options.ts';
 import type { LabNetwork } from '../lab.ts';

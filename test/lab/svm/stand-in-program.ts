@@ -6,7 +6,7 @@
  * the script, each padded to a multiple of eight. A program looks for the entry of its own id and its own instruction
  * data. A script is records: operation (8), length (8), payload, padded likewise.
  */
-import { concat, pubkey, u8, u64 } from '../../solana/bytes.ts';
+import { concat, pubkey, u8, u64 } from '../../solana/runtime/bytes.ts';
 import { createAssembler, immediate, type Register } from './sbf-assembler.ts';
 
 const operations = { logData: 1, log: 2, call: 3, setReturnData: 4, fail: 5 } as const;

@@ -3,8 +3,8 @@ import type { CheckLedger, Registration, StoredFinding } from '../../../store/le
 import { createHistoryCheck, type HistoryCheck } from '../../engine/history-check.ts';
 import type { Progress } from '../../engine/progress.ts';
 import type { BloomTrust } from '../bloom-trust.ts';
-import type { Chain, Hex } from '../rpc/chain.ts';
 import { currentNamings, type GenuineContract } from '../contracts/contracts.ts';
+import type { Chain, Hex } from '../rpc/chain.ts';
 import { readCounters } from './contract-counters.ts';
 import { type ContractViews, compare, type ExecutedMessage } from './contradictions.ts';
 import type { Doubts } from './doubts.ts';

@@ -14,8 +14,8 @@ import {
   getSourceConfig16,
   lowerCase,
 } from '../contracts/abi.ts';
-import type { CallAnswer, ChainNode, ContractCall, Hex } from '../rpc/chain.ts';
 import type { GenuineContract } from '../contracts/contracts.ts';
+import type { CallAnswer, ChainNode, ContractCall, Hex } from '../rpc/chain.ts';
 
 export interface ContractCounter extends LaneCounter {
   /** The contract that counts; its events are what the records are made of. */

@@ -14,8 +14,8 @@ import type {
   Registration,
 } from '../../../store/ledger/index-ledger.ts';
 import type { Contradiction } from '../../engine/rereads.ts';
-import type { Hex } from '../rpc/chain.ts';
 import type { GenuineContract, Naming } from '../contracts/contracts.ts';
+import type { Hex } from '../rpc/chain.ts';
 import type { ContractCounter } from './contract-counters.ts';
 import type { DoubtfulBlocks } from './doubts.ts';
 

@@ -19,12 +19,12 @@ import { withFinality } from '../../engine/history-step.ts';
 import { historyRange } from '../../engine/owed-ranges.ts';
 import type { Progress } from '../../engine/progress.ts';
 import { repairDelay, type WorkerTiming } from '../../engine/timing.ts';
-import type { Chain, ChainLog, ChainNode, Hex } from '../rpc/chain.ts';
 import { keyOf } from '../confirmation.ts';
 import { watchedTopics } from '../contracts/contracts.ts';
 import type { Decoder } from '../decode/decoder.ts';
-import { sortLogs } from '../rpc/log-order.ts';
 import type { EvmContractBook } from '../reading.ts';
+import type { Chain, ChainLog, ChainNode, Hex } from '../rpc/chain.ts';
+import { sortLogs } from '../rpc/log-order.ts';
 
 /** Blocks that a finding lists. Of more, only their number is kept. */
 const MAX_LISTED = 1_000;

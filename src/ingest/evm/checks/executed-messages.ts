@@ -13,8 +13,8 @@ import {
   getExecutionState20,
   lowerCase,
 } from '../contracts/abi.ts';
-import type { Chain, ContractCall, Hex } from '../rpc/chain.ts';
 import type { GenuineContract } from '../contracts/contracts.ts';
+import type { Chain, ContractCall, Hex } from '../rpc/chain.ts';
 import type { ExecutedMessage } from './contradictions.ts';
 
 const MESSAGES_AT_ONCE = 500;

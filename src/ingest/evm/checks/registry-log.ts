@@ -4,9 +4,9 @@
  */
 import type { IndexStep, StoredFinding } from '../../../store/ledger/index-ledger.ts';
 import type { Progress } from '../../engine/progress.ts';
-import type { Hex } from '../rpc/chain.ts';
 import type { Dispute } from '../contracts/contract-agreement.ts';
 import type { GenuineContract, Naming, RefusedNaming } from '../contracts/contracts.ts';
+import type { Hex } from '../rpc/chain.ts';
 
 export interface RegistryLog {
   /** Records what a reading found, as far as it is new. */

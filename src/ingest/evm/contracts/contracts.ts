@@ -8,6 +8,7 @@
  */
 import { zeroAddress } from 'viem';
 import type { Network } from '../../../domain/networks/networks.ts';
+import type { ChainLog, ChainNode, Hex } from '../rpc/chain.ts';
 import {
   answerOf,
   armSet,
@@ -39,7 +40,6 @@ import {
   typeAndVersion,
   type Values,
 } from './abi.ts';
-import type { ChainLog, ChainNode, Hex } from '../rpc/chain.ts';
 import { conduct, type Inquiry } from './inquiry.ts';
 
 export type ContractRole = 'router' | 'onRamp' | 'offRamp' | 'commitStore' | 'rmnProxy' | 'rmn';

@@ -6,9 +6,9 @@ import type {
   NetworkExamination,
 } from '../../engine/family.ts';
 import { endpointNames } from '../../engine/json-rpc/endpoint-pool.ts';
-import { watchedTopics } from './contracts.ts';
 import { type EndpointProbe, type Found, MAX_ADDRESSES, probeEndpoint } from '../rpc/endpoint-probe.ts';
 import type { EvmSource } from '../settings.ts';
+import { watchedTopics } from './contracts.ts';
 
 /** Below this, history takes more requests than most plans allow. */
 const SHORT_RANGE = 100;

@@ -30,7 +30,6 @@ import {
   taggedRootBlessed,
   typeAndVersion,
 } from '../contracts/abi.ts';
-import type { Block, ChainLog, ChainNode, Hex, Transaction } from '../rpc/chain.ts';
 import type {
   CommitStore,
   CommonRamp,
@@ -40,6 +39,7 @@ import type {
   OtherContract,
 } from '../contracts/contracts.ts';
 import { type AnswerCache, conduct, type Finding, type Inquiry } from '../contracts/inquiry.ts';
+import type { Block, ChainLog, ChainNode, Hex, Transaction } from '../rpc/chain.ts';
 import { type Execution, isFailed, type LogContext, type LogReading } from './log-reading.ts';
 import {
   execution15,

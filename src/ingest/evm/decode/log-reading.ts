@@ -10,8 +10,8 @@ import type {
 } from '../../../domain/facts.ts';
 import type { Network } from '../../../domain/networks/networks.ts';
 import { parseSentMessage, spelled, UnreadableLogError } from '../../engine/event-facts.ts';
-import type { ChainLog, Hex, Transaction } from '../rpc/chain.ts';
 import type { GenuineContract } from '../contracts/contracts.ts';
+import type { ChainLog, Hex, Transaction } from '../rpc/chain.ts';
 
 export interface LogContext<C extends GenuineContract = GenuineContract> {
   readonly log: ChainLog;

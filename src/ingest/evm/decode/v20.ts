@@ -28,9 +28,9 @@ import {
   readEvent,
   typeAndVersion,
 } from '../contracts/abi.ts';
-import type { CallAnswer, Hex } from '../rpc/chain.ts';
 import type { CommonRamp } from '../contracts/contracts.ts';
 import type { Inquiry } from '../contracts/inquiry.ts';
+import type { CallAnswer, Hex } from '../rpc/chain.ts';
 import { executedFacts, type LogContext, type LogReading, sentFact } from './log-reading.ts';
 import { decodeMessageV1, type MessageV1, type TokenTransferV1 } from './message-v1.ts';
 

@@ -10,13 +10,13 @@ import {
   usualTiming,
 } from '../../engine/json-rpc/endpoint.ts';
 import { answerOf, callOf, typeAndVersion } from '../contracts/abi.ts';
-import type { Block, Hex } from './chain.ts';
 import { currentNamings, watchedTopics } from '../contracts/contracts.ts';
+import type { EvmSource } from '../settings.ts';
+import { startBlockOf } from '../start-block.ts';
+import type { Block, Hex } from './chain.ts';
 import { AddressRequiredError } from './log-queries.ts';
 import { createNode } from './node.ts';
 import { classifyEvmRefusal } from './refusals.ts';
-import type { EvmSource } from '../settings.ts';
-import { startBlockOf } from '../start-block.ts';
 
 /** A value, or why there is none, for people. */
 export type Found<T> = { readonly value: T } | { readonly problem: string };

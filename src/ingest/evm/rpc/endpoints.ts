@@ -1,9 +1,9 @@
 /** The endpoints of an EVM network: a pool of nodes that speak `eth_…` methods. */
 import { createEndpointPool, type EndpointPoolOptions } from '../../engine/json-rpc/endpoint-pool.ts';
+import type { EvmSource } from '../settings.ts';
 import type { Chain } from './chain.ts';
 import { createNode } from './node.ts';
 import { classifyEvmRefusal } from './refusals.ts';
-import type { EvmSource } from '../settings.ts';
 
 export function createChain(source: EvmSource, options: EndpointPoolOptions): Chain {
   const { network, rpc, requestsPerSecond, batchSize } = source;

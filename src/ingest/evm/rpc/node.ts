@@ -16,6 +16,7 @@ import {
 import type { PooledNodeOptions } from '../../engine/json-rpc/endpoint-pool.ts';
 import { MAX_AHEAD_MS } from '../../engine/progress.ts';
 import { inParallel } from '../../work.ts';
+import type { EvmSource } from '../settings.ts';
 import {
   bytesOf,
   MalformedAnswerError,
@@ -28,7 +29,6 @@ import {
 import type { Block, CallAnswer, ChainLog, ChainNode, Hex } from './chain.ts';
 import { orderLogs } from './log-order.ts';
 import { createLogQueries, type LogPlace, type TopicFilter } from './log-queries.ts';
-import type { EvmSource } from '../settings.ts';
 
 export interface RpcNode extends ChainNode {
   /** Whether it is a node of this network at all, and how far it is. */

@@ -1,8 +1,9 @@
 /** What an execution left behind beside its outcome: who paid, compute units and, where it failed, error and log lines. */
-import { cleanClaim, withoutDisguise } from '../../../domain/names/claimed-text.ts';
+
 import type { ExecutionDetails, Observation } from '../../../domain/facts.ts';
 import type { CalledRole } from '../../../domain/failures/program-errors.ts';
 import { LOG_TRUNCATED, type ProgramFailure } from '../../../domain/failures/program-failure.ts';
+import { cleanClaim, withoutDisguise } from '../../../domain/names/claimed-text.ts';
 import type { Instruction, SolanaTransaction } from '../transaction.ts';
 import { UnreadableDataError } from './borsh.ts';
 import { type Discriminator, discriminatorIn, discriminatorOf } from './discriminators.ts';

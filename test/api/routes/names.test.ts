@@ -1,0 +1,180 @@
+/** Tokens, labels, block explorers and the lookup over HTTP, with names that are hostile. */
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { LabelList, Lookup } from '../../../src/api/schemas/lookup-schema.ts';
+import type { NetworkList } from '../../../src/api/schemas/networks-schema.ts';
+import type { TokenList } from '../../../src/api/schemas/tokens-schema.ts';
+import { parseAddress } from '../../../src/domain/addresses.ts';
+import { defineLabels } from '../../../src/domain/names/labels.ts';
+import { parseBlockExplorers, parseLabels } from '../../../src/domain/names/name-definitions.ts';
+import { parseTokenDefinitions } from '../../../src/domain/names/token-definitions.ts';
+import { defineTokens } from '../../../src/domain/names/tokens.ts';
+import { defineBlockExplorers } from '../../../src/domain/networks/block-explorers.ts';
+import {
+  evmAddress,
+  fuji,
+  makeMessage,
+  makeSnapshot,
+  makeToken,
+  sepolia,
+  solanaDevnet,
+} from '../../fixtures.ts';
+import { type RunningServer, startServer } from '../running-server.ts';
+
+const message = makeMessage({ number: 7, tokenAmounts: [makeToken(sepolia, fuji, 'LINK')] });
+const token = message.tokenAmounts[0]?.sourceTokenAddress ?? '';
+const feeToken = message.fees.fixedFeesDetails.tokenAddress;
+const bytesOf = (address: string) => parseAddress(address, 'EVM')?.bytes ?? '';
+const FAKE = '<b>USDC</b>';
+
+let server: RunningServer;
+beforeAll(async () => {
+  server = await startServer([message]);
+  await server.store.index.tokens.discover();
+  await server.store.index.tokens.write(sepolia.chainSelector, [
+    { bytes: bytesOf(token), claims: { symbol: 'LINK', name: 'ChainLink', decimals: 18 }, dueInMs: 1e9 },
+    { bytes: bytesOf(feeToken), claims: { symbol: FAKE, name: null, decimals: 6 }, dueInMs: 1e9 },
+  ]);
+  return () => server.close();
+});
+afterEach(() => {
+  defineTokens([]);
+  defineLabels([]);
+  defineBlockExplorers(new Map());
+});
+
+const ask = async <T>(path: string) => (await server.ask(path)).json<T>();
+
+describe('tokens', () => {
+  test('are listed with what is not answered yet, and found by network, address and symbol', async () => {
+    const all = await ask<TokenList>('/v2/tokens');
+    expect(all).toMatchObject({ total: 3, pending: 1 });
+    expect(await ask('/v2/tokens?symbol=link')).toMatchObject({
+      data: [{ address: token, symbol: 'LINK', decimals: 18, source: 'chain', networkName: sepolia.name }],
+      total: 1,
+    });
+    expect(await ask(`/v2/tokens?address=${feeToken.toLowerCase()},${token}`)).toMatchObject({ total: 2 });
+    expect(await ask(`/v2/tokens?chainSelector=${fuji.chainSelector}`)).toMatchObject({
+      data: [{ symbol: null, readAt: null }],
+      pending: 1,
+    });
+    expect(await ask('/v2/tokens?limit=1')).toMatchObject({ data: [{}], total: 3 });
+  });
+
+  test('of lanescan.yaml replace what a contract claims, member by member', async () => {
+    const defined = [{ network: 'sepolia', address: feeToken, symbol: 'GOOD' }];
+    defineTokens(parseTokenDefinitions(defined, 'lanescan.yaml'));
+    expect(await ask('/v2/tokens?symbol=good')).toMatchObject({
+      data: [{ address: feeToken, symbol: 'GOOD', decimals: 6, source: 'operator' }],
+      total: 1,
+    });
+    const claimed = await ask<TokenList>(`/v2/tokens?symbol=${encodeURIComponent(FAKE)}`);
+    expect(claimed.data).toEqual([]);
+  });
+
+  test.each([
+    `address=${Array.from({ length: 101 }, (_, index) => evmAddress(index)).join(',')}`,
+    'address=nonsense',
+    `symbol=${'x'.repeat(25)}`,
+    'symbol=%00',
+    'limit=0',
+  ])('%s is refused', async (query) => {
+    expect((await server.ask(`/v2/tokens?${query}`)).status).toBe(400);
+  });
+});
+
+const found = async (text: string) => (await ask<Lookup>(`/v2/lookup?text=${encodeURIComponent(text)}`)).data;
+
+describe('a text is looked up', () => {
+  const id = message.messageId;
+
+  test.each([
+    ['shortened', `${id.slice(0, 6)}…${id.slice(-4)}`],
+    ['with dots', `${id.slice(2, 8)}...${id.slice(-4)}`],
+    ['by its beginning', id.slice(0, 9)],
+  ])('a message id %s', async (_, text) => {
+    expect(await found(text)).toEqual([
+      { kind: 'message', value: id, name: null, chainSelector: null, remoteChainSelector: null },
+    ]);
+  });
+
+  test('a sender and a transaction as the list shows them', async () => {
+    const { sender, sendTransactionHash: hash } = message;
+    expect(await found(`${sender.slice(0, 6)}…${sender.slice(-4)}`)).toMatchObject([
+      { kind: 'address', value: sender },
+    ]);
+    expect(await found(`${hash.slice(0, 6)}…${hash.slice(-4)}`)).toMatchObject([
+      { kind: 'transaction', value: hash },
+    ]);
+  });
+
+  test('a symbol, a fee token, an on-ramp and a router', async () => {
+    const [source, dest] = [sepolia.chainSelector, fuji.chainSelector];
+    expect(await found('LINK')).toMatchObject([{ kind: 'token', value: token, chainSelector: source }]);
+    expect(await found(feeToken)).toMatchObject([{ kind: 'token', name: FAKE, chainSelector: source }]);
+    expect(await found(message.onramp.slice(2))).toMatchObject([
+      { kind: 'onRamp', chainSelector: source, remoteChainSelector: dest },
+    ]);
+    const url = `https://sepolia.etherscan.io/address/${message.routerAddress}#code`;
+    expect(await found(url)).toMatchObject([{ kind: 'router', chainSelector: source }]);
+  });
+
+  test.each(['nobody knows this', '%', '_', "' or 1=1 --", '0xffffff', '…', `https://${'x'.repeat(1_000)}`])(
+    '%s is nothing',
+    async (text) => {
+      expect(await found(text)).toEqual([]);
+    },
+  );
+
+  test('a label, by its name or its address', async () => {
+    const labels = [{ address: message.sender, name: 'Treasury <1>' }];
+    defineLabels(parseLabels(labels, 'lanescan.yaml'));
+    const match = { kind: 'label', value: message.sender, name: 'Treasury <1>' };
+    expect(await found('treas')).toMatchObject([match]);
+    expect(await found(message.sender)).toMatchObject([match]);
+    expect(await ask<LabelList>('/v2/labels')).toMatchObject({ total: 1, data: [{ name: 'Treasury <1>' }] });
+  });
+});
+
+test('networks have the pages of their block explorer, as lanescan.yaml changes them', async () => {
+  const urls = async () => {
+    const { data } = await ask<NetworkList>('/v2/networks?active=true');
+    return data.map(({ explorerUrls }) => explorerUrls?.transaction ?? null);
+  };
+  expect(await urls()).toEqual(['https://testnet.snowtrace.io/tx/{}', 'https://sepolia.etherscan.io/tx/{}']);
+  const own = { [fuji.name]: 'none', sepolia: 'https://own.example/x/' };
+  defineBlockExplorers(parseBlockExplorers(own, 'lanescan.yaml'));
+  expect(await urls()).toEqual([null, 'https://own.example/x/tx/{}']);
+  const hostile = { sepolia: 'javascript:alert(1)' };
+  expect(() => parseBlockExplorers(hostile, 'lanescan.yaml')).toThrow('is not the address of a website');
+});
+
+test('browsers get pages with status 404, and programs JSON', async () => {
+  const browser = { headers: { accept: 'text/html,*/*;q=0.8' } };
+  for (const path of ['/nope', `/message/0x${'1'.repeat(64)}`, '/message/nonsense']) {
+    const page = await server.ask(path, browser);
+    expect([path, page.status, page.headers['content-type']]).toEqual([
+      path,
+      404,
+      'text/html; charset=utf-8',
+    ]);
+  }
+  expect((await server.ask(`/message/${message.messageId}`, browser)).status).toBe(200);
+  expect((await server.ask('/nope')).json()).toMatchObject({ error: 'NOT_FOUND' });
+  expect((await server.ask('/v2/nope', browser)).json()).toMatchObject({ error: 'NOT_FOUND' });
+  expect((await server.ask('/robots.txt')).text).toContain('Disallow: /v2/');
+  expect((await server.ask('/favicon.ico')).headers['content-type']).toContain('image/svg+xml');
+});
+
+test('a text is looked up: an account and a signature of Solana as the list shows them', async () => {
+  const sent = makeMessage({ number: 8, sourceNetworkInfo: solanaDevnet, destNetworkInfo: fuji });
+  await server.store.apply([makeSnapshot(sent)]);
+  const { sender, sendTransactionHash: signature } = sent;
+  expect(await found(`${sender.slice(0, 4)}…${sender.slice(-4)}`)).toMatchObject([
+    { kind: 'address', value: sender },
+  ]);
+  expect(await found(`${signature.slice(0, 6)}...${signature.slice(-4)}`)).toMatchObject([
+    { kind: 'transaction', value: signature },
+  ]);
+  const elsewhere = sender.endsWith('z') ? 'y' : 'z';
+  expect(await found(`${sender.slice(0, 4)}…${sender.slice(-4, -1)}${elsewhere}`)).toEqual([]);
+});

@@ -1,0 +1,234 @@
+/** What the service says while its database is away, and that it comes back by itself. */
+
+import type { AddressInfo } from 'node:net';
+import { connect, createServer as createProxy, type Server, type Socket } from 'node:net';
+import pg from 'pg';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { openStore } from '../../../src/store/store.ts';
+import { createTestDatabase, databaseHost, type TestDatabase } from '../../database.ts';
+import { makeMessage, makeSnapshot } from '../../fixtures.ts';
+import {
+  type Answer,
+  expectError,
+  expectFreshRequestId,
+  type RunningServer,
+  type SearchBody,
+  serveStore,
+  startServerForTest,
+} from '../running-server.ts';
+
+const message = makeMessage();
+const databasePaths = ['/readyz', '/v2/messages', '/messages?limit=5', `/v2/messages/${message.messageId}`];
+
+/** A cable to the database that can be pulled out and put back. */
+class Cable {
+  private readonly sockets = new Set<Socket>();
+  private server: Server | undefined;
+  private readonly databaseSocket: string;
+  port = 0;
+
+  constructor(databaseSocket: string) {
+    this.databaseSocket = databaseSocket;
+  }
+
+  async plugIn(): Promise<void> {
+    const server = createProxy((client) => {
+      const database = connect(this.databaseSocket);
+      for (const socket of [client, database]) {
+        this.sockets.add(socket);
+        socket.on('close', () => this.sockets.delete(socket)).on('error', () => undefined);
+      }
+      client.pipe(database).pipe(client);
+    });
+    await new Promise<void>((resolve) => server.listen(this.port, '127.0.0.1', resolve));
+    this.port = (server.address() as AddressInfo).port;
+    this.server = server;
+  }
+
+  async pullOut(): Promise<void> {
+    const closed = new Promise((resolve) => this.server?.close(resolve));
+    for (const socket of this.sockets) socket.destroy();
+    await closed;
+  }
+}
+
+async function startOnCable(): Promise<{ server: RunningServer; cable: Cable; database: TestDatabase }> {
+  const database = await createTestDatabase();
+  const cable = new Cable(database.socket);
+  await cable.plugIn();
+  const name = new URL(database.url).pathname;
+  const url = `postgresql://lanescan@127.0.0.1:${cable.port}${name}`;
+  const store = await openStore({ place: { url }, connections: 3 });
+  await store.apply([makeSnapshot(message)]);
+  const server = await serveStore({ ...store, url });
+  onTestFinished(async () => {
+    await server.close();
+    await cable.pullOut();
+    await database.drop();
+  });
+  return { server, cable, database };
+}
+
+function expectUnavailable(answer: Answer): void {
+  const body = expectError(answer, 503, 'SERVICE_UNAVAILABLE');
+  expect(body.details).toEqual([]);
+  expect(answer.headers['retry-after']).toMatch(/^[1-9]\d*$/);
+  expect(answer.text).not.toMatch(/127\.0\.0\.1|ECONN|terminat|lanescan|test_\d/i);
+}
+
+async function administer(statement: string): Promise<void> {
+  const client = new pg.Client({ host: await databaseHost(), user: 'lanescan', database: 'postgres' });
+  await client.connect();
+  await client.query(statement);
+  await client.end();
+}
+
+describe('while the database answers', () => {
+  test('/healthz and /readyz say so', async () => {
+    const server = await startServerForTest();
+    const health = await server.ask('/healthz');
+    expect({ status: health.status, body: health.json<unknown>() }).toEqual({
+      status: 200,
+      body: { status: 'ok' },
+    });
+    // A busy server calls `unknown` what it cannot read in time.
+    const ready = async () => {
+      const { status, json } = await server.ask('/readyz');
+      return { status, body: json<unknown>() };
+    };
+    await expect.poll(ready, { timeout: 120_000 }).toEqual({
+      status: 200,
+      body: {
+        status: 'ready',
+        simulated: false,
+        checks: {
+          database: 'ok',
+          indexing: 'not configured',
+          mirror: 'not configured',
+          changes: { feed: 'idle', listener: 'idle' },
+        },
+      },
+    });
+    expectFreshRequestId(health.headers);
+    expectFreshRequestId((await server.ask('/readyz')).headers);
+  });
+});
+
+test('an idle connection is kept for 72 s, longer than proxies keep theirs', async () => {
+  const server = await startServerForTest();
+  // Node promises the client what it holds itself to.
+  const { headers } = await server.ask('/healthz', { headers: { Connection: 'keep-alive' } });
+  expect(headers['keep-alive']).toBe('timeout=72');
+});
+
+test('/readyz says unknown where the state of indexers and mirrors cannot be read in time', async () => {
+  const server = await startServerForTest();
+  const locker = new pg.Client({ connectionString: server.store.url });
+  await locker.connect();
+  onTestFinished(() => locker.end());
+  await locker.query('begin; lock table network_progress, mirror in access exclusive mode');
+  const ready = await server.ask('/readyz');
+  expect(ready.status).toBe(200);
+  expect(ready.json<{ checks: object }>().checks).toMatchObject({
+    database: 'ok',
+    indexing: 'unknown',
+    mirror: 'unknown',
+  });
+  // Both reads still wait in the database: nothing but the server's own patience has ended.
+  const { rows } = await locker.query(
+    "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+  );
+  expect(rows).toHaveLength(2);
+});
+
+describe('while the database is away', () => {
+  test('what needs it gets 503 with Retry-After, what does not goes on, and all of it comes back', async () => {
+    const { server, cable } = await startOnCable();
+    expect((await server.ask('/v2/messages')).json<SearchBody>().data).toEqual([message]);
+
+    await cable.pullOut();
+    for (const path of [...databasePaths, ...databasePaths]) expectUnavailable(await server.ask(path));
+    for (const path of ['/healthz', '/openapi.json', '/docs']) {
+      expect((await server.ask(path)).status, path).toBe(200);
+    }
+    expectError(await server.ask('/v2/messages?limit=0'), 400, 'INVALID_PARAMETERS');
+    expectError(await server.ask('/nothing'), 404, 'NOT_FOUND');
+    const head = await server.ask('/readyz', { method: 'HEAD' });
+    expect({ status: head.status, text: head.text }).toEqual({ status: 503, text: '' });
+
+    await cable.plugIn();
+    for (const path of databasePaths) expect((await server.ask(path)).status, path).toBe(200);
+    expect((await server.ask('/v2/messages')).json<SearchBody>().data).toEqual([message]);
+  });
+
+  test('requests that are in flight when it goes get 503, and none is left hanging', async () => {
+    const { server, cable } = await startOnCable();
+    const asked = Array.from({ length: 40 }, () => server.ask('/v2/messages'));
+    await asked[0];
+    await cable.pullOut();
+    for (const answer of await Promise.all(asked)) {
+      if (answer.status !== 200) expectUnavailable(answer);
+    }
+    await cable.plugIn();
+    expect((await server.ask('/v2/messages')).status).toBe(200);
+  });
+
+  test('the log has the cause, with the id of the request', async () => {
+    const { server, cable } = await startOnCable();
+    await cable.pullOut();
+    const { requestId } = (await server.ask('/v2/messages')).json();
+    const lines = server.log.map((line) => JSON.parse(line)).filter(({ reqId }) => reqId === requestId);
+    expect(lines.map(({ level }) => level)).toEqual([50, 30]);
+    expect(lines[0].reason).toMatch(/ECONNREFUSED|terminated/);
+  });
+
+  test('connections that the database ends are replaced', async () => {
+    const { server, database } = await startOnCable();
+    const name = new URL(database.url).pathname.slice(1);
+    await Promise.all(Array.from({ length: 3 }, () => server.ask('/v2/messages')));
+    await administer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
+    // Each connection can fail one request before the server has noticed its end.
+    const status = async () => {
+      const answer = await server.ask('/v2/messages');
+      if (answer.status !== 200) expectUnavailable(answer);
+      return answer.status;
+    };
+    await expect.poll(status).toBe(200);
+  });
+
+  test('a database that is dropped, or that lets nobody in, is away too', async () => {
+    const { server, database } = await startOnCable();
+    const name = new URL(database.url).pathname.slice(1);
+    await administer(`alter database ${name} allow_connections false`);
+    await administer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
+    for (let i = 0; i < 3; i++) expectUnavailable(await server.ask('/readyz'));
+    await administer(`alter database ${name} allow_connections true`);
+    expect((await server.ask('/readyz')).status).toBe(200);
+    await database.drop();
+    for (let i = 0; i < 3; i++) expectUnavailable(await server.ask('/readyz'));
+  });
+});
+
+describe('a fault of our own', () => {
+  test('is a 500 that shows nothing of the inside, and stands in the log under its request id', async () => {
+    const server = await startServerForTest([message]);
+    const client = new pg.Client(server.store.url);
+    await client.connect();
+    onTestFinished(() => client.end());
+
+    await client.query('alter table message rename to message_elsewhere');
+    for (const path of databasePaths.slice(1)) {
+      const answer = await server.ask(path);
+      const body = expectError(answer, 500, 'INTERNAL_SERVER_ERROR');
+      expect(body.details).toEqual([]);
+      expect(answer.text).not.toMatch(/message_elsewhere|does not exist|42P01/);
+      const logged = server.log.map((line) => JSON.parse(line)).find(({ err }) => err);
+      expect(logged.err.message).toContain('does not exist');
+      expect(server.log.some((line) => line.includes(body.requestId))).toBe(true);
+    }
+    expect((await server.ask('/readyz')).status).toBe(200);
+
+    await client.query('alter table message_elsewhere rename to message');
+    expect((await server.ask('/v2/messages')).json<SearchBody>().data).toEqual([message]);
+  });
+});

@@ -1,0 +1,209 @@
+// @module-tag slow: fills queues and waits for their time limits; availability.test.ts is the quick pass
+/** What happens when too much is asked, or when the database says nothing: short answers, and recovery by itself. */
+import { type AddressInfo, connect, createServer as createProxy, type Socket } from 'node:net';
+import pg from 'pg';
+import { expect, onTestFinished, test } from 'vitest';
+import { openStore } from '../../../src/store/store.ts';
+import { createTestDatabase } from '../../database.ts';
+import { makeMessage, makeSnapshot } from '../../fixtures.ts';
+import {
+  type Answer,
+  expectError,
+  metricOf,
+  type RunningServer,
+  type SearchBody,
+  serveStore,
+} from '../running-server.ts';
+
+const message = makeMessage();
+
+async function timed(asked: Promise<Answer>): Promise<Answer & { readonly ms: number }> {
+  const startedAt = performance.now();
+  const answer = await asked;
+  return { ...answer, ms: performance.now() - startedAt };
+}
+
+function expectUnavailable(answer: Answer): void {
+  expectError(answer, 503, 'SERVICE_UNAVAILABLE');
+  expect(answer.headers['retry-after']).toMatch(/^[1-9]\d*$/);
+}
+
+/**
+ * Whoever asks the database waits for it for two seconds. That the fastest of some answers took less shows that it was
+ * given without asking; the others may have been slow because the machine is.
+ */
+function expectAtOnce(taken: readonly number[]): void {
+  expect(Math.min(...taken)).toBeLessThan(1_500);
+}
+
+async function untilBack(server: RunningServer): Promise<void> {
+  await expect
+    .poll(async () => (await server.ask('/v2/messages')).status, { timeout: 120_000, interval: 50 })
+    .toBe(200);
+}
+
+/** A server with one message, and somebody else in its database who can lock the table. */
+async function serveBlockable(connections: number) {
+  const database = await createTestDatabase();
+  const store = await openStore({ place: { url: database.url }, connections });
+  await store.apply([makeSnapshot(message)]);
+  const server = await serveStore({ ...store, url: database.url });
+  const blocker = new pg.Client(database.url);
+  await blocker.connect();
+  onTestFinished(async () => {
+    await blocker.end();
+    await server.close();
+    await database.drop();
+  });
+  return { server, blocker };
+}
+
+test('more readers than can wait are refused at once, the others are answered, and then all are again', async () => {
+  const { server, blocker } = await serveBlockable(2);
+  await blocker.query('begin; lock table message in access exclusive mode');
+  // Two connections, and a hundred waiting for each of them.
+  const asked = Array.from({ length: 280 }, (_, i) => timed(server.ask(`/v2/messages?limit=${i + 1}`)));
+  const refusedEarly: (Answer & { ms: number })[] = [];
+  for (const answer of asked) answer.then((given) => given.status === 503 && refusedEarly.push(given));
+  // At least: on a slow machine some have waited in vain before the last have come.
+  const refusable = 280 - 2 - 200;
+  await expect
+    .poll(() => refusedEarly.length, { timeout: 120_000, interval: 10 })
+    .toBeGreaterThanOrEqual(refusable);
+  const waiting = await metricOf(server, 'lanescan_database_waiting{pool="readers"}');
+  const ready = await server.ask('/readyz');
+  const health = await server.ask('/healthz');
+  await blocker.query('commit');
+
+  for (const answer of refusedEarly) expectUnavailable(answer);
+  expect(Number(waiting)).toBeLessThanOrEqual(200);
+  expectUnavailable(ready);
+  // What needs no database does not suffer.
+  expect(health.status).toBe(200);
+  expect(await metricOf(server, 'lanescan_http_refusals_total{reason="overload"}')).toMatch(/^[1-9]\d*$/);
+
+  const answers = await Promise.all(asked);
+  // On a slow machine some of those who waited have done so in vain.
+  const answered = answers.filter(({ status }) => status === 200).length;
+  expect(answered).toBeGreaterThanOrEqual(2);
+  expect(answered).toBeLessThanOrEqual(202);
+  for (const answer of answers) if (answer.status !== 200) expect(answer.status).toBe(503);
+  for (let i = 0; i < 20; i++) expect((await server.ask('/v2/messages')).status).toBe(200);
+  expect(await metricOf(server, 'lanescan_database_waiting{pool="readers"}')).toBe('0');
+  // Refusals are the plan, not faults.
+  expect(server.log.filter((line) => line.includes('request failed')).length).toBe(0);
+});
+
+test('those who wait for a connection in vain are told after two seconds', async () => {
+  const { server, blocker } = await serveBlockable(1);
+  await blocker.query('begin; lock table message in access exclusive mode');
+  const first = server.ask('/v2/messages');
+  const waitsForLock = 'select from pg_locks where not granted';
+  await expect.poll(async () => (await blocker.query(waitsForLock)).rowCount, { timeout: 120_000 }).toBe(1);
+  const second = await timed(server.ask('/v2/messages'));
+  expectUnavailable(second);
+  expect(second.ms).toBeGreaterThan(1_500);
+  await blocker.query('commit');
+  expect((await first).status).toBe(200);
+});
+
+/** A way to the database on which it may fall silent: connections are taken, and nothing is answered. */
+async function startSilenceable(databaseSocket: string) {
+  const sockets = new Set<Socket>();
+  let isSilent = false;
+  const proxy = createProxy((client) => {
+    sockets.add(client.on('error', () => undefined).on('close', () => sockets.delete(client)));
+    if (isSilent) return;
+    const database = connect(databaseSocket);
+    sockets.add(database.on('error', () => undefined).on('close', () => sockets.delete(database)));
+    client.pipe(database).pipe(client);
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (proxy.address() as AddressInfo).port,
+    /** Existing connections break; new ones get no word. */
+    fallSilent() {
+      isSilent = true;
+      for (const socket of sockets) socket.destroy();
+    },
+    speakAgain() {
+      isSilent = false;
+    },
+    /** Existing connections stay, and nothing passes any more. */
+    freeze() {
+      isSilent = true;
+      for (const socket of sockets) socket.unpipe().pause();
+    },
+    thaw() {
+      isSilent = false;
+      for (const socket of sockets) socket.destroy();
+    },
+    close() {
+      proxy.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+/** A server with one message, whose database may fall silent. */
+async function serveSilenceable(connections: number) {
+  const database = await createTestDatabase();
+  const way = await startSilenceable(database.socket);
+  const url = `postgresql://lanescan@127.0.0.1:${way.port}${new URL(database.url).pathname}`;
+  const store = await openStore({ place: { url }, connections });
+  await store.apply([makeSnapshot(message)]);
+  const server = await serveStore({ ...store, url });
+  onTestFinished(async () => {
+    way.close();
+    await server.close();
+    await database.drop();
+  });
+  return { way, server };
+}
+
+test('while the database is known to be silent the answer comes at once, and it comes back by itself', async () => {
+  const { way, server } = await serveSilenceable(3);
+  expect((await server.ask('/v2/messages')).status).toBe(200);
+
+  way.fallSilent();
+  expectUnavailable(await server.ask('/v2/messages'));
+  const taken: number[] = [];
+  for (const path of ['/v2/messages', '/readyz', `/v2/messages/${message.messageId}`, '/v2/messages']) {
+    const answer = await timed(server.ask(path));
+    expectUnavailable(answer);
+    taken.push(answer.ms);
+  }
+  expectAtOnce(taken);
+  const crowd = await Promise.all(Array.from({ length: 50 }, () => server.ask('/v2/messages')));
+  for (const answer of crowd) expectUnavailable(answer);
+  expect(await metricOf(server, 'lanescan_database_up')).toBe('0');
+  // Unknown is not zero.
+  expect(await metricOf(server, 'lanescan_messages_in_flight')).toBeUndefined();
+
+  way.speakAgain();
+  await untilBack(server);
+  const answer = await server.ask('/v2/messages');
+  expect(answer.json<SearchBody>().data).toEqual([message]);
+  expect(await metricOf(server, 'lanescan_database_up')).toBe('1');
+  expect(await metricOf(server, 'lanescan_messages_in_flight')).toBe('1');
+});
+
+// What takes long here is the wait for an answer that never comes: longer than the database's own time-out.
+test('a database that falls silent in the middle of a conversation is given up after a while, and found again', async () => {
+  const { way, server } = await serveSilenceable(2);
+  await Promise.all([server.ask('/v2/messages'), server.ask('/v2/messages')]);
+
+  way.freeze();
+  // Two take the connections that look alive, the others wait for them.
+  const asked = Array.from({ length: 5 }, () => server.ask('/v2/messages'));
+  for (const answer of await Promise.all(asked)) expectUnavailable(answer);
+  const taken: number[] = [];
+  for (let i = 0; i < 5; i++) {
+    const answer = await timed(server.ask('/v2/messages'));
+    expectUnavailable(answer);
+    taken.push(answer.ms);
+  }
+  expectAtOnce(taken);
+  way.thaw();
+  await untilBack(server);
+});

@@ -1,0 +1,357 @@
+/** Where settings come from, and what `lanescan doctor` makes of them. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type ConfigFlags, readConfig } from '../../../src/cli/config/config.ts';
+import { openStore } from '../../../src/store/store.ts';
+import { createTestDatabase, type TestDatabase } from '../../database.ts';
+import { makeMessage, makeSnapshot } from '../../fixtures.ts';
+import { listenWith } from '../../listening.ts';
+import { refusalOf } from '../../refusal.ts';
+import { buildProgram, freshFolder, lanescan, runProgram } from '../program.ts';
+
+function yamlFile(text: string): string {
+  const file = path.join(freshFolder(), 'lanescan.yaml');
+  writeFileSync(file, text);
+  return file;
+}
+
+describe('configuration', () => {
+  const config = yamlFile('host: 0.0.0.0\nport: 1111\ndata: /from/yaml\nlogLevel: warn\n');
+
+  test('flags win over the environment, that over the file, that over the defaults', () => {
+    const flags: ConfigFlags = { config, port: '3333' };
+    const environment = { LANESCAN_PORT: '2222', LANESCAN_DATA: '/from/env' };
+    expect(readConfig(flags, environment)).toMatchObject({
+      port: 3333,
+      dataFolder: '/from/env',
+      host: '0.0.0.0',
+      logLevel: 'warn',
+      origins: { port: '--port', data: 'LANESCAN_DATA', host: `host in ${config}` },
+    });
+    expect(readConfig({ config: yamlFile('') }, {})).toMatchObject({
+      host: '127.0.0.1',
+      port: 8080,
+      dataFolder: './data',
+      logLevel: 'info',
+      databaseUrl: null,
+      origins: { host: 'default', port: 'default' },
+    });
+  });
+
+  test('LANESCAN_PORT wins over PORT, and LANESCAN_CONFIG names the file', () => {
+    expect(readConfig({}, { LANESCAN_CONFIG: config, PORT: '1', LANESCAN_PORT: '2' })).toMatchObject({
+      file: config,
+      port: 2,
+    });
+    expect(readConfig({ config }, { PORT: '1' }).port).toBe(1);
+  });
+
+  test.each([
+    [
+      'an unknown variable',
+      '',
+      { LANESCAN_PROT: '1' },
+      /unknown variable LANESCAN_PROT\. Did you mean LANESCAN_PORT\?/,
+    ],
+    ['an unknown key', 'prot: 1', {}, /has an unknown key "prot"\. Did you mean port\?/],
+    ['a wrong value in the file', 'port: lots', {}, /port in \S+ is "lots"\. It takes a port/],
+    ['a wrong value in the environment', '', { PORT: '70000' }, /PORT is "70000"\. It takes a port/],
+    ['a file that is a list', '- 1', {}, /is not a mapping of keys to values/],
+    ['broken YAML', 'port: [1', {}, /is not valid YAML/],
+  ])('%s fails at the start, in one line', async (_what, text, env, expected) => {
+    const { code, stderr } = await lanescan(['search', '--config', yamlFile(text)], { env: { ...env } });
+    expect(stderr).toMatch(expected);
+    expect(stderr.trimEnd().split('\n')).toHaveLength(1);
+    expect(code).toBe(1);
+  });
+
+  test('a base path is a path of plain characters, with or without a slash at its end', async () => {
+    const read = (basePath: string) => readConfig({ basePath }, {}).basePath;
+    expect(['/', '', '/lanescan', '/lanescan/', '/a/b-c_1.2'].map(read)).toEqual([
+      '',
+      '',
+      '/lanescan',
+      '/lanescan',
+      '/a/b-c_1.2',
+    ]);
+    const refused = [
+      'lanescan',
+      '//',
+      '/a//b',
+      '/a/../b',
+      '/.',
+      '/a b',
+      '/a?b',
+      '/"x',
+      '/%6c',
+      'https://host/x',
+      `/${'a'.repeat(200)}`,
+    ];
+    for (const value of refused) expect(() => read(value), value).toThrow(/^--base-path is /);
+    expect(await lanescan(['serve', '--base-path', 'lanescan'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--base-path is "lanescan". It takes a path such as /lanescan:'),
+    });
+    expect(readConfig({}, { LANESCAN_BASE_PATH: '/x' })).toMatchObject({
+      basePath: '/x',
+      origins: { basePath: 'LANESCAN_BASE_PATH' },
+    });
+    expect(readConfig({ config: yamlFile('basePath: /y') }, {}).basePath).toBe('/y');
+  });
+
+  test('a server may be told to drain for 300 s, and no longer', async () => {
+    const read = (seconds: number) => readConfig({ config: yamlFile(`drainSeconds: ${seconds}`) }, {});
+    expect(read(300).drainSeconds).toBe(300);
+    const { message, remedy } = await refusalOf(() => read(300.5));
+    expect(`${message} ${remedy}`).toMatch(/drainSeconds .* is 300\.5.*from 0 to 300/);
+  });
+
+  test('the URL of the database may be in a file', async () => {
+    const file = path.join(freshFolder(), 'database-url');
+    writeFileSync(file, 'postgresql://me:secret@db.example/lanescan\n');
+    expect(readConfig({}, { DATABASE_URL_FILE: file, DATABASE_REPLICA_URL_FILE: file })).toMatchObject({
+      databaseUrl: 'postgresql://me:secret@db.example/lanescan',
+      replicaUrls: ['postgresql://me:secret@db.example/lanescan'],
+      origins: { database: 'DATABASE_URL_FILE' },
+    });
+    const both = await refusalOf(() => readConfig({}, { DATABASE_URL: 'x', DATABASE_URL_FILE: file }));
+    expect(both.message).toBe('DATABASE_URL and DATABASE_URL_FILE are both set.');
+    const none = await refusalOf(() => readConfig({}, { DATABASE_URL_FILE: `${file}.none` }));
+    expect(none.message).toMatch(/Cannot read \S+\.none, which DATABASE_URL_FILE names: ENOENT/);
+    writeFileSync(file, '\n');
+    expect((await refusalOf(() => readConfig({}, { DATABASE_URL_FILE: file }))).message).toContain(
+      'is empty',
+    );
+  });
+
+  test('`lanescan config` prints every setting with its origin, and no secret', async () => {
+    const secrets = ['hunter2', 'rpc-key-123456', 'a'.repeat(64)];
+    const file = yamlFile(`port: 1111
+apiKeys: [{ name: partner, sha256: "${'a'.repeat(64)}", perSecond: 5, burst: 10 }]
+networks:
+  - network: ethereum-testnet-sepolia
+    rpc: ["https://rpc.example/v3/rpc-key-123456"]
+    routers: ["0x0BF3dE8c5D3e8A2B34D2BEeB17ABfCeBaf363A59"]
+`);
+    const env = {
+      DATABASE_URL: 'postgresql://me:hunter2@db.example:5433/lanescan?password=hunter2',
+      LANESCAN_HOST: '0.0.0.0',
+    };
+    const args = ['config', '--config', file, '--log-level', 'warn'];
+    const { code, stdout } = await lanescan(args, { env });
+    expect(code).toBe(0);
+    for (const secret of secrets) expect(stdout).not.toContain(secret);
+    expect(stdout).toMatch(/^database +postgresql:\/\/db\.example:5433\/lanescan +DATABASE_URL$/m);
+    expect(stdout).toMatch(/^host +0\.0\.0\.0 +LANESCAN_HOST$/m);
+    expect(stdout).toMatch(new RegExp(`^port +1111 +port in ${file}$`, 'm'));
+    expect(stdout).toMatch(/^logLevel +warn +--log-level$/m);
+    expect(stdout).toMatch(/^drainSeconds +0 +default$/m);
+    expect(stdout).toMatch(/^networks .*"rpc":\["rpc\.example"\]/m);
+    const json = (await lanescan([...args, '--json'], { env })).stdout.trim().split('\n');
+    const keys = json.map((line) => JSON.parse(line).key);
+    const { stderr } = await lanescan(['config', '--config', yamlFile('nothingLikeIt: 1')]);
+    const [, all = ''] = /The keys are (.*)\.$/.exec(stderr.trimEnd()) ?? [];
+    expect(keys).toEqual(expect.arrayContaining(all.split(', ')));
+  });
+
+  test('every key and variable there is has its place in the table of the README', async () => {
+    const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
+    const listOf = async (text: string, env: Record<string, string>) => {
+      const { stderr } = await lanescan(['search', '--config', yamlFile(text)], { env });
+      const [, list = ''] = /(?:The keys are|Those of Lanescan are) (.*)\.$/.exec(stderr.trimEnd()) ?? [];
+      return list.split(', ');
+    };
+    const names = [
+      ...(await listOf('nothingLikeIt: 1', {})),
+      ...(await listOf('', { LANESCAN_NOTHING_AT_ALL_LIKE_IT: '1' })),
+    ];
+    expect(names).toEqual(expect.arrayContaining(['drainSeconds', 'networks', 'LANESCAN_CONFIG', 'PORT']));
+    const rows = readme.split('\n').filter((line) => line.startsWith('|'));
+    for (const name of names)
+      expect(
+        rows.some((row) => row.includes(`\`${name}\``)),
+        name,
+      ).toBe(true);
+  });
+
+  /** What Kubernetes sets in a namespace with a Service named so; `lanescan-index` becomes LANESCAN_INDEX. */
+  const serviceVariables = (name: string, host: string, port: number, protocol = 'tcp') => {
+    const url = `${protocol}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+    const ofPort = `${name}_PORT_${port}_${protocol.toUpperCase()}`;
+    return {
+      [`${name}_SERVICE_HOST`]: host,
+      [`${name}_SERVICE_PORT`]: String(port),
+      [`${name}_SERVICE_PORT_HTTP_API`]: String(port),
+      [`${name}_PORT`]: url,
+      [ofPort]: url,
+      [`${ofPort}_PROTO`]: protocol,
+      [`${ofPort}_PORT`]: String(port),
+      [`${ofPort}_ADDR`]: host,
+    };
+  };
+
+  test('variables that Kubernetes sets for Services named lanescan or lanescan-… are left out, and named once', async () => {
+    const env = {
+      ...serviceVariables('LANESCAN', '10.0.0.1', 8080),
+      ...serviceVariables('LANESCAN_INDEX', 'fd00::1', 9090),
+      ...serviceVariables('LANESCAN_PORT_AUTHORITY', '10.0.0.2', 53, 'udp'),
+    };
+    const { port, notices, origins } = readConfig({ config: yamlFile('port: 1111') }, { ...env, PORT: '2' });
+    expect({ port, origin: origins.port }).toEqual({ port: 2, origin: 'PORT' });
+    expect(notices).toHaveLength(1);
+    for (const name of Object.keys(env)) expect(notices[0]).toContain(name);
+    expect(readConfig({ config: yamlFile('') }, { LANESCAN_PORT: '8081' })).toMatchObject({
+      port: 8081,
+      notices: [],
+    });
+    // The whole way: a verb works, and says so in one line.
+    const database = await createTestDatabase();
+    const { code, stderr } = await lanescan(['search'], { env: { ...env, DATABASE_URL: database.url } });
+    await database.drop();
+    expect({ code, lines: stderr.match(/^Ignored as variables that Kubernetes sets .*$/gm)?.length }).toEqual(
+      {
+        code: 0,
+        lines: 1,
+      },
+    );
+  });
+
+  test.each([
+    ['LANESCAN_PROT', '8080'],
+    ['LANESCAN_PROT', 'tcp://10.0.0.1:8080'],
+    ['LANESCAN_PORT', 'tcp://somewhere'],
+    ['LANESCAN_PORT', 'http://10.0.0.1:8080'],
+    ['LANESCAN_SERVICE_HOST', 'localhost'],
+    ['LANESCAN_SERVICE_PORT', 'http'],
+    ['LANESCAN_PORT_8080_TCP_ADDR', '8080'],
+    ['LANESCAN_PORT_8080', '8080'],
+  ])('%s=%s is a mistake still', (name, value) => {
+    expect(() => readConfig({ config: yamlFile('') }, { [name]: value })).toThrow(name);
+  });
+
+  test('a file that is named but missing is a mistake', async () => {
+    const { code, stderr } = await lanescan(['search', '--config', '/nowhere/lanescan.yaml']);
+    expect(stderr).toMatch(/Cannot read the configuration \/nowhere\/lanescan.yaml/);
+    expect(code).toBe(1);
+  });
+});
+
+describe('doctor', () => {
+  let database: TestDatabase;
+
+  beforeAll(async () => {
+    await buildProgram();
+    database = await createTestDatabase();
+    const store = await openStore({ place: { url: database.url } });
+    await store.apply([1, 2].map((number) => makeSnapshot(makeMessage({ number }))));
+    await store.close();
+  });
+  afterAll(() => database.drop());
+
+  test('all in order: the embedded database in a folder, settings from ./lanescan.yaml', {
+    tags: 'slow',
+  }, async () => {
+    const cwd = freshFolder();
+    writeFileSync(path.join(cwd, 'lanescan.yaml'), 'port: 0\n');
+    expect((await runProgram(['migrate'], { cwd })).code).toBe(0);
+    const { code, stdout } = await runProgram(['doctor'], { cwd });
+    expect(stdout).toMatch(/^✓ Lanescan \d+\.\d+\.\d+\S* on Node \d+/);
+    expect(stdout).toContain(
+      '✓ Configuration from lanescan.yaml: host 127.0.0.1, port 0 (port in lanescan.yaml), data ./data',
+    );
+    expect(stdout).toMatch(/Disk of \.\/data: [\d.]+ GB free/);
+    expect(stdout).toMatch(/✓ Database: embedded PostgreSQL 18/);
+    expect(stdout).toMatch(/✓ Schema: up to date, \d+ migrations?\n/);
+    expect(stdout).toContain('✓ Content: 0 real messages');
+    expect(stdout).toMatch(/No problems/);
+    expect(code).toBe(0);
+  });
+
+  test('a server: what it holds, and whether the port is free, ours or taken', async () => {
+    const other = await listenWith((_request, response) => void response.end('hello'));
+    const ours = await listenWith((_request, response) => {
+      response.setHeader('X-Request-ID', 'x').end('{"status":"ok"}');
+    });
+    const env = { DATABASE_URL: database.url };
+    const taken = await lanescan(['doctor', '--port', other.port], { env });
+    expect(taken.stdout).toMatch(/✓ Database: server PostgreSQL/);
+    expect(taken.stdout).toMatch(/✓ Content: 2 real messages, the newest sent \d+ d ago/);
+    expect(taken.stdout).toMatch(
+      /✗ Port: 127\.0\.0\.1:\d+ is taken by another program\n {2}→ Stop that program/,
+    );
+    expect(taken.stdout).toMatch(/1 problem to fix/);
+    expect(taken.code).toBe(1);
+    const lanescans = await lanescan(['doctor', '--port', ours.port], { env });
+    expect(lanescans.stdout).toMatch(/✓ Port: Lanescan already answers on/);
+    expect(lanescans.code).toBe(0);
+  });
+
+  test('webhooks are checked too, and a secret is never shown', async () => {
+    const file = yamlFile(
+      `webhooks:\n  - { name: ops, url: "https://example.org/hook", secret: "\${OPS_SECRET}" }\n`,
+    );
+    const args = ['doctor', '--port', '0', '--config', file];
+    const without = await lanescan(args, { env: { DATABASE_URL: database.url } });
+    expect(without.stdout).toMatch(/✗ Webhooks: webhooks\[0\]\.secret .*OPS_SECRET.*not set\.\n {2}→ /);
+    expect(without.code).toBe(1);
+    const secret = `whsec_${Buffer.from('a secret of twenty-four b').toString('base64')}`;
+    const complete = await lanescan(args, { env: { DATABASE_URL: database.url, OPS_SECRET: secret } });
+    expect(complete.stdout).toContain('✓ Webhooks: ops\n');
+    expect(complete.stdout).not.toContain(secret);
+    expect(complete.code).toBe(0);
+  });
+
+  test.each([
+    ['broken YAML', 'port: [1', /✗ Configuration: .* is not valid YAML/],
+    ['an unknown key', 'prot: 1', /✗ Configuration: .* unknown key "prot"\.\n {2}→ Did you mean port\?/],
+  ])('%s is reported, not stumbled over', async (_what, text, expected) => {
+    const { code, stdout, stderr } = await lanescan(['doctor', '--config', yamlFile(text)]);
+    expect(stdout).toMatch(expected);
+    expect(stdout).toMatch(/! Database, disk and port were not checked/);
+    expect(stderr).toBe('');
+    expect(code).toBe(1);
+  });
+
+  test.each([
+    [
+      'postgresql://me:hush-hush@127.0.0.1:1/lanescan',
+      /me@127\.0\.0\.1:1\/lanescan/,
+      /✗ Database: Cannot use the database lanescan at 127\.0\.0\.1:1: .*ECONNREFUSED/,
+    ],
+    [
+      'postgresql://me@127.0.0.1:1/x?password=hush-hush',
+      /me@127\.0\.0\.1:1\/x/,
+      /✗ Database: Cannot use the database x/,
+    ],
+    [
+      'postgres//me:hush-hush@host',
+      /at an unreadable URL/,
+      /✗ Database: DATABASE_URL is not a PostgreSQL URL/,
+    ],
+  ])('an unusable DATABASE_URL %# is told without its password', async (url, shown, fault) => {
+    const { code, stdout, stderr } = await lanescan(['doctor', '--port', '0'], {
+      env: { DATABASE_URL: url },
+    });
+    expect(stdout).toMatch(shown);
+    expect(stdout).toMatch(fault);
+    expect(stdout).toMatch(/ {2}→ (Check|Write) /);
+    expect(`${stdout}${stderr}`).not.toContain('hush');
+    expect(code).toBe(1);
+  });
+
+  test('a data folder that cannot be used', async () => {
+    const folder = freshFolder();
+    writeFileSync(path.join(folder, 'file'), '');
+    mkdirSync(path.join(folder, 'odd/postgres'), { recursive: true });
+    writeFileSync(path.join(folder, 'odd/postgres/notes'), '');
+    const inFile = await lanescan(['doctor', '--port', '0', '--data', path.join(folder, 'file/data')]);
+    expect(inFile.stdout).toMatch(
+      /✗ Database: The data folder .* cannot be used: part of its path is a file/,
+    );
+    expect(inFile.code).toBe(1);
+    const foreign = await lanescan(['doctor', '--port', '0', '--data', path.join(folder, 'odd')]);
+    expect(foreign.stdout).toMatch(/✗ Database: .* is not a PostgreSQL database\.\n {2}→ Move it away/);
+    expect(foreign.code).toBe(1);
+  });
+});

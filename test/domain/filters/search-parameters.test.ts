@@ -1,0 +1,491 @@
+import fc from 'fast-check';
+import { describe, expect, it, test } from 'vitest';
+import { ApiError } from '../../../src/domain/errors.ts';
+import { createCursorCodec } from '../../../src/domain/filters/cursor.ts';
+import { matches } from '../../../src/domain/filters/matches.ts';
+import {
+  filterNames,
+  filterParameters,
+  parseSearch as parse,
+  type RawParameters,
+  refuseParameters,
+  searchParameterNames,
+} from '../../../src/domain/filters/search-parameters.ts';
+import { statuses } from '../../../src/domain/lifecycle.ts';
+import { createCursorMac } from '../../../src/store/schema/cursor-key.ts';
+import { digits, evmAddress, hashOf, makeMessage, svmAddress, svmSignature } from '../../fixtures.ts';
+
+const cursors = createCursorCodec(createCursorMac(Buffer.alloc(32, 'key')));
+const parseSearch = (raw: RawParameters) => parse(raw, cursors);
+const after = { sentAt: Date.UTC(2026, 0, 1), messageId: digits('last') };
+const filters = { sender: [digits('sender').slice(0, 40)], status: ['SENT' as const] };
+const cursor = cursors.encode({ filters, view: 'full', after });
+
+function refusal(raw: RawParameters): ApiError {
+  try {
+    parseSearch(raw);
+  } catch (error) {
+    if (error instanceof ApiError) return error;
+    throw error;
+  }
+  throw new Error(`Nothing is wrong with ${JSON.stringify(raw)}`);
+}
+
+const wrongParameters = (raw: RawParameters) => {
+  const { code, details, message } = refusal(raw);
+  expect(code).toBe('INVALID_PARAMETERS');
+  for (const { parameter, problem } of details) expect(message).toContain(`${parameter} ${problem}`);
+  return details.map(({ parameter }) => parameter);
+};
+
+const good: Record<(typeof filterNames)[number], readonly (readonly [text: string, filters: object])[]> = {
+  sender: [
+    [evmAddress('a'), { sender: [evmAddress('a').slice(2)] }],
+    [evmAddress('a').toUpperCase().replace('X', 'x'), { sender: [evmAddress('a').slice(2)] }],
+    [`0x${'0'.repeat(24)}${evmAddress('a').slice(2)}`, { sender: [evmAddress('a').slice(2)] }],
+    [svmAddress('a'), { sender: [digits('svm', 'a')] }],
+    [`0:${digits('ton')}`, { sender: [`00000000${digits('ton')}`] }],
+  ],
+  receiver: [
+    ['0x1', { receiver: [`${'0'.repeat(39)}1`] }],
+    [svmAddress('b'), { receiver: [digits('svm', 'b')] }],
+  ],
+  sourceChainSelector: [
+    ['16015286601757825753', { sourceChainSelector: '16015286601757825753' }],
+    ['007', { sourceChainSelector: '7' }],
+    ['0', { sourceChainSelector: '0' }],
+    ['18446744073709551615', { sourceChainSelector: '18446744073709551615' }],
+  ],
+  destChainSelector: [['1', { destChainSelector: '1' }]],
+  chainSelector: [['007', { chainSelector: '7' }]],
+  readyForManualExecOnly: [
+    ['true', { readyForManualExecOnly: true }],
+    ['false', {}],
+  ],
+  sourceTransactionHash: [
+    [hashOf('t'), { sourceTransactionHash: [digits('t')] }],
+    [hashOf('t').toUpperCase(), { sourceTransactionHash: [digits('t')] }],
+    [svmSignature('t'), { sourceTransactionHash: [digits('a', 't') + digits('b', 't')] }],
+  ],
+  status: [
+    ['SENT', { status: ['SENT'] }],
+    ['SUCCESS,SENT,SUCCESS', { status: ['SENT', 'SUCCESS'] }],
+    [statuses.join(','), { status: [...statuses] }],
+  ],
+  sentAfter: [
+    ['2026-01-01T00:00:00Z', { sentAfter: Date.UTC(2026, 0, 1) }],
+    ['2026-01-01T02:00:00+02:00', { sentAfter: Date.UTC(2026, 0, 1) }],
+    ['2026-01-01T00:00Z', { sentAfter: Date.UTC(2026, 0, 1) }],
+  ],
+  sentBefore: [['2026-01-01T00:00:00.5Z', { sentBefore: Date.UTC(2026, 0, 1, 0, 0, 0, 500) }]],
+  address: [[evmAddress('c'), { address: [evmAddress('c').slice(2)] }]],
+  sourceTokenAddress: [[svmAddress('d'), { sourceTokenAddress: [digits('svm', 'd')] }]],
+  destTransactionHash: [[hashOf('u'), { destTransactionHash: [digits('u')] }]],
+  messageId: [
+    [hashOf('m'), { messageId: [digits('m')] }],
+    [hashOf('m').toUpperCase(), { messageId: [digits('m')] }],
+    [`${hashOf('m')},${hashOf('n')},${hashOf('m')}`, { messageId: [digits('m'), digits('n')] }],
+  ],
+  q: [
+    [evmAddress('e'), { q: [{ addresses: [evmAddress('e').slice(2)], hashes: [], messageId: null }] }],
+    [hashOf('v'), { q: [{ addresses: [digits('v')], hashes: [digits('v')], messageId: digits('v') }] }],
+    [
+      `${svmSignature('w')}, ${svmAddress('w')}`,
+      {
+        q: [
+          { addresses: [], hashes: [digits('a', 'w') + digits('b', 'w')], messageId: null },
+          { addresses: [digits('svm', 'w')], hashes: [digits('svm', 'w')], messageId: null },
+        ],
+      },
+    ],
+  ],
+};
+
+const notAddresses = [
+  'x',
+  '0x',
+  '0xg',
+  ` ${evmAddress('a')}`,
+  `${evmAddress('a')},`,
+  `0x${'0'.repeat(65)}`,
+  'a'.repeat(400),
+  '0',
+];
+const notHashes = [
+  'x',
+  '0x',
+  hashOf('t').slice(0, -1),
+  `${hashOf('t')}0`,
+  evmAddress('a'),
+  `${hashOf('t')},${hashOf('u')}`,
+];
+const notSelectors = [
+  '-1',
+  '1.5',
+  '1e3',
+  '0x1',
+  ' 1',
+  'sepolia',
+  '18446744073709551616',
+  '1'.repeat(21),
+  '١',
+];
+const notTimes = [
+  '2026',
+  '2026-01-01',
+  '2026-01-01T00:00:00',
+  '1767225600',
+  'now',
+  '2026-02-30T00:00:00Z',
+  '1969-12-31T23:59:59Z',
+];
+
+const bad: Record<(typeof filterNames)[number], readonly string[]> = {
+  sender: notAddresses,
+  receiver: notAddresses,
+  sourceChainSelector: notSelectors,
+  destChainSelector: notSelectors,
+  chainSelector: notSelectors,
+  readyForManualExecOnly: ['TRUE', 'yes', '1', '0', 'true,false', ' true'],
+  sourceTransactionHash: notHashes,
+  status: ['sent', 'NOPE', 'SENT,', ',SENT', 'SENT;SUCCESS', 'SENT, SUCCESS'],
+  sentAfter: notTimes,
+  sentBefore: notTimes,
+  address: notAddresses,
+  sourceTokenAddress: notAddresses,
+  destTransactionHash: notHashes,
+  messageId: [
+    digits('m'),
+    hashOf('m').slice(0, -1),
+    `${hashOf('m')},`,
+    evmAddress('m'),
+    Array.from({ length: 101 }, (_, i) => hashOf(i)).join(','),
+  ],
+  q: [
+    'x',
+    'hello world',
+    `${evmAddress('a')},`,
+    `${evmAddress('a')},nope`,
+    Array.from({ length: 11 }, (_, i) => evmAddress(i)).join(','),
+  ],
+};
+
+describe('limit', () => {
+  it('is 20 unless told', () => {
+    expect(parseSearch([])).toEqual({ filters: {}, view: 'full', limit: 20, after: null });
+  });
+
+  test.each(['1', '2', '20', '999', '1000'])('takes %s', (limit) => {
+    expect(parseSearch([['limit', limit]]).limit).toBe(Number(limit));
+  });
+
+  test.each(['0', '1001', '-1', '1.5', 'abc', '', ' 5', '5 ', '1e3', '+5', '0x10', '9999999999', 'NaN', '٥'])(
+    'refuses %j',
+    (limit) => {
+      expect(wrongParameters([['limit', limit]])).toEqual(['limit']);
+      if (limit !== '') expect(refusal([['limit', limit]]).message).toContain('1 to 1000');
+    },
+  );
+});
+
+describe('view', () => {
+  it('is full or summary', () => {
+    expect(parseSearch([['view', 'full']]).view).toBe('full');
+    expect(parseSearch([['view', 'summary']]).view).toBe('summary');
+    for (const view of ['FULL', 'short', '', 'full,summary'])
+      expect(wrongParameters([['view', view]])).toEqual(['view']);
+  });
+});
+
+describe('each filter', () => {
+  it('is one of the spec’s six, or one of the nine we add', () => {
+    expect(filterNames).toEqual([
+      'sender',
+      'receiver',
+      'sourceChainSelector',
+      'destChainSelector',
+      'readyForManualExecOnly',
+      'sourceTransactionHash',
+      'status',
+      'sentAfter',
+      'sentBefore',
+      'address',
+      'sourceTokenAddress',
+      'destTransactionHash',
+      'messageId',
+      'q',
+      'chainSelector',
+    ]);
+  });
+
+  describe.each(filterNames)('%s', (name) => {
+    it('takes its example', () => {
+      expect(() => parseSearch([[name, filterParameters[name].example]])).not.toThrow();
+    });
+    test.each(good[name])('takes %s', (text, expected) => {
+      expect(parseSearch([[name, text]])).toEqual({
+        filters: expected,
+        view: 'full',
+        limit: 20,
+        after: null,
+      });
+    });
+    test.each(bad[name])('refuses %j, naming itself', (text) => {
+      expect(wrongParameters([[name, text]])).toEqual([name]);
+    });
+    it('refuses an empty value and a second one', () => {
+      expect(wrongParameters([[name, '']])).toEqual([name]);
+      const value = filterParameters[name].example;
+      expect(
+        wrongParameters([
+          [name, value],
+          [name, value],
+        ]),
+      ).toEqual([name]);
+    });
+  });
+
+  it('combines with all others', () => {
+    const raw = filterNames
+      .filter((name) => name !== 'sentBefore')
+      .map((name) => [name, filterParameters[name].example] as const);
+    expect(Object.keys(parseSearch([...raw, ['sentBefore', '2026-02-01T00:00:00Z']]).filters).sort()).toEqual(
+      [...filterNames].sort(),
+    );
+  });
+});
+
+describe('sentAfter and sentBefore', () => {
+  it('enclose a time', () => {
+    expect(
+      parseSearch([
+        ['sentAfter', '2026-01-01T00:00:00Z'],
+        ['sentBefore', '2026-01-01T00:00:00.001Z'],
+      ]).filters,
+    ).toEqual({ sentAfter: Date.UTC(2026, 0, 1), sentBefore: Date.UTC(2026, 0, 1) + 1 });
+  });
+
+  it('are refused when nothing can be between them', () => {
+    for (const before of ['2026-01-01T00:00:00Z', '2025-01-01T00:00:00Z'])
+      expect(
+        wrongParameters([
+          ['sentAfter', '2026-01-01T00:00:00Z'],
+          ['sentBefore', before],
+        ]),
+      ).toEqual(['sentBefore']);
+  });
+});
+
+describe('times with finer digits than milliseconds', () => {
+  const base = Date.UTC(2026, 0, 1);
+  const nanoseconds = (text: string) => BigInt(text.padEnd(9, '0'));
+
+  test.each<[string, number]>([
+    ['000', 0],
+    ['0000', 0],
+    ['000000000', 0],
+    ['000000001', 1],
+    ['0001', 1],
+    ['001', 1],
+    ['0010', 1],
+    ['001000001', 2],
+    ['0019', 2],
+    ['123456', 124],
+    ['289', 289],
+    ['999', 999],
+    ['9990', 999],
+    ['999000001', 1000],
+    ['999999999', 1000],
+  ])('.%s s is rounded up to %i ms', (fraction, milliseconds) => {
+    for (const name of ['sentAfter', 'sentBefore'] as const)
+      expect(parseSearch([[name, `2026-01-01T00:00:00.${fraction}Z`]]).filters).toEqual({
+        [name]: base + milliseconds,
+      });
+  });
+
+  it('find exactly the messages that they say', () => {
+    const fractions = fc.oneof(
+      fc.integer({ min: 0, max: 4_000_000 }).map((n) => String(n).padStart(9, '0')),
+      fc.integer({ min: 0, max: 4_000 }).map((n) => String(n).padStart(6, '0')),
+      fc.integer({ min: 0, max: 4 }).map((n) => String(n).padStart(3, '0')),
+    );
+    fc.assert(
+      fc.property(fractions, fc.integer({ min: 0, max: 5 }), (fraction, sentMs) => {
+        const message = makeMessage({ sendTimestamp: new Date(base + sentMs).toISOString() });
+        const time = `2026-01-01T00:00:00.${fraction}Z`;
+        const isAfter = BigInt(sentMs) * 1_000_000n >= nanoseconds(fraction);
+        expect(matches(parseSearch([['sentAfter', time]]).filters, message)).toBe(isAfter);
+        expect(matches(parseSearch([['sentBefore', time]]).filters, message)).toBe(!isAfter);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('are refused within one millisecond, in words that say why, and beyond the year 9999', () => {
+    const { details } = refusal([
+      ['sentAfter', '2026-01-01T00:00:00.0001Z'],
+      ['sentBefore', '2026-01-01T00:00:00.0009Z'],
+    ]);
+    expect(details).toEqual([
+      { parameter: 'sentBefore', problem: 'must be later than sentAfter, by a millisecond at least' },
+    ]);
+    expect(wrongParameters([['sentBefore', '9999-12-31T23:59:59.9991Z']])).toEqual(['sentBefore']);
+  });
+});
+
+describe('an unknown parameter', () => {
+  test.each([
+    ['Sender', 'sender'],
+    ['sourceTxHash', 'sourceTransactionHash'],
+    ['destinationChainSelector', 'destChainSelector'],
+    ['readyForManualExec', 'readyForManualExecOnly'],
+    ['readyForManualExecutionOnly', 'readyForManualExecOnly'],
+    ['limits', 'limit'],
+    ['Cursor', 'cursor'],
+    ['reciever', 'receiver'],
+    ['messageIds', 'messageId'],
+    ['state', 'status'],
+  ])('%s is refused with the suggestion %s', (name, nearest) => {
+    const { details } = refusal([[name, 'x']]);
+    expect(details).toEqual([
+      { parameter: name, problem: expect.stringContaining(`did you mean ${nearest}?`) },
+    ]);
+  });
+
+  it('that is like none is refused with the list of all', () => {
+    const { message } = refusal([['zzzzzzzzzzzz', 'x']]);
+    for (const name of searchParameterNames) expect(message).toContain(name);
+  });
+
+  test.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty', ''])(
+    '%j is unknown like any other',
+    (name) => {
+      expect(wrongParameters([[name, 'x']])).toEqual([name]);
+      expect(
+        wrongParameters([
+          ['cursor', cursor],
+          [name, 'x'],
+        ]),
+      ).toEqual([name]);
+    },
+  );
+
+  it('is told of in a short line, however long it is', () => {
+    expect(refusal([['x'.repeat(10_000), 'y']]).message.length).toBeLessThan(500);
+    expect(refusal([['sender', 'y'.repeat(10_000)]]).message.length).toBeLessThan(500);
+    expect(refusal(Array.from({ length: 5000 }, (_, i) => [`x${i}`, ''])).details.length).toBeLessThan(100);
+  });
+
+  it('is unknown where a path takes none at all', () => {
+    expect(() => refuseParameters([])).not.toThrow();
+    expect(() => refuseParameters([['limit', '5']])).toThrow(/limit is unknown/);
+  });
+});
+
+describe('several problems', () => {
+  it('are all named', () => {
+    expect(
+      wrongParameters([
+        ['sender', 'x'],
+        ['limit', '0'],
+        ['view', 'x'],
+        ['nope', '1'],
+        ['status', ''],
+        ['receiver', evmAddress('a')],
+        ['receiver', evmAddress('b')],
+        ['sentAfter', 'x'],
+      ]).sort(),
+    ).toEqual(['limit', 'nope', 'receiver', 'sender', 'sentAfter', 'status', 'view']);
+  });
+});
+
+describe('a cursor', () => {
+  it('goes alone, with limit and with view', () => {
+    expect(parseSearch([['cursor', cursor]])).toEqual({ filters, view: 'full', limit: 20, after });
+    expect(
+      parseSearch([
+        ['limit', '7'],
+        ['cursor', cursor],
+      ]),
+    ).toMatchObject({ filters, limit: 7, after });
+    expect(
+      parseSearch([
+        ['cursor', cursor],
+        ['view', 'summary'],
+      ]),
+    ).toMatchObject({ view: 'summary', filters });
+  });
+
+  it('keeps the view of its search unless another is asked for', () => {
+    const summary = cursors.encode({ filters, view: 'summary', after });
+    expect(parseSearch([['cursor', summary]]).view).toBe('summary');
+    expect(
+      parseSearch([
+        ['cursor', summary],
+        ['view', 'full'],
+      ]).view,
+    ).toBe('full');
+  });
+
+  test.each(filterNames)('with %s is a wrong combination, whatever the value', (name) => {
+    for (const value of [filterParameters[name].example, 'nonsense', '', 'false']) {
+      for (const raw of [
+        [
+          ['cursor', cursor],
+          [name, value],
+        ],
+        [
+          [name, value],
+          ['limit', '5'],
+          ['cursor', cursor],
+        ],
+        [
+          ['cursor', 'damaged'],
+          [name, value],
+        ],
+      ] as RawParameters[]) {
+        const { code, details, message } = refusal(raw);
+        expect(code).toBe('INVALID_PARAMETER_COMBINATION');
+        expect(details.map(({ parameter }) => parameter)).toEqual([name]);
+        expect(message).toContain(name);
+      }
+    }
+  });
+
+  it('with several filters names each once', () => {
+    const raw: RawParameters = [
+      ['sender', ''],
+      ['q', 'x'],
+      ['cursor', cursor],
+      ['sender', 'y'],
+    ];
+    expect(refusal(raw).details.map(({ parameter }) => parameter)).toEqual(['sender', 'q']);
+  });
+
+  it('that is damaged is refused as such', () => {
+    expect(refusal([['cursor', `${cursor}A`]]).code).toBe('INVALID_CURSOR');
+    expect(refusal([['cursor', 'nonsense']])).toMatchObject({ code: 'INVALID_CURSOR', status: 400 });
+  });
+
+  it('is refused when it is empty, repeated, or beside a wrong limit', () => {
+    expect(wrongParameters([['cursor', '']])).toEqual(['cursor']);
+    expect(
+      wrongParameters([
+        ['cursor', cursor],
+        ['cursor', cursor],
+      ]),
+    ).toEqual(['cursor']);
+    expect(
+      wrongParameters([
+        ['cursor', cursor],
+        ['limit', '0'],
+      ]),
+    ).toEqual(['limit']);
+    expect(
+      wrongParameters([
+        ['cursor', cursor],
+        ['nope', '0'],
+      ]),
+    ).toEqual(['nope']);
+  });
+});

@@ -1,0 +1,68 @@
+/** Amounts in units of a token, and the definitions of lanescan.yaml. */
+import { describe, expect, test } from 'vitest';
+import { parseTokenDefinitions } from '../../../src/domain/names/token-definitions.ts';
+import {
+  decimalsOfPool,
+  shortWithDecimals,
+  tokenAddress,
+  withDecimals,
+} from '../../../src/domain/names/tokens.ts';
+
+test.each([
+  ['0', 18, '0', '0'],
+  ['1', 18, '0.000000000000000001', '< 0.000001'],
+  ['1000000', 6, '1', '1'],
+  ['10381000', 6, '10.381', '10.381'],
+  ['587000666750000091', 18, '0.587000666750000091', '0.587'],
+  ['1234567891234567', 6, '1,234,567,891.234567', '1,234,567,891.234567'],
+  ['42', 0, '42', '42'],
+  [String(2n ** 256n - 1n), 255, expect.stringMatching(/^0\.0{177}115792/), '< 0.000001'],
+])('%s with %i decimals is %s, or %s', (amount, decimals, exact, short) => {
+  expect(withDecimals(amount, decimals)).toEqual(exact);
+  expect(shortWithDecimals(amount, decimals)).toBe(short);
+});
+
+test('the word of a pool counts as decimals only where it can be', () => {
+  expect(decimalsOfPool(`0x${'6'.padStart(64, '0')}`)).toBe(6);
+  expect(decimalsOfPool(`0x${'ff'.padStart(64, '0')}`)).toBeNull();
+  expect(decimalsOfPool(`0x${'f'.repeat(64)}`)).toBeNull();
+  expect(decimalsOfPool(null)).toBeNull();
+});
+
+test('bytes of a token are written as its family writes them', () => {
+  expect(tokenAddress('779877a7b0d9e8603169ddbd7836e478b4624789', 'EVM')).toBe(
+    '0x779877A7B0D9E8603169DdbD7836e478b4624789',
+  );
+  expect(tokenAddress('00'.repeat(20), 'SVM')).toBe('1'.repeat(32));
+});
+
+describe('tokens in lanescan.yaml', () => {
+  const link = { network: 'sepolia', address: '0x779877a7b0d9e8603169ddbd7836e478b4624789', symbol: 'LINK' };
+  const parse = (...tokens: readonly object[]) => parseTokenDefinitions(tokens, 'lanescan.yaml');
+
+  test('name what they change and no more', () => {
+    expect(parse({ ...link, decimals: 18 })).toEqual([
+      {
+        network: '16015286601757825753',
+        bytes: link.address.slice(2),
+        address: '0x779877A7B0D9E8603169DdbD7836e478b4624789',
+        symbol: 'LINK',
+        decimals: 18,
+      },
+    ]);
+  });
+
+  test.each<[object, string]>([
+    [{ ...link, network: 'nowhere' }, 'tokens[0].network in lanescan.yaml is "nowhere".'],
+    [{ ...link, address: '0x12' }, 'tokens[0].address in lanescan.yaml is "0x12".'],
+    [{ ...link, symbol: 'LI\u202eNK' }, 'tokens[0].symbol in lanescan.yaml is "LI\u202eNK".'],
+    [{ ...link, decimals: 256 }, 'tokens[0].decimals in lanescan.yaml is 256.'],
+    [{ ...link, decimal: 18 }, 'tokens[0] in lanescan.yaml has an unknown key "decimal".'],
+  ])('%j is refused', (token, problem) => {
+    expect(() => parse(token)).toThrow(problem);
+  });
+
+  test('a token that is defined twice is refused', () => {
+    expect(() => parse(link, { ...link, symbol: 'OTHER' })).toThrow('which is defined above');
+  });
+});

@@ -1,0 +1,960 @@
+/** A record as it comes from outside: what is taken, in which spelling, and what is refused in which words. */
+import fc from 'fast-check';
+import { Compile } from 'typebox/compile';
+import { describe, expect, it, test } from 'vitest';
+import { chainFamilies, parseAddress } from '../../../src/domain/addresses.ts';
+import { statuses } from '../../../src/domain/lifecycle.ts';
+import { detailKeys, furtherKeys, summaryKeys, wireRecord } from '../../../src/domain/message.ts';
+import { parseMessage } from '../../../src/domain/records/message-parser.ts';
+import { Message, MessageSummary } from '../../../src/domain/records/message-schema.ts';
+import {
+  acceptedAs,
+  canonical,
+  evmAddress,
+  fuji,
+  hashOf,
+  makeMessage,
+  makeToken,
+  makeVerifier,
+  sepolia,
+  solanaDevnet,
+  svmAddress,
+  svmSignature,
+} from '../../fixtures.ts';
+import { anyRecord, anyRecordNetworks } from './any-record.ts';
+
+type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+type JsonObject = { [key: string]: Json };
+
+const recordValidator = Compile(Message);
+
+/** A record in which every part of the specification is present. */
+function fullRecord(): JsonObject {
+  const message = makeMessage({
+    status: 'SUCCESS',
+    version: '2.0.0',
+    tokenAmounts: [makeToken(sepolia, fuji, 'LINK')],
+    verifiers: {
+      items: [makeVerifier('Alice', { completedAt: '2026-01-01T01:00:00.000Z' }), makeVerifier('Bob')],
+      optionalThreshold: 1,
+    },
+    executor: { address: evmAddress('executor') },
+    fees: {
+      fixedFeesDetails: {
+        tokenAddress: evmAddress('link'),
+        totalAmount: '42',
+        items: [{ contractAddress: evmAddress('pool'), feeType: 'TOKEN_POOL', amount: '42' }],
+      },
+    },
+  });
+  const record = JSON.parse(JSON.stringify(message)) as JsonObject;
+  setAt(record, '$.verifiers.items[0].metadata.logoUrl', 'https://example.org/logo.svg');
+  return record;
+}
+
+function svmRecord(): JsonObject {
+  const message = makeMessage({ destNetworkInfo: solanaDevnet });
+  const record = JSON.parse(JSON.stringify(message)) as JsonObject;
+  setAt(record, '$.extraArgs.accounts', [svmAddress('one'), svmAddress('two')]);
+  return record;
+}
+
+const steps = (path: string) =>
+  path
+    .slice(2)
+    .split(/[.[\]]+/)
+    .filter((step) => step !== '');
+
+function parentOf(record: JsonObject, path: string): { parent: JsonObject; key: string } {
+  const keys = steps(path);
+  let parent: Json | undefined = record;
+  for (const key of keys.slice(0, -1)) parent = (parent as JsonObject)[key];
+  return { parent: parent as JsonObject, key: keys.at(-1) ?? '' };
+}
+
+function setAt(record: JsonObject, path: string, value: Json): void {
+  const { parent, key } = parentOf(record, path);
+  parent[key] = value;
+}
+
+function removeAt(record: JsonObject, path: string): void {
+  const { parent, key } = parentOf(record, path);
+  delete parent[key];
+}
+
+function valueAt(record: unknown, path: string): Json | undefined {
+  const { parent, key } = parentOf(record as JsonObject, path);
+  return parent[key];
+}
+
+const withValue = (path: string, value: Json, record = fullRecord()) => {
+  setAt(record, path, value);
+  return record;
+};
+
+function problemPaths(value: unknown): string[] {
+  const parsed = parseMessage(value);
+  return parsed.ok ? [] : parsed.problems.map(({ path }) => path);
+}
+
+const addressFields = [
+  '$.origin',
+  '$.onramp',
+  '$.sender',
+  '$.receiver',
+  '$.routerAddress',
+  '$.tokenAmounts[0].sourceTokenAddress',
+  '$.tokenAmounts[0].destTokenAddress',
+  '$.tokenAmounts[0].sourcePoolAddress',
+  '$.verifiers.items[0].sourceAddress',
+  '$.verifiers.items[0].destAddress',
+  '$.executor.address',
+  '$.fees.fixedFeesDetails.tokenAddress',
+  '$.fees.fixedFeesDetails.items[0].contractAddress',
+];
+const hashFields = ['$.sendTransactionHash', '$.receiptTransactionHash'];
+const timeFields = ['$.sendTimestamp', '$.receiptTimestamp', '$.verifiers.items[0].verification.timestamp'];
+const decimalFields = [
+  '$.sequenceNumber',
+  '$.nonce',
+  '$.tokenAmounts[0].amount',
+  '$.tokenAmounts[0].destGasAmount',
+  '$.extraArgs.gasLimit',
+  '$.fees.fixedFeesDetails.totalAmount',
+  '$.fees.fixedFeesDetails.items[0].amount',
+];
+const integerFields = [
+  '$.sendBlockNumber',
+  '$.sendLogIndex',
+  '$.deliveryTime',
+  '$.finality',
+  '$.verifiers.optionalThreshold',
+];
+const booleanFields = [
+  '$.readyForManualExecution',
+  '$.extraArgs.allowOutOfOrderExecution',
+  '$.verifiers.items[0].isRequired',
+];
+const enumFields = ['$.status', '$.verifiers.items[1].status', '$.fees.fixedFeesDetails.items[0].feeType'];
+const objectFields = [
+  '$.extraArgs',
+  '$.fees',
+  '$.fees.fixedFeesDetails',
+  '$.verifiers',
+  '$.verifiers.items[0].metadata',
+  '$.executor',
+];
+const arrayFields = ['$.tokenAmounts', '$.verifiers.items', '$.fees.fixedFeesDetails.items'];
+const hexFields = ['$.data', '$.verifiers.items[0].verification.data'];
+const textFields = ['$.tokenAmounts[0].extraData', '$.version', '$.verifiers.items[0].metadata.name'];
+const networkFields = [
+  '$.sourceNetworkInfo.name',
+  '$.sourceNetworkInfo.chainSelector',
+  '$.destNetworkInfo.chainId',
+];
+
+const nullableFields = [
+  '$.nonce',
+  '$.routerAddress',
+  '$.receiptTransactionHash',
+  '$.receiptTimestamp',
+  '$.deliveryTime',
+  '$.data',
+  '$.version',
+  '$.verifiers',
+  '$.executor',
+  '$.tokenAmounts[0].extraData',
+  '$.tokenAmounts[0].destGasAmount',
+];
+const optionalFields = ['$.fees.fixedFeesDetails.items', '$.verifiers.items[0].metadata.logoUrl'];
+
+const scalarFields = [
+  '$.messageId',
+  ...addressFields,
+  ...hashFields,
+  ...timeFields,
+  ...decimalFields,
+  ...integerFields,
+  ...booleanFields,
+  ...enumFields,
+  ...hexFields,
+  ...textFields,
+  ...networkFields,
+];
+/** Members that a source may leave out, because they can be derived; with what they become in the full record. */
+const derivedFields: readonly (readonly [path: string, value: Json])[] = [
+  ['$.finality', 0],
+  ['$.readyForManualExecution', false],
+  ['$.extraArgs.allowOutOfOrderExecution', true],
+  ['$.verifiers.items', []],
+  ['$.verifiers.optionalThreshold', 0],
+  ['$.verifiers.items[0].destAddress', `0x${'0'.repeat(40)}`],
+  ['$.verifiers.items[0].metadata', { name: 'Verifier' }],
+  ['$.verifiers.items[0].metadata.name', 'Verifier'],
+  ['$.verifiers.items[0].isRequired', true],
+  ['$.verifiers.items[1].isRequired', false],
+  ['$.verifiers.items[0].status', 'COMPLETED'],
+  ['$.verifiers.items[1].status', 'PENDING'],
+  ['$.sourceNetworkInfo.chainFamily', 'EVM'],
+];
+const requiredFields = [...scalarFields, ...objectFields, ...arrayFields].filter(
+  (path) =>
+    !nullableFields.includes(path) &&
+    !optionalFields.includes(path) &&
+    !derivedFields.some(([derived]) => derived === path),
+);
+
+describe('a complete record', () => {
+  it('is accepted as it is, with nothing ignored', () => {
+    for (const record of [fullRecord(), svmRecord(), JSON.parse(JSON.stringify(makeMessage()))]) {
+      expect(parseMessage(record)).toEqual(acceptedAs(record));
+      expect(recordValidator.Check(record)).toBe(true);
+    }
+  });
+
+  it('covers every field of the record and its parts', () => {
+    const leaves = (value: Json, path: string): string[] => {
+      if (Array.isArray(value)) return value.length === 0 ? [path] : leaves(value[0] as Json, `${path}[0]`);
+      if (value === null || typeof value !== 'object') return [path];
+      return Object.entries(value).flatMap(([key, member]) => leaves(member, `${path}.${key}`));
+    };
+    const known = new Set([...scalarFields, ...optionalFields]);
+    const untested = leaves(fullRecord(), '$').filter((path) => !known.has(path));
+    // Networks are read by the same rules at both ends, verifiers at each place.
+    expect(untested.sort()).toEqual([
+      '$.destNetworkInfo.chainFamily',
+      '$.destNetworkInfo.chainSelector',
+      '$.destNetworkInfo.displayName',
+      '$.destNetworkInfo.name',
+      '$.sourceNetworkInfo.chainFamily',
+      '$.sourceNetworkInfo.chainId',
+      '$.sourceNetworkInfo.displayName',
+      '$.verifiers.items[0].status',
+    ]);
+  });
+});
+
+describe('a required member', () => {
+  test.each(requiredFields)('%s that is missing is the one problem', (path) => {
+    const record = fullRecord();
+    removeAt(record, path);
+    expect(problemPaths(record)).toEqual([path]);
+  });
+
+  test.each(requiredFields)('%s that is null is the one problem', (path) => {
+    expect(problemPaths(withValue(path, null))).toEqual([path]);
+  });
+
+  it('of the networks is reported once, and not again at every address', () => {
+    for (const end of ['sourceNetworkInfo', 'destNetworkInfo']) {
+      for (const value of [undefined, null, 7, [], 'EVM']) {
+        const record = fullRecord();
+        if (value === undefined) removeAt(record, `$.${end}`);
+        else setAt(record, `$.${end}`, value);
+        expect(problemPaths(record)).toEqual([`$.${end}`]);
+      }
+      for (const value of [3, {}, '', 'a family', 'constructor']) {
+        expect(problemPaths(withValue(`$.${end}.chainFamily`, value))).toEqual([`$.${end}.chainFamily`]);
+      }
+    }
+  });
+
+  it('of the SVM arguments is reported at its path', () => {
+    for (const key of ['accountIsWritableBitmap', 'allowOutOfOrderExecution', 'tokenReceiver', 'accounts']) {
+      const record = svmRecord();
+      removeAt(record, `$.extraArgs.${key}`);
+      expect(problemPaths(record)).toEqual([`$.extraArgs.${key}`]);
+    }
+  });
+});
+
+describe('a member of the wrong type', () => {
+  const notStrings: Json[] = [7, true, {}, [], ['x']];
+  const cases: [string, readonly string[], readonly Json[]][] = [
+    [
+      'message ids',
+      ['$.messageId'],
+      [
+        ...notStrings,
+        '',
+        '0x12',
+        'x'.repeat(66),
+        `0x${'g'.repeat(64)}`,
+        `0x${'a'.repeat(65)}`,
+        '0'.repeat(64),
+      ],
+    ],
+    [
+      'addresses',
+      addressFields,
+      [...notStrings, '', '0x', '0x12', `0x${'g'.repeat(40)}`, svmAddress('x'), 'x'.repeat(10_000)],
+    ],
+    ['hashes', hashFields, [...notStrings, '', '0x12', svmSignature('x'), evmAddress('x')]],
+    [
+      'times',
+      timeFields,
+      [
+        ...notStrings,
+        '',
+        '2026-01-01',
+        '2026-01-01T00:00:00',
+        '2026-02-30T00:00:00Z',
+        '1700000000',
+        '2026-01-01T24:00:00Z',
+        '2026-01-01T00:00:60Z',
+        '2026-13-01T00:00:00Z',
+        '1969-12-31T23:59:59Z',
+        '1970-01-01T00:00:00+01:00',
+        '9999-12-31T23:59:59-01:00',
+        '+010000-01-01T00:00:00Z',
+        '2026-01-01T00:00:00+15:00',
+      ],
+    ],
+    [
+      'decimals',
+      decimalFields,
+      [...notStrings, '', '-1', '1.5', '1e3', '0x10', ' 1', `1${'0'.repeat(99)}`, '9'.repeat(101), '١'],
+    ],
+    ['integers', integerFields, ['x', '', '1.5', 1.5, true, {}, [], 2 ** 53, 1e300]],
+    ['booleans', booleanFields, ['true', 0, 1, {}, []]],
+    ['states', enumFields, [...notStrings, '', 'SENT ', 'constructor']],
+    ['kinds of fees', ['$.fees.fixedFeesDetails.items[0].feeType'], ['network', 'NOPE']],
+    ['objects', objectFields, ['x', 7, true, [], [{}]]],
+    ['arrays', arrayFields, ['x', 7, true, {}, { length: 0 }]],
+    ['bytes', hexFields, [...notStrings, '', '0x0', '0xgg', 'abcd', '0X12', ' 0x12']],
+    ['versions', ['$.version'], [...notStrings, '', '1', 'one', '1.6.', 'v1.6.0', '1.6.0 ']],
+    [
+      'networks',
+      ['$.sourceNetworkInfo.chainSelector'],
+      [...notStrings, '', '-1', '18446744073709551616', 'sepolia'],
+    ],
+    [
+      'names',
+      ['$.sourceNetworkInfo.name', '$.sourceNetworkInfo.chainId'],
+      [...notStrings, '', 'x'.repeat(1001)],
+    ],
+  ];
+  test.each(cases)('is the one problem: %s', (_, paths, values) => {
+    for (const path of paths) {
+      for (const value of values) {
+        if (value === null && nullableFields.includes(path)) continue;
+        expect(
+          problemPaths(withValue(path, value)),
+          `${path} = ${JSON.stringify(value).slice(0, 80)}`,
+        ).toEqual([path]);
+      }
+    }
+  });
+
+  it('is reported element by element inside arrays', () => {
+    for (const path of ['$.tokenAmounts', '$.verifiers.items', '$.fees.fixedFeesDetails.items']) {
+      expect(problemPaths(withValue(path, ['x', null, 7, []]))).toEqual([
+        `${path}[0]`,
+        `${path}[1]`,
+        `${path}[2]`,
+        `${path}[3]`,
+      ]);
+    }
+    expect(
+      problemPaths(
+        withValue('$.extraArgs.accounts', [svmAddress('a'), 7, 'x', evmAddress('a')], svmRecord()),
+      ),
+    ).toEqual(['$.extraArgs.accounts[1]', '$.extraArgs.accounts[2]', '$.extraArgs.accounts[3]']);
+  });
+
+  test.each(['x', ' https://example.org', 'https://example.org/ü', 'https://example.org/{}', 'data:a b', 7])(
+    'is a problem for a logo: %j is no URI',
+    (value) => {
+      const path = '$.verifiers.items[0].metadata.logoUrl';
+      expect(problemPaths(withValue(path, value))).toEqual([path]);
+    },
+  );
+
+  it('is told in words that name what stands there and what must', () => {
+    const parsed = parseMessage(withValue('$.tokenAmounts[0].amount', '-5'));
+    expect(parsed).toEqual({
+      ok: false,
+      problems: [
+        {
+          path: '$.tokenAmounts[0].amount',
+          problem: 'is "-5"; it must be a positive integer below 2^256 as a string',
+        },
+      ],
+    });
+  });
+});
+
+describe('the rules between members', () => {
+  it('refuse an amount of zero', () => {
+    for (const amount of ['0', '000', '0'.repeat(40)])
+      expect(problemPaths(withValue('$.tokenAmounts[0].amount', amount))).toEqual([
+        '$.tokenAmounts[0].amount',
+      ]);
+  });
+
+  it('hold numbers to their width', () => {
+    const uint64 = 2n ** 64n - 1n;
+    const uint256 = 2n ** 256n - 1n;
+    for (const [path, max] of [
+      ['$.sequenceNumber', uint64],
+      ['$.nonce', uint64],
+      ['$.tokenAmounts[0].amount', uint256],
+      ['$.extraArgs.gasLimit', uint256],
+      ['$.fees.fixedFeesDetails.totalAmount', uint256],
+    ] as const) {
+      expect(problemPaths(withValue(path, max.toString()))).toEqual([]);
+      expect(problemPaths(withValue(path, (max + 1n).toString()))).toEqual([path]);
+    }
+  });
+
+  it('give every COMPLETED verifier a verification, and no PENDING one', () => {
+    expect(problemPaths(withValue('$.verifiers.items[0].verification', null))).toEqual([
+      '$.verifiers.items[0].verification',
+    ]);
+    const verification = { data: '0x01', timestamp: '2026-01-01T00:00:00Z' };
+    expect(problemPaths(withValue('$.verifiers.items[1].verification', verification))).toEqual([
+      '$.verifiers.items[1].verification',
+    ]);
+  });
+
+  it('refuse a family that is not the one of a known selector', () => {
+    const record = withValue('$.destNetworkInfo.chainFamily', 'SVM');
+    expect(problemPaths(record)).toContain('$.destNetworkInfo.chainFamily');
+  });
+
+  it('take an unknown selector with whatever family it claims', () => {
+    const network = { name: 'new', chainSelector: '12345', chainId: 'x', chainFamily: 'EVM' };
+    const parsed = parseMessage(withValue('$.sourceNetworkInfo', network));
+    expect(parsed).toMatchObject({
+      ok: true,
+      message: { sourceNetworkInfo: { ...network, displayName: null } },
+    });
+  });
+
+  it('take every status of the specification', () => {
+    for (const status of statuses) expect(problemPaths(withValue('$.status', status))).toEqual([]);
+  });
+
+  it('take a negative delivery time, for clocks of two chains disagree', () => {
+    expect(problemPaths(withValue('$.deliveryTime', -5))).toEqual([]);
+    for (const absurd of [9_000_000_000_000_000, -9_000_000_000_000_000])
+      expect(problemPaths(withValue('$.deliveryTime', absurd))).toEqual(['$.deliveryTime']);
+    for (const path of integerFields.filter((field) => field !== '$.deliveryTime'))
+      expect(problemPaths(withValue(path, -5))).toEqual([path]);
+  });
+});
+
+describe('with the clock of the reader', () => {
+  const now = Date.UTC(2026, 10, 17);
+  const pathsAt = (record: unknown) => {
+    const parsed = parseMessage(record, now);
+    return parsed.ok ? [] : parsed.problems.map(({ path }) => path);
+  };
+
+  test.each(timeFields)('%s may be a day ahead of it, and no more', (path) => {
+    expect(pathsAt(withValue(path, '2026-11-18T00:00:00.000Z'))).toEqual([]);
+    for (const later of ['2026-11-18T00:00:00.001Z', '2027-01-01T00:00:00+14:00', '9999-12-31T23:59:59Z'])
+      expect(pathsAt(withValue(path, later))).toEqual([path]);
+  });
+
+  it('is named in the problem, because it may be the clock that is wrong', () => {
+    const parsed = parseMessage(withValue('$.sendTimestamp', '9999-01-01T00:00:00Z'), now);
+    expect(!parsed.ok && parsed.problems).toEqual([
+      {
+        path: '$.sendTimestamp',
+        problem:
+          'is "9999-01-01T00:00:00Z"; it must be no later than 2026-11-18T00:00:00.000Z, a day after the clock of this computer',
+      },
+    ]);
+  });
+
+  it('no delivery takes longer than since 1970', () => {
+    const most = now + 86_400_000;
+    for (const possible of [most, -most]) expect(pathsAt(withValue('$.deliveryTime', possible))).toEqual([]);
+    for (const absurd of [most + 1, -most - 1, 9_000_000_000_000_000])
+      expect(pathsAt(withValue('$.deliveryTime', absurd))).toEqual(['$.deliveryTime']);
+  });
+});
+
+describe('a nullable member', () => {
+  test.each(nullableFields)('%s that is absent becomes null', (path) => {
+    const record = fullRecord();
+    removeAt(record, path);
+    const message = canonical(record);
+    expect(valueAt(message, path)).toBeNull();
+    expect(message).toEqual(canonical(withValue(path, null)));
+    expect(recordValidator.Check(message)).toBe(true);
+  });
+
+  test.each(optionalFields)('%s, being optional, stays away when it is absent', (path) => {
+    const record = fullRecord();
+    removeAt(record, path);
+    const { parent, key } = parentOf(canonical(record) as unknown as JsonObject, path);
+    expect(parent).not.toHaveProperty(key);
+  });
+});
+
+describe('the canonical spelling', () => {
+  const spelledAs = (path: string, value: Json, record = fullRecord()) =>
+    valueAt(canonical(withValue(path, value, record)), path);
+
+  it('of EVM addresses has a checksum, whatever the letter case and padding', () => {
+    const address = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
+    for (const path of addressFields) {
+      for (const spelling of [
+        address.toLowerCase(),
+        `0x${address.slice(2).toUpperCase()}`,
+        `0x${'0'.repeat(24)}${address.slice(2)}`,
+      ])
+        expect(spelledAs(path, spelling)).toBe(address);
+    }
+  });
+
+  it('of SVM addresses is the given one', () => {
+    for (const path of ['$.receiver', '$.extraArgs.tokenReceiver', '$.extraArgs.accounts[0]'])
+      expect(spelledAs(path, svmAddress('x'), svmRecord())).toBe(svmAddress('x'));
+  });
+
+  it('of ids, hashes and data is lower case', () => {
+    const upper = `0x${'AB'.repeat(32)}`;
+    for (const path of ['$.messageId', ...hashFields, ...hexFields])
+      expect(spelledAs(path, upper)).toBe(upper.toLowerCase());
+  });
+
+  test.each([
+    ['2026-03-01T00:00:00Z', '2026-03-01T00:00:00.000Z'],
+    ['2026-03-01T00:00Z', '2026-03-01T00:00:00.000Z'],
+    ['2026-03-01t00:00:00z', '2026-03-01T00:00:00.000Z'],
+    ['2026-03-01T02:00:00+02:00', '2026-03-01T00:00:00.000Z'],
+    ['2026-02-28T19:30:00-0430', '2026-03-01T00:00:00.000Z'],
+    ['2026-03-01T00:00:00.123456789Z', '2026-03-01T00:00:00.123Z'],
+    ['2026-03-01T00:00:00,5Z', '2026-03-01T00:00:00.500Z'],
+    ['2024-02-29T23:59:59.999Z', '2024-02-29T23:59:59.999Z'],
+    ['1970-01-01T00:00:00Z', '1970-01-01T00:00:00.000Z'],
+    ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
+  ])('of the time %s is %s', (given, expected) => {
+    for (const path of timeFields) expect(spelledAs(path, given)).toBe(expected);
+  });
+
+  it('of a network is judged anew in every record, also where one before had it right', () => {
+    expect(parseMessage(fullRecord()).ok).toBe(true);
+    for (const path of ['$.sourceNetworkInfo.name', '$.sourceNetworkInfo.chainFamily']) {
+      const wrong = withValue(path, path.endsWith('name') ? '' : 'SUI');
+      // The second time it is no better than the first.
+      for (const _ of [1, 2]) expect(problemPaths(wrong)).toContain(path);
+    }
+    const other = parseMessage(withValue('$.sourceNetworkInfo.displayName', 'Another'));
+    expect(other.ok && other.message.sourceNetworkInfo.displayName).toBe('Another');
+    const more = parseMessage(withValue('$.sourceNetworkInfo.colour', 'blue'));
+    expect(more.ok && more.kept).toEqual(['$.sourceNetworkInfo.colour']);
+    // What was wrong, or said otherwise, is not what the next record gets.
+    expect(parseMessage(fullRecord())).toEqual(acceptedAs(fullRecord()));
+  });
+
+  it('of numbers has no leading zeros', () => {
+    for (const path of decimalFields) {
+      expect(spelledAs(path, '0042')).toBe('42');
+      expect(spelledAs(path, `${'0'.repeat(60)}42`)).toBe('42');
+    }
+    expect(spelledAs('$.sequenceNumber', '000')).toBe('0');
+    expect(spelledAs('$.sourceNetworkInfo.chainSelector', `00${sepolia.chainSelector}`)).toBe(
+      sepolia.chainSelector,
+    );
+  });
+
+  it('of a network has the display name that is known, unless another is given', () => {
+    const record = fullRecord();
+    removeAt(record, '$.sourceNetworkInfo.displayName');
+    expect(canonical(record).sourceNetworkInfo.displayName).toBe(sepolia.displayName);
+    expect(spelledAs('$.sourceNetworkInfo.displayName', 'My own')).toBe('My own');
+  });
+});
+
+describe('the two kinds of extra arguments', () => {
+  it('are told apart by computeUnits, whatever the destination', () => {
+    const evm = { gasLimit: '0', allowOutOfOrderExecution: false };
+    expect(canonical(withValue('$.extraArgs', evm)).extraArgs).toEqual(evm);
+    expect(canonical(withValue('$.extraArgs', evm, svmRecord())).extraArgs).toEqual(evm);
+    const svm = valueAt(svmRecord(), '$.extraArgs');
+    expect(canonical(svmRecord()).extraArgs).toEqual(svm);
+  });
+
+  it('name the member that is missing when there is none', () => {
+    expect(problemPaths(withValue('$.extraArgs', {}))).toEqual(['$.extraArgs.gasLimit']);
+  });
+});
+
+describe('several problems', () => {
+  it('are all reported in one pass', () => {
+    const record = fullRecord();
+    for (const path of [
+      '$.messageId',
+      '$.sender',
+      '$.tokenAmounts[0].amount',
+      '$.verifiers.items[1].status',
+      '$.fees',
+    ])
+      setAt(record, path, 7);
+    removeAt(record, '$.sendTimestamp');
+    expect(problemPaths(record).sort()).toEqual(
+      [
+        '$.fees',
+        '$.messageId',
+        '$.sendTimestamp',
+        '$.sender',
+        '$.tokenAmounts[0].amount',
+        '$.verifiers.items[1].status',
+      ].sort(),
+    );
+  });
+
+  it('of an empty object are all its required members, each once', () => {
+    const paths = problemPaths({});
+    expect(new Set(paths).size).toBe(paths.length);
+    expect(paths.sort()).toEqual(
+      requiredFields
+        .filter((path) => /^\$\.\w+$/.test(path))
+        .concat('$.sourceNetworkInfo', '$.destNetworkInfo')
+        .sort(),
+    );
+  });
+});
+
+describe('a member that a source left out', () => {
+  test.each(derivedFields)('%s is derived, and listed', (path, value) => {
+    for (const isNull of [true, false]) {
+      const record = fullRecord();
+      if (isNull) setAt(record, path, null);
+      else removeAt(record, path);
+      const parsed = parseMessage(record);
+      expect(parsed).toMatchObject({ ok: true, derived: [path] });
+      expect(parsed.ok && valueAt(parsed.message, path)).toEqual(value);
+      expect(parsed.ok && recordValidator.Check(parsed.message)).toBe(true);
+    }
+  });
+
+  test.each([
+    [{ requestedFinalityConfig: '0x00010000' }, 0],
+    [{ requestedFinalityConfig: '0x0000000a' }, 10],
+    [{ finality: 3 }, 3],
+    [{ finality: 'safe' }, 0],
+    [{ blockConfirmations: '12' }, 12],
+    [{}, 0],
+  ])('finality follows from the extra arguments %j', (extra, finality) => {
+    const record = withValue('$.extraArgs', { gasLimit: '1', ...extra } as Json);
+    removeAt(record, '$.finality');
+    const message = canonical(record);
+    expect(message.finality).toBe(finality);
+    expect(message.extraArgs).toEqual({ gasLimit: '1', allowOutOfOrderExecution: true, ...extra });
+  });
+
+  test.each([
+    ['1.5.0', '0', true],
+    ['1.6.0', '7', false],
+    ['1.6.0', null, false],
+    ['2.0.0', null, true],
+  ])('the order of execution follows from version %s and nonce %s', (version, nonce, allowed) => {
+    const record = withValue('$.extraArgs', { gasLimit: '1' });
+    setAt(record, '$.version', version);
+    setAt(record, '$.nonce', nonce);
+    expect(canonical(record).extraArgs).toMatchObject({ allowOutOfOrderExecution: allowed });
+  });
+
+  it('a verifier is taken for required while the message is not verified', () => {
+    const record = withValue('$.verifiers.items[1].isRequired', null);
+    expect(canonical({ ...record, status: 'VERIFYING' }).verifiers?.items[1]?.isRequired).toBe(true);
+    expect(canonical({ ...record, status: 'SUCCESS' }).verifiers?.items[1]?.isRequired).toBe(false);
+  });
+});
+
+describe('what is not known here', () => {
+  it('as a status is shown as SENT and kept as it was told', () => {
+    const parsed = parseMessage(withValue('$.status', 'UNCONFIRMED'));
+    expect(parsed).toMatchObject({
+      ok: true,
+      message: { status: 'SENT', reportedStatus: 'UNCONFIRMED' },
+      unknown: ['status UNCONFIRMED, shown as SENT'],
+    });
+    // Read again, it is the same.
+    expect(parsed.ok && parseMessage(parsed.message)).toEqual(acceptedAs(parsed.ok && parsed.message));
+    expect(canonical(withValue('$.status', 'success')).status).toBe('SUCCESS');
+  });
+
+  it('as the status of a verifier is shown by its verification, and kept as it was told', () => {
+    for (const [index, status] of [
+      [0, 'COMPLETED'],
+      [1, 'PENDING'],
+    ] as const) {
+      const message = canonical(withValue(`$.verifiers.items[${index}].status`, 'UNKNOWN'));
+      expect(message.verifiers?.items[index]).toMatchObject({ status, reportedStatus: 'UNKNOWN' });
+    }
+  });
+
+  it('as a family is taken from the selector, or kept as it was told', () => {
+    expect(canonical(withValue('$.sourceNetworkInfo.chainFamily', 'evm')).sourceNetworkInfo.chainFamily).toBe(
+      'EVM',
+    );
+    const known = parseMessage(withValue('$.sourceNetworkInfo.chainFamily', 'COSMOS'));
+    expect(known).toMatchObject({
+      ok: true,
+      message: { sourceNetworkInfo: { chainFamily: 'EVM' } },
+      unknown: [expect.stringContaining('COSMOS')],
+    });
+    const network = {
+      name: 'star',
+      chainSelector: '99',
+      chainId: 's',
+      chainFamily: 'Star',
+      displayName: null,
+    };
+    const record = withValue('$.destNetworkInfo', network);
+    setAt(record, '$.receiver', 'star1qqqsyqcyq5rqwzqf');
+    setAt(record, '$.tokenAmounts', []);
+    setAt(record, '$.receiptTransactionHash', 'STAR-TX-1');
+    const star = parseMessage(record);
+    expect(star).toMatchObject({
+      ok: true,
+      message: { destNetworkInfo: network, receiver: 'star1qqqsyqcyq5rqwzqf' },
+      unknown: ['chain family Star'],
+    });
+    for (const text of ['', 'with a space', 'x'.repeat(301)])
+      expect(problemPaths({ ...record, receiver: text })).toEqual(['$.receiver']);
+  });
+
+  it('takes a threshold that is written as text', () => {
+    expect(canonical(withValue('$.verifiers.optionalThreshold', '2')).verifiers?.optionalThreshold).toBe(2);
+  });
+});
+
+describe('members that the contract does not have', () => {
+  const furtherRecord = (members: Record<string, Json>) => ({ ...fullRecord(), ...members });
+
+  it('are kept behind those that it has, and listed, those of arrays once for each element', () => {
+    const record = fullRecord();
+    const paths = ['$.extra', '$.sourceNetworkInfo.nonce', '$.tokenAmounts[0].symbol', '$.extraArgs.more'];
+    for (const path of paths) setAt(record, path, { deep: [1] });
+    setAt(record, '$.verifiers.items[0].weight', 1);
+    setAt(record, '$.verifiers.items[1].weight', 1);
+    setAt(record, '$.fees.bpsFeeDetails', [{ bps: 20, amount: '7', payee: 'x' }]);
+    const parsed = parseMessage(record);
+    expect(parsed).toMatchObject({ ok: true, message: record, ignored: [], derived: [] });
+    expect(parsed.ok && [...parsed.kept].sort()).toEqual(
+      [
+        '$.extra',
+        '$.extraArgs.more',
+        '$.sourceNetworkInfo.nonce',
+        '$.tokenAmounts[].symbol',
+        '$.verifiers.items[].weight',
+        '$.verifiers.items[].weight',
+      ].sort(),
+    );
+    if (!parsed.ok) return;
+    const { json, summaryLength } = wireRecord(parsed.message);
+    expect(Object.keys(JSON.parse(json)).slice(0, 27)).toEqual([...summaryKeys, ...detailKeys]);
+    // A member of a network that is named like the first field behind the summary does not cut it short.
+    expect(Object.keys(JSON.parse(`${[...json].slice(0, summaryLength).join('')}}`))).toEqual(summaryKeys);
+  });
+
+  it('make the same record in whatever order they come', () => {
+    const one = canonical(furtherRecord({ zeta: 1, alpha: 2, offramp: evmAddress('offramp') }));
+    const other = canonical(furtherRecord({ offramp: evmAddress('offramp'), alpha: 2, zeta: 1 }));
+    expect(wireRecord(one).json).toBe(wireRecord(other).json);
+    expect(Object.keys(one).slice(27)).toEqual(['offramp', 'alpha', 'zeta']);
+  });
+
+  it('are dropped and listed where they are too large, too deep, or cannot be', () => {
+    const deep = JSON.parse(`${'['.repeat(100)}${']'.repeat(100)}`) as Json;
+    const record = furtherRecord({
+      long: 'x'.repeat(70_000),
+      deep,
+      'not a name': 1,
+      offramp: 'not an address',
+      encodedMessage: 'zz',
+      kept: 1,
+    });
+    const parsed = parseMessage(record);
+    expect(parsed).toMatchObject({ ok: true, kept: ['$.kept'] });
+    expect(parsed.ok && [...parsed.ignored].sort()).toEqual(
+      ['$.deep', '$.encodedMessage', '$.long', '$.not a name', '$.offramp'].sort(),
+    );
+  });
+
+  it('may be absent as null', () => {
+    const nulls = { offramp: null, encodedMessage: null, reportedStatus: null };
+    expect(parseMessage(furtherRecord(nulls))).toEqual(acceptedAs(fullRecord()));
+  });
+
+  it('have their canonical spelling too', () => {
+    const message = canonical(
+      furtherRecord({ offramp: evmAddress('offramp').toLowerCase(), encodedMessage: '01AB' }),
+    );
+    expect(message).toMatchObject({
+      offramp: parseAddress(evmAddress('offramp'), 'EVM')?.text,
+      encodedMessage: '0x01ab',
+    });
+  });
+});
+
+describe('hostile input', () => {
+  it('that is no object at all is one problem', () => {
+    for (const value of [null, undefined, 7, 'x', true, [], [fullRecord()]])
+      expect(problemPaths(value)).toEqual(['$']);
+  });
+
+  it('cannot reach a prototype', () => {
+    const text = JSON.stringify(fullRecord());
+    const poison =
+      '"__proto__":{"polluted":true,"sender":"x"},"constructor":{"prototype":{"polluted":true}},"toString":1';
+    const parsed = parseMessage(
+      JSON.parse(text.replace('{', `{${poison},`).replace(/"name":/g, `${poison},"name":`)),
+    );
+    expect(parsed).toMatchObject({ ok: true, message: canonical(fullRecord()) });
+    expect(parsed.ok && parsed.ignored).toEqual(
+      expect.arrayContaining(['$.__proto__', '$.constructor', '$.toString', '$.sourceNetworkInfo.__proto__']),
+    );
+    expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
+    expect(Object.getPrototypeOf(parsed.ok && parsed.message)).toBe(Object.prototype);
+  });
+
+  it('does not borrow members from a prototype', () => {
+    expect(problemPaths(JSON.parse(`{"__proto__":${JSON.stringify(fullRecord())}}`))).toContain(
+      '$.messageId',
+    );
+  });
+
+  it('may be nested a hundred thousand deep', () => {
+    const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`) as Json;
+    for (const path of ['$.sender', '$.tokenAmounts', '$.data', '$.status', '$.fees', '$.unknown'])
+      expect(() => parseMessage(withValue(path, deep))).not.toThrow();
+  });
+
+  it('may be as long as it likes, and is told of in a short line', () => {
+    const huge = 'x'.repeat(2_100_000);
+    for (const path of scalarFields) {
+      const parsed = parseMessage(withValue(path, huge));
+      expect(parsed.ok).toBe(false);
+      if (!parsed.ok) for (const { problem } of parsed.problems) expect(problem.length).toBeLessThan(300);
+    }
+    expect(problemPaths(withValue('$.data', `0x${'ab'.repeat(2_000_000)}`))).toEqual(['$.data']);
+    const payload = `0x${'ab'.repeat(500_000)}`;
+    expect(canonical(withValue('$.data', payload)).data).toBe(payload);
+  });
+
+  it('may have more elements than any message: it is one problem', () => {
+    const path = '$.tokenAmounts';
+    const token = valueAt(fullRecord(), `${path}[0]`) as Json;
+    expect(
+      problemPaths(
+        withValue(
+          path,
+          Array.from({ length: 40_000 }, () => token),
+        ),
+      ),
+    ).toEqual([path]);
+  });
+
+  it('keeps every character of a text', () => {
+    const name = 'tab\t newline\n quote" back\\slash \u0000 nul \u2028 😀 \ud800 lone';
+    expect(canonical(withValue('$.sourceNetworkInfo.name', name)).sourceNetworkInfo.name).toBe(name);
+  });
+
+  it('never throws, whatever JSON stands in whatever place', () => {
+    const place = fc.constantFrom(
+      '$',
+      ...scalarFields,
+      ...objectFields,
+      ...arrayFields,
+      '$.extraArgs.accounts',
+    );
+    fc.assert(
+      fc.property(fc.array(fc.tuple(place, fc.jsonValue())), fc.boolean(), (changes, isSvm) => {
+        let record: unknown = isSvm ? svmRecord() : fullRecord();
+        for (const [path, value] of changes) {
+          try {
+            if (path === '$') record = value;
+            else setAt(record as JsonObject, path, value as Json);
+          } catch {
+            // A change above may have taken the place away.
+          }
+        }
+        const parsed = parseMessage(record);
+        if (!parsed.ok) {
+          expect(parsed.problems.length).toBeGreaterThan(0);
+          for (const { path } of parsed.problems) expect(path).toMatch(/^\$/);
+        } else expect(recordValidator.Check(parsed.message)).toBe(true);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
+
+describe('whatever is accepted', () => {
+  const summaryOf = (message: Message) => Object.fromEntries(summaryKeys.map((key) => [key, message[key]]));
+
+  it('passes the schema, is a fixed point, and survives the wire', () => {
+    let accepted = 0;
+    fc.assert(
+      fc.property(anyRecord, (value) => {
+        const parsed = parseMessage(value);
+        if (!parsed.ok) {
+          // Executors are drawn from every family, and times reach beyond the years we take.
+          for (const { path } of parsed.problems) expect(path).toMatch(/^\$\.executor|imestamp$/);
+          return;
+        }
+        accepted++;
+        const { message } = parsed;
+        expect([...recordValidator.Errors(message)]).toEqual([]);
+        expect(parseMessage(message)).toEqual({ ...parsed, ignored: [], derived: [], unknown: [] });
+
+        const { json, summaryLength } = wireRecord(message);
+        expect(JSON.parse(json)).toEqual(message);
+        expect(Object.keys(JSON.parse(json)).slice(0, 9)).toEqual(summaryKeys);
+        expect(Object.keys(JSON.parse(json))).toEqual(Object.keys(message));
+        expect(Object.keys(JSON.parse(json)).slice(0, 27)).toEqual([...summaryKeys, ...detailKeys]);
+        const summary = JSON.parse(`${[...json].slice(0, summaryLength).join('')}}`);
+        expect(summary).toEqual(summaryOf(message));
+        expect(wireRecord(JSON.parse(json)).json).toBe(json);
+      }),
+      { numRuns: 400 },
+    );
+    expect(accepted).toBeGreaterThan(150);
+  });
+
+  test.each(['plain', '😀', 'a😀b👩‍👩‍👧‍👦', '\ud800', '\udc00\ud800', '"\\}', '\u0000'])(
+    'has a summary that is cut by characters, with the network name %j',
+    (name) => {
+      const message = makeMessage({
+        sourceNetworkInfo: { ...sepolia, name },
+        sendTransactionHash: hashOf('x'),
+      });
+      const { json, summaryLength } = wireRecord(message);
+      const summary = JSON.parse(`${[...json].slice(0, summaryLength).join('')}}`);
+      // Spelled out, not imported: these are the words of the contract, and `summaryKeys` is what is judged by them.
+      expect(Object.keys(summary)).toEqual([
+        'messageId',
+        'origin',
+        'sender',
+        'receiver',
+        'status',
+        'sourceNetworkInfo',
+        'destNetworkInfo',
+        'sendTransactionHash',
+        'sendTimestamp',
+      ]);
+      expect(summary).toEqual(summaryOf(message));
+    },
+  );
+
+  it('is so for every family of chains', () => {
+    expect(
+      Object.keys(anyRecordNetworks)
+        .filter((name) => name !== 'new')
+        .sort(),
+    ).toEqual([...chainFamilies].sort());
+  });
+});
+
+test('the keys of the wire are those of the schema, the summary first', () => {
+  expect([...summaryKeys]).toEqual(Object.keys(MessageSummary.properties));
+  expect([...summaryKeys, ...detailKeys, ...furtherKeys]).toEqual(Object.keys(Message.properties));
+});

@@ -1,0 +1,110 @@
+/** The history loop of the engine with a family that has nothing to read but numbers: it never stops before the end. */
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { networkBySelector } from '../../../src/domain/networks/networks.ts';
+import type { HistoryReading, NetworkReader } from '../../../src/ingest/engine/family.ts';
+import { NodeError } from '../../../src/ingest/engine/faults.ts';
+import { createHistoryLoop } from '../../../src/ingest/engine/history-loop.ts';
+import { historyRange } from '../../../src/ingest/engine/owed-ranges.ts';
+import { createProgress } from '../../../src/ingest/engine/progress.ts';
+import { defaultTiming } from '../../../src/ingest/engine/timing.ts';
+import type { BlockRange } from '../../../src/store/ledger/index-ledger.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { openTestStore } from '../../database.ts';
+import { sepolia } from '../../fixtures.ts';
+
+const selector = sepolia.chainSelector;
+const HOLDER = 'us';
+const BLOCKS = 500;
+const PIECE = 10;
+
+let store: Store;
+beforeAll(async () => {
+  store = await openTestStore();
+  await store.index.lease(selector, HOLDER, 600);
+});
+afterAll(() => store?.close());
+
+const emptyReading = ({ from }: BlockRange): HistoryReading => ({
+  from,
+  facts: [],
+  contracts: [],
+  unreadable: [],
+  foreign: 0,
+  routerBlock: undefined,
+  refused: [],
+  isFinal: true,
+  blocks: [],
+  items: 0,
+});
+
+/** A loop over blocks that are owed; `read` decides what becomes of each piece. */
+async function runLoop(isHeadBehind: () => boolean, read: (range: BlockRange) => Promise<HistoryReading>) {
+  const network = networkBySelector(selector);
+  if (!network) throw new Error('not in the table');
+  const timing = { ...defaultTiming, retryMinMs: 1, retryMaxMs: 2 };
+  const progress = createProgress({
+    network,
+    ledger: store.index,
+    holder: HOLDER,
+    timing,
+    notice: () => undefined,
+  });
+  const reader: NetworkReader = {
+    load: () => undefined,
+    begin: () => Promise.reject(new Error('not asked for')),
+    follow: async () => false,
+    nextPiece: (owed) => ({ ...owed, from: Math.max(owed.from, owed.to - PIECE + 1) }),
+    readHistory: read,
+    chores: { work: async () => undefined, isBehind: false },
+    health: () => [],
+    close: () => undefined,
+  };
+  await progress.record(() => ({ owed: [historyRange(1, BLOCKS)], startBlock: 1 }));
+  const ending = new AbortController();
+  onTestFinished(() => ending.abort());
+  const loop = createHistoryLoop({
+    selector,
+    ledger: store.index,
+    reader,
+    progress,
+    timing,
+    requestsPerSecond: 1_000,
+    startsWithRouters: false,
+    isHeadBehind,
+  });
+  const running = loop.run(ending.signal);
+  await vi.waitFor(() => expect(loop.isEmpty).toBe(true), { timeout: 120_000, interval: 5 });
+  ending.abort();
+  await running;
+  expect(await store.index.owedRanges(selector)).toEqual([]);
+}
+
+describe('history is read to its end', () => {
+  // The head may catch up, or fall behind, between any two moments at which the loop looks.
+  test.each([1, 2, 3, 4, 5])('where the head is behind at the first %i looks', async (looks) => {
+    let seen = 0;
+    await runLoop(
+      () => ++seen <= looks,
+      async (range) => emptyReading(range),
+    );
+  });
+
+  test('where the head is behind at every other look', async () => {
+    let seen = 0;
+    await runLoop(
+      () => ++seen % 2 === 0,
+      async (range) => emptyReading(range),
+    );
+  });
+
+  test('where every second request fails, with pauses that are over at once', async () => {
+    let requests = 0;
+    await runLoop(
+      () => false,
+      async (range) => {
+        if (++requests % 2 === 0) throw new NodeError('busy');
+        return emptyReading(range);
+      },
+    );
+  });
+});

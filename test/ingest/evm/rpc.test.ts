@@ -1,0 +1,1133 @@
+/** Talking to nodes that fail, lie and refuse, over real sockets. */
+
+import { setMaxListeners } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { NodeError, RangeTooLargeError, reasonOf } from '../../../src/ingest/engine/faults.ts';
+import { createEndpoint, usualTiming } from '../../../src/ingest/engine/json-rpc/endpoint.ts';
+import { createTokenBucket } from '../../../src/ingest/engine/json-rpc/token-bucket.ts';
+import type { ChainNode, Hex } from '../../../src/ingest/evm/rpc/chain.ts';
+import { createChain } from '../../../src/ingest/evm/rpc/endpoints.ts';
+import { classifyEvmRefusal } from '../../../src/ingest/evm/rpc/refusals.ts';
+import {
+  briefly,
+  CONTRACT,
+  failureOf,
+  type Misbehaviour,
+  makeSource,
+  makeTinyChain,
+  nameOf,
+  network,
+  OTHER_TOPIC,
+  openChain,
+  quantity,
+  Refused,
+  range,
+  startFaultyNode,
+  type TinyBlock,
+  TOPIC,
+  transactionOf,
+  whenAsked,
+} from '../../chain/faulty-node.ts';
+
+describe('a node that tells the truth', () => {
+  const both = [TOPIC, OTHER_TOPIC];
+
+  async function openTruthful() {
+    const node = await startFaultyNode();
+    const chain = openChain([node], { batchSize: 4 });
+    return { node, chain, ...node.chain };
+  }
+
+  test('is read as it is: blocks, in the order asked for', async () => {
+    const { chain, blocks, head } = await openTruthful();
+    const bare = ({ logs: _, ...block }: TinyBlock) => block;
+    await chain.run(async (rpc) => {
+      expect(await rpc.head()).toEqual(bare(head));
+      const numbers = [7, 3, 29, 0, 12, 12, 5, 20, 21, 22, 23];
+      expect(await rpc.blocks(numbers)).toEqual(numbers.map((n) => blocks[n]).map((b) => b && bare(b)));
+      expect(await rpc.blockByHash(head.hash)).toEqual(bare(head));
+      expect(await rpc.blockByHash(`0x${'11'.repeat(32)}`)).toBeUndefined();
+    });
+  });
+
+  test('is read as it is: logs, by range and by block', async () => {
+    const { chain, blocks } = await openTruthful();
+    const expected = blocks.slice(4, 18).flatMap(({ logs }) => logs);
+    const between = { fromBlock: 4, toBlock: 17 };
+    await chain.run(async (rpc) => {
+      expect(await rpc.logs({ ...between, topics: both, addresses: [CONTRACT] })).toEqual(expected);
+      expect(await rpc.logs({ ...between, topics: [TOPIC] })).toEqual(
+        expected.filter(({ topics }) => topics[0] === TOPIC),
+      );
+      expect(await rpc.logsOfBlocks([blocks[6]?.hash as Hex], both)).toEqual([blocks[6]?.logs]);
+    });
+  });
+
+  test('is read as it is: receipts and transactions', async () => {
+    const { chain, blocks } = await openTruthful();
+    const logs = blocks[6]?.logs ?? [];
+    await chain.run(async (rpc) => {
+      expect(await rpc.receiptLogs([blocks[6]?.hash as Hex], [OTHER_TOPIC])).toEqual([logs.slice(1)]);
+      expect(await rpc.transactions(logs.slice(0, 1).map((log) => log.transactionHash))).toEqual(
+        logs.slice(0, 1).map(transactionOf),
+      );
+    });
+    expect(logs.length).toBeGreaterThan(1);
+  });
+
+  test('is read as it is: calls, of which some have no answer', async () => {
+    const { node, chain } = await openTruthful();
+    node.contracts[CONTRACT] = (data) => (data === '0x01' ? `0x${'ab'.repeat(32)}` : '0x');
+    const nobody: Hex = `0x${'99'.repeat(20)}`;
+    const calls = [
+      { to: nobody, data: '0x01' as Hex },
+      { to: CONTRACT, data: '0x01' as Hex },
+      { to: CONTRACT, data: '0x02' as Hex },
+    ];
+    expect(await chain.run((rpc) => rpc.calls(calls))).toEqual([
+      undefined,
+      `0x${'ab'.repeat(32)}`,
+      undefined,
+    ]);
+  });
+
+  test('is in good health, and every call to it is counted', async () => {
+    const { node, chain } = await openTruthful();
+    await chain.run(async (rpc) => {
+      expect(rpc.name).toBe(node.host);
+      await rpc.blocks([1, 2, 3, 4, 5, 6]);
+      await rpc.logs(range);
+    });
+    const fine = { healthy: true, problem: null, headBlock: 29, failures: 0 };
+    expect(chain.health()).toEqual([{ name: node.host, requests: node.calls.length, ...fine }]);
+  });
+
+  test('is never asked for no topics or no addresses, which would mean any', async () => {
+    const node = await startFaultyNode();
+    const chain = openChain([node]);
+    await chain.run(async (rpc) => {
+      expect(await rpc.logs({ ...range, topics: [] })).toEqual([]);
+      expect(await rpc.logs({ ...range, addresses: [] })).toEqual([]);
+      expect(await rpc.logsOfBlocks([node.chain.head.hash], [])).toEqual([[]]);
+    });
+    expect(node.calls.map(({ method }) => method)).not.toContain('eth_getLogs');
+  });
+
+  test('gets user and password of the URL in a header, and its name shows nothing of them', async () => {
+    const node = await startFaultyNode();
+    const url = new URL(`http://us%20er:pass%3Aword@${node.host}/v3/secret-key?token=hidden-token`);
+    const chain = createChain(
+      { ...makeSource([node]), rpc: [url] },
+      { userAgent: 'lanescan/9', timing: briefly },
+    );
+    onTestFinished(() => chain.close());
+    expect(await chain.run(nameOf)).toBe(node.host);
+    const [request] = node.requests;
+    expect(request?.headers.authorization).toBe(`Basic ${Buffer.from('us er:pass:word').toString('base64')}`);
+    expect(request?.headers['user-agent']).toBe('lanescan/9');
+    node.methods.eth_getLogs = () => {
+      throw new Refused(-32000, 'nothing for secret-key, hidden-token or pass%3Aword\u001b[31m');
+    };
+    const { message } = await failureOf(chain.run((rpc) => rpc.logs(range)));
+    expect(message).toBe(`${node.host}: eth_getLogs: nothing for …, … or … [31m (-32000)`);
+  });
+
+  test('gives logs in the order of the chain, in whatever order the node has them', async () => {
+    const node = await startFaultyNode();
+    const chain = openChain([node]);
+    const ordered = await chain.run((rpc) => rpc.logs(range));
+    node.misbehave = whenAsked('eth_getLogs', {
+      change: (answer) => ({
+        ...(answer as object),
+        result: (answer as { result: unknown[] }).result.toReversed(),
+      }),
+    });
+    expect(await chain.run((rpc) => rpc.logs(range))).toEqual(ordered);
+    expect(ordered.length).toBeGreaterThan(5);
+  });
+
+  test('answers over few connections, which are kept', async () => {
+    const node = await startFaultyNode();
+    const chain = openChain([node]);
+    for (let i = 0; i < 10; i++) await chain.run((rpc) => rpc.head());
+    expect(new Set(node.requests.map(({ headers }) => headers.connection))).toEqual(new Set(['keep-alive']));
+  });
+});
+
+describe('finality', () => {
+  test.each([
+    ['finalized', 26],
+    ['safe', 26],
+    [0, 29],
+    [5, 24],
+    [1000, 0],
+  ] as const)('%s is block %s of a chain whose head is 29', async (finality, number) => {
+    const node = await startFaultyNode();
+    const chain = openChain([node], { finality });
+    const found = await chain.run(async (rpc) => rpc.finalized(await rpc.head()));
+    expect(found).toMatchObject({ number, hash: node.chain.blocks[number]?.hash });
+  });
+
+  test('never passes the head that was read before it', async () => {
+    const node = await startFaultyNode();
+    node.finalityDepth = 0;
+    const chain = openChain([node]);
+    const found = await chain.run(async (rpc) => {
+      const head = await rpc.head();
+      node.chain.grow(3);
+      return rpc.finalized(head);
+    });
+    expect(found.number).toBe(29);
+  });
+
+  test.each([
+    ['no block', undefined],
+    ['geth without a consensus client', [-32000, 'finalized block not found']],
+    ['Besu and Erigon', [-39001, 'Unknown block']],
+    ['a node before the merge', [-32602, 'invalid argument 0: hex string without 0x prefix']],
+    ['Rootstock', [-32602, 'unsupported block tag: finalized']],
+  ] as const)('a tag that is not known (%s) is told together with the remedy', async (_who, error) => {
+    const node = await startFaultyNode();
+    const honest = node.chain;
+    node.methods.eth_getBlockByNumber = ([tag]) => {
+      if (tag === 'finalized') {
+        if (error) throw new Refused(error[0], error[1]);
+        return null;
+      }
+      const { logs: _, number, timestamp, ...rest } = honest.head;
+      return { ...rest, number: quantity(number), timestamp: quantity(timestamp) };
+    };
+    const chain = openChain([node]);
+    const failure = await failureOf(chain.run(async (rpc) => rpc.finalized(await rpc.head())));
+    expect(failure).toBeInstanceOf(NodeError);
+    expect(failure.message).toMatch(/knows no finalized block; configure a depth .*`finality: 64`/);
+  });
+});
+
+describe('failures of the transport', () => {
+  type Failure = readonly [name: string, misbehaviour: Misbehaviour, problem: RegExp];
+  const silences: readonly Failure[] = [
+    ['no answer', 'hang', /no answer within 10 s/],
+    ['half an answer and silence', 'stall', /no whole answer within 10 s/],
+  ];
+  const failures: readonly Failure[] = [
+    ['a connection that is reset', 'reset', /no connection \(.*(ECONNRESET|SOCKET)/],
+    ['half an answer and the end', 'cut', /no connection \(.*(terminated|SOCKET|ECONNRESET)/],
+    ['half an answer as if it were whole', 'truncate', /an answer that is no JSON/],
+    [
+      'a redirect',
+      { status: 302, headers: { location: 'http://elsewhere.example/' } },
+      /HTTP 302: it redirects/,
+    ],
+    ['a page of HTML', { status: 200, body: '<html>' }, /an answer that is no JSON/],
+    ['a wrong key', { status: 401, body: 'no' }, /HTTP 401: it does not let us in/],
+    ['a gateway without a node', { status: 502, body: '<html>' }, /HTTP 502/],
+    ['a gateway that waited', { status: 504, body: '' }, /HTTP 504/],
+  ];
+
+  const movesTheWork = async (misbehaviour: Misbehaviour, expected: RegExp) => {
+    const [bad, good] = [await startFaultyNode(), await startFaultyNode()];
+    const chain = openChain([bad, good], {}, { timing: briefly });
+    expect(await chain.run(nameOf)).toBe(bad.host);
+    bad.misbehave = () => misbehaviour;
+    expect(await chain.run(nameOf)).toBe(good.host);
+    const [health] = chain.health();
+    expect(health).toMatchObject({
+      name: bad.host,
+      healthy: false,
+      problem: expect.stringMatching(expected),
+    });
+    expect(health?.failures).toBeGreaterThan(0);
+    expect(chain.health()[1]).toMatchObject({ healthy: true, failures: 0 });
+  };
+  test.each(failures)('%s moves the work to the next endpoint', (_, ...failure) => movesTheWork(...failure));
+  test.each(silences)('%s moves the work to the next endpoint', { tags: 'slow' }, (_, ...failure) =>
+    movesTheWork(...failure),
+  );
+
+  const isNodeError = async (misbehaviour: Misbehaviour, expected: RegExp) => {
+    const node = await startFaultyNode();
+    const chain = openChain([node], {}, { timing: briefly });
+    await chain.run(nameOf);
+    node.misbehave = () => misbehaviour;
+    const failure = await failureOf(chain.run(nameOf));
+    expect(failure).toBeInstanceOf(NodeError);
+    expect(failure.message).toMatch(expected);
+  };
+  test.each(failures)('%s from the only endpoint is a NodeError', (_, ...failure) => isNodeError(...failure));
+  test.each(silences)('%s from the only endpoint is a NodeError', { tags: 'slow' }, (_, ...failure) =>
+    isNodeError(...failure),
+  );
+
+  test('a connection that is reset once is tried again at once, and nobody is blamed', async () => {
+    const node = await startFaultyNode();
+    const chain = openChain([node]);
+    await chain.run(nameOf);
+    let resets = 1;
+    node.misbehave = () => (resets-- > 0 ? 'reset' : undefined);
+    await chain.run(nameOf);
+    expect(chain.health()[0]).toMatchObject({ healthy: true, failures: 0 });
+  });
+
+  test('an endpoint that is down is set back, and comes back when it is up', async () => {
+    const [first, second] = [await startFaultyNode(), await startFaultyNode()];
+    const notices: string[] = [];
+    const chain = openChain([first, second], {}, { notice: (line) => notices.push(line) });
+    expect(await chain.run(nameOf)).toBe(first.host);
+    await first.down();
+    expect(await chain.run(nameOf)).toBe(second.host);
+    await first.up();
+    await vi.waitFor(async () => expect(await chain.run(nameOf)).toBe(first.host), { timeout: 120_000 });
+    expect(notices).toEqual([
+      expect.stringMatching(new RegExp(`^${first.host}: .*ECONNREFUSED.*; set back for`)),
+      `${first.host} is back`,
+    ]);
+  });
+
+  test('a contract that keeps the node busy beyond all patience, again and again, refuses; the others are answered', {
+    tags: 'slow',
+  }, async () => {
+    const node = await startFaultyNode();
+    const hostile = `0x${'99'.repeat(20)}` as Hex;
+    node.methods.eth_call = ([call]) => `0x${(call as { to: string }).to.slice(2)}`;
+    node.misbehave = (calls) =>
+      calls.some(({ params }) => (params[0] as { to?: string } | undefined)?.to === hostile)
+        ? 'hang'
+        : undefined;
+    const chain = openChain([node], {}, { timing: briefly });
+    const others = [1, 2, 3].map((digit) => `0x${`0${digit}`.repeat(20)}` as Hex);
+    const asked = [...others, hostile].map((to) => ({ to, data: '0x01' as const }));
+    // At first it may be the node that is slow.
+    for (let time = 1; time <= 2; time++) {
+      await expect(chain.run((rpc) => rpc.calls(asked))).rejects.toThrow('no answer within 10 s');
+    }
+    expect(await chain.run((rpc) => rpc.calls(asked))).toEqual([...others, undefined]);
+    // From now on it is not asked any more.
+    const known = node.requests.length;
+    expect(await chain.run((rpc) => rpc.calls(asked.slice(-1)))).toEqual([undefined]);
+    const later = node.requests.slice(known).flatMap(({ calls }) => calls);
+    expect(later.map(({ method }) => method)).not.toContain('eth_call');
+  });
+
+  test('a node that has fallen back behind what it showed is not believed that there is no contract', async () => {
+    const [fallen, good] = [await startFaultyNode(), await startFaultyNode()];
+    const chain = openChain([fallen, good], {}, { timing: briefly });
+    const height = await chain.run(async (rpc) => (await rpc.head()).number);
+    good.methods.eth_call = () => '0x01';
+    fallen.methods.eth_call = () => '0x';
+    const asked = [{ to: `0x${'01'.repeat(20)}` as Hex, data: '0x01' as const }];
+    expect(await chain.run((rpc) => rpc.calls(asked))).toEqual([undefined]);
+    (fallen.chain.blocks as TinyBlock[]).pop();
+    expect(await chain.run((rpc) => rpc.calls(asked))).toEqual(['0x01']);
+    expect(chain.health()[0]?.problem).toContain(`its state is of block ${height - 1}`);
+  });
+
+  test('while one is silent, work on another goes on without waiting for it', { tags: 'slow' }, async () => {
+    const [silent, good] = [await startFaultyNode(), await startFaultyNode()];
+    silent.misbehave = () => 'hang';
+    const chain = openChain([silent, good], {}, { timing: { ...briefly, answerMs: 60_000 } });
+    // Were the silent one waited for, this would take a minute a time.
+    for (let i = 0; i < 5; i++) expect(await chain.run(nameOf)).toBe(good.host);
+  });
+
+  test('rests grow with every failure, and many failures at once are one', async () => {
+    const node = await startFaultyNode();
+    const rests: number[] = [];
+    const chain = openChain(
+      [node],
+      {},
+      {
+        random: () => 1,
+        timing: { ...briefly, firstPauseMs: 40, longestPauseMs: 320, maxWaitMs: 5_000 },
+        notice: (line) => rests.push(Number(/set back for ([\d.]+) s/.exec(line)?.[1] ?? Number.NaN)),
+      },
+    );
+    /** Fails as many pieces of work as are given, once all of them are under way. */
+    const fail = async (count: number) => {
+      let underWay = 0;
+      const lie = async () => {
+        underWay++;
+        await vi.waitFor(() => expect(underWay).toBe(count), { timeout: 120_000 });
+        throw new NodeError('it lied');
+      };
+      await Promise.all(Array.from({ length: count }, () => failureOf(chain.run(lie))));
+    };
+    await fail(3);
+    for (let i = 0; i < 4; i++) await fail(1);
+    expect(rests.filter((rest) => !Number.isNaN(rest))).toEqual([0, 0.1, 0.2, 0.3, 0.3]);
+  });
+
+  test.each(['header not found', 'history has been pruned for this block'])(
+    'rests do not grow beyond a moment where it answers but refuses: %s',
+    async (refusal) => {
+      const node = await startFaultyNode();
+      node.methods.eth_getLogs = () => {
+        throw new Refused(-32000, refusal);
+      };
+      const rests: number[] = [];
+      const chain = openChain(
+        [node],
+        {},
+        {
+          random: () => 1,
+          timing: { ...briefly, firstPauseMs: 100, longestPauseMs: 10_000, maxWaitMs: 5_000 },
+          notice: (line) => {
+            const [, rest] = /set back for ([\d.]+) s/.exec(line) ?? [];
+            if (rest !== undefined) rests.push(Number(rest));
+          },
+        },
+      );
+      for (let i = 0; i < 4; i++)
+        await failureOf(chain.run((rpc) => rpc.logs({ fromBlock: 1, toBlock: 1, topics: [TOPIC] })));
+      expect(rests).toEqual([0.1, 0.2, 0.2, 0.2]);
+    },
+  );
+
+  test('the end of everything ends a request, a wait for the rate and a rest at once', async () => {
+    const [silent, slow, resting] = [
+      await startFaultyNode(),
+      await startFaultyNode(),
+      await startFaultyNode(),
+    ];
+    const stopping = new AbortController();
+    const hour = 3_600_000;
+    const patient = {
+      timing: { ...briefly, answerMs: hour, maxWaitMs: hour, firstPauseMs: hour, longestPauseMs: hour },
+    };
+    const options = { ...patient, signal: stopping.signal };
+    const chains = [
+      openChain([silent], {}, options),
+      openChain([slow], { requestsPerSecond: 0.001 }, options),
+      openChain([resting], {}, options),
+    ] as const;
+    silent.misbehave = () => 'hang';
+    await failureOf(
+      chains[2].run(async () => {
+        throw new NodeError('it lied');
+      }),
+    );
+    const failures = chains.map((chain) => failureOf(chain.run(nameOf)));
+    await delay(50);
+    stopping.abort(new Error('stop it'));
+    for (const failure of await Promise.all(failures)) expect(failure).not.toBeInstanceOf(NodeError);
+    for (const chain of chains) expect((await failureOf(chain.run(nameOf))).message).toBe('stop it');
+  });
+
+  test('a closed chain answers nothing any more', async () => {
+    const node = await startFaultyNode();
+    const chain = openChain([node]);
+    await chain.run(nameOf);
+    chain.close();
+    expect((await failureOf(chain.run(nameOf))).message).toMatch(/are closed/);
+  });
+});
+
+describe('choosing an endpoint', () => {
+  test('one of another network gets no work, and says which network it is', async () => {
+    const [foreign, good] = [await startFaultyNode({ chainId: 1 }), await startFaultyNode()];
+    const chain = openChain([foreign, good]);
+    expect(await chain.run(nameOf)).toBe(good.host);
+    expect(chain.health()[0]?.problem).toBe(
+      `${foreign.host}: it is a node of chain 1, and ${network.name} is chain 1337`,
+    );
+    expect(new Set(foreign.calls.map(({ method }) => method))).toEqual(
+      new Set(['eth_chainId', 'eth_getBlockByNumber']),
+    );
+  });
+
+  test.each<[string, { chainId?: number }, Misbehaviour | undefined]>([
+    ['of another network', { chainId: 1 }, undefined],
+    ['that refuses the key', {}, { status: 401, body: 'no' }],
+  ])('one %s is left alone for 5 minutes', async (_what, options, misbehaviour) => {
+    const [bad, good] = [await startFaultyNode(options), await startFaultyNode()];
+    if (misbehaviour) bad.misbehave = () => misbehaviour;
+    const notices: string[] = [];
+    // Other failures would be forgotten after a millisecond.
+    const timing = { ...briefly, firstPauseMs: 1, longestPauseMs: 1, longestRetryAfterMs: 600_000 };
+    const chain = openChain([bad, good], {}, { timing, notice: (line) => notices.push(line) });
+    expect(await chain.run(nameOf)).toBe(good.host);
+    await vi.waitFor(() => expect(notices.join()).toContain('set back for 300.0 s'), { timeout: 120_000 });
+    const asked = bad.calls.length;
+    for (let i = 0; i < 5; i++) {
+      await delay(5);
+      expect(await chain.run(nameOf)).toBe(good.host);
+    }
+    expect(bad.calls.length).toBe(asked);
+  });
+
+  test('of a long text that a node answers with, at most 300 characters are shown and stored', async () => {
+    const node = await startFaultyNode();
+    const error = { code: -32000, message: 'far too long '.repeat(1_000) };
+    node.misbehave = () => ({ change: (answer) => ({ ...(answer as object), result: undefined, error }) });
+    const failure = await failureOf(openChain([node], { batchSize: 1 }).run(nameOf));
+    expect(failure.message).toContain('far too long far too long');
+    expect(failure.message.length).toBeLessThanOrEqual(300);
+    expect(reasonOf(new NodeError('x'.repeat(301)))).toBe('x'.repeat(300));
+  });
+
+  test('says again who it is after every failure', async () => {
+    const node = await startFaultyNode();
+    const chain = openChain([node]);
+    await chain.run(nameOf);
+    node.misbehave = () => ({ status: 500, body: '' });
+    await failureOf(chain.run(nameOf));
+    node.misbehave = () => undefined;
+    node.chainId = 5;
+    const failure = await failureOf(chain.run(nameOf));
+    expect(failure.message).toMatch(/it is a node of chain 5/);
+  });
+
+  test('one that is behind our position is passed over, without blame, until it has caught up', async () => {
+    const [stale, good] = [await startFaultyNode({ chain: makeTinyChain(20) }), await startFaultyNode()];
+    const chain = openChain([stale, good]);
+    expect(await chain.run(nameOf)).toBe(stale.host);
+    expect(await chain.run(nameOf, 25)).toBe(good.host);
+    expect(chain.health()[0]).toMatchObject({
+      healthy: false,
+      problem: `${stale.host}: its head 19 is behind block 25`,
+      headBlock: 19,
+      failures: 0,
+    });
+    expect(await chain.run(nameOf, 10)).toBe(stale.host);
+    stale.chain.grow(8);
+    await vi.waitFor(async () => expect(await chain.run(nameOf, 25)).toBe(stale.host), { timeout: 120_000 });
+    expect(chain.health()[0]).toMatchObject({ healthy: true, headBlock: 27 });
+  });
+
+  test('where all are behind, that is said', async () => {
+    const stale = await startFaultyNode({ chain: makeTinyChain(20) });
+    const chain = openChain([stale]);
+    const failure = await failureOf(chain.run(nameOf, 25));
+    expect(failure).toBeInstanceOf(NodeError);
+    expect(failure.message).toMatch(/its head 19 is behind block 25/);
+  });
+
+  test('work that finds fault with a node is given to the next one, once each, and the last error is thrown', async () => {
+    const nodes = [await startFaultyNode(), await startFaultyNode(), await startFaultyNode()];
+    const chain = openChain(nodes);
+    await chain.run(nameOf);
+    await vi.waitFor(() => expect(chain.health().map(({ headBlock }) => headBlock)).toEqual([29, 29, 29]), {
+      timeout: 120_000,
+    });
+    const seen: string[] = [];
+    const failure = await failureOf(
+      chain.run(async (rpc) => {
+        seen.push(rpc.name);
+        throw new NodeError(`${rpc.name} lied`);
+      }),
+    );
+    expect(seen).toEqual(nodes.map(({ host }) => host));
+    expect(failure.message).toBe(`${nodes[2]?.host} lied`);
+    expect(chain.health().map(({ failures }) => failures)).toEqual([1, 1, 1]);
+  });
+
+  test.each([new RangeTooLargeError('shorter', 5), new Error('the database is away')])(
+    'another error of the work passes through and blames nobody: %s',
+    async (error) => {
+      const nodes = [await startFaultyNode(), await startFaultyNode()];
+      const chain = openChain(nodes);
+      const failure = await failureOf(
+        chain.run(async () => {
+          throw error;
+        }),
+      );
+      expect(failure).toBe(error);
+      expect(chain.health().map(({ healthy, failures }) => [healthy, failures])).toEqual([
+        [true, 0],
+        [true, 0],
+      ]);
+    },
+  );
+
+  test('a second opinion comes from another endpoint, or from none', async () => {
+    const [first, second, third] = [
+      await startFaultyNode(),
+      await startFaultyNode(),
+      await startFaultyNode(),
+    ];
+    const chain = openChain([first, second, third]);
+    const opinions = await chain.run(async (rpc) => [
+      await chain.secondOpinion(rpc, nameOf),
+      await chain.secondOpinion(rpc, async (other) => {
+        if (other.name === second.host) throw new NodeError('it lied');
+        return nameOf(other);
+      }),
+    ]);
+    expect(opinions).toEqual([second.host, third.host]);
+    expect(chain.health().map(({ failures }) => failures)).toEqual([0, 1, 0]);
+    const alone = openChain([first]);
+    expect(await alone.run((rpc) => alone.secondOpinion(rpc, nameOf))).toBeUndefined();
+  });
+
+  test('an opinion is not waited for until an endpoint that is silent has run out of time', {
+    tags: 'slow',
+  }, async () => {
+    const [first, silent] = [await startFaultyNode(), await startFaultyNode()];
+    silent.misbehave = () => 'hang';
+    const chain = openChain([first, silent], {}, { timing: { ...briefly, answerMs: 60_000 } });
+    expect(await chain.run((rpc) => chain.secondOpinion(rpc, nameOf))).toBeUndefined();
+  });
+
+  test('two endpoints of one host are told apart', async () => {
+    const node = await startFaultyNode();
+    const source = { ...makeSource([node]), rpc: [new URL('/one', node.url), new URL('/two', node.url)] };
+    const chain = createChain(source, { userAgent: 'lanescan/test', timing: briefly });
+    onTestFinished(() => chain.close());
+    expect(chain.health().map(({ name }) => name)).toEqual([node.host, `${node.host} (2)`]);
+  });
+});
+
+describe('answers that cannot be believed', () => {
+  type Change = (result: never) => unknown;
+  const inResult = (change: Change) => ({
+    change: (answer: unknown) => {
+      const changed = (one: { result: never }) => ({ ...one, result: change(one.result) });
+      return Array.isArray(answer) ? answer.map(changed) : changed(answer as { result: never });
+    },
+  });
+  type Json = Record<string, unknown>;
+  const firstLog = (change: Json) =>
+    inResult(([first, ...rest]: Json[]) => [{ ...first, ...change }, ...rest]);
+  const logs = (rpc: ChainNode) => rpc.logs({ ...range, addresses: [CONTRACT] });
+  const block = (change: Json) => inResult((given: Json) => ({ ...given, ...change }));
+  const foreign = `0x${'ee'.repeat(32)}`;
+
+  const lies: readonly (readonly [
+    string,
+    string,
+    Misbehaviour,
+    (rpc: ChainNode) => Promise<unknown>,
+    RegExp,
+  ])[] = [
+    [
+      'the id of another call',
+      'eth_getLogs',
+      { change: (a) => ({ ...(a as Json), id: 7777 }) },
+      logs,
+      /another call/,
+    ],
+    [
+      'an id that is text',
+      'eth_getLogs',
+      { change: (a) => ({ ...(a as Json), id: String((a as Json).id) }) },
+      logs,
+      /another call/,
+    ],
+    [
+      'no result',
+      'eth_getLogs',
+      { change: (answer) => ({ id: (answer as Json).id }) },
+      logs,
+      /without a result/,
+    ],
+    ['a list where one answer is due', 'eth_getLogs', { change: (a) => [a] }, logs, /another call/],
+    ['null', 'eth_getLogs', { change: () => null }, logs, /no JSON-RPC/],
+    ['a number for logs', 'eth_getLogs', inResult(() => 5), logs, /no list of logs/],
+    ['null for logs', 'eth_getLogs', inResult(() => null), logs, /no list of logs/],
+    [
+      'a log outside the range',
+      'eth_getLogs',
+      inResult((l: Json[]) => [...l, { ...l[0], blockNumber: '0x15' }]),
+      logs,
+      /a log of block 21, outside 0 to 20/,
+    ],
+    [
+      'a log of another contract',
+      'eth_getLogs',
+      firstLog({ address: `0x${'dd'.repeat(20)}` }),
+      logs,
+      /a log of 0xdd.* was not asked for/,
+    ],
+    [
+      'a log with another topic',
+      'eth_getLogs',
+      firstLog({ topics: [foreign] }),
+      logs,
+      /topic that was not asked for/,
+    ],
+    ['a log without topics', 'eth_getLogs', firstLog({ topics: [] }), logs, /topic that was not asked for/],
+    ['a log twice', 'eth_getLogs', inResult((l: Json[]) => [l[0], ...l]), logs, /log 0 of block 0 twice/],
+    ['a log that was removed', 'eth_getLogs', firstLog({ removed: true }), logs, /a log that was removed/],
+    [
+      'two hashes for one block',
+      'eth_getLogs',
+      inResult((l: Json[]) => [l[0], { ...l[0], logIndex: '0x5', blockHash: foreign }]),
+      logs,
+      /two hashes for block 0/,
+    ],
+    [
+      'one hash for two blocks',
+      'eth_getLogs',
+      inResult((l: Json[]) => [l[0], { ...l[1], blockHash: l[0]?.blockHash }]),
+      logs,
+      /two hashes for block/,
+    ],
+    ['a log of a pending block', 'eth_getLogs', firstLog({ blockHash: null }), logs, /no blockHash of a log/],
+    [
+      'a log with half an address',
+      'eth_getLogs',
+      firstLog({ address: '0xc0c0' }),
+      logs,
+      /no address of a log/,
+    ],
+    ['a log with odd data', 'eth_getLogs', firstLog({ data: '0x123' }), logs, /no data of a log/],
+    [
+      'a log with a number in decimal',
+      'eth_getLogs',
+      firstLog({ blockNumber: 3 }),
+      logs,
+      /no blockNumber of a log/,
+    ],
+    [
+      'a block of another number',
+      'eth_getBlockByNumber',
+      block({ number: '0x5' }),
+      (rpc) => rpc.blocks([4]),
+      /block 5 instead of 4/,
+    ],
+    ['no block', 'eth_getBlockByNumber', inResult(() => null), (rpc) => rpc.blocks([4]), /it has no block 4/],
+    [
+      'a block without a bloom',
+      'eth_getBlockByNumber',
+      block({ logsBloom: '0x00' }),
+      (rpc) => rpc.blocks([4]),
+      /no logsBloom/,
+    ],
+    [
+      'a block with an absurd number',
+      'eth_getBlockByNumber',
+      block({ number: `0x${'f'.repeat(16)}` }),
+      (rpc) => rpc.head(),
+      /no number of a block/,
+    ],
+    [
+      'a head in the future',
+      'eth_getBlockByNumber',
+      block({ timestamp: quantity(Math.floor(Date.now() / 1000) + 7200) }),
+      (rpc) => rpc.head(),
+      /in the future/,
+    ],
+    [
+      'a block of another hash',
+      'eth_getBlockByHash',
+      block({ hash: foreign }),
+      (rpc) => rpc.blockByHash(makeTinyChain(30).blocks[3]?.hash as Hex),
+      /instead of/,
+    ],
+    [
+      'a log of another block',
+      'eth_getLogs',
+      firstLog({ blockHash: foreign }),
+      (rpc) => rpc.logsOfBlocks([makeTinyChain(30).blocks[3]?.hash as Hex], [TOPIC]),
+      /a log of another block/,
+    ],
+    [
+      'receipts of another block',
+      'eth_getBlockReceipts',
+      inResult((l: Json[]) => l.map((r) => ({ ...r, blockHash: foreign }))),
+      (rpc) => rpc.receiptLogs([makeTinyChain(30).blocks[3]?.hash as Hex], [TOPIC]),
+      /a receipt of another block/,
+    ],
+    [
+      'no receipts',
+      'eth_getBlockReceipts',
+      inResult(() => null),
+      (rpc) => rpc.receiptLogs([makeTinyChain(30).blocks[3]?.hash as Hex], [TOPIC]),
+      /it has no receipts/,
+    ],
+    [
+      'no transaction',
+      'eth_getTransactionByHash',
+      inResult(() => null),
+      (rpc) => rpc.transactions([foreign as Hex]),
+      /it has no transaction/,
+    ],
+    [
+      'another transaction',
+      'eth_getTransactionByHash',
+      inResult(() => transactionOf(makeTinyChain(3).blocks[0]?.logs[0] as never)),
+      (rpc) => rpc.transactions([foreign as Hex]),
+      /transaction 0x.* instead of 0xee/,
+    ],
+    [
+      'an answer of a contract that is no hex',
+      'eth_call',
+      inResult(() => 'yes'),
+      (rpc) => rpc.calls([{ to: CONTRACT, data: '0x' }]),
+      /no bytes/,
+    ],
+    [
+      'fewer answers than calls',
+      'eth_getBlockByNumber',
+      { change: (a) => (a as unknown[]).slice(1) },
+      (rpc) => rpc.blocks([1, 2, 3]),
+      /2 answers to a batch of 3/,
+    ],
+    [
+      'one answer twice',
+      'eth_getBlockByNumber',
+      { change: (a) => [(a as unknown[])[0], ...(a as unknown[]).slice(1, 2), (a as unknown[])[0]] },
+      (rpc) => rpc.blocks([1, 2, 3]),
+      /no JSON-RPC/,
+    ],
+    [
+      'one wrong id among the answers',
+      'eth_getBlockByNumber',
+      { change: (a) => (a as Json[]).map((one, i) => (i === 1 ? { ...one, id: 999 } : one)) },
+      (rpc) => rpc.blocks([1, 2, 3]),
+      /no JSON-RPC/,
+    ],
+  ];
+
+  test.each(lies)(
+    '%s is the fault of the node, and the next one is asked',
+    async (_what, method, misbehaviour, ask, expected) => {
+      const [liar, honest] = [await startFaultyNode(), await startFaultyNode()];
+      const chain = openChain([liar, honest]);
+      await chain.run(nameOf);
+      await vi.waitFor(() => expect(chain.health()[1]?.headBlock).toBe(29), { timeout: 120_000 });
+      liar.misbehave = whenAsked(method, misbehaviour);
+      const asked: string[] = [];
+      const work = async (rpc: ChainNode) => {
+        asked.push(rpc.name);
+        // What it makes of the honest one's answer is not at issue.
+        return rpc.name === honest.host ? undefined : ask(rpc);
+      };
+      await chain.run(work);
+      expect(asked).toEqual([liar.host, honest.host]);
+      expect(chain.health()[0]).toMatchObject({ healthy: false, problem: expect.stringMatching(expected) });
+    },
+  );
+
+  test('batches are matched by their ids, in whatever order the answers come', async () => {
+    const node = await startFaultyNode();
+    const chain = openChain([node]);
+    await chain.run(nameOf);
+    node.misbehave = () => ({ change: (answer) => (Array.isArray(answer) ? [...answer].reverse() : answer) });
+    const found = await chain.run((rpc) => rpc.blocks([9, 1, 5]));
+    expect(found.map(({ number }) => number)).toEqual([9, 1, 5]);
+  });
+});
+
+describe('rates', () => {
+  /** A bucket whose clock and timers stand still until they are moved. */
+  const stillBucket = (perSecond: number) => {
+    vi.useFakeTimers({ now: 0, toFake: ['setTimeout', 'clearTimeout', 'Date'] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const { signal } = new AbortController();
+    setMaxListeners(0, signal);
+    const bucket = createTokenBucket(perSecond, Date.now);
+    const take = (count: number, isBulk = false) => bucket.take(count, { isBulk, signal });
+    return { bucket, take };
+  };
+
+  test('a second holds as many calls as are allowed, after a first burst of as many', async () => {
+    const { take } = stillBucket(20);
+    const sent: number[] = [];
+    // Twenty callers that each ask for batches of five without a pause, for ten seconds.
+    const ask = async () => {
+      while (Date.now() < 10_000) {
+        await take(5);
+        for (let call = 0; call < 5; call++) sent.push(Date.now());
+      }
+    };
+    const callers = Array.from({ length: 20 }, ask);
+    await vi.advanceTimersByTimeAsync(20_000);
+    await Promise.all(callers);
+    const inTime = sent.filter((at) => at < 10_000);
+    expect(inTime.length).toBeLessThanOrEqual(20 * (10 + 1) + 5);
+    expect(inTime.length).toBeGreaterThanOrEqual(20 * 10);
+    for (const start of sent) {
+      const inSecond = sent.filter((at) => at >= start && at < start + 1000).length;
+      expect(inSecond).toBeLessThanOrEqual(40);
+    }
+  });
+
+  test('calls go in the order asked for, bulk after all others, and a pause holds for all', async () => {
+    const { bucket, take } = stillBucket(2);
+    const gone: (readonly [string, number])[] = [];
+    const ask = (name: string, count: number, isBulk: boolean) =>
+      take(count, isBulk).then(() => gone.push([name, Date.now()]));
+    for (const name of ['bulk 1', 'bulk 2', 'bulk 3']) void ask(name, 1, true);
+    void ask('head', 1, false);
+    void ask('batch', 2, false);
+    await vi.advanceTimersByTimeAsync(400);
+    bucket.pause(700);
+    bucket.pause(100);
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(gone).toEqual([
+      ['bulk 1', 0],
+      ['bulk 2', 0],
+      ['head', 1100],
+      ['batch', 1600],
+      ['bulk 3', 2100],
+    ]);
+  });
+
+  test('bulk gets its share where others would take the whole rate', async () => {
+    const { take } = stillBucket(10);
+    const gone = { urgent: 0, bulk: 0 };
+    const askOnAndOn = async (kind: keyof typeof gone) => {
+      while (Date.now() < 20_000) {
+        await take(1, kind === 'bulk');
+        gone[kind]++;
+      }
+    };
+    const callers = (['bulk', 'urgent', 'urgent', 'urgent'] as const).map(askOnAndOn);
+    await vi.advanceTimersByTimeAsync(30_000);
+    await Promise.all(callers);
+    expect(gone.urgent + gone.bulk).toBeGreaterThanOrEqual(200);
+    expect(gone.bulk / (gone.urgent + gone.bulk)).toBeCloseTo(0.2, 1);
+  });
+
+  test('who waits when everything ends is told so, and nobody waits behind it', async () => {
+    const { bucket, take } = stillBucket(1);
+    const ending = new AbortController();
+    await take(1);
+    const first = bucket.take(1, { isBulk: false, signal: ending.signal });
+    const second = take(1).then(() => Date.now());
+    ending.abort(new Error('the end'));
+    await expect(first).rejects.toThrow('the end');
+    await expect(bucket.take(1, { isBulk: false, signal: ending.signal })).rejects.toThrow('the end');
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await second).toBe(1_000);
+  });
+
+  test('many requests under way are no leak of listeners', async () => {
+    const node = await startFaultyNode();
+    const warnings: string[] = [];
+    const warn = ({ name }: Error) => warnings.push(name);
+    process.on('warning', warn);
+    onTestFinished(() => void process.off('warning', warn));
+    const endpoint = createEndpoint({
+      url: node.url,
+      name: node.host,
+      requestsPerSecond: 10_000,
+      batchSize: 1,
+      userAgent: 'lanescan/test',
+      signal: new AbortController().signal,
+      now: Date.now,
+      random: Math.random,
+      timing: usualTiming,
+      classifyRefusal: classifyEvmRefusal,
+    });
+    const call = { method: 'eth_chainId', params: [] };
+    await Promise.all(Array.from({ length: 30 }, () => endpoint.ask([call])));
+    // A warning is emitted in the next turn.
+    await delay(10);
+    expect(warnings).toEqual([]);
+  });
+
+  test('a batch is no larger than what a second allows, and each of its calls counts', async () => {
+    const node = await startFaultyNode();
+    const chain = openChain([node], { requestsPerSecond: 25, batchSize: 50 });
+    const numbers = Array.from({ length: 24 }, (_, i) => i);
+    const began = performance.now();
+    await chain.run((rpc) => rpc.blocks(numbers));
+    const seconds = (performance.now() - began) / 1000;
+    expect(Math.max(...node.requests.map(({ batch }) => batch))).toBeLessThanOrEqual(25);
+    expect(node.calls.length).toBe(26);
+    expect(node.calls.length).toBeLessThanOrEqual(25 * (seconds + 1));
+    expect(chain.health()[0]?.requests).toBe(26);
+  });
+
+  test('429 with Retry-After is waited for, and is no failure', async () => {
+    const node = await startFaultyNode();
+    const chain = openChain([node], {}, { timing: { ...briefly, maxWaitMs: 5_000 } });
+    await chain.run(nameOf);
+    let refusals = 1;
+    let refusedAt = 0;
+    let servedAt = 0;
+    node.misbehave = () => {
+      if (refusals-- > 0) {
+        refusedAt = performance.now();
+        return { status: 429, headers: { 'retry-after': '1' }, body: 'slow down' };
+      }
+      servedAt = performance.now();
+      return undefined;
+    };
+    const two = await Promise.all([chain.run(nameOf), chain.run(nameOf)]);
+    expect(two).toEqual([node.host, node.host]);
+    expect(servedAt - refusedAt).toBeGreaterThanOrEqual(990);
+    expect(chain.health()[0]).toMatchObject({ healthy: true, failures: 0 });
+  });
+
+  test('a Retry-After beyond our patience sends the work elsewhere, and is bounded', async () => {
+    const [busy, free] = [await startFaultyNode(), await startFaultyNode()];
+    const notices: string[] = [];
+    const chain = openChain([busy, free], {}, { notice: (line) => notices.push(line) });
+    await chain.run(nameOf);
+    busy.misbehave = () => ({ status: 429, headers: { 'retry-after': '999999' } });
+    expect(await chain.run(nameOf)).toBe(free.host);
+    expect(notices[0]).toMatch(/it wants fewer requests; lower requestsPerSecond; set back for 60\.0 s/);
+    const asked = busy.calls.length;
+    for (let i = 0; i < 5; i++) await chain.run(nameOf);
+    expect(busy.calls.length).toBe(asked);
+  });
+
+  test('a node that refuses without an end is left after a few attempts', async () => {
+    const node = await startFaultyNode();
+    const chain = openChain([node]);
+    await chain.run(nameOf);
+    const before = node.calls.length;
+    node.misbehave = () => ({ status: 429, headers: { 'retry-after': '0' } });
+    expect((await failureOf(chain.run(nameOf))).message).toMatch(/it wants fewer requests/);
+    expect(node.calls.length - before).toBeLessThan(15);
+  });
+
+  test('calls of a batch that are refused for their rate are asked again, and only those', async () => {
+    const node = await startFaultyNode();
+    const chain = openChain([node], {}, { timing: { ...briefly, maxWaitMs: 5_000 } });
+    await chain.run(nameOf);
+    node.calls.length = 0;
+    let isFirst = true;
+    node.misbehave = () => {
+      if (!isFirst) return undefined;
+      isFirst = false;
+      const refusal = { code: 429, message: 'Your app has exceeded its compute units per second capacity.' };
+      return {
+        change: (answer) =>
+          (answer as { id: number }[]).map((one, index) =>
+            index < 3 ? one : { id: one.id, error: refusal },
+          ),
+      };
+    };
+    const found = await chain.run((rpc) => rpc.blocks([5, 6, 7, 8, 9]));
+    expect(found.map(({ number }) => number)).toEqual([5, 6, 7, 8, 9]);
+    expect(node.calls.map(({ params }) => Number(params[0]))).toEqual([5, 6, 7, 8, 9, 8, 9]);
+    expect(chain.health()[0]).toMatchObject({ healthy: true, failures: 0 });
+  });
+});
+
+describe('batches', () => {
+  const refusals: readonly (readonly [string, (calls: number) => Misbehaviour | undefined, number])[] = [
+    ['not taken at all', (n) => (n > 1 ? { status: 400, body: 'Bad Request' } : undefined), 1],
+    [
+      'not taken, by an error without an id',
+      (n) =>
+        n > 1
+          ? {
+              status: 200,
+              body: '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}',
+            }
+          : undefined,
+      1,
+    ],
+    [
+      '"batch requests are not supported"',
+      (n) =>
+        n > 1
+          ? { status: 200, body: '{"error":{"code":-32000,"message":"batch requests are not supported"}}' }
+          : undefined,
+      1,
+    ],
+    [
+      'Erigon: at most 4, and it says so',
+      (n) =>
+        n > 4
+          ? {
+              status: 200,
+              body: `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"batch limit 4 exceeded: ${n} requests given"}}`,
+            }
+          : undefined,
+      4,
+    ],
+    [
+      'dRPC: at most 3, in each answer',
+      (n) =>
+        n > 3
+          ? {
+              change: (answer) =>
+                (answer as { id: number }[]).map(({ id }) => ({
+                  id,
+                  error: { code: 31, message: 'Batch of more than 3 requests are not allowed on free tier' },
+                })),
+            }
+          : undefined,
+      3,
+    ],
+    [
+      'dRPC: at most 3, in one error',
+      (n) =>
+        n > 3
+          ? {
+              status: 500,
+              body: '[{"message":"Batch of more than 3 requests are not allowed on free tier","code":31}]',
+            }
+          : undefined,
+      3,
+    ],
+    [
+      'geth: "batch too large"',
+      (n) =>
+        n > 2
+          ? {
+              change: (answer) => [
+                {
+                  jsonrpc: '2.0',
+                  id: (answer as { id: number }[])[0]?.id,
+                  error: { code: -32600, message: 'batch too large' },
+                },
+              ],
+            }
+          : undefined,
+      2,
+    ],
+    ['too long for a proxy', (n) => (n > 5 ? { status: 413, body: '<html>' } : undefined), 5],
+  ];
+
+  test.each(refusals)('%s: smaller ones are sent from then on', async (_who, misbehave, largest) => {
+    const node = await startFaultyNode();
+    const chain = openChain([node], { batchSize: 16 });
+    node.misbehave = (calls) => misbehave(calls.length);
+    const numbers = Array.from({ length: 30 }, (_, i) => 29 - i);
+    const read = () => chain.run((rpc) => rpc.blocks(numbers));
+    expect((await read()).map(({ number }) => number)).toEqual(numbers);
+    node.requests.length = 0;
+    expect((await read()).map(({ number }) => number)).toEqual(numbers);
+    const sizes = node.requests.map(({ calls }) => calls.length);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(largest);
+    // No more refusals.
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(numbers.length);
+    expect(chain.health()[0]).toMatchObject({ healthy: true, failures: 0 });
+  });
+
+  test('one call goes out as an object, not as a list', async () => {
+    const node = await startFaultyNode();
+    const chain = openChain([node], { batchSize: 1 });
+    await chain.run((rpc) => rpc.blocks([1, 2, 3]));
+    expect(new Set(node.requests.map(({ batch }) => batch))).toEqual(new Set([0]));
+  });
+
+  test('a contract that speaks of batches and rates changes nothing', async () => {
+    const node = await startFaultyNode();
+    const chain = openChain([node]);
+    node.contracts[CONTRACT] = () => {
+      throw new Refused(3, 'execution reverted: batch of more than 1 too many requests, rate limit');
+    };
+    const calls = Array.from({ length: 5 }, () => ({ to: CONTRACT, data: '0x' as Hex }));
+    expect(await chain.run((rpc) => rpc.calls(calls))).toEqual(calls.map(() => undefined));
+    // Once more, together with the height at which they refuse.
+    expect(node.requests.map(({ batch }) => batch)).toEqual([2, 5, 6]);
+  });
+
+  test('answers beyond the size of a batch are asked for alone (geth)', async () => {
+    const node = await startFaultyNode();
+    const chain = openChain([node]);
+    await chain.run(nameOf);
+    node.misbehave = (calls) =>
+      calls.length === 1
+        ? undefined
+        : {
+            change: (answer) =>
+              (answer as { id: number }[]).map((one, index) =>
+                index < 2 ? one : { id: one.id, error: { code: -32003, message: 'response too large' } },
+              ),
+          };
+    const found = await chain.run((rpc) => rpc.blocks([4, 5, 6, 7]));
+    expect(found.map(({ number }) => number)).toEqual([4, 5, 6, 7]);
+  });
+});

@@ -1,0 +1,153 @@
+// @module-tag slow: indexes a virtual cluster for each gap; personalities.test.ts is the quick pass
+/** History that an endpoint leaves out is noticed by the programs' own accounts, named, and read again elsewhere. */
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Message } from '../../../src/domain/message.ts';
+import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
+import { personalityOf } from '../../solana/endpoint/personalities.ts';
+import { startSolanaProvider } from '../../solana/endpoint/provider.ts';
+import { messageIdOf } from '../../solana/evm-messages.ts';
+import { hiding } from '../../solana/hidden-transactions.ts';
+import type { Ledger } from '../../solana/runtime/ledger.ts';
+import { addressOf } from '../../solana/runtime/program-address.ts';
+import { sepolia } from '../../solana/world-options.ts';
+import { differencesFrom, indexOnce, openStore, sourceOf, storeReceived } from './indexed-world.ts';
+
+async function serve(ledger: Ledger, name?: string) {
+  const provider = await startSolanaProvider(ledger, name ? { personality: personalityOf(name) } : {});
+  onTestFinished(() => provider.close());
+  return provider;
+}
+
+const configured = (world: SolanaWorld) => ({ offramps: [world.programs.offRamp] });
+
+describe('a transaction that a list leaves out', () => {
+  test.each([
+    ['messages-missing', (world: SolanaWorld) => world.truth.sends[1]?.signature],
+    ['commits-missing', (world: SolanaWorld) => world.truth.commits[1]?.signature],
+    ['executions-missing', (world: SolanaWorld) => world.truth.executions[1]?.signature],
+  ])('is %s, and is found at another endpoint', async (kind, hidden) => {
+    const world = createSolanaWorld();
+    for (let round = 0; round < 3; round++) {
+      world.send();
+      const message = world.receive();
+      world.commit([message]);
+      world.execute(message);
+      world.cluster.grow(3);
+    }
+    world.settle();
+    const signature = hidden(world) ?? '';
+    const store = await openStore();
+    await storeReceived(store, world);
+    const poor = await serve(hiding(world.cluster, signature));
+    await indexOnce(store, sourceOf(world, [poor], configured(world)));
+    const findings = await store.index.checks.findings(world.network.selector);
+    expect(findings.map((finding) => finding.kind)).toContain(kind);
+
+    const rich = await serve(world.cluster);
+    await indexOnce(store, sourceOf(world, [poor, rich], configured(world)));
+    expect(await store.index.checks.findings(world.network.selector)).toEqual([]);
+    expect(await differencesFrom(world, store)).toEqual([]);
+  });
+});
+
+test('slots that an endpoint has pruned are on the ledger of failures, until an archive has them', async () => {
+  const world = createSolanaWorld();
+  const early = world.send();
+  world.cluster.grow(400);
+  const late = world.send();
+  world.settle();
+  const store = await openStore();
+  const pruned = await serve(world.cluster, 'pruned-in-silence');
+  const source = sourceOf(world, [pruned], configured(world));
+  const { statuses, notices } = await indexOnce(store, source);
+  expect(statuses[0]?.worker?.failedRanges).toBeGreaterThan(0);
+  expect(notices).toEqual(expect.arrayContaining([expect.stringMatching(/cannot be read yet/)]));
+  expect(await store.findMessage(late.messageId.slice(2))).toBeDefined();
+  expect(await store.findMessage(early.messageId.slice(2))).toBeUndefined();
+
+  const archive = await serve(world.cluster);
+  await indexOnce(store, sourceOf(world, [pruned, archive], configured(world)), {
+    timing: { repairMinMs: 10, repairMaxMs: 50 },
+  });
+  expect(await differencesFrom(world, store)).toEqual([]);
+});
+
+test('an indexer that starts again goes on where it was, without reading everything twice', async () => {
+  const world = createSolanaWorld();
+  for (let round = 0; round < 20; round++) {
+    world.send();
+    world.cluster.grow(2);
+  }
+  world.settle();
+  const store = await openStore();
+  const provider = await serve(world.cluster);
+  const source = sourceOf(world, [provider], configured(world));
+  await indexOnce(store, source);
+  provider.resetCounts();
+  world.send();
+  world.settle();
+  await indexOnce(store, source);
+  expect(await differencesFrom(world, store)).toEqual([]);
+  expect(provider.callsByMethod.get('getTransaction')).toBeLessThan(10);
+});
+
+test('manual execution opens with the delay of the off-ramp, for a failed message too', async () => {
+  const world = createSolanaWorld({ manualExecutionAfterSeconds: 60 });
+  const [failed, waiting] = [world.receive(), world.receive()];
+  world.commit([failed, waiting]);
+  world.execute(failed, { outcome: 'failure' });
+  world.settle();
+  const store = await openStore();
+  await storeReceived(store, world);
+  const provider = await serve(world.cluster);
+  const source = sourceOf(world, [provider], configured(world));
+  const readyOf = async (message: typeof failed) => {
+    const found = await store.findMessage(messageIdOf(message).slice(2));
+    const { status, readyForManualExecution } = JSON.parse(found?.record ?? '{}') as Message;
+    return [status, readyForManualExecution];
+  };
+  await indexOnce(store, source);
+  expect(await readyOf(failed)).toEqual(['FAILED', false]);
+  expect(await readyOf(waiting)).toEqual(['COMMITTED', false]);
+  world.cluster.grow(300);
+  await indexOnce(store, source);
+  expect(await readyOf(failed)).toEqual(['FAILED', true]);
+  expect(await readyOf(waiting)).toEqual(['COMMITTED', true]);
+  world.execute(failed, { isManual: true });
+  world.settle();
+  await indexOnce(store, source);
+  expect(await readyOf(failed)).toEqual(['SUCCESS', false]);
+});
+
+test('a lane of a router that is not configured, and that was committed elsewhere, is named', async () => {
+  const world = createSolanaWorld();
+  world.send();
+  world.settle();
+  const other = addressOf('another router');
+  const store = await openStore();
+  await store.apply([
+    {
+      kind: 'Committed',
+      lane: {
+        sourceChainSelector: world.network.selector,
+        destChainSelector: sepolia.network.selector,
+        onramp: other,
+      },
+      fromSequenceNumber: '1',
+      toSequenceNumber: '3',
+      merkleRoot: `0x${'0a'.repeat(32)}`,
+      seen: {
+        network: sepolia.network.selector,
+        blockNumber: 9,
+        blockHash: `0x${'09'.repeat(32)}`,
+        transactionHash: `0x${'08'.repeat(32)}`,
+        logIndex: 1,
+        at: new Date().toISOString(),
+      },
+    },
+  ]);
+  await indexOnce(store, sourceOf(world, [await serve(world.cluster)], configured(world)));
+  expect(await store.index.checks.findings(world.network.selector)).toMatchObject([
+    { kind: 'onramp-unknown', subject: `${other} ${sepolia.network.selector}` },
+  ]);
+});

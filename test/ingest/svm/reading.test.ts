@@ -1,0 +1,104 @@
+/** A virtual Solana cluster is indexed over HTTP: everything that happened is there, and nothing else. */
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { SvmSource } from '../../../src/ingest/svm/settings.ts';
+import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
+import { personalityOf } from '../../solana/endpoint/personalities.ts';
+import type { SolanaPersonality } from '../../solana/endpoint/personality.ts';
+import { type SolanaProvider, startSolanaProvider } from '../../solana/endpoint/provider.ts';
+import { addressOf } from '../../solana/runtime/program-address.ts';
+import { forgeryKinds, makeTraffic } from '../../solana/traffic.ts';
+import { differencesFrom, indexOnce, judge, openStore, sourceOf, storeReceived } from './indexed-world.ts';
+
+async function serve(world: SolanaWorld, personality?: SolanaPersonality): Promise<SolanaProvider> {
+  const provider = await startSolanaProvider(world.cluster, personality ? { personality } : {});
+  onTestFinished(() => provider.close());
+  return provider;
+}
+
+/** Indexes a world whose traffic is over. */
+async function index(world: SolanaWorld, overrides: Partial<SvmSource> = {}) {
+  const provider = await serve(world);
+  const store = await openStore();
+  await storeReceived(store, world);
+  const indexed = await indexOnce(store, sourceOf(world, [provider], overrides));
+  return { provider, store, ...indexed };
+}
+
+describe('everything that happened is there', () => {
+  test.each([
+    ['off-ramps found in the history of the router', false],
+    ['off-ramps of the configuration', true],
+  ])('with %s', async (_, isConfigured) => {
+    const world = createSolanaWorld({ versionOneEvery: 3 });
+    makeTraffic(world, { seed: 'everything', steps: 150, hasTruncation: false });
+    world.settle();
+    const { store } = await index(world, isConfigured ? { offramps: [world.programs.offRamp] } : {});
+    expect(world.truth.sends.length).toBeGreaterThan(5);
+    expect(world.truth.executions.length).toBeGreaterThan(3);
+    expect(await differencesFrom(world, store)).toEqual([]);
+    expect(await store.index.checks.findings(world.network.selector)).toEqual([]);
+  });
+});
+
+test('what only looks like a message, a commit or an execution changes nothing', async () => {
+  const world = createSolanaWorld();
+  for (const kind of forgeryKinds) world.forge(kind);
+  world.settle();
+  const { store } = await index(world);
+  expect(await differencesFrom(world, store)).toEqual([]);
+  expect(await store.index.checks.committedEnds(world.remotes[0]?.network.selector ?? '')).toEqual([]);
+});
+
+test.each([253_000_000_000, Number.MAX_SAFE_INTEGER])(
+  'a transaction of the time %i is not believed, and another endpoint is asked',
+  { tags: 'slow' },
+  async (time) => {
+    const world = createSolanaWorld();
+    world.send();
+    world.settle();
+    const liar = await serve(world, {
+      ...personalityOf('transactions-of-the-year-9987'),
+      transactions: { time },
+    });
+    const store = await openStore();
+    const alone = await indexOnce(store, sourceOf(world, [liar]), {
+      until: (status) => (status?.worker?.failedRanges ?? 0) > 0,
+    });
+    expect((await judge(world, store, alone)).kind).toBe('incomplete and said so');
+    expect(alone.notices.join()).toMatch(/getTransaction: slot \d+ has the time \d+, in the future/);
+    await indexOnce(store, sourceOf(world, [liar, await serve(world)]));
+    expect(await differencesFrom(world, store)).toEqual([]);
+  },
+);
+
+/** Transactions that name the router, do nothing, and fail. */
+function addFailedNoise({ cluster, programs }: SolanaWorld, count: number): void {
+  const feePayer = addressOf('noisy payer');
+  const program = addressOf('noisy program');
+  const first = cluster.head;
+  cluster.addSeries({
+    count,
+    addresses: [programs.router],
+    slotOf: (index) => Math.max(first, cluster.slotAtOrBelow(first + Math.floor(index / 3))),
+    planOf: () => ({ feePayer, instructions: [{ program, accounts: [{ address: programs.router }] }] }),
+    errOf: () => ({ InstructionError: [0, { Custom: 1 }] }),
+  });
+  cluster.grow(Math.ceil(count / 3));
+}
+
+test('noise that names the router is listed once, and failed noise is not fetched', {
+  tags: 'slow',
+}, async () => {
+  const world = createSolanaWorld();
+  const first = world.send();
+  addFailedNoise(world, 4_000);
+  const last = world.send();
+  world.settle();
+  const { store, provider } = await index(world, { offramps: [world.programs.offRamp] });
+  for (const { messageId } of [first, last]) {
+    expect(await store.findMessage(messageId.slice(2))).toBeDefined();
+  }
+  expect(provider.callsByMethod.get('getTransaction')).toBeLessThan(100);
+  // 4,000 entries in pages of 500, what is asked at the ends of lists, and looks at the head.
+  expect(provider.callsByMethod.get('getSignaturesForAddress')).toBeLessThan(150);
+});

@@ -1,0 +1,141 @@
+// @module-tag slow: indexes a world several times
+/**
+ * A router can set the sequence number of a lane back, and later to where it was. Then two messages have the same number:
+ * both are recorded, nothing is reported as lost that is there, and what is lost is reported.
+ */
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Message } from '../../../src/domain/message.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
+import { startSolanaProvider } from '../../solana/endpoint/provider.ts';
+import { hiding } from '../../solana/hidden-transactions.ts';
+import type { Ledger } from '../../solana/runtime/ledger.ts';
+import { sepolia } from '../../solana/world-options.ts';
+import { differencesFrom, indexOnce, openStore, sourceOf } from './indexed-world.ts';
+
+async function serve(ledger: Ledger) {
+  const provider = await startSolanaProvider(ledger);
+  onTestFinished(() => provider.close());
+  return provider;
+}
+
+const findingsOf = (world: SolanaWorld, store: Store) => store.index.checks.findings(world.network.selector);
+
+/** Each with content of its own: the number is all that tells ids of like messages apart. */
+function sendSome(world: SolanaWorld, count: number): void {
+  for (let sent = 0; sent < count; sent++) {
+    world.send({ data: `0x0${world.truth.sends.length}` });
+    world.cluster.grow(2);
+  }
+}
+
+/** Numbers 1 to 5; 1 and 2 of a newer version; 6 of the former one again; 3 of the newer one. */
+function renumberedWorld(): SolanaWorld {
+  const world = createSolanaWorld();
+  sendSome(world, 5);
+  world.bumpVersion();
+  world.cluster.grow(1);
+  sendSome(world, 2);
+  world.rollBackVersion();
+  world.cluster.grow(1);
+  sendSome(world, 1);
+  world.bumpVersion();
+  world.cluster.grow(1);
+  sendSome(world, 1);
+  world.settle();
+  return world;
+}
+
+test('every message is recorded, and nothing is reported as missing', async () => {
+  const world = renumberedWorld();
+  expect(world.truth.sends.map(({ body }) => Number(body.header.sequenceNumber))).toEqual([
+    1, 2, 3, 4, 5, 1, 2, 6, 3,
+  ]);
+  const store = await openStore();
+  const provider = await serve(world.cluster);
+  const source = sourceOf(world, [provider], { offramps: [world.programs.offRamp] });
+  const { notices } = await indexOnce(store, source);
+  expect(await differencesFrom(world, store)).toEqual([]);
+  expect(await findingsOf(world, store)).toEqual([]);
+  expect(notices).toEqual(
+    expect.arrayContaining([expect.stringContaining('CcipVersionForDestChainVersionBumped')]),
+  );
+  expect(await store.index.checks.unreadableLogs(world.network.selector, world.programs.router)).toBe(3);
+  // An indexer that starts again reads what it has kept once more, and comes to the same.
+  await indexOnce(store, source);
+  expect(await differencesFrom(world, store)).toEqual([]);
+  expect(await findingsOf(world, store)).toEqual([]);
+});
+
+describe('a transaction that a list leaves out is reported, and found at another endpoint:', () => {
+  const sendOf = (index: number) => (world: SolanaWorld) => world.truth.sends[index]?.signature;
+  test.each([
+    ['a message whose number a later one has too', sendOf(1)],
+    ['a message above all later numbers', sendOf(4)],
+    ['a message whose number an earlier one has too', sendOf(6)],
+    ['a message of the restored numbers', sendOf(7)],
+    ['the newest message', sendOf(8)],
+    ['the latest change of numbers itself', lastRenumbering],
+  ])('%s', async (_, hidden) => {
+    const world = renumberedWorld();
+    const store = await openStore();
+    const poor = await serve(hiding(world.cluster, hidden(world) ?? ''));
+    await indexOnce(store, sourceOf(world, [poor], { offramps: [world.programs.offRamp] }));
+    expect(await findingsOf(world, store)).toMatchObject([
+      { kind: 'messages-missing', subject: `${world.programs.router} ${sepolia.network.selector}` },
+    ]);
+
+    const rich = await serve(world.cluster);
+    await indexOnce(store, sourceOf(world, [poor, rich], { offramps: [world.programs.offRamp] }));
+    expect(await findingsOf(world, store)).toEqual([]);
+    expect(await differencesFrom(world, store)).toEqual([]);
+  });
+});
+
+/** The transaction of the router between the last two messages. */
+function lastRenumbering({ cluster, programs, truth }: SolanaWorld): string | undefined {
+  const [before, after] = truth.sends.slice(-2);
+  return cluster
+    .signaturesFor(programs.router, { limit: 1_000, upTo: cluster.head })
+    .find(({ slot }) => before && after && before.slot < slot && slot < after.slot)?.signature;
+}
+
+test('a commit from before the numbers began anew is not of the later message with the same number', async () => {
+  const DAY_MS = 86_400_000;
+  const world = createSolanaWorld({ startedAtMs: Date.now() - 3 * DAY_MS });
+  const early = world.send();
+  world.bumpVersion();
+  world.cluster.grow((2 * DAY_MS) / 400);
+  const late = world.send({ data: '0x1a7e' });
+  world.settle();
+  const store = await openStore();
+  await store.apply([
+    {
+      kind: 'Committed',
+      lane: {
+        sourceChainSelector: world.network.selector,
+        destChainSelector: sepolia.network.selector,
+        onramp: world.programs.router,
+      },
+      fromSequenceNumber: '1',
+      toSequenceNumber: '1',
+      merkleRoot: `0x${'0a'.repeat(32)}`,
+      seen: {
+        network: sepolia.network.selector,
+        blockNumber: 9,
+        blockHash: `0x${'09'.repeat(32)}`,
+        transactionHash: `0x${'08'.repeat(32)}`,
+        logIndex: 1,
+        at: new Date((early.blockTime + 60) * 1_000).toISOString(),
+      },
+    },
+  ]);
+  const provider = await serve(world.cluster);
+  await indexOnce(store, sourceOf(world, [provider], { offramps: [world.programs.offRamp] }));
+  const statusOf = async (messageId: string) => {
+    const found = await store.findMessage(messageId.slice(2));
+    return (JSON.parse(found?.record ?? '{}') as Message).status;
+  };
+  expect(await statusOf(early.messageId)).toBe('COMMITTED');
+  expect(await statusOf(late.messageId)).toBe('SOURCE_FINALIZED');
+});

@@ -1,0 +1,120 @@
+// @module-tag slow: indexes a virtual cluster for each kind of cut; program-logs.test.ts is the quick pass
+/** Logs that were cut off: what instructions show is read, what nothing shows is kept and named. */
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Store } from '../../../src/store/store.ts';
+import { openTestStore } from '../../database.ts';
+import { discriminator } from '../../solana/ccip-events.ts';
+import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
+import { startSolanaProvider } from '../../solana/endpoint/provider.ts';
+import { concat, fromHex } from '../../solana/runtime/bytes.ts';
+import { addressOf } from '../../solana/runtime/program-address.ts';
+import { customFailure, type Step } from '../../solana/runtime/runtime.ts';
+import { differencesFrom, indexOnce, judge, sourceOf, storeReceived } from './indexed-world.ts';
+
+async function index(world: SolanaWorld) {
+  world.settle();
+  const provider = await startSolanaProvider(world.cluster);
+  onTestFinished(() => provider.close());
+  const store: Store = await openTestStore();
+  onTestFinished(() => store.close());
+  await storeReceived(store, world);
+  const source = sourceOf(world, [provider], { offramps: [world.programs.offRamp] });
+  return { store, indexed: await indexOnce(store, source) };
+}
+
+describe('where the log is cut off before the event', () => {
+  test('a send is read from the copy that the router relays, a commit and an execution from their instructions', async () => {
+    const world = createSolanaWorld();
+    const cut = world.send({ isTruncated: true, tokens: [7n] });
+    world.send();
+    const messages = [world.receive(), world.receive()];
+    world.commit(messages, { isTruncated: true });
+    for (const message of messages) world.execute(message, { isTruncated: true });
+    expect(cut.trace).toBe('relayed copy');
+    const { store, indexed } = await index(world);
+    expect(await judge(world, store, indexed)).toEqual({ kind: 'complete', reasons: [], differences: [] });
+  });
+
+  test('messages of any length are read, also those whose event never fits into a log', async () => {
+    const world = createSolanaWorld();
+    const sends = [2_900, 3_000, 7_000, 9_500].map((bytes) =>
+      world.send({
+        data: `0x${'5a'.repeat(bytes)}`,
+        tokens: [7n],
+        isWrapped: true,
+        isTruncated: bytes < 4_000,
+      }),
+    );
+    expect(sends.map(({ trace }) => trace)).toEqual(sends.map(() => 'relayed copy'));
+    const { store, indexed } = await index(world);
+    expect(await judge(world, store, indexed)).toEqual({ kind: 'complete', reasons: [], differences: [] });
+  });
+
+  test('a send that a router before 1.6.1 did not relay is kept and named', async () => {
+    const world = createSolanaWorld({ isRelaying: false });
+    world.send();
+    const cut = world.send({ isTruncated: true });
+    world.send();
+    expect(cut.trace).toBe('counter');
+    const { store, indexed } = await index(world);
+    expect(await differencesFrom(world, store)).toEqual([`message ${cut.messageId} (counter) is missing`]);
+    expect(indexed.notices).toEqual(
+      expect.arrayContaining([expect.stringContaining('its event was not found: the logs are cut off')]),
+    );
+  });
+
+  test('an execution whose report is in another account is found by the bits of the commit report', async () => {
+    const world = createSolanaWorld();
+    const message = world.receive();
+    world.commit([message]);
+    world.execute(message, { isTruncated: true, isBuffered: true });
+    const { store, indexed } = await index(world);
+    const { kind, reasons } = await judge(world, store, indexed);
+    expect(kind).toBe('incomplete and said so');
+    expect(reasons).toEqual(expect.arrayContaining([expect.stringContaining('executions-missing')]));
+  });
+});
+
+test('events of CCIP 2.0, which a program emits to itself, are kept and named; imitations are not', async () => {
+  const world = createSolanaWorld();
+  const { router, offRamp } = world.programs;
+  const emitted = (name: string): Uint8Array =>
+    concat(fromHex('e445a52e51cb9a1d'), discriminator('event', name), new Uint8Array(40));
+  const land = (program: string, callee: string, name: string, ...later: readonly Step[]) =>
+    world.cluster.land({
+      feePayer: addressOf('sender'),
+      instructions: [
+        {
+          program,
+          accounts: [{ address: router }, { address: offRamp }],
+          steps: [{ call: { program: callee, data: emitted(name) } }, ...later],
+        },
+      ],
+    });
+  const sent = land(router, router, 'CCIPMessageSentV2');
+  land(offRamp, offRamp, 'ExecutionStateChangedV2');
+  land(addressOf('forger'), addressOf('forger'), 'CCIPMessageSentV2');
+  land(addressOf('forger'), router, 'CCIPMessageSentV2');
+  land(router, router, 'CCIPMessageSentV2', { fails: customFailure(6_001) });
+  const { store, indexed } = await index(world);
+  const unreadable = (program: string) => store.index.checks.unreadableLogs(world.network.selector, program);
+  expect([await unreadable(router), await unreadable(offRamp)]).toEqual([1, 1]);
+  expect(indexed.notices.join('\n')).toMatch(
+    new RegExp(`of block ${sent.slot} .*V2: events of CCIP 2\\.0 cannot be decoded yet`),
+  );
+  expect(await differencesFrom(world, store)).toEqual([]);
+});
+
+test('lanes whose numbers begin anew are read on, and the change is named', async () => {
+  const world = createSolanaWorld();
+  world.send();
+  world.send();
+  world.bumpVersion();
+  world.send();
+  const { store, indexed } = await index(world);
+  expect(await differencesFrom(world, store)).toEqual([]);
+  expect(indexed.notices).toEqual(
+    expect.arrayContaining([expect.stringContaining('CcipVersionForDestChainVersionBumped')]),
+  );
+  expect(await store.index.checks.findings(world.network.selector)).toEqual([]);
+});

@@ -1,0 +1,403 @@
+/** The methods of a Solana node, answered from a ledger the way a personality does. */
+
+import type { Wording } from '../../chain/zoo/personality.ts';
+import { isOneIn, type JsonRpcCall, RefusedCallError } from '../../json-rpc-server.ts';
+import { fromBase58, toBase58 } from '../runtime/bytes.ts';
+import type { Ledger, LedgerAccount, LedgerTransaction, Place, SignatureEntry } from '../runtime/ledger.ts';
+import type { SolanaPersonality } from './personality.ts';
+
+type Commitment = 'processed' | 'confirmed' | 'finalized';
+
+interface Config {
+  readonly commitment?: Commitment;
+  readonly minContextSlot?: number;
+  readonly before?: string;
+  readonly until?: string;
+  readonly limit?: number;
+  readonly maxSupportedTransactionVersion?: number;
+  readonly encoding?: string;
+  readonly dataSlice?: { readonly offset: number; readonly length: number };
+  readonly filters?: readonly AccountFilter[];
+  readonly withContext?: boolean;
+  readonly transactionDetails?: string;
+  readonly searchTransactionHistory?: boolean;
+}
+
+type AccountFilter =
+  | { readonly dataSize: number }
+  | { readonly memcmp: { readonly offset: number; readonly bytes: string; readonly encoding?: string } };
+
+/** Slots that a finalized slot is below the newest one. */
+export const FINALITY_SLOTS = 32;
+const CONFIRMATION_SLOTS = 2;
+const MAX_SIGNATURES = 1_000;
+const MAX_ACCOUNTS = 100;
+
+const faults = {
+  cleanedUp: {
+    code: -32001,
+    message: 'Block {slot} cleaned up, does not exist on node. First available block: {first}',
+  },
+  blockNotAvailable: { code: -32004, message: 'Block not available for slot {slot}' },
+  slotSkipped: {
+    code: -32007,
+    message: 'Slot {slot} was skipped, or missing due to ledger jump to recent snapshot',
+  },
+  unsupportedVersion: {
+    code: -32015,
+    message:
+      'Transaction version ({version}) is not supported by the requesting client. Please try the request again with the following configuration parameter: "maxSupportedTransactionVersion": {version}',
+  },
+  minContextSlot: { code: -32016, message: 'Minimum context slot has not been reached' },
+  unknownSignature: { code: -32020, message: 'Transaction {signature} not found' },
+  methodNotFound: { code: -32601, message: 'Method not found' },
+} as const satisfies Record<string, Wording>;
+
+const invalid = (message: string) => new RefusedCallError({ code: -32602, message });
+
+export interface SolanaNode {
+  /** Throws a RefusedCallError where the answer is an error. */
+  answerTo(call: JsonRpcCall): unknown;
+}
+
+export interface NodeOptions {
+  personality(): SolanaPersonality;
+  /** HTTP requests so far: what happens now and then goes by them. */
+  requests(): number;
+}
+
+export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
+  let pages = 0;
+  let entries = 0;
+  let transactions = 0;
+  let deepCalls = 0;
+
+  const headSlot = (): number => {
+    const { lag } = options.personality();
+    const isBehind = lag !== undefined && isOneIn(lag.every ?? 1, options.requests());
+    return ledger.slotAtOrBelow(ledger.head - (isBehind ? lag.slots : 0));
+  };
+  const slotOf = (commitment: Commitment = 'finalized'): number => {
+    const head = headSlot();
+    if (commitment === 'processed') return head;
+    return ledger.slotAtOrBelow(head - (commitment === 'confirmed' ? CONFIRMATION_SLOTS : FINALITY_SLOTS));
+  };
+  const requireContext = ({ minContextSlot, commitment }: Config): number => {
+    const slot = slotOf(commitment);
+    const { lag } = options.personality();
+    if (minContextSlot !== undefined && slot < minContextSlot && !lag?.ignoresMinContextSlot)
+      throw new RefusedCallError(faults.minContextSlot, {}, { contextSlot: slot });
+    return slot;
+  };
+
+  /** The lowest slot of its history. */
+  const firstKept = (): number => {
+    const { kept } = options.personality();
+    return kept ? Math.max(0, ledger.head - kept.slots) : 0;
+  };
+  /** Refuses now and then what long-term storage would have to answer. */
+  const reachStorage = (slot: number): void => {
+    const { longTermStorage } = options.personality();
+    if (!longTermStorage || slot >= ledger.head - longTermStorage.belowSlots) return;
+    if (isOneIn(longTermStorage.failsEvery, ++deepCalls)) throw new RefusedCallError(longTermStorage.refusal);
+  };
+  /** Whether it has what is in a slot; refused where it says why it does not. */
+  const hasSlot = (slot: number): boolean => {
+    const { kept } = options.personality();
+    if (!kept || slot >= firstKept()) return true;
+    if (kept.answer === 'silent') return false;
+    throw new RefusedCallError(kept.answer, { slot, first: firstKept() });
+  };
+
+  const signaturesFor = (address: string, config: Config): readonly unknown[] => {
+    const { signatures: traits = {}, kept } = options.personality();
+    const { commitment = 'finalized', limit = MAX_SIGNATURES } = config;
+    if (traits.refused) throw new RefusedCallError(traits.refused);
+    requireAddress(address);
+    if (commitment === 'processed') throw invalid('Method does not support commitment below `confirmed`');
+    if (limit < 1 || limit > MAX_SIGNATURES) throw invalid(`Invalid limit; max ${MAX_SIGNATURES}`);
+    const upTo = requireContext(config);
+
+    const first = firstKept();
+    /** 'unknown' where it is given and not found. */
+    const locate = (signature: string | undefined): Place | undefined | 'unknown' => {
+      if (signature === undefined) return undefined;
+      requireSignature(signature);
+      const place = ledger.placeOf(signature);
+      if (place && place.slot <= headSlot() && place.slot >= first) return place;
+      if (traits.unknownSignature !== 'silent')
+        throw new RefusedCallError(faults.unknownSignature, { signature });
+      return 'unknown';
+    };
+    const before = locate(config.before);
+    const until = locate(config.until);
+    if (before === 'unknown') return [];
+    reachStorage(before?.slot ?? upTo);
+
+    const found = ledger.signaturesFor(address, {
+      upTo,
+      before,
+      until: until === 'unknown' ? undefined : until,
+      limit: Math.min(limit, traits.pageMax ?? limit),
+    });
+    const known = found.filter(({ slot }) => slot >= first);
+    if (kept && kept.answer !== 'silent' && known.length < found.length && known.length === 0)
+      hasSlot(found[0]?.slot ?? 0);
+    const final = slotOf('finalized');
+    return shownSignatures(known).map((entry) => ({
+      ...entry,
+      blockTime: traits.hasNoTimes ? null : (ledger.block(entry.slot)?.blockTime ?? null),
+      confirmationStatus: entry.slot <= final ? 'finalized' : 'confirmed',
+    }));
+  };
+
+  /** What its personality makes of a page. */
+  const shownSignatures = (known: readonly SignatureEntry[]): readonly SignatureEntry[] => {
+    const { signatures: traits = {} } = options.personality();
+    let page = known;
+    if (page.length > 0) {
+      pages++;
+      if (traits.emptyEvery !== undefined && isOneIn(traits.emptyEvery, pages)) return [];
+      if (traits.shortEvery !== undefined && isOneIn(traits.shortEvery, pages))
+        page = page.slice(0, Math.ceil(page.length / 2));
+      if (traits.leavesOutEvery !== undefined && isOneIn(traits.leavesOutEvery, pages))
+        page = page.toSpliced(Math.floor(page.length / 2), 1);
+    }
+    const { repeatsEvery } = traits;
+    if (repeatsEvery !== undefined)
+      page = page.flatMap((entry) => (isOneIn(repeatsEvery, ++entries) ? [entry, entry] : [entry]));
+    if (traits.order === 'reversed in a slot') page = page.toReversed().toSorted((a, b) => b.slot - a.slot);
+    return page;
+  };
+
+  const transactionOf = (signature: string, config: Config): unknown => {
+    requireSignature(signature);
+    const { transactions: traits = {} } = options.personality();
+    const { commitment = 'finalized' } = config;
+    if (commitment === 'processed') throw invalid('Method does not support commitment below `confirmed`');
+    const found = ledger.transaction(signature);
+    if (!found || found.slot > slotOf(commitment) || !hasSlot(found.slot)) return null;
+    reachStorage(found.slot);
+    if (traits.nullEvery !== undefined && isOneIn(traits.nullEvery, ++transactions)) return null;
+    return transactionJson(found, config);
+  };
+
+  const transactionJson = (found: LedgerTransaction, config: Config): unknown => {
+    const { transactions: traits = {} } = options.personality();
+    const { newVersion, maxVersion, noLogsEvery, hasNoInnerInstructions, hasNoStackHeight } = traits;
+    const isNew = newVersion !== undefined && isOneIn(newVersion.every, hashOf(found.signature));
+    const version = isNew ? newVersion.version : found.version;
+    const { maxSupportedTransactionVersion: supported } = config;
+    if (version !== 'legacy' && Math.min(supported ?? -1, maxVersion ?? version) < version)
+      throw new RefusedCallError(faults.unsupportedVersion, { version });
+    const hasLogs = noLogsEvery === undefined || !isOneIn(noLogsEvery, hashOf(found.signature));
+    const { message, meta } = found;
+    const plain = <T extends { stackHeight: unknown }>(instruction: T) =>
+      hasNoStackHeight ? { ...instruction, stackHeight: undefined } : instruction;
+    const accounts = message.accountKeys.length + Object.values(meta.loadedAddresses).flat().length;
+    const balances = Array.from({ length: accounts }, () => 1_000_000);
+    return {
+      slot: found.slot,
+      blockTime: traits.time ?? ledger.block(found.slot)?.blockTime ?? null,
+      ...(supported !== undefined && { version }),
+      transaction: {
+        signatures: [found.signature],
+        message: { ...message, instructions: message.instructions.map(plain) },
+      },
+      meta: {
+        ...meta,
+        status: meta.err === null ? { Ok: null } : { Err: meta.err },
+        preBalances: balances,
+        postBalances: balances,
+        preTokenBalances: [],
+        postTokenBalances: [],
+        rewards: [],
+        logMessages: hasLogs ? meta.logMessages : null,
+        innerInstructions: hasNoInnerInstructions
+          ? null
+          : meta.innerInstructions.map(({ index, instructions }) => ({
+              index,
+              instructions: instructions.map(plain),
+            })),
+      },
+    };
+  };
+
+  const accountOf = (address: string, config: Config, slot: number): unknown => {
+    requireAddress(address);
+    if (options.personality().hasNoAccounts) return null;
+    const account = ledger.account(address, slot);
+    return account ? accountJson(account, config) : null;
+  };
+
+  const programAccounts = (program: string, config: Config): unknown => {
+    const { programAccounts: refusal, hasNoAccounts } = options.personality();
+    if (refusal) throw new RefusedCallError(refusal);
+    requireAddress(program);
+    const slot = requireContext(config);
+    const found = (hasNoAccounts ? [] : ledger.accountsOf(program, slot))
+      .filter(([, { data }]) => (config.filters ?? []).every((filter) => isMatch(data, filter)))
+      .map(([pubkey, account]) => ({ pubkey, account: accountJson(account, config) }));
+    return config.withContext ? inContext(slot, found) : found;
+  };
+
+  const blockOf = (slot: number, config: Config): unknown => {
+    const block = readableBlock(slot, config);
+    const { transactionDetails: details = 'full' } = config;
+    const signatures = ledger.signaturesOf(slot);
+    return {
+      blockhash: block.blockhash,
+      previousBlockhash: block.previousBlockhash,
+      parentSlot: block.parentSlot,
+      blockTime: block.blockTime,
+      blockHeight: null,
+      ...(details === 'signatures' && { signatures }),
+      ...(details === 'full' && {
+        transactions: signatures.flatMap((signature) => {
+          const found = ledger.transaction(signature);
+          return found ? [transactionJson(found, config)] : [];
+        }),
+      }),
+    };
+  };
+  const readableBlock = (slot: number, { commitment }: Config) => {
+    if (slot > slotOf(commitment)) throw new RefusedCallError(faults.blockNotAvailable, { slot });
+    if (slot < firstKept()) throw new RefusedCallError(faults.cleanedUp, { slot, first: firstKept() });
+    reachStorage(slot);
+    const block = ledger.block(slot);
+    if (!block) throw new RefusedCallError(faults.slotSkipped, { slot });
+    return block;
+  };
+
+  const statusOf = (signature: string): unknown => {
+    const place = ledger.placeOf(signature);
+    const transaction = ledger.transaction(signature);
+    if (!place || !transaction || place.slot > headSlot()) return null;
+    const { err } = transaction.meta;
+    const confirmationStatus = (['finalized', 'confirmed', 'processed'] as const).find(
+      (commitment) => place.slot <= slotOf(commitment),
+    );
+    const confirmations = confirmationStatus === 'finalized' ? null : headSlot() - place.slot;
+    const status = err === null ? { Ok: null } : { Err: err };
+    return { slot: place.slot, confirmations, err, status, confirmationStatus };
+  };
+
+  return {
+    answerTo({ method, params = [] }) {
+      const [first, second] = params as [unknown, Config | undefined];
+      const config = second ?? {};
+      const only = (first ?? {}) as Config;
+      switch (method) {
+        case 'getGenesisHash':
+          return options.personality().genesisHash ?? ledger.genesisHash;
+        case 'getHealth':
+          return 'ok';
+        case 'getVersion':
+          return { 'solana-core': '3.0.6', 'feature-set': 3_604_001_754 };
+        case 'getSlot':
+          return requireContext(only);
+        case 'getBlockHeight':
+          return requireContext(only);
+        case 'getFirstAvailableBlock':
+        case 'minimumLedgerSlot':
+          return firstKept();
+        case 'getBlockTime':
+          return readableBlock(first as number, { commitment: 'processed' }).blockTime;
+        case 'getBlock':
+          return blockOf(first as number, config);
+        case 'getBlocks': {
+          const [from, to, third] = params as [number, number | undefined, Config | undefined];
+          const last = Math.min(to ?? Number.POSITIVE_INFINITY, slotOf(third?.commitment));
+          const slots = Array.from({ length: Math.max(0, last - from + 1) }, (_, index) => from + index);
+          return slots.filter((slot) => slot >= firstKept() && ledger.block(slot) !== undefined);
+        }
+        case 'getLatestBlockhash': {
+          const slot = requireContext(only);
+          const { blockhash } = readableBlock(slot, only);
+          return inContext(slot, { blockhash, lastValidBlockHeight: slot + 150 });
+        }
+        case 'getSignaturesForAddress':
+          return signaturesFor(first as string, config);
+        case 'getSignatureStatuses':
+          return inContext(headSlot(), (first as readonly string[]).map(statusOf));
+        case 'getTransaction':
+          return transactionOf(first as string, config);
+        case 'getAccountInfo': {
+          const slot = requireContext(config);
+          return inContext(slot, accountOf(first as string, config, slot));
+        }
+        case 'getMultipleAccounts': {
+          const addresses = first as readonly string[];
+          if (addresses.length > MAX_ACCOUNTS) throw invalid(`Too many inputs provided; max ${MAX_ACCOUNTS}`);
+          const slot = requireContext(config);
+          return inContext(
+            slot,
+            addresses.map((address) => accountOf(address, config, slot)),
+          );
+        }
+        case 'getProgramAccounts':
+          return programAccounts(first as string, config);
+        case 'simulateTransaction': {
+          const slot = requireContext(config);
+          const bytes =
+            config.encoding === 'base64'
+              ? Buffer.from(first as string, 'base64')
+              : fromBase58(first as string);
+          return inContext(slot, { ...ledger.simulate(bytes, slot), accounts: null });
+        }
+        default:
+          throw new RefusedCallError(faults.methodNotFound);
+      }
+    },
+  };
+}
+
+const inContext = (slot: number, value: unknown) => ({ context: { apiVersion: '3.0.6', slot }, value });
+
+function accountJson(account: LedgerAccount, { encoding = 'binary', dataSlice }: Config): unknown {
+  const { data: whole, owner, lamports, executable } = account;
+  const data = dataSlice ? whole.slice(dataSlice.offset, dataSlice.offset + dataSlice.length) : whole;
+  const text = encoding === 'base64' ? Buffer.from(data).toString('base64') : toBase58(data);
+  // A node without encoding answers base58 as a plain text.
+  return {
+    data: encoding === 'binary' ? text : [text, encoding === 'base64' ? 'base64' : 'base58'],
+    owner,
+    lamports,
+    executable,
+    rentEpoch: 0,
+    space: whole.length,
+  };
+}
+
+function isMatch(data: Uint8Array, filter: AccountFilter): boolean {
+  if ('dataSize' in filter) return data.length === filter.dataSize;
+  const { offset, bytes, encoding } = filter.memcmp;
+  const expected = encoding === 'base64' ? Buffer.from(bytes, 'base64') : fromBase58(bytes);
+  return Buffer.compare(data.slice(offset, offset + expected.length), expected) === 0;
+}
+
+function requireAddress(text: unknown): void {
+  if (lengthOf(text) !== 32)
+    throw invalid(lengthOf(text) === undefined ? 'Invalid param: Invalid' : 'Invalid param: WrongSize');
+}
+
+function requireSignature(text: unknown): void {
+  if (lengthOf(text) !== 64)
+    throw invalid(lengthOf(text) === undefined ? 'Invalid param: Invalid' : 'Invalid param: WrongSize');
+}
+
+/** Of what base58 stands for; undefined where it is not base58. */
+function lengthOf(text: unknown): number | undefined {
+  try {
+    return fromBase58(String(text)).length;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A number that belongs to a text. */
+function hashOf(text: string): number {
+  let hash = 0;
+  for (const character of text) hash = (Math.imul(hash, 31) + character.charCodeAt(0)) | 0;
+  return hash;
+}

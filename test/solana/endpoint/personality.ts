@@ -1,0 +1,93 @@
+/**
+ * The personality of a Solana RPC endpoint as data: its limits, its wordings, what it leaves out and how it lies.
+ * `provider.ts` behaves accordingly. Whatever is left out is as on a current Agave node with the whole history.
+ */
+import type { Limit, Wording } from '../../chain/zoo/personality.ts';
+
+export interface SignatureTraits {
+  /** Pages are silently limited to so many signatures. */
+  readonly pageMax?: number;
+  /** One page in so many silently ends early. */
+  readonly shortEvery?: number;
+  /** One page in so many is empty. */
+  readonly emptyEvery?: number;
+  /** One page in so many lacks a signature in its middle. */
+  readonly leavesOutEvery?: number;
+  /** One entry in so many is there twice. */
+  readonly repeatsEvery?: number;
+  /** The order of the signatures of one slot. */
+  readonly order?: 'reversed in a slot';
+  /** A `before` or `until` that it does not know: as Agave before September 2025. An error where it is left out. */
+  readonly unknownSignature?: 'silent';
+  /** `blockTime` is null. */
+  readonly hasNoTimes?: boolean;
+  /** The method is refused. */
+  readonly refused?: Wording;
+}
+
+export interface TransactionTraits {
+  /** One transaction in so many is null, at this request. */
+  readonly nullEvery?: number;
+  /** One transaction in so many comes without its logs. 1: all. */
+  readonly noLogsEvery?: number;
+  /** Inner instructions are not recorded. */
+  readonly hasNoInnerInstructions?: boolean;
+  /** Instructions do not say their stack height, as before Agave 1.14. */
+  readonly hasNoStackHeight?: boolean;
+  /** One transaction in so many has this version, and is refused to those who support only lower ones. */
+  readonly newVersion?: { readonly version: number; readonly every: number };
+  /** The time of every transaction, in seconds since 1970. */
+  readonly time?: number;
+  /** It refuses higher versions whatever the client supports. */
+  readonly maxVersion?: number;
+}
+
+export interface SolanaPersonality {
+  /** Kebab-case; tests and failures name it. */
+  readonly name: string;
+  /** A public page where the behaviour or the wording was seen; 'invented' for what stands for many. */
+  readonly seen: string;
+  readonly signatures?: SignatureTraits;
+  readonly transactions?: TransactionTraits;
+  /** Another cluster than it should be. */
+  readonly genesisHash?: string;
+  /** How many slots it is behind the cluster, at one in so many HTTP requests where `every` is given. */
+  readonly lag?: {
+    readonly slots: number;
+    readonly every?: number;
+    readonly ignoresMinContextSlot?: boolean;
+  };
+  /** Slots of history that it keeps below its head. `silent`: older entries are left out of lists, and older transactions are null. */
+  readonly kept?: { readonly slots: number; readonly answer: 'silent' | Wording };
+  /** Calls for anything that is further below its head than so many slots fail at one in so many. */
+  readonly longTermStorage?: {
+    readonly belowSlots: number;
+    readonly failsEvery: number;
+    readonly refusal: Wording;
+  };
+  /** Calls in one HTTP request. */
+  readonly batch?: Limit;
+  /** Calls a second, with a burst of one second. The refusal may carry a `Retry-After` in seconds. */
+  readonly rate?: Limit & { readonly retryAfterSeconds?: number };
+  /** One HTTP request in so many ends with a reset connection. */
+  readonly resetsEvery?: number;
+  /** One HTTP request in so many gets this answer. */
+  readonly fails?: { readonly every: number; readonly refusal: Wording };
+  readonly latencyMs?: number;
+  /** `getProgramAccounts` is refused. */
+  readonly programAccounts?: Wording;
+  /** Accounts seem not to exist. */
+  readonly hasNoAccounts?: boolean;
+  /**
+   * What an indexer with this endpoint alone comes to: everything; less, and it says so when it ends; or it cannot go on,
+   * and says why for as long as it runs.
+   */
+  readonly alone: 'complete' | 'incomplete' | 'stuck';
+}
+
+/** A node with the whole history and without limits. */
+export const archiveNode: SolanaPersonality = {
+  name: 'archive-node',
+  seen: 'https://solana.com/docs/rpc',
+  alone: 'complete',
+};
