@@ -74,6 +74,8 @@ const slowFolders = [
   'test/bench',
   // Restarts servers behind real proxies.
   'test/proxy',
+  // Rebuilds the derived rows of whole stores.
+  'test/store/derived',
 ];
 
 test('every folder of tests has a part in the quick tier, but for those that cannot', () => {
