@@ -1,17 +1,17 @@
-/** The tables that ARCHITECTURE.md says can be distributed by message id, against the catalog of the real schema. */
+/** The tables that docs/cluster.md says can be distributed by message id, against the catalog of the real schema. */
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
 import { createTestDatabase } from '../database.ts';
 
-const architecture = readFileSync(new URL('../../ARCHITECTURE.md', import.meta.url), 'utf8');
+const guide = readFileSync(new URL('../../docs/cluster.md', import.meta.url), 'utf8');
 
 /** The text of the section, up to its table of exceptions, and that table. */
 function documentedSection(): {
   readonly distributable: readonly string[];
   readonly others: readonly string[];
 } {
-  const section = architecture.split('## Sharding by message id\n')[1]?.split('\n## ')[0] ?? '';
+  const section = guide.split('## Sharding by message id\n')[1]?.split('\n## ')[0] ?? '';
   const names = (text: string) => [...text.matchAll(/`([a-z_]+)`/g)].flatMap(([, name]) => name ?? []).sort();
   const rows = section.split('\n').filter((line) => line.startsWith('| `'));
   const [introduction = ''] = section.split('\n|');
@@ -21,7 +21,7 @@ function documentedSection(): {
   };
 }
 
-it('exactly the tables that ARCHITECTURE.md names have a unique constraint without the message id', async () => {
+it('exactly the tables that docs/cluster.md names have a unique constraint without the message id', async () => {
   const database = await createTestDatabase();
   onTestFinished(() => database.drop());
   const client = new pg.Client({ connectionString: database.url });
@@ -44,7 +44,7 @@ it('exactly the tables that ARCHITECTURE.md names have a unique constraint witho
   );
   const tables = (lacks: boolean) => rows.flatMap((row) => (row.lacks === lacks ? [row.table] : []));
   const { distributable, others } = documentedSection();
-  const advice = 'name the table in "Sharding by message id" of ARCHITECTURE.md, with the reason';
+  const advice = 'name the table in "Sharding by message id" of docs/cluster.md, with the reason';
   expect(tables(true), advice).toEqual(others);
   expect(tables(false), advice).toEqual(distributable);
 });
