@@ -21,7 +21,7 @@ import { parseSearch, searchParameterNames } from '../../src/domain/filters/sear
 import { meaningsOf } from '../../src/domain/filters/search-text.ts';
 import { csvLine } from '../../src/domain/records/csv.ts';
 import { parseMessage } from '../../src/domain/records/message-parser.ts';
-import { classifyEvmRefusal } from '../../src/ingest/evm/rpc/refusals.ts';
+import { classifyEvmRefusal } from '../../src/ingest/evm/rpc/evm-rpc-errors.ts';
 import { createCursorMac } from '../../src/store/schema/cursor-key.ts';
 import { dispatcherTimings } from '../../src/webhooks/dispatcher.ts';
 import { decideRetry } from '../../src/webhooks/retry.ts';

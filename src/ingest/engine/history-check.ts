@@ -11,7 +11,7 @@ import type { Chores } from './family.ts';
 import { NodeError } from './faults.ts';
 import type { EndpointHealth } from './json-rpc/endpoint-pool.ts';
 import type { Progress } from './progress.ts';
-import { type Contradiction, planRereads, type Reread, subjectOf } from './rereads.ts';
+import { type Contradiction, planRereads, type Reread, subjectOf } from './rescans.ts';
 
 const CHECK_EVERY_MS = 3_600_000;
 /** While ranges are on the ledger of failures nothing is compared: that blocks are missing is known. */

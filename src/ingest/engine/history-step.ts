@@ -2,7 +2,7 @@
 import type { Fact } from '../../domain/facts.ts';
 import type { BlockRange, NewFailure } from '../../store/ledger/index-ledger.ts';
 import { type HistoryReading, stepOf } from './family.ts';
-import { historyRange, type Span } from './owed-ranges.ts';
+import { historyRange, type Span } from './pending-ranges.ts';
 import type { Progress, ReadMark, Step } from './progress.ts';
 
 /** A piece of a range, and what was read in it. */

@@ -18,10 +18,10 @@ import type {
   NewFailure,
   OwedFigures,
 } from '../../store/ledger/index-ledger.ts';
-import { type ContractBook, createContractBook } from './contract-book.ts';
+import { type ContractBook, createContractBook } from './contract-registry.ts';
 import type { Reading } from './family.ts';
 import { createNetworkProblem } from './network-problem.ts';
-import { mergeOwed, type Span, without } from './owed-ranges.ts';
+import { mergeOwed, type Span, without } from './pending-ranges.ts';
 import { repairDelay, type WorkerTiming } from './timing.ts';
 
 /** Clocks differ. A head an hour ahead of ours is a fault. */

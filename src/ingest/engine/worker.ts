@@ -16,7 +16,7 @@ import { untilLater } from '../work.ts';
 import type { Beginning, NetworkReader, NetworkSource } from './family.ts';
 import { createFollowLoop } from './follow-loop.ts';
 import { createHistoryLoop } from './history-loop.ts';
-import { historyRange } from './owed-ranges.ts';
+import { historyRange } from './pending-ranges.ts';
 import type { Progress } from './progress.ts';
 import { createRepairLoop } from './repair-loop.ts';
 import { retryDelay, type WorkerTiming } from './timing.ts';

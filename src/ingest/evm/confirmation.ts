@@ -4,7 +4,7 @@
  *
  * Logs of trusted contracts count when another endpoint shows the same. Where another one has the block and not the logs,
  * the endpoint that showed them is at fault. Where no other can tell, because it is away or no longer has logs that old,
- * reading waits for a while; then the logs count, and their blocks are noted for a review (checks/doubts.ts). A single
+ * reading waits for a while; then the logs count, and their blocks are noted for a review (checks/unconfirmed-blocks.ts). A single
  * configured endpoint is believed: there is nobody to ask.
  */
 import { setTimeout as delay } from 'node:timers/promises';

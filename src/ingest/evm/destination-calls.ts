@@ -9,8 +9,8 @@ import {
   type PooledNodeOptions,
 } from '../engine/json-rpc/endpoint-pool.ts';
 import { bytesOf, MalformedAnswerError, parseQuantity } from './rpc/answers.ts';
+import { classifyEvmRefusal } from './rpc/evm-rpc-errors.ts';
 import { createNode } from './rpc/node.ts';
-import { classifyEvmRefusal } from './rpc/refusals.ts';
 import type { EvmSource } from './settings.ts';
 
 type CallNode = PooledNode & DestinationCalls;

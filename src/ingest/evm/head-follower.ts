@@ -8,7 +8,7 @@
 import type { BlockId, IndexLedger } from '../../store/ledger/index-ledger.ts';
 import { stepOf } from '../engine/family.ts';
 import { NodeError, RangeTooLargeError, reasonOf } from '../engine/faults.ts';
-import { historyRange } from '../engine/owed-ranges.ts';
+import { historyRange } from '../engine/pending-ranges.ts';
 import type { Progress, ReadMark } from '../engine/progress.ts';
 import type { Agreement, Doubt } from './agreement.ts';
 import { type Fork, findFork, type HeadView, readHeaders, refuseOtherFinal, viewHead } from './head.ts';

@@ -5,7 +5,7 @@
  * Nothing is stored here. The result is what one step of a worker records.
  */
 import type { BlockId, NamedContract } from '../../store/ledger/index-ledger.ts';
-import type { ContractBook } from '../engine/contract-book.ts';
+import type { ContractBook } from '../engine/contract-registry.ts';
 import type { Reading } from '../engine/family.ts';
 import { NodeError } from '../engine/faults.ts';
 import { mayHaveLogs } from './bloom.ts';

@@ -2,8 +2,8 @@
 import { createEndpointPool, type EndpointPoolOptions } from '../engine/json-rpc/endpoint-pool.ts';
 import type { Chain } from './chain.ts';
 import { createNode } from './node.ts';
-import { classifySvmRefusal } from './refusals.ts';
 import type { SvmSource } from './settings.ts';
+import { classifySvmRefusal } from './svm-rpc-errors.ts';
 
 export function createChain(source: SvmSource, options: EndpointPoolOptions): Chain {
   const { network, rpc, requestsPerSecond, batchSize } = source;

@@ -1,6 +1,6 @@
 /** The Solana family: CCIP 1.6, read from the transactions of router and off-ramp programs over JSON-RPC. */
 import type { BlockRange } from '../../store/ledger/index-ledger.ts';
-import { combineChores } from '../engine/chores.ts';
+import { combineChores } from '../engine/background-tasks.ts';
 import { createConfirmation } from '../engine/confirmation.ts';
 import type {
   Beginning,
@@ -10,12 +10,11 @@ import type {
   NetworkReader,
 } from '../engine/family.ts';
 import { NodeError, RequestRefusedError } from '../engine/faults.ts';
-import { createTokenChores } from '../engine/token-chores.ts';
+import { createTokenChores } from '../engine/token-tasks.ts';
 import type { ChainNode } from './chain.ts';
 import { createCompletenessCheck } from './checks/completeness-check.ts';
 import { slotHash } from './decode/transaction-facts.ts';
 import { createChain } from './endpoints.ts';
-import { examineNetwork } from './examination.ts';
 import { createHeadFollower } from './head-follower.ts';
 import { createManualExecutionChores } from './manual-execution.ts';
 import { readMintClaims } from './mint-claims.ts';
@@ -31,6 +30,7 @@ import { createSlotReader, type SlotQuery } from './reading.ts';
 import type { SvmSource } from './settings.ts';
 import { createSignatureLists } from './signature-lists.ts';
 import { startSlotOf } from './start-slot.ts';
+import { examineNetwork } from './svm-network-probe.ts';
 import { sayingOf } from './transaction-claims.ts';
 
 /** Entries in one page of a list; nodes give 1,000 at most. */

@@ -7,7 +7,7 @@
 import { type HistoryReading, stepOf } from '../engine/family.ts';
 import { reasonOf } from '../engine/faults.ts';
 import { unconfirmedOf, withFinality } from '../engine/history-step.ts';
-import { historyRange } from '../engine/owed-ranges.ts';
+import { historyRange } from '../engine/pending-ranges.ts';
 import type { Progress, Step } from '../engine/progress.ts';
 import type { Chain, FinalizedHead } from './chain.ts';
 import { slotHash } from './decode/transaction-facts.ts';

@@ -5,14 +5,14 @@ import { RequestRefusedError } from '../engine/faults.ts';
 import { createAnswerReader } from '../engine/json-rpc/answer-reader.ts';
 import { type Endpoint, EndpointError, type RpcAnswer, type RpcCall } from '../engine/json-rpc/endpoint.ts';
 import type { PooledNodeOptions } from '../engine/json-rpc/endpoint-pool.ts';
-import type { Refusal } from '../engine/json-rpc/refusal.ts';
+import type { Refusal } from '../engine/json-rpc/rpc-error.ts';
 import { MAX_AHEAD_MS } from '../engine/progress.ts';
 import type { Account } from './accounts.ts';
 import type { ChainNode, FinalizedHead, SignatureInfo } from './chain.ts';
 import { UnreadableDataError } from './decode/borsh.ts';
 import { decodeBase64 } from './decode/encoded-data.ts';
-import { isPassing } from './refusals.ts';
 import { createRepeatingEndpoint } from './repeated-requests.ts';
+import { isPassing } from './svm-rpc-errors.ts';
 import { countOf, fieldsOf, listOf, parseTransaction, textOf } from './transaction.ts';
 
 export interface RpcNode extends ChainNode {

@@ -8,7 +8,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { knownNetworks } from '../../domain/networks/networks.ts';
 import type { NamedContract } from '../../store/ledger/index-ledger.ts';
 import type { Confirmation } from '../engine/confirmation.ts';
-import type { ContractBook } from '../engine/contract-book.ts';
+import type { ContractBook } from '../engine/contract-registry.ts';
 import { NodeError } from '../engine/faults.ts';
 import { isAllowedOffRamp, readReferencedRouter, readRouterConfig } from './accounts.ts';
 import type { ChainNode } from './chain.ts';

@@ -10,7 +10,7 @@ import type { Anchor, NamedContract, UnreadableLog } from '../../store/ledger/in
 import type { Confirmation } from '../engine/confirmation.ts';
 import type { HistoryReading } from '../engine/family.ts';
 import { NodeError, RangeTooLargeError } from '../engine/faults.ts';
-import type { Span } from '../engine/owed-ranges.ts';
+import type { Span } from '../engine/pending-ranges.ts';
 import type { Chain, ChainNode, SignatureInfo, UnknownVersion } from './chain.ts';
 import {
   type OffRampNaming,

@@ -6,7 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Endpoint, EndpointError, type RpcAnswer, type RpcCall } from '../engine/json-rpc/endpoint.ts';
 import { inParallel } from '../work.ts';
-import { isPassing } from './refusals.ts';
+import { isPassing } from './svm-rpc-errors.ts';
 
 /** Attempts in a row that bring nothing. */
 const ATTEMPTS = 4;

@@ -8,7 +8,7 @@
  */
 import type { Anchor } from '../../store/ledger/index-ledger.ts';
 import { NodeError, RequestRefusedError } from '../engine/faults.ts';
-import type { Span } from '../engine/owed-ranges.ts';
+import type { Span } from '../engine/pending-ranges.ts';
 import type { Chain, ChainNode, SignatureInfo, SignatureQuery } from './chain.ts';
 
 export interface ListQuery extends Span {

@@ -24,17 +24,6 @@ import type { BlockRange, OwedRange } from './block-range.ts';
 import { addBlocks, type BlockId, readBlocks, removeBlocksBelow, removeOrphanedBlocks } from './blocks.ts';
 import { type CheckLedger, createCheckLedger } from './checks.ts';
 import {
-  addChores,
-  type Chore,
-  type ChoreKind,
-  type PostponedChore,
-  postponeChores,
-  readDueChores,
-  removeChores,
-  removeExecutedChores,
-  removeObsoleteChores,
-} from './chores.ts';
-import {
   addContracts,
   confirmContractsBelow,
   type NamedContract,
@@ -81,6 +70,17 @@ import {
   writeProgress,
 } from './progress.ts';
 import { type Registration, writeRegistrations } from './registrations.ts';
+import {
+  addChores,
+  type Chore,
+  type ChoreKind,
+  type PostponedChore,
+  postponeChores,
+  readDueChores,
+  removeChores,
+  removeExecutedChores,
+  removeObsoleteChores,
+} from './tasks.ts';
 import {
   createTokenLedger,
   type DueToken,

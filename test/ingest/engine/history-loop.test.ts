@@ -4,7 +4,7 @@ import { networkBySelector } from '../../../src/domain/networks/networks.ts';
 import type { HistoryReading, NetworkReader } from '../../../src/ingest/engine/family.ts';
 import { NodeError } from '../../../src/ingest/engine/faults.ts';
 import { createHistoryLoop } from '../../../src/ingest/engine/history-loop.ts';
-import { historyRange } from '../../../src/ingest/engine/owed-ranges.ts';
+import { historyRange } from '../../../src/ingest/engine/pending-ranges.ts';
 import { createProgress } from '../../../src/ingest/engine/progress.ts';
 import { defaultTiming } from '../../../src/ingest/engine/timing.ts';
 import type { BlockRange } from '../../../src/store/ledger/index-ledger.ts';

@@ -8,7 +8,7 @@ import { createEndpoint, usualTiming } from '../../../src/ingest/engine/json-rpc
 import { createTokenBucket } from '../../../src/ingest/engine/json-rpc/token-bucket.ts';
 import type { ChainNode, Hex } from '../../../src/ingest/evm/rpc/chain.ts';
 import { createChain } from '../../../src/ingest/evm/rpc/endpoints.ts';
-import { classifyEvmRefusal } from '../../../src/ingest/evm/rpc/refusals.ts';
+import { classifyEvmRefusal } from '../../../src/ingest/evm/rpc/evm-rpc-errors.ts';
 import {
   briefly,
   CONTRACT,

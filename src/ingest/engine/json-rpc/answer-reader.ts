@@ -2,7 +2,7 @@
 import type { ProblemKind } from '../../../domain/networks/indexing-problem.ts';
 import { NodeError, RequestRefusedError } from '../faults.ts';
 import type { RpcAnswer } from './endpoint.ts';
-import type { Refusal, RefusalKind } from './refusal.ts';
+import type { Refusal, RefusalKind } from './rpc-error.ts';
 
 /** What visitors are told of a refusal; `refused` where it is not listed. */
 const problemOfRefusal: Partial<Record<RefusalKind, ProblemKind>> = {

@@ -18,7 +18,7 @@ import {
   type EndpointTiming,
   usualTiming,
 } from './endpoint.ts';
-import type { ClassifyRefusal } from './refusal.ts';
+import type { ClassifyRefusal } from './rpc-error.ts';
 
 /** What the pool needs of a node, whatever its family. */
 export interface PooledNode {

@@ -11,7 +11,7 @@ import type { ProblemKind } from '../../../domain/networks/indexing-problem.ts';
 import { inParallel } from '../../work.ts';
 import { NodeError } from '../faults.ts';
 import { createPost, type ExchangeTiming, type HttpAnswer, UnansweredError } from './exchange.ts';
-import { type ClassifyRefusal, errorIn, type Refusal } from './refusal.ts';
+import { type ClassifyRefusal, errorIn, type Refusal } from './rpc-error.ts';
 import { createTokenBucket } from './token-bucket.ts';
 
 export interface RpcCall {

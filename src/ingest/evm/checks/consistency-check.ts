@@ -7,8 +7,8 @@ import { currentNamings, type GenuineContract } from '../contracts/contracts.ts'
 import type { Chain, Hex } from '../rpc/chain.ts';
 import { readCounters } from './contract-counters.ts';
 import { type ContractViews, compare, type ExecutedMessage } from './contradictions.ts';
-import type { Doubts } from './doubts.ts';
 import { knownByNow, unknownNamings } from './registry-log.ts';
+import type { Doubts } from './unconfirmed-blocks.ts';
 
 export interface ConsistencyCheckOptions {
   /** CCIP's number for the network. */

@@ -13,11 +13,11 @@ import type {
   LaneKey,
   Registration,
 } from '../../../store/ledger/index-ledger.ts';
-import type { Contradiction } from '../../engine/rereads.ts';
+import type { Contradiction } from '../../engine/rescans.ts';
 import type { GenuineContract, Naming } from '../contracts/contracts.ts';
 import type { Hex } from '../rpc/chain.ts';
 import type { ContractCounter } from './contract-counters.ts';
-import type { DoubtfulBlocks } from './doubts.ts';
+import type { DoubtfulBlocks } from './unconfirmed-blocks.ts';
 
 /** Of more, the others are found when these have been reviewed. */
 const MAX_REVIEWED_BLOCKS = 1_000;

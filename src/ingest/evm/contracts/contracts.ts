@@ -40,7 +40,7 @@ import {
   typeAndVersion,
   type Values,
 } from './abi.ts';
-import { conduct, type Inquiry } from './inquiry.ts';
+import { conduct, type Inquiry } from './batched-calls.ts';
 
 export type ContractRole = 'router' | 'onRamp' | 'offRamp' | 'commitStore' | 'rmnProxy' | 'rmn';
 

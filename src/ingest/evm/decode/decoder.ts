@@ -30,6 +30,7 @@ import {
   taggedRootBlessed,
   typeAndVersion,
 } from '../contracts/abi.ts';
+import { type AnswerCache, conduct, type Finding, type Inquiry } from '../contracts/batched-calls.ts';
 import type {
   CommitStore,
   CommonRamp,
@@ -38,7 +39,6 @@ import type {
   LaneOnRamp,
   OtherContract,
 } from '../contracts/contracts.ts';
-import { type AnswerCache, conduct, type Finding, type Inquiry } from '../contracts/inquiry.ts';
 import type { Block, ChainLog, ChainNode, Hex, Transaction } from '../rpc/chain.ts';
 import { type Execution, isFailed, type LogContext, type LogReading } from './log-reading.ts';
 import {

@@ -29,8 +29,8 @@ import {
   taggedRootBlessed,
   type Values,
 } from '../contracts/abi.ts';
+import type { Inquiry } from '../contracts/batched-calls.ts';
 import type { CommitStore, LaneOffRamp, LaneOnRamp, OtherContract } from '../contracts/contracts.ts';
-import type { Inquiry } from '../contracts/inquiry.ts';
 import type { CallAnswer, ChainLog, Hex } from '../rpc/chain.ts';
 import {
   type Execution,

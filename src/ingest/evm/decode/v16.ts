@@ -22,8 +22,8 @@ import {
   getToken,
   readEvent,
 } from '../contracts/abi.ts';
+import type { Inquiry } from '../contracts/batched-calls.ts';
 import type { CommonRamp } from '../contracts/contracts.ts';
-import type { Inquiry } from '../contracts/inquiry.ts';
 import type { ChainLog, Hex } from '../rpc/chain.ts';
 import { readExtraArgs } from './extra-args.ts';
 import { type Execution, executedFacts, type LogContext, type LogReading, sentFact } from './log-reading.ts';

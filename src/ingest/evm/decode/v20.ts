@@ -28,8 +28,8 @@ import {
   readEvent,
   typeAndVersion,
 } from '../contracts/abi.ts';
+import type { Inquiry } from '../contracts/batched-calls.ts';
 import type { CommonRamp } from '../contracts/contracts.ts';
-import type { Inquiry } from '../contracts/inquiry.ts';
 import type { CallAnswer, Hex } from '../rpc/chain.ts';
 import { executedFacts, type LogContext, type LogReading, sentFact } from './log-reading.ts';
 import { decodeMessageV1, type MessageV1, type TokenTransferV1 } from './message-v1.ts';

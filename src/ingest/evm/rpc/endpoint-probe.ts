@@ -14,9 +14,9 @@ import { currentNamings, watchedTopics } from '../contracts/contracts.ts';
 import type { EvmSource } from '../settings.ts';
 import { startBlockOf } from '../start-block.ts';
 import type { Block, Hex } from './chain.ts';
+import { classifyEvmRefusal } from './evm-rpc-errors.ts';
 import { AddressRequiredError } from './log-queries.ts';
 import { createNode } from './node.ts';
-import { classifyEvmRefusal } from './refusals.ts';
 
 /** A value, or why there is none, for people. */
 export type Found<T> = { readonly value: T } | { readonly problem: string };

@@ -2,8 +2,8 @@
 import { createEndpointPool, type EndpointPoolOptions } from '../../engine/json-rpc/endpoint-pool.ts';
 import type { EvmSource } from '../settings.ts';
 import type { Chain } from './chain.ts';
+import { classifyEvmRefusal } from './evm-rpc-errors.ts';
 import { createNode } from './node.ts';
-import { classifyEvmRefusal } from './refusals.ts';
 
 export function createChain(source: EvmSource, options: EndpointPoolOptions): Chain {
   const { network, rpc, requestsPerSecond, batchSize } = source;

@@ -9,7 +9,7 @@
  */
 import { NodeError, RangeTooLargeError } from '../../engine/faults.ts';
 import { AnswerTooHeavyError, EndpointError, type RpcAnswer } from '../../engine/json-rpc/endpoint.ts';
-import type { Refusal, RefusalKind } from '../../engine/json-rpc/refusal.ts';
+import type { Refusal, RefusalKind } from '../../engine/json-rpc/rpc-error.ts';
 import { inParallel } from '../../work.ts';
 import type { ChainLog, Hex, LogFilter } from './chain.ts';
 import { sortLogs } from './log-order.ts';

@@ -8,7 +8,7 @@ import type { Store } from '../../../store/store.ts';
 import { NodeError } from '../../engine/faults.ts';
 import { createHistoryCheck, type HistoryCheck } from '../../engine/history-check.ts';
 import type { Progress } from '../../engine/progress.ts';
-import type { Contradiction } from '../../engine/rereads.ts';
+import type { Contradiction } from '../../engine/rescans.ts';
 import type { Chain } from '../chain.ts';
 import { UnreadableDataError } from '../decode/borsh.ts';
 import { keptRenumberings, type Renumbering, renumberingEvents } from '../decode/renumbering.ts';

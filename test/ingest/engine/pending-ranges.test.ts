@@ -1,7 +1,7 @@
 /** Ranges that are owed: no block is lost when they are put together, and none is read twice for one contract. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { mergeOwed, without } from '../../../src/ingest/engine/owed-ranges.ts';
+import { mergeOwed, without } from '../../../src/ingest/engine/pending-ranges.ts';
 import type { BlockRange, OwedRange } from '../../../src/store/ledger/index-ledger.ts';
 
 const span = fc

@@ -1,5 +1,5 @@
 /** The JSON-RPC errors of Solana nodes and of the providers in front of them, by code and by wording. */
-import type { ClassifyRefusal, Refusal, RefusalKind } from '../engine/json-rpc/refusal.ts';
+import type { ClassifyRefusal, Refusal, RefusalKind } from '../engine/json-rpc/rpc-error.ts';
 
 /** Codes of Agave's RPC. */
 const kindsByCode: ReadonlyMap<number, RefusalKind> = new Map([

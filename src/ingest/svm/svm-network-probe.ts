@@ -11,8 +11,8 @@ import { endpointNames } from '../engine/json-rpc/endpoint-pool.ts';
 import type { FinalizedHead } from './chain.ts';
 import { createNode, MAX_TRANSACTION_VERSION, type RpcNode } from './node.ts';
 import { checkOffRamps, readRouters } from './programs.ts';
-import { classifySvmRefusal } from './refusals.ts';
 import type { SvmSource } from './settings.ts';
+import { classifySvmRefusal } from './svm-rpc-errors.ts';
 
 /** Transactions of a router that are read as a trial. */
 const TRIAL_TRANSACTIONS = 10;

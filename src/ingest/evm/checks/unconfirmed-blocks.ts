@@ -16,7 +16,7 @@ import type {
 import type { Chores } from '../../engine/family.ts';
 import { RequestRefusedError } from '../../engine/faults.ts';
 import { withFinality } from '../../engine/history-step.ts';
-import { historyRange } from '../../engine/owed-ranges.ts';
+import { historyRange } from '../../engine/pending-ranges.ts';
 import type { Progress } from '../../engine/progress.ts';
 import { repairDelay, type WorkerTiming } from '../../engine/timing.ts';
 import { keyOf } from '../confirmation.ts';

@@ -4,7 +4,7 @@
  * The codes of JSON-RPC errors say little, because every provider has its own. Their wordings say more.
  */
 
-import type { ClassifyRefusal, RefusalKind } from '../../engine/json-rpc/refusal.ts';
+import type { ClassifyRefusal, RefusalKind } from '../../engine/json-rpc/rpc-error.ts';
 
 /** The node writes this text: no more of it is looked at than a sentence or two. */
 const LOOKED_AT = 1_000;

@@ -1,7 +1,7 @@
 /** Which blocks of a contradiction are read again, and from which endpoint. */
 import { expect, test } from 'vitest';
-import type { Contradiction } from '../../../src/ingest/engine/rereads.ts';
-import { planRereads, subjectOf } from '../../../src/ingest/engine/rereads.ts';
+import type { Contradiction } from '../../../src/ingest/engine/rescans.ts';
+import { planRereads, subjectOf } from '../../../src/ingest/engine/rescans.ts';
 import type { StoredFinding } from '../../../src/store/ledger/index-ledger.ts';
 
 const messages: Contradiction = {
