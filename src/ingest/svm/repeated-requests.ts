@@ -90,7 +90,7 @@ export function createRepeatingEndpoint(endpoint: Endpoint): RepeatingEndpoint {
     get batchSize() {
       return endpoint.batchSize;
     },
-    ask: (calls) => askUntil(calls, (answer) => !('refusal' in answer && isPassing(answer.refusal))),
+    ask: (calls) => askUntil(calls, (answer) => !('error' in answer && isPassing(answer.error))),
     askUntil,
   };
 }
