@@ -9,9 +9,9 @@ import type { DestinationCalls } from '../domain/manual-execution/diagnosis.ts';
 import type {
   ChainFamily,
   DestinationCallsOptions,
-  ExamineOptions,
-  NetworkExamination,
+  NetworkReport,
   NetworkSource,
+  ProbeOptions,
 } from './engine/family.ts';
 import type { ConnectNetwork } from './engine/indexer.ts';
 import { type FamilySettings, type FamilyTable, parseNetworkEntries } from './engine/settings.ts';
@@ -45,11 +45,8 @@ export function parseNetworkSources(
 export const connectNetwork: ConnectNetwork = async (source, options) =>
   (await familyOf(source)).connect(source, options);
 
-export async function examineNetwork(
-  source: NetworkSource,
-  options: ExamineOptions,
-): Promise<NetworkExamination> {
-  return (await familyOf(source)).examine(source, options);
+export async function probeNetwork(source: NetworkSource, options: ProbeOptions): Promise<NetworkReport> {
+  return (await familyOf(source)).probe(source, options);
 }
 
 /** Whether executions on a network can be simulated. */

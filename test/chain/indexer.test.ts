@@ -352,7 +352,7 @@ describe('an off-ramp that refuses to say which verifiers a message needs', { ta
     };
     following(store, {
       sources: [labSource(lab.a), labSource(lab.b, { rpc: [proxy.url] })],
-      timing: { choreMinMs: 5, choreMaxMs: 5 },
+      timing: { taskMinMs: 5, taskMaxMs: 5 },
     });
     await eventually(() => expect(refusals).toBeGreaterThan(20));
     const isNamed = ({ destAddress }: { destAddress: string }) => BigInt(destAddress) !== 0n;

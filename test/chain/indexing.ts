@@ -39,7 +39,7 @@ export const hurriedTiming: Partial<IndexerTiming> = {
   publishEveryMs: 50,
   secondOpinionMs: 300,
   settleEveryMs: 0,
-  choresEveryMs: 0,
+  tasksEveryMs: 0,
 };
 
 export interface IndexOptions {

@@ -1,11 +1,11 @@
 /** Everything that a network of the lab has said so far, and whom of its speakers we believe. */
 
 import {
-  type Examination,
-  examine,
   type GenuineContract,
-  type Naming,
-  namingsOf,
+  type Identification,
+  identify,
+  type Registration,
+  registrationsIn,
   watchedTopics,
 } from '../../src/ingest/evm/contracts/contracts.ts';
 import type { Chain, ChainLog, ChainNode, Hex } from '../../src/ingest/evm/rpc/chain.ts';
@@ -14,27 +14,27 @@ import type { LabNetwork } from '../lab/lab.ts';
 export interface History {
   readonly book: ReadonlyMap<Hex, GenuineContract>;
   readonly logs: readonly ChainLog[];
-  readonly refused: Examination['refused'];
+  readonly refused: Identification['rejected'];
 }
 
 export async function readHistory(node: ChainNode, chain: Chain, network: LabNetwork): Promise<History> {
   const head = await node.head();
   const logs = await node.logs({ fromBlock: 0, toBlock: head.number, topics: watchedTopics });
   const book = new Map<Hex, GenuineContract>();
-  const refused: Examination['refused'][number][] = [];
-  let namings: readonly Naming[] = Object.values(network.routers).map((address) => ({
+  const refused: Identification['rejected'][number][] = [];
+  let namings: readonly Registration[] = Object.values(network.routers).map((address) => ({
     address,
     role: 'router',
     namedBy: address,
   }));
   for (let known = -1; known < book.size; ) {
     known = book.size;
-    const examination = await examine(node, namings, chain.network);
+    const examination = await identify(node, namings, chain.network);
     for (const contract of examination.contracts) book.set(contract.address, contract);
-    refused.push(...examination.refused);
+    refused.push(...examination.rejected);
     namings = logs.flatMap((log) => {
       const emitter = book.get(log.address);
-      return emitter ? namingsOf(log, emitter) : [];
+      return emitter ? registrationsIn(log, emitter) : [];
     });
   }
   return { book, logs, refused };

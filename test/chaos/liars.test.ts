@@ -210,7 +210,7 @@ async function lastProblems(world: CcipWorld, store: Store): Promise<readonly st
       ...(await falseBlocks(world.a, store)).map(({ number, hash }) => `block ${number} is false: ${hash}`),
       ...(blocks.at(-1)?.number === world.a.head ? [] : [`the head is at ${blocks.at(-1)?.number}`]),
       ...(blocks[0]?.number === world.a.head - 8 ? [] : [`final is ${blocks[0]?.number}`]),
-      ...(await store.index.owedRanges(selector)).map((range) => `owed: ${JSON.stringify(range)}`),
+      ...(await store.index.pendingRanges(selector)).map((range) => `owed: ${JSON.stringify(range)}`),
     ];
     if (found.length === 0) return [];
     if (found.join() !== problems.join()) changedAt = Date.now();

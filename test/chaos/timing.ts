@@ -4,8 +4,8 @@ import { hurriedTiming } from '../chain/indexing.ts';
 /** Short of patience, so that a seed takes seconds. */
 export const chaosTiming: Partial<IndexerTiming> = {
   ...hurriedTiming,
-  choreMinMs: 20,
-  choreMaxMs: 200,
+  taskMinMs: 20,
+  taskMaxMs: 200,
   leaseSeconds: 2,
   leasePollMs: 50,
   endpoints: {

@@ -24,7 +24,7 @@ const progressAt = (indexedAt: number) =>
         isHistoryRead: false,
         isUpToDate: false,
         stuckBecause: null,
-        choresBegunAt: 0,
+        tasksStartedAt: 0,
       },
     },
     now,

@@ -21,7 +21,7 @@ import { parseSearch, searchParameterNames } from '../../src/domain/filters/sear
 import { meaningsOf } from '../../src/domain/filters/search-text.ts';
 import { csvLine } from '../../src/domain/records/csv.ts';
 import { parseMessage } from '../../src/domain/records/message-parser.ts';
-import { classifyEvmRefusal } from '../../src/ingest/evm/rpc/refusals.ts';
+import { classifyEvmRpcError } from '../../src/ingest/evm/rpc/evm-rpc-errors.ts';
 import { createCursorMac } from '../../src/store/schema/cursor-key.ts';
 import { dispatcherTimings } from '../../src/webhooks/dispatcher.ts';
 import { decideRetry } from '../../src/webhooks/retry.ts';
@@ -118,7 +118,7 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'Retry-After': (text) => parseRetryAfterMs(text, 0),
   'what a receiver of webhooks answers': (text) =>
     decideRetry({ status: 500, text, retryAfter: text }, attempt, dispatcherTimings, 1),
-  'what a node answers': (text) => classifyEvmRefusal({ code: -32000, message: text }, 'eth_getLogs', true),
+  'what a node answers': (text) => classifyEvmRpcError({ code: -32000, message: text }, 'eth_getLogs', true),
   'what repeats a URL': createRedactor(new URL('https://x.example/secret/path?key=secret')),
   'a line of a terminal': printable,
   'a record on a terminal': (text) => printableJson(JSON.stringify({ text })),

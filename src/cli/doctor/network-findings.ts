@@ -1,7 +1,7 @@
 /** Checks of `lanescan doctor` for the configured networks: every endpoint is tested, all at the same time. */
 import { OperatorError } from '../../base/operator-error.ts';
-import type { ExaminationFinding, NetworkExamination, NetworkSource } from '../../ingest/engine/family.ts';
-import { examineNetwork } from '../../ingest/families.ts';
+import type { NetworkReport, NetworkSource, ProbeFinding } from '../../ingest/engine/family.ts';
+import { probeNetwork } from '../../ingest/families.ts';
 import { type Config, networkSourcesOf } from '../config/config.ts';
 import type { CliContext } from '../context.ts';
 import { howOld, printable } from '../output/terminal-text.ts';
@@ -27,7 +27,7 @@ export async function* networkFindings(config: Config, context: CliContext): Asy
     return;
   }
   const options = { userAgent: `lanescan/${lanescanVersion}`, signal, now };
-  const examinations = sources.map((source) => examineNetwork(source, options));
+  const examinations = sources.map((source) => probeNetwork(source, options));
   // A failure while another network is awaited is reported in its turn.
   for (const examination of examinations) examination.catch(() => undefined);
   for (const [index, { network }] of sources.entries()) {
@@ -36,7 +36,7 @@ export async function* networkFindings(config: Config, context: CliContext): Asy
   }
 }
 
-function* findingsOf(network: string, { endpoints, routers }: NetworkExamination, now: number) {
+function* findingsOf(network: string, { endpoints, routers }: NetworkReport, now: number) {
   for (const { name, head, capabilities, findings } of endpoints) {
     const prefix = `${network} at ${printable(name)}`;
     if (head) {
@@ -63,7 +63,7 @@ function* findingsOf(network: string, { endpoints, routers }: NetworkExamination
   for (const finding of routers) yield asFinding(network, finding);
 }
 
-function asFinding(prefix: string, { severity, text, remedy }: ExaminationFinding): Finding {
+function asFinding(prefix: string, { severity, text, remedy }: ProbeFinding): Finding {
   return {
     severity,
     what: `${prefix}: ${printable(text)}`,

@@ -85,7 +85,7 @@ export function knownNetwork(selector: bigint | string, end: 'source' | 'destina
 }
 
 /** An on-ramp speaks for its own chain alone. */
-export function refuseOtherSource(selector: bigint, network: Network): void {
+export function rejectOtherSource(selector: bigint, network: Network): void {
   if (selector.toString() !== network.selector) {
     throw new UnreadableLogError(
       `it names ${selector} as its source; ${network.name} is ${network.selector}`,

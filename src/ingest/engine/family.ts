@@ -20,7 +20,7 @@ import type {
   BlockRange,
   IndexState,
   IndexStep,
-  NamedContract,
+  RegisteredContract,
   UnreadableLog,
 } from '../../store/ledger/index-ledger.ts';
 import type { Store } from '../../store/store.ts';
@@ -49,7 +49,7 @@ export interface ChainFamily<Source extends NetworkSource> {
   /** Connects to a network, on behalf of the worker that holds its lease. */
   connect(source: Source, options: ConnectOptions): NetworkReader;
   /** Tries every endpoint with the requests that indexing makes. For `lanescan doctor`. */
-  examine(source: Source, options: ExamineOptions): Promise<NetworkExamination>;
+  probe(source: Source, options: ProbeOptions): Promise<NetworkReport>;
   /** Opens the endpoints for simulated calls, where the family has them. */
   openCalls?(source: Source, options: DestinationCallsOptions): DestinationCalls;
 }
@@ -75,14 +75,14 @@ export interface NetworkReader {
   /** Takes in the trusted contracts (or programs) that are stored. Called once, first. */
   load(state: IndexState): void;
   /** Where the chain stands, and whom the configuration trusts beyond what is stored. */
-  begin(): Promise<Beginning>;
+  readStart(): Promise<NetworkStart>;
   /** Reads what is new at the head and records it; true where there is more. */
   follow(): Promise<boolean>;
   /**
-   * The upper part of an owed range that is to be read next, as one piece. The engine reads many pieces at once; a family
+   * The upper part of a pending range that is to be read next, as one piece. The engine reads many pieces at once; a family
    * that can only go through a range page by page returns the whole of it.
    */
-  nextPiece(owed: BlockRange): BlockRange;
+  nextPiece(pending: BlockRange): BlockRange;
   /**
    * Reads history, from the upper end of the range down. With `part` the family may stop early; the reading then says
    * how far it came. With `whole` it reads all of it, or throws a RangeTooLargeError where the range has to be split. Of the
@@ -90,24 +90,24 @@ export interface NetworkReader {
    */
   readHistory(range: BlockRange, extent: 'part' | 'whole'): Promise<HistoryReading>;
   /** What no event tells and has to be asked or computed, such as when manual execution opens. */
-  readonly chores: Chores;
+  readonly tasks: BackgroundTasks;
   health(): readonly EndpointHealth[];
   close(): void;
 }
 
-export interface Beginning {
+export interface NetworkStart {
   /** The newest final block. */
   readonly final: BlockId;
   /** The first block of the configured history; undefined where it begins with the routers. */
   readonly start: number | undefined;
   /** The block that the first router came with; undefined where that cannot be found out, or was not asked for. */
   readonly deployed: number | undefined;
-  /** Routers of the configuration that were not known before: their whole history is owed. */
+  /** Routers of the configuration that were not known before: their whole history is pending. */
   readonly newRouters: readonly string[];
   /** The new routers, and the contracts that they name at present. */
-  readonly contracts: readonly NamedContract[];
+  readonly contracts: readonly RegisteredContract[];
   /** Contracts that were named and are not believed, in words. */
-  readonly refused: readonly string[];
+  readonly rejected: readonly string[];
   /** Trusted contracts whose events say more to this version than to the one that has read them: all are read again. */
   readonly readAgain: readonly string[];
 }
@@ -116,14 +116,14 @@ export interface Beginning {
 export interface Reading {
   readonly facts: readonly Fact[];
   /** Contracts that were named in these blocks and were not known before. */
-  readonly contracts: readonly NamedContract[];
+  readonly contracts: readonly RegisteredContract[];
   readonly unreadable: readonly UnreadableLog[];
   /** How many events came from contracts that no trusted contract named. */
-  readonly foreign: number;
+  readonly untrusted: number;
   /** The earliest block with an event of a router. */
   readonly routerBlock: number | undefined;
   /** Contracts that were named and are not believed, in words. */
-  readonly refused: readonly string[];
+  readonly rejected: readonly string[];
   /** Transactions from which a family that reads lists can continue them. */
   readonly anchors?: readonly Anchor[];
 }
@@ -144,40 +144,40 @@ export interface HistoryReading extends Reading {
 }
 
 /** The part of a reading that is recorded as it is. */
-export function stepOf({ facts, contracts, unreadable, foreign, anchors = [] }: Reading): IndexStep {
-  return { facts, contracts, unreadable, foreign, anchors };
+export function stepOf({ facts, contracts, unreadable, untrusted, anchors = [] }: Reading): IndexStep {
+  return { facts, contracts, unreadable, untrusted, anchors };
 }
 
-export interface Chores {
+export interface BackgroundTasks {
   /** Does what is due; undefined where nothing is. */
   work(): Promise<IndexStep | undefined>;
   /** Whether the latest call has left something for the next one. */
   readonly isBehind: boolean;
 }
 
-export interface ExamineOptions {
+export interface ProbeOptions {
   readonly userAgent: string;
   readonly signal: AbortSignal;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
-export interface NetworkExamination {
-  readonly endpoints: readonly EndpointExamination[];
+export interface NetworkReport {
+  readonly endpoints: readonly EndpointReport[];
   /** What the endpoints say of the configured routers. */
-  readonly routers: readonly ExaminationFinding[];
+  readonly routers: readonly ProbeFinding[];
 }
 
-export interface EndpointExamination {
+export interface EndpointReport {
   readonly name: string;
   /** Null where it cannot be used at all; `findings` say why. */
   readonly head: { readonly number: number; readonly timestamp: number } | null;
   /** What it offers, each in a few words such as `batches of 50`. */
   readonly capabilities: readonly string[];
-  readonly findings: readonly ExaminationFinding[];
+  readonly findings: readonly ProbeFinding[];
 }
 
-export interface ExaminationFinding {
+export interface ProbeFinding {
   readonly severity: 'ok' | 'warning' | 'error';
   readonly text: string;
   readonly remedy?: string;

@@ -11,10 +11,10 @@ export class NodeError extends Error {
   }
 }
 
-/** An endpoint that works refuses this request. It may well answer the next one. */
-export class RequestRefusedError extends NodeError {}
+/** An endpoint that works rejects this request. It may well answer the next one. */
+export class RequestRejectedError extends NodeError {}
 
-/** The endpoint refuses to answer for so many blocks or results at once. Not a fault: ask for less. */
+/** The endpoint rejects to answer for so many blocks or results at once. Not a fault: ask for less. */
 export class RangeTooLargeError extends Error {
   override readonly name = 'RangeTooLargeError';
   /** How many blocks it would accept, where it says so. */

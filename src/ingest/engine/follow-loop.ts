@@ -1,5 +1,5 @@
 /**
- * The follow loop: reads what is new at the head, again and again, and does the chores in between.
+ * The follow loop: reads what is new at the head, again and again, and does the tasks in between.
  *
  * Failures are retried with exponential backoff. How the head is read, across forks where a chain has them, is up to
  * the family.
@@ -24,12 +24,12 @@ export interface FollowLoop {
   readonly isAtHead: boolean;
   /** Whether there is more to read, by the latest look; true before the first. */
   readonly isBehind: boolean;
-  /** When the latest complete round of chores began, on performance.now()'s clock. */
-  readonly choresBegunAt: number;
-  /** Rounds that failed in a row, of reading the head or of the chores. */
+  /** When the latest complete round of tasks began, on performance.now()'s clock. */
+  readonly tasksStartedAt: number;
+  /** Rounds that failed in a row, of reading the head or of the tasks. */
   readonly failedRounds: number;
-  /** Has the head looked at and the chores done without waiting for their time. */
-  hurry(): void;
+  /** Has the head looked at and the tasks done without waiting for their time. */
+  runNow(): void;
   /** Runs until the signal; throws what cannot be retried: a lost lease, or a newer schema. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -39,32 +39,32 @@ export function createFollowLoop({ reader, progress, timing, pollEvery }: Follow
   let isAtHead = false;
   let isBehind = true;
   /** On performance.now()'s clock, like all times here: it never goes back. */
-  let choresDueAt = 0;
-  let choresBegunAt = -1;
+  let tasksDueAt = 0;
+  let tasksStartedAt = -1;
   let failures = 0;
-  let choreFailures = 0;
+  let taskFailures = 0;
 
   /** A question that no endpoint answers is reported as a problem. It does not hold up new blocks. */
-  const doChores = async (): Promise<void> => {
+  const doTasks = async (): Promise<void> => {
     const begunAt = performance.now();
-    if (!progress.final || begunAt < choresDueAt) {
-      if (choreFailures === 0) progress.clearProblem();
+    if (!progress.final || begunAt < tasksDueAt) {
+      if (taskFailures === 0) progress.clearProblem();
       return;
     }
-    choresDueAt = begunAt + timing.choresEveryMs;
+    tasksDueAt = begunAt + timing.tasksEveryMs;
     try {
-      const step = await reader.chores.work();
+      const step = await reader.tasks.work();
       if (step) await progress.record(() => step);
-      const { isBehind: isMoreLeft } = reader.chores;
-      if (!isMoreLeft) choresBegunAt = begunAt;
+      const { isBehind: isMoreLeft } = reader.tasks;
+      if (!isMoreLeft) tasksStartedAt = begunAt;
       // What was due at once was too much for one round.
-      else if (step) choresDueAt = 0;
-      choreFailures = 0;
+      else if (step) tasksDueAt = 0;
+      taskFailures = 0;
       progress.clearProblem();
     } catch (error) {
       if (!(error instanceof NodeError)) throw error;
-      choreFailures++;
-      choresDueAt = begunAt + Math.max(timing.choresEveryMs, retryDelay(choreFailures, timing));
+      taskFailures++;
+      tasksDueAt = begunAt + Math.max(timing.tasksEveryMs, retryDelay(taskFailures, timing));
       progress.setProblem(error);
     }
   };
@@ -76,14 +76,14 @@ export function createFollowLoop({ reader, progress, timing, pollEvery }: Follow
     get isBehind() {
       return isBehind;
     },
-    get choresBegunAt() {
-      return choresBegunAt;
+    get tasksStartedAt() {
+      return tasksStartedAt;
     },
     get failedRounds() {
-      return Math.max(failures, choreFailures);
+      return Math.max(failures, taskFailures);
     },
-    hurry() {
-      choresDueAt = 0;
+    runNow() {
+      tasksDueAt = 0;
       pause.wake();
     },
     async run(signal) {
@@ -92,10 +92,10 @@ export function createFollowLoop({ reader, progress, timing, pollEvery }: Follow
           const hasMore = await reader.follow();
           isBehind = hasMore;
           failures = 0;
-          await doChores();
+          await doTasks();
           await progress.publishWhenDue();
           isAtHead = !hasMore;
-          if (!hasMore && choresDueAt > 0) await pause.wait(pollEvery, signal);
+          if (!hasMore && tasksDueAt > 0) await pause.wait(pollEvery, signal);
         } catch (error) {
           if (signal.aborted) return;
           if (isUnrecoverable(error)) throw error;

@@ -3,15 +3,15 @@
  *
  * It runs when history has been read, after blocks were read again, and then seldom. A difference counts when it shows
  * twice, each time with fresh answers of the chain: endpoints disagree for moments about what is newest. What is missing is
- * then owed again, from one endpoint after the other. What is compared, and how, is up to the family.
+ * then pending again, from one endpoint after the other. What is compared, and how, is up to the family.
  */
 import { findingKinds } from '../../domain/networks/index-findings.ts';
 import type { CheckLedger, FindingKey, IndexStep, StoredFinding } from '../../store/ledger/index-ledger.ts';
-import type { Chores } from './family.ts';
+import type { BackgroundTasks } from './family.ts';
 import { NodeError } from './faults.ts';
 import type { EndpointHealth } from './json-rpc/endpoint-pool.ts';
 import type { Progress } from './progress.ts';
-import { type Contradiction, planRereads, type Reread, subjectOf } from './rereads.ts';
+import { type Contradiction, planRescans, type Rescan, subjectOf } from './rescans.ts';
 
 const CHECK_EVERY_MS = 3_600_000;
 /** While ranges are on the ledger of failures nothing is compared: that blocks are missing is known. */
@@ -38,7 +38,7 @@ export interface Comparison {
   readonly resolved?: readonly FindingKey[];
 }
 
-export interface HistoryCheck extends Chores {
+export interface HistoryCheck extends BackgroundTasks {
   /** Endpoints that history is not read from while its blocks are read again from another one. */
   avoidedEndpoints(): readonly string[];
   /** Has the next round compare again. */
@@ -59,7 +59,7 @@ export function createHistoryCheck<Views extends { readonly head: number }>(
   /** Contradictions that were seen once. */
   let suspects: ReadonlySet<string> = new Set();
   /** What is being read again, and from which endpoint. */
-  let reread: Reread | undefined;
+  let rescan: Rescan | undefined;
 
   const postpone = (ms: number): undefined => {
     dueAt = performance.now() + ms;
@@ -80,11 +80,11 @@ export function createHistoryCheck<Views extends { readonly head: number }>(
         : `The ${words.units} are read again, from one endpoint after the other`;
     for (const found of contradictions) {
       if (!stored.some((finding) => subjectOf(finding) === subjectOf(found)))
-        progress.notice(`${found.detail}. ${remedy}`, 'error');
+        progress.log(`${found.detail}. ${remedy}`, 'error');
     }
     for (const { kind, subject } of resolvedOf(contradictions, stored)) {
-      const where = reread ? `, by reading from ${reread.endpoint}` : '';
-      progress.notice(`Resolved${where}: ${kind}, ${subject}`);
+      const where = rescan ? `, by reading from ${rescan.endpoint}` : '';
+      progress.log(`Resolved${where}: ${kind}, ${subject}`);
     }
   };
 
@@ -98,21 +98,21 @@ export function createHistoryCheck<Views extends { readonly head: number }>(
     suspects = new Set(contradictions.map(subjectOf));
     if (!isConfirmed) return undefined;
     const endpoints = health();
-    const plan = planRereads(
+    const plan = planRescans(
       contradictions,
       stored,
       endpoints.filter(({ healthy }) => healthy).map(({ name }) => name),
-      { only: endpoints.length === 1 ? endpoints[0]?.name : undefined, last: reread },
+      { only: endpoints.length === 1 ? endpoints[0]?.name : undefined, last: rescan },
     );
     report(contradictions, stored, plan.endpoint);
     const { endpoint } = plan;
-    reread = endpoint === undefined ? undefined : { endpoint, subjects: new Set(plan.again.map(subjectOf)) };
-    if (!reread) postpone(CHECK_EVERY_MS);
+    rescan = endpoint === undefined ? undefined : { endpoint, subjects: new Set(plan.again.map(subjectOf)) };
+    if (!rescan) postpone(CHECK_EVERY_MS);
     return {
       counters,
       findings: plan.findings,
       resolved: [...resolvedOf(contradictions, stored), ...resolved],
-      owed: distinctRanges(plan.again),
+      pending: distinctRanges(plan.again),
     };
   };
 
@@ -120,9 +120,9 @@ export function createHistoryCheck<Views extends { readonly head: number }>(
   const isDue = async (): Promise<boolean> => {
     if (dueAt === undefined) {
       const age = await ledger.checkAgeMs(selector);
-      const { owed } = await ledger.workload(selector);
+      const { pending } = await ledger.workload(selector);
       const hasFindings = (await ledger.findings(selector)).some(isContradiction);
-      const isFresh = age !== null && age < CHECK_EVERY_MS && owed === 0 && !hasFindings;
+      const isFresh = age !== null && age < CHECK_EVERY_MS && pending === 0 && !hasFindings;
       if (isFresh) postpone(CHECK_EVERY_MS - age);
       else dueAt = performance.now();
     }
@@ -135,8 +135,8 @@ export function createHistoryCheck<Views extends { readonly head: number }>(
     },
     avoidedEndpoints() {
       const endpoints = health();
-      const isUsable = endpoints.some(({ name, healthy }) => name === reread?.endpoint && healthy);
-      return isUsable ? endpoints.map(({ name }) => name).filter((name) => name !== reread?.endpoint) : [];
+      const isUsable = endpoints.some(({ name, healthy }) => name === rescan?.endpoint && healthy);
+      return isUsable ? endpoints.map(({ name }) => name).filter((name) => name !== rescan?.endpoint) : [];
     },
     recheck() {
       dueAt = performance.now();
@@ -145,19 +145,19 @@ export function createHistoryCheck<Views extends { readonly head: number }>(
     async work() {
       const { tip, final } = progress;
       if (!tip || !final || !((await isDue()) || isProvisional)) return undefined;
-      const { owed, failed, isElsewhere } = await ledger.workload(selector);
+      const { pending, failed, isElsewhere } = await ledger.workload(selector);
       if (!(await isDue()) && isElsewhere) return undefined;
       dueAt = performance.now();
       isPending = true;
       isProvisional = isElsewhere;
-      if (owed > 0 || progress.startBlock === null) return undefined;
+      if (pending > 0 || progress.startBlock === null) return undefined;
       if (failed > 0) return postpone(LOOK_AGAIN_MS);
       try {
         views ??= await options.readViews(tip.number);
         return views.head > tip.number ? undefined : await judge(views, final.number);
       } catch (error) {
         if (!(error instanceof NodeError)) throw error;
-        progress.notice(`History could not be compared with the ${words.counted}: ${error.message}`, 'warn');
+        progress.log(`History could not be compared with the ${words.counted}: ${error.message}`, 'warn');
         return postpone(LOOK_AGAIN_MS);
       }
     },

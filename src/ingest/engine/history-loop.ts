@@ -1,12 +1,12 @@
 /**
- * The history loop (backfill): reads what is owed, many pieces at once, and records it in order, from the newest end down.
+ * The history loop (backfill): reads what is pending, many pieces at once, and records it in order, from the newest end down.
  *
  * Each range on the backlog is cut into pieces. Pieces are read concurrently and in any order; what was read waits in
  * memory until everything above it in its range has been recorded. So a range on the backlog only ever shrinks from its
  * upper end, and a worker that is killed loses no more than what it had in flight. The number of pieces and of events that
  * wait is bounded. A piece that no endpoint gives goes to the ledger of failures, and reading goes on below it.
  */
-import { type IndexLedger, isUnrecoverable, type OwedRange } from '../../store/ledger/index-ledger.ts';
+import { type IndexLedger, isUnrecoverable, type PendingRange } from '../../store/ledger/index-ledger.ts';
 import { createPause, untilLater } from '../work.ts';
 import { type Concurrency, createConcurrency } from './concurrency.ts';
 import type { HistoryReading, NetworkReader } from './family.ts';
@@ -60,7 +60,7 @@ export interface HistoryLoop {
 
 /** A piece of a range on the backlog. */
 interface Piece {
-  readonly row: OwedRange;
+  readonly row: PendingRange;
   readonly to: number;
   /** Moves up where the family stopped early. */
   from: number;
@@ -77,7 +77,7 @@ type PieceRead = Piece & { readonly state: { readonly name: 'read' } };
 export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
   const { selector, ledger, reader, progress, timing, startsWithRouters } = options;
   /** The ranges that are worked on now, in their order, and down to where each is cut into pieces. */
-  let rows: readonly OwedRange[] = [];
+  let rows: readonly PendingRange[] = [];
   const cutDownTo = new Map<string, number>();
   /** In the order in which they were planned: pieces of one range from its upper end down. */
   let pieces: Piece[] = [];
@@ -108,7 +108,7 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
     clock: () => performance.now(),
   });
 
-  progress.onOwed(() => {
+  progress.onPending(() => {
     if (isEmpty) headStartUntil = performance.now() + HEAD_START_MS;
     isBacklogChanged = true;
     isEmpty = false;
@@ -209,7 +209,7 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
   // ---- Recording
 
   /** The pieces at the upper end of a range that can be recorded together. */
-  const readyIn = (row: OwedRange): readonly PieceRead[] => {
+  const readyIn = (row: PendingRange): readonly PieceRead[] => {
     const ready: PieceRead[] = [];
     let items = 0;
     for (const piece of pieces) {
@@ -224,7 +224,7 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
     return ready;
   };
 
-  const recordPieces = async (row: OwedRange, ready: readonly PieceRead[]): Promise<void> => {
+  const recordPieces = async (row: PendingRange, ready: readonly PieceRead[]): Promise<void> => {
     const read: readonly ReadPiece[] = ready.map(({ from, to, state }) => ({
       from,
       to,
@@ -242,12 +242,12 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
       return;
     }
     pieces = pieces.filter((piece) => !ready.includes(piece as PieceRead));
-    for (const { reading } of read) progress.noticeRefused(reading);
+    for (const { reading } of read) progress.logRejected(reading);
   };
 
   const leaveOut = async (piece: Piece, reason: string): Promise<void> => {
     const { row, from, to } = piece;
-    progress.notice(`Blocks ${from} to ${to} cannot be read yet: ${reason}`, 'warn');
+    progress.log(`Blocks ${from} to ${to} cannot be read yet: ${reason}`, 'warn');
     await progress.record(() => {
       // The chain may have turned out to be shorter since it was planned.
       const isThere = to <= (progress.tip?.number ?? to);
@@ -281,16 +281,16 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
   /** Takes up the ranges that come first: those of one purpose, for they decide how the others are read. */
   const takeUpBacklog = async (): Promise<void> => {
     isBacklogChanged = false;
-    const owed = await ledger.owedRanges(selector);
-    const ids = new Set(owed.map(({ id }) => id));
+    const pending = await ledger.pendingRanges(selector);
+    const ids = new Set(pending.map(({ id }) => id));
     pieces = pieces.filter(({ row }) => ids.has(row.id));
     for (const id of cutDownTo.keys()) if (!ids.has(id)) cutDownTo.delete(id);
-    const [first] = owed;
+    const [first] = pending;
     isSearchingRouters = first?.purpose === 'routers';
     if (!isSearchingRouters) await endSearchForRouters();
-    rows = owed.filter(({ purpose }) => purpose === first?.purpose);
+    rows = pending.filter(({ purpose }) => purpose === first?.purpose);
     // The follow loop may have added ranges since we looked.
-    isEmpty = owed.length === 0 && !isBacklogChanged;
+    isEmpty = pending.length === 0 && !isBacklogChanged;
   };
 
   /** A database of an earlier version may not know yet where history begins. */
@@ -301,7 +301,7 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
     isBacklogChanged = true;
   };
 
-  const isCut = (row: OwedRange) => (cutDownTo.get(row.id) ?? row.to + 1) <= row.from;
+  const isCut = (row: PendingRange) => (cutDownTo.get(row.id) ?? row.to + 1) <= row.from;
 
   return {
     get isEmpty() {

@@ -2,7 +2,7 @@
 import type { Fact } from '../../domain/facts.ts';
 import type { BlockRange, NewFailure } from '../../store/ledger/index-ledger.ts';
 import { type HistoryReading, stepOf } from './family.ts';
-import { historyRange, type Span } from './owed-ranges.ts';
+import { historyRange, type Span } from './pending-ranges.ts';
 import type { Progress, ReadMark, Step } from './progress.ts';
 
 /** A piece of a range, and what was read in it. */
@@ -29,7 +29,7 @@ export function historyStep(
   progress: Progress,
   startsWithRouters: boolean,
 ): Step {
-  const { book, startBlock, final } = progress;
+  const { registry, startBlock, final } = progress;
   if (pieces.some(({ mark, reading }) => progress.isStale(mark, reading.isFinal)))
     throw new StaleReadingError('blocks were abandoned meanwhile');
   const steps = pieces.map(({ reading }) => stepOf(reading));
@@ -46,28 +46,28 @@ export function historyStep(
     orphaned: pieces.flatMap(({ reading: { replaced = [] } }) => replaced),
     failed: pieces.flatMap(({ reading }) => unconfirmedOf(reading, progress)),
     anchors: steps.flatMap(({ anchors = [] }) => anchors),
-    foreign: steps.reduce((sum, { foreign = 0 }) => sum + foreign, 0),
+    untrusted: steps.reduce((sum, { untrusted = 0 }) => sum + untrusted, 0),
     blocks: pieces.flatMap(({ reading }) =>
       reading.blocks.filter(({ number }) => final !== undefined && number > final.number),
     ),
     ...(routerBlock !== undefined && { routerBlock }),
     ...(isEarlier && { startBlock: routerBlock }),
     read: { ...range, ...span },
-    owed: isEarlier ? [historyRange(routerBlock, startBlock - 1)] : [],
-    rereads: pieces.flatMap(({ reading, mark, from, to }) => {
+    pending: isEarlier ? [historyRange(routerBlock, startBlock - 1)] : [],
+    rescans: pieces.flatMap(({ reading, mark, from, to }) => {
       const isWhole = range.purpose === 'history';
       const covered = { from, to };
       const own = new Set(reading.contracts.map(({ address }) => address));
-      const unknown = reading.contracts.filter(({ address }) => !book.contracts.has(address));
+      const unknown = reading.contracts.filter(({ address }) => !registry.contracts.has(address));
       const readTo = progress.tip?.number ?? to;
       return [
-        ...progress.rereadsFor(
+        ...progress.rescansFor(
           unknown.map(({ address }) => address),
           readTo,
           isWhole ? covered : undefined,
         ),
         ...(isWhole
-          ? progress.rereadsSince(mark, covered).map(({ contracts, spans }) => ({
+          ? progress.rescansSince(mark, covered).map(({ contracts, spans }) => ({
               contracts: contracts.filter((address) => !own.has(address)),
               spans,
             }))

@@ -91,7 +91,7 @@ export function startIndexer(options: IndexerOptions): Indexer {
       await untilLater(ONCE_POLL_MS, signal);
       const judgement = judge(statuses());
       if (judgement === 'finished') finished.abort();
-      if (judgement === 'caught up') for (const { worker } of workers.values()) worker?.hurry();
+      if (judgement === 'caught up') for (const { worker } of workers.values()) worker?.runNow();
     }
   };
   const all = [...loops, ...(options.once ? [watch()] : [])];
@@ -103,7 +103,7 @@ export function startIndexer(options: IndexerOptions): Indexer {
 
 /**
  * Decides when all networks have been read up to where their heads were at some moment; on a chain that grows all the
- * time there is no other end. After that moment each network has to do its chores once more, for they answer what the
+ * time there is no other end. After that moment each network has to do its tasks once more, for they answer what the
  * others ask of it: `caught up` is returned once, when that moment has come. Networks that cannot go on do not count.
  */
 function createFinish(): (statuses: readonly NetworkStatus[]) => 'reading' | 'caught up' | 'finished' {
@@ -117,9 +117,9 @@ function createFinish(): (statuses: readonly NetworkStatus[]) => 'reading' | 'ca
     const counted = statuses.filter(({ isOurs, worker }) => !isOurs || worker?.stuckBecause == null);
     if (!counted.every(({ network }) => caughtUpAt.has(network))) return 'reading';
     const last = Math.max(...caughtUpAt.values());
-    // What the chores or the newest blocks have added to the history is read too.
+    // What the tasks or the newest blocks have added to the history is read too.
     const isDone = ({ worker }: NetworkStatus) =>
-      worker?.isHistoryRead === true && worker.choresBegunAt > last;
+      worker?.isHistoryRead === true && worker.tasksStartedAt > last;
     if (counted.every(isDone)) return 'finished';
     if (isAnnounced) return 'reading';
     isAnnounced = true;

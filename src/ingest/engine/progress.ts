@@ -9,6 +9,7 @@ import type { Notice, NoticeLevel } from '../../base/notice.ts';
 import type { Observation, SourceFinalized } from '../../domain/facts.ts';
 import type { Network } from '../../domain/networks/networks.ts';
 import type {
+  BacklogStats,
   BlockId,
   BlockRange,
   HeadFigures,
@@ -16,12 +17,11 @@ import type {
   IndexState,
   IndexStep,
   NewFailure,
-  OwedFigures,
 } from '../../store/ledger/index-ledger.ts';
-import { type ContractBook, createContractBook } from './contract-book.ts';
+import { type ContractRegistry, createContractRegistry } from './contract-registry.ts';
 import type { Reading } from './family.ts';
 import { createNetworkProblem } from './network-problem.ts';
-import { mergeOwed, type Span, without } from './owed-ranges.ts';
+import { mergePending, type Span, without } from './pending-ranges.ts';
 import { repairDelay, type WorkerTiming } from './timing.ts';
 
 /** Clocks differ. A head an hour ahead of ours is a fault. */
@@ -36,13 +36,13 @@ export interface ProgressOptions {
 }
 
 /** Blocks that were read without these contracts. Those of them that are still on the backlog need no second reading. */
-export interface Reread {
+export interface Rescan {
   readonly contracts: readonly string[];
   readonly spans: readonly Span[];
 }
 
 export interface Step extends IndexStep {
-  readonly rereads?: readonly Reread[];
+  readonly rescans?: readonly Rescan[];
 }
 
 /** A moment of the progress, taken before blocks are read: what happened since decides whether the reading holds. */
@@ -55,7 +55,7 @@ export interface ReadMark {
 }
 
 export interface Progress {
-  readonly book: ContractBook;
+  readonly registry: ContractRegistry;
   /** Of the newest block. */
   readonly figures: HeadFigures | null;
   /** Seconds since 1970, of the newest block. */
@@ -74,15 +74,15 @@ export interface Progress {
   readonly startBlock: number | null;
   readonly counts: { readonly created: number; readonly updated: number; readonly removed: number };
   /** As of the latest `publish`. */
-  readonly owed: OwedFigures;
+  readonly pending: BacklogStats;
   readonly problem: string | null;
   /** Continues from what is stored. The family loads the trusted contracts. */
   load(state: IndexState): void;
   setHead(figures: HeadFigures, headTime: number): void;
-  /** Has `wake` called whenever new ranges are owed. */
-  onOwed(wake: () => void): void;
+  /** Has `wake` called whenever new ranges are pending. */
+  onPending(wake: () => void): void;
   /** Contracts whose events have to be read again too when history is read again for others. Set by the family. */
-  extendRereads(extend: (contracts: readonly string[]) => readonly string[]): void;
+  extendRescans(extend: (contracts: readonly string[]) => readonly string[]): void;
   mark(): ReadMark;
   /** Whether blocks that were read since the mark may have been abandoned meanwhile. */
   isStale(mark: ReadMark, isFinal: boolean): boolean;
@@ -92,29 +92,29 @@ export interface Progress {
    */
   record(makeStep: () => Step | Promise<Step>): Promise<void>;
   /** What was read before these contracts were known, up to `readTo` and except `covered`, is read again for them. */
-  rereadsFor(contracts: readonly string[], readTo: number, covered?: Span): readonly Reread[];
+  rescansFor(contracts: readonly string[], readTo: number, covered?: Span): readonly Rescan[];
   /** Blocks that were being read while the other loop learned of more contracts are read again for those. */
-  rereadsSince(mark: ReadMark, span: Span): readonly Reread[];
+  rescansSince(mark: ReadMark, span: Span): readonly Rescan[];
   /** A range for the ledger of failures. */
   failureOf(range: BlockRange, reason: string): NewFailure;
   /** Finality rests on the block of the send: it is taken back together with it. */
   sourceFinalized(messageId: string, sentIn: BlockId): SourceFinalized;
   /** An observation that is not an event of the chain: it rests on a block, and was made at the head's time. */
   observedAt(block: BlockId): Observation;
-  notice(line: string, level?: NoticeLevel): void;
+  log(line: string, level?: NoticeLevel): void;
   /** Reports contracts that a reading does not trust, and events that it could not decode. */
-  noticeRefused(reading: Pick<Reading, 'refused'> & Partial<Reading>): void;
+  logRejected(reading: Pick<Reading, 'rejected'> & Partial<Reading>): void;
   /** Sets what keeps the network from progress, until `clearProblem`. */
   setProblem(error: unknown): void;
   clearProblem(): void;
   publishWhenDue(): Promise<void>;
-  /** Stores the figures for others to see, and learns how much is owed. */
+  /** Stores the figures for others to see, and learns how much is pending. */
   publish(): Promise<void>;
 }
 
 export function createProgress({ network, ledger, holder, timing, notice }: ProgressOptions): Progress {
   const { selector } = network;
-  const book = createContractBook();
+  const registry = createContractRegistry();
   let figures: HeadFigures | null = null;
   let headTime = 0;
   let latestAt = Date.now() + MAX_AHEAD_MS;
@@ -123,7 +123,7 @@ export function createProgress({ network, ledger, holder, timing, notice }: Prog
   let era = 0;
   let finalEra = 0;
   let counts = { created: 0, updated: 0, removed: 0 };
-  let owed: OwedFigures = { owedBlocks: 0, failedRanges: 0 };
+  let pending: BacklogStats = { owedBlocks: 0, failedRanges: 0 };
   /** On performance.now()'s clock, which never goes back: others take a silent worker for a dead one. */
   let publishedAt = Number.NEGATIVE_INFINITY;
   let recording: Promise<void> = Promise.resolve();
@@ -133,27 +133,27 @@ export function createProgress({ network, ledger, holder, timing, notice }: Prog
   const say = (line: string, level: NoticeLevel = 'info') => notice(line, { level, network: network.name });
   const problem = createNetworkProblem({ escalateAfterMs: timing.escalateAfterMs, notice: say });
 
-  /** The step with its rereads as owed ranges: without what is on the backlog, put together with what is owed already. */
-  const withRereads = async ({ rereads = [], ...step }: Step): Promise<IndexStep> => {
-    if (rereads.length === 0) return step;
-    const { done, owed: added = [] } = step;
-    const rows = (await ledger.owedRanges(selector))
+  /** The step with its rescans as pending ranges: without what is on the backlog, put together with what is pending already. */
+  const withRescans = async ({ rescans = [], ...step }: Step): Promise<IndexStep> => {
+    if (rescans.length === 0) return step;
+    const { done, pending: added = [] } = step;
+    const rows = (await ledger.pendingRanges(selector))
       .map((row) => (row.id === done?.id ? { ...row, to: done.from - 1 } : row))
       .filter(({ from, to }) => from <= to);
     const pending = [...rows, ...added].filter(({ purpose }) => purpose === 'history');
-    const ranges = rereads.flatMap(({ contracts, spans }) =>
+    const ranges = rescans.flatMap(({ contracts, spans }) =>
       spans
         .flatMap((span) => without(span, pending))
         .map((span): BlockRange => ({ ...span, purpose: 'contracts', contracts: extend(contracts) })),
     );
-    return { ...step, ...mergeOwed(rows, [...added, ...ranges]) };
+    return { ...step, ...mergePending(rows, [...added, ...ranges]) };
   };
 
   /** Repeats in memory what the store has done. */
   const remember = (step: IndexStep): void => {
     const { orphaned = [], blocks = [], forgetBelow = 0, contracts = [] } = step;
-    book.forget(orphaned);
-    book.add(contracts);
+    registry.forget(orphaned);
+    registry.add(contracts);
     const gone = new Set(orphaned);
     if (gone.size > 0) era++;
     if (held[0] && gone.has(held[0].hash)) finalEra++;
@@ -163,12 +163,12 @@ export function createProgress({ network, ledger, holder, timing, notice }: Prog
       .filter(({ number }) => number >= forgetBelow)
       .sort((a, b) => a.number - b.number);
     startBlock = step.startBlock ?? startBlock;
-    if ((step.owed && step.owed.length > 0) || step.endsAt !== undefined) wake();
+    if ((step.pending && step.pending.length > 0) || step.endsAt !== undefined) wake();
   };
 
   const publish = async () => {
     publishedAt = performance.now();
-    owed = await ledger.reportProgress(selector, figures, problem.current);
+    pending = await ledger.reportProgress(selector, figures, problem.current);
   };
 
   const observedAt = (block: BlockId): Observation => ({
@@ -181,7 +181,7 @@ export function createProgress({ network, ledger, holder, timing, notice }: Prog
   });
 
   return {
-    book,
+    registry,
     get figures() {
       return figures;
     },
@@ -206,8 +206,8 @@ export function createProgress({ network, ledger, holder, timing, notice }: Prog
     get counts() {
       return counts;
     },
-    get owed() {
-      return owed;
+    get pending() {
+      return pending;
     },
     get problem() {
       return problem.current?.text ?? null;
@@ -224,17 +224,17 @@ export function createProgress({ network, ledger, holder, timing, notice }: Prog
       latestAt = newFigures.headAt;
       headTime = newHeadTime;
     },
-    onOwed(newWake) {
+    onPending(newWake) {
       wake = newWake;
     },
-    extendRereads(newExtend) {
+    extendRescans(newExtend) {
       extend = newExtend;
     },
-    mark: () => ({ contracts: book.mark, era, finalEra }),
+    mark: () => ({ contracts: registry.mark, era, finalEra }),
     isStale: (mark, isFinal) => mark.finalEra !== finalEra || (!isFinal && mark.era !== era),
     record(makeStep) {
       const recorded = recording.then(async () => {
-        const step = await withRereads(await makeStep());
+        const step = await withRescans(await makeStep());
         const { created, updated, removed } = await ledger.record(selector, holder, step);
         counts = {
           created: counts.created + created,
@@ -246,13 +246,13 @@ export function createProgress({ network, ledger, holder, timing, notice }: Prog
       recording = recorded.catch(() => undefined);
       return recorded;
     },
-    rereadsFor(contracts, readTo, covered) {
+    rescansFor(contracts, readTo, covered) {
       if (contracts.length === 0) return [];
       const spans = without({ from: startBlock ?? 0, to: readTo }, covered ? [covered] : []);
       return [{ contracts, spans }];
     },
-    rereadsSince(mark, span) {
-      const contracts = book.since(mark.contracts);
+    rescansSince(mark, span) {
+      const contracts = registry.since(mark.contracts);
       return contracts.length === 0 ? [] : [{ contracts, spans: [span] }];
     },
     failureOf: ({ from, to, purpose, contracts }, reason) => ({
@@ -269,9 +269,9 @@ export function createProgress({ network, ledger, holder, timing, notice }: Prog
       seen: observedAt(sentIn),
     }),
     observedAt,
-    notice: say,
-    noticeRefused({ refused, unreadable }) {
-      for (const refusal of refused) say(`${refusal}; it is not believed`, 'warn');
+    log: say,
+    logRejected({ rejected, unreadable }) {
+      for (const rpcError of rejected) say(`${rpcError}; it is not believed`, 'warn');
       const [unread, ...more] = unreadable ?? [];
       if (!unread) return;
       const { blockNumber, logIndex, reason } = unread;

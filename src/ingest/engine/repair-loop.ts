@@ -51,7 +51,7 @@ export function createRepairLoop(options: RepairLoopOptions): RepairLoop {
     const { id, since, failures: times } = failure;
     const reason = reasonOf(error);
     // A node that wants shorter ranges gets them in any case: it would never answer for this one.
-    const isSplit = error instanceof RangeTooLargeError || progress.owed.failedRanges < MANY_FAILED_RANGES;
+    const isSplit = error instanceof RangeTooLargeError || progress.pending.failedRanges < MANY_FAILED_RANGES;
     const parts = isSplit ? partsOf(failure) : [failure];
     await progress.record(() =>
       parts.length > 1
@@ -72,8 +72,8 @@ export function createRepairLoop(options: RepairLoopOptions): RepairLoop {
       ...historyStep(failure, [{ from, to, reading, mark }], progress, startsWithRouters),
       recovered: [id],
     }));
-    progress.notice(`Blocks ${from} to ${to} have been read at last`);
-    progress.noticeRefused(reading);
+    progress.log(`Blocks ${from} to ${to} have been read at last`);
+    progress.logRejected(reading);
   };
 
   /** Retries what is due; false where nothing was, or where a failure asks for a pause. */

@@ -16,10 +16,10 @@ export interface WorkerTiming {
   readonly secondOpinionMs: number;
   /** How often a second endpoint is asked for what has become final, at the head. */
   readonly settleEveryMs: number;
-  readonly choresEveryMs: number;
-  /** Backoff of a chore that came to nothing. */
-  readonly choreMinMs: number;
-  readonly choreMaxMs: number;
+  readonly tasksEveryMs: number;
+  /** Backoff of a task that came to nothing. */
+  readonly taskMinMs: number;
+  readonly taskMaxMs: number;
 }
 
 export const defaultTiming: WorkerTiming = {
@@ -31,9 +31,9 @@ export const defaultTiming: WorkerTiming = {
   escalateAfterMs: 60_000,
   secondOpinionMs: 60_000,
   settleEveryMs: 10_000,
-  choresEveryMs: 2_000,
-  choreMinMs: 2_000,
-  choreMaxMs: 300_000,
+  tasksEveryMs: 2_000,
+  taskMinMs: 2_000,
+  taskMaxMs: 300_000,
 };
 
 /** The pause before the next attempt at the same work, after so many failures in a row. */

@@ -13,10 +13,10 @@ import {
   isUnrecoverable,
 } from '../../store/ledger/index-ledger.ts';
 import { untilLater } from '../work.ts';
-import type { Beginning, NetworkReader, NetworkSource } from './family.ts';
+import type { NetworkReader, NetworkSource, NetworkStart } from './family.ts';
 import { createFollowLoop } from './follow-loop.ts';
 import { createHistoryLoop } from './history-loop.ts';
-import { historyRange } from './owed-ranges.ts';
+import { historyRange } from './pending-ranges.ts';
 import type { Progress } from './progress.ts';
 import { createRepairLoop } from './repair-loop.ts';
 import { retryDelay, type WorkerTiming } from './timing.ts';
@@ -54,16 +54,16 @@ export interface WorkerStatus {
   readonly isHistoryRead: boolean;
   /** The same of all blocks up to the head. */
   readonly isUpToDate: boolean;
-  /** When the latest complete round of chores began, on performance.now()'s clock. */
-  readonly choresBegunAt: number;
+  /** When the latest complete round of tasks began, on performance.now()'s clock. */
+  readonly tasksStartedAt: number;
   /** Why it cannot go on at present, after many attempts in a row; null while it can. It keeps trying. */
   readonly stuckBecause: string | null;
 }
 
 export interface NetworkWorker {
   readonly status: WorkerStatus;
-  /** Looks at the head and does the chores without waiting for their time. */
-  hurry(): void;
+  /** Looks at the head and does the tasks without waiting for their time. */
+  runNow(): void;
   /** Works until the signal, or until something cannot be retried: a lost lease, or a newer schema. */
   run(): Promise<void>;
 }
@@ -87,53 +87,53 @@ export function createNetworkWorker(options: WorkerOptions): NetworkWorker {
 
   /** Records what the configuration asks for and the store does not have yet. */
   const begin = async (state: IndexState): Promise<void> => {
-    const beginning = await reader.begin();
-    const { final, newRouters, contracts, readAgain } = beginning;
-    progress.noticeRefused(beginning);
+    const networkStart = await reader.readStart();
+    const { final, newRouters, contracts, readAgain } = networkStart;
+    progress.logRejected(networkStart);
     const isNew = state.followedFrom === null;
     const readTo = isNew ? final.number : (progress.tip?.number ?? final.number);
-    const startBlock = startOf(beginning, state);
+    const startBlock = startOf(networkStart, state);
     const first = startBlock ?? state.startBlock ?? 0;
     const before = isNew ? final.number : (state.startBlock ?? first) - 1;
-    const deployed = beginning.deployed ?? 0;
+    const deployed = networkStart.deployed ?? 0;
     // History has the events of the routers too. Above it, and before it, they are read on their own: everything that a
     // router ever registered is trusted, even if that was long before the history that is asked for.
     const routersTo = isNew ? Math.min(first - 1, readTo) : readTo;
     const hasRouters = newRouters.length > 0 && deployed <= routersTo;
     await progress.record(() => ({
       contracts,
-      owed: [
+      pending: [
         ...(hasRouters
           ? [{ from: deployed, to: routersTo, purpose: 'routers' as const, contracts: newRouters }]
           : []),
         ...(startBlock !== undefined && first <= before ? [historyRange(first, before)] : []),
       ],
-      rereads: isNew
+      rescans: isNew
         ? []
-        : progress.rereadsFor([...contracts.map(({ address }) => address), ...readAgain], readTo),
+        : progress.rescansFor([...contracts.map(({ address }) => address), ...readAgain], readTo),
       lacksAttempts: false,
-      rereadUnreadable: true,
+      rescanUnreadable: true,
       ...(startBlock !== undefined && { startBlock }),
       ...(isNew && { followedFrom: final.number, blocks: [final] }),
     }));
   };
 
-  let failedBeginnings = 0;
+  let failedStarts = 0;
 
   /** Retries until it succeeds: at the start nothing else can be done. */
   const untilBegun = async (signal: AbortSignal, state: IndexState): Promise<void> => {
     while (!signal.aborted) {
       try {
         await begin(state);
-        failedBeginnings = 0;
+        failedStarts = 0;
         progress.clearProblem();
         return;
       } catch (error) {
         if (signal.aborted || isUnrecoverable(error)) throw error;
         progress.setProblem(error);
-        failedBeginnings++;
+        failedStarts++;
         await progress.publish().catch(() => undefined);
-        await untilLater(retryDelay(failedBeginnings, timing), signal);
+        await untilLater(retryDelay(failedStarts, timing), signal);
       }
     }
   };
@@ -144,28 +144,28 @@ export function createNetworkWorker(options: WorkerOptions): NetworkWorker {
     const isHistoryStuck = !historyLoop.isEmpty && historyLoop.failedRounds >= MAX_FAILED_ROUNDS;
     const canFollow = !isHeadStuck && !followLoop.isAtHead;
     const canBackfill = !historyLoop.isEmpty && !isHistoryStuck;
-    if (failedBeginnings >= MAX_FAILED_ROUNDS || (isHeadStuck && !canBackfill))
+    if (failedStarts >= MAX_FAILED_ROUNDS || (isHeadStuck && !canBackfill))
       return progress.problem ?? 'no endpoint answers';
     return isHistoryStuck && !canFollow ? historyLoop.lastFailure : null;
   };
 
   return {
-    hurry: () => followLoop.hurry(),
+    runNow: () => followLoop.runNow(),
     get status() {
-      const { figures, startBlock, counts, owed, problem } = progress;
-      const { isAtHead, choresBegunAt } = followLoop;
+      const { figures, startBlock, counts, pending, problem } = progress;
+      const { isAtHead, tasksStartedAt } = followLoop;
       const { isEmpty, isSearchingRouters } = historyLoop;
       return {
         network: source.network,
         figures,
         startBlock,
-        ...owed,
+        ...pending,
         isSearchingRouters,
         ...counts,
         problem,
         isHistoryRead: isEmpty,
         isUpToDate: isAtHead && isEmpty && repairLoop.isIdle,
-        choresBegunAt,
+        tasksStartedAt,
         stuckBecause: stuckBecause(),
       };
     },
@@ -198,7 +198,7 @@ export function createNetworkWorker(options: WorkerOptions): NetworkWorker {
 }
 
 /** Where history begins from now on; undefined where that does not change. */
-function startOf({ start, deployed, newRouters }: Beginning, state: IndexState): number | undefined {
+function startOf({ start, deployed, newRouters }: NetworkStart, state: IndexState): number | undefined {
   const isNew = state.followedFrom === null;
   // The first start of a network, or a router that was added and is older than the others.
   const byRouters =

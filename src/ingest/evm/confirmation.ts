@@ -4,12 +4,12 @@
  *
  * Logs of trusted contracts count when another endpoint shows the same. Where another one has the block and not the logs,
  * the endpoint that showed them is at fault. Where no other can tell, because it is away or no longer has logs that old,
- * reading waits for a while; then the logs count, and their blocks are noted for a review (checks/doubts.ts). A single
+ * reading waits for a while; then the logs count, and their blocks are noted for a review (checks/unconfirmed-blocks.ts). A single
  * configured endpoint is believed: there is nobody to ask.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BlockId } from '../../store/ledger/index-ledger.ts';
-import { NodeError, RangeTooLargeError, RequestRefusedError } from '../engine/faults.ts';
+import { NodeError, RangeTooLargeError, RequestRejectedError } from '../engine/faults.ts';
 import { createPatience } from '../engine/patience.ts';
 import { mayHaveLogs } from './bloom.ts';
 import { watchedTopics } from './contracts/contracts.ts';
@@ -52,7 +52,7 @@ type Opinion = 'has' | 'denies' | 'lacks';
 
 export function createConfirmation(options: ConfirmationOptions): Confirmation {
   const { chain, waitMs, signal, noteDoubts } = options;
-  /** How many blocks endpoints have accepted in one request, by name, where they refused more. */
+  /** How many blocks endpoints have accepted in one request, by name, where they rejected more. */
   const longest = new Map<string, number>();
   const patience = createPatience(waitMs);
 
@@ -120,7 +120,7 @@ export function createConfirmation(options: ConfirmationOptions): Confirmation {
       for (const claim of doubtful) opinions.set(claim.hash, await opinionOn(other, claim, isFinal));
     } catch (error) {
       // It works, and does not answer for these blocks.
-      if (!(error instanceof RequestRefusedError)) throw error;
+      if (!(error instanceof RequestRejectedError)) throw error;
     }
     return opinions;
   };

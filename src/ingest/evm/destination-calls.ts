@@ -1,7 +1,7 @@
 /** Simulated calls on an EVM network: `eth_call` and `eth_estimateGas` at its newest block. They change nothing. */
 import type { DestinationCalls, SimulatedCall } from '../../domain/manual-execution/diagnosis.ts';
 import type { DestinationCallsOptions } from '../engine/family.ts';
-import { NodeError, RequestRefusedError } from '../engine/faults.ts';
+import { NodeError, RequestRejectedError } from '../engine/faults.ts';
 import type { Endpoint, RpcAnswer } from '../engine/json-rpc/endpoint.ts';
 import {
   createEndpointPool,
@@ -9,8 +9,8 @@ import {
   type PooledNodeOptions,
 } from '../engine/json-rpc/endpoint-pool.ts';
 import { bytesOf, MalformedAnswerError, parseQuantity } from './rpc/answers.ts';
+import { classifyEvmRpcError } from './rpc/evm-rpc-errors.ts';
 import { createNode } from './rpc/node.ts';
-import { classifyEvmRefusal } from './rpc/refusals.ts';
 import type { EvmSource } from './settings.ts';
 
 type CallNode = PooledNode & DestinationCalls;
@@ -26,7 +26,7 @@ export function openEvmCalls(source: EvmSource, options: DestinationCallsOptions
       rpc,
       requestsPerSecond,
       batchSize,
-      classifyRefusal: classifyEvmRefusal,
+      classifyRpcError: classifyEvmRpcError,
     },
     (endpoint, nodeOptions) => createCallNode(endpoint, source, nodeOptions),
     { ...options, timing },
@@ -44,7 +44,7 @@ function createCallNode(endpoint: Endpoint, source: EvmSource, options: PooledNo
 
   const resultOf = (answer: RpcAnswer | undefined, method: string): unknown => {
     if (answer === undefined) throw fault(method, 'no answer');
-    if ('refusal' in answer) throw fault(method, answer.refusal.message, RequestRefusedError);
+    if ('error' in answer) throw fault(method, answer.error.message, RequestRejectedError);
     return answer.result;
   };
   const believed = <T>(method: string, read: () => T): T => {
@@ -67,8 +67,8 @@ function createCallNode(endpoint: Endpoint, source: EvmSource, options: PooledNo
       const { number, timestamp } = headOf(resultOf(latest, 'eth_getBlockByNumber'));
       const outcomes = calls.map((_, index) => {
         const answer = answers[index];
-        if (answer !== undefined && 'refusal' in answer) {
-          const { kind, revertData } = answer.refusal;
+        if (answer !== undefined && 'error' in answer) {
+          const { kind, revertData } = answer.error;
           if (kind === 'reverted' || revertData !== undefined)
             return { reverted: believed('eth_call', () => bytesOf(revertData ?? '0x', undefined, 'bytes')) };
         }
@@ -82,7 +82,7 @@ function createCallNode(endpoint: Endpoint, source: EvmSource, options: PooledNo
         calls.map((call) => ({ method: 'eth_estimateGas', params: [requestOf(call)] })),
       );
       return answers.map((answer) =>
-        'refusal' in answer
+        'error' in answer
           ? undefined
           : BigInt(believed('eth_estimateGas', () => parseQuantity(answer.result, 'gas'))),
       );

@@ -1,25 +1,25 @@
 /** The EVM family: CCIP 1.2 to 2.0, read from logs over JSON-RPC. */
 import type { BlockId, IndexState } from '../../store/ledger/index-ledger.ts';
-import { combineChores } from '../engine/chores.ts';
-import type { Beginning, ChainFamily, ConnectOptions, NetworkReader } from '../engine/family.ts';
+import { combineTasks } from '../engine/background-tasks.ts';
+import type { ChainFamily, ConnectOptions, NetworkReader, NetworkStart } from '../engine/family.ts';
 import { NodeError } from '../engine/faults.ts';
 import { createLoneEndpoint } from '../engine/lone-endpoint.ts';
-import { createTokenChores } from '../engine/token-chores.ts';
+import { createTokenTasks } from '../engine/token-tasks.ts';
 import { createAgreement } from './agreement.ts';
 import { createBloomTrust } from './bloom-trust.ts';
 import { createConsistencyCheck } from './checks/consistency-check.ts';
-import { createDoubts } from './checks/doubts.ts';
 import { createExecutedMessages } from './checks/executed-messages.ts';
-import { createRegistryLog, unknownNamings } from './checks/registry-log.ts';
-import { createChores } from './chores.ts';
+import { createRegistryLog, unknownRegistrations } from './checks/registry-log.ts';
+import { createDoubts } from './checks/unconfirmed-blocks.ts';
 import { createConfirmation } from './confirmation.ts';
 import { findDeployment } from './contracts/deployment.ts';
-import { examineNetwork } from './contracts/examination.ts';
+import { probeNetwork } from './contracts/network-probe.ts';
 import { createDecoder } from './decode/decoder.ts';
 import { openEvmCalls } from './destination-calls.ts';
 import { createHeadFollower } from './head-follower.ts';
 import { createHistoryReader } from './history-reader.ts';
-import { createBlockReader, type EvmContractBook } from './reading.ts';
+import { createMessageTasks } from './message-tasks.ts';
+import { createBlockReader, type EvmContractRegistry } from './reading.ts';
 import type { Block, Chain, ChainNode, Hex } from './rpc/chain.ts';
 import { createChain } from './rpc/endpoints.ts';
 import type { EvmSource } from './settings.ts';
@@ -29,7 +29,7 @@ import { createVerifierResults } from './verifier-results.ts';
 
 export const evmFamily: ChainFamily<EvmSource> = {
   connect,
-  examine: examineNetwork,
+  probe: probeNetwork,
   openCalls: openEvmCalls,
 };
 
@@ -42,8 +42,8 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
     notice,
     ...(endpointTiming && { timing: endpointTiming }),
   });
-  const book = progress.book as EvmContractBook;
-  progress.extendRereads((contracts) => withRmnContracts(contracts, book));
+  const registry = progress.registry as EvmContractRegistry;
+  progress.extendRescans((contracts) => withRmnContracts(contracts, registry));
   const { selector } = network;
   const registryLog = createRegistryLog(progress);
   const bloomTrust = createBloomTrust(source.verify, registryLog);
@@ -53,7 +53,7 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
     chain,
     ledger: store.index.checks,
     progress,
-    book,
+    registry,
     decoder,
     timing,
     recheck: () => check.recheck(),
@@ -64,11 +64,11 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
     signal,
     noteDoubts: (witness, blocks) => doubts.note(witness, blocks),
   });
-  const reader = createBlockReader(chain, book, decoder, registryLog, bloomTrust, confirmation);
+  const reader = createBlockReader(chain, registry, decoder, registryLog, bloomTrust, confirmation);
   const agreement = createAgreement({
     chain,
     acceptsDeepReorgs: source.acceptDeepReorgs === true,
-    lone: createLoneEndpoint(timing.secondOpinionMs, progress.notice),
+    lone: createLoneEndpoint(timing.secondOpinionMs, progress.log),
   });
   const follower = createHeadFollower({
     selector,
@@ -86,10 +86,10 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
     chain,
     ledger: store.index.checks,
     progress,
-    book,
+    registry,
     bloomTrust,
     doubts,
-    readExecuted: createExecutedMessages({ selector, chain, store, book }),
+    readExecuted: createExecutedMessages({ selector, chain, store, registry }),
   });
   const historyChain: Chain = {
     ...chain,
@@ -102,12 +102,12 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
   let startBlock: IndexState['startBlock'] = null;
   let lacksAttempts = false;
   const offRamps = () =>
-    [...book.contracts.values()].filter(({ role }) => role === 'offRamp').map(({ address }) => address);
+    [...registry.contracts.values()].filter(({ role }) => role === 'offRamp').map(({ address }) => address);
 
-  const beginningOf = async (
+  const startOfNode = async (
     node: ChainNode,
     hasNewRouters: boolean,
-  ): Promise<Pick<Beginning, 'final' | 'start' | 'deployed'>> => {
+  ): Promise<Pick<NetworkStart, 'final' | 'start' | 'deployed'>> => {
     const { head, final } = await node.tips();
     const start = await startBlockOf(node, source.start, head);
     const isEarlier = start !== undefined && startBlock !== null && start < startBlock;
@@ -126,20 +126,20 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
 
   return {
     load(state) {
-      book.load(state.contracts, routers);
+      registry.load(state.contracts, routers);
       startBlock = state.startBlock;
       lacksAttempts = state.lacksAttempts;
     },
 
-    async begin() {
-      const unknown = unknownNamings(await store.index.checks.findings(selector));
-      const newRouters = routers.filter((router) => !book.contracts.has(router));
+    async readStart() {
+      const unknown = unknownRegistrations(await store.index.checks.findings(selector));
+      const newRouters = routers.filter((router) => !registry.contracts.has(router));
       return chain.run(async (node) => {
-        const noContracts = { contracts: [], refused: [] };
+        const noContracts = { contracts: [], rejected: [] };
         const [{ final, start, deployed }, current, again] = await Promise.all([
-          beginningOf(node, newRouters.length > 0),
+          startOfNode(node, newRouters.length > 0),
           newRouters.length > 0 ? reader.readCurrent(node, newRouters) : noContracts,
-          reader.examineAgain(node, unknown),
+          reader.identifyAgain(node, unknown),
         ]);
         return {
           final,
@@ -147,20 +147,20 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
           deployed,
           newRouters,
           contracts: [...current.contracts, ...again.contracts],
-          refused: [...current.refused, ...again.refused],
+          rejected: [...current.rejected, ...again.rejected],
           readAgain: lacksAttempts ? offRamps() : [],
         };
       });
     },
 
     follow: () => follower.follow(),
-    nextPiece: (owed) => history.nextPiece(owed),
+    nextPiece: (pending) => history.nextPiece(pending),
     readHistory: (range, extent) => history.read(range, extent),
-    chores: combineChores(
-      createChores({ selector, chain, store, progress, book, results, timing }),
+    tasks: combineTasks(
+      createMessageTasks({ selector, chain, store, progress, registry, results, timing }),
       doubts,
       check,
-      createTokenChores({
+      createTokenTasks({
         selector,
         ledger: store.index,
         read: (tokens) => chain.run((node) => readTokenClaims(node, tokens), progress.tip?.number ?? 0),
@@ -194,8 +194,8 @@ async function confirmedDeployment(
  * A blessing names a commit store. Blessings of a commit store that was not known were passed over, so that the RMN
  * contracts have to be read again together with a new contract.
  */
-function withRmnContracts(contracts: readonly string[], book: EvmContractBook): readonly string[] {
-  const all = [...book.contracts.values()];
+function withRmnContracts(contracts: readonly string[], registry: EvmContractRegistry): readonly string[] {
+  const all = [...registry.contracts.values()];
   const blessers = all.filter(({ role }) => role === 'rmn').map(({ address }) => address as string);
   return contracts.every((address) => blessers.includes(address))
     ? contracts

@@ -8,10 +8,10 @@
 import type { BlockId, IndexLedger } from '../../store/ledger/index-ledger.ts';
 import { stepOf } from '../engine/family.ts';
 import { NodeError, RangeTooLargeError, reasonOf } from '../engine/faults.ts';
-import { historyRange } from '../engine/owed-ranges.ts';
+import { historyRange } from '../engine/pending-ranges.ts';
 import type { Progress, ReadMark } from '../engine/progress.ts';
 import type { Agreement, Doubt } from './agreement.ts';
-import { type Fork, findFork, type HeadView, readHeaders, refuseOtherFinal, viewHead } from './head.ts';
+import { type Fork, findFork, type HeadView, readHeaders, rejectOtherFinal, viewHead } from './head.ts';
 import type { BlockReader, LogReading } from './reading.ts';
 import type { Block, Chain, ChainNode } from './rpc/chain.ts';
 
@@ -140,7 +140,7 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
         if (landing) return await land(node, view, landing);
         const count = Math.min(view.head.number - base.number, skip ? 1 : newBlocks);
         const headers = count > 0 ? await readHeaders(node, base, count) : [];
-        refuseOtherFinal(node, view.final, headers);
+        rejectOtherFinal(node, view.final, headers);
         const [first, last] = [headers[0], headers.at(-1)];
         const tip = last ?? base;
         const settlement = await settle(node, view.final.number <= tip.number ? view.final : tip);
@@ -172,9 +172,9 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
   ): Promise<void> => {
     const { base } = view;
     const orphaned = view.orphans.map(({ hash }) => hash);
-    if (orphaned.length > 0) progress.notice(`${orphaned.length} blocks above ${base.number} were abandoned`);
+    if (orphaned.length > 0) progress.log(`${orphaned.length} blocks above ${base.number} were abandoned`);
     const [skipped] = skip ? headers : [];
-    if (skipped) progress.notice(`Block ${skipped.number} cannot be read yet: ${unread.reason}`, 'warn');
+    if (skipped) progress.log(`Block ${skipped.number} cannot be read yet: ${unread.reason}`, 'warn');
     if (headers.length === 0 && orphaned.length === 0 && !landing) return;
     const [first, last] = [headers[0], headers.at(-1)];
     const isFinalNew =
@@ -183,16 +183,16 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
       ...(reading && stepOf(reading)),
       orphaned,
       blocks: landing ? [...(isFinalNew ? [settled] : []), landing] : headers,
-      owed: landing ? [historyRange(base.number + 1, landing.number)] : [],
-      rereads: [
-        ...progress.rereadsFor(reading?.contracts.map(({ address }) => address) ?? [], base.number),
-        ...(first && last ? progress.rereadsSince(mark, { from: first.number, to: last.number }) : []),
+      pending: landing ? [historyRange(base.number + 1, landing.number)] : [],
+      rescans: [
+        ...progress.rescansFor(reading?.contracts.map(({ address }) => address) ?? [], base.number),
+        ...(first && last ? progress.rescansSince(mark, { from: first.number, to: last.number }) : []),
       ],
       failed: skipped
         ? [progress.failureOf(historyRange(skipped.number, skipped.number), unread.reason)]
         : [],
     }));
-    if (reading) progress.noticeRefused(reading);
+    if (reading) progress.logRejected(reading);
   };
 
   /** Reports messages in blocks that have become final, and forgets those blocks. `final` is one that was read. */
@@ -230,9 +230,9 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
       orphaned: [...new Set([...progress.held.map(({ hash }) => hash), ...orphaned])],
       blocks: [final],
       endsAt: final.number,
-      owed: from <= final.number ? [historyRange(from, final.number)] : [],
+      pending: from <= final.number ? [historyRange(from, final.number)] : [],
     }));
-    progress.notice(
+    progress.log(
       `The chain abandoned blocks that it had called final; everything from block ${from} on is read again. ` +
         'Consider a greater depth for `finality`.',
       'error',

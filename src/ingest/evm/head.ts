@@ -37,7 +37,7 @@ export async function viewHead(
   const { head, final, block } = await node.tips(tip.number);
   const within = held.filter(({ number }) => number <= head.number);
   const highest = within.at(-1);
-  const refuseBehind = (base: BlockId | undefined): void => {
+  const rejectBehind = (base: BlockId | undefined): void => {
     if (isNewer(head) || (base && (base !== highest || head.number >= tip.number))) return;
     const how = base
       ? `${tip.number - head.number} blocks behind what was read already`
@@ -47,7 +47,7 @@ export async function viewHead(
     throw new NodeError(`${node.name} is ${how}`, 'behind');
   };
   const goOnFrom = (base: BlockId): HeadView => {
-    refuseOtherFinal(
+    rejectOtherFinal(
       node,
       final,
       held.filter(({ number }) => number <= base.number),
@@ -56,17 +56,17 @@ export async function viewHead(
   };
   // As a rule there is no fork.
   if (tip.number <= head.number && block?.hash === tip.hash) return goOnFrom(tip);
-  if (highest?.hash === head.hash) refuseBehind(highest);
+  if (highest?.hash === head.hash) rejectBehind(highest);
   for (let end = within.length; end > 0; end -= COMPARED_AT_ONCE) {
     const some = within.slice(Math.max(0, end - COMPARED_AT_ONCE), end);
     const blocks = await node.blocks(some.map(({ number }) => number));
     const base = some.findLast(({ hash }, index) => blocks[index]?.hash === hash);
     if (base) {
-      refuseBehind(base);
+      rejectBehind(base);
       return goOnFrom(base);
     }
   }
-  refuseBehind(undefined);
+  rejectBehind(undefined);
   return { head, final, base: undefined, orphans: held };
 }
 
@@ -76,7 +76,7 @@ export async function viewHead(
  *
  * @param chain blocks that the node has shown, or has in common with us
  */
-export function refuseOtherFinal(node: ChainNode, final: Block, chain: readonly BlockId[]): void {
+export function rejectOtherFinal(node: ChainNode, final: Block, chain: readonly BlockId[]): void {
   const same = chain.find(({ number }) => number === final.number);
   if (same && same.hash !== final.hash) {
     throw new NodeError(`${node.name} calls a block final that is not in its own chain (${final.number})`);

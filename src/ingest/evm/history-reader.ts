@@ -32,7 +32,7 @@ export interface HistoryReaderOptions {
 }
 
 export interface HistoryReader {
-  nextPiece(owed: BlockRange): BlockRange;
+  nextPiece(pending: BlockRange): BlockRange;
   read(range: BlockRange, extent: 'part' | 'whole'): Promise<HistoryReading>;
 }
 
@@ -78,16 +78,16 @@ export function createHistoryReader({
   };
 
   /** Throws where the node's chain is not the one that was read up to this block. */
-  const refuseOtherChain = async (node: ChainNode, { number, hash }: BlockId): Promise<void> => {
+  const rejectOtherChain = async (node: ChainNode, { number, hash }: BlockId): Promise<void> => {
     const [block] = await node.blocks([number]);
     if (block?.hash !== hash) throw new NodeError(`${node.name} has another block ${number} than was read`);
   };
 
   /** The same for the final block, which stays: once for all pieces that are read meanwhile. */
-  const refuseOtherFinal = (node: ChainNode, final: BlockId): Promise<void> => {
+  const rejectOtherFinal = (node: ChainNode, final: BlockId): Promise<void> => {
     const state = stateOf(node);
     if (state.agreement?.hash !== final.hash) {
-      const check = refuseOtherChain(node, final);
+      const check = rejectOtherChain(node, final);
       const agreement = { hash: final.hash, check };
       state.agreement = agreement;
       check.catch(() => {
@@ -108,7 +108,7 @@ export function createHistoryReader({
     const isChecked = source.verify === 'all' || (!isFinal && isNear);
     // A block at or above those that are read: a chain that has it has all that was read below it.
     const witness = held.find(({ number }) => number >= to) ?? tip;
-    await (isFinal ? refuseOtherFinal(node, final) : refuseOtherChain(node, witness));
+    await (isFinal ? rejectOtherFinal(node, final) : rejectOtherChain(node, witness));
     const headers = isChecked ? await readCheckedHeaders(node, from, to) : undefined;
     const reading = await reader.read(node, {
       from,
@@ -120,7 +120,7 @@ export function createHistoryReader({
       mayBeAbandoned: !isFinal,
     });
     // A block that is not final may have been replaced while the logs were read.
-    if (!isFinal) await refuseOtherChain(node, witness);
+    if (!isFinal) await rejectOtherChain(node, witness);
     return { ...reading, from, isFinal, blocks: isFinal ? [] : reading.blocks, items: reading.logs };
   };
 
@@ -138,11 +138,11 @@ export function createHistoryReader({
     return blocks.slice(0, to - from + 1);
   };
 
-  const reportLimit = (node: ChainNode, blocks: number, refusal: string): void => {
+  const reportLimit = (node: ChainNode, blocks: number, rpcError: string): void => {
     const state = stateOf(node);
     if (state.isLimitReported) return;
     state.isLimitReported = true;
-    progress.notice(`${refusal}: ranges of ${blocks} blocks are tried instead`);
+    progress.log(`${rpcError}: ranges of ${blocks} blocks are tried instead`);
   };
 
   /** As much of the upper end of the range as the node accepts. */
@@ -163,20 +163,20 @@ export function createHistoryReader({
           limits.abandon(blocks);
           throw error;
         }
-        longest = limits.refuse(blocks, error.acceptedBlocks);
+        longest = limits.reject(blocks, error.acceptedBlocks);
         reportLimit(node, longest, error.message);
       }
     }
   };
 
   return {
-    nextPiece(owed) {
+    nextPiece(pending) {
       const known = [...endpoints.values()].map(({ limits }) => limits.nextBlocks);
       const longest = known.length > 0 ? Math.max(...known) : createRangeLimits(maxBlocks).nextBlocks;
-      const from = Math.max(owed.from, owed.to - Math.min(longest, wantedBlocks) + 1);
-      const final = progress.final?.number ?? owed.to;
+      const from = Math.max(pending.from, pending.to - Math.min(longest, wantedBlocks) + 1);
+      const final = progress.final?.number ?? pending.to;
       // A piece is final or not as a whole.
-      return { ...owed, from: owed.to > final ? Math.max(from, final + 1) : from };
+      return { ...pending, from: pending.to > final ? Math.max(from, final + 1) : from };
     },
     read(range, extent) {
       const minimumHead = Math.max(range.to, progress.final?.number ?? 0);

@@ -4,16 +4,21 @@
  *
  * Nothing is stored here. The result is what one step of a worker records.
  */
-import type { BlockId, NamedContract } from '../../store/ledger/index-ledger.ts';
-import type { ContractBook } from '../engine/contract-book.ts';
+import type { BlockId, RegisteredContract } from '../../store/ledger/index-ledger.ts';
+import type { ContractRegistry } from '../engine/contract-registry.ts';
 import type { Reading } from '../engine/family.ts';
 import { NodeError } from '../engine/faults.ts';
 import { mayHaveLogs } from './bloom.ts';
 import { alwaysTrusted, type BloomTrust } from './bloom-trust.ts';
 import { type RegistryLog, unrecorded } from './checks/registry-log.ts';
 import { type Confirmation, unconfirmed } from './confirmation.ts';
-import { agreedNamings, examineTogether } from './contracts/contract-agreement.ts';
-import { type GenuineContract, type Naming, namingsOf, watchedTopics } from './contracts/contracts.ts';
+import { agreedRegistrations, identifyTogether } from './contracts/contract-agreement.ts';
+import {
+  type GenuineContract,
+  type Registration,
+  registrationsIn,
+  watchedTopics,
+} from './contracts/contracts.ts';
 import type { Decoder } from './decode/decoder.ts';
 import type { Block, Chain, ChainLog, ChainNode, Hex } from './rpc/chain.ts';
 import { sortLogs } from './rpc/log-order.ts';
@@ -45,9 +50,12 @@ export interface ReadRequest {
 export interface BlockReader {
   read(node: ChainNode, request: ReadRequest): Promise<LogReading>;
   /** The routers themselves, and the contracts that they name at present. */
-  readCurrent(node: ChainNode, routers: readonly Hex[]): Promise<Pick<Reading, 'contracts' | 'refused'>>;
-  /** Contracts that an earlier version did not know, examined again. */
-  examineAgain(node: ChainNode, namings: readonly Naming[]): Promise<Pick<Reading, 'contracts' | 'refused'>>;
+  readCurrent(node: ChainNode, routers: readonly Hex[]): Promise<Pick<Reading, 'contracts' | 'rejected'>>;
+  /** Contracts that an earlier version did not know, identified again. */
+  identifyAgain(
+    node: ChainNode,
+    registrations: readonly Registration[],
+  ): Promise<Pick<Reading, 'contracts' | 'rejected'>>;
 }
 
 /**
@@ -57,11 +65,11 @@ export interface BlockReader {
 const MAX_ADDRESSES = 100;
 
 /** The trusted contracts of an EVM network. */
-export type EvmContractBook = ContractBook<Hex, GenuineContract>;
+export type EvmContractRegistry = ContractRegistry<Hex, GenuineContract>;
 
 export function createBlockReader(
   chain: Chain,
-  book: EvmContractBook,
+  registry: EvmContractRegistry,
   decoder: Decoder,
   registryLog: RegistryLog = unrecorded,
   bloomTrust: BloomTrust = alwaysTrusted,
@@ -70,23 +78,23 @@ export function createBlockReader(
   const { network } = chain;
 
   /**
-   * Contracts named by these, and by those in turn, that the book does not have. `doubt`: whether a node may not know yet
+   * Contracts named by these, and by those in turn, that the registry does not have. `doubt`: whether a node may not know yet
    * what was named just now, and whether contracts on which endpoints do not agree are left out, to be found again in
    * the routers' history.
    */
   const adopt = async (
     node: ChainNode,
-    namings: readonly (Naming & { readonly blockHash: Hex | null })[],
+    registrations: readonly (Registration & { readonly blockHash: Hex | null })[],
     known: Map<Hex, GenuineContract>,
     doubt: 'new' | 'old' | 'left out',
   ) => {
-    const unknown = namings.filter(({ address }) => !known.has(address));
-    if (unknown.length === 0) return { contracts: [], refused: [], disputed: [] };
-    const { contracts, refused, disputed } = await examineTogether(chain, node, unknown, network);
+    const unknown = registrations.filter(({ address }) => !known.has(address));
+    if (unknown.length === 0) return { contracts: [], rejected: [], disputed: [] };
+    const { contracts, rejected, disputed } = await identifyTogether(chain, node, unknown, network);
     await registryLog.note({ disputed });
-    const missing = refused.find(({ isSilent }) => isSilent);
+    const missing = rejected.find(({ isSilent }) => isSilent);
     if (doubt === 'new' && missing) {
-      const { role, address } = missing.naming;
+      const { role, address } = missing.registration;
       throw new NodeError(`${node.name} does not know the ${role} ${address} yet: ${missing.reason}`);
     }
     const [dispute] = disputed;
@@ -106,12 +114,16 @@ export function createBlockReader(
         body: contract,
       }));
     for (const contract of contracts) known.set(contract.address, contract);
-    const agreed = [...contracts, ...refused.map(({ naming }) => naming)].map(({ address }) => address);
-    await registryLog.note({ refused, agreed });
+    const agreed = [...contracts, ...rejected.map(({ registration }) => registration)].map(
+      ({ address }) => address,
+    );
+    await registryLog.note({ rejected, agreed });
     return {
       contracts: named,
       disputed,
-      refused: refused.map(({ naming, reason }) => `${naming.role} ${naming.address}: ${reason}`),
+      rejected: rejected.map(
+        ({ registration, reason }) => `${registration.role} ${registration.address}: ${reason}`,
+      ),
     };
   };
 
@@ -120,7 +132,7 @@ export function createBlockReader(
       const { from, to, contracts: only, isByAddress, isBulk, headers, mayBeAbandoned } = request;
       const { orphaned = [] } = request;
       const blocks = new Map((headers ?? []).map((header) => [header.hash, header]));
-      const known = new Map(book.without(orphaned));
+      const known = new Map(registry.without(orphaned));
       const readLogs = async (addresses: readonly Hex[] | null): Promise<readonly ChainLog[]> => {
         const found = await node.logs({
           fromBlock: from,
@@ -129,7 +141,7 @@ export function createBlockReader(
           ...(addresses && { addresses }),
           ...(isBulk && { isBulk }),
         });
-        if (headers) refuseOtherBlocks(node, found, blocks);
+        if (headers) rejectOtherBlocks(node, found, blocks);
         // Of blocks that may be abandoned the headers are asked for: they show that the logs are of this chain.
         return mayBeAbandoned ? found.map(({ blockTimestamp, ...log }) => log) : found;
       };
@@ -142,8 +154,8 @@ export function createBlockReader(
         return readLogs(trusted);
       });
 
-      const contracts: NamedContract[] = [];
-      const refused: string[] = [];
+      const contracts: RegisteredContract[] = [];
+      const rejected: string[] = [];
       const searched = new Set<ChainLog>();
       for (;;) {
         // A contract that was named in this range may have named others in it.
@@ -157,16 +169,16 @@ export function createBlockReader(
           found.map(({ log }) => log),
           !mayBeAbandoned,
         );
-        const namings = found.flatMap(({ log, emitter }) =>
-          namingsOf(log, emitter).map((naming) => ({
-            ...naming,
+        const registrations = found.flatMap(({ log, emitter }) =>
+          registrationsIn(log, emitter).map((registration) => ({
+            ...registration,
             blockNumber: log.blockNumber,
             blockHash: mayBeAbandoned ? log.blockHash : null,
           })),
         );
-        await registryLog.note({ namings });
-        const adopted = await adopt(node, namings, known, mayBeAbandoned ? 'new' : 'old');
-        refused.push(...adopted.refused);
+        await registryLog.note({ registrations });
+        const adopted = await adopt(node, registrations, known, mayBeAbandoned ? 'new' : 'old');
+        rejected.push(...adopted.rejected);
         if (adopted.contracts.length === 0) break;
         contracts.push(...adopted.contracts);
         if (trusted) {
@@ -176,41 +188,43 @@ export function createBlockReader(
       }
       // Contracts that were named in these blocks may have logs here too, and the blocks are not read again for them.
       if (headers && (await bloomTrust.allows(logs, blocks)))
-        await refuseMissingLogs(chain, node, logs, headers, only ?? [...known.keys()]);
+        await rejectMissingLogs(chain, node, logs, headers, only ?? [...known.keys()]);
 
       const decoded = await decoder.decode(node, logs, known, blocks);
       return {
         facts: decoded.facts,
         contracts,
         unreadable: decoded.unreadable.map(({ log, reason }) => ({ ...log, reason })),
-        foreign: decoded.foreign,
+        untrusted: decoded.untrusted,
         logs: logs.length,
         blocks: blocksOf(logs.filter(({ address }) => known.has(address))),
         routerBlock: logs.find((log) => known.get(log.address)?.role === 'router')?.blockNumber,
-        refused,
+        rejected,
       };
     },
 
     async readCurrent(node, routers) {
-      const named = await agreedNamings(chain, node, routers);
-      await registryLog.note({ namings: named.map((naming) => ({ ...naming, blockNumber: null })) });
-      const namings: Naming[] = [
+      const named = await agreedRegistrations(chain, node, routers);
+      await registryLog.note({
+        registrations: named.map((registration) => ({ ...registration, blockNumber: null })),
+      });
+      const registrations: Registration[] = [
         ...routers.map((address) => ({ address, role: 'router' as const, namedBy: address })),
         ...named,
       ];
       const current = await adopt(
         node,
-        namings.map((naming) => ({ ...naming, blockHash: null })),
-        new Map(book.contracts),
+        registrations.map((registration) => ({ ...registration, blockHash: null })),
+        new Map(registry.contracts),
         'left out',
       );
       const unknownRouter = routers.find(
         (router) => !current.contracts.some(({ address }) => address === router),
       );
       if (unknownRouter) {
-        const dispute = current.disputed.find(({ naming }) => naming.address === unknownRouter);
+        const dispute = current.disputed.find(({ registration }) => registration.address === unknownRouter);
         if (dispute) throw new NodeError(dispute.detail);
-        const reason = current.refused.find((refusal) => refusal.includes(unknownRouter)) ?? unknownRouter;
+        const reason = current.rejected.find((rpcError) => rpcError.includes(unknownRouter)) ?? unknownRouter;
         throw new NodeError(
           `${node.name}: ${reason}. Check \`routers\` in the configuration`,
           'configuration',
@@ -219,11 +233,11 @@ export function createBlockReader(
       return current;
     },
 
-    examineAgain: (node, namings) =>
+    identifyAgain: (node, registrations) =>
       adopt(
         node,
-        namings.map((naming) => ({ ...naming, blockHash: null })),
-        new Map(book.contracts),
+        registrations.map((registration) => ({ ...registration, blockHash: null })),
+        new Map(registry.contracts),
         'left out',
       ),
   };
@@ -235,7 +249,7 @@ function blocksOf(logs: readonly ChainLog[]): readonly BlockId[] {
 }
 
 /** Logs of a block that is not the one at this height in the node's own chain. */
-function refuseOtherBlocks(
+function rejectOtherBlocks(
   node: ChainNode,
   logs: readonly ChainLog[],
   blocks: ReadonlyMap<Hex, Block>,
@@ -251,7 +265,7 @@ function refuseOtherBlocks(
  * receipts where there is no other. If any of them has more logs than the answer for the range, that answer was incomplete.
  * Otherwise the filter was a false positive, or all logs are there.
  */
-async function refuseMissingLogs(
+async function rejectMissingLogs(
   chain: Chain,
   node: ChainNode,
   logs: readonly ChainLog[],
@@ -267,14 +281,14 @@ async function refuseMissingLogs(
   const highest = suspects.at(-1);
   if (!highest) return;
   const hashes = suspects.map(({ hash }) => hash);
-  const refuseWhereMore = (others: readonly (readonly ChainLog[])[]) => {
+  const rejectWhereMore = (others: readonly (readonly ChainLog[])[]) => {
     for (const [index, { hash, number }] of suspects.entries()) {
       const found = (others[index] ?? []).filter(({ address }) => believed.has(address)).length;
       if (found > (shown.get(hash) ?? 0))
         throw new NodeError(`${node.name} left out logs of block ${number}`);
     }
   };
-  refuseWhereMore(await node.logsOfBlocks(hashes, watchedTopics, emitters));
+  rejectWhereMore(await node.logsOfBlocks(hashes, watchedTopics, emitters));
   const second = await chain.secondOpinion(
     node,
     async (other) => {
@@ -286,5 +300,5 @@ async function refuseMissingLogs(
     },
     highest.number,
   );
-  refuseWhereMore(second ?? (await node.receiptLogs(hashes, watchedTopics)) ?? []);
+  rejectWhereMore(second ?? (await node.receiptLogs(hashes, watchedTopics)) ?? []);
 }

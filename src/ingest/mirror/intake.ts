@@ -1,7 +1,7 @@
 /**
  * Takes messages of a mirrored server into the store: the items of its pages, and single records.
  *
- * Messages that can still change are kept in the ledger (`owed`), to be fetched again. Progress is recorded only after the
+ * Messages that can still change are kept in the ledger (`pending`), to be fetched again. Progress is recorded only after the
  * records are stored: a mirror that is killed repeats some work, which changes nothing, and never skips any.
  */
 import { parseTime } from '../../base/iso-time.ts';
@@ -9,7 +9,7 @@ import type { Snapshot } from '../../domain/facts.ts';
 import { MAX_MESSAGE_IDS } from '../../domain/filters/query.ts';
 import type { Message } from '../../domain/message.ts';
 import { MAX_AHEAD_MS, parseMessage, type RecordProblem } from '../../domain/records/message-parser.ts';
-import type { MirrorUpdate, OwedMessage } from '../../store/ledger/mirror-ledger.ts';
+import type { MirrorUpdate, PendingMessage } from '../../store/ledger/mirror-ledger.ts';
 import { ResponseTooLongError } from '../bounded-exchange.ts';
 import { createRemarkCounter, snapshotOf } from '../import/record-remarks.ts';
 import { inParallel } from '../work.ts';
@@ -28,7 +28,7 @@ export interface Intake {
   /** Stores the messages of a page and returns the send times that it spans. */
   takeItems(values: readonly unknown[]): Promise<{ newest: number | null; oldest: number | null }>;
   /** Fetches messages one by one and stores their current state. */
-  refresh(messages: readonly OwedMessage[]): Promise<void>;
+  refresh(messages: readonly PendingMessage[]): Promise<void>;
   /** Throws where a response is simulated and the store is not, or the other way round. */
   refuseMixture(isSimulated: boolean): void;
 }
@@ -75,7 +75,11 @@ export function createIntake(options: IntakeOptions): Intake {
     options.reject?.({ messageId, problems, record });
   };
 
-  const owedMessage = ({ id, sentAt }: Item, etag: string | null, checkedAt = Date.now()): OwedMessage => {
+  const pendingMessage = (
+    { id, sentAt }: Item,
+    etag: string | null,
+    checkedAt = Date.now(),
+  ): PendingMessage => {
     const { minCheckIntervalMs, maxCheckIntervalMs } = timing;
     const ageMs = checkedAt - sentAt;
     const pauseMs = Math.min(Math.max(ageMs * CHECK_INTERVAL_SHARE, minCheckIntervalMs), maxCheckIntervalMs);
@@ -100,7 +104,7 @@ export function createIntake(options: IntakeOptions): Intake {
 
   const storeRecords = async (fetched: readonly FetchedRecord[]): Promise<void> => {
     const snapshots: Snapshot[] = [];
-    const owed: OwedMessage[] = [];
+    const pending: PendingMessage[] = [];
     const settled: string[] = [];
     const rejectedItems: { readonly item: Item; readonly etag: string | null }[] = [];
     for (const { item, value, etag } of fetched) {
@@ -118,7 +122,7 @@ export function createIntake(options: IntakeOptions): Intake {
       addRemarks(parsed);
       snapshots.push(snapshotOf(parsed));
       if (message.status === 'SUCCESS') settled.push(item.id);
-      else owed.push(owedMessage({ ...item, sentAt: parseTime(message.sendTimestamp) }, etag));
+      else pending.push(pendingMessage({ ...item, sentAt: parseTime(message.sendTimestamp) }, etag));
     }
     if (snapshots.length > 0) {
       const report = await store.apply(snapshots);
@@ -126,13 +130,13 @@ export function createIntake(options: IntakeOptions): Intake {
       counts.updated += report.updated;
       counts.unchanged += snapshots.length - report.created - report.updated;
     }
-    // A rejected record stays owed until the server or an index completes it.
+    // A rejected record stays pending until the server or an index completes it.
     const stored = await storedStatuses(rejectedItems.map(({ item }) => item.id));
     for (const { item, etag } of rejectedItems) {
       if (stored.get(item.id) === 'SUCCESS') settled.push(item.id);
-      else owed.push(owedMessage(item, etag));
+      else pending.push(pendingMessage(item, etag));
     }
-    await record({ owed, settled });
+    await record({ pending, settled });
     await takeExecutionInputs(snapshots.map(({ message }) => message));
   };
 
@@ -160,7 +164,7 @@ export function createIntake(options: IntakeOptions): Intake {
     }
   };
 
-  const fetchRecord = async ({ messageId, etag }: OwedMessage): Promise<SourceResponse | null> => {
+  const fetchRecord = async ({ messageId, etag }: PendingMessage): Promise<SourceResponse | null> => {
     try {
       const response = await source.get(`/v2/messages/0x${messageId}`, {
         etag,
@@ -178,8 +182,8 @@ export function createIntake(options: IntakeOptions): Intake {
     }
   };
 
-  const refresh = async (messages: readonly OwedMessage[]): Promise<void> => {
-    const unchanged: OwedMessage[] = [];
+  const refresh = async (messages: readonly PendingMessage[]): Promise<void> => {
+    const unchanged: PendingMessage[] = [];
     let fetched: FetchedRecord[] = [];
     /** Groups are stored one after the other, while the next ones are fetched. */
     let storing = Promise.resolve();
@@ -199,10 +203,10 @@ export function createIntake(options: IntakeOptions): Intake {
       }
       if (response?.status === 304) counts.notModified++;
       else counts.missed++;
-      unchanged.push(owedMessage(item, message.etag));
+      unchanged.push(pendingMessage(item, message.etag));
     });
     await storeGroup();
-    await record({ owed: unchanged });
+    await record({ pending: unchanged });
     reportProgress();
   };
 
@@ -231,11 +235,13 @@ export function createIntake(options: IntakeOptions): Intake {
       counts.unchanged += known.length;
       await record({
         // A kill may have come between storing them and recording that they can still change.
-        noted: known.filter(({ status }) => status !== 'SUCCESS').map((item) => owedMessage(item, null, 0)),
+        noted: known
+          .filter(({ status }) => status !== 'SUCCESS')
+          .map((item) => pendingMessage(item, null, 0)),
       });
       changed.push(...group.filter((item) => !known.includes(item)));
     }
-    await refresh(changed.map((item) => owedMessage(item, null)));
+    await refresh(changed.map((item) => pendingMessage(item, null)));
   };
 
   const refuseMixture = (isSimulated: boolean) => {

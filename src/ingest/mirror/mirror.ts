@@ -160,8 +160,8 @@ function createMirror(options: MirrorOptions): Mirror {
   };
 
   const record = async (update: MirrorUpdate): Promise<void> => {
-    const { owed = [], noted = [], settled = [] } = update;
-    if (!update.progress && owed.length + noted.length + settled.length === 0) return;
+    const { pending = [], noted = [], settled = [] } = update;
+    if (!update.progress && pending.length + noted.length + settled.length === 0) return;
     await store.mirror.record(key, update);
     if (update.progress) progress = { ...progress, ...update.progress };
   };
@@ -249,10 +249,10 @@ function createMirror(options: MirrorOptions): Mirror {
         while (progress.completeSince === null) await backfillPage();
         await readRound(timing.sweepOverlapMs);
         for (;;) {
-          const owed = await store.mirror.notCheckedSince(key, startedAt, OWED_PER_ROUND);
-          if (owed.length === 0) return;
-          await intake.refresh(owed);
-          counts.rechecked += owed.length;
+          const pending = await store.mirror.notCheckedSince(key, startedAt, OWED_PER_ROUND);
+          if (pending.length === 0) return;
+          await intake.refresh(pending);
+          counts.rechecked += pending.length;
           reportProgress();
         }
       } catch (error) {
@@ -297,11 +297,11 @@ function createMirror(options: MirrorOptions): Mirror {
             if (isSweep) sweepAt = Date.now() + timing.sweepIntervalMs;
           });
         }
-        const owed = await store.mirror.due(key, Date.now(), OWED_PER_ROUND);
-        if (owed.length > 0) await intake.refresh(owed);
+        const pending = await store.mirror.due(key, Date.now(), OWED_PER_ROUND);
+        if (pending.length > 0) await intake.refresh(pending);
         const isIncomplete = progress.completeSince === null;
         if (isIncomplete && Date.now() >= backfilling.dueAt) await attempt(backfilling, backfillPage);
-        else if (owed.length === 0) {
+        else if (pending.length === 0) {
           const dueAt = [...(hasBegun ? [rounds.dueAt] : []), ...(isIncomplete ? [backfilling.dueAt] : [])];
           await untilLater(Math.min(...dueAt.map((at) => at - Date.now()), MAX_IDLE_MS), signal);
         }

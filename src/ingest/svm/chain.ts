@@ -26,7 +26,7 @@ export interface SignatureQuery {
   readonly minContextSlot: number;
 }
 
-/** A transaction that the node has and refuses, for its version. */
+/** A transaction that the node has and rejects, for its version. */
 export interface UnknownVersion {
   readonly signature: string;
   /** Which version, and what to do. */

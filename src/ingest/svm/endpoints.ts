@@ -2,13 +2,13 @@
 import { createEndpointPool, type EndpointPoolOptions } from '../engine/json-rpc/endpoint-pool.ts';
 import type { Chain } from './chain.ts';
 import { createNode } from './node.ts';
-import { classifySvmRefusal } from './refusals.ts';
 import type { SvmSource } from './settings.ts';
+import { classifySvmRpcError } from './svm-rpc-errors.ts';
 
 export function createChain(source: SvmSource, options: EndpointPoolOptions): Chain {
   const { network, rpc, requestsPerSecond, batchSize } = source;
   const pool = createEndpointPool(
-    { networkName: network.name, rpc, requestsPerSecond, batchSize, classifyRefusal: classifySvmRefusal },
+    { networkName: network.name, rpc, requestsPerSecond, batchSize, classifyRpcError: classifySvmRpcError },
     (endpoint, nodeOptions) => createNode(endpoint, network, nodeOptions),
     options,
   );

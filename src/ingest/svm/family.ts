@@ -1,28 +1,27 @@
 /** The Solana family: CCIP 1.6, read from the transactions of router and off-ramp programs over JSON-RPC. */
 import type { BlockRange } from '../../store/ledger/index-ledger.ts';
-import { combineChores } from '../engine/chores.ts';
+import { combineTasks } from '../engine/background-tasks.ts';
 import { createConfirmation } from '../engine/confirmation.ts';
 import type {
-  Beginning,
   ChainFamily,
   ConnectOptions,
   HistoryReading,
   NetworkReader,
+  NetworkStart,
 } from '../engine/family.ts';
-import { NodeError, RequestRefusedError } from '../engine/faults.ts';
-import { createTokenChores } from '../engine/token-chores.ts';
+import { NodeError, RequestRejectedError } from '../engine/faults.ts';
+import { createTokenTasks } from '../engine/token-tasks.ts';
 import type { ChainNode } from './chain.ts';
 import { createCompletenessCheck } from './checks/completeness-check.ts';
 import { slotHash } from './decode/transaction-facts.ts';
 import { createChain } from './endpoints.ts';
-import { examineNetwork } from './examination.ts';
 import { createHeadFollower } from './head-follower.ts';
-import { createManualExecutionChores } from './manual-execution.ts';
+import { createManualExecutionTasks } from './manual-execution.ts';
 import { readMintClaims } from './mint-claims.ts';
 import {
   agreedCheck,
   checkOffRamps,
-  type ProgramBook,
+  type ProgramRegistry,
   programsOf,
   readRouters,
   routerContract,
@@ -31,6 +30,7 @@ import { createSlotReader, type SlotQuery } from './reading.ts';
 import type { SvmSource } from './settings.ts';
 import { createSignatureLists } from './signature-lists.ts';
 import { startSlotOf } from './start-slot.ts';
+import { probeNetwork } from './svm-network-probe.ts';
 import { sayingOf } from './transaction-claims.ts';
 
 /** Entries in one page of a list; nodes give 1,000 at most. */
@@ -40,7 +40,7 @@ const MAX_ENTRIES = 500;
 /** A range that has to be read as a whole and has more is split. */
 const MAX_ENTRIES_OF_WHOLE = 5_000;
 
-export const svmFamily: ChainFamily<SvmSource> = { connect, examine: examineNetwork };
+export const svmFamily: ChainFamily<SvmSource> = { connect, probe: probeNetwork };
 
 function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
   const { store, progress, timing, endpointTiming, userAgent, signal, notice } = options;
@@ -52,12 +52,12 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
     notice,
     ...(endpointTiming && { timing: endpointTiming }),
   });
-  const book = progress.book as ProgramBook;
+  const registry = progress.registry as ProgramRegistry;
   const lists = createSignatureLists(chain);
   let rmnRemotes: ReadonlyMap<string, string> = new Map();
   let lacksAttempts = false;
   const offRampNames = () =>
-    [...book.contracts].flatMap(([name, { role }]) => (role === 'offRamp' ? [name] : []));
+    [...registry.contracts].flatMap(([name, { role }]) => (role === 'offRamp' ? [name] : []));
   let isBelievedAlone = false;
   const confirmation = createConfirmation({
     chain,
@@ -65,7 +65,7 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
     signal,
     noticeAlone: (witness, [claim]) => {
       if (!isBelievedAlone)
-        progress.notice(
+        progress.log(
           `No other endpoint keeps what would confirm ${claim?.what}: ${witness} is believed alone for what is that old`,
           'warn',
         );
@@ -75,7 +75,7 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
   const reader = createSlotReader({
     network,
     chain,
-    book,
+    registry,
     lists,
     confirmation,
     rmnRemotes: () => rmnRemotes,
@@ -87,17 +87,17 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
     chain,
     store,
     progress,
-    book,
+    registry,
   });
-  const manualExecution = createManualExecutionChores({ selector, chain, store, progress, book });
+  const manualExecution = createManualExecutionTasks({ selector, chain, store, progress, registry });
 
-  const begin = async (node: ChainNode): Promise<Beginning> => {
+  const readStart = async (node: ChainNode): Promise<NetworkStart> => {
     const head = await node.head();
     rmnRemotes = await readRouters(node, routers, selector, head.slot);
-    const newRouters = routers.filter((router) => !book.contracts.has(router));
-    const known = new Set(programsOf(book.contracts.values()));
+    const newRouters = routers.filter((router) => !registry.contracts.has(router));
+    const known = new Set(programsOf(registry.contracts.values()));
     const newOffRamps = offramps.filter((offRamp) => !known.has(offRamp));
-    const { contracts, refused } = await agreedCheck(confirmation, node, newOffRamps, head.slot, (one) =>
+    const { contracts, rejected } = await agreedCheck(confirmation, node, newOffRamps, head.slot, (one) =>
       checkOffRamps(one, newOffRamps, routers, head.slot),
     );
     const start = await startSlotOf(node, source.start, head);
@@ -108,7 +108,7 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
       deployed: offramps.length > 0 ? start : undefined,
       newRouters,
       contracts: [...newRouters.map(routerContract), ...contracts],
-      refused,
+      rejected,
       readAgain: lacksAttempts ? offRampNames() : [],
     };
   };
@@ -138,7 +138,7 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
     const ask = async (node: ChainNode) => {
       const how = { head, isWhole: true, isOpinion: true };
       const reading = await readSlots(node, slot, how).catch(async (error: unknown) => {
-        const isPruned = error instanceof RequestRefusedError && error.kind === 'history-missing';
+        const isPruned = error instanceof RequestRejectedError && error.kind === 'history-missing';
         if (!isPruned || (await node.firstAvailableSlot()) <= slot.from) throw error;
         return undefined;
       });
@@ -150,7 +150,7 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
       asked.push(answer.node);
       const { reading } = answer;
       if (!reading) continue;
-      const saying = sayingOf({ facts: reading.facts, namings: [] });
+      const saying = sayingOf({ facts: reading.facts, registrations: [] });
       if (readings.has(saying)) return { ...reading, replaced: [slotHash(slot.from)] };
       readings.set(saying, reading);
     }
@@ -164,14 +164,14 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
 
   return {
     load(state) {
-      book.load(state.contracts, routers);
+      registry.load(state.contracts, routers);
       lacksAttempts = state.lacksAttempts;
       lists.load(state.anchors);
     },
-    begin: () => chain.run(begin),
+    readStart: () => chain.run(readStart),
     follow: () => follower.follow(),
     // Lists can only be read from their newest end: a range is one piece, which stops early.
-    nextPiece: (owed) => owed,
+    nextPiece: (pending) => pending,
     readHistory(range, extent) {
       const head = progress.final?.number ?? range.to;
       const isWhole = extent === 'whole';
@@ -183,10 +183,10 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
         check.avoidedEndpoints(),
       );
     },
-    chores: combineChores(
+    tasks: combineTasks(
       manualExecution,
       check,
-      createTokenChores({
+      createTokenTasks({
         selector,
         ledger: store.index,
         read: (tokens) => {

@@ -7,7 +7,7 @@
 import { type HistoryReading, stepOf } from '../engine/family.ts';
 import { reasonOf } from '../engine/faults.ts';
 import { unconfirmedOf, withFinality } from '../engine/history-step.ts';
-import { historyRange } from '../engine/owed-ranges.ts';
+import { historyRange } from '../engine/pending-ranges.ts';
 import type { Progress, Step } from '../engine/progress.ts';
 import type { Chain, FinalizedHead } from './chain.ts';
 import { slotHash } from './decode/transaction-facts.ts';
@@ -92,7 +92,7 @@ export function createHeadFollower({ chain, reader, progress }: HeadFollowerOpti
       const block = { number: slot, hash: slotHash(slot) };
       const isLeftOut = reading === undefined;
       if (isLeftOut) {
-        progress.notice(`Slots ${tip.number + 1} to ${slot} cannot be read yet: ${unread.reason}`, 'warn');
+        progress.log(`Slots ${tip.number + 1} to ${slot} cannot be read yet: ${unread.reason}`, 'warn');
       }
       await progress.record(
         (): Step => ({
@@ -100,17 +100,17 @@ export function createHeadFollower({ chain, reader, progress }: HeadFollowerOpti
           blocks: [block],
           forgetBelow: slot,
           facts: withFinality(reading?.facts ?? [], slot, progress),
-          owed:
+          pending:
             reading && reading.from > tip.number + 1 ? [historyRange(tip.number + 1, reading.from - 1)] : [],
           // An off-ramp delivers nothing before its router lets it: a new one needs no second look at older slots.
-          rereads: reading ? progress.rereadsSince(mark, { from: reading.from, to: slot }) : [],
+          rescans: reading ? progress.rescansSince(mark, { from: reading.from, to: slot }) : [],
           failed: isLeftOut
             ? [progress.failureOf(historyRange(tip.number + 1, slot), unread.reason)]
             : unconfirmedOf(reading, progress),
         }),
       );
       unread = { times: 0, reason: '' };
-      if (reading) progress.noticeRefused(reading);
+      if (reading) progress.logRejected(reading);
       setHead(head, slot);
       return false;
     },

@@ -1,13 +1,13 @@
 /** When manual execution opens to everybody: an off-ramp's own delay after the commit. */
 import type { Fact, RangeFact } from '../../domain/facts.ts';
 import type { Store } from '../../store/store.ts';
-import type { Chores } from '../engine/family.ts';
+import type { BackgroundTasks } from '../engine/family.ts';
 import type { Progress } from '../engine/progress.ts';
 import { readManualExecutionDelay } from './accounts.ts';
 import type { Chain } from './chain.ts';
 import { UnreadableDataError } from './decode/borsh.ts';
 import { programAddresses } from './program-addresses.ts';
-import type { ProgramBook } from './programs.ts';
+import type { ProgramRegistry } from './programs.ts';
 
 const MESSAGES_AT_ONCE = 50;
 /** The delay is a setting of the off-ramp, which changes rarely. */
@@ -18,11 +18,11 @@ export interface ManualExecutionOptions {
   readonly chain: Chain;
   readonly store: Pick<Store, 'index'>;
   readonly progress: Progress;
-  readonly book: ProgramBook;
+  readonly registry: ProgramRegistry;
 }
 
-export function createManualExecutionChores(options: ManualExecutionOptions): Chores {
-  const { selector, chain, store, progress, book } = options;
+export function createManualExecutionTasks(options: ManualExecutionOptions): BackgroundTasks {
+  const { selector, chain, store, progress, registry } = options;
   const delays = new Map<string, { readonly seconds: number | undefined; readonly readAt: number }>();
   let lookedBeyond: string | null = null;
   let isBehind = true;
@@ -66,7 +66,7 @@ export function createManualExecutionChores(options: ManualExecutionOptions): Ch
     async work() {
       const { tip } = progress;
       if (!tip) return undefined;
-      const offRamps = new Set([...book.contracts.values()].map(({ program }) => program));
+      const offRamps = new Set([...registry.contracts.values()].map(({ program }) => program));
       const waiting = await store.index.awaitingExecution(selector, {
         after: lookedBeyond,
         limit: MESSAGES_AT_ONCE,

@@ -1,18 +1,18 @@
 /** What the indexer asks, put to one endpoint of a Solana cluster, with every answer held against its question. */
 import { parseAddress, parseTransactionHash } from '../../domain/addresses.ts';
 import type { Network } from '../../domain/networks/networks.ts';
-import { RequestRefusedError } from '../engine/faults.ts';
+import { RequestRejectedError } from '../engine/faults.ts';
 import { createAnswerReader } from '../engine/json-rpc/answer-reader.ts';
 import { type Endpoint, EndpointError, type RpcAnswer, type RpcCall } from '../engine/json-rpc/endpoint.ts';
 import type { PooledNodeOptions } from '../engine/json-rpc/endpoint-pool.ts';
-import type { Refusal } from '../engine/json-rpc/refusal.ts';
+import type { RpcError } from '../engine/json-rpc/rpc-error.ts';
 import { MAX_AHEAD_MS } from '../engine/progress.ts';
 import type { Account } from './accounts.ts';
 import type { ChainNode, FinalizedHead, SignatureInfo } from './chain.ts';
 import { UnreadableDataError } from './decode/borsh.ts';
 import { decodeBase64 } from './decode/encoded-data.ts';
-import { isPassing } from './refusals.ts';
 import { createRepeatingEndpoint } from './repeated-requests.ts';
+import { isPassing } from './svm-rpc-errors.ts';
 import { countOf, fieldsOf, listOf, parseTransaction, textOf } from './transaction.ts';
 
 export interface RpcNode extends ChainNode {
@@ -23,7 +23,7 @@ export interface RpcNode extends ChainNode {
 const FINALIZED = { commitment: 'finalized' };
 /** Version 0 has lookup tables; version 1 has none, and up to 4,096 bytes. */
 export const MAX_TRANSACTION_VERSION = 1;
-const REFUSED_VERSION = /version \((\d{1,3})\)/i;
+const REJECTED_VERSION = /version \((\d{1,3})\)/i;
 /** Accounts that nodes give in one answer. */
 const MAX_ACCOUNTS = 100;
 /** How often a node is asked that is behind, as it may be one of several behind a balancer. */
@@ -66,7 +66,7 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
   const isFuture = (seconds: number): boolean => seconds * 1_000 > now() + MAX_AHEAD_MS;
 
   /** Throws where a slot has a time that lies in the future: a message with such a time would be the newest for ever. */
-  const refuseFuture = (method: string, slot: number | undefined, seconds: number): void => {
+  const rejectFuture = (method: string, slot: number | undefined, seconds: number): void => {
     if (isFuture(seconds)) throw fault(method, `slot ${slot} has the time ${seconds}, in the future`);
   };
 
@@ -75,10 +75,10 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
     const method = 'getBlockTime';
     const answers = await endpoint.ask(slots.map((slot) => ({ method, params: [slot] })));
     for (const [index, answer] of answers.entries()) {
-      const isMissing = 'refusal' in answer && ['unknown', 'pruned', 'invalid'].includes(answer.refusal.kind);
+      const isMissing = 'error' in answer && ['unknown', 'pruned', 'invalid'].includes(answer.error.kind);
       if (isMissing || ('result' in answer && answer.result === null)) continue;
       const seconds = believed(method, () => countOf(resultOf(answer, method), 'time'));
-      refuseFuture(method, slots[index], seconds);
+      rejectFuture(method, slots[index], seconds);
       return seconds;
     }
     return undefined;
@@ -146,7 +146,7 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
 
     async knows(signature) {
       const [answer] = await endpoint.askUntil([transactionCall(signature)], isTransactionThere);
-      if (answer && 'refusal' in answer && answer.refusal.kind === 'version') return true;
+      if (answer && 'error' in answer && answer.error.kind === 'version') return true;
       return resultOf(answer, 'getTransaction') !== null;
     },
 
@@ -156,8 +156,8 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
       const answers = await endpoint.askUntil(calls, isTransactionThere);
       return signatures.map(({ signature, slot, isFailed }, index) => {
         const answer = answers[index];
-        if (answer && 'refusal' in answer && answer.refusal.kind === 'version') {
-          return { signature, problem: unreadableVersion(answer.refusal) };
+        if (answer && 'error' in answer && answer.error.kind === 'version') {
+          return { signature, problem: unreadableVersion(answer.error) };
         }
         const result = resultOf(answer, method);
         if (result === null)
@@ -165,13 +165,13 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
             method,
             `it lists ${signature} and does not have it`,
             'history-missing',
-            RequestRefusedError,
+            RequestRejectedError,
           );
         const transaction = believed(method, () => parseTransaction(result, signature));
         if (transaction.slot !== slot || transaction.isFailed !== isFailed) {
           throw fault(method, `${signature} is another transaction than the one it has listed`);
         }
-        refuseFuture(method, slot, transaction.blockTime ?? 0);
+        rejectFuture(method, slot, transaction.blockTime ?? 0);
         return transaction;
       });
     },
@@ -183,9 +183,9 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
       return Promise.all(
         signatures.map(async ({ signature, slot }, index) => {
           const answer = answers[index];
-          const refusal = answer && 'refusal' in answer ? answer.refusal : undefined;
-          if (refusal?.kind === 'version') return { signature, problem: unreadableVersion(refusal) };
-          if (refusal?.kind === 'pruned' && !isPassing(refusal)) return 'unknown';
+          const rpcError = answer && 'error' in answer ? answer.error : undefined;
+          if (rpcError?.kind === 'version') return { signature, problem: unreadableVersion(rpcError) };
+          if (rpcError?.kind === 'pruned' && !isPassing(rpcError)) return 'unknown';
           const result = resultOf(answer, method);
           if (result === null) return (await isAbsent(signature, slot)) ? 'absent' : 'unknown';
           try {
@@ -237,19 +237,19 @@ function transactionCall(signature: string): RpcCall {
   };
 }
 
-/** Which version a node refuses, and what to do. */
-function unreadableVersion({ message }: Refusal): string {
-  const [, version = 'unknown'] = REFUSED_VERSION.exec(message) ?? [];
+/** Which version a node rejects, and what to do. */
+function unreadableVersion({ message }: RpcError): string {
+  const [, version = 'unknown'] = REJECTED_VERSION.exec(message) ?? [];
   const remedy =
     Number(version) <= MAX_TRANSACTION_VERSION
-      ? `the endpoint refuses it although versions up to ${MAX_TRANSACTION_VERSION} were asked for; use another one`
+      ? `the endpoint rejects it although versions up to ${MAX_TRANSACTION_VERSION} were asked for; use another one`
       : `this Lanescan reads versions up to ${MAX_TRANSACTION_VERSION}; upgrade it`;
   return `a transaction of version ${version}: ${remedy}. It is read again at every start`;
 }
 
 /** Behind a balancer another node may have a transaction that this one has listed. */
 function isTransactionThere(answer: RpcAnswer): boolean {
-  return 'refusal' in answer ? !isPassing(answer.refusal) : answer.result !== null;
+  return 'error' in answer ? !isPassing(answer.error) : answer.result !== null;
 }
 
 function parseSignature(value: unknown): SignatureInfo {

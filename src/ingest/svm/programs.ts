@@ -6,14 +6,14 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { knownNetworks } from '../../domain/networks/networks.ts';
-import type { NamedContract } from '../../store/ledger/index-ledger.ts';
+import type { RegisteredContract } from '../../store/ledger/index-ledger.ts';
 import type { Confirmation } from '../engine/confirmation.ts';
-import type { ContractBook } from '../engine/contract-book.ts';
+import type { ContractRegistry } from '../engine/contract-registry.ts';
 import { NodeError } from '../engine/faults.ts';
 import { isAllowedOffRamp, readReferencedRouter, readRouterConfig } from './accounts.ts';
 import type { ChainNode } from './chain.ts';
 import { UnreadableDataError } from './decode/borsh.ts';
-import type { OffRampNaming, TrustedPrograms } from './decode/transaction-facts.ts';
+import type { OffRampRegistration, TrustedPrograms } from './decode/transaction-facts.ts';
 import { programAddresses } from './program-addresses.ts';
 
 export type TrustedProgram =
@@ -26,16 +26,16 @@ export type TrustedProgram =
       readonly source: string;
     };
 
-export type ProgramBook = ContractBook<string, TrustedProgram>;
+export type ProgramRegistry = ContractRegistry<string, TrustedProgram>;
 
 /** What was found out of programs that were named. */
 export interface ProgramCheck {
-  readonly contracts: readonly NamedContract[];
+  readonly contracts: readonly RegisteredContract[];
   /** Off-ramps that are not believed, in words. */
-  readonly refused: readonly string[];
+  readonly rejected: readonly string[];
 }
 
-export function routerContract(router: string): NamedContract {
+export function routerContract(router: string): RegisteredContract {
   return { address: router, namedBy: null, blockHash: null, body: { role: 'router', program: router } };
 }
 
@@ -100,7 +100,7 @@ export async function agreedCheck(
   block: number,
   check: (node: ChainNode) => Promise<ProgramCheck>,
 ): Promise<ProgramCheck> {
-  if (offRamps.length === 0) return { contracts: [], refused: [] };
+  if (offRamps.length === 0) return { contracts: [], rejected: [] };
   const checked = await check(node);
   const claim = { block, what: 'accounts that say which off-ramps deliver for a router' };
   await confirmation.confirm(node, [claim], async (other) => [
@@ -110,28 +110,28 @@ export async function agreedCheck(
 }
 
 /** Believes what routers have said in their history, where the off-ramps name these routers too. */
-export async function checkNamings(
+export async function checkRegistrations(
   node: ChainNode,
-  namings: readonly OffRampNaming[],
+  registrations: readonly OffRampRegistration[],
   minContextSlot: number,
 ): Promise<ProgramCheck> {
-  const offRamps = [...new Set(namings.map(({ offRamp }) => offRamp))];
+  const offRamps = [...new Set(registrations.map(({ offRamp }) => offRamp))];
   const routerOf = await readReferences(node, offRamps, minContextSlot);
-  const contracts = new Map<string, NamedContract>();
-  const refused = new Set<string>();
-  for (const naming of namings) {
-    const { router, offRamp } = naming;
+  const contracts = new Map<string, RegisteredContract>();
+  const rejected = new Set<string>();
+  for (const registration of registrations) {
+    const { router, offRamp } = registration;
     const referenced = routerOf.get(offRamp);
     if (referenced === router) {
-      const contract = offRampContract(naming);
+      const contract = offRampContract(registration);
       contracts.set(contract.address, contract);
     } else {
-      refused.add(
+      rejected.add(
         `Router ${router} names the off-ramp ${offRamp}, which delivers for ${referenced ?? 'no router'}`,
       );
     }
   }
-  return { contracts: [...contracts.values()], refused: [...refused] };
+  return { contracts: [...contracts.values()], rejected: [...rejected] };
 }
 
 /** Believes off-ramps of the configuration for each source from which a router lets them deliver now. */
@@ -141,24 +141,26 @@ export async function checkOffRamps(
   routers: readonly string[],
   minContextSlot: number,
 ): Promise<ProgramCheck> {
-  const namings = offRamps.flatMap((offRamp) =>
+  const registrations = offRamps.flatMap((offRamp) =>
     routers.flatMap((router) =>
       knownNetworks().map(({ selector }) => ({ router, offRamp, sourceSelector: BigInt(selector) })),
     ),
   );
   const accounts = await node.accounts(
-    namings.map(({ router, offRamp, sourceSelector }) =>
+    registrations.map(({ router, offRamp, sourceSelector }) =>
       programAddresses.allowedOffRamp(router, sourceSelector, offRamp),
     ),
     minContextSlot,
   );
-  const allowed = namings.filter(({ router }, index) => isAllowedOffRamp(accounts[index], router));
-  const unknown = offRamps.filter((offRamp) => !allowed.some((naming) => naming.offRamp === offRamp));
-  const { contracts, refused } = await checkNamings(node, allowed, minContextSlot);
+  const allowed = registrations.filter(({ router }, index) => isAllowedOffRamp(accounts[index], router));
+  const unknown = offRamps.filter(
+    (offRamp) => !allowed.some((registration) => registration.offRamp === offRamp),
+  );
+  const { contracts, rejected } = await checkRegistrations(node, allowed, minContextSlot);
   return {
     contracts,
-    refused: [
-      ...refused,
+    rejected: [
+      ...rejected,
       ...unknown.map((offRamp) => `No router lets the off-ramp ${offRamp} of the configuration deliver`),
     ],
   };
@@ -185,7 +187,7 @@ async function readReferences(
   );
 }
 
-function offRampContract({ router, offRamp, sourceSelector }: OffRampNaming): NamedContract {
+function offRampContract({ router, offRamp, sourceSelector }: OffRampRegistration): RegisteredContract {
   const body: TrustedProgram = {
     role: 'offRamp',
     program: offRamp,

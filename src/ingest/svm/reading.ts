@@ -6,22 +6,22 @@
  */
 import type { Fact } from '../../domain/facts.ts';
 import type { Network } from '../../domain/networks/networks.ts';
-import type { Anchor, NamedContract, UnreadableLog } from '../../store/ledger/index-ledger.ts';
+import type { Anchor, RegisteredContract, UnreadableLog } from '../../store/ledger/index-ledger.ts';
 import type { Confirmation } from '../engine/confirmation.ts';
 import type { HistoryReading } from '../engine/family.ts';
 import { NodeError, RangeTooLargeError } from '../engine/faults.ts';
-import type { Span } from '../engine/owed-ranges.ts';
+import type { Span } from '../engine/pending-ranges.ts';
 import type { Chain, ChainNode, SignatureInfo, UnknownVersion } from './chain.ts';
 import {
-  type OffRampNaming,
+  type OffRampRegistration,
   readTransaction,
   slotHash,
   type TrustedPrograms,
 } from './decode/transaction-facts.ts';
 import {
   agreedCheck,
-  checkNamings,
-  type ProgramBook,
+  checkRegistrations,
+  type ProgramRegistry,
   programsOf,
   type TrustedProgram,
   trustedPrograms,
@@ -52,7 +52,7 @@ export interface SlotReader {
 export interface SlotReaderOptions {
   readonly network: Network;
   readonly chain: Chain;
-  readonly book: ProgramBook;
+  readonly registry: ProgramRegistry;
   readonly lists: SignatureLists;
   readonly confirmation: Confirmation<ChainNode>;
   /** The program to which each router hands copies of its events. */
@@ -63,7 +63,7 @@ type Fetched = (SolanaTransaction | UnknownVersion) & { readonly witness: ChainN
 type FetchedTransaction = SolanaTransaction & { readonly witness: ChainNode };
 
 export function createSlotReader(options: SlotReaderOptions): SlotReader {
-  const { network, chain, book, lists, confirmation, rmnRemotes } = options;
+  const { network, chain, registry, lists, confirmation, rmnRemotes } = options;
   const read = (transaction: SolanaTransaction, programs: TrustedPrograms) =>
     readTransaction(transaction, network, programs, timeOf(transaction));
 
@@ -79,7 +79,7 @@ export function createSlotReader(options: SlotReaderOptions): SlotReader {
     return fetched;
   };
 
-  /** The same. A transaction that the node refuses for its version is taken from another endpoint, where that has it. */
+  /** The same. A transaction that the node rejects for its version is taken from another endpoint, where that has it. */
   const fetchReadable = async (
     node: ChainNode,
     entries: readonly SignatureInfo[],
@@ -115,9 +115,9 @@ export function createSlotReader(options: SlotReaderOptions): SlotReader {
 
   return {
     async read(node, query) {
-      const trusted = new Map(book.contracts);
-      const named = new Map<string, NamedContract>();
-      const refused = new Set<string>();
+      const trusted = new Map(registry.contracts);
+      const named = new Map<string, RegisteredContract>();
+      const rejected = new Set<string>();
       const listed = new Map<string, SignatureList>();
       const transactions = new Map<string, Fetched>();
       let decoded: Decoded[] = [];
@@ -127,7 +127,7 @@ export function createSlotReader(options: SlotReaderOptions): SlotReader {
 
       // An off-ramp that is named here is read here too. It may name nothing further, but another transaction may.
       for (let isNew = true; isNew; ) {
-        const addresses = addressesOf(query.contracts, query.contracts ? book.contracts : trusted);
+        const addresses = addressesOf(query.contracts, query.contracts ? registry.contracts : trusted);
         for (const address of addresses.filter((program) => !listed.has(program))) {
           const list = await lists.list(node, { ...query, address });
           listed.set(address, list);
@@ -150,13 +150,13 @@ export function createSlotReader(options: SlotReaderOptions): SlotReader {
           if (!transaction || !('logs' in transaction)) continue;
           decoded.push(await (isOpinion ? decodeAlone : decode)(transaction, programs));
         }
-        const namings = decoded.flatMap(({ reading }) => reading.namings);
-        const unknown = unknownNamings(namings, trusted);
-        const check = (one: ChainNode) => checkNamings(one, unknown, query.head);
+        const registrations = decoded.flatMap(({ reading }) => reading.registrations);
+        const unknown = unknownRegistrations(registrations, trusted);
+        const check = (one: ChainNode) => checkRegistrations(one, unknown, query.head);
         const checked = isOpinion
           ? await check(node)
           : await agreedCheck(confirmation, node, unknown, query.head, check);
-        for (const refusal of checked.refused) refused.add(refusal);
+        for (const rpcError of checked.rejected) rejected.add(rpcError);
         for (const contract of checked.contracts) {
           named.set(contract.address, contract);
           trusted.set(contract.address, contract.body as TrustedProgram);
@@ -180,20 +180,20 @@ export function createSlotReader(options: SlotReaderOptions): SlotReader {
       return summary(from, listed, transactions, decoded, {
         unconfirmed,
         contracts: [...named.values()],
-        refused: [...refused],
+        rejected: [...rejected],
         anchors,
       });
     },
   };
 }
 
-/** Namings of pairs that are not trusted yet. */
-function unknownNamings(
-  namings: readonly OffRampNaming[],
+/** Registrations of pairs that are not trusted yet. */
+function unknownRegistrations(
+  registrations: readonly OffRampRegistration[],
   trusted: ReadonlyMap<string, TrustedProgram>,
-): readonly OffRampNaming[] {
+): readonly OffRampRegistration[] {
   const known = [...trusted.values()];
-  return namings.filter(
+  return registrations.filter(
     ({ router, offRamp, sourceSelector }) =>
       !known.some(
         (contract) =>
@@ -208,10 +208,10 @@ function unknownNamings(
 /** Names of the ledger, programs or allowed off-ramps, as addresses of programs. */
 function addressesOf(
   contracts: readonly string[] | null,
-  book: ReadonlyMap<string, TrustedProgram>,
+  registry: ReadonlyMap<string, TrustedProgram>,
 ): readonly string[] {
-  if (contracts === null) return programsOf(book.values());
-  return [...new Set(contracts.map((address) => book.get(address)?.program ?? address))];
+  if (contracts === null) return programsOf(registry.values());
+  return [...new Set(contracts.map((address) => registry.get(address)?.program ?? address))];
 }
 
 /** A failed transaction of a router has sent nothing; one of an off-ramp may be an attempt to execute. */
@@ -252,20 +252,20 @@ function summary(
   transactions: ReadonlyMap<string, Fetched>,
   decoded: readonly Decoded[],
   rest: Pick<HistoryReading, 'unconfirmed'> & {
-    readonly contracts: readonly NamedContract[];
-    readonly refused: readonly string[];
+    readonly contracts: readonly RegisteredContract[];
+    readonly rejected: readonly string[];
     readonly anchors: readonly Anchor[];
   },
 ): HistoryReading {
   const facts: Fact[] = [];
   const unreadable: UnreadableLog[] = [];
-  let foreign = 0;
+  let untrusted = 0;
   let routerBlock: number | undefined;
   for (const { transaction, reading } of decoded) {
     const { slot } = transaction;
     facts.push(...reading.facts);
     unreadable.push(...reading.unreadable);
-    foreign += reading.foreign;
+    untrusted += reading.untrusted;
     if (reading.hasRouterEvent) routerBlock = Math.min(routerBlock ?? slot, slot);
   }
   unreadable.push(...unknownVersions(listed, from, transactions));
@@ -273,7 +273,7 @@ function summary(
     ...rest,
     facts,
     unreadable,
-    foreign,
+    untrusted,
     routerBlock,
     from,
     isFinal: true,

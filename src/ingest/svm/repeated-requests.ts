@@ -6,7 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Endpoint, EndpointError, type RpcAnswer, type RpcCall } from '../engine/json-rpc/endpoint.ts';
 import { inParallel } from '../work.ts';
-import { isPassing } from './refusals.ts';
+import { isPassing } from './svm-rpc-errors.ts';
 
 /** Attempts in a row that bring nothing. */
 const ATTEMPTS = 4;
@@ -90,7 +90,7 @@ export function createRepeatingEndpoint(endpoint: Endpoint): RepeatingEndpoint {
     get batchSize() {
       return endpoint.batchSize;
     },
-    ask: (calls) => askUntil(calls, (answer) => !('refusal' in answer && isPassing(answer.refusal))),
+    ask: (calls) => askUntil(calls, (answer) => !('error' in answer && isPassing(answer.error))),
     askUntil,
   };
 }

@@ -7,8 +7,8 @@
  * and no other endpoint has one.
  */
 import type { Anchor } from '../../store/ledger/index-ledger.ts';
-import { NodeError, RequestRefusedError } from '../engine/faults.ts';
-import type { Span } from '../engine/owed-ranges.ts';
+import { NodeError, RequestRejectedError } from '../engine/faults.ts';
+import type { Span } from '../engine/pending-ranges.ts';
 import type { Chain, ChainNode, SignatureInfo, SignatureQuery } from './chain.ts';
 
 export interface ListQuery extends Span {
@@ -78,7 +78,7 @@ export function createSignatureLists(chain: Chain): SignatureLists {
     const { address, from, to, head } = query;
     const end = last ? `ends at slot ${last.slot}` : 'is empty';
     const unbelieved = (why: string) =>
-      new RequestRefusedError(`${node.name}: its list of ${address} ${end}, and ${why}`, 'history-missing');
+      new RequestRejectedError(`${node.name}: its list of ${address} ${end}, and ${why}`, 'history-missing');
     if (last && !(await node.knows(last.signature))) {
       cursors.delete(address);
       throw unbelieved(`it does not know ${last.signature}, behind which the list should go on`);

@@ -51,7 +51,9 @@ export async function confirmTransactions(
   const unconfirmed = new Map<number, string>();
   for (const witness of new Set(decoded.map((one) => one.witness))) {
     const claims = decoded
-      .filter((one) => one.witness === witness && one.reading.facts.length + one.reading.namings.length > 0)
+      .filter(
+        (one) => one.witness === witness && one.reading.facts.length + one.reading.registrations.length > 0,
+      )
       .map(({ transaction: { signature, slot }, reading }) => ({
         signature,
         slot,
@@ -72,8 +74,11 @@ export async function confirmTransactions(
 const optionalKeys: ReadonlySet<string> = new Set(['logIndex', 'sendLogIndex', 'gasUsed', 'roles']);
 
 /** The same text for the same facts. */
-export function sayingOf({ facts, namings }: Pick<TransactionReading, 'facts' | 'namings'>): string {
-  return JSON.stringify([facts, namings], (key, value: unknown) => {
+export function sayingOf({
+  facts,
+  registrations,
+}: Pick<TransactionReading, 'facts' | 'registrations'>): string {
+  return JSON.stringify([facts, registrations], (key, value: unknown) => {
     if (optionalKeys.has(key)) return undefined;
     return typeof value === 'bigint' ? value.toString() : value;
   });

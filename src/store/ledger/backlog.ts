@@ -1,12 +1,15 @@
 /** The backlog (`index_backlog`): ranges of blocks that have not been read. Each is read from its upper end down. */
 import type { ClientBase } from 'pg';
-import { type BlockRange, type OwedRange, parseRange, rangeColumns } from './block-range.ts';
+import { type BlockRange, type PendingRange, parseRange, rangeColumns } from './block-range.ts';
 
 /**
  * All of it in the order in which it is to be read. Routers' history comes first: it names the contracts whose logs the
  * other ranges are read for. Ranges of single contracts come last, when all contracts that history names are known.
  */
-export async function readOwedRanges(client: ClientBase, network: string): Promise<readonly OwedRange[]> {
+export async function readPendingRanges(
+  client: ClientBase,
+  network: string,
+): Promise<readonly PendingRange[]> {
   const { rows } = await client.query(
     `select ${rangeColumns} from index_backlog where network = $1
      order by array_position(array['routers', 'history', 'contracts'], purpose), to_block desc, id`,

@@ -11,13 +11,13 @@ export interface BlockRange {
   readonly contracts: readonly string[] | null;
 }
 
-export interface OwedRange extends BlockRange {
+export interface PendingRange extends BlockRange {
   readonly id: string;
 }
 
 export const rangeColumns = 'id, from_block, to_block, purpose, contracts';
 
-export function parseRange(row: Readonly<Record<string, unknown>>): OwedRange {
+export function parseRange(row: Readonly<Record<string, unknown>>): PendingRange {
   return {
     id: row.id as string,
     from: Number(row.from_block),

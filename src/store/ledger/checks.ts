@@ -15,11 +15,11 @@ import {
 } from './counters.ts';
 import { type AwaitingExecution, readBelowStatus, readUnexecuted } from './facts.ts';
 import { readFindings, type StoredFinding } from './findings.ts';
-import { type Registration, readRegistrations } from './registrations.ts';
+import { type RampRegistration, readRegistrations } from './registrations.ts';
 
 export interface Workload {
   /** Ranges that have not been read. */
-  readonly owed: number;
+  readonly pending: number;
   /** Ranges on the ledger of failures. */
   readonly failed: number;
   /** Whether history of other networks has not been read: commits that they tell of are yet to come. */
@@ -29,7 +29,7 @@ export interface Workload {
 export interface CheckLedger {
   workload(network: string): Promise<Workload>;
   findings(network: string): Promise<readonly StoredFinding[]>;
-  registrations(network: string): Promise<readonly Registration[]>;
+  registrations(network: string): Promise<readonly RampRegistration[]>;
   /** Milliseconds since the counters of a network were last compared; null where they never were. */
   checkAgeMs(network: string): Promise<number | null>;
   sentRuns(lane: LaneKey): Promise<readonly NumberRun[]>;
@@ -65,7 +65,7 @@ export function createCheckLedger(
     workload: (network) =>
       withReader(async (client) => {
         const { rows } = await client.query(
-          `select (select count(*)::int from index_backlog where network = $1) as owed,
+          `select (select count(*)::int from index_backlog where network = $1) as pending,
                   (select count(*)::int from index_failure where network = $1) as failed,
                   exists (select from index_backlog where network <> $1)
                     or exists (select from index_network where selector <> $1 and followed_from is null)

@@ -2,7 +2,7 @@
 import type { ClientBase } from 'pg';
 
 /** `body` is opaque here: the chain family writes and reads it. */
-export interface NamedContract {
+export interface RegisteredContract {
   readonly address: string;
   /** Null for a router of the configuration. */
   readonly namedBy: string | null;
@@ -11,7 +11,10 @@ export interface NamedContract {
   readonly body: unknown;
 }
 
-export async function readContracts(client: ClientBase, network: string): Promise<readonly NamedContract[]> {
+export async function readContracts(
+  client: ClientBase,
+  network: string,
+): Promise<readonly RegisteredContract[]> {
   const { rows } = await client.query(
     'select address, named_by, block_hash, body from index_contract where network = $1 order by address',
     [network],
@@ -53,7 +56,7 @@ export async function confirmContractsBelow(
 export async function addContracts(
   client: ClientBase,
   network: string,
-  contracts: readonly NamedContract[],
+  contracts: readonly RegisteredContract[],
 ): Promise<void> {
   if (contracts.length === 0) return;
   await client.query(

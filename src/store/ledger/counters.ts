@@ -31,7 +31,7 @@ export async function writeCounters(client: ClientBase, counters: readonly LaneC
   }
 }
 
-/** More runs than a lane can have holes worth naming. */
+/** More runs than a lane can have holes worth registration. */
 const MAX_RUNS = 10_000;
 
 /** Runs of the numbers of messages that are recorded, the lowest first. */
@@ -45,7 +45,7 @@ export async function readSentRuns(client: ClientBase, lane: LaneKey): Promise<r
   return rows;
 }
 
-/** SQL of a record's member; PostgreSQL's JSON functions refuse some texts that records may have. */
+/** SQL of a record's member; PostgreSQL's JSON functions reject some texts that records may have. */
 const SEND_BLOCK = `substring(record from '"sendBlockNumber":([0-9]{1,16})[,}]')::bigint`;
 
 /**

@@ -53,7 +53,7 @@ export async function readSentFact(client: ClientBase, messageId: string): Promi
   return sent.sort((a, b) => b.seen.blockNumber - a.seen.blockNumber)[0];
 }
 
-/** Messages to this network of which a fact was seen in these blocks, also one that a chore brought. */
+/** Messages to this network of which a fact was seen in these blocks, also one that a task brought. */
 export async function readSentTo(
   client: ClientBase,
   network: string,

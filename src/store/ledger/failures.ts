@@ -1,8 +1,8 @@
 /** The ledger of failures (`index_failure`): ranges that could not be read. They are retried for ever, with backoff. */
 import type { ClientBase } from 'pg';
-import { type BlockRange, type OwedRange, parseRange, rangeColumns } from './block-range.ts';
+import { type BlockRange, type PendingRange, parseRange, rangeColumns } from './block-range.ts';
 
-export interface FailedRange extends OwedRange {
+export interface FailedRange extends PendingRange {
   /** How often this very range could not be read; a failure as part of a longer range counts once. */
   readonly failures: number;
   /** When its blocks could not be read for the first time, also as part of a longer range. */

@@ -1,5 +1,5 @@
 /**
- * The ledger of the indexer: how far each network has been read, what is still owed, and which process works on it.
+ * The ledger of the indexer: how far each network has been read, what is still pending, and which process works on it.
  *
  * One step of a worker is one transaction: the facts of some blocks, the blocks themselves, the contracts that they
  * registered and the ranges that are done are committed together. The lease is checked in the same transaction, so a
@@ -15,29 +15,18 @@ import { type Anchor, addAnchors, readAnchors } from './anchors.ts';
 import {
   addToBacklog,
   endBacklogAt,
-  readOwedRanges,
+  readPendingRanges,
   removeFromBacklog,
   shortenBacklog,
   trimBacklog,
 } from './backlog.ts';
-import type { BlockRange, OwedRange } from './block-range.ts';
+import type { BlockRange, PendingRange } from './block-range.ts';
 import { addBlocks, type BlockId, readBlocks, removeBlocksBelow, removeOrphanedBlocks } from './blocks.ts';
 import { type CheckLedger, createCheckLedger } from './checks.ts';
 import {
-  addChores,
-  type Chore,
-  type ChoreKind,
-  type PostponedChore,
-  postponeChores,
-  readDueChores,
-  removeChores,
-  removeExecutedChores,
-  removeObsoleteChores,
-} from './chores.ts';
-import {
   addContracts,
   confirmContractsBelow,
-  type NamedContract,
+  type RegisteredContract,
   readContracts,
   removeOrphanedContracts,
 } from './contracts.ts';
@@ -73,14 +62,25 @@ import {
 import { LeaseLostError } from './lease.ts';
 import { type NetworkRow, networkLeases, readNetworkRow, updateNetworkRow } from './network.ts';
 import {
+  type BacklogStats,
   type HeadFigures,
-  type OwedFigures,
   type PublishedHead,
   type ReportedProblem,
   readPublishedHead,
   writeProgress,
 } from './progress.ts';
-import { type Registration, writeRegistrations } from './registrations.ts';
+import { type RampRegistration, writeRegistrations } from './registrations.ts';
+import {
+  addTasks,
+  type PostponedTask,
+  postponeTasks,
+  readDueTasks,
+  removeExecutedTasks,
+  removeObsoleteTasks,
+  removeTasks,
+  type Task,
+  type TaskKind,
+} from './tasks.ts';
 import {
   createTokenLedger,
   type DueToken,
@@ -90,7 +90,7 @@ import {
 } from './tokens.ts';
 import {
   removeOrphanedLogs,
-  rereadUnreadableLogs,
+  rescanUnreadableLogs,
   type UnreadableLog,
   writeUnreadableLogs,
 } from './unreadable-logs.ts';
@@ -99,11 +99,10 @@ export type {
   Anchor,
   AwaitingExecution,
   AwaitingQuery,
+  BacklogStats,
   BlockId,
   BlockRange,
   CheckLedger,
-  Chore,
-  ChoreKind,
   DueToken,
   FailedRange,
   FindingKey,
@@ -111,16 +110,17 @@ export type {
   IndexFinding,
   LaneCounter,
   LaneKey,
-  NamedContract,
   NewFailure,
-  OwedFigures,
-  OwedRange,
-  PostponedChore,
+  PendingRange,
   PostponedFailure,
-  Registration,
+  PostponedTask,
+  RampRegistration,
+  RegisteredContract,
   ReportedProblem,
   SentIn,
   StoredFinding,
+  Task,
+  TaskKind,
   TokenLedger,
   TokenReading,
   UnreadableLog,
@@ -130,7 +130,7 @@ export { LeaseLostError };
 export interface IndexState extends NetworkRow {
   /** By height; the last is the checkpoint. Empty where nothing has been read. */
   readonly blocks: readonly BlockId[];
-  readonly contracts: readonly NamedContract[];
+  readonly contracts: readonly RegisteredContract[];
   readonly anchors: readonly Anchor[];
   readonly head: PublishedHead | null;
 }
@@ -146,9 +146,9 @@ export interface IndexStep {
   readonly blocks?: readonly BlockId[];
   /** Blocks below this height are final and are removed from the ledger. */
   readonly forgetBelow?: number;
-  /** There are no blocks above: what is owed of them, and what has failed, is dropped. */
+  /** There are no blocks above: what is pending of them, and what has failed, is dropped. */
   readonly endsAt?: number;
-  readonly contracts?: readonly NamedContract[];
+  readonly contracts?: readonly RegisteredContract[];
   /** Transactions from which lists can be continued. */
   readonly anchors?: readonly Anchor[];
   /** The history begins here: the backlog below is dropped. */
@@ -156,10 +156,10 @@ export interface IndexStep {
   readonly followedFrom?: number;
   /** A block with an event of a router; the lowest counts. */
   readonly routerBlock?: number;
-  readonly owed?: readonly BlockRange[];
-  /** Ids of owed ranges whose blocks are in `owed` now. */
+  readonly pending?: readonly BlockRange[];
+  /** Ids of pending ranges whose blocks are in `pending` now. */
   readonly replaced?: readonly string[];
-  /** A piece at the upper end of an owed range that has been read, or put on the ledger of failures. */
+  /** A piece at the upper end of a pending range that has been read, or put on the ledger of failures. */
   readonly done?: { readonly id: string; readonly from: number };
   readonly failed?: readonly NewFailure[];
   /** Ids of failed ranges that have been read, or were split. */
@@ -169,16 +169,16 @@ export interface IndexStep {
   /** Blocks that were read: of their unreadable logs, only `unreadable` is left. */
   readonly read?: BlockRange;
   /** Blocks with unreadable logs go on the backlog again: this version may have a decoder for them. */
-  readonly rereadUnreadable?: boolean;
-  /** The details of earlier executions are in `owed` now. */
+  readonly rescanUnreadable?: boolean;
+  /** The details of earlier executions are in `pending` now. */
   readonly lacksAttempts?: false;
   /** How many logs of untrusted contracts were seen. */
-  readonly foreign?: number;
-  readonly choresDone?: readonly Chore[];
+  readonly untrusted?: number;
+  readonly tasksDone?: readonly Task[];
   /** Of messages whose sending was retracted; kept where the source's worker has recorded it again meanwhile. */
-  readonly choresObsolete?: readonly Chore[];
-  readonly choresPostponed?: readonly PostponedChore[];
-  readonly registrations?: readonly Registration[];
+  readonly tasksObsolete?: readonly Task[];
+  readonly tasksPostponed?: readonly PostponedTask[];
+  readonly registrations?: readonly RampRegistration[];
   readonly counters?: readonly LaneCounter[];
   /** Added, or changed where they are open already. */
   readonly findings?: readonly IndexFinding[];
@@ -196,12 +196,12 @@ export interface IndexLedger {
   /** Throws a LeaseLostError where `holder` does not have the network. */
   record(network: string, holder: string, step: IndexStep): Promise<ApplyReport>;
   /** The backlog in the order in which it is to be read: routers, history, single contracts, each from the newest. */
-  owedRanges(network: string): Promise<readonly OwedRange[]>;
+  pendingRanges(network: string): Promise<readonly PendingRange[]>;
   /** Failed ranges whose retry is due: fewest failures first, then the longest due. */
   dueFailures(network: string, limit: number): Promise<readonly FailedRange[]>;
   /** The messages that were sent in these blocks. */
   sentIn(network: string, hashes: readonly string[]): Promise<readonly SentIn[]>;
-  dueChores(network: string, kind: ChoreKind, limit: number): Promise<readonly Chore[]>;
+  dueTasks(network: string, kind: TaskKind, limit: number): Promise<readonly Task[]>;
   /** The `Sent` fact of a message; undefined for an unknown message, or after a retraction. */
   sentFact(messageId: string): Promise<Sent | undefined>;
   /** Messages to this network that were committed, not executed, and are not open to everybody, in the order of ids. */
@@ -210,12 +210,12 @@ export interface IndexLedger {
   factBlocks(network: string, below: number, limit: number): Promise<readonly BlockId[]>;
   readonly checks: CheckLedger;
   readonly tokens: TokenLedger;
-  /** Publishes the progress of a network, and returns what is still owed. */
+  /** Publishes the progress of a network, and returns what is still pending. */
   reportProgress(
     network: string,
     figures: HeadFigures | null,
     problem: ReportedProblem | null,
-  ): Promise<OwedFigures>;
+  ): Promise<BacklogStats>;
 }
 
 /** Whether a retry cannot help: another indexer has the network, or the schema is newer than this program. */
@@ -243,12 +243,12 @@ export function createIndexLedger(
     state: (network) => withReader((client) => readState(client, storedSelector(network))),
     record: (network, holder, step) =>
       withWriter((client) => recordStep(client, turns, network, storedSelector(network), holder, step)),
-    owedRanges: (network) => withReader((client) => readOwedRanges(client, storedSelector(network))),
+    pendingRanges: (network) => withReader((client) => readPendingRanges(client, storedSelector(network))),
     dueFailures: (network, limit) =>
       withReader((client) => readDueFailures(client, storedSelector(network), limit)),
     sentIn: (network, hashes) => withReader((client) => readSentIn(client, storedSelector(network), hashes)),
-    dueChores: (network, kind, limit) =>
-      withReader((client) => readDueChores(client, storedSelector(network), kind, limit)),
+    dueTasks: (network, kind, limit) =>
+      withReader((client) => readDueTasks(client, storedSelector(network), kind, limit)),
     sentFact: (messageId) => withReader((client) => readSentFact(client, messageId)),
     awaitingExecution: (network, query) =>
       withReader((client) => readAwaitingExecution(client, storedSelector(network), query)),
@@ -320,20 +320,20 @@ async function writeStep(
     await endFailuresAt(client, network, step.endsAt);
   }
   await removeFromBacklog(client, network, step.replaced ?? []);
-  await addToBacklog(client, network, step.owed ?? []);
+  await addToBacklog(client, network, step.pending ?? []);
   if (step.done) await shortenBacklog(client, network, step.done);
   await addFailures(client, network, step.failed ?? []);
   await removeFailures(client, network, step.recovered ?? []);
   await postponeFailures(client, network, step.postponed ?? []);
-  if (step.rereadUnreadable) await rereadUnreadableLogs(client, network);
+  if (step.rescanUnreadable) await rescanUnreadableLogs(client, network);
   await writeUnreadableLogs(client, network, step.unreadable ?? [], step.read);
 
   const { facts = [] } = step;
-  await addChores(client, facts, reopened);
-  await removeExecutedChores(client, network, facts);
-  await removeChores(client, network, step.choresDone ?? []);
-  await removeObsoleteChores(client, network, step.choresObsolete ?? []);
-  await postponeChores(client, network, step.choresPostponed ?? []);
+  await addTasks(client, facts, reopened);
+  await removeExecutedTasks(client, network, facts);
+  await removeTasks(client, network, step.tasksDone ?? []);
+  await removeObsoleteTasks(client, network, step.tasksObsolete ?? []);
+  await postponeTasks(client, network, step.tasksPostponed ?? []);
 
   await writeRegistrations(client, network, step.registrations ?? []);
   await writeCounters(client, step.counters ?? []);

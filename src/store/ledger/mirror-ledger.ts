@@ -13,7 +13,7 @@ export interface MirrorProgress {
   readonly completeSince: number | null;
 }
 
-export interface OwedMessage {
+export interface PendingMessage {
   /** 64 hexadecimal digits. */
   readonly messageId: string;
   readonly sentAt: number;
@@ -24,9 +24,9 @@ export interface OwedMessage {
 
 export interface MirrorUpdate {
   readonly progress?: Partial<MirrorProgress>;
-  readonly owed?: readonly OwedMessage[];
-  /** As `owed`, but only those that are not owed already. */
-  readonly noted?: readonly OwedMessage[];
+  readonly pending?: readonly PendingMessage[];
+  /** As `pending`, but only those that are not pending already. */
+  readonly noted?: readonly PendingMessage[];
   /** Ids of messages in a final state. */
   readonly settled?: readonly string[];
 }
@@ -57,10 +57,10 @@ export interface MirrorHeartbeat {
 export interface MirrorLedger {
   progress(source: string): Promise<MirrorProgress>;
   /** Messages that are due, the longest overdue first. */
-  due(source: string, now: number, limit: number): Promise<readonly OwedMessage[]>;
+  due(source: string, now: number, limit: number): Promise<readonly PendingMessage[]>;
   /** Messages that were last requested before a time, the longest ago first. */
-  notCheckedSince(source: string, time: number, limit: number): Promise<readonly OwedMessage[]>;
-  countOwed(source: string): Promise<number>;
+  notCheckedSince(source: string, time: number, limit: number): Promise<readonly PendingMessage[]>;
+  countPending(source: string): Promise<number>;
   /** One transaction. Call it after `apply` of the same messages, so that a crash between the two loses nothing. */
   record(source: string, update: MirrorUpdate): Promise<void>;
   /** Stores the inputs of manual executions as the source gave them; ids are 64 hexadecimal digits. */
@@ -88,7 +88,7 @@ const progressColumns = {
 } as const;
 
 export function createMirrorLedger(withReader: UseClient, withWriter: UseClient): MirrorLedger {
-  const owed = (condition: string, order: string, values: readonly unknown[]) =>
+  const pending = (condition: string, order: string, values: readonly unknown[]) =>
     withReader(async (client) => {
       const { rows } = await client.query(
         `select encode(message_id, 'hex') as "messageId", sent_at as "sentAt", checked_at as "checkedAt",
@@ -97,7 +97,7 @@ export function createMirrorLedger(withReader: UseClient, withWriter: UseClient)
         [...values],
       );
       return rows.map(
-        (row): OwedMessage => ({
+        (row): PendingMessage => ({
           ...row,
           sentAt: row.sentAt.getTime(),
           checkedAt: row.checkedAt.getTime(),
@@ -123,12 +123,12 @@ export function createMirrorLedger(withReader: UseClient, withWriter: UseClient)
         };
       }),
 
-    due: (source, now, limit) => owed('due_at <= $2', 'due_at', [source, new Date(now), limit]),
+    due: (source, now, limit) => pending('due_at <= $2', 'due_at', [source, new Date(now), limit]),
 
     notCheckedSince: (source, time, limit) =>
-      owed('checked_at < $2', 'checked_at', [source, new Date(time), limit]),
+      pending('checked_at < $2', 'checked_at', [source, new Date(time), limit]),
 
-    countOwed: (source) =>
+    countPending: (source) =>
       withReader(async (client) => {
         const { rows } = await client.query('select count(*) from mirror_owed where source = $1', [source]);
         return Number(rows[0].count);
@@ -157,7 +157,7 @@ export function createMirrorLedger(withReader: UseClient, withWriter: UseClient)
         );
       }),
 
-    record: (source, { progress, owed: messages = [], noted = [], settled = [] }) =>
+    record: (source, { progress, pending: messages = [], noted = [], settled = [] }) =>
       withWriter(async (client) => {
         await client.query('begin');
         try {
@@ -168,7 +168,7 @@ export function createMirrorLedger(withReader: UseClient, withWriter: UseClient)
               settled.map(bytes),
             ]);
           }
-          await writeOwed(
+          await writePending(
             client,
             source,
             messages,
@@ -176,7 +176,7 @@ export function createMirrorLedger(withReader: UseClient, withWriter: UseClient)
             `do update set sent_at = excluded.sent_at, checked_at = excluded.checked_at, due_at = excluded.due_at,
                            etag = coalesce(excluded.etag, mirror_owed.etag)`,
           );
-          await writeOwed(client, source, noted, 'do nothing');
+          await writePending(client, source, noted, 'do nothing');
           await client.query('commit');
         } catch (error) {
           await client.query('rollback').catch(() => undefined);
@@ -217,13 +217,13 @@ async function writeProgress(
   );
 }
 
-async function writeOwed(
+async function writePending(
   client: ClientBase,
   source: string,
-  owed: readonly OwedMessage[],
+  pending: readonly PendingMessage[],
   onConflict: string,
 ): Promise<void> {
-  const messages = lastOfEach(owed);
+  const messages = lastOfEach(pending);
   if (messages.length === 0) return;
   await client.query(
     `insert into mirror_owed (source, message_id, sent_at, checked_at, due_at, etag)

@@ -27,8 +27,8 @@ export interface NetworkUpdate {
   /** Only the lowest counts. */
   readonly routerBlock?: number | undefined;
   /** Added to the counter. */
-  readonly foreign?: number | undefined;
-  /** False once the details of earlier executions are owed. */
+  readonly untrusted?: number | undefined;
+  /** False once the details of earlier executions are pending. */
   readonly lacksAttempts?: false | undefined;
 }
 
@@ -54,7 +54,7 @@ export async function updateNetworkRow(
   client: ClientBase,
   network: string,
   holder: string,
-  { startBlock, followedFrom, routerBlock, foreign = 0, lacksAttempts }: NetworkUpdate,
+  { startBlock, followedFrom, routerBlock, untrusted = 0, lacksAttempts }: NetworkUpdate,
 ): Promise<void> {
   const { rowCount } = await client.query(
     `update index_network
@@ -68,7 +68,7 @@ export async function updateNetworkRow(
       startBlock ?? null,
       followedFrom ?? null,
       routerBlock ?? null,
-      foreign,
+      untrusted,
       lacksAttempts ?? null,
     ],
   );

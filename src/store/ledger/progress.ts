@@ -17,7 +17,7 @@ export interface ReportedProblem {
   readonly text: string;
 }
 
-export interface OwedFigures {
+export interface BacklogStats {
   /** Blocks of history that are still to be read, or to be read again for some contracts; each once. */
   readonly owedBlocks: number;
   readonly failedRanges: number;
@@ -44,17 +44,17 @@ export async function writeProgress(
   network: string,
   figures: HeadFigures | null,
   problem: ReportedProblem | null,
-): Promise<OwedFigures> {
+): Promise<BacklogStats> {
   const at = (time: number | undefined) => (time === undefined ? null : new Date(time));
   const { rows } = await client.query(
     `insert into network_progress
        (selector, head_block, head_at, finalized_block, indexed_block, indexed_at, updated_at, problem, problem_kind,
         start_block, owed_blocks, failed_ranges, failed_blocks, oldest_failure_at, unreadable_logs, foreign_logs)
-     select $1, $2, $3, $4, $5, $6, now(), $7, $8, n.start_block, owed.blocks, failed.ranges, failed.blocks,
+     select $1, $2, $3, $4, $5, $6, now(), $7, $8, n.start_block, pending.blocks, failed.ranges, failed.blocks,
             failed.oldest, unreadable.logs, coalesce(n.foreign_logs, 0)
      from (select coalesce(sum(upper(span) - lower(span)), 0) as blocks
            from (select unnest(range_agg(int8range(from_block, to_block + 1))) as span
-                 from index_backlog where network = $1 and purpose <> 'routers') spans) owed,
+                 from index_backlog where network = $1 and purpose <> 'routers') spans) pending,
           (select count(*) as ranges, coalesce(sum(to_block - from_block + 1), 0) as blocks,
                   min(first_failed_at) as oldest from index_failure where network = $1) failed,
           (select count(*) as logs from index_unreadable where network = $1) unreadable

@@ -2,7 +2,7 @@
 import type { ClientBase } from 'pg';
 import { selectorOf, storedSelector } from '../write/message-row.ts';
 
-export interface Registration {
+export interface RampRegistration {
   readonly contract: string;
   readonly role: string;
   /** Selector of the chain at the other end. */
@@ -14,7 +14,7 @@ export interface Registration {
 export async function readRegistrations(
   client: ClientBase,
   network: string,
-): Promise<readonly Registration[]> {
+): Promise<readonly RampRegistration[]> {
   const { rows } = await client.query(
     'select contract, role, remote, block_number from index_registration where network = $1 order by contract, remote',
     [network],
@@ -31,7 +31,7 @@ export async function readRegistrations(
 export async function writeRegistrations(
   client: ClientBase,
   network: string,
-  registrations: readonly Registration[],
+  registrations: readonly RampRegistration[],
 ): Promise<void> {
   for (const { contract, role, remote, blockNumber } of registrations) {
     await client.query(

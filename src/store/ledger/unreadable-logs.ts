@@ -26,14 +26,14 @@ export async function removeOrphanedLogs(
 }
 
 /** Puts the blocks of all unreadable logs on the backlog, except those that are on it or on the ledger of failures. */
-export async function rereadUnreadableLogs(client: ClientBase, network: string): Promise<void> {
+export async function rescanUnreadableLogs(client: ClientBase, network: string): Promise<void> {
   await client.query(
     `insert into index_backlog (network, from_block, to_block, purpose, contracts)
      select $1, block_number, block_number, 'contracts', array_agg(distinct address)
      from index_unreadable u
      where network = $1 and not exists (
        select from (select network, from_block, to_block, contracts from index_backlog
-                    union all select network, from_block, to_block, contracts from index_failure) owed
+                    union all select network, from_block, to_block, contracts from index_failure) pending
        where network = $1 and u.block_number between from_block and to_block
          and (contracts is null or u.address = any(contracts)))
      group by block_number`,

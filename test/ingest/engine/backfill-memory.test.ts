@@ -43,7 +43,7 @@ async function sampleBackfill(options: CcipWorldOptions): Promise<readonly Sampl
   };
   const { isUpToDate, statuses } = await indexWorld(store, {
     sources: [sourceOf(world.a, [provider], { pollEvery: 1_000, maxRange: options.blocks / RANGES })],
-    timing: { choresEveryMs: 1_000 },
+    timing: { tasksEveryMs: 1_000 },
   });
   expect(isUpToDate).toBe(true);
   expect(statuses[0]?.worker?.created).toBe(options.messages);

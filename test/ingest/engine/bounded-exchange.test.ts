@@ -20,7 +20,7 @@ test('an answer without a body has an empty one', async () => {
   expect(await readBody(await fetch(url), 10)).toHaveLength(0);
 });
 
-test('a body without an end is refused at its bound, and hung up on', async () => {
+test('a body without an end is rejected at its bound, and hung up on', async () => {
   let hungUp: Promise<unknown> | undefined;
   const url = await listenWith((_, response) => {
     hungUp = once(response, 'close');

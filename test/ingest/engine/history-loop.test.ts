@@ -4,7 +4,7 @@ import { networkBySelector } from '../../../src/domain/networks/networks.ts';
 import type { HistoryReading, NetworkReader } from '../../../src/ingest/engine/family.ts';
 import { NodeError } from '../../../src/ingest/engine/faults.ts';
 import { createHistoryLoop } from '../../../src/ingest/engine/history-loop.ts';
-import { historyRange } from '../../../src/ingest/engine/owed-ranges.ts';
+import { historyRange } from '../../../src/ingest/engine/pending-ranges.ts';
 import { createProgress } from '../../../src/ingest/engine/progress.ts';
 import { defaultTiming } from '../../../src/ingest/engine/timing.ts';
 import type { BlockRange } from '../../../src/store/ledger/index-ledger.ts';
@@ -29,15 +29,15 @@ const emptyReading = ({ from }: BlockRange): HistoryReading => ({
   facts: [],
   contracts: [],
   unreadable: [],
-  foreign: 0,
+  untrusted: 0,
   routerBlock: undefined,
-  refused: [],
+  rejected: [],
   isFinal: true,
   blocks: [],
   items: 0,
 });
 
-/** A loop over blocks that are owed; `read` decides what becomes of each piece. */
+/** A loop over blocks that are pending; `read` decides what becomes of each piece. */
 async function runLoop(isHeadBehind: () => boolean, read: (range: BlockRange) => Promise<HistoryReading>) {
   const network = networkBySelector(selector);
   if (!network) throw new Error('not in the table');
@@ -51,15 +51,15 @@ async function runLoop(isHeadBehind: () => boolean, read: (range: BlockRange) =>
   });
   const reader: NetworkReader = {
     load: () => undefined,
-    begin: () => Promise.reject(new Error('not asked for')),
+    readStart: () => Promise.reject(new Error('not asked for')),
     follow: async () => false,
-    nextPiece: (owed) => ({ ...owed, from: Math.max(owed.from, owed.to - PIECE + 1) }),
+    nextPiece: (pending) => ({ ...pending, from: Math.max(pending.from, pending.to - PIECE + 1) }),
     readHistory: read,
-    chores: { work: async () => undefined, isBehind: false },
+    tasks: { work: async () => undefined, isBehind: false },
     health: () => [],
     close: () => undefined,
   };
-  await progress.record(() => ({ owed: [historyRange(1, BLOCKS)], startBlock: 1 }));
+  await progress.record(() => ({ pending: [historyRange(1, BLOCKS)], startBlock: 1 }));
   const ending = new AbortController();
   onTestFinished(() => ending.abort());
   const loop = createHistoryLoop({
@@ -76,7 +76,7 @@ async function runLoop(isHeadBehind: () => boolean, read: (range: BlockRange) =>
   await vi.waitFor(() => expect(loop.isEmpty).toBe(true), { timeout: 120_000, interval: 5 });
   ending.abort();
   await running;
-  expect(await store.index.owedRanges(selector)).toEqual([]);
+  expect(await store.index.pendingRanges(selector)).toEqual([]);
 }
 
 describe('history is read to its end', () => {

@@ -5,10 +5,10 @@ import { findNetwork } from '../../../src/domain/networks/networks.ts';
 import * as abi from '../../../src/ingest/evm/contracts/abi.ts';
 import {
   type ContractRole,
-  currentNamings,
-  examine,
+  currentRegistrations,
   type GenuineContract,
-  namingsOf,
+  identify,
+  registrationsIn,
   watchedTopics,
 } from '../../../src/ingest/evm/contracts/contracts.ts';
 import type { Chain, ChainLog, Hex } from '../../../src/ingest/evm/rpc/chain.ts';
@@ -42,7 +42,7 @@ const words = (...values: readonly (bigint | Hex)[]): Hex =>
   `0x${values.map((value) => pad(typeof value === 'bigint' ? toHex(value) : value).slice(2)).join('')}`;
 
 /** A contract that calls itself so, deployed with these words. */
-function examineAs(role: ContractRole, typeAndVersion: string | undefined, config?: Hex) {
+function identifyAs(role: ContractRole, typeAndVersion: string | undefined, config?: Hex) {
   const node = answeringNode({
     answer: ({ data }) => {
       if (data === abi.typeAndVersion.selector)
@@ -50,7 +50,7 @@ function examineAs(role: ContractRole, typeAndVersion: string | undefined, confi
       return data === abi.getStaticConfig.selector ? config : undefined;
     },
   });
-  return examine(
+  return identify(
     node,
     [{ address: addressOf(1), role, namedBy: addressOf(2) }],
     network as NonNullable<typeof network>,
@@ -74,8 +74,8 @@ describe('the version of a lane', () => {
     ['OnRamp 2.0.0', '2.0.0', common],
     ['OnRamp 2.1.4', '2.0.0', common],
   ])('of %s is %s', async (typeAndVersion, version, config) => {
-    const { contracts, refused } = await examineAs('onRamp', typeAndVersion, config);
-    expect(refused).toEqual([]);
+    const { contracts, rejected } = await identifyAs('onRamp', typeAndVersion, config);
+    expect(rejected).toEqual([]);
     expect(contracts).toEqual([
       {
         address: addressOf(1),
@@ -101,24 +101,24 @@ describe('the version of a lane', () => {
     ['rmn', 'MockRMN 1.0.0', /no rmn/],
     ['onRamp', undefined, /no code/],
   ] as const)('is not looked for in a %s that says %s', async (role, typeAndVersion, reason) => {
-    const { contracts, refused } = await examineAs(role, typeAndVersion, words(selector));
+    const { contracts, rejected } = await identifyAs(role, typeAndVersion, words(selector));
     expect(contracts).toEqual([]);
-    expect(refused).toEqual([
+    expect(rejected).toEqual([
       {
-        naming: { address: addressOf(1), role, namedBy: addressOf(2) },
+        registration: { address: addressOf(1), role, namedBy: addressOf(2) },
         reason: expect.stringMatching(reason),
         // A node that is behind may not have it yet; one that answers otherwise has.
         isSilent: typeAndVersion === undefined,
       },
     ]);
-    expect(refused[0]?.reason.length).toBeLessThan(250);
+    expect(rejected[0]?.reason.length).toBeLessThan(250);
   });
 
   it('is not asked of a contract that was deployed for another chain, or does not say for which', async () => {
     for (const config of [words(5n), undefined, '0x'] as const) {
-      const { contracts, refused } = await examineAs('offRamp', 'OffRamp 1.6.0', config);
+      const { contracts, rejected } = await identifyAs('offRamp', 'OffRamp 1.6.0', config);
       expect(contracts).toEqual([]);
-      expect(refused[0]?.reason).toMatch(
+      expect(rejected[0]?.reason).toMatch(
         config === words(5n) ? /deployed for chain selector 5/ : /static config/,
       );
     }
@@ -140,7 +140,7 @@ test('a router is asked for the on-ramps to chains from which it has off-ramps, 
       return words(data === abi.callOf(abi.getOnRamp, router, 5n).data ? addressOf(50) : 0n);
     },
   });
-  const named = await currentNamings(node, [router, other]);
+  const named = await currentRegistrations(node, [router, other]);
   expect(node.batches).toEqual([
     [router, other].map((address) => abi.callOf(abi.getOffRamps, address)),
     [5n, 7n].map((selector) => abi.callOf(abi.getOnRamp, router, selector)),
@@ -180,33 +180,33 @@ describe('with the real contracts', () => {
     return history;
   };
 
-  const laneContracts = (book: ReadonlyMap<Hex, GenuineContract>, role: ContractRole) =>
-    [...book.values()]
+  const laneContracts = (registry: ReadonlyMap<Hex, GenuineContract>, role: ContractRole) =>
+    [...registry.values()]
       .filter((contract) => contract.role === role)
       .map(({ address, version }) => `${version} ${address}`)
       .sort();
 
   it('finds the ramps of every version, what they were deployed with, and whom they lead to', async () => {
     for (const network of lab.networks) {
-      const { book } = await readLab(network);
+      const { book: registry } = await readLab(network);
       const outward = lab.lanes.filter(({ from }) => from === network.key);
       const inward = lab.lanes.filter(({ to }) => to === network.key);
-      expect(laneContracts(book, 'router')).toHaveLength(Object.keys(network.routers).length);
-      expect(laneContracts(book, 'onRamp')).toEqual(
+      expect(laneContracts(registry, 'router')).toHaveLength(Object.keys(network.routers).length);
+      expect(laneContracts(registry, 'onRamp')).toEqual(
         outward.map(({ version, ramps }) => `${version}.0 ${ramps.onRamp.address}`).sort(),
       );
-      expect(laneContracts(book, 'offRamp')).toEqual(
+      expect(laneContracts(registry, 'offRamp')).toEqual(
         inward.map(({ version, ramps }) => `${version}.0 ${ramps.offRamp.address}`).sort(),
       );
       const other = lab.networks.find((candidate) => candidate !== network);
       for (const { version, ramps } of inward.filter(({ ramps }) => ramps.commitStore)) {
         const commitStore = ramps.commitStore?.address as Hex;
-        expect(book.get(ramps.offRamp.address)).toMatchObject({
+        expect(registry.get(ramps.offRamp.address)).toMatchObject({
           commitStore,
           onRamp: ramps.onRamp.address,
           sourceChainSelector: String(other?.selector),
         });
-        expect(book.get(commitStore)).toMatchObject({
+        expect(registry.get(commitStore)).toMatchObject({
           role: 'commitStore',
           version: `${version}.0`,
           offRamp: ramps.offRamp.address,
@@ -214,7 +214,7 @@ describe('with the real contracts', () => {
           namedBy: ramps.offRamp.address,
         });
       }
-      expect([...book.values()].some(({ typeAndVersion }) => typeAndVersion === 'RMN 1.5.0')).toBe(true);
+      expect([...registry.values()].some(({ typeAndVersion }) => typeAndVersion === 'RMN 1.5.0')).toBe(true);
     }
   });
 
@@ -224,11 +224,11 @@ describe('with the real contracts', () => {
     for (const network of [lab.a, lab.b]) {
       const [oldRamp, newRamp] =
         network === lab.a ? [before.onRamp, after.onRamp] : [before.offRamp, after.offRamp];
-      const { book } = await readLab(network);
-      expect(book.get(oldRamp.address)?.version).toBe('1.6.0');
-      expect(book.get(newRamp.address)?.version).toBe('1.6.0');
+      const { book: registry } = await readLab(network);
+      expect(registry.get(oldRamp.address)?.version).toBe('1.6.0');
+      expect(registry.get(newRamp.address)?.version).toBe('1.6.0');
       const current = await chainOf(network).run((node) =>
-        currentNamings(node, Object.values(network.routers)),
+        currentRegistrations(node, Object.values(network.routers)),
       );
       const named = current.map(({ address }) => address);
       expect(named).toContain(newRamp.address);
@@ -238,17 +238,18 @@ describe('with the real contracts', () => {
   });
 
   it('does not believe a contract that merely speaks like a router', async () => {
-    const { book, logs } = await readLab(lab.a);
+    const { book: registry, logs } = await readLab(lab.a);
     const [named] = logs.filter((log) => log.topics[0] === abi.onRampSet.topic);
-    const emitter = named && book.get(named.address);
+    const emitter = named && registry.get(named.address);
     if (!named || !emitter) throw new Error('No router has spoken.');
-    expect(namingsOf(named, emitter)).toHaveLength(1);
-    const onRamp = [...book.values()].find(({ role }) => role === 'onRamp');
+    expect(registrationsIn(named, emitter)).toHaveLength(1);
+    const onRamp = [...registry.values()].find(({ role }) => role === 'onRamp');
     if (!onRamp) throw new Error('There is no on-ramp.');
-    expect(namingsOf(named, onRamp)).toEqual([]);
+    expect(registrationsIn(named, onRamp)).toEqual([]);
     const closed: ChainLog = { ...named, data: pad('0x') };
-    expect(namingsOf(closed, emitter)).toEqual([]);
-    for (const data of ['0x', '0x1234'] as const) expect(namingsOf({ ...named, data }, emitter)).toEqual([]);
-    expect(namingsOf({ ...named, topics: named.topics.slice(0, 1) }, emitter)).toEqual([]);
+    expect(registrationsIn(closed, emitter)).toEqual([]);
+    for (const data of ['0x', '0x1234'] as const)
+      expect(registrationsIn({ ...named, data }, emitter)).toEqual([]);
+    expect(registrationsIn({ ...named, topics: named.topics.slice(0, 1) }, emitter)).toEqual([]);
   });
 });

@@ -90,7 +90,7 @@ const contracts = {
   },
   rmn: { ...genuine('RMN 1.5.0'), address: addressOf(0x615), role: 'rmn', version: null },
 } as const satisfies Record<string, GenuineContract>;
-const book: ReadonlyMap<Hex, GenuineContract> = new Map(
+const registry: ReadonlyMap<Hex, GenuineContract> = new Map(
   Object.values(contracts).map((contract) => [contract.address, contract]),
 );
 
@@ -333,7 +333,7 @@ function nodeOf({ answer = usualAnswer, to = router, input = '0x' }: DecodeOptio
 }
 
 const decode = (logs: readonly ChainLog[], options?: DecodeOptions): Promise<Decoded> =>
-  createDecoder(here).decode(nodeOf(options), logs, book);
+  createDecoder(here).decode(nodeOf(options), logs, registry);
 
 async function decodeSent(log: ChainLog, options?: DecodeOptions): Promise<Sent> {
   const { facts, unreadable } = await decode([log], options);
@@ -923,7 +923,7 @@ describe('the decoder', () => {
     expect(await decode([spoofed, sent16(), named, spoofed])).toMatchObject({
       facts: [{ kind: 'Sent' }],
       unreadable: [],
-      foreign: 2,
+      untrusted: 2,
     });
   });
 
@@ -941,10 +941,10 @@ describe('the decoder', () => {
       sent16({ sequenceNumber: BigInt(index), transfers: [{ destTokenAddress: destToken }] }),
     );
     const first = nodeOf();
-    expect((await decoder.decode(first, logs, book)).facts).toHaveLength(50);
+    expect((await decoder.decode(first, logs, registry)).facts).toHaveLength(50);
     expect(first.batches.map((batch) => batch.length)).toEqual([2]);
     const second = nodeOf();
-    expect((await decoder.decode(second, logs, book)).facts).toHaveLength(50);
+    expect((await decoder.decode(second, logs, registry)).facts).toHaveLength(50);
     expect(second.batches.map((batch) => batch.map(({ data }) => data.slice(0, 10)))).toEqual([
       [abi.getRouter16.selector],
     ]);
@@ -953,9 +953,9 @@ describe('the decoder', () => {
   it('asks for no header that it is given', async () => {
     const node = { ...nodeOf(), blocks: () => Promise.reject(new Error('It asked.')) };
     const blocks = new Map([[block.hash, block]]);
-    const { facts } = await createDecoder(here).decode(node, [sent16()], book, blocks);
+    const { facts } = await createDecoder(here).decode(node, [sent16()], registry, blocks);
     expect(facts).toMatchObject([{ message: { sendTimestamp: seen.at }, seen }]);
-    await expect(createDecoder(here).decode(node, [sent16()], book)).rejects.toThrow('It asked.');
+    await expect(createDecoder(here).decode(node, [sent16()], registry)).rejects.toThrow('It asked.');
   });
 
   it('blames the node for a log of a block that it does not have', async () => {
@@ -963,13 +963,13 @@ describe('the decoder', () => {
     await expect(decode([log])).rejects.toThrow(NodeError);
     const late = answeringNode({ blocks: [{ ...block, timestamp: 1e15 }] });
     const execution = logOf(contracts.offRamp15, abi.executionStateChanged15, [5n, hashOf('x')], [2, '0x']);
-    await expect(createDecoder(here).decode(late, [execution], book)).rejects.toThrow(NodeError);
+    await expect(createDecoder(here).decode(late, [execution], registry)).rejects.toThrow(NodeError);
   });
 
   it('fails with a node that fails', async () => {
     const fault = new NodeError('It does not answer.');
     const node = { ...nodeOf(), calls: () => Promise.reject(fault) };
-    await expect(createDecoder(here).decode(node, [sent16()], book)).rejects.toBe(fault);
+    await expect(createDecoder(here).decode(node, [sent16()], registry)).rejects.toBe(fault);
   });
 
   it('survives whatever a contract emits', { tags: 'slow' }, async () => {
@@ -979,12 +979,12 @@ describe('the decoder', () => {
         fc.array(anyLog(), { minLength: 1, maxLength: 8 }),
         anyAnswer(),
         async (logs, answer) => {
-          const { facts, unreadable, foreign } = await decode(logs, {
+          const { facts, unreadable, untrusted } = await decode(logs, {
             answer,
             to: contracts.offRamp20.address,
           });
           told += facts.length;
-          expect(foreign).toBe(0);
+          expect(untrusted).toBe(0);
           expect(unreadable.every(({ reason }) => reason.length > 0 && reason.length < 600)).toBe(true);
           for (const fact of facts) expectStorable(fact);
         },

@@ -1,4 +1,4 @@
-/** The order of logs: brought to one form, or refused where it contradicts itself. */
+/** The order of logs: brought to one form, or rejected where it contradicts itself. */
 import { expect, test } from 'vitest';
 import type { ChainLog, Hex } from '../../../src/ingest/evm/rpc/chain.ts';
 import { orderLogs } from '../../../src/ingest/evm/rpc/log-order.ts';
@@ -34,6 +34,6 @@ test.each([
     [log(1, 0), log(2, 0, { blockHash: log(1, 0).blockHash })],
     /or one for two blocks/,
   ],
-])('%s is refused', (_, logs, problem) => {
+])('%s is rejected', (_, logs, problem) => {
   expect(orderLogs(logs)).toEqual({ problem: expect.stringMatching(problem) });
 });

@@ -19,7 +19,7 @@ function read(limits: RangeLimits, accepts: (blocks: number) => boolean, stated?
       limits.abandon(blocks);
       return asked;
     }
-    longest = limits.refuse(blocks, stated);
+    longest = limits.reject(blocks, stated);
   }
 }
 
@@ -41,10 +41,10 @@ describe('the range of an endpoint', () => {
     expect(asked.filter((blocks) => blocks > 300).length).toBeLessThan(6);
   });
 
-  test('settles near a limit that the endpoint does not state, with few refusals', () => {
+  test('settles near a limit that the endpoint does not state, with few rpcErrors', () => {
     const asked = readMany(createRangeLimits(10_000), 1_000, (blocks) => blocks <= 700);
-    const refused = asked.filter((blocks) => blocks > 700).length;
-    expect(refused).toBeLessThan(10);
+    const rejected = asked.filter((blocks) => blocks > 700).length;
+    expect(rejected).toBeLessThan(10);
     const total = asked.filter((blocks) => blocks <= 700).reduce((sum, blocks) => sum + blocks, 0);
     expect(total).toBeGreaterThan(1_000 * 350);
   });

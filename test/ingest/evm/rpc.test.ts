@@ -1,4 +1,4 @@
-/** Talking to nodes that fail, lie and refuse, over real sockets. */
+/** Talking to nodes that fail, lie and reject, over real sockets. */
 
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -8,7 +8,7 @@ import { createEndpoint, usualTiming } from '../../../src/ingest/engine/json-rpc
 import { createTokenBucket } from '../../../src/ingest/engine/json-rpc/token-bucket.ts';
 import type { ChainNode, Hex } from '../../../src/ingest/evm/rpc/chain.ts';
 import { createChain } from '../../../src/ingest/evm/rpc/endpoints.ts';
-import { classifyEvmRefusal } from '../../../src/ingest/evm/rpc/refusals.ts';
+import { classifyEvmRpcError } from '../../../src/ingest/evm/rpc/evm-rpc-errors.ts';
 import {
   briefly,
   CONTRACT,
@@ -285,7 +285,7 @@ describe('failures of the transport', () => {
     ]);
   });
 
-  test('a contract that keeps the node busy beyond all patience, again and again, refuses; the others are answered', {
+  test('a contract that keeps the node busy beyond all patience, again and again, rejects; the others are answered', {
     tags: 'slow',
   }, async () => {
     const node = await startFaultyNode();
@@ -359,11 +359,11 @@ describe('failures of the transport', () => {
   });
 
   test.each(['header not found', 'history has been pruned for this block'])(
-    'rests do not grow beyond a moment where it answers but refuses: %s',
-    async (refusal) => {
+    'rests do not grow beyond a moment where it answers but rejects: %s',
+    async (rpcError) => {
       const node = await startFaultyNode();
       node.methods.eth_getLogs = () => {
-        throw new Refused(-32000, refusal);
+        throw new Refused(-32000, rpcError);
       };
       const rests: number[] = [];
       const chain = openChain(
@@ -425,20 +425,20 @@ describe('failures of the transport', () => {
 
 describe('choosing an endpoint', () => {
   test('one of another network gets no work, and says which network it is', async () => {
-    const [foreign, good] = [await startFaultyNode({ chainId: 1 }), await startFaultyNode()];
-    const chain = openChain([foreign, good]);
+    const [untrusted, good] = [await startFaultyNode({ chainId: 1 }), await startFaultyNode()];
+    const chain = openChain([untrusted, good]);
     expect(await chain.run(nameOf)).toBe(good.host);
     expect(chain.health()[0]?.problem).toBe(
-      `${foreign.host}: it is a node of chain 1, and ${network.name} is chain 1337`,
+      `${untrusted.host}: it is a node of chain 1, and ${network.name} is chain 1337`,
     );
-    expect(new Set(foreign.calls.map(({ method }) => method))).toEqual(
+    expect(new Set(untrusted.calls.map(({ method }) => method))).toEqual(
       new Set(['eth_chainId', 'eth_getBlockByNumber']),
     );
   });
 
   test.each<[string, { chainId?: number }, Misbehaviour | undefined]>([
     ['of another network', { chainId: 1 }, undefined],
-    ['that refuses the key', {}, { status: 401, body: 'no' }],
+    ['that rejects the key', {}, { status: 401, body: 'no' }],
   ])('one %s is left alone for 5 minutes', async (_what, options, misbehaviour) => {
     const [bad, good] = [await startFaultyNode(options), await startFaultyNode()];
     if (misbehaviour) bad.misbehave = () => misbehaviour;
@@ -591,7 +591,7 @@ describe('answers that cannot be believed', () => {
     inResult(([first, ...rest]: Json[]) => [{ ...first, ...change }, ...rest]);
   const logs = (rpc: ChainNode) => rpc.logs({ ...range, addresses: [CONTRACT] });
   const block = (change: Json) => inResult((given: Json) => ({ ...given, ...change }));
-  const foreign = `0x${'ee'.repeat(32)}`;
+  const untrusted = `0x${'ee'.repeat(32)}`;
 
   const lies: readonly (readonly [
     string,
@@ -642,7 +642,7 @@ describe('answers that cannot be believed', () => {
     [
       'a log with another topic',
       'eth_getLogs',
-      firstLog({ topics: [foreign] }),
+      firstLog({ topics: [untrusted] }),
       logs,
       /topic that was not asked for/,
     ],
@@ -652,7 +652,7 @@ describe('answers that cannot be believed', () => {
     [
       'two hashes for one block',
       'eth_getLogs',
-      inResult((l: Json[]) => [l[0], { ...l[0], logIndex: '0x5', blockHash: foreign }]),
+      inResult((l: Json[]) => [l[0], { ...l[0], logIndex: '0x5', blockHash: untrusted }]),
       logs,
       /two hashes for block 0/,
     ],
@@ -711,21 +711,21 @@ describe('answers that cannot be believed', () => {
     [
       'a block of another hash',
       'eth_getBlockByHash',
-      block({ hash: foreign }),
+      block({ hash: untrusted }),
       (rpc) => rpc.blockByHash(makeTinyChain(30).blocks[3]?.hash as Hex),
       /instead of/,
     ],
     [
       'a log of another block',
       'eth_getLogs',
-      firstLog({ blockHash: foreign }),
+      firstLog({ blockHash: untrusted }),
       (rpc) => rpc.logsOfBlocks([makeTinyChain(30).blocks[3]?.hash as Hex], [TOPIC]),
       /a log of another block/,
     ],
     [
       'receipts of another block',
       'eth_getBlockReceipts',
-      inResult((l: Json[]) => l.map((r) => ({ ...r, blockHash: foreign }))),
+      inResult((l: Json[]) => l.map((r) => ({ ...r, blockHash: untrusted }))),
       (rpc) => rpc.receiptLogs([makeTinyChain(30).blocks[3]?.hash as Hex], [TOPIC]),
       /a receipt of another block/,
     ],
@@ -740,14 +740,14 @@ describe('answers that cannot be believed', () => {
       'no transaction',
       'eth_getTransactionByHash',
       inResult(() => null),
-      (rpc) => rpc.transactions([foreign as Hex]),
+      (rpc) => rpc.transactions([untrusted as Hex]),
       /it has no transaction/,
     ],
     [
       'another transaction',
       'eth_getTransactionByHash',
       inResult(() => transactionOf(makeTinyChain(3).blocks[0]?.logs[0] as never)),
-      (rpc) => rpc.transactions([foreign as Hex]),
+      (rpc) => rpc.transactions([untrusted as Hex]),
       /transaction 0x.* instead of 0xee/,
     ],
     [
@@ -912,7 +912,7 @@ describe('rates', () => {
       now: Date.now,
       random: Math.random,
       timing: usualTiming,
-      classifyRefusal: classifyEvmRefusal,
+      classifyRpcError: classifyEvmRpcError,
     });
     const call = { method: 'eth_chainId', params: [] };
     await Promise.all(Array.from({ length: 30 }, () => endpoint.ask([call])));
@@ -938,12 +938,12 @@ describe('rates', () => {
     const node = await startFaultyNode();
     const chain = openChain([node], {}, { timing: { ...briefly, maxWaitMs: 5_000 } });
     await chain.run(nameOf);
-    let refusals = 1;
-    let refusedAt = 0;
+    let rpcErrors = 1;
+    let rejectedAt = 0;
     let servedAt = 0;
     node.misbehave = () => {
-      if (refusals-- > 0) {
-        refusedAt = performance.now();
+      if (rpcErrors-- > 0) {
+        rejectedAt = performance.now();
         return { status: 429, headers: { 'retry-after': '1' }, body: 'slow down' };
       }
       servedAt = performance.now();
@@ -951,7 +951,7 @@ describe('rates', () => {
     };
     const two = await Promise.all([chain.run(nameOf), chain.run(nameOf)]);
     expect(two).toEqual([node.host, node.host]);
-    expect(servedAt - refusedAt).toBeGreaterThanOrEqual(990);
+    expect(servedAt - rejectedAt).toBeGreaterThanOrEqual(990);
     expect(chain.health()[0]).toMatchObject({ healthy: true, failures: 0 });
   });
 
@@ -968,7 +968,7 @@ describe('rates', () => {
     expect(busy.calls.length).toBe(asked);
   });
 
-  test('a node that refuses without an end is left after a few attempts', async () => {
+  test('a node that rejects without an end is left after a few attempts', async () => {
     const node = await startFaultyNode();
     const chain = openChain([node]);
     await chain.run(nameOf);
@@ -978,7 +978,7 @@ describe('rates', () => {
     expect(node.calls.length - before).toBeLessThan(15);
   });
 
-  test('calls of a batch that are refused for their rate are asked again, and only those', async () => {
+  test('calls of a batch that are rejected for their rate are asked again, and only those', async () => {
     const node = await startFaultyNode();
     const chain = openChain([node], {}, { timing: { ...briefly, maxWaitMs: 5_000 } });
     await chain.run(nameOf);
@@ -987,11 +987,11 @@ describe('rates', () => {
     node.misbehave = () => {
       if (!isFirst) return undefined;
       isFirst = false;
-      const refusal = { code: 429, message: 'Your app has exceeded its compute units per second capacity.' };
+      const rpcError = { code: 429, message: 'Your app has exceeded its compute units per second capacity.' };
       return {
         change: (answer) =>
           (answer as { id: number }[]).map((one, index) =>
-            index < 3 ? one : { id: one.id, error: refusal },
+            index < 3 ? one : { id: one.id, error: rpcError },
           ),
       };
     };
@@ -1003,7 +1003,7 @@ describe('rates', () => {
 });
 
 describe('batches', () => {
-  const refusals: readonly (readonly [string, (calls: number) => Misbehaviour | undefined, number])[] = [
+  const rpcErrors: readonly (readonly [string, (calls: number) => Misbehaviour | undefined, number])[] = [
     ['not taken at all', (n) => (n > 1 ? { status: 400, body: 'Bad Request' } : undefined), 1],
     [
       'not taken, by an error without an id',
@@ -1079,7 +1079,7 @@ describe('batches', () => {
     ['too long for a proxy', (n) => (n > 5 ? { status: 413, body: '<html>' } : undefined), 5],
   ];
 
-  test.each(refusals)('%s: smaller ones are sent from then on', async (_who, misbehave, largest) => {
+  test.each(rpcErrors)('%s: smaller ones are sent from then on', async (_who, misbehave, largest) => {
     const node = await startFaultyNode();
     const chain = openChain([node], { batchSize: 16 });
     node.misbehave = (calls) => misbehave(calls.length);
@@ -1090,7 +1090,7 @@ describe('batches', () => {
     expect((await read()).map(({ number }) => number)).toEqual(numbers);
     const sizes = node.requests.map(({ calls }) => calls.length);
     expect(Math.max(...sizes)).toBeLessThanOrEqual(largest);
-    // No more refusals.
+    // No more RPC errors.
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(numbers.length);
     expect(chain.health()[0]).toMatchObject({ healthy: true, failures: 0 });
   });
@@ -1110,7 +1110,7 @@ describe('batches', () => {
     };
     const calls = Array.from({ length: 5 }, () => ({ to: CONTRACT, data: '0x' as Hex }));
     expect(await chain.run((rpc) => rpc.calls(calls))).toEqual(calls.map(() => undefined));
-    // Once more, together with the height at which they refuse.
+    // Once more, together with the height at which they reject.
     expect(node.requests.map(({ batch }) => batch)).toEqual([2, 5, 6]);
   });
 

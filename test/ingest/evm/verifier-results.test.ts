@@ -86,7 +86,7 @@ test('asks below the URL that was given, with its query and its credentials', as
   ]);
 });
 
-describe('an answer is refused', () => {
+describe('an answer is rejected', () => {
   const cases: readonly (readonly [what: string, body: unknown, problem: RegExp])[] = [
     ['that is no JSON', '<html>', /broken JSON/],
     ['that is cut off', '{"success":true,"results":[', /broken JSON/],
@@ -159,8 +159,8 @@ describe('the wait ends', () => {
 test('errors show the host and nothing else of the URL', async () => {
   const url = await answering('nonsense');
   const secret = new URL(`http://me:password@${url.host}/path-key?token=query-key`);
-  const refused = new URL('http://me:password@127.0.0.1:1/path-key?token=query-key');
-  for (const target of [secret, refused]) {
+  const rejected = new URL('http://me:password@127.0.0.1:1/path-key?token=query-key');
+  for (const target of [secret, rejected]) {
     const error: unknown = await createVerifierResults(target, options)
       .completed(messageId)
       .catch((reason: unknown) => reason);

@@ -67,7 +67,7 @@ test('an item or a record from the future is rejected by name, and the others ar
     { messageId: future.messageId, problems: [{ path: '$.sendTimestamp', problem: /later than/ }] },
   ]);
   // It is not asked for again and again.
-  expect(await store.mirror.countOwed(standIn.url)).toBe(0);
+  expect(await store.mirror.countPending(standIn.url)).toBe(0);
 });
 
 test('JSON that is nested too deep to be written again is no end', async () => {

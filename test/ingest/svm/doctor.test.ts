@@ -1,6 +1,6 @@
 /** What `lanescan doctor` reports of the endpoints and programs of a Solana network. */
 import { expect, onTestFinished, test } from 'vitest';
-import { examineNetwork } from '../../../src/ingest/families.ts';
+import { probeNetwork } from '../../../src/ingest/families.ts';
 import type { SvmSource } from '../../../src/ingest/svm/settings.ts';
 import { createSolanaWorld } from '../../solana/ccip-world.ts';
 import { personalityOf } from '../../solana/endpoint/personalities.ts';
@@ -17,7 +17,7 @@ async function examine(personality?: string, overrides: Partial<SvmSource> = {})
     personality ? { personality: personalityOf(personality) } : {},
   );
   onTestFinished(() => provider.close());
-  return examineNetwork(sourceOf(world, [provider], { offramps: [world.programs.offRamp], ...overrides }), {
+  return probeNetwork(sourceOf(world, [provider], { offramps: [world.programs.offRamp], ...overrides }), {
     userAgent: 'lanescan-test',
     signal: new AbortController().signal,
     now: Date.now,

@@ -102,12 +102,12 @@ describe('claims of a mint', () => {
     holding.set(mintAccount(6));
     holding[165] = 2;
     expect(mintClaims(MINT, account(TOKEN_2022, holding), undefined)).toEqual(nothing);
-    for (const foreign of [
+    for (const untrusted of [
       metaplex('USD Coin', 'USDC', mintOf(1)),
       account(addressOf('someone'), metaplexAccount(MINT, 'USD Coin', 'USDC')),
       account(METADATA_PROGRAM, metaplexAccount(MINT, 'USD Coin', 'USDC').with(0, 6)),
     ])
-      expect(mintClaims(MINT, classic, foreign)).toEqual({ ...nothing, decimals: 6 });
+      expect(mintClaims(MINT, classic, untrusted)).toEqual({ ...nothing, decimals: 6 });
   });
 
   test('are cleaned: controls, directions, long and broken text', () => {
@@ -125,9 +125,9 @@ describe('claims of a mint', () => {
 
   test('are never a fault, whatever the bytes', () => {
     fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 400 }), fc.uint8Array({ maxLength: 200 }), (tail, foreign) => {
+      fc.property(fc.uint8Array({ maxLength: 400 }), fc.uint8Array({ maxLength: 200 }), (tail, untrusted) => {
         const data = concat(mintAccount(6), new Uint8Array(83), new Uint8Array([1]), tail);
-        const claims = mintClaims(MINT, account(TOKEN_2022, data), account(METADATA_PROGRAM, foreign));
+        const claims = mintClaims(MINT, account(TOKEN_2022, data), account(METADATA_PROGRAM, untrusted));
         expect(claims.decimals).toBe(6);
       }),
     );

@@ -49,9 +49,9 @@ test('transactions of version 1 are read', async () => {
 
 test.each([
   [
-    'refuses-version-1',
-    personalityOf('refuses-version-1'),
-    /a transaction of version 1: the endpoint refuses it although versions up to 1 were asked for; use another one\. It is read again at every start/,
+    'rejects-version-1',
+    personalityOf('rejects-version-1'),
+    /a transaction of version 1: the endpoint rejects it although versions up to 1 were asked for; use another one\. It is read again at every start/,
   ],
   [
     'a version that is not known here',
@@ -65,9 +65,9 @@ test.each([
     const store = await start(world);
     const provider = await serve(world, before);
     const source = sourceOf(world, [provider], { offramps: [world.programs.offRamp] });
-    const refused = await indexOnce(store, source);
-    expect((await judge(world, store, refused)).kind).toBe('incomplete and said so');
-    expect(kept(refused)[0]).toMatch(words);
+    const rejected = await indexOnce(store, source);
+    expect((await judge(world, store, rejected)).kind).toBe('incomplete and said so');
+    expect(kept(rejected)[0]).toMatch(words);
 
     provider.personality = archiveNode;
     const indexed = await indexOnce(store, source);
@@ -75,7 +75,7 @@ test.each([
   },
 );
 
-test('a transaction that one endpoint refuses for its version is read from another', {
+test('a transaction that one endpoint rejects for its version is read from another', {
   tags: 'slow',
 }, async () => {
   const world = makeWorld();

@@ -1,4 +1,4 @@
-/** The ledger of the indexer: one worker a network, one step one transaction, and nothing that is owed gets lost. */
+/** The ledger of the indexer: one worker a network, one step one transaction, and nothing that is pending gets lost. */
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { Sent } from '../../../src/domain/facts.ts';
@@ -7,7 +7,7 @@ import {
   type IndexLedger,
   type IndexStep,
   LeaseLostError,
-  type NamedContract,
+  type RegisteredContract,
   type UnreadableLog,
 } from '../../../src/store/ledger/index-ledger.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
@@ -67,7 +67,7 @@ function history(from: number, to: number): BlockRange {
   return { from, to, purpose: 'history', contracts: null };
 }
 
-function makeContract(name: string, blockHash: string | null = null): NamedContract {
+function makeContract(name: string, blockHash: string | null = null): RegisteredContract {
   return { address: evmAddress(name), namedBy: null, blockHash, body: { name } };
 }
 
@@ -145,10 +145,10 @@ describe('a step', () => {
     startBlock: 1,
     followedFrom: 1,
     routerBlock: 1,
-    owed: [history(2, 9)],
+    pending: [history(2, 9)],
     failed: [{ ...history(1, 1), reason: 'why not', retryInMs: 0 }],
     unreadable: [makeUnread(1)],
-    foreign: 7,
+    untrusted: 7,
   };
 
   async function everything(): Promise<Readonly<Record<string, readonly unknown[]>>> {
@@ -171,10 +171,10 @@ describe('a step', () => {
       head: null,
     });
     expect(await store.findMessage(idOf(1))).toBeDefined();
-    expect(await ledger.owedRanges(network)).toMatchObject([{ from: 2, to: 9 }]);
+    expect(await ledger.pendingRanges(network)).toMatchObject([{ from: 2, to: 9 }]);
     expect(await ledger.dueFailures(network, 9)).toMatchObject([{ from: 1, to: 1, failures: 1 }]);
     expect(await rows('index_unreadable')).toHaveLength(1);
-    expect(await ledger.dueChores(dest, 'policy', 9)).toHaveLength(1);
+    expect(await ledger.dueTasks(dest, 'policy', 9)).toHaveLength(1);
   });
 
   test.each<readonly [string, () => Promise<unknown>]>([
@@ -190,9 +190,9 @@ describe('a step', () => {
   ])('of somebody who %s writes nothing at all', async (_, lose) => {
     await lose();
     const before = await everything();
-    const refusal = await record(fullStep).catch((error) => error);
-    expect(refusal).toBeInstanceOf(LeaseLostError);
-    expect(refusal.message).toMatch(/has expired, or another indexer has it/);
+    const rpcError = await record(fullStep).catch((error) => error);
+    expect(rpcError).toBeInstanceOf(LeaseLostError);
+    expect(rpcError.message).toMatch(/has expired, or another indexer has it/);
     expect(await everything()).toEqual(before);
   });
 
@@ -200,7 +200,7 @@ describe('a step', () => {
     const before = await everything();
     const upsideDown = { ...history(9, 2) };
     for (const step of [
-      { ...fullStep, owed: [...(fullStep.owed ?? []), upsideDown] },
+      { ...fullStep, pending: [...(fullStep.pending ?? []), upsideDown] },
       { ...fullStep, failed: [{ ...upsideDown, reason: 'why not', retryInMs: 0 }] },
     ]) {
       await expect(record(step)).rejects.toThrow(/check constraint/);
@@ -216,47 +216,47 @@ describe('a step', () => {
   });
 
   test('adds up the logs of strangers', async () => {
-    await record({ foreign: 3 });
+    await record({ untrusted: 3 });
     await record({});
-    await record({ foreign: 4 });
+    await record({ untrusted: 4 });
     expect(await ledger.state(network)).toMatchObject({ foreignLogs: 7 });
   });
 
   test('of one network leaves the others alone', async () => {
     await record(fullStep);
     expect(await ledger.state(dest)).toMatchObject({ blocks: [], contracts: [], followedFrom: null });
-    expect(await ledger.owedRanges(dest)).toEqual([]);
+    expect(await ledger.pendingRanges(dest)).toEqual([]);
     expect(await ledger.dueFailures(dest, 9)).toEqual([]);
   });
 });
 
-describe('what is owed', () => {
+describe('what is pending', () => {
   test('comes with routers first, then history, then single contracts, each from the newest down', async () => {
     const routers: BlockRange = { from: 0, to: 10, purpose: 'routers', contracts: [evmAddress('router')] };
     const contracts: BlockRange = { from: 0, to: 55, purpose: 'contracts', contracts: [evmAddress('ramp')] };
-    await record({ owed: [history(0, 40), contracts, history(50, 60), routers] });
-    expect((await ledger.owedRanges(network)).map(({ to }) => to)).toEqual([10, 60, 40, 55]);
+    await record({ pending: [history(0, 40), contracts, history(50, 60), routers] });
+    expect((await ledger.pendingRanges(network)).map(({ to }) => to)).toEqual([10, 60, 40, 55]);
   });
 
   test('shrinks from its upper end, and is gone when its beginning is reached', async () => {
-    await record({ owed: [history(10, 99)] });
-    const [{ id } = { id: '' }] = await ledger.owedRanges(network);
+    await record({ pending: [history(10, 99)] });
+    const [{ id } = { id: '' }] = await ledger.pendingRanges(network);
     await record({ done: { id, from: 50 } });
-    expect(await ledger.owedRanges(network)).toEqual([{ id, ...history(10, 49) }]);
+    expect(await ledger.pendingRanges(network)).toEqual([{ id, ...history(10, 49) }]);
     await record({ done: { id, from: 10 } });
-    expect(await ledger.owedRanges(network)).toEqual([]);
+    expect(await ledger.pendingRanges(network)).toEqual([]);
   });
 
   test('is replaced by other ranges in one step', async () => {
-    await record({ owed: [history(10, 99), history(200, 299)] });
-    const [, { id } = { id: '' }] = await ledger.owedRanges(network);
-    await record({ replaced: [id], owed: [history(10, 49)] });
-    expect(await ledger.owedRanges(network)).toMatchObject([history(200, 299), history(10, 49)]);
+    await record({ pending: [history(10, 99), history(200, 299)] });
+    const [, { id } = { id: '' }] = await ledger.pendingRanges(network);
+    await record({ replaced: [id], pending: [history(10, 49)] });
+    expect(await ledger.pendingRanges(network)).toMatchObject([history(200, 299), history(10, 49)]);
   });
 
   test('below the wanted beginning is given up, except what the routers and named contracts said', async () => {
     const contracts: BlockRange = { from: 0, to: 9, purpose: 'contracts', contracts: [evmAddress('ramp')] };
-    await record({ owed: [history(0, 9), history(10, 40), contracts] });
+    await record({ pending: [history(0, 9), history(10, 40), contracts] });
     await record({ startBlock: 20 });
     const left = (await rows('index_backlog')).map(({ from_block: from, to_block: to, purpose }) => [
       Number(from),
@@ -436,25 +436,25 @@ describe('a log that was not understood', () => {
 
   test('is read again on request, for the contracts that emitted it', async () => {
     await record({ unreadable: [makeUnread(5), makeUnread(5, 1, 'other'), makeUnread(9)] });
-    await record({ rereadUnreadable: true });
-    const owed = await rows('index_backlog');
-    expect(owed.map(({ from_block: from, to_block: to }) => [from, to]).sort()).toEqual([
+    await record({ rescanUnreadable: true });
+    const pending = await rows('index_backlog');
+    expect(pending.map(({ from_block: from, to_block: to }) => [from, to]).sort()).toEqual([
       ['5', '5'],
       ['9', '9'],
     ]);
-    expect((await ledger.owedRanges(network))[0]).toMatchObject({
+    expect((await ledger.pendingRanges(network))[0]).toMatchObject({
       purpose: 'contracts',
       contracts: [evmAddress('ramp')],
     });
-    const five = owed.find(({ from_block: from }) => from === '5');
+    const five = pending.find(({ from_block: from }) => from === '5');
     expect([...five.contracts].sort()).toEqual([evmAddress('ramp'), evmAddress('other')].sort());
   });
 
-  test('is not owed twice', async () => {
+  test('is not pending twice', async () => {
     await record({ unreadable: [makeUnread(5), makeUnread(9)] });
     await record({ failed: [{ ...history(9, 9), reason: 'why not', retryInMs: 0 }] });
-    await record({ rereadUnreadable: true });
-    await record({ rereadUnreadable: true });
+    await record({ rescanUnreadable: true });
+    await record({ rescanUnreadable: true });
     expect(await rows('index_backlog')).toHaveLength(1);
   });
 
@@ -485,40 +485,40 @@ describe('a question about a message', () => {
   test('of a lane with verifiers is asked at its destination', async () => {
     await record({ facts: [makeVerifiedSent(1), makeSent(makeMessage({ number: 2 }))] });
     for (const kind of ['policy', 'verification'] as const) {
-      expect(await ledger.dueChores(dest, kind, 9)).toEqual([{ messageId: idOf(1), kind, attempts: 0 }]);
-      expect(await ledger.dueChores(network, kind, 9)).toEqual([]);
+      expect(await ledger.dueTasks(dest, kind, 9)).toEqual([{ messageId: idOf(1), kind, attempts: 0 }]);
+      expect(await ledger.dueTasks(network, kind, 9)).toEqual([]);
     }
   });
 
   test('goes away when it is answered, and comes later when it is not', async () => {
     await record({ facts: [makeVerifiedSent(1)] });
     await ledger.lease(dest, 'there', LONG);
-    const [policy] = await ledger.dueChores(dest, 'policy', 9);
-    const [verification] = await ledger.dueChores(dest, 'verification', 9);
+    const [policy] = await ledger.dueTasks(dest, 'policy', 9);
+    const [verification] = await ledger.dueTasks(dest, 'verification', 9);
     if (!policy || !verification) throw new Error('there should be two');
     await ledger.record(dest, 'there', {
-      choresDone: [policy],
-      choresPostponed: [{ ...verification, dueInMs: 3_600_000 }],
+      tasksDone: [policy],
+      tasksPostponed: [{ ...verification, dueInMs: 3_600_000 }],
     });
-    expect(await ledger.dueChores(dest, 'policy', 9)).toEqual([]);
-    expect(await ledger.dueChores(dest, 'verification', 9)).toEqual([]);
+    expect(await ledger.dueTasks(dest, 'policy', 9)).toEqual([]);
+    expect(await ledger.dueTasks(dest, 'verification', 9)).toEqual([]);
     await client.query('update index_chore set due_at = now()');
-    expect(await ledger.dueChores(dest, 'verification', 9)).toEqual([{ ...verification, attempts: 1 }]);
+    expect(await ledger.dueTasks(dest, 'verification', 9)).toEqual([{ ...verification, attempts: 1 }]);
   });
 
   test('about a message that was taken back goes away, unless it has been sent again meanwhile', async () => {
     await record({ facts: [makeVerifiedSent(1)] });
     await ledger.lease(dest, 'there', LONG);
-    const chores = [
-      ...(await ledger.dueChores(dest, 'policy', 9)),
-      ...(await ledger.dueChores(dest, 'verification', 9)),
+    const tasks = [
+      ...(await ledger.dueTasks(dest, 'policy', 9)),
+      ...(await ledger.dueTasks(dest, 'verification', 9)),
     ];
-    expect(chores).toHaveLength(2);
-    await ledger.record(dest, 'there', { choresObsolete: chores });
+    expect(tasks).toHaveLength(2);
+    await ledger.record(dest, 'there', { tasksObsolete: tasks });
     expect(await rows('index_chore')).toHaveLength(2);
 
     await record({ orphaned: [makeVerifiedSent(1).seen.blockHash] });
-    await ledger.record(dest, 'there', { choresObsolete: chores });
+    await ledger.record(dest, 'there', { tasksObsolete: tasks });
     expect(await rows('index_chore')).toEqual([]);
   });
 
@@ -528,15 +528,15 @@ describe('a question about a message', () => {
     await record({ facts: [makeVerifiedSent(1)] });
     await ledger.record(dest, 'there', { facts: [makeExecuted(early, true), makeExecuted(late, true)] });
     await record({ facts: [makeVerifiedSent(2)] });
-    expect(await ledger.dueChores(dest, 'verification', 9)).toEqual([]);
-    expect(await ledger.dueChores(dest, 'policy', 9)).toHaveLength(2);
+    expect(await ledger.dueTasks(dest, 'verification', 9)).toEqual([]);
+    expect(await ledger.dueTasks(dest, 'policy', 9)).toHaveLength(2);
   });
 
   test('is not asked again because the sending was read again', async () => {
     await record({ facts: [makeVerifiedSent(1)] });
     await client.query('update index_chore set attempts = 5');
     await record({ facts: [makeVerifiedSent(1)] });
-    expect(await ledger.dueChores(dest, 'policy', 9)).toMatchObject([{ attempts: 5 }]);
+    expect(await ledger.dueTasks(dest, 'policy', 9)).toMatchObject([{ attempts: 5 }]);
   });
 
   test('is asked again when the block on which the answer rests is abandoned, and of no other', async () => {
@@ -549,11 +549,11 @@ describe('a question about a message', () => {
     const answered = { messageId: id.slice(2), kind: 'policy', attempts: 0 } as const;
     await ledger.record(dest, 'there', {
       facts: [policy, executed, makeExecuted(makeMessage({ number: 3 }), true, 3201)],
-      choresDone: [answered, { ...answered, messageId: idOf(2) }],
+      tasksDone: [answered, { ...answered, messageId: idOf(2) }],
     });
     const asked = async () => {
       const kinds = ['policy', 'verification'] as const;
-      const due = await Promise.all(kinds.map((kind) => ledger.dueChores(dest, kind, 9)));
+      const due = await Promise.all(kinds.map((kind) => ledger.dueTasks(dest, kind, 9)));
       return due.flat().map(({ messageId, kind }) => `${kind} ${messageId}`);
     };
     const other = `verification ${idOf(2)}`;
@@ -630,17 +630,17 @@ describe('progress', () => {
     indexedAt: Date.UTC(2026, 0, 1, 11),
   };
 
-  test('is told with what is owed, has failed and was not understood', async () => {
+  test('is told with what is pending, has failed and was not understood', async () => {
     const contracts: BlockRange = { from: 0, to: 99, purpose: 'contracts', contracts: [evmAddress('ramp')] };
     await record({
       startBlock: 10,
-      owed: [history(10, 19), history(40, 59), contracts],
+      pending: [history(10, 19), history(40, 59), contracts],
       failed: [
         { ...history(30, 33), reason: 'why not', retryInMs: 0, since: new Date(Date.UTC(2026, 0, 1)) },
         { ...history(35, 35), reason: 'why not', retryInMs: 0 },
       ],
       unreadable: [makeUnread(5), makeUnread(6)],
-      foreign: 3,
+      untrusted: 3,
     });
     expect(await ledger.reportProgress(network, figures, null)).toEqual({ owedBlocks: 100, failedRanges: 2 });
     expect(await store.networkProgress()).toEqual([
@@ -700,7 +700,7 @@ test('a reset leaves nothing of the ledger', async () => {
     followedFrom: 1,
     blocks: [block(1)],
     contracts: [makeContract('ramp')],
-    owed: [history(2, 9)],
+    pending: [history(2, 9)],
     failed: [{ ...history(1, 1), reason: 'why not', retryInMs: 0 }],
     unreadable: [makeUnread(1)],
   });
@@ -711,9 +711,9 @@ test('a reset leaves nothing of the ledger', async () => {
     blocks: [],
     contracts: [],
   });
-  expect(await simulated.index.owedRanges(network)).toEqual([]);
+  expect(await simulated.index.pendingRanges(network)).toEqual([]);
   expect(await simulated.index.dueFailures(network, 9)).toEqual([]);
-  expect(await simulated.index.dueChores(dest, 'policy', 9)).toEqual([]);
+  expect(await simulated.index.dueTasks(dest, 'policy', 9)).toEqual([]);
   expect(await simulated.networkProgress()).toEqual([]);
   expect(await simulated.index.lease(network, 'another', LONG)).toBe(true);
 });

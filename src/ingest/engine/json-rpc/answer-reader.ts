@@ -1,11 +1,11 @@
 /** Turns the answers of one endpoint into results, or into errors that name the endpoint, the method and the reason. */
 import type { ProblemKind } from '../../../domain/networks/indexing-problem.ts';
-import { NodeError, RequestRefusedError } from '../faults.ts';
+import { NodeError, RequestRejectedError } from '../faults.ts';
 import type { RpcAnswer } from './endpoint.ts';
-import type { Refusal, RefusalKind } from './refusal.ts';
+import type { RpcError, RpcErrorKind } from './rpc-error.ts';
 
-/** What visitors are told of a refusal; `refused` where it is not listed. */
-const problemOfRefusal: Partial<Record<RefusalKind, ProblemKind>> = {
+/** What visitors are told of an RPC error; `rejected` where it is not listed. */
+const problemOfError: Partial<Record<RpcErrorKind, ProblemKind>> = {
   range: 'range-refused',
   rate: 'rate-limited',
   slow: 'slow',
@@ -14,8 +14,8 @@ const problemOfRefusal: Partial<Record<RefusalKind, ProblemKind>> = {
   denied: 'denied',
 };
 
-/** Refusals after which the endpoint would refuse the next request too. */
-const lastingRefusals: ReadonlySet<RefusalKind> = new Set<RefusalKind>(['denied', 'behind']);
+/** RPC errors after which the endpoint would reject the next request too. */
+const lastingErrors: ReadonlySet<RpcErrorKind> = new Set<RpcErrorKind>(['denied', 'behind']);
 
 export interface AnswerReaderOptions {
   /** Of the endpoint. */
@@ -25,14 +25,14 @@ export interface AnswerReaderOptions {
     ...args: never[]
   ) => Error;
   /** What is said before the node's own words. */
-  readonly explanations?: Partial<Record<RefusalKind, string>>;
+  readonly explanations?: Partial<Record<RpcErrorKind, string>>;
 }
 
 export interface AnswerReader {
   fault(method: string, what: string, kind?: ProblemKind, Fault?: typeof NodeError): NodeError;
   /** What `read` makes of it; an answer that has not the shape it should have is the node's fault. */
   believed<T>(method: string, read: () => T): T;
-  refused(method: string, refusal: Refusal): NodeError;
+  rejected(method: string, rpcError: RpcError): NodeError;
   resultOf(answer: RpcAnswer | undefined, method: string): unknown;
 }
 
@@ -44,15 +44,15 @@ export function createAnswerReader({
   const fault: AnswerReader['fault'] = (method, what, kind, Fault = NodeError) =>
     new Fault(`${name}: ${method}: ${what}`, kind);
 
-  const refused: AnswerReader['refused'] = (method, { kind, code, message }) => {
+  const rejected: AnswerReader['rejected'] = (method, { kind, code, message }) => {
     const words = `${explanations[kind] ?? ''}${message}${code === undefined ? '' : ` (${code})`}`;
-    const Fault = lastingRefusals.has(kind) ? NodeError : RequestRefusedError;
-    return fault(method, words, problemOfRefusal[kind] ?? 'refused', Fault);
+    const Fault = lastingErrors.has(kind) ? NodeError : RequestRejectedError;
+    return fault(method, words, problemOfError[kind] ?? 'refused', Fault);
   };
 
   return {
     fault,
-    refused,
+    rejected,
     believed(method, read) {
       try {
         return read();
@@ -63,7 +63,7 @@ export function createAnswerReader({
     },
     resultOf(answer, method) {
       if (answer === undefined) throw fault(method, 'no answer');
-      if ('refusal' in answer) throw refused(method, answer.refusal);
+      if ('error' in answer) throw rejected(method, answer.error);
       return answer.result;
     },
   };

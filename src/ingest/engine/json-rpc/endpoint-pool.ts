@@ -10,7 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs } from '../../../base/backoff.ts';
 import type { Notice } from '../../../base/notice.ts';
 import { operatorProblems, type ProblemKind } from '../../../domain/networks/indexing-problem.ts';
-import { NodeError, RequestRefusedError } from '../faults.ts';
+import { NodeError, RequestRejectedError } from '../faults.ts';
 import {
   createEndpoint,
   type Endpoint,
@@ -18,7 +18,7 @@ import {
   type EndpointTiming,
   usualTiming,
 } from './endpoint.ts';
-import type { ClassifyRefusal } from './refusal.ts';
+import type { ClassifyRpcError } from './rpc-error.ts';
 
 /** What the pool needs of a node, whatever its family. */
 export interface PooledNode {
@@ -86,7 +86,7 @@ export interface EndpointPoolSource {
   readonly rpc: readonly URL[];
   readonly requestsPerSecond: number;
   readonly batchSize: number;
-  readonly classifyRefusal: ClassifyRefusal;
+  readonly classifyRpcError: ClassifyRpcError;
 }
 
 export interface EndpointPoolOptions {
@@ -104,8 +104,8 @@ export interface EndpointPoolOptions {
 /** How much of one failure a piece of work that succeeds makes up for. */
 const FORGIVEN = 0.25;
 const MAX_STRIKES = 12;
-/** For an endpoint that answers but refuses a question: others come first, and it is soon asked for other things. */
-const MAX_STRIKES_OF_REFUSALS = 2;
+/** For an endpoint that answers but rejects a question: others come first, and it is soon asked for other things. */
+const MAX_STRIKES_OF_RPC_ERRORS = 2;
 /** How long the next endpoint is not asked because this one may yet answer. */
 const HEAD_START_MS = 2_000;
 
@@ -159,7 +159,7 @@ export function createEndpointPool<Node extends PooledNode>(
       now,
       random,
       timing,
-      classifyRefusal: source.classifyRefusal,
+      classifyRpcError: source.classifyRpcError,
     });
     const onHead = (headBlock: number) => {
       member.headBlock = headBlock;
@@ -322,7 +322,7 @@ export function createEndpointPool<Node extends PooledNode>(
       return result;
     } catch (error) {
       signal.throwIfAborted();
-      const maxStrikes = error instanceof RequestRefusedError ? MAX_STRIKES_OF_REFUSALS : MAX_STRIKES;
+      const maxStrikes = error instanceof RequestRejectedError ? MAX_STRIKES_OF_RPC_ERRORS : MAX_STRIKES;
       if (error instanceof NodeError) setBack(member, error, era, maxStrikes);
       throw error;
     } finally {

@@ -1,7 +1,7 @@
 /**
  * One endpoint: JSON-RPC calls in batches that it takes, at a rate that it takes, answers matched to their calls.
  *
- * What it refuses to answer is returned with the answer's place, for what it means depends on the question. What it
+ * What it rejects to answer is returned with the answer's place, for what it means depends on the question. What it
  * fails to answer is thrown as a NodeError. Nothing that is thrown or returned shows more of its URL than the host.
  */
 import { setMaxListeners } from 'node:events';
@@ -11,7 +11,7 @@ import type { ProblemKind } from '../../../domain/networks/indexing-problem.ts';
 import { inParallel } from '../../work.ts';
 import { NodeError } from '../faults.ts';
 import { createPost, type ExchangeTiming, type HttpAnswer, UnansweredError } from './exchange.ts';
-import { type ClassifyRefusal, errorIn, type Refusal } from './refusal.ts';
+import { type ClassifyRpcError, errorIn, type RpcError } from './rpc-error.ts';
 import { createTokenBucket } from './token-bucket.ts';
 
 export interface RpcCall {
@@ -19,7 +19,7 @@ export interface RpcCall {
   readonly params: readonly unknown[];
 }
 
-export type RpcAnswer = { readonly result: unknown } | { readonly refusal: Refusal };
+export type RpcAnswer = { readonly result: unknown } | { readonly error: RpcError };
 
 export interface EndpointTiming extends ExchangeTiming, BackoffLimits {
   /** How long one request may wait in all because of the endpoint's rate limit. */
@@ -49,7 +49,7 @@ export interface EndpointOptions {
   /** From 0 to 1. */
   readonly random: () => number;
   readonly timing: EndpointTiming;
-  readonly classifyRefusal: ClassifyRefusal;
+  readonly classifyRpcError: ClassifyRpcError;
   /** Called with what was learned of its limits, in words. */
   readonly learned?: (text: string) => void;
 }
@@ -90,7 +90,7 @@ const CONCURRENT_REQUESTS = 4;
 const LASTING_FAULT_REST_MS = 300_000;
 const MAX_SHOWN = 200;
 /** Statuses with which servers answer an array where they want an object, or a shorter one. */
-const batchRefusingStatuses: ReadonlySet<number> = new Set([400, 405, 406, 413, 414, 415, 422, 501]);
+const batchRejectingStatuses: ReadonlySet<number> = new Set([400, 405, 406, 413, 414, 415, 422, 501]);
 
 interface Item extends RpcCall {
   readonly place: number;
@@ -106,11 +106,11 @@ interface Waited {
 /** What one request comes to. */
 type Outcome =
   | { readonly kind: 'answered'; readonly answers: readonly RpcAnswer[] }
-  | { readonly kind: 'batch refused'; readonly accepts: number | undefined }
+  | { readonly kind: 'batch rejected'; readonly accepts: number | undefined }
   | { readonly kind: 'too fast'; readonly waitMs: number | null; readonly said: string };
 
 export function createEndpoint(options: EndpointOptions): Endpoint {
-  const { url, name, signal, random, timing, classifyRefusal } = options;
+  const { url, name, signal, random, timing, classifyRpcError } = options;
   // Each request that is under way listens; there may be many.
   setMaxListeners(0, signal);
   const post = createPost(url, timing, options);
@@ -128,7 +128,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       .trim();
     return line.length <= MAX_SHOWN ? line : `${line.slice(0, MAX_SHOWN - 1)}…`;
   };
-  const shownRefusal = (refusal: Refusal): Refusal => ({ ...refusal, message: shown(refusal.message) });
+  const shownError = (rpcError: RpcError): RpcError => ({ ...rpcError, message: shown(rpcError.message) });
   const fault = (items: readonly Item[], what: string, kind: ProblemKind = 'bad-answer', restMs?: number) =>
     new EndpointError(`${name}: ${methodsOf(items)}: ${shown(what)}`, kind, restMs);
 
@@ -154,14 +154,14 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       if (!isSuccess(status)) return unusable(answer, items);
       return { kind: 'answered', answers: [resultOf(body, id, items)] };
     }
-    // A refusal of the request as a whole often has no id.
+    // An RPC error of the request as a whole often has no id.
     const { id: given = null } = body as { id?: unknown };
     if (given !== id && given !== null) throw fault(items, 'an answer to another call');
-    const refusal = classifyRefusal(error, items[0]?.method ?? '');
+    const rpcError = classifyRpcError(error, items[0]?.method ?? '');
     return (
-      refusedAsWhole(answer, refusal, items) ?? {
+      rejectedAsWhole(answer, rpcError, items) ?? {
         kind: 'answered',
-        answers: [{ refusal: shownRefusal(refusal) }],
+        answers: [{ error: shownError(rpcError) }],
       }
     );
   };
@@ -176,35 +176,35 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       const entry = byId.get(id);
       const error = errorIn(entry);
       if (error === undefined) return resultOf(entry, id, items);
-      return { refusal: shownRefusal(classifyRefusal(error, item.method, true)) };
+      return { error: shownError(classifyRpcError(error, item.method, true)) };
     });
     for (const answer of answers) {
-      if ('refusal' in answer && answer.refusal.kind === 'batch')
-        return { kind: 'batch refused', accepts: answer.refusal.accepts };
+      if ('error' in answer && answer.error.kind === 'batch')
+        return { kind: 'batch rejected', accepts: answer.error.accepts };
     }
     return { kind: 'answered', answers };
   };
 
-  /** An answer to a batch that is not one answer a call: most often the batch itself was refused. */
+  /** An answer to a batch that is not one answer a call: most often the batch itself was rejected. */
   const readNoBatch = (answer: HttpAnswer, items: readonly Item[]): Outcome => {
     const { status, body } = answer;
     const [error] = (Array.isArray(body) ? body : [body]).map(errorIn);
-    const refusal = error && classifyRefusal(error, '', true);
-    const outcome = refusal && refusedAsWhole(answer, refusal, items);
+    const rpcError = error && classifyRpcError(error, '', true);
+    const outcome = rpcError && rejectedAsWhole(answer, rpcError, items);
     if (outcome) return outcome;
     const isMisunderstood =
-      refusal !== undefined && ['batch', 'invalid', 'unsupported'].includes(refusal.kind);
-    if (isMisunderstood || batchRefusingStatuses.has(status))
-      return { kind: 'batch refused', accepts: refusal?.accepts };
-    if (refusal !== undefined) throw fault(items, refusal.message, 'refused');
+      rpcError !== undefined && ['batch', 'invalid', 'unsupported'].includes(rpcError.kind);
+    if (isMisunderstood || batchRejectingStatuses.has(status))
+      return { kind: 'batch rejected', accepts: rpcError?.accepts };
+    if (rpcError !== undefined) throw fault(items, rpcError.message, 'refused');
     if (!Array.isArray(body)) return unusable(answer, items);
     throw fault(items, `${body.length} answers to a batch of ${items.length}`);
   };
 
-  /** Where a refusal is about us and not about the question. */
-  const refusedAsWhole = (
+  /** Where an RPC error is about us and not about the question. */
+  const rejectedAsWhole = (
     answer: HttpAnswer,
-    { kind, message, waitMs }: Refusal,
+    { kind, message, waitMs }: RpcError,
     items: readonly Item[],
   ): Outcome | undefined => {
     const { status } = answer;
@@ -299,7 +299,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       return partsAfter(error, items);
     }
     switch (outcome.kind) {
-      case 'batch refused': {
+      case 'batch rejected': {
         const { accepts } = outcome;
         const isUseful = accepts !== undefined && accepts < items.length;
         const smaller = isUseful ? accepts : Math.max(1, Math.floor(items.length / 2));
@@ -311,7 +311,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       }
       case 'too fast': {
         slowDown(outcome, items, waited);
-        // A batch of more calls than the endpoint takes in a second would be refused for ever.
+        // A batch of more calls than the endpoint takes in a second would be rejected for ever.
         const half = Math.ceil(items.length / 2);
         return waited.times > 1 && items.length > 1 ? [items.slice(0, half), items.slice(half)] : [items];
       }
@@ -330,7 +330,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     throw new AnswerTooHeavyError(`${name}: ${methodsOf(items)}: ${error.message}`);
   };
 
-  /** Puts answers in their places, but for refusals that another attempt may overcome. */
+  /** Puts answers in their places, but for RPC errors that another attempt may overcome. */
   const takeIn = (
     given: readonly RpcAnswer[],
     items: readonly Item[],
@@ -338,14 +338,14 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     waited: Waited,
   ): readonly (readonly Item[])[] => {
     const again: Item[] = [];
-    let pace: Refusal | undefined;
+    let pace: RpcError | undefined;
     for (const [index, item] of items.entries()) {
       const answer = given[index];
       if (answer === undefined) continue;
-      const refusal = 'refusal' in answer ? answer.refusal : undefined;
-      if (refusal?.kind === 'rate') pace = refusal;
-      // Some have a limit on a batch's answers together, and refuse those beyond it.
-      const isHopeful = refusal?.kind === 'rate' || (refusal?.kind === 'size' && items.length > 1);
+      const rpcError = 'error' in answer ? answer.error : undefined;
+      if (rpcError?.kind === 'rate') pace = rpcError;
+      // Some have a limit on a batch's answers together, and reject those beyond it.
+      const isHopeful = rpcError?.kind === 'rate' || (rpcError?.kind === 'size' && items.length > 1);
       if (isHopeful) again.push(item);
       else answers[item.place] = answer;
     }

@@ -1,14 +1,14 @@
 /** What the contracts of an EVM network say of themselves, compared with what was read of their history. */
-import type { CheckLedger, Registration, StoredFinding } from '../../../store/ledger/index-ledger.ts';
+import type { CheckLedger, RampRegistration, StoredFinding } from '../../../store/ledger/index-ledger.ts';
 import { createHistoryCheck, type HistoryCheck } from '../../engine/history-check.ts';
 import type { Progress } from '../../engine/progress.ts';
 import type { BloomTrust } from '../bloom-trust.ts';
-import { currentNamings, type GenuineContract } from '../contracts/contracts.ts';
+import { currentRegistrations, type GenuineContract } from '../contracts/contracts.ts';
 import type { Chain, Hex } from '../rpc/chain.ts';
 import { readCounters } from './contract-counters.ts';
 import { type ContractViews, compare, type ExecutedMessage } from './contradictions.ts';
-import type { Doubts } from './doubts.ts';
-import { knownByNow, unknownNamings } from './registry-log.ts';
+import { knownByNow, unknownRegistrations } from './registry-log.ts';
+import type { Doubts } from './unconfirmed-blocks.ts';
 
 export interface ConsistencyCheckOptions {
   /** CCIP's number for the network. */
@@ -19,7 +19,7 @@ export interface ConsistencyCheckOptions {
   readonly chain: Chain;
   readonly ledger: CheckLedger;
   readonly progress: Progress;
-  readonly book: { readonly contracts: ReadonlyMap<Hex, GenuineContract> };
+  readonly registry: { readonly contracts: ReadonlyMap<Hex, GenuineContract> };
   readonly bloomTrust: Pick<BloomTrust, 'isConfirmed'>;
   /** Messages that off-ramps of this network have executed, as far as the records do not know it. */
   readonly doubts: Pick<Doubts, 'expect' | 'confirmed'>;
@@ -27,24 +27,24 @@ export interface ConsistencyCheckOptions {
 }
 
 export function createConsistencyCheck(options: ConsistencyCheckOptions): HistoryCheck {
-  const { selector, routers, hasStart, chain, ledger, progress, book } = options;
+  const { selector, routers, hasStart, chain, ledger, progress, registry } = options;
   /** The endpoint that was asked last. What it says counts when another one, where there is one, says the same. */
   let lastAsked = '';
 
   const readViews = async (tip: number): Promise<ContractViews> => {
-    const registrations = await ledger.registrations(selector);
+    const recorded = await ledger.registrations(selector);
     const executed = await options.readExecuted(tip);
     const isOther = chain.health().some(({ name, healthy }) => healthy && name !== lastAsked);
     return chain.run(
       async (node) => {
         lastAsked = node.name;
         const { number: counted } = await node.head();
-        const [namings, counters] = await Promise.all([
-          currentNamings(node, routers),
-          readCounters(node, selector, book.contracts.values(), registrations),
+        const [registrations, counters] = await Promise.all([
+          currentRegistrations(node, routers),
+          readCounters(node, selector, registry.contracts.values(), recorded),
         ]);
         const { number: head } = await node.head();
-        return { namings, counters, executed, counted, head };
+        return { registrations, counters, executed, counted, head };
       },
       tip,
       isOther ? [lastAsked] : [],
@@ -54,13 +54,13 @@ export function createConsistencyCheck(options: ConsistencyCheckOptions): Histor
   const compareViews = async (seen: ContractViews, finalBlock: number, open: readonly StoredFinding[]) => {
     const registrations = await ledger.registrations(selector);
     const startBlock = progress.startBlock ?? 0;
-    const isBefore = ({ blockNumber }: Registration) => blockNumber !== null && blockNumber < startBlock;
+    const isBefore = ({ blockNumber }: RampRegistration) => blockNumber !== null && blockNumber < startBlock;
     const compared = await compare(ledger, seen, {
       network: selector,
       routers,
-      book: book.contracts,
+      registry: registry.contracts,
       registrations,
-      unknown: new Set(unknownNamings(open).map(({ address }) => address)),
+      unknown: new Set(unknownRegistrations(open).map(({ address }) => address)),
       isWhole: !hasStart || (registrations.length > 0 && !registrations.some(isBefore)),
       startBlock,
       finalBlock,
@@ -70,7 +70,7 @@ export function createConsistencyCheck(options: ConsistencyCheckOptions): Histor
     const wrongBlooms = options.bloomTrust.isConfirmed
       ? open.filter(({ kind }) => kind === 'bloom-wrong')
       : [];
-    return { ...compared, resolved: [...knownByNow(open, book.contracts), ...wrongBlooms] };
+    return { ...compared, resolved: [...knownByNow(open, registry.contracts), ...wrongBlooms] };
   };
 
   return createHistoryCheck({

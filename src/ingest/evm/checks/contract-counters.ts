@@ -4,7 +4,7 @@
  */
 import { addressFromBytes } from '../../../domain/addresses.ts';
 import { networkBySelector } from '../../../domain/networks/networks.ts';
-import type { LaneCounter, Registration } from '../../../store/ledger/index-ledger.ts';
+import type { LaneCounter, RampRegistration } from '../../../store/ledger/index-ledger.ts';
 import {
   answerOf,
   callOf,
@@ -33,7 +33,7 @@ export async function readCounters(
   node: ChainNode,
   network: string,
   contracts: Iterable<GenuineContract>,
-  registrations: readonly Registration[],
+  registrations: readonly RampRegistration[],
 ): Promise<readonly Omit<ContractCounter, 'isWhole'>[]> {
   const remotes = new Map<string, string[]>();
   for (const { contract, remote } of registrations)

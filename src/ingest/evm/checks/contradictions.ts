@@ -11,20 +11,20 @@ import type {
   CheckLedger,
   LaneCounter,
   LaneKey,
-  Registration,
+  RampRegistration,
 } from '../../../store/ledger/index-ledger.ts';
-import type { Contradiction } from '../../engine/rereads.ts';
-import type { GenuineContract, Naming } from '../contracts/contracts.ts';
+import type { Contradiction } from '../../engine/rescans.ts';
+import type { GenuineContract, Registration } from '../contracts/contracts.ts';
 import type { Hex } from '../rpc/chain.ts';
 import type { ContractCounter } from './contract-counters.ts';
-import type { DoubtfulBlocks } from './doubts.ts';
+import type { DoubtfulBlocks } from './unconfirmed-blocks.ts';
 
 /** Of more, the others are found when these have been reviewed. */
 const MAX_REVIEWED_BLOCKS = 1_000;
 
 /** What the contracts say, read from one endpoint. */
 export interface ContractViews {
-  readonly namings: readonly Naming[];
+  readonly registrations: readonly Registration[];
   readonly counters: readonly Omit<ContractCounter, 'isWhole'>[];
   readonly executed: readonly ExecutedMessage[];
   /** The head of the endpoint before it was asked: the counters include everything up to here. */
@@ -42,8 +42,8 @@ export interface ExecutedMessage {
 export interface Comparison {
   readonly network: string;
   readonly routers: readonly Hex[];
-  readonly book: ReadonlyMap<Hex, GenuineContract>;
-  readonly registrations: readonly Registration[];
+  readonly registry: ReadonlyMap<Hex, GenuineContract>;
+  readonly registrations: readonly RampRegistration[];
   /** Addresses of contracts that were registered and are not known to this version. */
   readonly unknown: ReadonlySet<string>;
   /** Whether everything since the routers' first event is expected: history does not start later. */
@@ -72,7 +72,7 @@ export async function compare(
     'FAILED',
   );
   const contradictions: Contradiction[] = [
-    ...missingRegistrations(views.namings, comparison),
+    ...missingRegistrations(views.registrations, comparison),
     ...unknownOnRamps(committed, comparison),
     ...missingExecutions(
       views.executed.filter(({ messageId }) => unseen.has(messageId)),
@@ -110,15 +110,17 @@ function isSameLane(a: LaneKey, b: LaneKey): boolean {
   return a.sourceSelector === b.sourceSelector && a.destSelector === b.destSelector && a.onramp === b.onramp;
 }
 
-function missingRegistrations(namings: readonly Naming[], comparison: Comparison): readonly Contradiction[] {
-  const { registrations } = comparison;
-  const isRegistered = ({ address, selector }: Naming) =>
-    registrations.some(
+function missingRegistrations(
+  current: readonly Registration[],
+  comparison: Comparison,
+): readonly Contradiction[] {
+  const isRegistered = ({ address, selector }: Registration) =>
+    comparison.registrations.some(
       ({ contract, remote, blockNumber }) =>
         contract === address && remote === selector && blockNumber !== null,
     );
-  return namings
-    .filter((naming) => !isRegistered(naming))
+  return current
+    .filter((registration) => !isRegistered(registration))
     .map(({ address, role, selector = '', namedBy }) => ({
       kind: 'registrations-missing',
       subject: `${role} ${address} ${selector}`,
@@ -136,9 +138,9 @@ function unknownOnRamps(
   committed: readonly CommittedEnd[],
   comparison: Comparison,
 ): readonly Contradiction[] {
-  const { book, unknown } = comparison;
+  const { registry, unknown } = comparison;
   return committed
-    .filter(({ onramp }) => book.get(`0x${onramp}`)?.role !== 'onRamp' && !unknown.has(`0x${onramp}`))
+    .filter(({ onramp }) => registry.get(`0x${onramp}`)?.role !== 'onRamp' && !unknown.has(`0x${onramp}`))
     .map(({ destSelector, onramp, last }) => ({
       kind: 'onramp-unknown',
       subject: `0x${onramp} ${destSelector}`,

@@ -27,19 +27,19 @@ export interface ExecutedMessagesOptions {
   readonly selector: string;
   readonly chain: Chain;
   readonly store: Pick<Store, 'findMessage'> & { readonly index: Pick<IndexLedger, 'checks' | 'sentFact'> };
-  readonly book: { readonly contracts: ReadonlyMap<Hex, GenuineContract> };
+  readonly registry: { readonly contracts: ReadonlyMap<Hex, GenuineContract> };
 }
 
 interface StateQuestion extends ExecutedMessage {
   readonly call: ContractCall;
 }
 
-export function createExecutedMessages({ selector, chain, store, book }: ExecutedMessagesOptions) {
+export function createExecutedMessages({ selector, chain, store, registry }: ExecutedMessagesOptions) {
   /** Behind this message the next check goes on. */
   let checkedUpTo: string | null = null;
 
   const offRampAt = (address: string | undefined): GenuineContract | undefined =>
-    address === undefined ? undefined : book.contracts.get(lowerCase(address as Hex));
+    address === undefined ? undefined : registry.contracts.get(lowerCase(address as Hex));
 
   const questionOf = async ({ messageId, ranges }: AwaitingExecution): Promise<StateQuestion | undefined> => {
     const committed = ranges.find(({ kind, offramp }) => kind === 'Committed' && offramp !== undefined);

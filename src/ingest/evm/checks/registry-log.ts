@@ -5,14 +5,14 @@
 import type { IndexStep, StoredFinding } from '../../../store/ledger/index-ledger.ts';
 import type { Progress } from '../../engine/progress.ts';
 import type { Dispute } from '../contracts/contract-agreement.ts';
-import type { GenuineContract, Naming, RefusedNaming } from '../contracts/contracts.ts';
+import type { GenuineContract, Registration, RejectedRegistration } from '../contracts/contracts.ts';
 import type { Hex } from '../rpc/chain.ts';
 
 export interface RegistryLog {
   /** Records what a reading found, as far as it is new. */
   note(found: {
-    readonly namings?: readonly NamedAt[];
-    readonly refused?: readonly RefusedNaming[];
+    readonly registrations?: readonly LocatedRegistration[];
+    readonly rejected?: readonly RejectedRegistration[];
     readonly disputed?: readonly Dispute[];
     /** Contracts on which endpoints agree, whatever they say. */
     readonly agreed?: readonly Hex[];
@@ -21,12 +21,12 @@ export interface RegistryLog {
   noteWrongBloom(blockNumber: number): Promise<void>;
 }
 
-/** A naming, and the block of the event that told it; null where a view did. */
-export interface NamedAt extends Naming {
+/** A registration, and the block of the event that told it; null where a view did. */
+export interface LocatedRegistration extends Registration {
   readonly blockNumber: number | null;
 }
 
-export function createRegistryLog(progress: Pick<Progress, 'record' | 'notice'>): RegistryLog {
+export function createRegistryLog(progress: Pick<Progress, 'record' | 'log'>): RegistryLog {
   const recorded = new Set<string>();
   const isNew = (entry: unknown) => !recorded.has(JSON.stringify(entry));
   /** Entries count as recorded only when they are: a reading that fails is repeated, and tells them again. */
@@ -37,31 +37,31 @@ export function createRegistryLog(progress: Pick<Progress, 'record' | 'notice'>)
     for (const entry of entries) recorded.add(JSON.stringify(entry));
   };
   return {
-    async note({ namings = [], refused = [], disputed = [], agreed = [] }) {
-      const registrations = namings.flatMap(({ address, role, selector, blockNumber }) =>
+    async note({ registrations = [], rejected = [], disputed = [], agreed = [] }) {
+      const ramps = registrations.flatMap(({ address, role, selector, blockNumber }) =>
         selector === undefined ? [] : [{ contract: address, role, remote: selector, blockNumber }],
       );
-      const unknown = refused.map(({ naming, reason }) => ({
+      const unknown = rejected.map(({ registration, reason }) => ({
         kind: 'contract-unknown' as const,
-        subject: naming.address,
-        detail: `The ${naming.role} ${naming.address}, which ${naming.namedBy} names, is not known to this version: ${reason}`,
-        body: naming,
+        subject: registration.address,
+        detail: `The ${registration.role} ${registration.address}, which ${registration.namedBy} names, is not known to this version: ${reason}`,
+        body: registration,
       }));
       // They come and go: each is recorded, also one that was before.
-      const disputes = disputed.map(({ naming, detail }) => ({
+      const disputes = disputed.map(({ registration, detail }) => ({
         kind: 'contract-disputed' as const,
-        subject: naming.address,
-        detail: `Registered by ${naming.namedBy}: ${detail}`,
+        subject: registration.address,
+        detail: `Registered by ${registration.namedBy}: ${detail}`,
       }));
       await record({
-        registrations: registrations.filter(isNew),
+        registrations: ramps.filter(isNew),
         findings: [...unknown.filter(isNew), ...disputes],
         resolved: agreed.map((subject) => ({ kind: 'contract-disputed' as const, subject })),
       });
     },
     async noteWrongBloom(blockNumber) {
       const detail = `The bloom filter of block ${blockNumber} denies a log that the block has: filters are not used to check for missing logs`;
-      progress.notice(detail, 'warn');
+      progress.log(detail, 'warn');
       await record({ findings: [{ kind: 'bloom-wrong', subject: '', detail }] });
     },
   };
@@ -70,9 +70,11 @@ export function createRegistryLog(progress: Pick<Progress, 'record' | 'notice'>)
 /** For readers without a store. */
 export const unrecorded: RegistryLog = { note: async () => undefined, noteWrongBloom: async () => undefined };
 
-/** The contracts that were not known at the latest reading, to be examined again. */
-export function unknownNamings(findings: readonly StoredFinding[]): readonly Naming[] {
-  return findings.flatMap(({ kind, body }) => (kind === 'contract-unknown' && body ? [body as Naming] : []));
+/** The contracts that were not known at the latest reading, to be identified again. */
+export function unknownRegistrations(findings: readonly StoredFinding[]): readonly Registration[] {
+  return findings.flatMap(({ kind, body }) =>
+    kind === 'contract-unknown' && body ? [body as Registration] : [],
+  );
 }
 
 /** Findings about contracts that are known by now. */

@@ -182,7 +182,7 @@ export function callOf<I extends Params>(
   return { to: lowerCase(to), data: concat([callee.selector, encoded]) };
 }
 
-/** What a contract answered; undefined where it refused or said something else. */
+/** What a contract answered; undefined where it rejected or said something else. */
 export function answerOf<O extends Params>(
   callee: ContractFunction<Params, O>,
   answer: CallAnswer,

@@ -8,103 +8,103 @@
 import type { Network } from '../../../domain/networks/networks.ts';
 import type { Chain, ChainNode, Hex } from '../rpc/chain.ts';
 import {
-  currentNamings,
-  type Examination,
-  examine,
+  currentRegistrations,
   type GenuineContract,
-  type Naming,
-  type RefusedNaming,
+  type Identification,
+  identify,
+  type Registration,
+  type RejectedRegistration,
 } from './contracts.ts';
 
 /** A contract that this endpoint and others describe differently, or whose rejection no other could confirm. */
 export interface Dispute {
-  readonly naming: Naming;
+  readonly registration: Registration;
   /** Who says what, for people. */
   readonly detail: string;
 }
 
-export interface AgreedExamination extends Examination {
+export interface AgreedIdentification extends Identification {
   readonly disputed: readonly Dispute[];
 }
 
 interface Claim {
-  readonly naming: Naming;
+  readonly registration: Registration;
   /** The same for two endpoints that agree. */
   readonly text: string;
   readonly words: string;
   readonly isAcceptance: boolean;
 }
 
-export async function examineTogether(
+export async function identifyTogether(
   chain: Chain,
   node: ChainNode,
-  namings: readonly Naming[],
+  registrations: readonly Registration[],
   network: Network,
-): Promise<AgreedExamination> {
-  const own = await examine(node, namings, network);
+): Promise<AgreedIdentification> {
+  const own = await identify(node, registrations, network);
   if (chain.health().length === 1) return { ...own, disputed: [] };
   let left = [...claimsOf(own).values()];
   const answers: { readonly name: string; readonly claims: ReadonlyMap<Hex, Claim> }[] = [];
   const ask = async (other: ChainNode) => ({
     name: other.name,
-    claims: claimsOf(await examine(other, namings, network)),
+    claims: claimsOf(await identify(other, registrations, network)),
   });
   for await (const answer of chain.opinions(node, ask)) {
     answers.push(answer);
-    left = left.filter(({ naming, text }) => answer.claims.get(naming.address)?.text !== text);
+    left = left.filter(({ registration, text }) => answer.claims.get(registration.address)?.text !== text);
     if (left.length === 0) break;
   }
   /** An endpoint that is behind does not know a contract yet: no contradiction to one that does. */
-  const contradicts = ({ naming, isAcceptance }: Claim) =>
-    !isAcceptance || answers.some(({ claims }) => claims.get(naming.address)?.text !== 'silent');
-  const disputed = left.filter(contradicts).map(({ naming, words }): Dispute => {
+  const contradicts = ({ registration, isAcceptance }: Claim) =>
+    !isAcceptance || answers.some(({ claims }) => claims.get(registration.address)?.text !== 'silent');
+  const disputed = left.filter(contradicts).map(({ registration, words }): Dispute => {
     const others = answers.map(
-      ({ name, claims }) => `${name}: ${claims.get(naming.address)?.words ?? 'nothing'}`,
+      ({ name, claims }) => `${name}: ${claims.get(registration.address)?.words ?? 'nothing'}`,
     );
     const said = [`${node.name}: ${words}`, ...others].join('; ');
     const problem = others.length > 0 ? 'endpoints disagree' : 'no other endpoint answers';
-    return { naming, detail: `${naming.role} ${naming.address}: ${problem}: ${said}` };
+    return { registration, detail: `${registration.role} ${registration.address}: ${problem}: ${said}` };
   });
-  const isDisputed = (address: Hex) => disputed.some(({ naming }) => naming.address === address);
+  const isDisputed = (address: Hex) => disputed.some(({ registration }) => registration.address === address);
   return {
     contracts: own.contracts.filter(({ address }) => !isDisputed(address)),
-    refused: own.refused.filter(({ naming }) => !isDisputed(naming.address)),
+    rejected: own.rejected.filter(({ registration }) => !isDisputed(registration.address)),
     disputed,
   };
 }
 
-function claimsOf({ contracts, refused }: Examination): ReadonlyMap<Hex, Claim> {
+function claimsOf({ contracts, rejected }: Identification): ReadonlyMap<Hex, Claim> {
   return new Map([
-    ...refused.map((refusal) => [refusal.naming.address, rejection(refusal)] as const),
+    ...rejected.map((rpcError) => [rpcError.registration.address, rejection(rpcError)] as const),
     ...contracts.map((contract) => [contract.address, acceptance(contract)] as const),
   ]);
 }
 
-function rejection({ naming, reason, isSilent }: RefusedNaming): Claim {
-  return { naming, text: isSilent ? 'silent' : 'rejected', words: reason, isAcceptance: false };
+function rejection({ registration, reason, isSilent }: RejectedRegistration): Claim {
+  return { registration, text: isSilent ? 'silent' : 'rejected', words: reason, isAcceptance: false };
 }
 
 function acceptance(contract: GenuineContract): Claim {
   const { address, role, namedBy, typeAndVersion } = contract;
-  const naming = { address, role, namedBy };
-  return { naming, text: JSON.stringify(contract), words: typeAndVersion, isAcceptance: true };
+  const registration = { address, role, namedBy };
+  return { registration, text: JSON.stringify(contract), words: typeAndVersion, isAcceptance: true };
 }
 
 /**
  * The contracts that the routers register at present, as two endpoints agree. What is left out is found in the routers'
  * history.
  */
-export async function agreedNamings(
+export async function agreedRegistrations(
   chain: Chain,
   node: ChainNode,
   routers: readonly Hex[],
-): Promise<readonly Naming[]> {
-  const own = await currentNamings(node, routers);
+): Promise<readonly Registration[]> {
+  const own = await currentRegistrations(node, routers);
   if (chain.health().length === 1) return own;
   const confirmed = new Set<string>();
-  for await (const namings of chain.opinions(node, (other) => currentNamings(other, routers))) {
-    for (const naming of namings) confirmed.add(JSON.stringify(naming));
-    if (own.every((naming) => confirmed.has(JSON.stringify(naming)))) break;
+  for await (const registrations of chain.opinions(node, (other) => currentRegistrations(other, routers))) {
+    for (const registration of registrations) confirmed.add(JSON.stringify(registration));
+    if (own.every((registration) => confirmed.has(JSON.stringify(registration)))) break;
   }
-  return own.filter((naming) => confirmed.has(JSON.stringify(naming)));
+  return own.filter((registration) => confirmed.has(JSON.stringify(registration)));
 }

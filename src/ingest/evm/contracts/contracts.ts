@@ -40,7 +40,7 @@ import {
   typeAndVersion,
   type Values,
 } from './abi.ts';
-import { conduct, type Inquiry } from './inquiry.ts';
+import { type BatchedCalls, runBatched } from './batched-calls.ts';
 
 export type ContractRole = 'router' | 'onRamp' | 'offRamp' | 'commitStore' | 'rmnProxy' | 'rmn';
 
@@ -113,8 +113,8 @@ export const watchedTopics: readonly Hex[] = [
   armSet,
 ].map(({ topic }) => topic);
 
-/** A contract that a genuine one has named and that is yet to be examined. */
-export interface Naming {
+/** A contract that a genuine one has named and that is yet to be identified. */
+export interface Registration {
   readonly address: Hex;
   readonly role: ContractRole;
   /** Of the chain at the other end, for ramps. */
@@ -130,16 +130,16 @@ const rampEvents = [
 ] as const;
 
 /** The contracts that a log of a genuine contract names. */
-export function namingsOf(log: ChainLog, emitter: GenuineContract): readonly Naming[] {
+export function registrationsIn(log: ChainLog, emitter: GenuineContract): readonly Registration[] {
   try {
     if (emitter.role === 'rmnProxy' && log.topics[0] === armSet.topic) {
       const [, [arm]] = readEvent(armSet, log);
-      return naming(arm, 'rmn', emitter.address);
+      return registration(arm, 'rmn', emitter.address);
     }
     const ramp = rampEvents.find(({ event }) => event.topic === log.topics[0]);
     if (emitter.role !== 'router' || !ramp) return [];
     const [[selector], [address]] = readEvent(ramp.event, log);
-    return naming(address, ramp.role, emitter.address, selector);
+    return registration(address, ramp.role, emitter.address, selector);
   } catch {
     // Only events of another contract that claims to be a router cannot be decoded: they name no contract.
     return [];
@@ -147,7 +147,12 @@ export function namingsOf(log: ChainLog, emitter: GenuineContract): readonly Nam
 }
 
 /** None for the zero address, with which a router closes a lane. */
-function naming(address: Hex, role: ContractRole, namedBy: Hex, selector?: bigint): readonly Naming[] {
+function registration(
+  address: Hex,
+  role: ContractRole,
+  namedBy: Hex,
+  selector?: bigint,
+): readonly Registration[] {
   if (address === zeroAddress) return [];
   return [
     {
@@ -167,7 +172,10 @@ function naming(address: Hex, role: ContractRole, namedBy: Hex, selector?: bigin
  * on-ramp without such an off-ramp is found in the routers' history, which is read next; blocks that were read before are
  * then read again for it.
  */
-export async function currentNamings(node: ChainNode, routers: readonly Hex[]): Promise<readonly Naming[]> {
+export async function currentRegistrations(
+  node: ChainNode,
+  routers: readonly Hex[],
+): Promise<readonly Registration[]> {
   const views = await node.calls(routers.map((router) => callOf(getOffRamps, router)));
   const inward = routers.flatMap((router, index) => {
     const [offRamps = []] = answerOf(getOffRamps, views[index]) ?? [];
@@ -183,90 +191,92 @@ export async function currentNamings(node: ChainNode, routers: readonly Hex[]): 
   );
   return [
     ...inward.flatMap(({ router, offRamp, sourceChainSelector }) =>
-      naming(offRamp, 'offRamp', lowerCase(router), sourceChainSelector),
+      registration(offRamp, 'offRamp', lowerCase(router), sourceChainSelector),
     ),
     ...outward.flatMap(({ router, selector }, index) => {
       const [onRamp = zeroAddress] = answerOf(getOnRamp, answers[index]) ?? [];
-      return naming(onRamp, 'onRamp', lowerCase(router), selector);
+      return registration(onRamp, 'onRamp', lowerCase(router), selector);
     }),
   ];
 }
 
-export interface RefusedNaming {
-  readonly naming: Naming;
+export interface RejectedRegistration {
+  readonly registration: Registration;
   /** For people. */
   readonly reason: string;
   /** It did not answer at all: a node that is behind may not have it yet. */
   readonly isSilent: boolean;
 }
 
-export interface Examination {
+export interface Identification {
   readonly contracts: readonly GenuineContract[];
   /** Contracts that are not what they should be. */
-  readonly refused: readonly RefusedNaming[];
+  readonly rejected: readonly RejectedRegistration[];
 }
 
 /**
  * What the named contracts are, with those reached through them (commit store, RMN proxy and RMN of a 1.5 off-ramp).
  * A router is named by its operator: `{ address, role: 'router', namedBy: address }`.
  */
-export async function examine(
+export async function identify(
   node: ChainNode,
-  namings: readonly Naming[],
+  registrations: readonly Registration[],
   network: Network,
-): Promise<Examination> {
+): Promise<Identification> {
   const distinct = [
-    ...new Map(namings.map((naming) => [`${naming.role} ${naming.address}`, naming])).values(),
+    ...new Map(
+      registrations.map((registration) => [`${registration.role} ${registration.address}`, registration]),
+    ).values(),
   ];
-  const findings = await conduct(
+  const findings = await runBatched(
     node,
-    distinct.map((naming) => contractsBehind(naming, network)),
+    distinct.map((registration) => contractsBehind(registration, network)),
   );
   const contracts = new Map<Hex, GenuineContract>();
-  const refused: RefusedNaming[] = [];
-  for (const [index, naming] of distinct.entries()) {
+  const rejected: RejectedRegistration[] = [];
+  for (const [index, registration] of distinct.entries()) {
     const finding = findings[index];
     if (finding && 'result' in finding) {
       for (const contract of finding.result.contracts) {
         if (!contracts.has(contract.address)) contracts.set(contract.address, contract);
       }
-      refused.push(...finding.result.refused);
-    } else if (finding?.error instanceof Refusal) {
-      refused.push(finding.error.of(naming));
+      rejected.push(...finding.result.rejected);
+    } else if (finding?.error instanceof RejectedContractError) {
+      rejected.push(finding.error.of(registration));
     } else if (finding) {
       throw finding.error;
     }
   }
-  return { contracts: [...contracts.values()], refused };
+  return { contracts: [...contracts.values()], rejected };
 }
 
 /** The named contract is not what it should be. */
-class Refusal extends Error {
+class RejectedContractError extends Error {
   readonly #isSilent: boolean;
   constructor(reason: string, isSilent = false) {
     super(reason);
     this.#isSilent = isSilent;
   }
 
-  of(naming: Naming): RefusedNaming {
-    return { naming, reason: this.message, isSilent: this.#isSilent };
+  of(registration: Registration): RejectedRegistration {
+    return { registration, reason: this.message, isSilent: this.#isSilent };
   }
 }
 
 /** The contract itself and, where it has some, those reached through it. */
-function* contractsBehind(naming: Naming, network: Network): Inquiry<Examination> {
-  const contract = yield* examineOne(naming, network);
+function* contractsBehind(registration: Registration, network: Network): BatchedCalls<Identification> {
+  const contract = yield* identifyOne(registration, network);
   const next = reachedThrough(contract);
-  if (!next) return { contracts: [contract], refused: [] };
+  if (!next) return { contracts: [contract], rejected: [] };
   const address = next.address ?? (yield* readArm(contract.address));
-  if (address === undefined) return { contracts: [contract], refused: [] };
-  const reached: Naming = { address, role: next.role, namedBy: contract.address };
+  if (address === undefined) return { contracts: [contract], rejected: [] };
+  const reached: Registration = { address, role: next.role, namedBy: contract.address };
   try {
     const behind = yield* contractsBehind(reached, network);
-    return { contracts: [contract, ...behind.contracts], refused: behind.refused };
+    return { contracts: [contract, ...behind.contracts], rejected: behind.rejected };
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    return { contracts: [contract], refused: [error.of(reached)] };
+    if (!(error instanceof RejectedContractError)) throw error;
+    return { contracts: [contract], rejected: [error.of(reached)] };
   }
 }
 
@@ -283,17 +293,20 @@ function reachedThrough(contract: GenuineContract): { role: ContractRole; addres
   }
 }
 
-function* readArm(rmnProxy: Hex): Inquiry<Hex | undefined> {
+function* readArm(rmnProxy: Hex): BatchedCalls<Hex | undefined> {
   const [answer] = yield [callOf(getArm, rmnProxy)];
   const [arm = zeroAddress] = answerOf(getArm, answer) ?? [];
   return arm === zeroAddress ? undefined : lowerCase(arm);
 }
 
-function* examineOne({ address, role, namedBy }: Naming, network: Network): Inquiry<GenuineContract> {
+function* identifyOne(
+  { address, role, namedBy }: Registration,
+  network: Network,
+): BatchedCalls<GenuineContract> {
   const [named] = yield [callOf(typeAndVersion, address)];
   const [words] = answerOf(typeAndVersion, named) ?? [];
   if (words === undefined) {
-    throw new Refusal('it has no code, or does not tell its type and version', true);
+    throw new RejectedContractError('it has no code, or does not tell its type and version', true);
   }
   const genuine = { address, typeAndVersion: words, namedBy };
   const kind = kindOf(words, role);
@@ -338,14 +351,14 @@ function* readConfig<O extends Params>(
   address: Hex,
   view: ContractFunction<readonly [], O>,
   network: Network,
-): Inquiry<Values<O>> {
+): BatchedCalls<Values<O>> {
   const [answer] = yield [callOf(view, address)];
   const config = answerOf(view, answer);
-  if (!config) throw new Refusal('it does not tell its static configuration', true);
+  if (!config) throw new RejectedContractError('it does not tell its static configuration', true);
   const place = view.outputs.findIndex(({ name }) => name === 'chainSelector');
   const selector = String((config as readonly unknown[])[place]);
   if (selector !== network.selector) {
-    throw new Refusal(
+    throw new RejectedContractError(
       `it was deployed for chain selector ${selector}; ${network.name} is ${network.selector}`,
     );
   }
@@ -374,7 +387,7 @@ function kindOf(words: string, role: ContractRole): Kind {
   const [, type = '', major, minor] =
     /^(\w{1,64}) (\d{1,4})\.(\d{1,4})\.\d{1,4}(?:-[\w.]{1,32})?$/.exec(words) ?? [];
   if (!typesOfRole[role].includes(type)) {
-    throw new Refusal(
+    throw new RejectedContractError(
       `it calls itself ${JSON.stringify(words.slice(0, 100))}, which is no ${role} that we know`,
     );
   }
@@ -387,5 +400,5 @@ function kindOf(words: string, role: ContractRole): Kind {
     // 2.0 was called 1.7 until it was released.
     if (version === '1.7' || major === '2') return { role, version: '2.0.0' };
   }
-  throw new Refusal(`it calls itself ${JSON.stringify(words)}, a version that we do not know`);
+  throw new RejectedContractError(`it calls itself ${JSON.stringify(words)}, a version that we do not know`);
 }

@@ -30,6 +30,7 @@ import {
   taggedRootBlessed,
   typeAndVersion,
 } from '../contracts/abi.ts';
+import { type AnswerCache, type BatchedCalls, type Finding, runBatched } from '../contracts/batched-calls.ts';
 import type {
   CommitStore,
   CommonRamp,
@@ -38,7 +39,6 @@ import type {
   LaneOnRamp,
   OtherContract,
 } from '../contracts/contracts.ts';
-import { type AnswerCache, conduct, type Finding, type Inquiry } from '../contracts/inquiry.ts';
 import type { Block, ChainLog, ChainNode, Hex, Transaction } from '../rpc/chain.ts';
 import { type Execution, isFailed, type LogContext, type LogReading } from './log-reading.ts';
 import {
@@ -62,18 +62,18 @@ export interface Decoded {
   readonly facts: readonly Fact[];
   readonly unreadable: readonly UnreadableLog[];
   /** How many logs came from contracts that no trusted contract named. */
-  readonly foreign: number;
+  readonly untrusted: number;
 }
 
 export interface Decoder {
   /**
-   * `book` has the genuine contracts by address; `blocks` the headers at hand by hash, the others are asked for. The
+   * `registry` has the genuine contracts by address; `blocks` the headers at hand by hash, the others are asked for. The
    * events by which routers and RMN proxies name contracts are passed over.
    */
   decode(
     node: ChainNode,
     logs: readonly ChainLog[],
-    book: ReadonlyMap<Hex, GenuineContract>,
+    registry: ReadonlyMap<Hex, GenuineContract>,
     blocks?: ReadonlyMap<Hex, Block>,
   ): Promise<Decoded>;
 }
@@ -82,7 +82,7 @@ interface LogReader {
   readonly event: ContractEvent;
   /** Whether the reading needs the transaction, which is asked for. */
   readonly asksForTransaction: (log: ChainLog) => boolean;
-  readonly read: (context: LogContext) => LogReading | Inquiry<LogReading>;
+  readonly read: (context: LogContext) => LogReading | BatchedCalls<LogReading>;
 }
 
 const readers: ReadonlyMap<Hex | undefined, LogReader> = new Map(
@@ -124,7 +124,7 @@ function ifFailed(read: (log: ChainLog) => Execution): LogReader['asksForTransac
 function readerOf<C extends GenuineContract>(
   event: ContractEvent,
   mayEmit: (contract: GenuineContract) => contract is C,
-  read: (context: LogContext<C>) => LogReading | Inquiry<LogReading>,
+  read: (context: LogContext<C>) => LogReading | BatchedCalls<LogReading>,
   asksForTransaction: LogReader['asksForTransaction'] = () => false,
 ): LogReader {
   return {
@@ -172,9 +172,9 @@ export function createDecoder(network: Network): Decoder {
     isImmutable: ({ data }) => data === getToken.selector || data === typeAndVersion.selector,
   };
   return {
-    async decode(node, logs, book, blocks = new Map()) {
+    async decode(node, logs, registry, blocks = new Map()) {
       const entries = logs.flatMap((log) => {
-        const emitter = book.get(log.address);
+        const emitter = registry.get(log.address);
         const reader = readers.get(log.topics[0]);
         return emitter && reader ? [{ log, emitter, reader }] : [];
       });
@@ -189,14 +189,14 @@ export function createDecoder(network: Network): Decoder {
           entries.filter(({ log, reader }) => reader.asksForTransaction(log)).map(({ log }) => log),
         ),
       ]);
-      const findings = await conduct(
+      const findings = await runBatched(
         node,
         entries.map(({ log, emitter, reader }) =>
           inquire(reader, {
             log,
             emitter,
             network,
-            book,
+            registry,
             transaction: transactions.get(log.transactionHash),
             seen: {
               network: network.selector,
@@ -218,12 +218,12 @@ export function createDecoder(network: Network): Decoder {
         const reason = finding && reasonOf(finding);
         if (reason !== undefined) unreadable.push({ log, reason: `${reader.event.name}: ${reason}` });
       }
-      return { facts, unreadable, foreign: logs.filter(({ address }) => !book.has(address)).length };
+      return { facts, unreadable, untrusted: logs.filter(({ address }) => !registry.has(address)).length };
     },
   };
 }
 
-function* inquire(reader: LogReader, context: LogContext): Inquiry<LogReading> {
+function* inquire(reader: LogReader, context: LogContext): BatchedCalls<LogReading> {
   const reading = reader.read(context);
   return 'facts' in reading ? reading : yield* reading;
 }
@@ -283,7 +283,7 @@ async function readTransactions(
 /** The receiver has a say in it, and anybody can be one. A list that no execution could pay for is ignored. */
 const MAX_VERIFIERS = 100;
 
-/** Which verifiers a 2.0 message needs, by its off-ramp; undefined where the contract refuses to say. */
+/** Which verifiers a 2.0 message needs, by its off-ramp; undefined where the contract rejects to say. */
 export async function readVerifierPolicy(
   node: ChainNode,
   offramp: Hex,

@@ -17,7 +17,7 @@ export interface LogContext<C extends GenuineContract = GenuineContract> {
   readonly log: ChainLog;
   readonly emitter: C;
   readonly network: Network;
-  readonly book: ReadonlyMap<Hex, GenuineContract>;
+  readonly registry: ReadonlyMap<Hex, GenuineContract>;
   readonly seen: Observation;
   /** Of the log; there only where the reader of its event asks for it. */
   readonly transaction: Transaction | undefined;

@@ -9,7 +9,7 @@ import type { Network } from '../../../domain/networks/networks.ts';
 import {
   committedFact,
   knownNetwork,
-  refuseOtherSource,
+  rejectOtherSource,
   spelled,
   spelledToken,
   UnreadableLogError,
@@ -29,8 +29,8 @@ import {
   taggedRootBlessed,
   type Values,
 } from '../contracts/abi.ts';
+import type { BatchedCalls } from '../contracts/batched-calls.ts';
 import type { CommitStore, LaneOffRamp, LaneOnRamp, OtherContract } from '../contracts/contracts.ts';
-import type { Inquiry } from '../contracts/inquiry.ts';
 import type { CallAnswer, ChainLog, Hex } from '../rpc/chain.ts';
 import {
   type Execution,
@@ -41,10 +41,10 @@ import {
   sentFact,
 } from './log-reading.ts';
 
-export function* readSendRequested(context: LogContext<LaneOnRamp>): Inquiry<LogReading> {
+export function* readSendRequested(context: LogContext<LaneOnRamp>): BatchedCalls<LogReading> {
   const { emitter, log, network } = context;
   const [, [message]] = readEvent(ccipSendRequested, log);
-  refuseOtherSource(message.sourceChainSelector, network);
+  rejectOtherSource(message.sourceChainSelector, network);
   if (message.sourceTokenData.length !== message.tokenAmounts.length) {
     throw new UnreadableLogError('it has not as many token data as tokens');
   }
@@ -159,9 +159,9 @@ export function readReportAccepted({ emitter, log, network, seen }: LogContext<C
 }
 
 /** An RMN blesses roots of every commit store that asks it; only those of ours mean something. */
-export function readRootBlessed({ book, log, seen }: LogContext<OtherContract>): LogReading {
+export function readRootBlessed({ registry, log, seen }: LogContext<OtherContract>): LogReading {
   const [, [{ commitStore, root }]] = readEvent(taggedRootBlessed, log);
-  if (book.get(lowerCase(commitStore))?.role !== 'commitStore') return nothing;
+  if (registry.get(lowerCase(commitStore))?.role !== 'commitStore') return nothing;
   return { facts: [{ kind: 'RootBlessed', merkleRoot: root, seen }], problems: [] };
 }
 

@@ -6,7 +6,7 @@ import {
   gasOf,
   knownNetwork,
   onRampOf,
-  refuseOtherSource,
+  rejectOtherSource,
   spelled,
   spelledToken,
   UnreadableLogError,
@@ -22,17 +22,17 @@ import {
   getToken,
   readEvent,
 } from '../contracts/abi.ts';
+import type { BatchedCalls } from '../contracts/batched-calls.ts';
 import type { CommonRamp } from '../contracts/contracts.ts';
-import type { Inquiry } from '../contracts/inquiry.ts';
 import type { ChainLog, Hex } from '../rpc/chain.ts';
 import { readExtraArgs } from './extra-args.ts';
 import { type Execution, executedFacts, type LogContext, type LogReading, sentFact } from './log-reading.ts';
 
-export function* readMessageSent16(context: LogContext<CommonRamp>): Inquiry<LogReading> {
+export function* readMessageSent16(context: LogContext<CommonRamp>): BatchedCalls<LogReading> {
   const { emitter, log, network } = context;
   const [[destSelector, sequenceNumber], [message]] = readEvent(ccipMessageSent16, log);
   const { header } = message;
-  refuseOtherSource(header.sourceChainSelector, network);
+  rejectOtherSource(header.sourceChainSelector, network);
   if (header.destChainSelector !== destSelector || header.sequenceNumber !== sequenceNumber) {
     throw new UnreadableLogError('its topics and its header tell different lanes or numbers');
   }

@@ -12,7 +12,7 @@ import {
 import type { Network } from '../../../domain/networks/networks.ts';
 import {
   knownNetwork,
-  refuseOtherSource,
+  rejectOtherSource,
   spelled,
   spelledToken,
   UnreadableLogError,
@@ -28,20 +28,20 @@ import {
   readEvent,
   typeAndVersion,
 } from '../contracts/abi.ts';
+import type { BatchedCalls } from '../contracts/batched-calls.ts';
 import type { CommonRamp } from '../contracts/contracts.ts';
-import type { Inquiry } from '../contracts/inquiry.ts';
 import type { CallAnswer, Hex } from '../rpc/chain.ts';
 import { executedFacts, type LogContext, type LogReading, sentFact } from './log-reading.ts';
 import { decodeMessageV1, type MessageV1, type TokenTransferV1 } from './message-v1.ts';
 
-export function* readMessageSent20(context: LogContext<CommonRamp>): Inquiry<LogReading> {
+export function* readMessageSent20(context: LogContext<CommonRamp>): BatchedCalls<LogReading> {
   const { emitter, log, network } = context;
   const [[destSelector, sender, messageId], [feeToken, sentAmount, encodedMessage, receipts, verifierBlobs]] =
     readEvent(ccipMessageSent20, log);
   if (keccak256(encodedMessage) !== messageId)
     throw new UnreadableLogError('its id is not the hash of its message');
   const message = decodeMessageV1(encodedMessage);
-  refuseOtherSource(message.sourceChainSelector, network);
+  rejectOtherSource(message.sourceChainSelector, network);
   if (message.destChainSelector !== destSelector) {
     throw new UnreadableLogError('its topics and its message tell different destinations');
   }
@@ -145,7 +145,7 @@ function extraArgsV3(
     ccvArgs: verifiers.map(({ extraArgs }) => extraArgs),
     executor: executor.issuer,
     executorArgs: executor.extraArgs,
-    // Without a token this is the message's receiver, because the client refuses an empty address.
+    // Without a token this is the message's receiver, because the client rejects an empty address.
     tokenReceiver: tokenReceiver?.text ?? receiver,
     tokenArgs: pool?.extraArgs ?? '0x',
   };
@@ -213,7 +213,10 @@ function pendingVerifier(issuer: Hex, name: string | undefined, dest: Network): 
  * What the verifiers call themselves, or those to whom a resolver hands the lane. Anybody may write a verifier and a
  * sender may choose any: a name is believed only as far as it looks like a type and version.
  */
-function* readNames(issuers: readonly Hex[], destSelector: bigint): Inquiry<readonly (string | undefined)[]> {
+function* readNames(
+  issuers: readonly Hex[],
+  destSelector: bigint,
+): BatchedCalls<readonly (string | undefined)[]> {
   const implementations = yield issuers.map((issuer) =>
     callOf(getOutboundImplementation, issuer, destSelector, '0x'),
   );

@@ -105,12 +105,12 @@ export interface ChainNode {
     hashes: readonly Hex[],
     topics: readonly Hex[],
   ): Promise<readonly (readonly ChainLog[])[] | undefined>;
-  /** Whether it shows any log at all of this block, of whatever contract; undefined where it refuses to say. */
+  /** Whether it shows any log at all of this block, of whatever contract; undefined where it rejects to say. */
   hasLogs(hash: Hex): Promise<boolean | undefined>;
   /** In the order asked for; a missing transaction is the node's fault. */
   transactions(hashes: readonly Hex[]): Promise<readonly Transaction[]>;
   /**
-   * Whether accounts had code, or a balance, as of a block, in the order asked for; undefined where the node refuses to
+   * Whether accounts had code, or a balance, as of a block, in the order asked for; undefined where the node rejects to
    * answer for that block. Some answer with nothing where they do not have its state.
    */
   accounts(questions: readonly AccountQuestion[]): Promise<readonly (boolean | undefined)[]>;

@@ -10,13 +10,13 @@ import {
   usualTiming,
 } from '../../engine/json-rpc/endpoint.ts';
 import { answerOf, callOf, typeAndVersion } from '../contracts/abi.ts';
-import { currentNamings, watchedTopics } from '../contracts/contracts.ts';
+import { currentRegistrations, watchedTopics } from '../contracts/contracts.ts';
 import type { EvmSource } from '../settings.ts';
 import { startBlockOf } from '../start-block.ts';
 import type { Block, Hex } from './chain.ts';
+import { classifyEvmRpcError } from './evm-rpc-errors.ts';
 import { AddressRequiredError } from './log-queries.ts';
 import { createNode } from './node.ts';
-import { classifyEvmRefusal } from './refusals.ts';
 
 /** A value, or why there is none, for people. */
 export type Found<T> = { readonly value: T } | { readonly problem: string };
@@ -72,7 +72,7 @@ const timing = {
 
 export async function probeEndpoint(
   source: EvmSource,
-  options: Omit<EndpointOptions, 'requestsPerSecond' | 'batchSize' | 'timing' | 'classifyRefusal'>,
+  options: Omit<EndpointOptions, 'requestsPerSecond' | 'batchSize' | 'timing' | 'classifyRpcError'>,
 ): Promise<EndpointProbe> {
   const { requestsPerSecond, batchSize, maxRange, routers, start } = source;
   const endpoint = createEndpoint({
@@ -80,7 +80,7 @@ export async function probeEndpoint(
     requestsPerSecond,
     batchSize,
     timing,
-    classifyRefusal: classifyEvmRefusal,
+    classifyRpcError: classifyEvmRpcError,
   });
   const node = createNode(endpoint, source, { now: options.now, onHead: () => undefined });
   let isSilent = false;
@@ -109,7 +109,7 @@ export async function probeEndpoint(
 
   /** The routers and the contracts that they name, filled up with unused addresses. */
   const knownAddresses = async (): Promise<readonly Hex[]> => {
-    const named = await currentNamings(node, routers);
+    const named = await currentRegistrations(node, routers);
     const known = new Set<Hex>([...routers, ...named.map(({ address }) => address)]);
     for (let filler = 1; known.size < MAX_ADDRESSES; filler++)
       known.add(`0x${filler.toString(16).padStart(40, '0')}`);
@@ -118,8 +118,8 @@ export async function probeEndpoint(
 
   const longestRange = async (addresses: readonly Hex[] | undefined): Promise<number> => {
     let taken = 0;
-    let refusal: RangeTooLargeError | undefined;
-    for (let wanted = 10; taken < Math.min(maxRange, newest.number + 1) && !refusal; wanted *= 10) {
+    let rpcError: RangeTooLargeError | undefined;
+    for (let wanted = 10; taken < Math.min(maxRange, newest.number + 1) && !rpcError; wanted *= 10) {
       const blocks = Math.min(wanted, maxRange, newest.number + 1);
       try {
         const fromBlock = newest.number - blocks + 1;
@@ -132,11 +132,11 @@ export async function probeEndpoint(
         taken = blocks;
       } catch (error) {
         if (!(error instanceof RangeTooLargeError)) throw error;
-        refusal = error;
+        rpcError = error;
       }
     }
-    const accepted = refusal?.acceptedBlocks ?? 0;
-    if (refusal && taken === 0 && accepted === 0) throw refusal;
+    const accepted = rpcError?.acceptedBlocks ?? 0;
+    if (rpcError && taken === 0 && accepted === 0) throw rpcError;
     return Math.max(taken, accepted);
   };
 
@@ -154,7 +154,7 @@ export async function probeEndpoint(
       addresses: await knownAddresses(),
     });
     const { maxTopics = watchedTopics.length, maxAddresses = MAX_ADDRESSES, offersLogs } = node.logLimits;
-    if (!offersLogs) throw new NodeError(`${endpoint.name}: eth_getLogs: it refuses every query`, 'refused');
+    if (!offersLogs) throw new NodeError(`${endpoint.name}: eth_getLogs: it rejects every query`, 'refused');
     return { topics: maxTopics, addresses: maxAddresses };
   };
 
@@ -162,12 +162,12 @@ export async function probeEndpoint(
     const wanted = (await startBlockOf(node, start, newest)) ?? 0;
     const block = Math.min(wanted, newest.number);
     await node.logs({ fromBlock: block, toBlock: block, topics: watchedTopics, addresses: routers });
-    await refusePrunedLogs(block);
+    await rejectPrunedLogs(block);
     return block;
   };
 
   /** Some nodes answer with an empty list where they have thrown the logs away; their headers still tell. */
-  const refusePrunedLogs = async (from: number): Promise<void> => {
+  const rejectPrunedLogs = async (from: number): Promise<void> => {
     const count = Math.min(SAMPLED_BLOCKS, newest.number - from + 1);
     const headers = await node.blocks(Array.from({ length: count }, (_, index) => from + index));
     const promising = headers.find(({ logsBloom }) => !EMPTY_BLOOM.test(logsBloom));

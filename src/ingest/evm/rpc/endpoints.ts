@@ -2,13 +2,13 @@
 import { createEndpointPool, type EndpointPoolOptions } from '../../engine/json-rpc/endpoint-pool.ts';
 import type { EvmSource } from '../settings.ts';
 import type { Chain } from './chain.ts';
+import { classifyEvmRpcError } from './evm-rpc-errors.ts';
 import { createNode } from './node.ts';
-import { classifyEvmRefusal } from './refusals.ts';
 
 export function createChain(source: EvmSource, options: EndpointPoolOptions): Chain {
   const { network, rpc, requestsPerSecond, batchSize } = source;
   const pool = createEndpointPool(
-    { networkName: network.name, rpc, requestsPerSecond, batchSize, classifyRefusal: classifyEvmRefusal },
+    { networkName: network.name, rpc, requestsPerSecond, batchSize, classifyRpcError: classifyEvmRpcError },
     (endpoint, nodeOptions) =>
       createNode(endpoint, source, { ...nodeOptions, ...(options.notice && { notice: options.notice }) }),
     options,

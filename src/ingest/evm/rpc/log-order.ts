@@ -1,6 +1,6 @@
 /**
  * The order of logs. Nodes answer in the order of the chain, as a rule; some answer in another one, and some count log
- * indexes anew in each transaction. Both are brought to one form; what contradicts itself is refused.
+ * indexes anew in each transaction. Both are brought to one form; what contradicts itself is rejected.
  */
 import type { ChainLog } from './chain.ts';
 

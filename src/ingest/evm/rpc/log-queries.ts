@@ -1,7 +1,7 @@
 /**
  * Queries for logs, fitted to what one endpoint accepts.
  *
- * Endpoints limit the blocks, the results, the topics and the addresses of a query, and say so in any words. A refusal
+ * Endpoints limit the blocks, the results, the topics and the addresses of a query, and say so in any words. An RPC error
  * that is not understood is therefore examined: the same filter over one block shows whether the range is too long or the
  * filter too wide. Limits of the filter are learned here, and later queries are split accordingly. A range that is too
  * long is thrown as RangeTooLargeError, and a filter that needs addresses as AddressRequiredError, because only the caller
@@ -9,7 +9,7 @@
  */
 import { NodeError, RangeTooLargeError } from '../../engine/faults.ts';
 import { AnswerTooHeavyError, EndpointError, type RpcAnswer } from '../../engine/json-rpc/endpoint.ts';
-import type { Refusal, RefusalKind } from '../../engine/json-rpc/refusal.ts';
+import type { RpcError, RpcErrorKind } from '../../engine/json-rpc/rpc-error.ts';
 import { inParallel } from '../../work.ts';
 import type { ChainLog, Hex, LogFilter } from './chain.ts';
 import { sortLogs } from './log-order.ts';
@@ -28,7 +28,7 @@ export interface FilterLimits {
   /** Undefined: no limit was met. */
   readonly maxTopics: number | undefined;
   readonly maxAddresses: number | undefined;
-  /** False where it refuses every query for logs. */
+  /** False where it rejects every query for logs. */
   readonly offersLogs: boolean;
 }
 
@@ -74,8 +74,8 @@ export interface LogQueriesOptions {
     topics: readonly Hex[],
   ): Promise<readonly (readonly ChainLog[])[] | undefined>;
   hashesOf(numbers: readonly number[]): Promise<readonly Hex[]>;
-  /** The error that a refusal is when nothing is left to try. */
-  refused(refusal: Refusal): NodeError;
+  /** The error that an RPC error is when nothing is left to try. */
+  rejected(rpcError: RpcError): NodeError;
   /** Called with what was learned, in words. */
   learned(text: string): void;
   /** Milliseconds since 1970. */
@@ -83,17 +83,17 @@ export interface LogQueriesOptions {
 }
 
 /** About the endpoint or the block, and not about the size of the query. */
-const otherReasons: ReadonlySet<RefusalKind> = new Set(['rate', 'denied', 'pruned', 'unknown', 'reverted']);
+const otherReasons: ReadonlySet<RpcErrorKind> = new Set(['rate', 'denied', 'pruned', 'unknown', 'reverted']);
 /** Understood as: too many blocks, results or bytes. */
-const sizeReasons: ReadonlySet<RefusalKind> = new Set(['range', 'size', 'slow']);
+const sizeReasons: ReadonlySet<RpcErrorKind> = new Set(['range', 'size', 'slow']);
 const PARTS_AT_ONCE = 4;
 const ROUND_NUMBER = 100;
-/** Blocks that are read by their receipts at once, where an endpoint refuses every query for logs. */
+/** Blocks that are read by their receipts at once, where an endpoint rejects every query for logs. */
 const MAX_RECEIPT_BLOCKS = 25;
 /** Plans and nodes change, and a limit may have been a passing fault: what was learned is forgotten in the end. */
 const LEARNED_FOR_MS = 3_600_000;
 /** With neither logs nor receipts an endpoint is of no use, so that asking again costs little. */
-const REFUSED_FOR_MS = 10_000;
+const REJECTED_FOR_MS = 10_000;
 
 const unlimited: FilterLimits = {
   needsAddress: false,
@@ -105,8 +105,8 @@ const unlimited: FilterLimits = {
 export function createLogQueries(options: LogQueriesOptions): LogQueries {
   let limits = unlimited;
   let learnedAt = 0;
-  /** When every query was refused. */
-  let refusedAt = 0;
+  /** When every query was rejected. */
+  let rejectedAt = 0;
   /** Sizes of filters that were accepted over one block at least. */
   const accepted = new Set<string>();
 
@@ -123,7 +123,7 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
   };
 
   /** One call. */
-  const askOnce = async (place: LogPlace, filter: TopicFilter): Promise<readonly ChainLog[] | Refusal> => {
+  const askOnce = async (place: LogPlace, filter: TopicFilter): Promise<readonly ChainLog[] | RpcError> => {
     const [answer] = await options.ask([queryOf(place, filter)], filter.isBulk);
     return take(answer, place, filter);
   };
@@ -132,27 +132,27 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
     answer: RpcAnswer | undefined,
     place: LogPlace,
     filter: TopicFilter,
-  ): readonly ChainLog[] | Refusal => {
-    if (answer === undefined || !('refusal' in answer)) {
+  ): readonly ChainLog[] | RpcError => {
+    if (answer === undefined || !('error' in answer)) {
       const logs = options.parse(answer?.result, place, filter);
       accepted.add(sizeOf(filter));
       return logs;
     }
-    return answer.refusal;
+    return answer.error;
   };
 
-  /** The logs of each block, or the refusal of one of its parts. */
+  /** The logs of each block, or the RPC error of one of its parts. */
   const askBlocks = async (
     hashes: readonly Hex[],
     filter: TopicFilter,
-  ): Promise<readonly (readonly ChainLog[] | Refusal)[]> => {
+  ): Promise<readonly (readonly ChainLog[] | RpcError)[]> => {
     const filters = splitBy(filter, limits);
     const queries = hashes.flatMap((blockHash) => filters.map((part) => ({ place: { blockHash }, part })));
     const answers = await options.ask(queries.map(({ place, part }) => queryOf(place, part)));
     const taken = queries.map(({ place, part }, index) => take(answers[index], place, part));
     return chunksOf(taken, filters.length).map(
       (parts) =>
-        parts.find((part): part is Refusal => !isLogs(part)) ?? sortLogs(parts.filter(isLogs).flat()),
+        parts.find((part): part is RpcError => !isLogs(part)) ?? sortLogs(parts.filter(isLogs).flat()),
     );
   };
 
@@ -160,7 +160,7 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
     if (accepted.has(sizeOf(filter))) return true;
     const answer = await askOnce({ fromBlock: block, toBlock: block }, filter);
     if (isLogs(answer)) return true;
-    if (otherReasons.has(answer.kind)) throw options.refused(answer);
+    if (otherReasons.has(answer.kind)) throw options.rejected(answer);
     return false;
   };
 
@@ -171,7 +171,7 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
   const learnFilter = async (
     { topics, addresses }: TopicFilter,
     block: number,
-    refusal: Refusal,
+    rpcError: RpcError,
   ): Promise<void> => {
     const accepts = (maxTopics: number, maxAddresses: number | undefined) =>
       isAccepted({ topics: topics.slice(0, maxTopics), addresses: addresses?.slice(0, maxAddresses) }, block);
@@ -181,7 +181,7 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
     }
     if (addresses === undefined) {
       learn({ needsAddress: true }, 'it gives logs only of addresses that are named');
-      throw addressRequired(refusal);
+      throw addressRequired(rpcError);
     }
     for (const maxAddresses of halvesOf(addresses.length)) {
       if (await accepts(topics.length, maxAddresses))
@@ -194,68 +194,68 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
           `it takes one topic and ${maxAddresses} addresses in one filter`,
         );
     }
-    refusedAt = options.now();
-    learn({ offersLogs: false }, 'it refuses every query for logs');
+    rejectedAt = options.now();
+    learn({ offersLogs: false }, 'it rejects every query for logs');
   };
 
-  /** Neither logs nor receipts. The refusals may have been a passing fault: after a while the limits are learned anew. */
+  /** Neither logs nor receipts. The RPC errors may have been a passing fault: after a while the limits are learned anew. */
   const nothingOffered = (): NodeError => {
-    if (options.now() - refusedAt >= REFUSED_FOR_MS) limits = unlimited;
-    return options.refused(refusesLogs);
+    if (options.now() - rejectedAt >= REJECTED_FOR_MS) limits = unlimited;
+    return options.rejected(rejectsLogs);
   };
 
-  /** In the words of the refusal that it was learned from. */
-  let addressRefusal: Refusal | undefined;
-  const addressRequired = (refusal = addressRefusal) => {
-    addressRefusal = refusal;
-    return new AddressRequiredError(options.refused(refusal ?? refusesLogs).message);
+  /** In the words of the RPC error that it was learned from. */
+  let addressError: RpcError | undefined;
+  const addressRequired = (rpcError = addressError) => {
+    addressError = rpcError;
+    return new AddressRequiredError(options.rejected(rpcError ?? rejectsLogs).message);
   };
 
-  /** What to do after a refusal; ends with the logs or an error. */
-  const afterRefusal = async (
+  /** What to do after an RPC error; ends with the logs or an error. */
+  const afterRpcError = async (
     { fromBlock, toBlock }: Blocks,
     filter: TopicFilter,
-    refusal: Refusal,
+    rpcError: RpcError,
   ): Promise<readonly ChainLog[]> => {
-    const { kind, accepts } = refusal;
+    const { kind, accepts } = rpcError;
     const blocks = toBlock - fromBlock + 1;
     const again = () => logs({ fromBlock, toBlock, ...filter });
-    if (otherReasons.has(kind)) throw options.refused(refusal);
+    if (otherReasons.has(kind)) throw options.rejected(rpcError);
     if (kind === 'address' && filter.addresses === undefined) {
       learn({ needsAddress: true }, 'it gives logs only of addresses that are named');
-      throw addressRequired(refusal);
+      throw addressRequired(rpcError);
     }
     if (kind === 'filter') {
-      await learnFilter(filter, toBlock, refusal);
+      await learnFilter(filter, toBlock, rpcError);
       return again();
     }
     const tooLarge = (acceptedBlocks?: number) =>
-      new RangeTooLargeError(options.refused(refusal).message, acceptedBlocks);
+      new RangeTooLargeError(options.rejected(rpcError).message, acceptedBlocks);
     if (blocks > 1 && kind === 'range' && accepts !== undefined && accepts < blocks) throw tooLarge(accepts);
     if (blocks > 1) {
       // A block may have more logs than the endpoint gives; both ends seldom have.
       if ((await isAccepted(filter, toBlock)) || (await isAccepted(filter, fromBlock))) throw tooLarge();
-      await learnFilter(filter, toBlock, refusal);
+      await learnFilter(filter, toBlock, rpcError);
       return again();
     }
     const isThisBlock = sizeReasons.has(kind) || (await isAccepted(filter, Math.max(0, fromBlock - 1)));
     if (!isThisBlock) {
-      await learnFilter(filter, Math.max(0, fromBlock - 1), refusal);
+      await learnFilter(filter, Math.max(0, fromBlock - 1), rpcError);
       return again();
     }
-    return readCrowdedBlock({ fromBlock, toBlock }, filter, refusal);
+    return readCrowdedBlock({ fromBlock, toBlock }, filter, rpcError);
   };
 
   /** One block with more logs than the endpoint gives at once: by address, in parts, by its receipts. */
   const readCrowdedBlock = async (
     place: Blocks,
     filter: TopicFilter,
-    refusal: Refusal,
+    rpcError: RpcError,
   ): Promise<readonly ChainLog[]> => {
-    if (filter.addresses === undefined) throw addressRequired(refusal);
+    if (filter.addresses === undefined) throw addressRequired(rpcError);
     const halves = halved(filter);
     if (halves.length > 1) return joined(halves, (half) => logs({ ...place, ...half }));
-    return (await byReceipts([place.fromBlock], filter)) ?? Promise.reject(options.refused(refusal));
+    return (await byReceipts([place.fromBlock], filter)) ?? Promise.reject(options.rejected(rpcError));
   };
 
   const byReceipts = async (
@@ -288,13 +288,13 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
   };
 
   const askRange = async (place: Blocks, filter: TopicFilter): Promise<readonly ChainLog[]> => {
-    let answer: readonly ChainLog[] | Refusal;
+    let answer: readonly ChainLog[] | RpcError;
     try {
       answer = await askOnce(place, filter);
     } catch (error) {
       return afterFault(error, place, filter);
     }
-    if (!isLogs(answer)) return afterRefusal(place, filter, answer);
+    if (!isLogs(answer)) return afterRpcError(place, filter, answer);
     const { fromBlock, toBlock } = place;
     if (fromBlock === toBlock || !mayBeCut(answer)) return answer;
     const middle = Math.floor((fromBlock + toBlock) / 2);
@@ -310,7 +310,7 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
       const blocks = toBlock - fromBlock + 1;
       if (blocks > MAX_RECEIPT_BLOCKS)
         throw new RangeTooLargeError(
-          'it refuses queries for logs; receipts are read instead',
+          'it rejects queries for logs; receipts are read instead',
           MAX_RECEIPT_BLOCKS,
         );
       const numbers = Array.from({ length: blocks }, (_, index) => fromBlock + index);
@@ -329,13 +329,13 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
       const { needsAddress, offersLogs } = currentLimits();
       if (needsAddress && addresses === undefined) throw addressRequired();
       const found = new Map<Hex, readonly ChainLog[]>();
-      let refusal: Refusal | undefined = offersLogs ? undefined : refusesLogs;
+      let rpcError: RpcError | undefined = offersLogs ? undefined : rejectsLogs;
       const ask = async (filter: TopicFilter) => {
         const left = hashes.filter((hash) => !found.has(hash));
         for (const [index, answer] of (await askBlocks(left, filter)).entries()) {
           if (isLogs(answer)) found.set(left[index] as Hex, answer);
-          else if (otherReasons.has(answer.kind)) throw options.refused(answer);
-          else refusal = answer;
+          else if (otherReasons.has(answer.kind)) throw options.rejected(answer);
+          else rpcError = answer;
         }
       };
       if (offersLogs && !needsAddress) await ask({ topics, addresses: undefined });
@@ -343,7 +343,7 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
       const left = hashes.filter((hash) => !found.has(hash));
       if (left.length > 0) {
         const receipts = await options.receiptLogs(left, topics);
-        if (!receipts) throw offersLogs ? options.refused(refusal ?? refusesLogs) : nothingOffered();
+        if (!receipts) throw offersLogs ? options.rejected(rpcError ?? rejectsLogs) : nothingOffered();
         for (const [index, hash] of left.entries()) found.set(hash, receipts[index] ?? []);
       }
       return hashes.map((hash) => found.get(hash) ?? []);
@@ -351,10 +351,10 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
   };
 }
 
-const refusesLogs: Refusal = {
+const rejectsLogs: RpcError = {
   kind: 'unsupported',
   code: undefined,
-  message: 'it refuses every query for logs, and offers no receipts',
+  message: 'it rejects every query for logs, and offers no receipts',
 };
 
 function isLogs(answer: unknown): answer is readonly ChainLog[] {

@@ -56,7 +56,7 @@ export function createNode(
   const { name } = endpoint;
   let offersReceipts = true;
 
-  const { fault, believed, refused, resultOf } = createAnswerReader({
+  const { fault, believed, rejected, resultOf } = createAnswerReader({
     name,
     malformed: MalformedAnswerError,
     explanations: { pruned: 'it does not have that part of history: ' },
@@ -70,7 +70,7 @@ export function createNode(
   const callAnswer = (answer: RpcAnswer | undefined): CallAnswer => {
     const method = 'eth_call';
     // A contract that takes longer than nodes allow does not answer either.
-    if (answer !== undefined && 'refusal' in answer && ['reverted', 'aborted'].includes(answer.refusal.kind))
+    if (answer !== undefined && 'error' in answer && ['reverted', 'aborted'].includes(answer.error.kind))
       return undefined;
     const result = resultOf(answer, method);
     const data = believed(method, () => bytesOf(result, undefined, 'bytes'));
@@ -79,7 +79,7 @@ export function createNode(
 
   /** The highest block that it has shown, to any of the concurrent callers. */
   let shown = 0;
-  const refuseEarlierState = (answer: RpcAnswer | undefined): void => {
+  const rejectEarlierState = (answer: RpcAnswer | undefined): void => {
     const method = 'eth_getBlockByNumber';
     const { number } = believed(method, () => parseBlock(resultOf(answer, method)));
     if (number < shown)
@@ -126,8 +126,8 @@ export function createNode(
     const method = 'eth_getBlockByNumber';
     const isUnknown =
       answer !== undefined &&
-      ('refusal' in answer
-        ? ['unknown', 'unsupported', 'invalid'].includes(answer.refusal.kind)
+      ('error' in answer
+        ? ['unknown', 'unsupported', 'invalid'].includes(answer.error.kind)
         : answer.result === null);
     if (isUnknown) {
       throw fault(
@@ -180,20 +180,20 @@ export function createNode(
 
   /** How often calls, each alone, were too much for the node while it was alive. */
   const heavy = new Map<string, number>();
-  const isRefusing = (call: RpcCall) => heavy.get(JSON.stringify(call)) === TIMES_TOO_HEAVY;
+  const isRejecting = (call: RpcCall) => heavy.get(JSON.stringify(call)) === TIMES_TOO_HEAVY;
 
   /**
-   * A contract whose call times out on a node that is alive, or returns too much, counts as one that refuses to answer, but
+   * A contract whose call times out on a node that is alive, or returns too much, counts as one that rejects to answer, but
    * only after a few times in a row: the node may have been slow for another reason.
    */
   const askContracts = async (calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]> => {
-    const willing = calls.filter((call) => !isRefusing(call));
+    const willing = calls.filter((call) => !isRejecting(call));
     const answers = await askWilling(willing);
     const message = 'it was too much for the node';
     let next = 0;
     return calls.map((call) => {
       const answer = willing[next] === call ? answers[next++] : undefined;
-      return answer ?? { refusal: { kind: 'reverted', code: undefined, message } };
+      return answer ?? { error: { kind: 'reverted', code: undefined, message } };
     });
   };
 
@@ -253,7 +253,7 @@ export function createNode(
     await inParallel(hashes, RECEIPTS_AT_ONCE, async (blockHash) => {
       if (!offersReceipts) return;
       const answer = await ask(method, blockHash);
-      const kind = answer !== undefined && 'refusal' in answer ? answer.refusal.kind : undefined;
+      const kind = answer !== undefined && 'error' in answer ? answer.error.kind : undefined;
       if (kind === 'unsupported' || kind === 'invalid') {
         offersReceipts = false;
         return;
@@ -280,7 +280,7 @@ export function createNode(
     parse: parseLogAnswer,
     receiptLogs,
     hashesOf: async (numbers) => (await blocks(numbers)).map(({ hash }) => hash),
-    refused: (refusal) => refused('eth_getLogs', refusal),
+    rejected: (rpcError) => rejected('eth_getLogs', rpcError),
     learned: (text) => notice(`${name}: ${text}`, { network: network.name }),
     now,
   });
@@ -336,7 +336,7 @@ export function createNode(
     async blockByHash(hash) {
       const method = 'eth_getBlockByHash';
       const answer = await ask(method, hash, false);
-      if (answer !== undefined && 'refusal' in answer && answer.refusal.kind === 'unknown') return undefined;
+      if (answer !== undefined && 'error' in answer && answer.error.kind === 'unknown') return undefined;
       const result = resultOf(answer, method);
       if (result === null) return undefined;
       const block = believed(method, () => parseBlock(result));
@@ -363,7 +363,7 @@ export function createNode(
 
     async hasLogs(blockHash) {
       const answer = await ask('eth_getLogs', { blockHash });
-      if (answer === undefined || 'refusal' in answer) return undefined;
+      if (answer === undefined || 'error' in answer) return undefined;
       return believed('eth_getLogs', () => parseLogs(answer.result)).length > 0;
     },
 
@@ -390,7 +390,7 @@ export function createNode(
       );
       // Nothing is `0x` for code and `0x0`, of whatever length, for a balance.
       return answers.map((answer) =>
-        'refusal' in answer || typeof answer.result !== 'string' ? undefined : !/^0x0*$/.test(answer.result),
+        'error' in answer || typeof answer.result !== 'string' ? undefined : !/^0x0*$/.test(answer.result),
       );
     },
 
@@ -405,7 +405,7 @@ export function createNode(
       // One that has fallen back behind what it showed before knows nothing of contracts that are there: its silence
       // counts only together with its height.
       const [height, ...again] = await askContracts([latest, ...silent]);
-      refuseEarlierState(height);
+      rejectEarlierState(height);
       let next = 0;
       return answers.map((answer) => answer ?? callAnswer(again[next++]));
     },

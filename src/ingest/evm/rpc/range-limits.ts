@@ -1,8 +1,8 @@
 /**
  * How many blocks an endpoint accepts in one request for logs, learned from its answers: it grows while they are quick,
- * and shrinks when the endpoint refuses.
+ * and shrinks when the endpoint rejects.
  *
- * A refusal is not always about the length. A range that was accepted elsewhere is refused where it has too many logs, or
+ * An RPC error is not always about the length. A range that was accepted elsewhere is rejected where it has too many logs, or
  * a block that the endpoint cannot read: then only this range is shortened, unless it happens again and again.
  */
 
@@ -17,17 +17,17 @@ export interface RangeLimits {
    *
    * @param statedBlocks what the endpoint says it would accept
    */
-  refuse(blocks: number, statedBlocks: number | undefined): number;
+  reject(blocks: number, statedBlocks: number | undefined): number;
   /** It failed for another reason. */
   abandon(blocks: number): void;
 }
 
 const FIRST_BLOCKS = 1_000;
-/** Ranges that are read before a longer one than was refused is tried again; doubled each time that is refused too. */
+/** Ranges that are read before a longer one than was rejected is tried again; doubled each time that is rejected too. */
 const RANGES_BEFORE_GROWTH = 16;
 const MAX_RANGES_BEFORE_GROWTH = 4_096;
-/** So many ranges in a row that were refused at a length that was once accepted: the limit has changed. */
-const MAX_LOCAL_REFUSALS = 4;
+/** So many ranges in a row that were rejected at a length that was once accepted: the limit has changed. */
+const MAX_LOCAL_REJECTIONS = 4;
 /** A longer range would take longer still. */
 const SLOW_MS = 5_000;
 
@@ -35,7 +35,7 @@ export function createRangeLimits(maxBlocks: number): RangeLimits {
   let limitBlocks = Math.min(FIRST_BLOCKS, maxBlocks);
   /** The longest range that was accepted. */
   let provenBlocks = 0;
-  let localRefusals = 0;
+  let localRejections = 0;
   let rangesBeforeGrowth = 0;
   let patience = RANGES_BEFORE_GROWTH;
   let isTryingLonger = false;
@@ -44,7 +44,7 @@ export function createRangeLimits(maxBlocks: number): RangeLimits {
     limitBlocks = Math.min(limitBlocks, blocks);
     provenBlocks = Math.min(provenBlocks, blocks);
     rangesBeforeGrowth = RANGES_BEFORE_GROWTH;
-    localRefusals = 0;
+    localRejections = 0;
   };
 
   return {
@@ -64,11 +64,11 @@ export function createRangeLimits(maxBlocks: number): RangeLimits {
         patience = RANGES_BEFORE_GROWTH;
       } else if (blocks === limitBlocks) {
         // Only a range of full length shows that a longer one might be accepted.
-        localRefusals = 0;
+        localRejections = 0;
         if (rangesBeforeGrowth > 0) rangesBeforeGrowth--;
       }
     },
-    refuse(blocks, statedBlocks) {
+    reject(blocks, statedBlocks) {
       const shorter = Math.max(1, Math.min(statedBlocks ?? blocks >> 1, blocks - 1));
       if (blocks > limitBlocks) {
         isTryingLonger = false;
@@ -77,7 +77,7 @@ export function createRangeLimits(maxBlocks: number): RangeLimits {
         patience = Math.min(MAX_RANGES_BEFORE_GROWTH, patience * 2);
       }
       if (blocks > provenBlocks && shorter < limitBlocks) shrinkTo(Math.max(shorter, provenBlocks));
-      else if (blocks === limitBlocks && ++localRefusals >= MAX_LOCAL_REFUSALS) shrinkTo(shorter);
+      else if (blocks === limitBlocks && ++localRejections >= MAX_LOCAL_REJECTIONS) shrinkTo(shorter);
       return shorter;
     },
     abandon(blocks) {

@@ -8,11 +8,11 @@ import type { Store } from '../../../store/store.ts';
 import { NodeError } from '../../engine/faults.ts';
 import { createHistoryCheck, type HistoryCheck } from '../../engine/history-check.ts';
 import type { Progress } from '../../engine/progress.ts';
-import type { Contradiction } from '../../engine/rereads.ts';
+import type { Contradiction } from '../../engine/rescans.ts';
 import type { Chain } from '../chain.ts';
 import { UnreadableDataError } from '../decode/borsh.ts';
 import { keptRenumberings, type Renumbering, renumberingEvents } from '../decode/renumbering.ts';
-import type { ProgramBook } from '../programs.ts';
+import type { ProgramRegistry } from '../programs.ts';
 import { type ExecutedMessage, type ProgramCounter, readCounters, readExecuted } from './account-counters.ts';
 import { lacksRenumbering, missingMessages } from './sent-numbers.ts';
 
@@ -26,7 +26,7 @@ export interface CompletenessCheckOptions {
   readonly chain: Chain;
   readonly store: Pick<Store, 'index' | 'findMessage'>;
   readonly progress: Progress;
-  readonly book: ProgramBook;
+  readonly registry: ProgramRegistry;
 }
 
 /** What the accounts say, read from one endpoint. */
@@ -41,12 +41,12 @@ interface AccountViews {
 type CommittedEnd = LaneKey & { readonly last: string };
 
 export function createCompletenessCheck(options: CompletenessCheckOptions): HistoryCheck {
-  const { network, hasStart, chain, store, progress, book } = options;
+  const { network, hasStart, chain, store, progress, registry } = options;
   const { selector } = network;
   const ledger: CheckLedger = store.index.checks;
 
   const readViews = async (tip: number): Promise<AccountViews> => {
-    const contracts = [...book.contracts.values()];
+    const contracts = [...registry.contracts.values()];
     const offRamps = new Set(
       contracts.filter(({ role }) => role === 'offRamp').map(({ program }) => program),
     );
@@ -96,7 +96,7 @@ export function createCompletenessCheck(options: CompletenessCheckOptions): Hist
   /** Lanes that were committed elsewhere, from on-ramps of this network that are not configured. */
   const unknownOnRamps = (committed: readonly CommittedEnd[]): readonly Contradiction[] => {
     const routers = new Set(
-      [...book.contracts.values()]
+      [...registry.contracts.values()]
         .filter(({ role }) => role === 'router')
         .map(({ program }) => parseAddress(program, 'SVM')?.bytes),
     );

@@ -84,7 +84,7 @@ export class BorshReader {
 
   list<T>(read: (reader: BorshReader) => T): readonly T[] {
     const count = this.u32();
-    // No item is empty: a length that cannot be true is refused before memory is taken for it.
+    // No item is empty: a length that cannot be true is rejected before memory is taken for it.
     if (count > this.remaining) {
       throw new UnreadableDataError(`${count} items are announced where ${this.remaining} bytes are left`);
     }
@@ -92,7 +92,7 @@ export class BorshReader {
   }
 }
 
-/** Reads all of the bytes; what is left over is refused. */
+/** Reads all of the bytes; what is left over is rejected. */
 export function readBorsh<T>(bytes: Uint8Array, read: (reader: BorshReader) => T): T {
   const reader = new BorshReader(bytes);
   const value = read(reader);

@@ -8,7 +8,7 @@ const DIGITS = /^[1-9A-HJ-NP-Za-km-z]*$/;
 const EXACT_DIGITS = 9;
 
 /**
- * Throws an UnreadableDataError where the text is not base58. The decoder of @scure/base refuses more than 4,096
+ * Throws an UnreadableDataError where the text is not base58. The decoder of @scure/base rejects more than 4,096
  * characters, and the data of a call has up to 10,240 bytes.
  */
 export function decodeBase58(text: string): Uint8Array {

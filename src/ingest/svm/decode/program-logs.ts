@@ -51,7 +51,7 @@ export function readProgramLogs(lines: readonly string[]): ProgramLogs {
   const stack: Frame[] = [];
   const calls = new Map<string, number>();
   let isTruncated = false;
-  const refuse = (problem: string): ProgramLogs => ({ emitted: [], isTruncated, problem });
+  const reject = (problem: string): ProgramLogs => ({ emitted: [], isTruncated, problem });
 
   for (const [logIndex, line] of lines.entries()) {
     if (line === TRUNCATED) {
@@ -63,15 +63,15 @@ export function readProgramLogs(lines: readonly string[]): ProgramLogs {
     const problem = follow(line, stack, calls);
     // Behind the cut, frame lines may be missing: no longer line follows whose frame could matter.
     if (problem !== undefined && isTruncated) break;
-    if (problem !== undefined) return refuse(`line ${logIndex} ${problem}`);
+    if (problem !== undefined) return reject(`line ${logIndex} ${problem}`);
     const [, base64] = DATA.exec(line) ?? [];
     const frame = stack.at(-1);
     if (base64 === undefined || !isCertain) continue;
-    if (frame === undefined) return refuse(`line ${logIndex} has data that no program emitted`);
+    if (frame === undefined) return reject(`line ${logIndex} has data that no program emitted`);
     emitted.push({ frame, logIndex, base64 });
   }
   if (stack.length > 0 && !isTruncated) {
-    return refuse(`the lines end within a call of ${stack.at(-1)?.program}`);
+    return reject(`the lines end within a call of ${stack.at(-1)?.program}`);
   }
   return { emitted, isTruncated, problem: undefined };
 }

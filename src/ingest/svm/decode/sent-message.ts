@@ -97,7 +97,7 @@ export function sentMessage(
         data: hexOf(message.data),
         extraArgs: {
           ...extraArgs,
-          // The client refuses the raw bytes towards another cluster, and takes the fields.
+          // The client rejects the raw bytes towards another cluster, and takes the fields.
           ...(dest.family !== 'SVM' && { extraArgs: hexOf(message.extraArgs) }),
         },
         tokens: tokenAmounts.map((transfer, index) => ({

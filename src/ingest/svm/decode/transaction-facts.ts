@@ -17,7 +17,7 @@ import {
   committedFact,
   knownNetwork,
   onRampOf,
-  refuseOtherSource,
+  rejectOtherSource,
   shortened,
   UnreadableLogError,
 } from '../../engine/event-facts.ts';
@@ -49,7 +49,7 @@ export interface TrustedPrograms {
 }
 
 /** A router lets an off-ramp deliver messages of a source. */
-export interface OffRampNaming {
+export interface OffRampRegistration {
   readonly router: string;
   readonly offRamp: string;
   readonly sourceSelector: bigint;
@@ -57,10 +57,10 @@ export interface OffRampNaming {
 
 export interface TransactionReading {
   readonly facts: readonly Fact[];
-  readonly namings: readonly OffRampNaming[];
+  readonly registrations: readonly OffRampRegistration[];
   readonly unreadable: readonly UnreadableLog[];
   /** Events of an off-ramp for sources that no router lets it deliver from. */
-  readonly foreign: number;
+  readonly untrusted: number;
   /** Whether a router has emitted an event. */
   readonly hasRouterEvent: boolean;
   /**
@@ -109,9 +109,9 @@ interface Context {
   readonly calls: readonly Call[];
   readonly report: {
     readonly facts: Fact[];
-    readonly namings: OffRampNaming[];
+    readonly registrations: OffRampRegistration[];
     readonly unreadable: UnreadableLog[];
-    foreign: number;
+    untrusted: number;
     isContradictory: boolean;
   };
 }
@@ -138,9 +138,9 @@ export function readTransaction(
   const logs = readProgramLogs(transaction.logs);
   const report: Context['report'] = {
     facts: [],
-    namings: [],
+    registrations: [],
     unreadable: [],
-    foreign: 0,
+    untrusted: 0,
     isContradictory: false,
   };
   const found: Found[] = [];
@@ -257,7 +257,7 @@ function readSends(context: Context): void {
   for (const { program, logIndex, event, instruction } of sends) {
     const call = sendCalls.find((own) => own.instruction === instruction)?.call;
     attempt(context, { program, logIndex, data: '' }, 'CCIPMessageSent', () => {
-      refuseOtherSource(event.message.header.sourceChainSelector, network);
+      rejectOtherSource(event.message.header.sourceChainSelector, network);
       report.facts.push(
         sentMessage(event, {
           router: program,
@@ -357,7 +357,7 @@ function deliveredMessage(
 function readLaneEvents(context: Context): void {
   for (const { program, event } of eventsOf(context, 'OfframpAdded')) {
     const { offramp: offRamp, sourceChainSelector: sourceSelector } = event;
-    context.report.namings.push({ router: program, offRamp, sourceSelector });
+    context.report.registrations.push({ router: program, offRamp, sourceSelector });
   }
   const renumberings = renumberingEvents.flatMap((name) => eventsOf(context, name));
   for (const { program, logIndex, event } of renumberings) {
@@ -387,7 +387,7 @@ function observed({ network, transaction, at }: Context, logIndex: number): Obse
 
 function isAllowed({ programs, report }: Context, offRamp: string, source: bigint): boolean {
   const isAllowed = programs.isAllowed(offRamp, source);
-  if (!isAllowed) report.foreign++;
+  if (!isAllowed) report.untrusted++;
   return isAllowed;
 }
 

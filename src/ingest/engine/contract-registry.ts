@@ -1,8 +1,8 @@
 /** The trusted contracts (or programs) of one network, and which contract registered each. */
-import type { NamedContract } from '../../store/ledger/index-ledger.ts';
+import type { RegisteredContract } from '../../store/ledger/index-ledger.ts';
 
 /** `Body` is what the family knows of a contract; it is stored as it is. */
-export interface ContractBook<Address extends string = string, Body = unknown> {
+export interface ContractRegistry<Address extends string = string, Body = unknown> {
   readonly contracts: ReadonlyMap<Address, Body>;
   /** How many have been added so far: a mark for `since`. */
   readonly mark: number;
@@ -14,13 +14,13 @@ export interface ContractBook<Address extends string = string, Body = unknown> {
    * Adds contracts that are stored. Those whose chain of registrations does not begin at one of `routers` are left out:
    * a router that is no longer configured is no longer trusted, nor are the contracts that it registered.
    */
-  load(stored: readonly NamedContract[], routers: readonly Address[]): void;
-  add(named: readonly NamedContract[]): void;
+  load(stored: readonly RegisteredContract[], routers: readonly Address[]): void;
+  add(named: readonly RegisteredContract[]): void;
   /** Removes the contracts that were registered in abandoned blocks. */
   forget(orphaned: readonly string[]): void;
 }
 
-export function createContractBook<Address extends string = string, Body = unknown>(): ContractBook<
+export function createContractRegistry<Address extends string = string, Body = unknown>(): ContractRegistry<
   Address,
   Body
 > {
@@ -29,7 +29,7 @@ export function createContractBook<Address extends string = string, Body = unkno
   /** In the order in which they were added. */
   const entries: Address[] = [];
 
-  const add = (named: readonly NamedContract[]): void => {
+  const add = (named: readonly RegisteredContract[]): void => {
     for (const { address, blockHash, body } of named) {
       if (contracts.has(address as Address)) continue;
       contracts.set(address as Address, body as Body);

@@ -1,5 +1,5 @@
 /**
- * Chores (`index_chore`): queries about a message on its destination, for what no event contains.
+ * Background tasks (`index_chore`): queries about a message on its destination, for what no event contains.
  *
  * Only messages of verifier lanes have them. The worker of the destination does them.
  */
@@ -7,26 +7,26 @@ import type { ClientBase } from 'pg';
 import type { Fact, Sent } from '../../domain/facts.ts';
 import { storedSelector } from '../write/message-row.ts';
 
-export type ChoreKind = 'policy' | 'verification';
+export type TaskKind = 'policy' | 'verification';
 
 /** A request to make on a network about one message that was sent to it. */
-export interface Chore {
+export interface Task {
   /** 64 hexadecimal digits. */
   readonly messageId: string;
-  readonly kind: ChoreKind;
+  readonly kind: TaskKind;
   readonly attempts: number;
 }
 
-export interface PostponedChore extends Chore {
+export interface PostponedTask extends Task {
   readonly dueInMs: number;
 }
 
-export async function readDueChores(
+export async function readDueTasks(
   client: ClientBase,
   network: string,
-  kind: ChoreKind,
+  kind: TaskKind,
   limit: number,
-): Promise<readonly Chore[]> {
+): Promise<readonly Task[]> {
   const { rows } = await client.query(
     `select encode(message_id, 'hex') as "messageId", kind, attempts from index_chore
      where network = $1 and kind = $2 and due_at <= now() order by due_at, message_id limit $3`,
@@ -35,8 +35,8 @@ export async function readDueChores(
   return rows;
 }
 
-/** Adds the chores of new messages, and of those that lost an answer to a reorganisation (`reopened`). */
-export async function addChores(
+/** Adds the tasks of new messages, and of those that lost an answer to a reorganisation (`reopened`). */
+export async function addTasks(
   client: ClientBase,
   facts: readonly Fact[],
   reopened: readonly Sent[],
@@ -47,36 +47,33 @@ export async function addChores(
   if (sent.length === 0) return;
   const { rows: answers } = await client.query(
     `select encode(message_id, 'hex') as id, kind from fact where message_id = any($1) and kind = any($2)`,
-    [
-      sent.map(({ message }) => bytesOf(message.messageId.slice(2))),
-      choreAnswers.map(({ answer }) => answer),
-    ],
+    [sent.map(({ message }) => bytesOf(message.messageId.slice(2))), taskAnswers.map(({ answer }) => answer)],
   );
   // What is known needs no request.
   const known = new Set(answers.map(({ id, kind }) => `${id},${kind}`));
-  const chores = sent.flatMap(({ message }) => {
+  const tasks = sent.flatMap(({ message }) => {
     const id = message.messageId.slice(2);
     const network = storedSelector(message.destNetworkInfo.chainSelector);
-    return choreAnswers.flatMap(({ kind, answer }) =>
+    return taskAnswers.flatMap(({ kind, answer }) =>
       known.has(`${id},${answer}`) ? [] : [{ id: bytesOf(id), network, kind }],
     );
   });
-  if (chores.length === 0) return;
+  if (tasks.length === 0) return;
   await client.query(
     `insert into index_chore (message_id, network, kind)
      select * from unnest($1::bytea[], $2::bigint[], $3::text[]) on conflict do nothing`,
-    [chores.map(({ id }) => id), chores.map(({ network }) => network), chores.map(({ kind }) => kind)],
+    [tasks.map(({ id }) => id), tasks.map(({ network }) => network), tasks.map(({ kind }) => kind)],
   );
 }
 
-/** The kind of fact that answers each kind of chore. An execution includes the verifications. */
-const choreAnswers: readonly { readonly kind: ChoreKind; readonly answer: Fact['kind'] }[] = [
+/** The kind of fact that answers each kind of task. An execution includes the verifications. */
+const taskAnswers: readonly { readonly kind: TaskKind; readonly answer: Fact['kind'] }[] = [
   { kind: 'policy', answer: 'VerifierPolicy' },
   { kind: 'verification', answer: 'Executed' },
 ];
 
-/** Removes the chores that an execution on this network answers. */
-export async function removeExecutedChores(
+/** Removes the tasks that an execution on this network answers. */
+export async function removeExecutedTasks(
   client: ClientBase,
   network: string,
   facts: readonly Fact[],
@@ -89,49 +86,49 @@ export async function removeExecutedChores(
   );
 }
 
-export async function removeChores(
+export async function removeTasks(
   client: ClientBase,
   network: string,
-  chores: readonly Chore[],
+  tasks: readonly Task[],
 ): Promise<void> {
-  for (const chore of chores) {
-    await client.query(`delete from index_chore where ${CHORE}`, choreKey(network, chore));
+  for (const task of tasks) {
+    await client.query(`delete from index_chore where ${TASK}`, taskKey(network, task));
   }
 }
 
-/** Removes chores of messages whose sending was retracted; those that were sent again meanwhile stay. */
-export async function removeObsoleteChores(
+/** Removes tasks of messages whose sending was retracted; those that were sent again meanwhile stay. */
+export async function removeObsoleteTasks(
   client: ClientBase,
   network: string,
-  chores: readonly Chore[],
+  tasks: readonly Task[],
 ): Promise<void> {
-  for (const chore of chores) {
+  for (const task of tasks) {
     await client.query(
-      `delete from index_chore where ${CHORE} and not exists (
+      `delete from index_chore where ${TASK} and not exists (
          select 1 from fact where fact.message_id = $1 and fact.kind = 'Sent')`,
-      choreKey(network, chore),
+      taskKey(network, task),
     );
   }
 }
 
-export async function postponeChores(
+export async function postponeTasks(
   client: ClientBase,
   network: string,
-  chores: readonly PostponedChore[],
+  tasks: readonly PostponedTask[],
 ): Promise<void> {
-  for (const chore of chores) {
+  for (const task of tasks) {
     await client.query(
       `update index_chore set attempts = attempts + 1, due_at = now() + make_interval(secs => $4 / 1000.0)
-       where ${CHORE}`,
-      [...choreKey(network, chore), chore.dueInMs],
+       where ${TASK}`,
+      [...taskKey(network, task), task.dueInMs],
     );
   }
 }
 
-/** SQL condition on the parameters of `choreKey`. */
-const CHORE = 'index_chore.message_id = $1 and index_chore.network = $2 and index_chore.kind = $3';
+/** SQL condition on the parameters of `taskKey`. */
+const TASK = 'index_chore.message_id = $1 and index_chore.network = $2 and index_chore.kind = $3';
 
-function choreKey(network: string, { messageId, kind }: Chore): unknown[] {
+function taskKey(network: string, { messageId, kind }: Task): unknown[] {
   return [bytesOf(messageId), network, kind];
 }
 

@@ -1,13 +1,13 @@
 /**
- * Chores of an EVM network: what no event tells and has to be asked or computed. Which verifiers a message needs, which
+ * BackgroundTasks of an EVM network: what no event tells and has to be asked or computed. Which verifiers a message needs, which
  * have verified it, and when manual execution opens to everybody.
  */
 import type { Fact, Observation, RangeFact } from '../../domain/facts.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
 import type { Message } from '../../domain/message.ts';
-import type { AwaitingExecution, Chore, IndexStep } from '../../store/ledger/index-ledger.ts';
+import type { AwaitingExecution, IndexStep, Task } from '../../store/ledger/index-ledger.ts';
 import type { Store } from '../../store/store.ts';
-import type { Chores } from '../engine/family.ts';
+import type { BackgroundTasks } from '../engine/family.ts';
 import type { Progress } from '../engine/progress.ts';
 import type { WorkerTiming } from '../engine/timing.ts';
 import type { GenuineContract } from './contracts/contracts.ts';
@@ -17,16 +17,16 @@ import type { Chain, Hex } from './rpc/chain.ts';
 import type { VerifierResults } from './verifier-results.ts';
 
 const CHORES_AT_ONCE = 50;
-/** A contract that refuses is asked less and less often, at last this much more seldom than others: once a day. */
-const REFUSED_PAUSES = 288;
+/** A contract that rejects is asked less and less often, at last this much more seldom than others: once a day. */
+const REJECTED_PAUSES = 288;
 /** Thresholds are settings of a contract, which change rarely. */
 const THRESHOLD_KEPT = 600_000;
 
-interface ChoreContext {
+interface TaskContext {
   readonly network: string;
   readonly chain: Chain;
   readonly store: Pick<Store, 'index' | 'findMessage'>;
-  readonly book: ReadonlyMap<Hex, GenuineContract>;
+  readonly registry: ReadonlyMap<Hex, GenuineContract>;
   /** The newest block that was read: a node behind it may not know the contracts that we know. */
   readonly tip: number;
   /** Seconds since 1970, of the newest block. */
@@ -35,40 +35,40 @@ interface ChoreContext {
   readonly seen: Observation;
 }
 
-type ChoreStep = Pick<IndexStep, 'facts' | 'choresDone' | 'choresObsolete' | 'choresPostponed'>;
+type TaskStep = Pick<IndexStep, 'facts' | 'tasksDone' | 'tasksObsolete' | 'tasksPostponed'>;
 
-/** Backoff of a chore that came to nothing. */
-type ChoreTiming = Pick<WorkerTiming, 'choreMinMs' | 'choreMaxMs'>;
+/** Backoff of a task that came to nothing. */
+type TaskTiming = Pick<WorkerTiming, 'taskMinMs' | 'taskMaxMs'>;
 
-export interface ChoresOptions {
+export interface MessageTasksOptions {
   /** CCIP's number for the network. */
   readonly selector: string;
   readonly chain: Chain;
-  readonly store: ChoreContext['store'];
+  readonly store: TaskContext['store'];
   readonly progress: Progress;
-  readonly book: { readonly contracts: ReadonlyMap<Hex, GenuineContract> };
+  readonly registry: { readonly contracts: ReadonlyMap<Hex, GenuineContract> };
   readonly results: VerifierResults | null;
-  readonly timing: ChoreTiming;
+  readonly timing: TaskTiming;
 }
 
-export function createChores({
+export function createMessageTasks({
   selector,
   chain,
   store,
   progress,
-  book,
+  registry,
   results,
   timing,
-}: ChoresOptions): Chores {
+}: MessageTasksOptions): BackgroundTasks {
   const thresholds = new Map<Hex, { readonly seconds: number | undefined; readonly readAt: number }>();
   const blessings = createRootBlessings(chain);
   let lookedBeyond: string | null = null;
   let isBehind = true;
-  /** Until when chores wait for an off-ramp that history may yet name, on performance.now()'s clock. */
+  /** Until when tasks wait for an off-ramp that history may yet name, on performance.now()'s clock. */
   let contractsAwaitedUntil = 0;
 
   const threshold = async (
-    { chain, tip }: ChoreContext,
+    { chain, tip }: TaskContext,
     offramp: GenuineContract,
   ): Promise<number | undefined> => {
     const known = thresholds.get(offramp.address);
@@ -79,7 +79,7 @@ export function createChores({
   };
 
   /** Messages whose commit is so long ago that everybody may execute them. */
-  const openExecution = async (context: ChoreContext): Promise<ChoreStep> => {
+  const openExecution = async (context: TaskContext): Promise<TaskStep> => {
     const waiting = await context.store.index.awaitingExecution(context.network, {
       after: lookedBeyond,
       limit: CHORES_AT_ONCE,
@@ -92,7 +92,7 @@ export function createChores({
         facts.push({ kind: 'ManualExecutionOpened', messageId: `0x${message.messageId}`, seen: opening });
     }
     const unblessed = waiting.filter(({ status }) => status < statusRank('BLESSED'));
-    const questions = unblessed.flatMap(({ ranges }) => commitOf(ranges, context.book) ?? []);
+    const questions = unblessed.flatMap(({ ranges }) => commitOf(ranges, context.registry) ?? []);
     facts.push(...(await blessings.ask(questions, context.seen, context.tip)));
     return { facts };
   };
@@ -104,37 +104,37 @@ export function createChores({
     async work() {
       const { final, tip } = progress;
       if (!final || !tip) return undefined;
-      const context: ChoreContext = {
+      const context: TaskContext = {
         network: selector,
         chain,
         store,
-        book: book.contracts,
+        registry: registry.contracts,
         tip: tip.number,
         headTime: progress.headTime,
         seen: progress.observedAt(final),
       };
-      const policies = await store.index.dueChores(selector, 'policy', CHORES_AT_ONCE);
+      const policies = await store.index.dueTasks(selector, 'policy', CHORES_AT_ONCE);
       const verifications = results
-        ? await store.index.dueChores(selector, 'verification', CHORES_AT_ONCE)
+        ? await store.index.dueTasks(selector, 'verification', CHORES_AT_ONCE)
         : [];
       const steps = [await openExecution(context)];
       isBehind =
         lookedBeyond !== null || [policies, verifications].some(({ length }) => length === CHORES_AT_ONCE);
-      const isHistoryRead = progress.owed.owedBlocks === 0;
-      for (const chore of policies) {
-        const step = await askPolicy(chore, context, timing, isHistoryRead);
+      const isHistoryRead = progress.pending.owedBlocks === 0;
+      for (const task of policies) {
+        const step = await askPolicy(task, context, timing, isHistoryRead);
         steps.push(step);
         // Two rounds of its pause: by then it has been asked for again.
-        if (step.isForContract) contractsAwaitedUntil = performance.now() + 2 * timing.choreMinMs;
+        if (step.isForContract) contractsAwaitedUntil = performance.now() + 2 * timing.taskMinMs;
       }
-      for (const chore of verifications) {
-        if (results) steps.push(await askResults(chore, results, context, timing));
+      for (const task of verifications) {
+        if (results) steps.push(await askResults(task, results, context, timing));
       }
       const step = {
         facts: steps.flatMap(({ facts = [] }) => facts),
-        choresDone: steps.flatMap(({ choresDone = [] }) => choresDone),
-        choresObsolete: steps.flatMap(({ choresObsolete = [] }) => choresObsolete),
-        choresPostponed: steps.flatMap(({ choresPostponed = [] }) => choresPostponed),
+        tasksDone: steps.flatMap(({ tasksDone = [] }) => tasksDone),
+        tasksObsolete: steps.flatMap(({ tasksObsolete = [] }) => tasksObsolete),
+        tasksPostponed: steps.flatMap(({ tasksPostponed = [] }) => tasksPostponed),
       };
       const isEmpty = Object.values(step).every((list) => list.length === 0);
       return isEmpty ? undefined : step;
@@ -145,10 +145,10 @@ export function createChores({
 /** When and by what the message became open to everybody; undefined while it is not. */
 async function openingOf(
   { status, ranges }: AwaitingExecution,
-  context: ChoreContext,
-  threshold: (context: ChoreContext, offramp: GenuineContract) => Promise<number | undefined>,
+  context: TaskContext,
+  threshold: (context: TaskContext, offramp: GenuineContract) => Promise<number | undefined>,
 ): Promise<Observation | undefined> {
-  const found = commitOf(ranges, context.book);
+  const found = commitOf(ranges, context.registry);
   if (!found) return undefined;
   const { commit, offRamp: offramp } = found;
   // Up to 1.5 an off-ramp takes a root only when it is blessed.
@@ -165,10 +165,10 @@ async function openingOf(
 /** The newest commit that covers a message, and the off-ramp that executes it. */
 function commitOf(
   ranges: readonly RangeFact[],
-  book: ReadonlyMap<Hex, GenuineContract>,
+  registry: ReadonlyMap<Hex, GenuineContract>,
 ): BlessingQuestion | undefined {
   const commit = newest(ranges.filter(({ kind, offramp }) => kind === 'Committed' && offramp !== undefined));
-  const offRamp = commit && book.get(commit.offramp?.toLowerCase() as Hex);
+  const offRamp = commit && registry.get(commit.offramp?.toLowerCase() as Hex);
   return offRamp && { commit, offRamp };
 }
 
@@ -177,16 +177,16 @@ function newest(facts: readonly RangeFact[]): RangeFact | undefined {
 }
 
 async function askPolicy(
-  chore: Chore,
-  { chain, store, book, seen, tip }: ChoreContext,
-  timing: ChoreTiming,
+  task: Task,
+  { chain, store, registry, seen, tip }: TaskContext,
+  timing: TaskTiming,
   isHistoryRead: boolean,
-): Promise<ChoreStep & { readonly isForContract?: boolean }> {
-  const execution = (await store.index.sentFact(chore.messageId))?.execution;
+): Promise<TaskStep & { readonly isForContract?: boolean }> {
+  const execution = (await store.index.sentFact(task.messageId))?.execution;
   // Its sending was taken back, or it is a lane without verifiers.
-  if (!execution || !('encodedMessage' in execution)) return { choresObsolete: [chore] };
+  if (!execution || !('encodedMessage' in execution)) return { tasksObsolete: [task] };
   const { offramp, encodedMessage } = execution;
-  const isGenuine = book.get(offramp.toLowerCase() as Hex)?.role === 'offRamp';
+  const isGenuine = registry.get(offramp.toLowerCase() as Hex)?.role === 'offRamp';
   const policy = isGenuine
     ? await chain.run(
         (node) => readVerifierPolicy(node, offramp.toLowerCase() as Hex, encodedMessage as Hex),
@@ -194,29 +194,29 @@ async function askPolicy(
       )
     : undefined;
   if (policy) {
-    const fact: Fact = { kind: 'VerifierPolicy', messageId: `0x${chore.messageId}`, ...policy, seen };
-    return { facts: [fact], choresDone: [chore] };
+    const fact: Fact = { kind: 'VerifierPolicy', messageId: `0x${task.messageId}`, ...policy, seen };
+    return { facts: [fact], tasksDone: [task] };
   }
   // History is read from its newest end: it may name the off-ramp further down.
   if (!isGenuine && !isHistoryRead)
-    return { ...postponed({ ...chore, attempts: 0 }, timing), isForContract: true };
-  return postponed(chore, timing, isGenuine ? REFUSED_PAUSES : 1);
+    return { ...postponed({ ...task, attempts: 0 }, timing), isForContract: true };
+  return postponed(task, timing, isGenuine ? REJECTED_PAUSES : 1);
 }
 
 async function askResults(
-  chore: Chore,
+  task: Task,
   results: VerifierResults,
-  context: ChoreContext,
-  timing: ChoreTiming,
-): Promise<ChoreStep> {
-  const messageId = `0x${chore.messageId}`;
-  const stored = await context.store.findMessage(chore.messageId);
+  context: TaskContext,
+  timing: TaskTiming,
+): Promise<TaskStep> {
+  const messageId = `0x${task.messageId}`;
+  const stored = await context.store.findMessage(task.messageId);
   if (!stored) {
-    const isSent = (await context.store.index.sentFact(chore.messageId)) !== undefined;
-    return isSent ? postponed(chore, timing) : { choresObsolete: [chore] };
+    const isSent = (await context.store.index.sentFact(task.messageId)) !== undefined;
+    return isSent ? postponed(task, timing) : { tasksObsolete: [task] };
   }
   const { status, verifiers } = JSON.parse(stored.record) as Message;
-  if (statusRank(status) >= statusRank('VERIFIED')) return { choresDone: [chore] };
+  if (statusRank(status) >= statusRank('VERIFIED')) return { tasksDone: [task] };
   const known = new Set(
     (verifiers?.items ?? [])
       .filter((item) => item.status === 'COMPLETED')
@@ -233,12 +233,12 @@ async function askResults(
       data,
       seen: { ...context.seen, at: at ?? context.seen.at },
     })),
-    ...postponed(chore, timing),
+    ...postponed(task, timing),
   };
 }
 
 /** By twice as long as the last time, up to so many of the longest pauses. */
-function postponed(chore: Chore, { choreMinMs, choreMaxMs }: ChoreTiming, longest = 1): ChoreStep {
-  const dueInMs = Math.min(longest * choreMaxMs, choreMinMs * 2 ** Math.min(chore.attempts, 20));
-  return { choresPostponed: [{ ...chore, dueInMs }] };
+function postponed(task: Task, { taskMinMs, taskMaxMs }: TaskTiming, longest = 1): TaskStep {
+  const dueInMs = Math.min(longest * taskMaxMs, taskMinMs * 2 ** Math.min(task.attempts, 20));
+  return { tasksPostponed: [{ ...task, dueInMs }] };
 }

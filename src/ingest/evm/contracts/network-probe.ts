@@ -1,10 +1,5 @@
 /** What `lanescan doctor` reports of an EVM network: every endpoint is probed, all at the same time. */
-import type {
-  EndpointExamination,
-  ExaminationFinding,
-  ExamineOptions,
-  NetworkExamination,
-} from '../../engine/family.ts';
+import type { EndpointReport, NetworkReport, ProbeFinding, ProbeOptions } from '../../engine/family.ts';
 import { endpointNames } from '../../engine/json-rpc/endpoint-pool.ts';
 import { type EndpointProbe, type Found, MAX_ADDRESSES, probeEndpoint } from '../rpc/endpoint-probe.ts';
 import type { EvmSource } from '../settings.ts';
@@ -13,10 +8,7 @@ import { watchedTopics } from './contracts.ts';
 /** Below this, history takes more requests than most plans allow. */
 const SHORT_RANGE = 100;
 
-export async function examineNetwork(
-  source: EvmSource,
-  options: ExamineOptions,
-): Promise<NetworkExamination> {
+export async function probeNetwork(source: EvmSource, options: ProbeOptions): Promise<NetworkReport> {
   const names = endpointNames(source.rpc);
   const probes = await Promise.all(
     source.rpc.map((url, index) =>
@@ -25,12 +17,12 @@ export async function examineNetwork(
   );
   const answering = probes.filter(({ head }) => 'value' in head);
   return {
-    endpoints: probes.map((probe) => endpointExamination(source, probe)),
+    endpoints: probes.map((probe) => endpointProbe(source, probe)),
     routers: answering.length === 0 ? [] : source.routers.map((router) => routerFinding(router, answering)),
   };
 }
 
-function endpointExamination(source: EvmSource, probe: EndpointProbe): EndpointExamination {
+function endpointProbe(source: EvmSource, probe: EndpointProbe): EndpointReport {
   const { name, head, finalized, batchSize, filterSize, logRangeOfAll, logRange, logsFrom, stateDepth } =
     probe;
   const textOf = (problem: string) =>
@@ -82,7 +74,7 @@ function endpointExamination(source: EvmSource, probe: EndpointProbe): EndpointE
     [logsFrom, 'warning', 'Use an endpoint with the whole history, or a later `start`.'],
     [probe.routers, 'warning', 'Try again; the indexer asks routers all the time.'],
   ];
-  const findings: ExaminationFinding[] = remedies.flatMap(([found, severity, remedy]) =>
+  const findings: ProbeFinding[] = remedies.flatMap(([found, severity, remedy]) =>
     found !== undefined && 'problem' in found ? [{ severity, text: textOf(found.problem), remedy }] : [],
   );
   if (known(logRangeOfAll) === null) {
@@ -103,7 +95,7 @@ function endpointExamination(source: EvmSource, probe: EndpointProbe): EndpointE
   return { name, head: head.value, capabilities, findings };
 }
 
-function routerFinding(router: string, probes: readonly EndpointProbe[]): ExaminationFinding {
+function routerFinding(router: string, probes: readonly EndpointProbe[]): ProbeFinding {
   const answers = probes.flatMap(({ name, routers }) =>
     (known(routers) ?? []).filter(({ address }) => address === router).map((found) => ({ name, ...found })),
   );

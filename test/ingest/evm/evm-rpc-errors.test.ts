@@ -1,4 +1,4 @@
-/** What nodes and providers say when they refuse, word for word, and what we make of it. */
+/** What nodes and providers say when they reject, word for word, and what we make of it. */
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { NodeError, RangeTooLargeError } from '../../../src/ingest/engine/faults.ts';
 import { openEvmCalls } from '../../../src/ingest/evm/destination-calls.ts';
@@ -48,8 +48,8 @@ describe('a simulated call that a node gives up', () => {
   });
 });
 
-describe('words of refusal', () => {
-  const refusing = async (method: string, code: number, message: string) => {
+describe('wordings of RPC errors', () => {
+  const rejecting = async (method: string, code: number, message: string) => {
     const node = await startFaultyNode();
     const chain = openChain([node]);
     await chain.run(nameOf);
@@ -168,11 +168,11 @@ describe('words of refusal', () => {
   ];
 
   test.each(tooLarge)('%s (%i): %s', async (_who, code, message, accepted) => {
-    const { chain, node } = await refusing('eth_getLogs', code, message);
-    const refuse = node.methods.eth_getLogs as (params: readonly unknown[]) => unknown;
+    const { chain, node } = await rejecting('eth_getLogs', code, message);
+    const reject = node.methods.eth_getLogs as (params: readonly unknown[]) => unknown;
     node.methods.eth_getLogs = (params) => {
       const [{ fromBlock, toBlock }] = params as [{ fromBlock: Hex; toBlock: Hex }];
-      return fromBlock === toBlock ? [] : refuse(params);
+      return fromBlock === toBlock ? [] : reject(params);
     };
     const failure = await failureOf(chain.run((rpc) => rpc.logs({ ...range, toBlock: 19_999 })));
     expect(failure).toBeInstanceOf(RangeTooLargeError);
@@ -180,8 +180,8 @@ describe('words of refusal', () => {
     expect(chain.health()[0]).toMatchObject({ healthy: true, failures: 0 });
   });
 
-  test('refusing even one block is a fault, for there is nothing shorter', async () => {
-    const { chain } = await refusing('eth_getLogs', -32005, 'query returned more than 10000 results');
+  test('rejecting even one block is a fault, for there is nothing shorter', async () => {
+    const { chain } = await rejecting('eth_getLogs', -32005, 'query returned more than 10000 results');
     const one = await failureOf(chain.run((rpc) => rpc.logs({ ...range, toBlock: 0 })));
     expect(one).toBeInstanceOf(NodeError);
   });
@@ -258,7 +258,7 @@ describe('words of refusal', () => {
     ['Cloudflare', 429, 'You are being rate limited'],
     ['Tatum', -32000, 'You have exceeded your quota'],
   ])('%s (%i): %s — is about the rate', async (_who, code, message) => {
-    const { node, chain } = await refusing('eth_getLogs', code, message);
+    const { node, chain } = await rejecting('eth_getLogs', code, message);
     const before = node.calls.length;
     const failure = await failureOf(chain.run((rpc) => rpc.logs(range)));
     expect(failure).toBeInstanceOf(NodeError);
@@ -284,7 +284,7 @@ describe('words of refusal', () => {
     ['Avalanche', -32000, 'stack underflow (0 <=> 2)'],
     ['code 3 alone', 3, 'whatever the contract says: method not found'],
   ])('%s (%i): %s — is the contract', async (_who, code, message) => {
-    const { chain } = await refusing('eth_call', code, message);
+    const { chain } = await rejecting('eth_call', code, message);
     const call = { to: CONTRACT, data: '0x' as Hex };
     expect(await chain.run((rpc) => rpc.calls([call]))).toEqual([undefined]);
     expect(await chain.run((rpc) => rpc.calls([call, call]))).toEqual([undefined, undefined]);
@@ -306,7 +306,7 @@ describe('words of refusal', () => {
     ['a proxy', -32603, 'Internal error', /Internal error/],
     ['nobody', -32000, 'no backends available for method', /no backends/],
   ])('%s (%i): %s — is the node, not the contract', async (_who, code, message, expected) => {
-    const { chain } = await refusing('eth_call', code, message);
+    const { chain } = await rejecting('eth_call', code, message);
     const failure = await failureOf(chain.run((rpc) => rpc.calls([{ to: CONTRACT, data: '0x' }])));
     expect(failure).toBeInstanceOf(NodeError);
     expect(failure.message).toMatch(expected);
@@ -321,7 +321,7 @@ describe('words of refusal', () => {
     ['Nethermind, old', -32004, 'not here'],
     ['one that takes numbers only', -32602, 'invalid argument 0: hex number > 64 bits'],
   ])('%s (%i): %s — there are no receipts of whole blocks', async (_who, code, message) => {
-    const { node, chain } = await refusing('eth_getBlockReceipts', code, message);
+    const { node, chain } = await rejecting('eth_getBlockReceipts', code, message);
     const { hash } = node.chain.head;
     const count = () => node.calls.filter(({ method }) => method === 'eth_getBlockReceipts').length;
     expect(await chain.run((rpc) => rpc.receiptLogs([hash], [TOPIC]))).toBeUndefined();
@@ -336,7 +336,7 @@ describe('words of refusal', () => {
     ['Alchemy', -32600, 'Must be authenticated!'],
     ['Polygon', -32051, 'API key disabled, reason: tenant disabled'],
   ])('%s (%i): %s — it does not let us in, and is left alone', async (_who, code, message) => {
-    const { chain } = await refusing('eth_getLogs', code, message);
+    const { chain } = await rejecting('eth_getLogs', code, message);
     const failure = await failureOf(chain.run((rpc) => rpc.logs(range)));
     expect(failure.message).toMatch(/it does not let us in/);
     // Its rest is longer than anybody waits.
@@ -355,7 +355,7 @@ describe('words of refusal', () => {
     ['a proxy', -32603, 'Internal error'],
     ['without logs', -32601, 'the method eth_getLogs does not exist/is not available'],
   ])('%s (%i): %s — no shorter range would help', async (_who, code, message) => {
-    const { chain } = await refusing('eth_getLogs', code, message);
+    const { chain } = await rejecting('eth_getLogs', code, message);
     const failure = await failureOf(chain.run((rpc) => rpc.logs(range)));
     expect(failure).toBeInstanceOf(NodeError);
   });
@@ -366,7 +366,7 @@ describe('words of refusal', () => {
     ['Besu', -39001, 'Unknown block'],
     ['a proxy', -32000, 'header for hash not found'],
   ])('%s (%i): %s — a block that is not known by its hash is no fault', async (_who, code, message) => {
-    const { chain } = await refusing('eth_getBlockByHash', code, message);
+    const { chain } = await rejecting('eth_getBlockByHash', code, message);
     expect(await chain.run((rpc) => rpc.blockByHash(`0x${'12'.repeat(32)}`))).toBeUndefined();
   });
 });

@@ -1,8 +1,8 @@
 /** The JSON-RPC errors of Solana nodes and of the providers in front of them, by code and by wording. */
-import type { ClassifyRefusal, Refusal, RefusalKind } from '../engine/json-rpc/refusal.ts';
+import type { ClassifyRpcError, RpcError, RpcErrorKind } from '../engine/json-rpc/rpc-error.ts';
 
 /** Codes of Agave's RPC. */
-const kindsByCode: ReadonlyMap<number, RefusalKind> = new Map([
+const kindsByCode: ReadonlyMap<number, RpcErrorKind> = new Map([
   [-32001, 'pruned'], // the block was cleaned up
   [-32004, 'unknown'], // the block is not available
   [-32005, 'behind'], // the node is unhealthy
@@ -23,7 +23,7 @@ const kindsByCode: ReadonlyMap<number, RefusalKind> = new Map([
 ]);
 
 interface Row {
-  readonly kind: RefusalKind;
+  readonly kind: RpcErrorKind;
   readonly says: RegExp;
 }
 
@@ -43,7 +43,7 @@ const wordings: readonly Row[] = [
 
 const LOOKED_AT = 1_000;
 
-export const classifySvmRefusal: ClassifyRefusal = ({ code, message }, _method, inBatch = false) => {
+export const classifySvmRpcError: ClassifyRpcError = ({ code, message }, _method, inBatch = false) => {
   const text = message.slice(0, LOOKED_AT);
   const byCode = code === undefined ? undefined : kindsByCode.get(code);
   const byWords = wordings.find(({ kind, says }) => (kind !== 'batch' || inBatch) && says.test(text))?.kind;
@@ -56,6 +56,6 @@ export const classifySvmRefusal: ClassifyRefusal = ({ code, message }, _method, 
 const passingCodes: ReadonlySet<number | undefined> = new Set([-32005, -32014, -32016, -32019]);
 
 /** Whether the same call may well be answered in a moment, as by another node of a balancer. */
-export function isPassing({ code }: Refusal): boolean {
+export function isPassing({ code }: RpcError): boolean {
   return passingCodes.has(code);
 }

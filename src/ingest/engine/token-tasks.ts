@@ -1,5 +1,5 @@
 /**
- * The chore of asking a network about its tokens: symbol, name and decimals, once, and again after a month.
+ * The task of asking a network about its tokens: symbol, name and decimals, once, and again after a month.
  *
  * A token is an untrusted contract: its answer can be too long for a response, or take an endpoint's whole time. So a request
  * that fails postpones its tokens and is no problem of the network. Tokens that failed once are asked about alone, one each
@@ -8,7 +8,7 @@
 import type { BytesHex } from '../../domain/addresses.ts';
 import type { TokenClaims } from '../../domain/names/tokens.ts';
 import type { DueToken, IndexLedger, TokenReading } from '../../store/ledger/index-ledger.ts';
-import type { Chores } from './family.ts';
+import type { BackgroundTasks } from './family.ts';
 import { NodeError } from './faults.ts';
 import type { WorkerTiming } from './timing.ts';
 
@@ -21,15 +21,15 @@ const EMPTY_REFRESH_MS = 7 * DAY_MS;
 /** A request that fails again and again is repeated once a day at last. */
 const LONGEST_PAUSE_MS = DAY_MS;
 
-export interface TokenChoresOptions {
+export interface TokenTasksOptions {
   readonly selector: string;
   readonly ledger: Pick<IndexLedger, 'tokens'>;
   /** The claims of each token, in order. */
   readonly read: (tokens: readonly BytesHex[]) => Promise<readonly TokenClaims[]>;
-  readonly timing: Pick<WorkerTiming, 'choreMinMs'>;
+  readonly timing: Pick<WorkerTiming, 'taskMinMs'>;
 }
 
-export function createTokenChores({ selector, ledger, read, timing }: TokenChoresOptions): Chores {
+export function createTokenTasks({ selector, ledger, read, timing }: TokenTasksOptions): BackgroundTasks {
   let isBehind = true;
 
   const ask = async (due: readonly DueToken[]): Promise<readonly TokenReading[]> => {
@@ -42,7 +42,7 @@ export function createTokenChores({ selector, ledger, read, timing }: TokenChore
       return due.map(({ bytes, attempts }) => ({
         bytes,
         claims: null,
-        dueInMs: Math.min(LONGEST_PAUSE_MS, timing.choreMinMs * 2 ** Math.min(attempts, 30)),
+        dueInMs: Math.min(LONGEST_PAUSE_MS, timing.taskMinMs * 2 ** Math.min(attempts, 30)),
       }));
     }
   };
@@ -57,7 +57,7 @@ export function createTokenChores({ selector, ledger, read, timing }: TokenChore
       const retried = await ledger.tokens.due(selector, 'retried', 1);
       isBehind = hasMore || fresh.length === TOKENS_AT_ONCE;
       const tokens = [...(await ask(fresh)), ...(await ask(retried))];
-      // An empty step has the chores go on at once where more of the history is to be searched.
+      // An empty step has the tasks go on at once where more of the history is to be searched.
       return tokens.length > 0 || hasMore ? { tokens } : undefined;
     },
   };

@@ -2,7 +2,7 @@
  * Arithmetic on ranges of blocks: which blocks have been read, and how ranges that are read for single contracts are put
  * together so that no block is read twice.
  */
-import type { BlockRange, OwedRange } from '../../store/ledger/index-ledger.ts';
+import type { BlockRange, PendingRange } from '../../store/ledger/index-ledger.ts';
 
 const MAX_MERGED_ROWS = 1_000;
 
@@ -33,7 +33,7 @@ export function without(span: Span, others: readonly Span[]): readonly Span[] {
 
 /** Rows of the backlog that are replaced, and the ranges that take their place. */
 export interface Merged {
-  readonly owed: readonly BlockRange[];
+  readonly pending: readonly BlockRange[];
   readonly replaced: readonly string[];
 }
 
@@ -41,11 +41,11 @@ export interface Merged {
  * Adds ranges that are read for single contracts to those on the backlog. Where they overlap, the blocks are read once
  * for all contracts: without this, each contract that is found in history would cost a pass of its own.
  */
-export function mergeOwed(backlog: readonly OwedRange[], additions: readonly BlockRange[]): Merged {
+export function mergePending(backlog: readonly PendingRange[], additions: readonly BlockRange[]): Merged {
   const spans = additions.filter(({ purpose }) => purpose === 'contracts');
   const others = additions.filter(({ purpose }) => purpose !== 'contracts');
-  if (spans.length === 0) return { owed: others, replaced: [] };
-  const touches = (row: OwedRange) =>
+  if (spans.length === 0) return { pending: others, replaced: [] };
+  const touches = (row: PendingRange) =>
     row.purpose === 'contracts' && spans.some(({ from, to }) => row.from <= to + 1 && from <= row.to + 1);
   const touching = backlog.filter(touches);
   // Many short ranges (single blocks with unreadable logs) are left as they are: reading them again costs little.
@@ -64,5 +64,5 @@ export function mergeOwed(backlog: readonly OwedRange[], additions: readonly Blo
     if (last && isSame) merged[merged.length - 1] = { ...last, to: next - 1 };
     else merged.push({ from, to: next - 1, purpose: 'contracts', contracts });
   }
-  return { owed: [...others, ...merged], replaced: rows.map(({ id }) => id) };
+  return { pending: [...others, ...merged], replaced: rows.map(({ id }) => id) };
 }

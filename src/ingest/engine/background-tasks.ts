@@ -1,16 +1,16 @@
-/** Chores of a network that are done one after the other. */
+/** BackgroundTasks of a network that are done one after the other. */
 import type { IndexStep } from '../../store/ledger/index-ledger.ts';
-import type { Chores } from './family.ts';
+import type { BackgroundTasks } from './family.ts';
 
 /** As one step; the steps of the parts have no member in common. */
-export function combineChores(...all: readonly Chores[]): Chores {
+export function combineTasks(...all: readonly BackgroundTasks[]): BackgroundTasks {
   return {
     get isBehind() {
       return all.some(({ isBehind }) => isBehind);
     },
     async work() {
       const steps: IndexStep[] = [];
-      for (const chores of all) steps.push((await chores.work()) ?? {});
+      for (const tasks of all) steps.push((await tasks.work()) ?? {});
       const step = Object.assign({}, ...steps) as IndexStep;
       return Object.keys(step).length === 0 ? undefined : step;
     },

@@ -1,8 +1,8 @@
-/** Ranges that are owed: no block is lost when they are put together, and none is read twice for one contract. */
+/** Ranges that are pending: no block is lost when they are put together, and none is read twice for one contract. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { mergeOwed, without } from '../../../src/ingest/engine/owed-ranges.ts';
-import type { BlockRange, OwedRange } from '../../../src/store/ledger/index-ledger.ts';
+import { mergePending, without } from '../../../src/ingest/engine/pending-ranges.ts';
+import type { BlockRange, PendingRange } from '../../../src/store/ledger/index-ledger.ts';
 
 const span = fc
   .tuple(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 0, max: 12 }))
@@ -39,7 +39,7 @@ describe('a span without others', () => {
   });
 });
 
-describe('ranges that are owed for single contracts', () => {
+describe('ranges that are pending for single contracts', () => {
   test('are put together so that every block is read once, for all contracts that want it', () => {
     fc.assert(
       fc.property(
@@ -47,11 +47,11 @@ describe('ranges that are owed for single contracts', () => {
         fc.array(contractRange, { minLength: 1, maxLength: 4 }),
         (given, added) => {
           // As the store holds them: put together before.
-          const backlog = mergeOwed([], given).owed.map(
-            (range, index): OwedRange => ({ ...range, id: `${index}` }),
+          const backlog = mergePending([], given).pending.map(
+            (range, index): PendingRange => ({ ...range, id: `${index}` }),
           );
-          const { owed, replaced } = mergeOwed(backlog, added);
-          const after = [...backlog.filter(({ id }) => !replaced.includes(id)), ...owed];
+          const { pending, replaced } = mergePending(backlog, added);
+          const after = [...backlog.filter(({ id }) => !replaced.includes(id)), ...pending];
           expect(new Set(pairsOf(after))).toEqual(new Set(pairsOf([...backlog, ...added])));
           const blocks = after.flatMap(blocksOf);
           expect(new Set(blocks).size).toBe(blocks.length);
@@ -61,8 +61,8 @@ describe('ranges that are owed for single contracts', () => {
   });
 
   test('leave ranges of other purposes alone', () => {
-    const history: OwedRange = { id: '1', from: 0, to: 99, purpose: 'history', contracts: null };
+    const history: PendingRange = { id: '1', from: 0, to: 99, purpose: 'history', contracts: null };
     const addition: BlockRange = { from: 10, to: 20, purpose: 'contracts', contracts: ['a'] };
-    expect(mergeOwed([history], [addition])).toEqual({ owed: [addition], replaced: [] });
+    expect(mergePending([history], [addition])).toEqual({ pending: [addition], replaced: [] });
   });
 });

@@ -1,6 +1,6 @@
-/** A JSON-RPC error in an answer, and the kinds of refusal that clients of an endpoint tell apart. */
+/** A JSON-RPC error in an answer, and the kinds of RPC error that clients of an endpoint tell apart. */
 
-export type RefusalKind =
+export type RpcErrorKind =
   /** The contract that was called reverted. */
   | 'reverted'
   /** The node gave up the call of a contract: it took too long. */
@@ -35,8 +35,8 @@ export type RefusalKind =
   | 'invalid'
   | 'other';
 
-export interface Refusal {
-  readonly kind: RefusalKind;
+export interface RpcError {
+  readonly kind: RpcErrorKind;
   readonly code: number | undefined;
   /** In the node's words. */
   readonly message: string;
@@ -48,21 +48,21 @@ export interface Refusal {
   readonly revertData?: string;
 }
 
-export interface RpcError {
+export interface RawRpcError {
   readonly code: number | undefined;
   readonly message: string;
   readonly revertData?: string;
 }
 
 /**
- * Tells what kind of refusal an error is. Codes and wordings differ by family and provider.
+ * Tells what kind of RPC error an error is. Codes and wordings differ by family and provider.
  *
  * @param inBatch whether the call went out together with others
  */
-export type ClassifyRefusal = (error: RpcError, method: string, inBatch?: boolean) => Refusal;
+export type ClassifyRpcError = (error: RawRpcError, method: string, inBatch?: boolean) => RpcError;
 
 /** The error in an answer, in any of the shapes that nodes and the proxies in front of them use. */
-export function errorIn(answer: unknown): RpcError | undefined {
+export function errorIn(answer: unknown): RawRpcError | undefined {
   if (typeof answer !== 'object' || answer === null) return undefined;
   const { error, code, message } = answer as Record<string, unknown>;
   if (typeof error === 'string') return { code: undefined, message: error };

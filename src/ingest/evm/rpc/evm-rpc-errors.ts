@@ -1,10 +1,10 @@
 /**
- * The table of refusal wordings of EVM nodes and providers, read from top to bottom: the first row that matches decides.
+ * The table of RPC error wordings of EVM nodes and providers, read from top to bottom: the first row that matches decides.
  *
  * The codes of JSON-RPC errors say little, because every provider has its own. Their wordings say more.
  */
 
-import type { ClassifyRefusal, RefusalKind } from '../../engine/json-rpc/refusal.ts';
+import type { ClassifyRpcError, RpcErrorKind } from '../../engine/json-rpc/rpc-error.ts';
 
 /** The node writes this text: no more of it is looked at than a sentence or two. */
 const LOOKED_AT = 1_000;
@@ -13,7 +13,7 @@ const N = '([\\d,_]*\\d\\s?k?)';
 const words = (pattern: string) => new RegExp(pattern, 'i');
 
 interface Row {
-  readonly kind: RefusalKind;
+  readonly kind: RpcErrorKind;
   readonly says: RegExp;
   /** Only for answers to these. */
   readonly to?: 'eth_call' | 'eth_getLogs' | 'batch';
@@ -21,7 +21,7 @@ interface Row {
 }
 
 /** What it would take: one group is a number, two are the ends of a range. */
-const accepted: Partial<Record<RefusalKind, readonly RegExp[]>> = {
+const accepted: Partial<Record<RpcErrorKind, readonly RegExp[]>> = {
   range: [
     words('range[^[]{0,40}\\[\\s*(0x[0-9a-f]+)\\s*,\\s*(0x[0-9a-f]+)\\s*\\]'),
     words('retry with the range (\\d+)\\s*-\\s*(\\d+)'),
@@ -45,7 +45,7 @@ const accepted: Partial<Record<RefusalKind, readonly RegExp[]>> = {
 };
 
 const table: readonly Row[] = [
-  // A contract may put any words behind its refusal: this comes first, and looks at the beginning only.
+  // A contract may put any words behind its RPC error: this comes first, and looks at the beginning only.
   {
     kind: 'reverted',
     to: 'eth_call',
@@ -118,7 +118,7 @@ const table: readonly Row[] = [
   { kind: 'rate', code: 429, says: words('') },
   { kind: 'rate', code: -32029, says: words('') },
   { kind: 'range', to: 'eth_getLogs', code: -32012, says: words('') },
-  // BNB Chain and old Erigon refuse logs in these two words, others mean the rate.
+  // BNB Chain and old Erigon reject logs in these two words, others mean the rate.
   { kind: 'range', to: 'eth_getLogs', code: -32005, says: words('') },
   { kind: 'rate', code: -32005, says: words('') },
 
@@ -165,8 +165,8 @@ const table: readonly Row[] = [
   { kind: 'invalid', says: words('invalid (?:argument|params|request)|hex string without 0x') },
 ];
 
-/** Classifies a refusal of an EVM node, or of the provider in front of it, by its code and its wording. */
-export const classifyEvmRefusal: ClassifyRefusal = (
+/** Classifies an RPC error of an EVM node, or of the provider in front of it, by its code and its wording. */
+export const classifyEvmRpcError: ClassifyRpcError = (
   { code, message, revertData },
   asked,
   inBatch = false,
@@ -193,7 +193,7 @@ export const classifyEvmRefusal: ClassifyRefusal = (
   };
 };
 
-function acceptedBy(kind: RefusalKind, text: string): number | undefined {
+function acceptedBy(kind: RpcErrorKind, text: string): number | undefined {
   for (const pattern of accepted[kind] ?? []) {
     const [found, first, second] = pattern.exec(text) ?? [];
     if (found === undefined || first === undefined) continue;

@@ -1,18 +1,13 @@
 /** What `lanescan doctor` reports of a Solana network: every endpoint is probed with the requests that indexing makes. */
-import type {
-  EndpointExamination,
-  ExaminationFinding,
-  ExamineOptions,
-  NetworkExamination,
-} from '../engine/family.ts';
+import type { EndpointReport, NetworkReport, ProbeFinding, ProbeOptions } from '../engine/family.ts';
 import { NodeError } from '../engine/faults.ts';
 import { createEndpoint, usualTiming } from '../engine/json-rpc/endpoint.ts';
 import { endpointNames } from '../engine/json-rpc/endpoint-pool.ts';
 import type { FinalizedHead } from './chain.ts';
 import { createNode, MAX_TRANSACTION_VERSION, type RpcNode } from './node.ts';
 import { checkOffRamps, readRouters } from './programs.ts';
-import { classifySvmRefusal } from './refusals.ts';
 import type { SvmSource } from './settings.ts';
+import { classifySvmRpcError } from './svm-rpc-errors.ts';
 
 /** Transactions of a router that are read as a trial. */
 const TRIAL_TRANSACTIONS = 10;
@@ -20,7 +15,7 @@ const TRIAL_TRANSACTIONS = 10;
 const SHORT_HISTORY_SECONDS = 30 * 86_400;
 
 /** To be removed when somebody has indexed a real cluster and compared the records. */
-const untried: ExaminationFinding = {
+const untried: ProbeFinding = {
   severity: 'warning',
   text: 'indexing of Solana has been tested with a virtual cluster and recorded transactions, and has not yet been run against a live one',
   remedy:
@@ -30,32 +25,29 @@ const untried: ExaminationFinding = {
 
 type Found<T> = { readonly value: T } | { readonly problem: string };
 
-export async function examineNetwork(
-  source: SvmSource,
-  options: ExamineOptions,
-): Promise<NetworkExamination> {
+export async function probeNetwork(source: SvmSource, options: ProbeOptions): Promise<NetworkReport> {
   const names = endpointNames(source.rpc);
-  const examined = await Promise.all(
-    source.rpc.map((url, index) => examineEndpoint(source, url, names[index] ?? url.host, options)),
+  const probed = await Promise.all(
+    source.rpc.map((url, index) => probeEndpoint(source, url, names[index] ?? url.host, options)),
   );
   return {
-    endpoints: examined.map(({ examination }) => examination),
-    routers: [untried, ...(examined.find(({ programs }) => programs.length > 0)?.programs ?? [])],
+    endpoints: probed.map(({ probe }) => probe),
+    routers: [untried, ...(probed.find(({ programs }) => programs.length > 0)?.programs ?? [])],
   };
 }
 
-interface Examined {
-  readonly examination: EndpointExamination;
+interface Probed {
+  readonly probe: EndpointReport;
   /** What it says of the configured programs. */
-  readonly programs: readonly ExaminationFinding[];
+  readonly programs: readonly ProbeFinding[];
 }
 
-async function examineEndpoint(
+async function probeEndpoint(
   source: SvmSource,
   url: URL,
   name: string,
-  { userAgent, signal, now }: ExamineOptions,
-): Promise<Examined> {
+  { userAgent, signal, now }: ProbeOptions,
+): Promise<Probed> {
   const endpoint = createEndpoint({
     url,
     name,
@@ -66,7 +58,7 @@ async function examineEndpoint(
     now,
     random: Math.random,
     timing: usualTiming,
-    classifyRefusal: classifySvmRefusal,
+    classifyRpcError: classifySvmRpcError,
   });
   const node = createNode(endpoint, source.network, { now, onHead: () => undefined });
   const textOf = (problem: string) =>
@@ -80,11 +72,11 @@ async function examineEndpoint(
       text: textOf(head.problem),
       remedy: 'Check its URL, its key and its cluster.',
     } as const;
-    return { examination: { name, head: null, capabilities: [], findings: [finding] }, programs: [] };
+    return { probe: { name, head: null, capabilities: [], findings: [finding] }, programs: [] };
   }
   const { slot, timestamp } = head.value;
-  const history = await examineHistory(source, node, head.value);
-  const transactions = await examineTransactions(source, node, slot);
+  const history = await probeHistory(source, node, head.value);
+  const transactions = await probeTransactions(source, node, slot);
   const capabilities = [
     `finalized up to slot ${slot}`,
     ...history.capabilities,
@@ -96,14 +88,14 @@ async function examineEndpoint(
     text: textOf(finding.text),
   }));
   return {
-    examination: { name, head: { number: slot, timestamp }, capabilities, findings },
-    programs: await examinePrograms(source, node, slot),
+    probe: { name, head: { number: slot, timestamp }, capabilities, findings },
+    programs: await probePrograms(source, node, slot),
   };
 }
 
-type Partial = Pick<EndpointExamination, 'capabilities' | 'findings'>;
+type Partial = Pick<EndpointReport, 'capabilities' | 'findings'>;
 
-async function examineHistory(source: SvmSource, node: RpcNode, head: FinalizedHead): Promise<Partial> {
+async function probeHistory(source: SvmSource, node: RpcNode, head: FinalizedHead): Promise<Partial> {
   const first = await found(() => node.firstAvailableSlot());
   if ('problem' in first) {
     const remedy = 'Use an endpoint that answers getFirstAvailableBlock: it shows how far back history goes.';
@@ -133,7 +125,7 @@ async function examineHistory(source: SvmSource, node: RpcNode, head: FinalizedH
   };
 }
 
-async function examineTransactions(source: SvmSource, node: RpcNode, slot: number): Promise<Partial> {
+async function probeTransactions(source: SvmSource, node: RpcNode, slot: number): Promise<Partial> {
   const [router = ''] = source.routers;
   const limit = TRIAL_TRANSACTIONS;
   const listed = await found(() => node.signatures({ address: router, limit, minContextSlot: slot }));
@@ -180,13 +172,13 @@ async function examineTransactions(source: SvmSource, node: RpcNode, slot: numbe
   };
 }
 
-async function examinePrograms(
+async function probePrograms(
   source: SvmSource,
   node: RpcNode,
   slot: number,
-): Promise<readonly ExaminationFinding[]> {
+): Promise<readonly ProbeFinding[]> {
   const remedy = 'Check `routers` and `offramps` against the CCIP directory: everything else rests on them.';
-  const findings: ExaminationFinding[] = [];
+  const findings: ProbeFinding[] = [];
   for (const router of source.routers) {
     const config = await found(() => readRouters(node, [router], source.network.selector, slot));
     findings.push(
@@ -203,7 +195,7 @@ async function examinePrograms(
   }
   return [
     ...findings,
-    ...checked.value.refused.map((text) => ({ severity: 'error' as const, text, remedy })),
+    ...checked.value.rejected.map((text) => ({ severity: 'error' as const, text, remedy })),
   ];
 }
 

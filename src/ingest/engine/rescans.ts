@@ -1,5 +1,5 @@
 /**
- * Reading owed blocks again because of a contradiction: from one endpoint at a time, each in its turn, then with
+ * Reading pending blocks again because of a contradiction: from one endpoint at a time, each in its turn, then with
  * exponential backoff. Whatever endpoint has the whole history, its turn comes.
  */
 import type { BlockRange, FindingKey, IndexFinding, StoredFinding } from '../../store/ledger/index-ledger.ts';
@@ -8,7 +8,7 @@ import type { BlockRange, FindingKey, IndexFinding, StoredFinding } from '../../
 export interface Contradiction extends FindingKey {
   /** For operators. */
   readonly detail: string;
-  /** The blocks that are owed again because of it; undefined while they are not final, or where that is of no use. */
+  /** The blocks that are pending again because of it; undefined while they are not final, or where that is of no use. */
   readonly range: BlockRange | undefined;
   /** What the chain family needs to look at it again, as JSON. */
   readonly body?: unknown;
@@ -18,7 +18,7 @@ const FIRST_RETRY_MS = 3_600_000;
 const LONGEST_RETRY_MS = 86_400_000;
 
 /** An endpoint, and the contradictions whose blocks are read again from it. */
-export interface Reread {
+export interface Rescan {
   readonly endpoint: string;
   readonly subjects: ReadonlySet<string>;
 }
@@ -28,7 +28,7 @@ export function subjectOf({ kind, subject }: FindingKey): string {
   return `${kind} ${subject}`;
 }
 
-export interface RereadPlan {
+export interface RescanPlan {
   /** All contradictions, with the endpoints that were tried. */
   readonly findings: readonly IndexFinding[];
   /** The endpoint whose turn it is; undefined where all have had theirs for now. */
@@ -42,12 +42,12 @@ export interface RereadPlan {
  * @param only the endpoint, where no other is configured: what was read, was read from it
  * @param last whose blocks were just read again
  */
-export function planRereads(
+export function planRescans(
   contradictions: readonly Contradiction[],
   stored: readonly StoredFinding[],
   endpoints: readonly string[],
-  { only, last }: { readonly only: string | undefined; readonly last: Reread | undefined },
-): RereadPlan {
+  { only, last }: { readonly only: string | undefined; readonly last: Rescan | undefined },
+): RescanPlan {
   const plans = contradictions.map((contradiction) => {
     const { range, ...found } = contradiction;
     const { kind, subject } = found;

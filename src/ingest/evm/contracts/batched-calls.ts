@@ -1,17 +1,17 @@
 /**
  * Batches contract calls of many pieces of work, each of which needs answers before it knows its next calls.
  *
- * An inquiry is a generator: it yields calls and receives their answers. All inquiries advance in step, so that the calls of
- * one stage go to the node as one batch, without duplicates. An inquiry that throws fails alone; a failure of the node fails
+ * An sequence is a generator: it yields calls and receives their answers. All sequences advance in step, so that the calls of
+ * one stage go to the node as one batch, without duplicates. An sequence that throws fails alone; a failure of the node fails
  * all of them.
  */
 import type { CallAnswer, ChainNode, ContractCall, Hex } from '../rpc/chain.ts';
 
-export type Inquiry<T> = Generator<readonly ContractCall[], T, readonly CallAnswer[]>;
+export type BatchedCalls<T> = Generator<readonly ContractCall[], T, readonly CallAnswer[]>;
 
 export type Finding<T> = { readonly result: T } | { readonly error: unknown };
 
-/** A cache of answers that never change, kept from one call of `conduct` to the next. */
+/** A cache of answers that never change, kept from one call of `runBatched` to the next. */
 export interface AnswerCache {
   readonly answers: Map<string, Hex>;
   /** Whether the answer to this call never changes. */
@@ -22,15 +22,15 @@ const MAX_CACHED_ANSWERS = 10_000;
 /** In hexadecimal digits. Addresses and names are shorter; it bounds the memory that contracts can claim. */
 const MAX_CACHED_LENGTH = 1_000;
 
-/** Runs all inquiries to their end; the findings have the order of the inquiries. */
-export async function conduct<T>(
+/** Runs all sequences to their end; the findings have the order of the sequences. */
+export async function runBatched<T>(
   node: ChainNode,
-  inquiries: readonly Inquiry<T>[],
+  sequences: readonly BatchedCalls<T>[],
   cache?: AnswerCache,
 ): Promise<readonly Finding<T>[]> {
-  const findings: Finding<T>[] = new Array(inquiries.length);
+  const findings: Finding<T>[] = new Array(sequences.length);
   const answered = new Map<string, CallAnswer>();
-  let waiting = inquiries.flatMap((inquiry, index) => advance(inquiry, index, []));
+  let waiting = sequences.flatMap((sequence, index) => advance(sequence, index, []));
   while (waiting.length > 0) {
     const unasked = new Map<string, ContractCall>();
     for (const call of waiting.flatMap(({ calls }) => calls)) {
@@ -43,9 +43,9 @@ export async function conduct<T>(
       answered.set(key, answer);
       if (answer !== undefined && cache?.isImmutable(call)) keep(cache, key, answer);
     }
-    waiting = waiting.flatMap(({ inquiry, index, calls }) =>
+    waiting = waiting.flatMap(({ sequence, index, calls }) =>
       advance(
-        inquiry,
+        sequence,
         index,
         calls.map((call) => {
           const key = keyOf(call);
@@ -56,10 +56,10 @@ export async function conduct<T>(
   }
   return findings;
 
-  function advance(inquiry: Inquiry<T>, index: number, answers: readonly CallAnswer[]) {
+  function advance(sequence: BatchedCalls<T>, index: number, answers: readonly CallAnswer[]) {
     try {
-      const step = inquiry.next(answers);
-      if (!step.done) return [{ inquiry, index, calls: step.value }];
+      const step = sequence.next(answers);
+      if (!step.done) return [{ sequence, index, calls: step.value }];
       findings[index] = { result: step.value };
     } catch (error) {
       findings[index] = { error };

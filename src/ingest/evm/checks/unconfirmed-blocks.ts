@@ -13,16 +13,16 @@ import type {
   IndexFinding,
   StoredFinding,
 } from '../../../store/ledger/index-ledger.ts';
-import type { Chores } from '../../engine/family.ts';
-import { RequestRefusedError } from '../../engine/faults.ts';
+import type { BackgroundTasks } from '../../engine/family.ts';
+import { RequestRejectedError } from '../../engine/faults.ts';
 import { withFinality } from '../../engine/history-step.ts';
-import { historyRange } from '../../engine/owed-ranges.ts';
+import { historyRange } from '../../engine/pending-ranges.ts';
 import type { Progress } from '../../engine/progress.ts';
 import { repairDelay, type WorkerTiming } from '../../engine/timing.ts';
 import { keyOf } from '../confirmation.ts';
 import { watchedTopics } from '../contracts/contracts.ts';
 import type { Decoder } from '../decode/decoder.ts';
-import type { EvmContractBook } from '../reading.ts';
+import type { EvmContractRegistry } from '../reading.ts';
 import type { Chain, ChainLog, ChainNode, Hex } from '../rpc/chain.ts';
 import { sortLogs } from '../rpc/log-order.ts';
 
@@ -36,14 +36,14 @@ export interface DoubtsOptions {
   readonly chain: Chain;
   readonly ledger: CheckLedger;
   readonly progress: Progress;
-  readonly book: EvmContractBook;
+  readonly registry: EvmContractRegistry;
   readonly decoder: Decoder;
   readonly timing: WorkerTiming;
   /** Called when a review has removed something: the counters are to be compared again. */
   readonly recheck: () => void;
 }
 
-export interface Doubts extends Chores {
+export interface Doubts extends BackgroundTasks {
   /** Notes blocks whose logs only one endpoint has shown. Called before they are stored. */
   note(witness: string, blocks: readonly BlockId[]): Promise<void>;
   /** A check is about to record findings with blocks to review. */
@@ -73,7 +73,7 @@ const reviewedKinds: ReadonlySet<string> = new Set([
 ]);
 
 export function createDoubts(options: DoubtsOptions): Doubts {
-  const { selector, chain, ledger, progress, book, decoder, timing } = options;
+  const { selector, chain, ledger, progress, registry, decoder, timing } = options;
   /** On performance.now()'s clock. */
   let lookAt = 0;
   let isPending = true;
@@ -90,14 +90,16 @@ export function createDoubts(options: DoubtsOptions): Doubts {
       const [block] = isFinal ? await node.blocks([number]) : [];
       return block && block.hash !== hash ? { text: 'absent', logs: [] } : undefined;
     }
-    const logs = (await shownLogs(node, hash as Hex)).filter(({ address }) => book.contracts.has(address));
+    const logs = (await shownLogs(node, hash as Hex)).filter(({ address }) =>
+      registry.contracts.has(address),
+    );
     const isEmpty = /^0x0*$/.test(header.logsBloom);
     if (logs.length === 0 && !isEmpty && (await node.hasLogs(hash as Hex)) !== true) return undefined;
     return { text: logs.map(keyOf).sort().join('\n'), logs };
   };
 
   const shownLogs = async (node: ChainNode, hash: Hex): Promise<readonly ChainLog[]> => {
-    const query = () => node.logsOfBlocks([hash], watchedTopics, [...book.contracts.keys()]);
+    const query = () => node.logsOfBlocks([hash], watchedTopics, [...registry.contracts.keys()]);
     const [found = []] = await query();
     if (!isOnly()) return found;
     const [again = []] = (await node.receiptLogs([hash], watchedTopics)) ?? (await query());
@@ -110,7 +112,7 @@ export function createDoubts(options: DoubtsOptions): Doubts {
     const isEnough = (text: string) => heard.has(text) || isOnly();
     const ask = async (node: ChainNode): Promise<Settled | undefined> => {
       const words = await wordsOn(node, block).catch((error: unknown) => {
-        if (error instanceof RequestRefusedError) return undefined;
+        if (error instanceof RequestRejectedError) return undefined;
         throw error;
       });
       if (!words) return undefined;
@@ -124,7 +126,7 @@ export function createDoubts(options: DoubtsOptions): Doubts {
   };
 
   const factsOf = async (node: ChainNode, logs: readonly ChainLog[]): Promise<readonly Fact[]> => {
-    const { facts } = await decoder.decode(node, logs, book.contracts);
+    const { facts } = await decoder.decode(node, logs, registry.contracts);
     return withFinality(facts, progress.final?.number ?? -1, progress);
   };
 
@@ -168,7 +170,7 @@ export function createDoubts(options: DoubtsOptions): Doubts {
       facts: settled.flatMap(({ facts }) => facts),
       reviewed: [...done],
       // What the true block at this height said may not have been read.
-      owed: settled
+      pending: settled
         .filter(({ isAbsent, block }) => isAbsent && block.number <= final)
         .map(({ block: { number } }) => historyRange(number, number)),
       ...(await remainder({ kind, subject }, done, stuck)),
@@ -177,7 +179,7 @@ export function createDoubts(options: DoubtsOptions): Doubts {
     if (kind === 'commits-invented' && !isOnly()) for (const { block } of settled) confirmed.add(block.hash);
     const { removed, updated } = progress.counts;
     if (removed > before.removed || updated > before.updated) {
-      progress.notice(`${detail}. What no two endpoints show was removed`, 'error');
+      progress.log(`${detail}. What no two endpoints show was removed`, 'error');
       options.recheck();
     }
     return stuck === undefined && settled.length < blocks.length;
