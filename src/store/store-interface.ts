@@ -1,7 +1,7 @@
 /** The interface of the store. Each group of methods is defined in the module that implements it. */
 import type { Notice } from '../base/notice.ts';
 import type { Fact } from '../domain/facts.ts';
-import type { ClusterFigures } from './cluster/cluster-figures.ts';
+import type { ClusterFigures } from './cluster/cluster-status.ts';
 import type { DerivedRows } from './derived/derived-rows.ts';
 import type { IndexLedger } from './ledger/index-ledger.ts';
 import type { MirrorLedger } from './ledger/mirror-ledger.ts';

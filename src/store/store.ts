@@ -4,9 +4,9 @@
  * Reads take a connection from the pool for one statement (`reads/`). Writes go through `apply`, one at a time.
  */
 import type pg from 'pg';
-import { readClusterFigures } from './cluster/cluster-figures.ts';
+import { readClusterFigures } from './cluster/cluster-status.ts';
 import { statementForms } from './cluster/statement-forms.ts';
-import { createDistributedTurns, singleNodeTurns, type WriteTurns } from './cluster/write-turn.ts';
+import { createDistributedTurns, singleNodeTurns, type WriteTurns } from './cluster/write-coordinator.ts';
 import { createDerivedRows } from './derived/derived-rows.ts';
 import { createIndexLedger } from './ledger/index-ledger.ts';
 import { createMirrorLedger } from './ledger/mirror-ledger.ts';

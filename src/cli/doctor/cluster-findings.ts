@@ -1,5 +1,5 @@
 /** Checks of `lanescan doctor` for a store on a cluster: workers, balance of their shards, settings. */
-import type { ClusterFigures, WorkerFigures } from '../../store/cluster/cluster-figures.ts';
+import type { ClusterFigures, WorkerFigures } from '../../store/cluster/cluster-status.ts';
 import { counted, printable } from '../output/terminal-text.ts';
 import type { Finding } from './doctor-command.ts';
 

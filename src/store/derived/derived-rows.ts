@@ -6,7 +6,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { ClientBase } from 'pg';
-import type { WriteTurns } from '../cluster/write-turn.ts';
+import type { WriteTurns } from '../cluster/write-coordinator.ts';
 import { compareHistory, repairHistory } from './derived-history.ts';
 import { compareBatch, compareSample, type MessageFault, repairMessages } from './derived-messages.ts';
 import {

@@ -7,7 +7,7 @@
  */
 import type { ClientBase } from 'pg';
 import type { Fact, Sent } from '../../domain/facts.ts';
-import type { WriteTurns } from '../cluster/write-turn.ts';
+import type { WriteTurns } from '../cluster/write-coordinator.ts';
 import { SchemaMovedError } from '../schema/writer-guard.ts';
 import { type ApplyReport, applyFacts } from '../write/apply.ts';
 import { storedSelector } from '../write/message-row.ts';

@@ -15,7 +15,7 @@ import {
   readFailureDays,
   readLaneNetworks,
 } from './failed-messages.ts';
-import { readFigures, type StoreFigures } from './figures.ts';
+import { readFigures, type StoreFigures } from './store-metrics.ts';
 import {
   type DeliveryBounds,
   type DeliverySelection,

@@ -11,9 +11,9 @@
 import type { ClientBase } from 'pg';
 import { type Fact, isMessageFact, isRangeFact, isRootFact, type MessageFact } from '../../domain/facts.ts';
 import type { Message } from '../../domain/message.ts';
-import type { WriteTurns } from '../cluster/write-turn.ts';
+import type { WriteTurns } from '../cluster/write-coordinator.ts';
 import { type Change, foldAll, rowsOfSnapshots, writeChanges } from './changes.ts';
-import { groupByMessage, isUnchangedSnapshot, readKnowledge, readStored } from './knowledge.ts';
+import { groupByMessage, isUnchangedSnapshot, readKnowledge, readStored } from './known-facts.ts';
 import {
   messagesInRanges,
   type OrphanedBlock,

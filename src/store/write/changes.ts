@@ -5,10 +5,10 @@ import type { Fact } from '../../domain/facts.ts';
 import { foldFacts, statusCause } from '../../domain/fold.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
 import { type Message, wireRecord } from '../../domain/message.ts';
-import type { WriteTurns } from '../cluster/write-turn.ts';
+import type { WriteTurns } from '../cluster/write-coordinator.ts';
 import { type ColumnType, type CopyColumns, type CopyValue, copyRows } from './copy.ts';
 import { earlierAttempts, FACT_COLUMNS, moveToEarlier, writeEarlier } from './earlier-attempts.ts';
-import { factsOf, type Knowledge, readRecords, type StoredMessage } from './knowledge.ts';
+import { factsOf, type Knowledge, readRecords, type StoredMessage } from './known-facts.ts';
 import {
   type MessageRow,
   messageIdArray,

@@ -1,7 +1,7 @@
 /** What `lanescan doctor` says of a cluster. That its figures are those of a real one is shown in test/cluster. */
 import { describe, expect, it } from 'vitest';
 import { clusterFindings } from '../../../src/cli/doctor/cluster-findings.ts';
-import type { ClusterFigures, WorkerFigures } from '../../../src/store/cluster/cluster-figures.ts';
+import type { ClusterFigures, WorkerFigures } from '../../../src/store/cluster/cluster-status.ts';
 
 const worker = (differences: Partial<WorkerFigures> = {}): WorkerFigures => ({
   address: 'worker1:5432',
