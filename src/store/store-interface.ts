@@ -1,7 +1,7 @@
 /** The interface of the store. Each group of methods is defined in the module that implements it. */
 import type { Notice } from '../base/notice.ts';
 import type { Fact } from '../domain/facts.ts';
-import type { ClusterFigures } from './cluster/cluster-figures.ts';
+import type { ClusterStatus } from './cluster/cluster-status.ts';
 import type { DerivedRows } from './derived/derived-rows.ts';
 import type { IndexLedger } from './ledger/index-ledger.ts';
 import type { MirrorLedger } from './ledger/mirror-ledger.ts';
@@ -10,7 +10,7 @@ import type { ChangeReads } from './query/change-reads.ts';
 import type { Exporter } from './query/export.ts';
 import type { MessageReads } from './query/message-reads.ts';
 import type { StatisticsReads } from './query/statistics-reads.ts';
-import type { ReadObserver, ReplicaFigures } from './reads/reads.ts';
+import type { ReadObserver, ReplicaStatus } from './reads/reads.ts';
 import type { MigrationReport } from './schema/migrate.ts';
 import type { SchemaPolicy, StoreContent } from './schema/preparation.ts';
 import type { ServerSettings } from './server/server-settings.ts';
@@ -41,7 +41,7 @@ export interface StoreOptions {
 }
 
 /** Connections of one pool. */
-export interface PoolFigures {
+export interface PoolStats {
   readonly pool: string;
   readonly total: number;
   readonly idle: number;
@@ -69,10 +69,10 @@ export interface Store extends MessageReads, ChangeReads, StatisticsReads, Expor
   /** Settings of the server, as a session of a writer sees them. */
   serverSettings(): Promise<ServerSettings>;
   /** The state of the cluster; undefined for a store on one node. */
-  cluster(): Promise<ClusterFigures | undefined>;
-  pools(): readonly PoolFigures[];
+  cluster(): Promise<ClusterStatus | undefined>;
+  pools(): readonly PoolStats[];
   /** The state of the replicas, in the order in which they were given. */
-  replicas(): Promise<readonly ReplicaFigures[]>;
+  replicas(): Promise<readonly ReplicaStatus[]>;
   /** Calls the observer after every read. Returns the function that removes it. */
   observeReads(observer: ReadObserver): () => void;
   /** Throws when the database does not answer. */

@@ -4,9 +4,13 @@
  * Reads take a connection from the pool for one statement (`reads/`). Writes go through `apply`, one at a time.
  */
 import type pg from 'pg';
-import { readClusterFigures } from './cluster/cluster-figures.ts';
+import { readClusterStatus } from './cluster/cluster-status.ts';
 import { statementForms } from './cluster/statement-forms.ts';
-import { createDistributedTurns, singleNodeTurns, type WriteTurns } from './cluster/write-turn.ts';
+import {
+  createDistributedWrites,
+  singleNodeWrites,
+  type WriteCoordinator,
+} from './cluster/write-coordinator.ts';
 import { createDerivedRows } from './derived/derived-rows.ts';
 import { createIndexLedger } from './ledger/index-ledger.ts';
 import { createMirrorLedger } from './ledger/mirror-ledger.ts';
@@ -21,7 +25,7 @@ import { databaseSchema, knownSchema } from './schema/migrate.ts';
 import { type PreparationOptions, prepareDatabase } from './schema/preparation.ts';
 import { createSchemaWatch } from './schema/schema-watch.ts';
 import { tables } from './schema/tables.ts';
-import { explainRefusedWriter } from './schema/writer-guard.ts';
+import { explainRejectedWriter } from './schema/writer-guard.ts';
 import { withClient } from './server/client.ts';
 import { connectionOf, explainConnectionFailure } from './server/connection.ts';
 import { answeringProcess, embeddedConnections, wholeProcess } from './server/connection-budget.ts';
@@ -30,12 +34,12 @@ import { requireCluster } from './server/embedded-folder.ts';
 import { type OpenPools, openPools, type Pools } from './server/pools.ts';
 import { grantRead } from './server/roles.ts';
 import { readServerSettings } from './server/server-settings.ts';
-import type { PoolFigures, Store, StoreOptions } from './store-interface.ts';
+import type { PoolStats, Store, StoreOptions } from './store-interface.ts';
 import { applyFacts } from './write/apply.ts';
 
 export type { StoredRecord } from './query/message-reads.ts';
 export { isDatabaseUnavailable } from './server/database-errors.ts';
-export type { DatabasePlace, PoolFigures, Store, StoreOptions } from './store-interface.ts';
+export type { DatabasePlace, PoolStats, Store, StoreOptions } from './store-interface.ts';
 
 /**
  * Opens the store. By default, pending migrations are applied first.
@@ -101,7 +105,7 @@ async function createStore(
   known: number,
   preparation: PreparationOptions,
 ): Promise<Store> {
-  const { writers, exporters, keepers } = writePools;
+  const { writers, exporters, leases } = writePools;
   const { notice } = preparation;
   const { migrations, simulated, serverVersion, layout, identity } = await withClient(writers, (client) =>
     prepareDatabase(client, preparation),
@@ -111,7 +115,7 @@ async function createStore(
 
   const schemaWatch = createSchemaWatch({
     known,
-    readSchema: () => withClient(keepers, databaseSchema),
+    readSchema: () => withClient(leases, databaseSchema),
     notice,
   });
   const withReader = <T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> =>
@@ -120,11 +124,11 @@ async function createStore(
     (pool: pg.Pool) =>
     <T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> =>
       withClient(pool, use).catch((error) => {
-        throw explainRefusedWriter(error, known);
+        throw explainRejectedWriter(error, known);
       });
-  const [withWriter, withKeeper] = [writerOf(writers), writerOf(keepers)];
-  const turns: WriteTurns =
-    layout === 'single' ? singleNodeTurns : createDistributedTurns({ use: withWriter, notice });
+  const [withWriter, withLeaseClient] = [writerOf(writers), writerOf(leases)];
+  const writes: WriteCoordinator =
+    layout === 'single' ? singleNodeWrites : createDistributedWrites({ use: withWriter, notice });
   const reads = createReads(pools, {
     identity,
     migrations: migrations.total,
@@ -143,19 +147,19 @@ async function createStore(
       await reads.readOnPrimaryAs('other')('select pg_cancel_backend($1::int)', [processId]);
     }),
 
-    apply: (facts, orphaned) => withWriter((client) => applyFacts(client, turns, facts, orphaned)),
-    derived: createDerivedRows(withWriter, turns),
-    index: createIndexLedger(withReader, withWriter, withKeeper, turns),
+    apply: (facts, orphaned) => withWriter((client) => applyFacts(client, writes, facts, orphaned)),
+    derived: createDerivedRows(withWriter, writes),
+    index: createIndexLedger(withReader, withWriter, withLeaseClient, writes),
     mirror: createMirrorLedger(withReader, withWriter),
-    webhooks: createWebhookDeliveries(withKeeper),
+    webhooks: createWebhookDeliveries(withLeaseClient),
 
     grantRead: (role) => withClient(writers, (client) => grantRead(client, role)),
     serverSettings: () => withClient(writers, readServerSettings),
-    cluster: async () => (layout === 'single' ? undefined : withClient(keepers, readClusterFigures)),
-    pools: () => poolFigures(pools, reads),
+    cluster: async () => (layout === 'single' ? undefined : withClient(leases, readClusterStatus)),
+    pools: () => poolStats(pools, reads),
     replicas: reads.replicas,
     observeReads: reads.observe,
-    ping: createPing(reads, statementForms[layout].ping, schemaWatch.refuseIfMoved),
+    ping: createPing(reads, statementForms[layout].ping, schemaWatch.throwIfMoved),
     async clock() {
       const text = 'select extract(epoch from clock_timestamp())::float8 * 1000 as now';
       return Number((await reads.readOnPrimaryAs('clock')(text, []))[0]?.now);
@@ -176,12 +180,12 @@ const RESET_SQL = `update store set position = 0; update store_revision set revi
   truncate ${tables.filter((table) => !keptTables.includes(table)).join(', ')}`;
 
 /** Callers share the query that is in flight: probes may come at any rate. */
-function createPing(reads: Reads, statement: string, refuseIfMoved: () => void): () => Promise<void> {
+function createPing(reads: Reads, statement: string, throwIfMoved: () => void): () => Promise<void> {
   let current: Promise<void> | undefined;
   return () => {
     current ??= reads
       .readRows('ping', statement, [])
-      .then(refuseIfMoved)
+      .then(throwIfMoved)
       .finally(() => {
         current = undefined;
       });
@@ -189,17 +193,17 @@ function createPing(reads: Reads, statement: string, refuseIfMoved: () => void):
   };
 }
 
-function poolFigures({ readers, writers, exporters, replicas }: Pools, reads: Reads): PoolFigures[] {
-  const figuresOf = (name: string, pool: pg.Pool): PoolFigures => ({
+function poolStats({ readers, writers, exporters, replicas }: Pools, reads: Reads): PoolStats[] {
+  const statsOf = (name: string, pool: pg.Pool): PoolStats => ({
     pool: name,
     total: pool.totalCount,
     idle: pool.idleCount,
     waiting: pool.waitingCount + reads.waitingFor(pool),
   });
   return [
-    figuresOf('readers', readers),
-    figuresOf('writers', writers),
-    figuresOf('exporters', exporters),
-    ...replicas.map((pool, index) => figuresOf(`replica_${index + 1}`, pool)),
+    statsOf('readers', readers),
+    statsOf('writers', writers),
+    statsOf('exporters', exporters),
+    ...replicas.map((pool, index) => statsOf(`replica_${index + 1}`, pool)),
   ];
 }

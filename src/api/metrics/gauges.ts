@@ -5,7 +5,7 @@ import { findingKindNames } from '../../domain/networks/index-findings.ts';
 import { findNetwork } from '../../domain/networks/networks.ts';
 import type { MirrorState } from '../../store/ledger/mirror-ledger.ts';
 import type { WebhookBacklog } from '../../store/ledger/webhook-deliveries.ts';
-import type { StoreFigures } from '../../store/query/figures.ts';
+import type { StoreMetrics } from '../../store/query/store-metrics.ts';
 import type { Store } from '../../store/store.ts';
 import type { ChangeFeed } from '../live/change-feed.ts';
 import { lagBlocks, lagSeconds, secondsBetween, seenAgeSeconds } from './indexing-health.ts';
@@ -110,29 +110,29 @@ export function processGauges({
 const FIGURES_TTL_MS = 5_000;
 
 export function storeGauges(store: Store): readonly GaugeSource[] {
-  const currentFigures = cached(() => store.figures());
+  const currentMetrics = cached(() => store.metrics());
   const currentReplicas = cached(() => store.replicas());
   const currentCluster = cached(() => store.cluster());
   // After the figures: while the database is away they fail first, and the scrape does not wait twice.
   const currentBacklog = cached(async () => {
-    await currentFigures();
+    await currentMetrics();
     return store.webhooks.backlog();
   });
-  const figure = (name: string, help: string, read: (figures: StoreFigures) => number): GaugeSource => ({
+  const figure = (name: string, help: string, read: (figures: StoreMetrics) => number): GaugeSource => ({
     name,
     help,
-    read: async () => [{ value: read(await currentFigures()) }],
+    read: async () => [{ value: read(await currentMetrics()) }],
   });
   const networkFigure = (
     name: string,
     help: string,
-    read: (network: StoreFigures['networks'][number]) => number | null,
+    read: (network: StoreMetrics['networks'][number]) => number | null,
   ): GaugeSource => ({
     name,
     help,
     labelNames: ['network'],
     read: async () =>
-      (await currentFigures()).networks.flatMap((network) => {
+      (await currentMetrics()).networks.flatMap((network) => {
         const value = read(network);
         const labels = { network: findNetwork(network.selector)?.name ?? network.selector };
         return value === null ? [] : [{ value, labels }];
@@ -149,7 +149,7 @@ export function storeGauges(store: Store): readonly GaugeSource[] {
     labelNames: ['source'],
     read: async () => {
       const worst = new Map<string, number>();
-      for (const mirror of (await currentFigures()).mirrors) {
+      for (const mirror of (await currentMetrics()).mirrors) {
         const { host } = new URL(mirror.source);
         const value = read(mirror);
         if (value !== null) worst.set(host, Math.max(worst.get(host) ?? 0, value));
@@ -163,7 +163,7 @@ export function storeGauges(store: Store): readonly GaugeSource[] {
       help: 'Whether the database answered this scrape, or one a few seconds ago.',
       across: 'min',
       read: () =>
-        currentFigures().then(
+        currentMetrics().then(
           () => [{ value: 1 }],
           () => [{ value: 0 }],
         ),
@@ -215,7 +215,7 @@ export function storeGauges(store: Store): readonly GaugeSource[] {
       help: 'Messages by status.',
       labelNames: ['status'],
       read: async () => {
-        const { byStatus } = await currentFigures();
+        const { byStatus } = await currentMetrics();
         return statuses.map((status) => ({ value: byStatus[status], labels: { status } }));
       },
     },
@@ -296,7 +296,7 @@ export function storeGauges(store: Store): readonly GaugeSource[] {
       help: 'Open findings about the completeness of a network, by kind.',
       labelNames: ['network', 'kind'],
       read: async () =>
-        (await currentFigures()).networks.flatMap(({ selector, findings }) =>
+        (await currentMetrics()).networks.flatMap(({ selector, findings }) =>
           findingKindNames.map((kind) => ({
             value: findings.find((finding) => finding.kind === kind)?.count ?? 0,
             labels: { network: findNetwork(selector)?.name ?? selector, kind },

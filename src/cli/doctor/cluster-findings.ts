@@ -1,5 +1,5 @@
 /** Checks of `lanescan doctor` for a store on a cluster: workers, balance of their shards, settings. */
-import type { ClusterFigures, WorkerFigures } from '../../store/cluster/cluster-figures.ts';
+import type { ClusterStatus, WorkerStatus } from '../../store/cluster/cluster-status.ts';
 import { counted, printable } from '../output/terminal-text.ts';
 import type { Finding } from './doctor-command.ts';
 
@@ -7,7 +7,7 @@ import type { Finding } from './doctor-command.ts';
 const MAX_IMBALANCE = 2;
 
 /** No findings for a store on one node. */
-export function* clusterFindings(figures: ClusterFigures | undefined): Generator<Finding> {
+export function* clusterFindings(figures: ClusterStatus | undefined): Generator<Finding> {
   if (!figures) return;
   const { citusVersion, workers, isPublished, messageLocale } = figures;
   const shards = workers.reduce((sum, worker) => sum + worker.shards, 0);
@@ -49,7 +49,7 @@ function* localeFindings(node: string, locale: string | null): Generator<Finding
   };
 }
 
-function workerFinding({ address, isAway, shards, bytes, prepared, wrongSettings }: WorkerFigures): Finding {
+function workerFinding({ address, isAway, shards, bytes, prepared, wrongSettings }: WorkerStatus): Finding {
   const name = `Worker ${printable(address)}`;
   if (isAway) {
     return {

@@ -5,12 +5,12 @@
  * - `layout.ts`: which tables are distributed.
  * - `distribution.ts`: turns the schema of one node into a distributed one (`lanescan migrate --distribute`).
  * - `migration-statements.ts`: runs migrations on distributed tables.
- * - `write-turn.ts`: how writes become visible at once: two-phase commit and the published position.
+ * - `write-coordinator.ts`: how writes become visible at once: two-phase commit and the published position.
  * - `statement-forms.ts`: statements that are written in two ways.
  * - `search-lookups.ts`: what a search reads first, because one statement cannot.
  * - `distributed-changes.ts`: the changes after a position.
  * - `worker-errors.ts`: which errors mean that a worker is away.
- * - `cluster-figures.ts`, `workers.ts`: workers, their shards, health and settings, for `doctor`.
+ * - `cluster-status.ts`, `workers.ts`: workers, their shards, health and settings, for `doctor`.
  */
 import type { ClientBase } from 'pg';
 import { OperatorError } from '../../base/operator-error.ts';

@@ -6,7 +6,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { ClientBase } from 'pg';
-import type { WriteTurns } from '../cluster/write-turn.ts';
+import type { WriteCoordinator } from '../cluster/write-coordinator.ts';
 import { compareHistory, repairHistory } from './derived-history.ts';
 import { compareBatch, compareSample, type MessageFault, repairMessages } from './derived-messages.ts';
 import {
@@ -65,11 +65,11 @@ const faultLabels: Record<MessageFault['kind'], string> = {
   record: 'records that cannot be read',
 };
 
-export function createDerivedRows(use: Use, turns: WriteTurns): DerivedRows {
+export function createDerivedRows(use: Use, writes: WriteCoordinator): DerivedRows {
   return {
     sample: () => use(sample),
     compare: (options) => use((client) => compare(client, options)),
-    repair: (options) => use((client) => turns.runRepair(client, () => repair(client, options))),
+    repair: (options) => use((client) => writes.runRepair(client, () => repair(client, options))),
   };
 }
 
@@ -79,13 +79,13 @@ async function compare(
 ): Promise<DerivedReport> {
   await client.query('begin isolation level repeatable read read only; set local statement_timeout = 0');
   try {
-    const tally = createTally();
+    const counts = createCounts();
     note?.('messages and tokens');
     let messages = 0;
     for (let after: string | undefined = ''; after !== undefined; ) {
       signal.throwIfAborted();
       const batch = await compareBatch(client, after, BATCH_SIZE);
-      tally.addFaults(batch.faults);
+      counts.addFaults(batch.faults);
       messages += batch.size;
       advance?.(batch.size);
       after = batch.last;
@@ -93,22 +93,22 @@ async function compare(
     for (const part of countedTables) {
       signal.throwIfAborted();
       note?.(part.table);
-      tally.add(`rows of ${part.table}`, await countDifferences(client, part));
+      counts.add(`rows of ${part.table}`, await countDifferences(client, part));
     }
-    tally.add('descriptions of lanes', await compareDescriptions(client, false));
+    counts.add('descriptions of lanes', await compareDescriptions(client, false));
     note?.('lane_delivery');
-    tally.add('rows of lane_delivery', await compareDeliveries(client, false));
+    counts.add('rows of lane_delivery', await compareDeliveries(client, false));
     signal.throwIfAborted();
     note?.('history');
-    addHistory(tally, await compareHistory(client));
-    return { messages, disagreements: tally.disagreements(), unchecked: [] };
+    addHistory(counts, await compareHistory(client));
+    return { messages, disagreements: counts.disagreements(), unchecked: [] };
   } finally {
     await client.query('rollback').catch(() => undefined);
   }
 }
 
 async function repair(client: ClientBase, { signal, advance, note }: DerivedOptions): Promise<DerivedReport> {
-  const tally = createTally();
+  const counts = createCounts();
   note?.('messages and tokens');
   let messages = 0;
   for (let after: string | undefined = ''; after !== undefined; ) {
@@ -120,7 +120,7 @@ async function repair(client: ClientBase, { signal, advance, note }: DerivedOpti
       await withWriteLock(client, async () => {
         const { faults } = await compareBatch(client, from, BATCH_SIZE);
         await repairMessages(client, faults);
-        tally.addFaults(faults);
+        counts.addFaults(faults);
       });
     }
     messages += batch.size;
@@ -131,23 +131,23 @@ async function repair(client: ClientBase, { signal, advance, note }: DerivedOpti
     signal.throwIfAborted();
     note?.(part.table);
     await withWriteLock(client, async () => {
-      tally.add(`rows of ${part.table}`, await repairTable(client, part));
+      counts.add(`rows of ${part.table}`, await repairTable(client, part));
       if (part.table === 'lane_onramp')
-        tally.add('descriptions of lanes', await compareDescriptions(client, true));
+        counts.add('descriptions of lanes', await compareDescriptions(client, true));
     });
   }
   signal.throwIfAborted();
   note?.('lane_delivery');
   await withWriteLock(client, async () =>
-    tally.add('rows of lane_delivery', await compareDeliveries(client, true)),
+    counts.add('rows of lane_delivery', await compareDeliveries(client, true)),
   );
   signal.throwIfAborted();
   note?.('history');
   await withWriteLock(client, async () => {
-    tally.add('positions in the history', await repairHistory(client));
-    addHistory(tally, await compareHistory(client));
+    counts.add('positions in the history', await repairHistory(client));
+    addHistory(counts, await compareHistory(client));
   });
-  return { messages, disagreements: tally.disagreements(), unchecked: [] };
+  return { messages, disagreements: counts.disagreements(), unchecked: [] };
 }
 
 /** A transaction under the writers' lock. The update of `store` invalidates the response caches of servers. */
@@ -164,7 +164,7 @@ async function withWriteLock(client: ClientBase, work: () => Promise<void>): Pro
 }
 
 async function sample(client: ClientBase): Promise<DerivedReport> {
-  const tally = createTally();
+  const counts = createCounts();
   const unchecked: string[] = [];
   let messages = 0;
   const bounded = async (what: string, work: () => Promise<void>) => {
@@ -185,7 +185,7 @@ async function sample(client: ClientBase): Promise<DerivedReport> {
     const ids = ['00', ...Array.from({ length: SAMPLE_PLACES }, () => randomBytes(32).toString('hex'))];
     const { faults, size } = await compareSample(client, ids, Math.ceil(SAMPLE_SIZE / ids.length));
     messages = size;
-    tally.addFaults(faults);
+    counts.addFaults(faults);
   });
   await bounded('totals', async () => {
     const { rows } = await client.query(
@@ -196,7 +196,7 @@ async function sample(client: ClientBase): Promise<DerivedReport> {
     );
     const [lanes, days, counted] = [rows[0].lanes, rows[0].days, rows[0].counted].map(Number);
     const isWrong = lanes !== days || ((counted ?? 0) <= MAX_COUNTED && counted !== lanes);
-    tally.add('sums of messages by lane or by day', isWrong ? 1 : 0);
+    counts.add('sums of messages by lane or by day', isWrong ? 1 : 0);
   });
   await bounded('runs of sequence numbers', async () => {
     const { rows } = await client.query(
@@ -205,26 +205,26 @@ async function sample(client: ClientBase): Promise<DerivedReport> {
          from lane_run group by source_selector, dest_selector, onramp) r using (source_selector, dest_selector, onramp)
        where (o.present, o.runs) is distinct from (coalesce(r.present, 0), coalesce(r.runs, 0))`,
     );
-    tally.add('on-ramps whose runs of sequence numbers do not add up', Number(rows[0].count));
+    counts.add('on-ramps whose runs of sequence numbers do not add up', Number(rows[0].count));
   });
   await bounded('the position of the store', async () => {
     const { rows } = await client.query(
       'select position = (select coalesce(max(position), 0) from history) as is_highest from store',
     );
-    tally.add('position of the store that is not the latest in the history', rows[0].is_highest ? 0 : 1);
+    counts.add('position of the store that is not the latest in the history', rows[0].is_highest ? 0 : 1);
   });
-  return { messages, disagreements: tally.disagreements(), unchecked };
+  return { messages, disagreements: counts.disagreements(), unchecked };
 }
 
-function addHistory(tally: Tally, found: Awaited<ReturnType<typeof compareHistory>>): void {
-  tally.add('messages whose position is not that of their latest change', found.messages);
-  tally.add('position of the store that is not the latest in the history', found.store);
-  tally.add('positions that the history lacks or has twice', found.gaps, false);
+function addHistory(counts: Counts, found: Awaited<ReturnType<typeof compareHistory>>): void {
+  counts.add('messages whose position is not that of their latest change', found.messages);
+  counts.add('position of the store that is not the latest in the history', found.store);
+  counts.add('positions that the history lacks or has twice', found.gaps, false);
 }
 
-type Tally = ReturnType<typeof createTally>;
+type Counts = ReturnType<typeof createCounts>;
 
-function createTally() {
+function createCounts() {
   const counts = new Map<string, { count: number; isRepairable: boolean }>();
   const add = (what: string, count: number, isRepairable = true) => {
     if (count > 0) counts.set(what, { count: (counts.get(what)?.count ?? 0) + count, isRepairable });

@@ -7,7 +7,7 @@
  */
 import type { ClientBase } from 'pg';
 import type { Fact, Sent } from '../../domain/facts.ts';
-import type { WriteTurns } from '../cluster/write-turn.ts';
+import type { WriteCoordinator } from '../cluster/write-coordinator.ts';
 import { SchemaMovedError } from '../schema/writer-guard.ts';
 import { type ApplyReport, applyFacts } from '../write/apply.ts';
 import { storedSelector } from '../write/message-row.ts';
@@ -225,24 +225,24 @@ export function isUnrecoverable(error: unknown): boolean {
 
 type UseClient = <T>(use: (client: ClientBase) => Promise<T>) => Promise<T>;
 
-/** `withKeeper` is for what must not wait behind a long write: a lease that is renewed too late is lost. */
+/** `withLeaseClient` is for what must not wait behind a long write: a lease that is renewed too late is lost. */
 export function createIndexLedger(
   withReader: UseClient,
   withWriter: UseClient,
-  withKeeper: UseClient,
-  turns: WriteTurns,
+  withLeaseClient: UseClient,
+  writes: WriteCoordinator,
 ): IndexLedger {
   return {
     lease: (network, holder, seconds) =>
-      withKeeper(async (client) => {
+      withLeaseClient(async (client) => {
         const key = storedSelector(network);
         return (await networkLeases.acquire(client, key, holder, seconds * 1_000)) !== undefined;
       }),
     release: (network, holder) =>
-      withKeeper((client) => networkLeases.release(client, storedSelector(network), holder)),
+      withLeaseClient((client) => networkLeases.release(client, storedSelector(network), holder)),
     state: (network) => withReader((client) => readState(client, storedSelector(network))),
     record: (network, holder, step) =>
-      withWriter((client) => recordStep(client, turns, network, storedSelector(network), holder, step)),
+      withWriter((client) => recordStep(client, writes, network, storedSelector(network), holder, step)),
     pendingRanges: (network) => withReader((client) => readPendingRanges(client, storedSelector(network))),
     dueFailures: (network, limit) =>
       withReader((client) => readDueFailures(client, storedSelector(network), limit)),
@@ -257,7 +257,7 @@ export function createIndexLedger(
     checks: createCheckLedger(withReader),
     tokens: createTokenLedger(withReader, withWriter),
     reportProgress: (network, figures, problem) =>
-      withKeeper((client) => writeProgress(client, storedSelector(network), figures, problem)),
+      withLeaseClient((client) => writeProgress(client, storedSelector(network), figures, problem)),
   };
 }
 
@@ -273,7 +273,7 @@ async function readState(client: ClientBase, network: string): Promise<IndexStat
 
 async function recordStep(
   client: ClientBase,
-  turns: WriteTurns,
+  writes: WriteCoordinator,
   selector: string,
   network: string,
   holder: string,
@@ -286,7 +286,7 @@ async function recordStep(
   const reopened = await readSentTo(client, network, retracted);
   return applyFacts(
     client,
-    turns,
+    writes,
     facts,
     retracted.map((blockHash) => ({ network: selector, blockHash })),
     () => writeStep(client, network, holder, step, reopened),

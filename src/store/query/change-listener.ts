@@ -7,7 +7,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { CHANGE_CHANNEL } from '../cluster/write-turn.ts';
+import { CHANGE_CHANNEL } from '../cluster/write-coordinator.ts';
 import { WatchedClient } from '../server/client.ts';
 
 const RECONNECT_DELAY_MS = 500;

@@ -15,7 +15,6 @@ import {
   readFailureDays,
   readLaneNetworks,
 } from './failed-messages.ts';
-import { readFigures, type StoreFigures } from './figures.ts';
 import {
   type DeliveryBounds,
   type DeliverySelection,
@@ -36,6 +35,7 @@ import {
   readNetworkProgress,
   readNetworkTraffic,
 } from './network-progress.ts';
+import { readStoreMetrics, type StoreMetrics } from './store-metrics.ts';
 import { readTokens, type TokenPage, type TokenSelection } from './tokens.ts';
 
 export interface StatisticsReads {
@@ -62,7 +62,8 @@ export interface StatisticsReads {
   /** Mirrors that follow a source. */
   mirrors(): Promise<readonly MirrorState[]>;
   tokens(selection: TokenSelection): Promise<TokenPage>;
-  figures(): Promise<StoreFigures>;
+  /** What the metrics show. */
+  metrics(): Promise<StoreMetrics>;
 }
 
 export function createStatisticsReads(reads: Reads, layout: Layout): StatisticsReads {
@@ -83,6 +84,6 @@ export function createStatisticsReads(reads: Reads, layout: Layout): StatisticsR
     networkProgress: createSingleFlight(() => readNetworkProgress(reads.readAs('networkProgress'))),
     mirrors: createSingleFlight(() => readMirrors(reads.readAs('mirrors'))),
     tokens: (selection) => readTokens(reads.readAs('tokens'), selection),
-    figures: () => readFigures(reads.readOnPrimaryAs('figures')),
+    metrics: () => readStoreMetrics(reads.readOnPrimaryAs('figures')),
   };
 }

@@ -45,7 +45,7 @@ import { withClient } from '../server/client.ts';
 import { createAdmission, type ReadObserver } from './admission.ts';
 import { createReadQueue } from './read-queue.ts';
 import { ReadingClient, type ReadingClientConfig } from './reading-client.ts';
-import { createReplicaSet, type ReplicaFigures } from './replicas.ts';
+import { createReplicaSet, type ReplicaStatus } from './replicas.ts';
 import { createSingleFlight } from './single-flight.ts';
 import type { Read, RunStatement, Statement } from './statement.ts';
 import { createStatementNames } from './statement-names.ts';
@@ -63,7 +63,7 @@ import {
 export type { ReadObserver } from './admission.ts';
 export { DatabaseAwayError, DatabaseBusyError } from './errors.ts';
 export { arrayFrame, type Page, type PageFrame, readPage } from './page.ts';
-export type { ReplicaFigures } from './replicas.ts';
+export type { ReplicaStatus } from './replicas.ts';
 export type { RowBound } from './rows.ts';
 export { createSingleFlight } from './single-flight.ts';
 export type { Read, RunStatement, Statement } from './statement.ts';
@@ -88,7 +88,7 @@ export interface Reads {
   /** How many reads wait for this pool, in the queue or in a batch; 0 for a pool that is not for reads. */
   waitingFor(pool: pg.Pool): number;
   /** How the replicas do, in the order in which they were given. */
-  replicas(): Promise<readonly ReplicaFigures[]>;
+  replicas(): Promise<readonly ReplicaStatus[]>;
   /** Calls the observer after every read. Returns the function that removes it. */
   observe(observer: ReadObserver): () => void;
 }
@@ -169,7 +169,7 @@ export function createReads(
     readAs: (label) => readWith(label, run),
     readOnPrimaryAs: (label) => readWith(label, runOnPrimary),
     waitingFor: (pool) => all.find((server) => server.pool === pool)?.waiting() ?? 0,
-    replicas: async () => (await replicaSet?.figures()) ?? [],
+    replicas: async () => (await replicaSet?.status()) ?? [],
     observe(observer) {
       const removals = all.map((server) => server.observe(observer));
       return () => {

@@ -19,7 +19,7 @@ import {
   REPLICA_NOTICE_AFTER_MS,
 } from './tuning.ts';
 
-export interface ReplicaFigures {
+export interface ReplicaStatus {
   /** Its place in DATABASE_REPLICA_URL, from 1. */
   readonly replica: string;
   /** Changes that this process knows of and the replica does not have; null where it does not answer. */
@@ -31,7 +31,7 @@ export interface ReplicaSet {
   /** Runs a statement on a replica that has caught up, otherwise on the primary. */
   readonly run: RunStatement;
   readonly runOnPrimary: RunStatement;
-  figures(): Promise<readonly ReplicaFigures[]>;
+  status(): Promise<readonly ReplicaStatus[]>;
 }
 
 export interface ReplicaSetOptions {
@@ -191,7 +191,7 @@ export function createReplicaSet(options: ReplicaSetOptions): ReplicaSet {
   return {
     run,
     runOnPrimary,
-    async figures() {
+    async status() {
       await learnPrimaryRevision();
       await Promise.all(replicas.map((replica) => isDoneWithin(PRIMARY_WAIT_MS, check(replica))));
       return replicas.map(({ name, revision, isUsed }) => ({

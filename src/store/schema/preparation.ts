@@ -3,8 +3,8 @@ import type pg from 'pg';
 import type { Notice } from '../../base/notice.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { type Layout, readLayout } from '../cluster/layout.ts';
-import { refuseTooManyProcesses } from '../server/connection-budget.ts';
-import { isReadOnly, refuseUnreadableTables } from '../server/roles.ts';
+import { requireConnections } from '../server/connection-budget.ts';
+import { isReadOnly, requireReadableTables } from '../server/roles.ts';
 import { identitySql } from '../server/server-facts.ts';
 import { type MigrationReport, migrate, requireSchema } from './migrate.ts';
 import { NotInitialisedError } from './schema-errors.ts';
@@ -45,10 +45,10 @@ export async function prepareDatabase(
 ): Promise<PreparedDatabase> {
   const serverVersion = (await client.query('show server_version')).rows[0].server_version as string;
   refuseOldServer(serverVersion);
-  if (startsProcesses > 1) await refuseTooManyProcesses(client, startsProcesses, isEmbedded);
+  if (startsProcesses > 1) await requireConnections(client, startsProcesses, isEmbedded);
   const migrations =
     schema === 'migrate' ? await migrate(client, { notice, signal }) : await requireSchema(client);
-  await refuseUnreadableTables(client);
+  await requireReadableTables(client);
   if (access === 'write' && (await isReadOnly(client))) {
     throw new OperatorError(
       'The database role may only read, which is enough for answering but not for indexing, importing, webhooks or the demo.',

@@ -8,7 +8,7 @@ export interface SchemaWatch {
   /** Throws the error, or a SchemaMovedError where the schema has moved under the statement that failed. */
   explain(error: unknown): Promise<never>;
   /** Throws a SchemaMovedError once a read has failed with it. */
-  refuseIfMoved(): void;
+  throwIfMoved(): void;
 }
 
 export interface SchemaWatchOptions {
@@ -31,7 +31,7 @@ export function createSchemaWatch({ known, readSchema, notice }: SchemaWatchOpti
       }
       throw moved ?? error;
     },
-    refuseIfMoved() {
+    throwIfMoved() {
       if (moved) throw moved;
     },
   };

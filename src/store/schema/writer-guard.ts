@@ -47,7 +47,7 @@ export async function guardWriters(client: ClientBase, schema: number): Promise<
 }
 
 /** Turns a refusal by the guard into a SchemaMovedError; `known` is the schema of this program. Other errors stay. */
-export function explainRefusedWriter(error: unknown, known: number): unknown {
+export function explainRejectedWriter(error: unknown, known: number): unknown {
   const { code, detail } = (error ?? {}) as { code?: unknown; detail?: unknown };
   return code === REFUSED_WRITER ? new SchemaMovedError(Number(detail), known, { cause: error }) : error;
 }

@@ -7,7 +7,7 @@ export interface PoolSizes {
   readonly readers: number;
   readonly writers: number;
   readonly exporters: number;
-  readonly keepers: number;
+  readonly leases: number;
 }
 
 /** Pool sizes of a process that does everything. */
@@ -16,7 +16,7 @@ export const wholeProcess: PoolSizes = {
   // Writers wait for the store's row anyway: one works, one is ready to follow.
   writers: 2,
   exporters: 4,
-  keepers: 4,
+  leases: 4,
 };
 
 /** Pool sizes of one of several worker processes of a server, which share the readers of one process. */
@@ -26,7 +26,7 @@ export function answeringProcess(processes: number): PoolSizes {
     readers: share(wholeProcess.readers, 3),
     writers: 1,
     exporters: share(wholeProcess.exporters, 2),
-    keepers: 1,
+    leases: 1,
   };
 }
 
@@ -40,8 +40,8 @@ const SINGLE_CONNECTIONS = 4;
 
 /** The most connections that `lanescan serve` opens on the primary with so many processes. */
 export function connectionsNeeded(processes: number): number {
-  const sum = ({ readers, writers, exporters, keepers }: PoolSizes) =>
-    readers + writers + exporters + keepers + SINGLE_CONNECTIONS;
+  const sum = ({ readers, writers, exporters, leases }: PoolSizes) =>
+    readers + writers + exporters + leases + SINGLE_CONNECTIONS;
   return sum(wholeProcess) + (processes > 1 ? processes * sum(answeringProcess(processes)) : 0);
 }
 
@@ -52,7 +52,7 @@ export function embeddedConnections(processes: number): number {
 }
 
 /** Throws an OperatorError where the server cannot hold the connections of so many processes. */
-export async function refuseTooManyProcesses(
+export async function requireConnections(
   client: ClientBase,
   processes: number,
   isEmbedded: boolean,

@@ -19,7 +19,7 @@ export interface WritePools {
   /** An export lasts as long as its reader takes, and must not make searches wait. */
   readonly exporters: pg.Pool;
   /** For deliveries and leases, which go on while searches or imports use all of their connections. */
-  readonly keepers: pg.Pool;
+  readonly leases: pg.Pool;
 }
 
 export interface Pools extends ReadPools, WritePools {}
@@ -53,7 +53,7 @@ const SERVER_KEEPALIVE = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5
 /** And a transaction whose client sends nothing for so long, whatever the network reports. */
 const IDLE_TRANSACTION = '-c idle_in_transaction_session_timeout=60000';
 /** Leases and deliveries take milliseconds; one that waits this long is retried. */
-const KEEPER_TIMEOUT = '-c statement_timeout=15000';
+const LEASE_STATEMENT_TIMEOUT = '-c statement_timeout=15000';
 
 /** Opens no connection yet: pools do so on demand. */
 export function openPools(options: PoolsOptions): OpenPools {
@@ -75,7 +75,7 @@ export function openPools(options: PoolsOptions): OpenPools {
   const writePools: WritePools = {
     writers: open(primary, primaryWatch, sizes.writers, forWrites),
     exporters: open(primary, primaryWatch, sizes.exporters, ''),
-    keepers: open(primary, primaryWatch, sizes.keepers, `${KEEPER_TIMEOUT} ${forWrites}`),
+    leases: open(primary, primaryWatch, sizes.leases, `${LEASE_STATEMENT_TIMEOUT} ${forWrites}`),
   };
   const openReadPools = (layout: Layout): ReadPools => {
     const settings = searchSettings[layout];

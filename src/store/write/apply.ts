@@ -11,9 +11,9 @@
 import type { ClientBase } from 'pg';
 import { type Fact, isMessageFact, isRangeFact, isRootFact, type MessageFact } from '../../domain/facts.ts';
 import type { Message } from '../../domain/message.ts';
-import type { WriteTurns } from '../cluster/write-turn.ts';
+import type { WriteCoordinator } from '../cluster/write-coordinator.ts';
 import { type Change, foldAll, rowsOfSnapshots, writeChanges } from './changes.ts';
-import { groupByMessage, isUnchangedSnapshot, readKnowledge, readStored } from './knowledge.ts';
+import { groupByMessage, isUnchangedSnapshot, readKnownFacts, readStored } from './known-facts.ts';
 import {
   messagesInRanges,
   type OrphanedBlock,
@@ -38,19 +38,19 @@ export interface ApplyReport {
  */
 export function applyFacts(
   client: ClientBase,
-  turns: WriteTurns,
+  writes: WriteCoordinator,
   facts: readonly Fact[],
   orphaned: readonly OrphanedBlock[] = [],
   alongside?: () => Promise<void>,
 ): Promise<ApplyReport> {
   const newFacts = groupByMessage(facts.filter(isMessageFact));
   const rows = rowsOfSnapshots(facts);
-  return turns.run(client, () => applyBatch(client, turns, { facts, newFacts, rows, orphaned }, alongside));
+  return writes.run(client, () => applyBatch(client, writes, { facts, newFacts, rows, orphaned }, alongside));
 }
 
 async function applyBatch(
   client: ClientBase,
-  turns: WriteTurns,
+  writes: WriteCoordinator,
   batch: Batch,
   alongside: (() => Promise<void>) | undefined,
 ): Promise<ApplyReport> {
@@ -59,7 +59,7 @@ async function applyBatch(
     'begin; set local enable_hashjoin = off; set local enable_mergejoin = off; set local enable_seqscan = off',
   );
   try {
-    const report = await applyInTransaction(client, turns, batch);
+    const report = await applyInTransaction(client, writes, batch);
     await alongside?.();
     await client.query('commit');
     return report;
@@ -79,12 +79,12 @@ interface Batch {
 
 async function applyInTransaction(
   client: ClientBase,
-  turns: WriteTurns,
+  writes: WriteCoordinator,
   { facts, newFacts, rows, orphaned }: Batch,
 ): Promise<ApplyReport> {
-  const position = await turns.lockPosition(client);
+  const position = await writes.lockPosition(client);
   const ranges = facts.filter(isRangeFact);
-  if (orphaned.length > 0) await turns.enlist(client, []);
+  if (orphaned.length > 0) await writes.prepareWrite(client, []);
   const retracted = await retract(client, orphaned);
   const hasNewRanges = await writeRangeFacts(client, ranges);
   const roots = await writeRootFacts(client, facts.filter(isRootFact));
@@ -98,9 +98,9 @@ async function applyInTransaction(
   const idsToFold = touched.filter(
     (id) => moved.has(id) || !isUnchangedSnapshot(newFacts.get(id) ?? [], stored.get(id), rows),
   );
-  const changes = foldAll(await readKnowledge(client, idsToFold, newFacts, stored), rows);
+  const changes = foldAll(await readKnownFacts(client, idsToFold, newFacts, stored), rows);
   const hasRetracted = retracted.messageIds.length + retracted.ranges.length > 0;
-  await writeChanges(client, turns, changes, position, hasRetracted || hasNewRanges || roots.hasNew);
+  await writeChanges(client, writes, changes, position, hasRetracted || hasNewRanges || roots.hasNew);
   const count = (kind: Change['change']) => changes.filter(({ change }) => change === kind).length;
   return {
     created: count('created'),

@@ -5,10 +5,10 @@ import type { Fact } from '../../domain/facts.ts';
 import { foldFacts, statusCause } from '../../domain/fold.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
 import { type Message, wireRecord } from '../../domain/message.ts';
-import type { WriteTurns } from '../cluster/write-turn.ts';
+import type { WriteCoordinator } from '../cluster/write-coordinator.ts';
 import { type ColumnType, type CopyColumns, type CopyValue, copyRows } from './copy.ts';
 import { earlierAttempts, FACT_COLUMNS, moveToEarlier, writeEarlier } from './earlier-attempts.ts';
-import { factsOf, type Knowledge, readRecords, type StoredMessage } from './knowledge.ts';
+import { factsOf, type KnownFacts, readRecords, type StoredMessage } from './known-facts.ts';
 import {
   type MessageRow,
   messageIdArray,
@@ -18,14 +18,14 @@ import {
   type TokenRow,
   tokenRows,
 } from './message-row.ts';
-import { type Tally, updateStatistics } from './statistics.ts';
+import { type CountedMessage, updateStatistics } from './statistics.ts';
 
 const SNAPSHOT_FACT_ID = '0'.repeat(32);
 
 /** The result of folding a message. */
 export interface Change {
   readonly change: 'created' | 'updated' | 'removed' | 'none';
-  readonly known: Knowledge;
+  readonly known: KnownFacts;
   readonly message: Message | undefined;
   readonly row: MessageRow | undefined;
   readonly isSnapshot: boolean;
@@ -38,7 +38,7 @@ export function rowsOfSnapshots(facts: readonly Fact[]): ReadonlyMap<Message, Me
   return rows;
 }
 
-export function foldAll(all: readonly Knowledge[], rowsMade: ReadonlyMap<Message, MessageRow>): Change[] {
+export function foldAll(all: readonly KnownFacts[], rowsMade: ReadonlyMap<Message, MessageRow>): Change[] {
   return all.map((known) => {
     const message = foldFacts(factsOf(known));
     const row = message && (rowsMade.get(message) ?? messageRow(message));
@@ -59,13 +59,13 @@ function changeKind(stored: StoredMessage | undefined, row: MessageRow | undefin
  */
 export async function writeChanges(
   client: ClientBase,
-  turns: WriteTurns,
+  writes: WriteCoordinator,
   changes: readonly Change[],
   position: bigint,
   hasNewEvidence: boolean,
 ): Promise<void> {
   if (changes.length === 0) return;
-  await turns.enlist(
+  await writes.prepareWrite(
     client,
     changes.map(({ known }) => known.id),
   );
@@ -74,7 +74,7 @@ export async function writeChanges(
   const changed = changes.filter(({ change }) => change !== 'none');
   if (changed.length === 0) {
     // A search by transaction finds facts that change no record, too.
-    if (hasNewFacts || hasNewEvidence) await turns.advance(client, position);
+    if (hasNewFacts || hasNewEvidence) await writes.advancePosition(client, position);
     return;
   }
 
@@ -110,13 +110,13 @@ export async function writeChanges(
     client,
     changed.map(({ known, row }) => ({
       messageId: known.id,
-      before: known.stored?.tally,
-      after: row && tallyOf(row),
+      before: known.stored?.counted,
+      after: row && countedOf(row),
     })),
     changed.flatMap(({ message, row }) => (message && row ? [{ row, message }] : [])),
   );
   const newPosition = position + BigInt(changed.length);
-  await turns.advance(client, newPosition);
+  await writes.advancePosition(client, newPosition);
   if (hasOutgrownStatistics(position, newPosition)) {
     await client.query('analyze message, message_token, lane_fact');
   }
@@ -136,7 +136,7 @@ export async function writeTokens(client: ClientBase, tokens: readonly TokenRow[
   await copyRows(client, 'message_token', TOKEN_COLUMNS, values);
 }
 
-function tallyOf(row: MessageRow): Tally {
+function countedOf(row: MessageRow): CountedMessage {
   const { sourceSelector, destSelector, onramp, sequenceNumber, sentAt, status, ready, deliveryMs } = row;
   const day = sentAt.slice(0, 10);
   return { sourceSelector, destSelector, onramp, sequenceNumber, day, status, ready, deliveryMs };
@@ -269,7 +269,7 @@ const HISTORY_ATTEMPT_COLUMNS: CopyColumns = {
 };
 
 /** The newest execution among the facts that are new. A batch of history may bring several. */
-function newAttempt({ toStore }: Knowledge): { factId: string; detailsId: string | null } | undefined {
+function newAttempt({ toStore }: KnownFacts): { factId: string; detailsId: string | null } | undefined {
   const newest = newestAttempt(toStore.map(({ fact }) => fact));
   const executed = toStore.find(({ fact }) => fact === newest);
   if (!newest || !executed) return undefined;
@@ -286,7 +286,7 @@ function historyRow(
   removedRecords: ReadonlyMap<string, string>,
 ): CopyValue[] {
   const cause = message ? statusCause(message, factsOf(known)) : null;
-  const previous = known.stored?.tally.status ?? null;
+  const previous = known.stored?.counted.status ?? null;
   return [
     position,
     known.id,

@@ -9,7 +9,7 @@ import type { Message } from '../../domain/message.ts';
 import { messageIdArray } from './message-row.ts';
 
 /** The fields of a message that statistics count. */
-export interface Tally {
+export interface CountedMessage {
   readonly sourceSelector: string;
   readonly destSelector: string;
   readonly onramp: string;
@@ -22,10 +22,10 @@ export interface Tally {
 }
 
 /** A message before and after a change; undefined where it did not exist, or was removed. */
-export interface TallyChange {
+export interface CountedChange {
   readonly messageId: string;
-  readonly before: Tally | undefined;
-  readonly after: Tally | undefined;
+  readonly before: CountedMessage | undefined;
+  readonly after: CountedMessage | undefined;
 }
 
 /** A message that may be the newest of its lane. */
@@ -43,7 +43,7 @@ export function describeLane(message: Message): string {
 /** Updates the statistics after the changes were written to `message`. */
 export async function updateStatistics(
   client: ClientBase,
-  changes: readonly TallyChange[],
+  changes: readonly CountedChange[],
   messages: readonly LaneMessage[],
 ): Promise<void> {
   await addCounts(client, 'lane_total', countChanges(changes, laneTotalKey), [
@@ -69,15 +69,21 @@ export async function updateStatistics(
 /** The columns of a count's key, with commas between them. */
 type CountKey = string;
 
-function laneTotalKey({ sourceSelector, destSelector, status, ready }: Tally): CountKey {
+function laneTotalKey({ sourceSelector, destSelector, status, ready }: CountedMessage): CountKey {
   return `${sourceSelector},${destSelector},${status},${ready}`;
 }
 
-function dayTotalKey({ day, sourceSelector, destSelector, status }: Tally): CountKey {
+function dayTotalKey({ day, sourceSelector, destSelector, status }: CountedMessage): CountKey {
   return `${day},${sourceSelector},${destSelector},${status}`;
 }
 
-function deliveryKey({ sourceSelector, destSelector, day, status, deliveryMs }: Tally): CountKey | undefined {
+function deliveryKey({
+  sourceSelector,
+  destSelector,
+  day,
+  status,
+  deliveryMs,
+}: CountedMessage): CountKey | undefined {
   if (status !== SUCCESS || deliveryMs === null) return undefined;
   return `${sourceSelector},${destSelector},${day},${deliveryBucket(deliveryMs)}`;
 }
@@ -91,12 +97,12 @@ interface CountChange {
 
 /** By how much each count changes; changes of 0 are left out. */
 function countChanges(
-  changes: readonly TallyChange[],
-  keyOf: (tally: Tally) => CountKey | undefined,
+  changes: readonly CountedChange[],
+  keyOf: (counted: CountedMessage) => CountKey | undefined,
 ): CountChange[] {
   const deltas = new Map<CountKey, number>();
-  const add = (tally: Tally | undefined, amount: number) => {
-    const key = tally && keyOf(tally);
+  const add = (counted: CountedMessage | undefined, amount: number) => {
+    const key = counted && keyOf(counted);
     if (key !== undefined) deltas.set(key, (deltas.get(key) ?? 0) + amount);
   };
   for (const { before, after } of changes) {
@@ -162,7 +168,7 @@ async function addDeliveries(client: ClientBase, deltas: readonly CountChange[])
  * Finds the newest message of a lane again after the one before was removed, or turned out to have been sent earlier or on
  * another lane. Reorganisations do that, at the head of a lane, where the index finds the next one quickly.
  */
-async function redescribeLanes(client: ClientBase, changes: readonly TallyChange[]): Promise<void> {
+async function redescribeLanes(client: ClientBase, changes: readonly CountedChange[]): Promise<void> {
   const changed = changes.filter(({ before }) => before).map(({ messageId }) => messageId);
   if (changed.length === 0) return;
   const { rows: touched } = await client.query(
@@ -244,7 +250,7 @@ function isOlder({ row: one }: LaneMessage, { row: other }: LaneMessage): boolea
 // --- Runs of sequence numbers ------------------------------------------------------------------------
 
 /** Each on-ramp has its own sequence numbers. */
-type LaneKey = Pick<Tally, 'sourceSelector' | 'destSelector' | 'onramp'>;
+type LaneKey = Pick<CountedMessage, 'sourceSelector' | 'destSelector' | 'onramp'>;
 
 function laneKey({ sourceSelector, destSelector, onramp }: LaneKey): string {
   return `${sourceSelector},${destSelector},${onramp}`;
@@ -262,7 +268,7 @@ interface LaneNumbers {
 }
 
 /** Takes four statements at most, for any number of lanes and runs. */
-async function updateRuns(client: ClientBase, changes: readonly TallyChange[]): Promise<void> {
+async function updateRuns(client: ClientBase, changes: readonly CountedChange[]): Promise<void> {
   const lanes = numbersByLane(changes);
   if (lanes.size === 0) return;
   await keepNumbersInUse(client, lanes);
@@ -289,11 +295,11 @@ async function updateRuns(client: ClientBase, changes: readonly TallyChange[]): 
   );
 }
 
-function numbersByLane(changes: readonly TallyChange[]): Map<string, LaneNumbers> {
+function numbersByLane(changes: readonly CountedChange[]): Map<string, LaneNumbers> {
   const lanes = new Map<string, LaneNumbers>();
-  const numbersOf = (tally: Tally): LaneNumbers => {
-    const key = laneKey(tally);
-    const numbers = lanes.get(key) ?? { lane: tally, added: new Set(), removed: new Set() };
+  const numbersOf = (counted: CountedMessage): LaneNumbers => {
+    const key = laneKey(counted);
+    const numbers = lanes.get(key) ?? { lane: counted, added: new Set(), removed: new Set() };
     lanes.set(key, numbers);
     return numbers;
   };

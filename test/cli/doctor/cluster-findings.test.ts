@@ -1,9 +1,9 @@
 /** What `lanescan doctor` says of a cluster. That its figures are those of a real one is shown in test/cluster. */
 import { describe, expect, it } from 'vitest';
 import { clusterFindings } from '../../../src/cli/doctor/cluster-findings.ts';
-import type { ClusterFigures, WorkerFigures } from '../../../src/store/cluster/cluster-figures.ts';
+import type { ClusterStatus, WorkerStatus } from '../../../src/store/cluster/cluster-status.ts';
 
-const worker = (differences: Partial<WorkerFigures> = {}): WorkerFigures => ({
+const worker = (differences: Partial<WorkerStatus> = {}): WorkerStatus => ({
   address: 'worker1:5432',
   isAway: false,
   shards: 2,
@@ -14,7 +14,7 @@ const worker = (differences: Partial<WorkerFigures> = {}): WorkerFigures => ({
   ...differences,
 });
 
-const findingsOf = (differences: Partial<ClusterFigures>) =>
+const findingsOf = (differences: Partial<ClusterStatus>) =>
   [
     ...clusterFindings({
       citusVersion: '13.2-1',
@@ -37,7 +37,7 @@ describe('the findings about a cluster', () => {
     expect(findingsOf({})).toEqual([cluster(4), 'ok: Worker worker1:5432: 2 shards, 1.5 GB', second]);
   });
 
-  it.each<[string, Partial<WorkerFigures>, string]>([
+  it.each<[string, Partial<WorkerStatus>, string]>([
     [
       'a worker that is away',
       { isAway: true, bytes: null, prepared: null, messageLocale: null },

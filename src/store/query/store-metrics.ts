@@ -5,7 +5,7 @@ import type { Read } from '../reads/reads.ts';
 import { emptyCounts, type StatusCounts } from './lanes.ts';
 import { type NetworkProgress, readNetworkProgress } from './network-progress.ts';
 
-export interface StoreFigures {
+export interface StoreMetrics {
   /** Position of the latest change. */
   readonly position: number;
   readonly byStatus: StatusCounts;
@@ -19,7 +19,7 @@ export interface StoreFigures {
   readonly mirrors: readonly MirrorState[];
 }
 
-export async function readFigures(read: Read): Promise<StoreFigures> {
+export async function readStoreMetrics(read: Read): Promise<StoreMetrics> {
   const totals = await read(
     `select status, ready, sum(messages)::bigint as messages from lane_total group by 1, 2`,
     [],

@@ -2,7 +2,7 @@
  * Writes that become visible as a whole, on one node and on a cluster.
  *
  * On one node a transaction is atomic for readers: nothing is to be done. On a cluster it is committed in two phases, and becomes
- * visible on each worker at another moment. So a writer takes a turn that lasts beyond its commit:
+ * visible on each worker at another moment. So a write lasts beyond its commit:
  *
  * 1. It takes an advisory lock of its session. A position that an earlier writer assigned and did not publish is published first.
  * 2. Its transaction assigns positions (`publication`) and marks them as not published.
@@ -24,7 +24,7 @@ export const CHANGE_CHANNEL = 'lanescan_change';
 const raiseRevision = (position: string) =>
   `update store_revision set revision = revision + greatest(1, ${position} - (select position from store))`;
 
-export interface WriteTurns {
+export interface WriteCoordinator {
   /** Runs one transaction of a writer. `work` begins and commits it on `client`. */
   run<T>(client: ClientBase, work: () => Promise<T>): Promise<T>;
   /** The same for repairs, which may find rows of the history missing. They set the position themselves. */
@@ -32,20 +32,20 @@ export interface WriteTurns {
   /** Locks out other writers until the end of the transaction, and returns the last position that was assigned. */
   lockPosition(client: ClientBase): Promise<bigint>;
   /** To be called in the transaction before it writes rows of these messages (ids in hex). */
-  enlist(client: ClientBase, messageIds: readonly string[]): Promise<void>;
+  prepareWrite(client: ClientBase, messageIds: readonly string[]): Promise<void>;
   /** Stores the last position that the transaction assigned, and raises the revision, also where no position was assigned. */
-  advance(client: ClientBase, position: bigint): Promise<void>;
+  advancePosition(client: ClientBase, position: bigint): Promise<void>;
 }
 
-export const singleNodeTurns: WriteTurns = {
+export const singleNodeWrites: WriteCoordinator = {
   run: (_client, work) => work(),
   runRepair: (_client, work) => work(),
   async lockPosition(client) {
     const { rows } = await client.query('select position from store for update');
     return BigInt(rows[0].position);
   },
-  async enlist() {},
-  async advance(client, position) {
+  async prepareWrite() {},
+  async advancePosition(client, position) {
     await client.query(
       `with raised as (${raiseRevision('$1')}) update store set position = $1 returning pg_notify($2, position::text)`,
       [position.toString(), CHANGE_CHANNEL],
@@ -60,16 +60,16 @@ const SETTLE_TIMEOUT_MS = 10_000;
 const SETTLE_POLL_MS = 20;
 const RETRY_INTERVAL_MS = 1_000;
 
-export interface DistributedTurnsOptions {
+export interface DistributedWritesOptions {
   /** Lends a connection of a writer. */
   readonly use: <T>(work: (client: ClientBase) => Promise<T>) => Promise<T>;
   readonly notice: Notice;
 }
 
-export function createDistributedTurns({ use, notice }: DistributedTurnsOptions): WriteTurns {
+export function createDistributedWrites({ use, notice }: DistributedWritesOptions): WriteCoordinator {
   let isRetrying = false;
 
-  const takeTurn = <T>(client: ClientBase, work: () => Promise<T>): Promise<T> =>
+  const runPublished = <T>(client: ClientBase, work: () => Promise<T>): Promise<T> =>
     withWriterLock(client, async () => {
       await publish(client);
       const result = await work();
@@ -84,8 +84,8 @@ export function createDistributedTurns({ use, notice }: DistributedTurnsOptions)
     notice(`The latest changes are stored but not published yet: ${(error as Error).message}`);
     const retry = async () => {
       isRetrying = false;
-      // Every turn publishes first. A pool that is closed ends the retries.
-      await use((client) => takeTurn(client, async () => undefined)).catch((failure) => {
+      // Every write publishes first. A pool that is closed ends the retries.
+      await use((client) => runPublished(client, async () => undefined)).catch((failure) => {
         if (!/after calling end/.test((failure as Error).message)) publishLater(failure);
       });
     };
@@ -93,7 +93,7 @@ export function createDistributedTurns({ use, notice }: DistributedTurnsOptions)
   }
 
   return {
-    run: takeTurn,
+    run: runPublished,
     runRepair: (client, work) =>
       withWriterLock(client, async () => {
         await waitForPreparedTransactions(client);
@@ -105,7 +105,7 @@ export function createDistributedTurns({ use, notice }: DistributedTurnsOptions)
       );
       return BigInt(rows[0].position);
     },
-    async enlist(client, messageIds) {
+    async prepareWrite(client, messageIds) {
       await client.query('update publication set is_published = false');
       if (messageIds.length === 0) return;
       // Citus prepares only connections that a DML statement has used. COPY does not count, and without a PREPARE a worker that
@@ -114,7 +114,7 @@ export function createDistributedTurns({ use, notice }: DistributedTurnsOptions)
         messageIdArray(messageIds),
       ]);
     },
-    async advance(client, position) {
+    async advancePosition(client, position) {
       await client.query('update publication set assigned_position = $1', [position.toString()]);
     },
   };

@@ -3,7 +3,7 @@ import type { ClientBase } from 'pg';
 import { distributedTables } from './layout.ts';
 import { workerSettings } from './workers.ts';
 
-export interface WorkerFigures {
+export interface WorkerStatus {
   /** `host:port`. */
   readonly address: string;
   readonly isAway: boolean;
@@ -19,16 +19,16 @@ export interface WorkerFigures {
   readonly messageLocale: string | null;
 }
 
-export interface ClusterFigures {
+export interface ClusterStatus {
   readonly citusVersion: string;
-  readonly workers: readonly WorkerFigures[];
+  readonly workers: readonly WorkerStatus[];
   /** Whether the latest changes are published. */
   readonly isPublished: boolean;
   /** Of the coordinator. */
   readonly messageLocale: string;
 }
 
-export async function readClusterFigures(client: ClientBase): Promise<ClusterFigures> {
+export async function readClusterStatus(client: ClientBase): Promise<ClusterStatus> {
   const { rows: general } = await client.query(
     `select (select extversion from pg_extension where extname = 'citus') as version,
             (select is_published from publication) as "isPublished",
@@ -50,7 +50,7 @@ export async function readClusterFigures(client: ClientBase): Promise<ClusterFig
     citusVersion: general[0].version,
     isPublished: general[0].isPublished,
     messageLocale: general[0].messageLocale,
-    workers: nodes.map(({ address, shards }): WorkerFigures => {
+    workers: nodes.map(({ address, shards }): WorkerStatus => {
       const answer = answers.find((one) => one.address === address);
       if (!answer?.success) {
         return {

@@ -14,7 +14,7 @@ import type { Message } from '../../domain/message.ts';
 import { KEPT_ATTEMPTS, readEarlierIds } from './earlier-attempts.ts';
 import { factId, rangesCovering } from './lane-facts.ts';
 import { type MessageRow, messageIdArray } from './message-row.ts';
-import type { Tally } from './statistics.ts';
+import type { CountedMessage } from './statistics.ts';
 
 export function groupByMessage(facts: readonly MessageFact[]): Map<string, MessageFact[]> {
   const groups = new Map<string, MessageFact[]>();
@@ -30,11 +30,11 @@ export function groupByMessage(facts: readonly MessageFact[]): Map<string, Messa
 export interface StoredMessage {
   readonly digest: string;
   readonly isSnapshot: boolean;
-  readonly tally: Tally;
+  readonly counted: CountedMessage;
 }
 
 /** Of one message: its stored row, its stored facts, and the new ones. */
-export interface Knowledge {
+export interface KnownFacts {
   readonly id: string;
   readonly stored: StoredMessage | undefined;
   readonly chainFacts: Map<string, ChainFact>;
@@ -62,12 +62,12 @@ export async function readStored(
     [messageIdArray(ids)],
   );
   return new Map(
-    rows.map(({ id, digest, isSnapshot, deliveryMs, ...tally }) => [
+    rows.map(({ id, digest, isSnapshot, deliveryMs, ...counted }) => [
       id,
       {
         digest,
         isSnapshot,
-        tally: { ...tally, deliveryMs: deliveryMs === null ? null : Number(deliveryMs) },
+        counted: { ...counted, deliveryMs: deliveryMs === null ? null : Number(deliveryMs) },
       },
     ]),
   );
@@ -88,12 +88,12 @@ export function isUnchangedSnapshot(
   );
 }
 
-export async function readKnowledge(
+export async function readKnownFacts(
   client: ClientBase,
   ids: readonly string[],
   newFacts: ReadonlyMap<string, readonly MessageFact[]>,
   stored: ReadonlyMap<string, StoredMessage>,
-): Promise<Knowledge[]> {
+): Promise<KnownFacts[]> {
   if (ids.length === 0) return [];
   const facts = await client.query(
     `select encode(message_id, 'hex') as id, encode(fact_id, 'hex') as fact_id, body from fact where message_id = any($1)`,
@@ -104,7 +104,7 @@ export async function readKnowledge(
     ids.filter((id) => stored.get(id)?.isSnapshot),
   );
 
-  const all = new Map<string, Knowledge>();
+  const all = new Map<string, KnownFacts>();
   for (const id of ids) {
     all.set(id, {
       id,
@@ -147,7 +147,7 @@ function parsedRecord(record: string | undefined): Message | undefined {
 /** The ids of new facts that are stored among earlier attempts. A message with fewer attempts than are kept has none. */
 function readKnownEarlier(
   client: ClientBase,
-  all: ReadonlyMap<string, Knowledge>,
+  all: ReadonlyMap<string, KnownFacts>,
   newFacts: ReadonlyMap<string, readonly MessageFact[]>,
 ): Promise<ReadonlySet<string>> {
   const crowded = [...all].filter(([, { chainFacts }]) => chainFacts.size >= KEPT_ATTEMPTS).map(([id]) => id);
@@ -160,7 +160,7 @@ function readKnownEarlier(
   );
 }
 
-function addFacts(known: Knowledge, facts: readonly MessageFact[], earlier: ReadonlySet<string>): void {
+function addFacts(known: KnownFacts, facts: readonly MessageFact[], earlier: ReadonlySet<string>): void {
   for (const fact of facts) {
     if (fact.kind === 'Snapshot') {
       known.snapshot = known.snapshot ? joinSnapshots(known.snapshot, fact.message) : fact.message;
@@ -177,14 +177,14 @@ function addFacts(known: Knowledge, facts: readonly MessageFact[], earlier: Read
 }
 
 /** Finality has no event of its own: blocks that are read again would report it again, with a later time. */
-function isFinalityKnown({ chainFacts }: Knowledge, { seen }: SourceFinalized): boolean {
+function isFinalityKnown({ chainFacts }: KnownFacts, { seen }: SourceFinalized): boolean {
   for (const fact of chainFacts.values()) {
     if (fact.kind === 'SourceFinalized' && fact.seen.blockHash === seen.blockHash) return true;
   }
   return false;
 }
 
-async function addCoveringRanges(client: ClientBase, all: readonly Knowledge[]): Promise<void> {
+async function addCoveringRanges(client: ClientBase, all: readonly KnownFacts[]): Promise<void> {
   const sent = all.flatMap((known) => {
     const message = sentMessage(known);
     return message ? [{ known, message }] : [];
@@ -197,12 +197,12 @@ async function addCoveringRanges(client: ClientBase, all: readonly Knowledge[]):
 }
 
 /** Any source of the sending will do: lane and sequence number are part of what the message id is a hash of. */
-function sentMessage(known: Knowledge): SentMessage | undefined {
+function sentMessage(known: KnownFacts): SentMessage | undefined {
   for (const fact of known.chainFacts.values()) if (fact.kind === 'Sent') return fact.message;
   return known.snapshot;
 }
 
-export function factsOf(known: Knowledge): Fact[] {
+export function factsOf(known: KnownFacts): Fact[] {
   const facts: Fact[] = [...known.chainFacts.values(), ...known.ranges];
   if (known.snapshot) facts.push({ kind: 'Snapshot', message: known.snapshot });
   return facts;
