@@ -1,6 +1,6 @@
 /** The OpenAPI 3.1 document, generated from the routes. */
 import { errorCatalogue } from '../../domain/errors.ts';
-import { namedSchemas, type SchemaName, schemaDescriptions } from '../schemas/named.ts';
+import { namedSchemas, type SchemaName, schemaDescriptions } from '../routes/response-schema.ts';
 import { type HeaderName, headerFields } from '../server/header-fields.ts';
 import type { Route, RouteParameter } from '../server/route.ts';
 import { exampleMessage } from './example-message.ts';

@@ -22,8 +22,8 @@ import type { Message } from '../../domain/message.ts';
 import { networkBySelector } from '../../domain/networks/networks.ts';
 import type { BatchInputs, MirroredInputs, VerifiedInputs } from '../../store/query/execution-inputs.ts';
 import type { Store } from '../../store/store.ts';
-import { whatIsMissing } from '../routes/execution-inputs-route.ts';
 import { indexedSoFar } from '../routes/networks-route.ts';
+import { whatIsMissing } from './execution-inputs-route.ts';
 
 /** An execution that can be sent or tried. */
 export interface ReadyExecution {

@@ -10,6 +10,8 @@ import {
 import type { Message } from '../../domain/message.ts';
 import type { FailureDay } from '../../store/query/failed-messages.ts';
 import type { LaneEnds } from '../../store/query/lanes.ts';
+import type { Route } from '../server/route.ts';
+import { type FailureReport, type GroupedFailure, MAX_FAILURES } from './failure-report.ts';
 import {
   type FailureGroup,
   Failures,
@@ -17,9 +19,7 @@ import {
   MessageReasons,
   REASON_LANES,
   REASON_MESSAGES,
-} from '../schemas/failures-schema.ts';
-import type { Route } from '../server/route.ts';
-import { type FailureReport, type GroupedFailure, MAX_FAILURES } from './failure-report.ts';
+} from './failures-schema.ts';
 import {
   DEFAULT_WINDOW_DAYS,
   dayOf,

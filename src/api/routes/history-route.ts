@@ -6,8 +6,8 @@ import type { Message } from '../../domain/message.ts';
 import { networkBySelector } from '../../domain/networks/networks.ts';
 import { timeline } from '../../domain/timeline.ts';
 import type { HistoryEntry } from '../../store/query/history.ts';
-import { type Change, History } from '../schemas/history-schema.ts';
 import type { Route } from '../server/route.ts';
+import { type Change, History } from './history-schema.ts';
 import { messageIdDigits, messageIdParameter } from './messages-route.ts';
 
 export const historyRoutes: readonly Route[] = [

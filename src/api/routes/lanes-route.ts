@@ -2,8 +2,8 @@
 import { ApiError } from '../../domain/errors.ts';
 import { address, parseParameters, selector, wholeNumber } from '../../domain/filters/search-parameters.ts';
 import type { LanePage } from '../../store/query/lanes.ts';
-import { LaneLatency, LaneList, NAMED_RANGES } from '../schemas/lanes-schema.ts';
 import type { Route, RouteParameter } from '../server/route.ts';
+import { LaneLatency, LaneList, NAMED_RANGES } from './lanes-schema.ts';
 
 /** A response lists at most this many lanes; `total` is the full number. */
 const MAX_LANES = 1_000;

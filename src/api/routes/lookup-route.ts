@@ -11,8 +11,8 @@ import {
 import { type Label as DefinedLabel, definedLabels, labelsNamed } from '../../domain/names/labels.ts';
 import { MAX_SYMBOL_CHARACTERS } from '../../domain/names/tokens.ts';
 import type { Store } from '../../store/store.ts';
-import { type Label, LabelList, Lookup, type LookupMatch } from '../schemas/lookup-schema.ts';
 import type { Route } from '../server/route.ts';
+import { type Label, LabelList, Lookup, type LookupMatch } from './lookup-schema.ts';
 
 const MAX_LABEL_ADDRESSES = 100;
 /** Of each kind. */

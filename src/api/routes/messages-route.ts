@@ -14,11 +14,11 @@ import type { PageFrame } from '../../store/reads/reads.ts';
 import type { StoredRecord } from '../../store/store.ts';
 import type { Following } from '../live/change-feed.ts';
 import { SearchResult } from '../schemas/messages-schema.ts';
-import { named } from '../schemas/named.ts';
 import type { Freshness } from '../server/caching.ts';
 import type { Route, RouteContext, RouteParameter, RouteRequest } from '../server/route.ts';
 import { indexedSoFar } from './networks-route.ts';
 import { searchQueryParameters } from './query-parameters.ts';
+import { named } from './response-schema.ts';
 
 const DEFAULT_WAIT_MS = 30_000;
 const MAX_WAIT_MS = 60_000;

@@ -10,8 +10,8 @@ import type { MirrorState } from '../../store/ledger/mirror-ledger.ts';
 import type { NetworkProgress } from '../../store/query/network-progress.ts';
 import type { Store } from '../../store/store.ts';
 import { indexingHealth, lagBlocks, lagSeconds, mirrorHealth } from '../metrics/indexing-health.ts';
-import { type Indexing, type Mirror, type Network, NetworkList } from '../schemas/networks-schema.ts';
 import type { Route } from '../server/route.ts';
+import { type Indexing, type Mirror, type Network, NetworkList } from './networks-schema.ts';
 
 /** An error message names at most this many networks. */
 const NAMED_NETWORKS = 8;

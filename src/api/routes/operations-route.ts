@@ -1,9 +1,9 @@
 /** Health checks for orchestrators: liveness and readiness. */
 import { refuseParameters } from '../../domain/filters/search-parameters.ts';
 import { checkSources } from '../metrics/indexing-health.ts';
-import { Health, Readiness } from '../schemas/operations-schema.ts';
 import { DatabaseUnresponsiveError } from '../server/error-responses.ts';
 import type { Route } from '../server/route.ts';
+import { Health, Readiness } from './operations-schema.ts';
 
 export const operationRoutes: readonly Route[] = [
   {

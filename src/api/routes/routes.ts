@@ -2,22 +2,22 @@
 
 import { documentationRoutes } from '../documentation/documentation.ts';
 import { type OpenApiDocument, openApiDocument } from '../documentation/openapi.ts';
+import { diagnosisRoutes } from '../execution/diagnosis-route.ts';
+import { executionInputRoutes } from '../execution/execution-inputs-route.ts';
+import { manualExecutionRoutes } from '../execution/manual-execution-route.ts';
+import { streamRoutes } from '../live/stream-route.ts';
 import { metricsRoutes } from '../metrics/metrics.ts';
 import type { Route } from '../server/route.ts';
 import { attemptRoutes } from './attempts-route.ts';
-import { diagnosisRoutes } from './diagnosis-route.ts';
-import { executionInputRoutes } from './execution-inputs-route.ts';
 import { exportRoutes } from './export-route.ts';
 import { failureRoutes } from './failures-route.ts';
 import { historyRoutes } from './history-route.ts';
 import { laneRoutes } from './lanes-route.ts';
 import { lookupRoutes } from './lookup-route.ts';
-import { manualExecutionRoutes } from './manual-execution-route.ts';
 import { messageRoutes } from './messages-route.ts';
 import { networkRoutes } from './networks-route.ts';
 import { operationRoutes } from './operations-route.ts';
 import { statsRoutes } from './stats-route.ts';
-import { streamRoutes } from './stream-route.ts';
 import { tokenRoutes } from './tokens-route.ts';
 import { verifierResultRoutes } from './verifier-results-route.ts';
 

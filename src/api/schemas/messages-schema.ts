@@ -1,8 +1,8 @@
 /** Schema of a page of messages. */
 import Type from 'typebox';
 import type { Message, MessageSummary } from '../../domain/message.ts';
+import { named } from '../routes/response-schema.ts';
 import type { ResponseBody } from './fields.ts';
-import { named } from './named.ts';
 
 export const SearchResult = Type.Object({
   data: Type.Array(

@@ -1,8 +1,8 @@
 /** Schema of the totals over all messages. */
 import Type from 'typebox';
+import { messageCounts, StatusCounts } from '../routes/lanes-schema.ts';
+import { named } from '../routes/response-schema.ts';
 import { count, decimal, type ResponseBody } from './fields.ts';
-import { messageCounts, StatusCounts } from './lanes-schema.ts';
-import { named } from './named.ts';
 
 export const TOP_LANES = 10;
 

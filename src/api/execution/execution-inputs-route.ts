@@ -9,10 +9,10 @@ import {
   type UnavailableInputs,
   type VerifiedInputs,
 } from '../../store/query/execution-inputs.ts';
+import { messageIdDigits, messageIdParameter } from '../routes/messages-route.ts';
+import { indexedSoFar } from '../routes/networks-route.ts';
 import { ExecutionInputs, type Verified } from '../schemas/execution-inputs-schema.ts';
 import type { Route } from '../server/route.ts';
-import { messageIdDigits, messageIdParameter } from './messages-route.ts';
-import { indexedSoFar } from './networks-route.ts';
 
 export const executionInputRoutes: readonly Route[] = [
   {

@@ -4,15 +4,14 @@ import type { ErrorCode } from '../../domain/errors.ts';
 import { refuseParameters } from '../../domain/filters/search-parameters.ts';
 import type { Diagnosis } from '../../domain/manual-execution/diagnosis.ts';
 import type { Message } from '../../domain/message.ts';
-
-import type { Diagnoses } from '../execution/diagnoses.ts';
-import { notOpenText, type Preparation, uncheckedOrder } from '../execution/execution-preparation.ts';
+import { messageIdDigits, messageIdParameter } from '../routes/messages-route.ts';
 import {
   type Diagnosis as DiagnosisBody,
   Diagnosis as DiagnosisSchema,
 } from '../schemas/diagnosis-schema.ts';
 import type { Route } from '../server/route.ts';
-import { messageIdDigits, messageIdParameter } from './messages-route.ts';
+import type { Diagnoses } from './diagnoses.ts';
+import { notOpenText, type Preparation, uncheckedOrder } from './execution-preparation.ts';
 
 export const diagnosisRoutes: readonly Route[] = [
   {

@@ -1,6 +1,6 @@
 /** Schema of the transaction that executes a message. */
 import Type from 'typebox';
-import { decimal, oneOf, orNull, type ResponseBody } from './fields.ts';
+import { decimal, oneOf, orNull, type ResponseBody } from '../schemas/fields.ts';
 
 const evmAddress = (description: string) => Type.String({ pattern: '^0x[a-fA-F0-9]{40}$', description });
 

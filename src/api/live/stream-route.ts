@@ -12,10 +12,10 @@ import { ApiError } from '../../domain/errors.ts';
 import type { Filters, View } from '../../domain/filters/query.ts';
 import { parseFilters, type RawParameters } from '../../domain/filters/search-parameters.ts';
 import type { Store } from '../../store/store.ts';
-import type { ChangeFeed, FeedChange, Following } from '../live/change-feed.ts';
-import type { Live } from '../live/live.ts';
+import { searchQueryParameters } from '../routes/query-parameters.ts';
 import type { Route, RouteContext, RouteRequest } from '../server/route.ts';
-import { searchQueryParameters } from './query-parameters.ts';
+import type { ChangeFeed, FeedChange, Following } from './change-feed.ts';
+import type { Live } from './live.ts';
 
 /** How long the client waits before it reconnects (`retry:`). */
 const RECONNECT_PAUSE_MS = 2_000;

@@ -2,8 +2,8 @@
 import Type from 'typebox';
 import { MAX_OVERDUE } from '../../domain/delivery-times.ts';
 import { type Status, statuses } from '../../domain/lifecycle.ts';
-import { count, dateTime, decimal, orNull, type ResponseBody } from './fields.ts';
-import { named } from './named.ts';
+import { count, dateTime, decimal, orNull, type ResponseBody } from '../schemas/fields.ts';
+import { named } from './response-schema.ts';
 
 /** A list names at most this many missing ranges for each on-ramp; `missingRangeCount` is the full number. */
 export const NAMED_RANGES = 100;

@@ -3,8 +3,8 @@ import Type from 'typebox';
 import { MAX_HISTORY_ROWS } from '../../domain/filters/query.ts';
 import { statuses } from '../../domain/lifecycle.ts';
 import type { Message, MessageSummary } from '../../domain/message.ts';
-import type { Attempt } from './attempts-schema.ts';
-import { dateTime, decimal, oneOf, orNull, type ResponseBody } from './fields.ts';
+import type { Attempt } from '../schemas/attempts-schema.ts';
+import { dateTime, decimal, oneOf, orNull, type ResponseBody } from '../schemas/fields.ts';
 
 const status = (description: string) => oneOf(statuses, description);
 const time = () => Type.String({ format: 'date-time' });

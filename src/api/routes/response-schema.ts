@@ -13,7 +13,7 @@ import {
   Verifier,
   Verifiers,
 } from '../../domain/records/message-schema.ts';
-import type { ResponseBody } from './fields.ts';
+import type { ResponseBody } from '../schemas/fields.ts';
 
 /** Schemas that the OpenAPI document names; the order is the order of its pages. */
 export const namedSchemas = {

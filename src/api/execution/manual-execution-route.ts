@@ -5,17 +5,17 @@ import { parseParameters, wholeNumber } from '../../domain/filters/search-parame
 import type { AbiInput } from '../../domain/manual-execution/abi-encoding.ts';
 import { isSkipped } from '../../domain/manual-execution/message-order.ts';
 import { transactionGas } from '../../domain/manual-execution/transaction-gas.ts';
-import type { Diagnoses } from '../execution/diagnoses.ts';
+import { messageIdDigits, messageIdParameter } from '../routes/messages-route.ts';
+import type { Route, RouteParameter } from '../server/route.ts';
+import type { Diagnoses } from './diagnoses.ts';
 import {
   evmChainId,
   notOpenText,
   type ReadyExecution,
   tokensAt,
   uncheckedOrder,
-} from '../execution/execution-preparation.ts';
-import { ManualExecution } from '../schemas/manual-execution-schema.ts';
-import type { Route, RouteParameter } from '../server/route.ts';
-import { messageIdDigits, messageIdParameter } from './messages-route.ts';
+} from './execution-preparation.ts';
+import { ManualExecution } from './execution-schema.ts';
 
 /** 2.0 has 32 bits for it. */
 export const MAX_GAS_LIMIT = 2 ** 32 - 1;

@@ -1,7 +1,7 @@
 /** Schemas of the health checks. */
 import Type from 'typebox';
 import { checkedStates } from '../metrics/health-states.ts';
-import { oneOf, type ResponseBody } from './fields.ts';
+import { oneOf, type ResponseBody } from '../schemas/fields.ts';
 
 export const Health = Type.Object({
   status: oneOf(['ok']),

@@ -13,7 +13,7 @@ import {
   STALE_AFTER_SECONDS,
   STOPPED_AFTER_SECONDS,
 } from '../metrics/health-states.ts';
-import { count, dateTime, oneOf, orNull, type ResponseBody } from './fields.ts';
+import { count, dateTime, oneOf, orNull, type ResponseBody } from '../schemas/fields.ts';
 
 export const Indexing = Type.Object(
   {
