@@ -1,23 +1,59 @@
 /** Inputs of a manual execution, in the format of the official SDK. */
+import Type from 'typebox';
 import { ApiError } from '../../domain/errors.ts';
-import { refuseParameters } from '../../domain/filters/search-parameters.ts';
-import {
-  type BatchInputs,
-  MAX_BATCH_BYTES,
-  type MirroredInputs,
-  type SequenceRun,
-  type UnavailableInputs,
-  type VerifiedInputs,
-} from '../../store/query/execution-inputs.ts';
-import { messageIdDigits, messageIdParameter } from '../routes/messages-route.ts';
-import { indexedSoFar } from '../routes/networks-route.ts';
-import { ExecutionInputs, type Verified } from '../schemas/execution-inputs-schema.ts';
+import type { BatchInputs, MirroredInputs, VerifiedInputs } from '../../store/query/execution-inputs.ts';
+import { messageIdDigits, unknownMessage } from '../routes/requested-message.ts';
+import { decimal, orNull, type ResponseBody } from '../routes/response-schema.ts';
 import type { Route } from '../server/route.ts';
+import { unavailableInputs } from './execution-preparation.ts';
+
+const hex = (description: string) => Type.String({ pattern: '^0x([0-9a-fA-F]{2})*$', description });
+
+const Batch = Type.Object(
+  {
+    offramp: Type.String({ description: 'Off-ramp on the destination chain, which executes the message.' }),
+    onramp: Type.String({ description: 'On-ramp on the source chain, which created it.' }),
+    sourceChainSelector: decimal('Chain selector of the source.'),
+    destChainSelector: decimal('Chain selector of the destination.'),
+    version: orNull(Type.String({ description: 'Protocol version of the lane, such as `1.6.0`.' })),
+    merkleRoot: Type.String({
+      pattern: '^0x[0-9a-f]{64}$',
+      description: 'Root that was committed on the destination chain.',
+    }),
+    messageBatch: Type.Array(Type.Object({}, { additionalProperties: true }), {
+      description:
+        'Every message of the root, ordered by sequence number: together they are the proof for each of them. ' +
+        'Fields as in the event that sent them, integers as strings.',
+    }),
+  },
+  { description: 'Up to version 1.6.' },
+);
+
+const Verified = Type.Object(
+  {
+    offramp: Type.String({ description: 'Off-ramp on the destination chain, which executes the message.' }),
+    encodedMessage: hex('The message as the off-ramp takes it.'),
+    verifierAddresses: Type.Array(Type.String(), {
+      description:
+        'Verifiers on the destination chain that have verified the message, as far as is known here.',
+    }),
+    ccvData: Type.Array(hex('Verification data.'), {
+      description: 'Verification data of each verifier, in the same order.',
+    }),
+    verificationComplete: Type.Boolean({
+      description: 'Whether these are all the verifiers that the destination requires.',
+    }),
+  },
+  { description: 'Above version 1.6.' },
+);
+
+const ExecutionInputs = Type.Union([Batch, Verified]);
+
+type Verified = ResponseBody<typeof Verified>;
 
 export const executionInputRoutes: readonly Route[] = [
   {
     path: '/v2/messages/{messageId}/execution-inputs',
-    aliases: ['/messages/{messageId}/execution-inputs'],
     mediaType: 'application/json',
     operationId: 'getExecutionInputs',
     tag: 'Messages',
@@ -27,23 +63,15 @@ export const executionInputRoutes: readonly Route[] = [
       '`getExecutionInput` reads it. Up to version 1.6 that is every message of the committed root, above it the ' +
       'encoded message and the verifications. Messages that were indexed from their chain have it, and mirrored ones ' +
       'whose server had it. Attestations that tokens such as USDC need are not included.',
-    pathParameters: [messageIdParameter],
     success: { description: 'What the off-ramp needs.', schema: ExecutionInputs },
-    errors: [400, 404, 409],
-    async handle({ path: { messageId = '' }, query }, { store }) {
-      refuseParameters(query);
-      const digits = messageIdDigits(messageId);
+    errors: [404, 409],
+    async handle({ path }, { store }) {
+      const digits = messageIdDigits(path);
       const inputs = await store.executionInputs(digits);
-      if (!inputs) {
-        throw new ApiError(
-          'MESSAGE_NOT_FOUND',
-          `No message 0x${digits} is known here. ${await indexedSoFar(store)}`,
-        );
-      }
+      if (!inputs) throw await unknownMessage(store, digits);
       if (inputs.kind === 'unavailable') {
-        const code =
-          inputs.reason === 'not committed' ? 'EXECUTION_INPUTS_NOT_READY' : 'EXECUTION_INPUTS_NOT_FOUND';
-        throw new ApiError(code, `Message 0x${digits} ${whatIsMissing(inputs)}`);
+        const { code, text } = unavailableInputs(inputs);
+        throw new ApiError(code, `Message 0x${digits} ${text}`);
       }
       return { body: bodyOf(inputs) };
     },
@@ -83,40 +111,4 @@ function verifiedBody({ offramp, encodedMessage, verifications, isComplete }: Ve
     verificationComplete: isComplete,
   };
   return JSON.stringify(body);
-}
-
-/** What is missing, as a sentence that continues `Message 0x…`. */
-export function whatIsMissing({ reason, run, missing = [], bytes = 0 }: UnavailableInputs): string {
-  const batch = run ? `The root that covers it has the sequence numbers ${runText(run)}` : '';
-  switch (reason) {
-    case 'not read from its chain':
-      return (
-        'is known from an import only, which does not have what an execution by hand needs. ' +
-        'Index its source network to get it from the chain.'
-      );
-    case 'not committed':
-      return 'is not committed on its destination yet, as far as that is indexed here. Until then it cannot be executed.';
-    case 'off-ramp unknown':
-      return 'is committed, but by a source that does not tell its off-ramp. Index its destination network to learn it.';
-    case 'too long':
-      return `cannot be proven here. ${batch}, more than are put together.`;
-    case 'too large':
-      return (
-        `cannot be proven here. ${batch}, whose messages have ${megabytes(bytes)} MB together; at most ` +
-        `${megabytes(MAX_BATCH_BYTES)} MB are put together. Read them from the source chain instead.`
-      );
-    case 'incomplete':
-      return (
-        `cannot be proven yet. ${batch}; not read from the chain here: ${missing.map(runText).join(', ')}. ` +
-        'The proof takes all of them, so it can be built as soon as they are indexed.'
-      );
-  }
-}
-
-function megabytes(bytes: number): number {
-  return Math.ceil(bytes / 1024 / 1024);
-}
-
-function runText({ from, to }: SequenceRun): string {
-  return from === to ? `${from}` : `${from} to ${to}`;
 }

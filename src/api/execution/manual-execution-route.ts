@@ -5,7 +5,7 @@ import { parseParameters, wholeNumber } from '../../domain/filters/search-parame
 import type { AbiInput } from '../../domain/manual-execution/abi-encoding.ts';
 import { isSkipped } from '../../domain/manual-execution/message-order.ts';
 import { transactionGas } from '../../domain/manual-execution/transaction-gas.ts';
-import { messageIdDigits, messageIdParameter } from '../routes/messages-route.ts';
+import { messageIdDigits } from '../routes/requested-message.ts';
 import type { Route, RouteParameter } from '../server/route.ts';
 import type { Diagnoses } from './diagnoses.ts';
 import {
@@ -30,7 +30,6 @@ const gasLimitParameter: RouteParameter = {
 export const manualExecutionRoutes: readonly Route[] = [
   {
     path: '/v2/messages/{messageId}/manual-execution',
-    aliases: ['/messages/{messageId}/manual-execution'],
     mediaType: 'application/json',
     isCostly: true,
     operationId: 'getManualExecution',
@@ -40,13 +39,12 @@ export const manualExecutionRoutes: readonly Route[] = [
       'For a message that failed or got stuck: the transaction that executes it on its destination, merkle proof ' +
       'included, for any account to sign and send. Up to version 1.6 the proof is checked against the committed root, above it ' +
       'the message against its id.',
-    pathParameters: [messageIdParameter],
     queryParameters: [gasLimitParameter],
     success: { description: 'The transaction.', schema: ManualExecution },
-    errors: [400, 404, 409],
-    async handle({ path: { messageId = '' }, query }, { preparations, diagnoses }) {
+    errors: [404, 409],
+    async handle({ path, query }, { preparations, diagnoses }) {
       const { gasLimit } = parseParameters(query, { gasLimit: wholeNumber(1, MAX_GAS_LIMIT) });
-      const preparation = await preparations.prepare(messageIdDigits(messageId));
+      const preparation = await preparations.prepare(messageIdDigits(path));
       if (preparation.kind === 'blocked') throw new ApiError(preparation.code, preparation.text);
       refuseLowGasLimit(preparation, gasLimit);
       if (!preparation.isOpen) throw new ApiError('MANUAL_EXECUTION_NOT_OPEN', notOpenText(preparation));

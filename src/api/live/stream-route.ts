@@ -26,7 +26,6 @@ const cutReasons = { closing: 'stopping', dropped: 'stalled' } as const;
 export const streamRoutes: readonly Route[] = [
   {
     path: '/v2/messages/stream',
-    aliases: ['/messages/stream'],
     mediaType: 'text/event-stream',
     isStreamed: true,
     operationId: 'streamChanges',
@@ -55,7 +54,6 @@ export const streamRoutes: readonly Route[] = [
       },
     ],
     success: { description: 'Events without end.', headers: ['X-Accel-Buffering'] },
-    errors: [400, 429],
     handle: openStream,
   },
 ];

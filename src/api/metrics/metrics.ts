@@ -5,10 +5,8 @@
  * Label values come from the code or from the configuration, never from a client: each new value costs memory for ever.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { refuseParameters } from '../../domain/filters/search-parameters.ts';
 import { type DiagnosisOutcome, diagnosisOutcomes } from '../execution/diagnoses.ts';
 import { type CutReason, cutReasons } from '../server/connections.ts';
-import type { Route } from '../server/route.ts';
 import type { WorkerPeers } from '../server/worker-peers.ts';
 import { type GaugeSource, type ProcessGaugeOptions, processGauges, storeGauges } from './gauges.ts';
 
@@ -132,23 +130,3 @@ export function createMetrics(options: MetricsOptions): Metrics {
     },
   };
 }
-
-export const metricsRoutes: readonly Route[] = [
-  {
-    path: '/metrics',
-    mediaType: 'text/plain',
-    operationId: 'getMetrics',
-    tag: 'Operations',
-    summary: 'Metrics for Prometheus',
-    description:
-      'Requests by route and status with their durations, the database’s connections and queries, messages by ' +
-      'status, missing sequence numbers, how far each network is indexed, and the process itself. For operators; ' +
-      'do not expose it to the public.',
-    success: { description: 'The metrics, in the text format of Prometheus.' },
-    errors: [],
-    async handle({ query }, { metrics }) {
-      refuseParameters(query);
-      return { body: await metrics.scrape(), freshness: 'never' };
-    },
-  },
-];

@@ -19,7 +19,6 @@ export const MAX_TOKEN_ADDRESSES = 100;
 export const tokenRoutes: readonly Route[] = [
   {
     path: '/v2/tokens',
-    aliases: ['/tokens'],
     mediaType: 'application/json',
     operationId: 'listTokens',
     tag: 'Networks',
@@ -55,7 +54,6 @@ export const tokenRoutes: readonly Route[] = [
       },
     ],
     success: { description: 'The tokens.', schema: TokenList },
-    errors: [400],
     async handle({ query }, { store }) {
       const {
         chainSelector,

@@ -5,7 +5,7 @@ import type { Metrics } from '../metrics/metrics.ts';
 import { ALLOWED_METHODS, preflightHeaders } from './cross-origin.ts';
 import { MAX_URL_LENGTH } from './http-app.ts';
 import type { RateLimiter } from './rate-limit.ts';
-import type { ServedPath } from './route.ts';
+import { pathsOf, type ServedPath } from './route.ts';
 import { notFoundError, patternOf } from './route-registration.ts';
 
 export interface AdmissionOptions {
@@ -42,10 +42,8 @@ export function createAdmission({
   basePath,
 }: AdmissionOptions): Admission {
   const unlimitedPaths = new Set(routes.filter(({ isUnlimited }) => isUnlimited).map(({ path }) => path));
-  const costlyPaths = new Set(
-    routes.filter(({ isCostly }) => isCostly).flatMap(({ path, aliases = [] }) => [path, ...aliases]),
-  );
-  const patterns = routes.flatMap((route) => [route.path, ...(route.aliases ?? [])]).map(pathPattern);
+  const costlyPaths = new Set(routes.filter(({ isCostly }) => isCostly).map(({ path }) => path));
+  const patterns = routes.flatMap(pathsOf).map(pathPattern);
   const isKnownPath = (url: string) => patterns.some((pattern) => pattern.test(url));
   let hasWarnedOfProxy = false;
 

@@ -2,11 +2,18 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Reservation, SLICE_BYTES, slicesOf } from './backpressure.ts';
-import { cacheControl, entityTag, type Freshness, matchingTag, validatorOf } from './caching.ts';
+import {
+  cacheControl,
+  entityTag,
+  type Freshness,
+  matchingTag,
+  type RouteResponse,
+  validatorOf,
+} from './caching.ts';
 import { acceptsGzipStream, chooseCoding, compress, gzipStream } from './compression.ts';
 import { crossOriginHeaders } from './cross-origin.ts';
 import { errorResponse } from './error-responses.ts';
-import type { RouteResponse, ServedPath } from './route.ts';
+import type { ServedPath } from './route.ts';
 
 /** Paths for operators: web pages of other origins may not read them. */
 const privatePaths = new Set(['/metrics']);

@@ -5,7 +5,7 @@ import type { RawParameters } from '../../domain/filters/search-parameters.ts';
 import { matchingTag } from './caching.ts';
 import type { RequestSignals } from './request-signals.ts';
 import { type ReserveBody, sendError, sendNotModified, sendResponse } from './responses.ts';
-import type { RouteContext, RouteRequest, ServedPath } from './route.ts';
+import { pathsOf, type RouteContext, type RouteRequest, type ServedPath } from './route.ts';
 
 /** A path in an error message is cut at this length. */
 const SHOWN_PATH_LENGTH = 200;
@@ -31,7 +31,7 @@ export function registerRoutes(
     return sendResponse(request, reply, notFoundPage, response, reserveBody);
   });
   for (const route of routes) {
-    for (const path of [route.path, ...(route.aliases ?? [])]) {
+    for (const path of pathsOf(route)) {
       app.route({
         method: ['GET', 'HEAD'],
         url: path.replace(/\{(\w+)\}/g, ':$1'),

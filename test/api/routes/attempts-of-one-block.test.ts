@@ -2,7 +2,7 @@
 import { base58 } from '@scure/base';
 import { describe, expect, test } from 'vitest';
 import type { Failures, MessageReasons } from '../../../src/api/routes/failures-schema.ts';
-import type { Attempts } from '../../../src/api/schemas/attempts-schema.ts';
+import type { Attempts } from '../../../src/api/routes/history-schema.ts';
 import type { Executed, ExecutionDetails, Observation } from '../../../src/domain/facts.ts';
 import { MAX_ATTEMPTS } from '../../../src/domain/filters/query.ts';
 import type { Message } from '../../../src/domain/message.ts';
