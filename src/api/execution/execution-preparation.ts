@@ -214,7 +214,7 @@ export function tokensAt({ tokenAmounts }: Message, places: readonly number[]): 
   return places.map((place) => tokenAmounts[place]?.sourceTokenAddress ?? 'unknown').join(', ');
 }
 
-/** Why an execution that is not open is refused. */
+/** Why an execution that is not open is rejected. */
 export function notOpenText({ prepared }: ReadyExecution): string {
   return (
     `Message ${prepared.messageId} is committed and has not failed: its off-ramp leaves it to the regular execution ` +

@@ -46,7 +46,7 @@ export const manualExecutionRoutes: readonly Route[] = [
       const { gasLimit } = parseParameters(query, { gasLimit: wholeNumber(1, MAX_GAS_LIMIT) });
       const preparation = await preparations.prepare(messageIdDigits(path));
       if (preparation.kind === 'blocked') throw new ApiError(preparation.code, preparation.text);
-      refuseLowGasLimit(preparation, gasLimit);
+      checkGasLimit(preparation, gasLimit);
       if (!preparation.isOpen) throw new ApiError('MANUAL_EXECUTION_NOT_OPEN', notOpenText(preparation));
       const body = executionBody(preparation, gasLimit, await tryOut(preparation, gasLimit, diagnoses));
       return { body: JSON.stringify(body, decimalIntegers) };
@@ -55,12 +55,12 @@ export const manualExecutionRoutes: readonly Route[] = [
 ];
 
 /** An off-ramp takes a gas limit only where it is not lower than the message's own. */
-export function refuseLowGasLimit({ prepared }: ReadyExecution, gasLimit: number | undefined): void {
+export function checkGasLimit({ prepared }: ReadyExecution, gasLimit: number | undefined): void {
   if (gasLimit === undefined || BigInt(gasLimit) >= prepared.gasLimit) return;
   throw new ApiError('INVALID_PARAMETERS', 'gasLimit is too low.', [
     {
       parameter: 'gasLimit',
-      problem: `is less than the sender has set (${prepared.gasLimit}), which the off-ramp refuses`,
+      problem: `is less than the sender has set (${prepared.gasLimit}), which the off-ramp rejects`,
     },
   ]);
 }

@@ -75,7 +75,7 @@ async function openStream(request: RouteRequest, { store, feed, live }: RouteCon
     const latest = await feed.position();
     // The client may have read further in another process than this feed.
     if (resumeAt !== undefined && resumeAt > latest) {
-      await refuseFuture(store, resumeAt, lastEventId === undefined ? 'after' : 'Last-Event-ID');
+      await rejectFuture(store, resumeAt, lastEventId === undefined ? 'after' : 'Last-Event-ID');
     }
     const { signal } = request;
     if (request.method === 'HEAD' || signal.aborted) {
@@ -139,7 +139,7 @@ function parsePosition(text: string | string[] | undefined, parameter: string): 
   ]);
 }
 
-async function refuseFuture(store: Store, position: number, parameter: string): Promise<void> {
+async function rejectFuture(store: Store, position: number, parameter: string): Promise<void> {
   const latest = Number(await store.latestPosition());
   if (position <= latest) return;
   const problem = `is ${position}, but the latest change has position ${latest}; it may be of another database`;

@@ -50,7 +50,7 @@ export async function sendResponse(
   const tag = status === 200 ? matchingTag(request.headers['if-none-match'], validator) : undefined;
   const hasBody = tag === undefined && request.method !== 'HEAD';
   // Without a socket, the response waits behind others of its connection. Reserved before any header is set, because the
-  // reservation may be refused.
+  // reservation may be rejected.
   const isLong = bytes.length > SLICE_BYTES || reply.raw.socket === null;
   const reservation = hasBody && isLong ? reserveBody(request, bytes.length) : undefined;
 

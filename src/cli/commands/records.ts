@@ -34,7 +34,7 @@ import type { CountedLane } from '../../store/write/lane-counters.ts';
 import { type Config, type ConfigFlags, networkSourcesOf, UsageError } from '../config/config.ts';
 import { createDestinations } from '../config/destinations.ts';
 import { type CliContext, withStore, withStoreOptions } from '../context.ts';
-import { knownLosses, stoppedRemarks } from '../doctor/source-findings.ts';
+import { knownLosses, stoppedSources } from '../doctor/source-findings.ts';
 import { SIMULATED_NOTICE } from '../output/message-words.ts';
 import { counted } from '../output/terminal-text.ts';
 import { createRemoteRecords } from './remote-records.ts';
@@ -203,7 +203,7 @@ function storeRecords(store: Store, config: Config, context: CliContext): Record
         losses: await knownLosses(store, selectors),
         remarks: [
           ...unconfirmedRemarks(await store.countUnconfirmed(ends)),
-          ...(await stoppedRemarks(store, selectors)),
+          ...(await stoppedSources(store, selectors)),
         ],
       };
     },

@@ -100,7 +100,7 @@ export async function knownLosses(
 }
 
 /** For `audit`: what it cannot judge because an indexer or mirror has stopped. Selectors restrict it to these networks. */
-export async function stoppedRemarks(
+export async function stoppedSources(
   store: SourceStore,
   selectors: readonly (string | undefined)[],
 ): Promise<readonly string[]> {
