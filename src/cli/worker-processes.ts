@@ -15,7 +15,7 @@ import type { Config } from './config/config.ts';
 import { lanescanVersion } from './version.ts';
 
 /** What answers requests: a server in this process, or worker processes. */
-export interface Answering {
+export interface RunningServer {
   /** Graceful shutdown after a stop signal: resolves when all requests in flight have been answered. */
   drain(): Promise<void>;
   /** Stops after a failure, without the drain time. */
@@ -54,7 +54,7 @@ const STABLE_AFTER_MS = 60_000;
 export async function startWorkerProcesses(
   { processes: count, basePath }: Pick<Config, 'processes' | 'basePath'>,
   log: Logger,
-): Promise<Answering> {
+): Promise<RunningServer> {
   const stopping = new AbortController();
   const workers = new Set<Worker>();
   const listening = new Set<Worker>();

@@ -2,7 +2,7 @@
 /** Addresses on the pages of the demo: each leads to a search or to a block explorer, and to no dead end. */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { NetworkList } from '../../src/api/schemas/networks-schema.ts';
+import type { NetworkList } from '../../src/api/routes/networks-schema.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { createSimulation } from '../../src/ingest/demo/simulation.ts';
 import { openStore } from '../../src/store/store.ts';

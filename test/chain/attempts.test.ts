@@ -2,7 +2,7 @@
 /** Why executions fail, on real contracts of every version: what the receiver did is what people are told. */
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { Attempts } from '../../src/api/schemas/attempts-schema.ts';
+import type { Attempts } from '../../src/api/routes/history-schema.ts';
 import { attemptsOf as attemptsIn } from '../../src/domain/attempts.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { type RunningServer, startServer } from '../api/running-server.ts';

@@ -3,9 +3,8 @@
 import { hex } from '@scure/base';
 import type { Hex } from 'viem';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Attempts } from '../../src/api/schemas/attempts-schema.ts';
-import type { Diagnosis } from '../../src/api/schemas/diagnosis-schema.ts';
-import type { ManualExecution } from '../../src/api/schemas/manual-execution-schema.ts';
+import type { Diagnosis, ManualExecution } from '../../src/api/execution/execution-schema.ts';
+import type { Attempts } from '../../src/api/routes/history-schema.ts';
 import { createDestinations } from '../../src/cli/config/destinations.ts';
 import { failureReason } from '../../src/domain/failures/failure-reason.ts';
 import type { Message } from '../../src/domain/message.ts';

@@ -1,6 +1,6 @@
 /** Receivers and token pools of the lab that refuse a message in every manner, and what people are told of it. */
 import { encodeErrorResult, type Hex, parseAbi } from 'viem';
-import type { Reason } from '../../src/api/schemas/attempts-schema.ts';
+import type { Reason } from '../../src/api/routes/history-schema.ts';
 import type { Contract, Lab, LabNetwork, Version } from '../lab/lab.ts';
 import { ccipContract } from '../lab/solidity.ts';
 

@@ -2,8 +2,7 @@
 /** Rescuing messages: the transaction that we build executes them on real off-ramps, and a diagnosis foretells the outcome. */
 import { encodeErrorResult, type Hex, numberToHex, pad, parseAbi, toFunctionSelector } from 'viem';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { Diagnosis } from '../../src/api/schemas/diagnosis-schema.ts';
-import type { ManualExecution } from '../../src/api/schemas/manual-execution-schema.ts';
+import type { Diagnosis, ManualExecution } from '../../src/api/execution/execution-schema.ts';
 import { createDestinations } from '../../src/cli/config/destinations.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { expectError, type RunningServer, serveStore, startServer } from '../api/running-server.ts';

@@ -2,7 +2,7 @@
 /** A store of an earlier schema: how its executions failed is read in as owed work, with progress, while it is served. */
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import type { Attempts } from '../../src/api/schemas/attempts-schema.ts';
+import type { Attempts } from '../../src/api/routes/history-schema.ts';
 import { openStore } from '../../src/store/store.ts';
 import { serveStore } from '../api/running-server.ts';
 import { honest, type NodeProxy, startNodeProxy } from '../chain/node-proxy.ts';

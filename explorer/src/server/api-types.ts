@@ -4,29 +4,32 @@
  *
  * The only file of the explorer that may import from src/api.
  */
-import type { ChangeEvent } from '../../../src/api/schemas/history-schema.ts';
-import type { SearchResult } from '../../../src/api/schemas/messages-schema.ts';
+import type { ChangeEvent } from '../../../src/api/routes/history-schema.ts';
+import type { SearchResult } from '../../../src/api/routes/response-schema.ts';
 import type { Message } from '../../../src/domain/message.ts';
 
-export type { Attempt, Attempts, Reason as FailureReason } from '../../../src/api/schemas/attempts-schema.ts';
-export type { Diagnosis } from '../../../src/api/schemas/diagnosis-schema.ts';
-export type { FailureGroup, Failures, MessageReasons } from '../../../src/api/schemas/failures-schema.ts';
-export type { History as MessageHistory, Stage } from '../../../src/api/schemas/history-schema.ts';
+export type { Diagnosis, ManualExecution } from '../../../src/api/execution/execution-schema.ts';
+export type { FailureGroup, Failures, MessageReasons } from '../../../src/api/routes/failures-schema.ts';
+export type {
+  Attempt,
+  Attempts,
+  History as MessageHistory,
+  Reason as FailureReason,
+  Stage,
+} from '../../../src/api/routes/history-schema.ts';
 export type {
   Completeness,
   Delivery,
   Lane,
   LaneList,
+  Stats,
   StatusCounts,
-} from '../../../src/api/schemas/lanes-schema.ts';
-export type { Label, LabelList, Lookup, LookupMatch } from '../../../src/api/schemas/lookup-schema.ts';
-export type { ManualExecution } from '../../../src/api/schemas/manual-execution-schema.ts';
-export type { SearchResult } from '../../../src/api/schemas/messages-schema.ts';
-export type { ErrorBody } from '../../../src/api/schemas/named.ts';
-export type { Indexing, Network, NetworkList } from '../../../src/api/schemas/networks-schema.ts';
-export type { Readiness } from '../../../src/api/schemas/operations-schema.ts';
-export type { Stats } from '../../../src/api/schemas/stats-schema.ts';
-export type { Token, TokenList } from '../../../src/api/schemas/tokens-schema.ts';
+} from '../../../src/api/routes/lanes-schema.ts';
+export type { Label, LabelList, Lookup, LookupMatch } from '../../../src/api/routes/lookup-schema.ts';
+export type { Indexing, Network, NetworkList } from '../../../src/api/routes/networks-schema.ts';
+export type { Readiness } from '../../../src/api/routes/operations-schema.ts';
+export type { ErrorBody, SearchResult } from '../../../src/api/routes/response-schema.ts';
+export type { Token, TokenList } from '../../../src/api/routes/tokens-schema.ts';
 
 /** A page of full records: the response to a search without `view=summary`. */
 export interface MessagePage extends Omit<SearchResult, 'data'> {

@@ -1,6 +1,6 @@
 /**
  * The script of /docs: puts the address of this server into the examples, sends the requests of the forms and shows the
- * answers. Without it the forms stay hidden, because a browser would send empty fields, which the API refuses.
+ * answers. Without it the forms stay hidden, because a browser would send empty fields, which the API rejects.
  *
  * The browser knows the address best. The page itself must not depend on request headers: it is cached, and another client
  * would get a host that somebody else made up.

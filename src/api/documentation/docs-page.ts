@@ -137,7 +137,7 @@ ${codeBlock(
   'The end of a page that is not the last',
   jsonHtml({ data: ['…'], pagination: { limit: 2, hasNextPage: true, cursor: 'AXrU3k…' } }),
 )}
-<p>Send the cursor back without filters. It contains the filters and the view of its search: further filters are refused
+<p>Send the cursor back without filters. It contains the filters and the view of its search: further filters are rejected
 with <code>INVALID_PARAMETER_COMBINATION</code>. Only <code>limit</code> and <code>view</code> may be added.</p>
 ${command(`curl '${EXAMPLE_ORIGIN}/v2/messages?cursor=AXrU3k…&limit=2'`)}
 <p>A walk through the pages shows every message that matches throughout the walk exactly once, whatever arrives
@@ -159,7 +159,7 @@ function addresses(): Html {
 <p>An address is compared as bytes, in whatever spelling its chain’s family allows: EVM in any letter case or
 left-padded to 32 bytes, SVM in base58 (where case matters), Aptos and Sui as hexadecimal with or without leading
 zeros, TON raw or friendly. EVM addresses are shown with their checksum. Text that is not a valid address
-in any family is refused; a valid but unknown address or chain selector finds nothing.</p>`;
+in any family is rejected; a valid but unknown address or chain selector finds nothing.</p>`;
 }
 
 const statusMeanings: Record<Status, { readonly kind: string; readonly meaning: string }> = {

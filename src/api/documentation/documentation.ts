@@ -1,5 +1,4 @@
 /** The documentation of the API: /openapi.json for programs, /docs for people. */
-import { refuseParameters } from '../../domain/filters/search-parameters.ts';
 import type { Route } from '../server/route.ts';
 import { docsPage } from './docs-page.ts';
 import { docsPageScriptHash } from './docs-page-script.ts';
@@ -16,11 +15,7 @@ export function documentationRoutes(document: () => OpenApiDocument, basePath: s
       summary: 'This document',
       description: 'The OpenAPI 3.1 description of the service.',
       success: { description: 'The document.', schema: { type: 'object' } },
-      errors: [],
-      handle({ query }) {
-        refuseParameters(query);
-        return { body: JSON.stringify(document()), freshness: 'document' };
-      },
+      handle: () => ({ body: JSON.stringify(document()), freshness: 'document' }),
     },
     {
       path: '/docs',
@@ -30,20 +25,16 @@ export function documentationRoutes(document: () => OpenApiDocument, basePath: s
       summary: 'This document, to read',
       description: 'The same description as a page for people.',
       success: { description: 'The page.' },
-      errors: [],
-      handle({ query }, { store }) {
-        refuseParameters(query);
-        return {
-          body: docsPage(document(), { isSimulated: store.simulated, basePath }),
-          freshness: 'document',
-          headers: {
-            'Cross-Origin-Opener-Policy': 'same-origin',
-            'Content-Security-Policy':
-              `default-src 'none'; style-src 'unsafe-inline'; script-src '${docsPageScriptHash}'; connect-src 'self'; ` +
-              "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-          },
-        };
-      },
+      handle: (_request, { store }) => ({
+        body: docsPage(document(), { isSimulated: store.simulated, basePath }),
+        freshness: 'document',
+        headers: {
+          'Cross-Origin-Opener-Policy': 'same-origin',
+          'Content-Security-Policy':
+            `default-src 'none'; style-src 'unsafe-inline'; script-src '${docsPageScriptHash}'; connect-src 'self'; ` +
+            "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        },
+      }),
     },
   ];
 }

@@ -1,8 +1,8 @@
 /** The OpenAPI 3.1 document, generated from the routes. */
 import { errorCatalogue } from '../../domain/errors.ts';
-import { namedSchemas, type SchemaName, schemaDescriptions } from '../schemas/named.ts';
+import { namedSchemas, type SchemaName, schemaDescriptions } from '../routes/response-schema.ts';
 import { type HeaderName, headerFields } from '../server/header-fields.ts';
-import type { Route, RouteParameter } from '../server/route.ts';
+import { pathsOf, type Route, type RouteParameter } from '../server/route.ts';
 import { exampleMessage } from './example-message.ts';
 
 /** Error statuses of every path. */
@@ -20,6 +20,13 @@ const headersOfStatus: Readonly<Record<number, readonly HeaderName[]>> = {
   405: ['Allow'],
   429: ['Retry-After'],
   503: ['Retry-After'],
+};
+
+/** The only parameter that paths have. */
+const messageIdParameter: RouteParameter = {
+  name: 'messageId',
+  description: 'Identifier of the message: 0x and 64 hexadecimal digits.',
+  schema: { type: 'string', pattern: '^0x[a-fA-F0-9]{64}$' },
 };
 
 export interface OpenApiDocument {
@@ -158,21 +165,20 @@ function operationOf(route: Route): Operation {
       content: {},
     };
   }
-  for (const status of [...new Set([...route.errors, ...statusesOfEveryRoute])].sort()) {
+  for (const status of [...new Set([...(route.errors ?? []), ...statusesOfEveryRoute])].sort()) {
     responses[status] = { $ref: `#/components/responses/${errorName(status)}` };
   }
+  const [, ...aliases] = pathsOf(route);
   return {
     operationId: route.operationId,
-    ...(route.aliases && { 'x-aliases': route.aliases }),
+    ...(aliases.length > 0 && { 'x-aliases': aliases }),
     tags: [route.tag],
     summary: route.summary,
     description: route.description,
     parameters: [
-      ...(route.pathParameters ?? []).map((parameter) => ({
-        ...parameter,
-        in: 'path' as const,
-        required: true,
-      })),
+      ...(route.path.includes('{messageId}')
+        ? [{ ...messageIdParameter, in: 'path' as const, required: true }]
+        : []),
       ...(route.queryParameters ?? []).map(({ isRequired = false, ...parameter }) => ({
         ...parameter,
         in: 'query' as const,

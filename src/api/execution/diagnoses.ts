@@ -7,8 +7,8 @@ import { ApiError } from '../../domain/errors.ts';
 import { type DestinationCalls, type Diagnosis, diagnose } from '../../domain/manual-execution/diagnosis.ts';
 import { isSkipped } from '../../domain/manual-execution/message-order.ts';
 import { BudgetError, type CallBudget } from './call-budget.ts';
+import { cacheCalls } from './call-cache.ts';
 import type { ReadyExecution } from './execution-preparation.ts';
-import { rememberCalls } from './remembered-calls.ts';
 
 export interface Destination {
   readonly calls: DestinationCalls;
@@ -50,21 +50,21 @@ export const diagnosisOutcomes = [
 export type DiagnosisOutcome = (typeof diagnosisOutcomes)[number];
 
 export interface DiagnosisLimits {
-  /** Simulations at once; more are refused. */
+  /** Simulations at once; more are rejected. */
   readonly concurrent: number;
   /** Simulations of one diagnosis may take so long together. */
   readonly timeoutMs: number;
   /** How long a diagnosis is served again. */
-  readonly keptMs: number;
+  readonly ttlMs: number;
   /** Messages of which diagnoses are kept. */
-  readonly keptMessages: number;
+  readonly maxMessages: number;
 }
 
 const defaultLimits: DiagnosisLimits = {
   concurrent: 8,
   timeoutMs: 30_000,
-  keptMs: 5_000,
-  keptMessages: 500,
+  ttlMs: 5_000,
+  maxMessages: 500,
 };
 
 interface Entry {
@@ -90,7 +90,7 @@ export function createDiagnoses({
   onOutcome,
   limits,
 }: DiagnosesOptions): Diagnoses {
-  const { concurrent, timeoutMs, keptMs, keptMessages } = { ...defaultLimits, ...limits };
+  const { concurrent, timeoutMs, ttlMs, maxMessages } = { ...defaultLimits, ...limits };
   const subjects = new Map<string, Promise<Subject>>();
   let running = 0;
 
@@ -115,10 +115,10 @@ export function createDiagnoses({
       },
     };
     const { stateCall, thresholdCall, order } = execution.prepared;
-    const remembered = [stateCall, thresholdCall?.data, order?.nonceCall, order?.managerCall?.data].flatMap(
+    const cacheable = [stateCall, thresholdCall?.data, order?.nonceCall, order?.managerCall?.data].flatMap(
       (data) => data ?? [],
     );
-    return { calls: rememberCalls(budgeted, remembered, keptMs), entries: new Map() };
+    return { calls: cacheCalls(budgeted, cacheable, ttlMs), entries: new Map() };
   };
 
   /** A message that has changed since is another subject: it is tried anew. */
@@ -127,7 +127,7 @@ export function createDiagnoses({
     const subject = subjects.get(key) ?? openSubject(execution);
     subjects.delete(key);
     subjects.set(key, subject);
-    if (subjects.size > keptMessages) subjects.delete(subjects.keys().next().value as string);
+    if (subjects.size > maxMessages) subjects.delete(subjects.keys().next().value as string);
     return subject;
   };
 
@@ -185,7 +185,7 @@ export function createDiagnoses({
       entries.set(gasLimit, entry);
       entry.diagnosis.then(
         ({ outcome, reason }) => {
-          entry.validUntil = performance.now() + keptMs;
+          entry.validUntil = performance.now() + ttlMs;
           if (outcome === 'executed' || outcome === 'not-yet' || isSkipped(reason))
             entries.set(ANY_GAS_LIMIT, entry);
         },

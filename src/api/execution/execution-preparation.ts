@@ -1,6 +1,6 @@
 /** Prepares the manual execution of a stored message, or says what stands in the way. */
 import { setImmediate } from 'node:timers/promises';
-import { ApiError, type ErrorCode } from '../../domain/errors.ts';
+import type { ErrorCode } from '../../domain/errors.ts';
 import type { Hex } from '../../domain/manual-execution/abi-encoding.ts';
 import {
   type Fields,
@@ -20,10 +20,16 @@ import {
 import type { BatchLane } from '../../domain/manual-execution/ramp-messages.ts';
 import type { Message } from '../../domain/message.ts';
 import { networkBySelector } from '../../domain/networks/networks.ts';
-import type { BatchInputs, MirroredInputs, VerifiedInputs } from '../../store/query/execution-inputs.ts';
+import {
+  type BatchInputs,
+  MAX_BATCH_BYTES,
+  type MirroredInputs,
+  type SequenceRun,
+  type UnavailableInputs,
+  type VerifiedInputs,
+} from '../../store/query/execution-inputs.ts';
 import type { Store } from '../../store/store.ts';
-import { whatIsMissing } from '../routes/execution-inputs-route.ts';
-import { indexedSoFar } from '../routes/networks-route.ts';
+import { unknownMessage } from '../routes/requested-message.ts';
 
 /** An execution that can be sent or tried. */
 export interface ReadyExecution {
@@ -53,12 +59,7 @@ type Reads = Pick<Store, 'executionInputs' | 'findMessage' | 'networkProgress' |
 /** @param digits of the message id */
 export async function prepareExecution(store: Reads, digits: string): Promise<Preparation> {
   const stored = await store.findMessage(digits);
-  if (!stored) {
-    throw new ApiError(
-      'MESSAGE_NOT_FOUND',
-      `No message 0x${digits} is known here. ${await indexedSoFar(store)}`,
-    );
-  }
+  if (!stored) throw await unknownMessage(store, digits);
   const message = JSON.parse(stored.record) as Message;
   const blocked = (code: ErrorCode, text: string): BlockedExecution => ({
     kind: 'blocked',
@@ -82,10 +83,10 @@ export async function prepareExecution(store: Reads, digits: string): Promise<Pr
     );
   }
   const inputs = await store.executionInputs(digits);
-  if (!inputs || inputs.kind === 'unavailable') {
-    const code =
-      inputs?.reason === 'not committed' ? 'EXECUTION_INPUTS_NOT_READY' : 'EXECUTION_INPUTS_NOT_FOUND';
-    return blocked(code, inputs ? whatIsMissing(inputs) : 'has no inputs.');
+  if (!inputs) return blocked('EXECUTION_INPUTS_NOT_FOUND', 'has no inputs.');
+  if (inputs.kind === 'unavailable') {
+    const { code, text } = unavailableInputs(inputs);
+    return blocked(code, text);
   }
   if (inputs.kind === 'verified' && !inputs.isComplete) {
     return blocked(
@@ -213,7 +214,7 @@ export function tokensAt({ tokenAmounts }: Message, places: readonly number[]): 
   return places.map((place) => tokenAmounts[place]?.sourceTokenAddress ?? 'unknown').join(', ');
 }
 
-/** Why an execution that is not open is refused. */
+/** Why an execution that is not open is rejected. */
 export function notOpenText({ prepared }: ReadyExecution): string {
   return (
     `Message ${prepared.messageId} is committed and has not failed: its off-ramp leaves it to the regular execution ` +
@@ -235,4 +236,51 @@ export function uncheckedOrder({ message, prepared }: ReadyExecution): string {
 export function evmChainId({ destNetworkInfo }: Message): number | null {
   const chainId = networkBySelector(destNetworkInfo.chainSelector)?.chainId ?? destNetworkInfo.chainId;
   return /^\d{1,15}$/.test(chainId) ? Number(chainId) : null;
+}
+
+/** Why inputs are unavailable: the error code, and a sentence that continues `Message 0x…`. */
+export function unavailableInputs(inputs: UnavailableInputs): {
+  readonly code: ErrorCode;
+  readonly text: string;
+} {
+  const isEarly = inputs.reason === 'not committed';
+  return {
+    code: isEarly ? 'EXECUTION_INPUTS_NOT_READY' : 'EXECUTION_INPUTS_NOT_FOUND',
+    text: describeMissing(inputs),
+  };
+}
+
+function describeMissing({ reason, run, missing = [], bytes = 0 }: UnavailableInputs): string {
+  const batch = run ? `The root that covers it has the sequence numbers ${runText(run)}` : '';
+  switch (reason) {
+    case 'not read from its chain':
+      return (
+        'is known from an import only, which does not have what an execution by hand needs. ' +
+        'Index its source network to get it from the chain.'
+      );
+    case 'not committed':
+      return 'is not committed on its destination yet, as far as that is indexed here. Until then it cannot be executed.';
+    case 'off-ramp unknown':
+      return 'is committed, but by a source that does not tell its off-ramp. Index its destination network to learn it.';
+    case 'too long':
+      return `cannot be proven here. ${batch}, more than are put together.`;
+    case 'too large':
+      return (
+        `cannot be proven here. ${batch}, whose messages have ${megabytes(bytes)} MB together; at most ` +
+        `${megabytes(MAX_BATCH_BYTES)} MB are put together. Read them from the source chain instead.`
+      );
+    case 'incomplete':
+      return (
+        `cannot be proven yet. ${batch}; not read from the chain here: ${missing.map(runText).join(', ')}. ` +
+        'The proof takes all of them, so it can be built as soon as they are indexed.'
+      );
+  }
+}
+
+function megabytes(bytes: number): number {
+  return Math.ceil(bytes / 1024 / 1024);
+}
+
+function runText({ from, to }: SequenceRun): string {
+  return from === to ? `${from}` : `${from} to ${to}`;
 }

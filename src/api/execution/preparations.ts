@@ -18,14 +18,14 @@ interface Entry {
 }
 
 /** A reorganisation can replace the root of a message without a change of its record. */
-const KEPT_MS = 10_000;
+const TTL_MS = 10_000;
 const MAX_BYTES = 64 * 1024 * 1024;
 /** A preparation for each character of its record, which holds all of the message: parsed, encoded, and the text itself. */
 const BYTES_PER_CHARACTER = 6;
 
 export function createPreparations(
   store: Parameters<typeof prepareExecution>[0],
-  keptMs = KEPT_MS,
+  ttlMs = TTL_MS,
 ): Preparations {
   const entries = new Map<string, Entry>();
   let bytes = 0;
@@ -53,7 +53,7 @@ export function createPreparations(
     entry.preparation.then(
       ({ kind }) => {
         // What stands in the way may be gone the next moment, and is found out quickly.
-        if (kind === 'ready') entry.validUntil = performance.now() + keptMs;
+        if (kind === 'ready') entry.validUntil = performance.now() + ttlMs;
         else remove(digits, entry);
       },
       () => remove(digits, entry),

@@ -19,7 +19,7 @@ import {
   type RecordedChange,
 } from '../../store/query/history.ts';
 import type { Store } from '../../store/store.ts';
-import type { ChangeEvent } from '../schemas/history-schema.ts';
+import type { ChangeEvent } from '../routes/history-schema.ts';
 
 /** Receives changes in order, none twice. Must not throw. */
 export type Follower = (changes: readonly FeedChange[]) => void;

@@ -3,23 +3,31 @@
  *
  * Every age is measured by the database's clock up to the moment of reading, so it grows while nothing is written: a dead
  * indexer must not look like one without new blocks.
+ *
+ * Without I/O: the schemas use these states, and the explorer takes its types from the schemas.
  */
-import { setTimeout as delay } from 'node:timers/promises';
 import { findingKinds } from '../../domain/networks/index-findings.ts';
 import type { MirrorState } from '../../store/ledger/mirror-ledger.ts';
 import type { NetworkProgress } from '../../store/query/network-progress.ts';
-import type { Store } from '../../store/store.ts';
-import {
-  type CheckedState,
-  FAILING_AFTER_SECONDS,
-  type IndexingHealth,
-  LAGGING_AFTER_BLOCKS,
-  LAGGING_AFTER_SECONDS,
-  type MirrorHealth,
-  OLD_BLOCK_SECONDS,
-  STALE_AFTER_SECONDS,
-  STOPPED_AFTER_SECONDS,
-} from './health-states.ts';
+
+/** No lease and no heartbeat for this long: the network is not indexed. A restart takes less. */
+export const STOPPED_AFTER_SECONDS = 30;
+/** An indexer that holds the lease reports progress at least this often, even when nothing is new. */
+export const STALE_AFTER_SECONDS = 300;
+/** Further behind the head than this is lagging. */
+export const LAGGING_AFTER_SECONDS = 300;
+/** The same in blocks, where no block times are known. */
+export const LAGGING_AFTER_BLOCKS = 100;
+/** An endpoint can stop at a block without an error: a head block older than this is lagging too. */
+export const OLD_BLOCK_SECONDS = 900;
+/** A range of blocks that could not be read for this long is a failure. */
+export const FAILING_AFTER_SECONDS = 3600;
+
+export const indexingHealths = ['ok', 'lagging', 'stale', 'failing', 'stopped'] as const;
+export type IndexingHealth = (typeof indexingHealths)[number];
+
+export const mirrorHealths = ['ok', 'behind', 'stopped'] as const;
+export type MirrorHealth = (typeof mirrorHealths)[number];
 
 type Seen = Pick<NetworkProgress, 'seenAt' | 'readAt'>;
 
@@ -73,32 +81,4 @@ export function mirrorHealth({ seenAt, currentAt, roundSeconds, readAt }: Mirror
   const behindAfterSeconds = Math.max(MIRROR_BEHIND_AFTER_SECONDS, MIRROR_BEHIND_AFTER_ROUNDS * roundSeconds);
   const isCurrent = currentAt !== null && secondsBetween(currentAt, readAt) <= behindAfterSeconds;
   return isCurrent ? 'ok' : 'behind';
-}
-
-/** Timeout of the checks in /readyz that do not decide whether the server is ready. */
-const CHECK_TIMEOUT_MS = 1_000;
-
-/** The worst state of indexing and of mirroring. Never rejects: a state that cannot be read in time is `unknown`. */
-export async function checkSources(
-  store: Pick<Store, 'networkProgress' | 'mirrors'>,
-): Promise<{ readonly indexing: CheckedState; readonly mirror: CheckedState }> {
-  const timeout = delay(CHECK_TIMEOUT_MS, undefined, { ref: false }).then(() => {
-    throw new Error('timeout');
-  });
-  const worst = <T>(read: Promise<readonly T[]>, stateOf: (item: T) => CheckedState) =>
-    Promise.race([read, timeout]).then(
-      (items) => {
-        const states = new Set(items.map(stateOf));
-        return (['stopped', 'behind', 'ok'] as const).find((state) => states.has(state)) ?? 'not configured';
-      },
-      () => 'unknown' as const,
-    );
-  const [indexing, mirror] = await Promise.all([
-    worst(store.networkProgress(), (network) => {
-      const health = indexingHealth(network);
-      return health === 'ok' || health === 'stopped' ? health : 'behind';
-    }),
-    worst(store.mirrors(), mirrorHealth),
-  ]);
-  return { indexing, mirror };
 }

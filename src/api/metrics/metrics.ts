@@ -5,10 +5,8 @@
  * Label values come from the code or from the configuration, never from a client: each new value costs memory for ever.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { refuseParameters } from '../../domain/filters/search-parameters.ts';
 import { type DiagnosisOutcome, diagnosisOutcomes } from '../execution/diagnoses.ts';
 import { type CutReason, cutReasons } from '../server/connections.ts';
-import type { Route } from '../server/route.ts';
 import type { WorkerPeers } from '../server/worker-peers.ts';
 import { type GaugeSource, type ProcessGaugeOptions, processGauges, storeGauges } from './gauges.ts';
 
@@ -22,7 +20,7 @@ export interface ObservedRequest {
 
 export interface Metrics {
   observeRequest(request: ObservedRequest): void;
-  observeRefusal(reason: 'rate_limit' | 'overload' | 'connections'): void;
+  observeRejection(reason: 'rate_limit' | 'overload' | 'connections'): void;
   /** Counts a response that was not sent completely, by reason. */
   observeCut(reason: CutReason | 'client'): void;
   /** Counts a simulated execution. */
@@ -56,13 +54,13 @@ export function createMetrics(options: MetricsOptions): Metrics {
     buckets: durationBuckets,
     registers,
   });
-  const refusals = new Counter({
+  const rejections = new Counter({
     name: 'lanescan_http_refusals_total',
-    help: 'Requests refused by a rate limit (429) or by load shedding (503), and refused connections.',
+    help: 'Requests rejected by a rate limit (429) or by load shedding (503), and rejected connections.',
     labelNames: ['reason'],
     registers,
   });
-  for (const reason of ['rate_limit', 'overload', 'connections']) refusals.inc({ reason }, 0);
+  for (const reason of ['rate_limit', 'overload', 'connections']) rejections.inc({ reason }, 0);
   const cuts = new Counter({
     name: 'lanescan_http_answers_cut_total',
     help: 'Responses that were not sent completely: the client disconnected, or the server cut the connection.',
@@ -120,7 +118,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
       const known = knownMethods.includes(method) ? method : 'other';
       requests.observe({ route, method: known, status: String(status) }, seconds);
     },
-    observeRefusal: (reason) => refusals.inc({ reason }),
+    observeRejection: (reason) => rejections.inc({ reason }),
     observeCut: (reason) => cuts.inc({ reason }),
     observeDiagnosis: (outcome) => diagnoses.inc({ outcome }),
     observeDiagnosisCalls: (calls) => diagnosisCalls.inc(calls),
@@ -132,23 +130,3 @@ export function createMetrics(options: MetricsOptions): Metrics {
     },
   };
 }
-
-export const metricsRoutes: readonly Route[] = [
-  {
-    path: '/metrics',
-    mediaType: 'text/plain',
-    operationId: 'getMetrics',
-    tag: 'Operations',
-    summary: 'Metrics for Prometheus',
-    description:
-      'Requests by route and status with their durations, the database’s connections and queries, messages by ' +
-      'status, missing sequence numbers, how far each network is indexed, and the process itself. For operators; ' +
-      'do not expose it to the public.',
-    success: { description: 'The metrics, in the text format of Prometheus.' },
-    errors: [],
-    async handle({ query }, { metrics }) {
-      refuseParameters(query);
-      return { body: await metrics.scrape(), freshness: 'never' };
-    },
-  },
-];

@@ -12,7 +12,8 @@ import { fileURLToPath } from 'node:url';
 import { ApiError } from '../../domain/errors.ts';
 import type { Message, NetworkInfo } from '../../domain/message.ts';
 import { type Html, html } from '../documentation/html.ts';
-import type { MediaType, RouteContext, RouteResponse, ServedPath } from '../server/route.ts';
+import type { RouteResponse } from '../server/caching.ts';
+import type { MediaType, RouteContext, ServedPath } from '../server/route.ts';
 
 /** The same path from the source and from the compiled program. */
 export const builtExplorer = fileURLToPath(new URL('../../../dist/explorer/', import.meta.url));

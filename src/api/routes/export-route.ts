@@ -17,7 +17,6 @@ const mediaTypes: Readonly<Record<ExportFormat, MediaType>> = {
 export const exportRoutes: readonly Route[] = [
   {
     path: '/v2/messages/export',
-    aliases: ['/messages/export'],
     mediaType: 'text/csv',
     isStreamed: true,
     otherMediaTypes: ['application/x-ndjson'],
@@ -50,7 +49,6 @@ export const exportRoutes: readonly Route[] = [
       ...filterQueryParameters,
     ],
     success: { description: 'The file.', headers: ['Content-Disposition'] },
-    errors: [400, 429],
     async handle(request, { store, live }) {
       const { filters, values } = parseFilters(request.query, ['format', 'attempts'], checkShape);
       const format = (values.get('format') ?? 'csv') as ExportFormat;

@@ -8,8 +8,9 @@ import {
   wholeNumber,
 } from '../../domain/filters/search-parameters.ts';
 import type { Message } from '../../domain/message.ts';
-import type { FailureDay } from '../../store/query/failed-messages.ts';
 import type { LaneEnds } from '../../store/query/lanes.ts';
+import type { Route } from '../server/route.ts';
+import { type FailureReport, type GroupedFailure, MAX_FAILURES } from './failure-report.ts';
 import {
   type FailureGroup,
   Failures,
@@ -17,25 +18,21 @@ import {
   MessageReasons,
   REASON_LANES,
   REASON_MESSAGES,
-} from '../schemas/failures-schema.ts';
-import type { Route } from '../server/route.ts';
-import { type FailureReport, type GroupedFailure, MAX_FAILURES } from './failure-report.ts';
+} from './failures-schema.ts';
 import {
   DEFAULT_WINDOW_DAYS,
   dayOf,
   destChainSelector,
+  everyDay,
   MAX_WINDOW_DAYS,
   sourceChainSelector,
   windowDaysParameter,
   windowStart,
 } from './lanes-route.ts';
 
-const DAY_MS = 86_400_000;
-
 export const failureRoutes: readonly Route[] = [
   {
     path: '/v2/stats/failures',
-    aliases: ['/stats/failures'],
     mediaType: 'application/json',
     operationId: 'getFailures',
     tag: 'Messages',
@@ -47,7 +44,6 @@ export const failureRoutes: readonly Route[] = [
       `the newest ${MAX_FAILURES.toLocaleString('en')} are grouped; \`failed\` counts all of the window.`,
     queryParameters: [sourceChainSelector, destChainSelector, windowDaysParameter],
     success: { description: 'The reasons.', schema: Failures },
-    errors: [400],
     async handle({ query }, { store, failures }) {
       const { windowDays = DEFAULT_WINDOW_DAYS, ...ends } = parseParameters(query, {
         sourceChainSelector: selector,
@@ -76,7 +72,7 @@ export const failureRoutes: readonly Route[] = [
           others.length === 0
             ? null
             : { reasons: others.length, messages: others.reduce((sum, group) => sum + group.length, 0) },
-        days: everyDay(firstDay, windowDays, days),
+        days: everyDay(firstDay, windowDays, days, { messages: 0, failed: 0 }),
         asOf: new Date(report.madeAt).toISOString(),
       };
       return { body: JSON.stringify(body) };
@@ -84,7 +80,6 @@ export const failureRoutes: readonly Route[] = [
   },
   {
     path: '/v2/messages/reasons',
-    aliases: ['/messages/reasons'],
     mediaType: 'application/json',
     operationId: 'getMessageReasons',
     tag: 'Messages',
@@ -102,7 +97,6 @@ export const failureRoutes: readonly Route[] = [
       },
     ],
     success: { description: 'Their reasons.', schema: MessageReasons },
-    errors: [400],
     async handle({ query }, { store }) {
       const { messageId = [] } = parseParameters(query, { messageId: messageIdList }, ['messageId']);
       const found = await store.latestExecutions(messageId);
@@ -171,13 +165,4 @@ function groupBody(group: Readonly<Group>, lanes: FailureReport['lanes']): Failu
       readyForManualExecution,
     })),
   };
-}
-
-/** Fills days without messages with zeros. */
-function everyDay(firstDay: string, windowDays: number, counted: readonly FailureDay[]): FailureDay[] {
-  const known = new Map(counted.map((day) => [day.day, day]));
-  return Array.from({ length: windowDays }, (_, index) => {
-    const day = dayOf(new Date(Date.parse(firstDay) + index * DAY_MS));
-    return known.get(day) ?? { day, messages: 0, failed: 0 };
-  });
 }

@@ -1,19 +1,19 @@
-/** History of one message: its stages, and every recorded change. */
+/** History of one message: its stages, every recorded change, and the attempts to execute it. */
+import { attemptJson } from '../../domain/attempt-json.ts';
+import { attemptsOf } from '../../domain/attempts.ts';
 import { ApiError } from '../../domain/errors.ts';
-import { refuseParameters } from '../../domain/filters/search-parameters.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
 import type { Message } from '../../domain/message.ts';
 import { networkBySelector } from '../../domain/networks/networks.ts';
 import { timeline } from '../../domain/timeline.ts';
 import type { HistoryEntry } from '../../store/query/history.ts';
-import { type Change, History } from '../schemas/history-schema.ts';
 import type { Route } from '../server/route.ts';
-import { messageIdDigits, messageIdParameter } from './messages-route.ts';
+import { Attempts, type Change, History } from './history-schema.ts';
+import { messageIdDigits, unknownMessage } from './requested-message.ts';
 
 export const historyRoutes: readonly Route[] = [
   {
     path: '/v2/messages/{messageId}/history',
-    aliases: ['/messages/{messageId}/history'],
     mediaType: 'application/json',
     operationId: 'getMessageHistory',
     tag: 'Messages',
@@ -23,12 +23,10 @@ export const historyRoutes: readonly Route[] = [
       'how long it stayed; failed attempts are separate stages. It is the same whether the message was indexed ' +
       'live or afterwards. `changes` is what this service recorded, in order: reorganisations ' +
       'stay visible in it (`reorg`), and a message that one of them removed still answers.',
-    pathParameters: [messageIdParameter],
     success: { description: 'Its stages and changes.', schema: History },
-    errors: [400, 404],
-    async handle({ path: { messageId = '' }, query }, { store }) {
-      refuseParameters(query);
-      const digits = messageIdDigits(messageId);
+    errors: [404],
+    async handle({ path }, { store }) {
+      const digits = messageIdDigits(path);
       const history = await store.messageHistory(digits);
       if (!history) {
         throw new ApiError('MESSAGE_NOT_FOUND', `No message 0x${digits} was ever known here.`);
@@ -49,6 +47,33 @@ export const historyRoutes: readonly Route[] = [
         })),
         changes: history.entries.map(changeBody),
         ...(history.isTruncated && { truncated: true as const }),
+      };
+      return { body: JSON.stringify(body) };
+    },
+  },
+  {
+    path: '/v2/messages/{messageId}/attempts',
+    mediaType: 'application/json',
+    operationId: 'getExecutionAttempts',
+    tag: 'Messages',
+    summary: 'Attempts to execute a message, and why they failed',
+    description:
+      'Every execution of the message on its destination, successful or not: transaction, caller, gas, return data. ' +
+      'For a failed one the return data is decoded, through the errors that wrap each other, and `reason` says in ' +
+      'words what happened, who can fix it, and what to do. An attempt whose block a reorganisation removed stays in the ' +
+      'list, with `removedAt`.',
+    success: { description: 'Its attempts.', schema: Attempts },
+    errors: [404],
+    async handle({ path }, { store }) {
+      const digits = messageIdDigits(path);
+      const found = await store.messageExecutions(digits);
+      if (!found) throw await unknownMessage(store, digits);
+      const body: Attempts = {
+        messageId: `0x${digits}`,
+        attempts: attemptsOf(JSON.parse(found.record) as Message, found.facts, found.removed).map(
+          attemptJson,
+        ),
+        ...(found.isTruncated && { truncated: true as const }),
       };
       return { body: JSON.stringify(body) };
     },

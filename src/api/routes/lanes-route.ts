@@ -1,15 +1,21 @@
-/** Lanes: volume, delivery times, messages in flight, missing sequence numbers. */
+/**
+ * Lanes (volume, delivery times, messages in flight, missing sequence numbers) and totals over all messages. Every write
+ * maintains them: nothing is counted at request time.
+ */
 import { ApiError } from '../../domain/errors.ts';
 import { address, parseParameters, selector, wholeNumber } from '../../domain/filters/search-parameters.ts';
-import type { LanePage } from '../../store/query/lanes.ts';
-import { LaneLatency, LaneList, NAMED_RANGES } from '../schemas/lanes-schema.ts';
+import { statuses } from '../../domain/lifecycle.ts';
+import type { DayCounts, LanePage } from '../../store/query/lanes.ts';
 import type { Route, RouteParameter } from '../server/route.ts';
+import { LaneLatency, LaneList, NAMED_RANGES, Stats, TOP_LANES } from './lanes-schema.ts';
 
 /** A response lists at most this many lanes; `total` is the full number. */
 const MAX_LANES = 1_000;
 
 export const DEFAULT_WINDOW_DAYS = 30;
 export const MAX_WINDOW_DAYS = 365;
+
+const DAY_MS = 86_400_000;
 
 /** A latency is the median of this many latest deliveries, searched in this many latest messages. */
 const LATENCY_SAMPLES = 200;
@@ -21,11 +27,25 @@ const MAX_BLOCKS = 4_294_967_295;
 
 /** The first UTC day of a window that ends today: `2026-01-31`. */
 export function windowStart(now: Date, windowDays: number): string {
-  return dayOf(new Date(now.getTime() - (windowDays - 1) * 86_400_000));
+  return dayOf(new Date(now.getTime() - (windowDays - 1) * DAY_MS));
 }
 
 export function dayOf(time: Date): string {
   return time.toISOString().slice(0, 10);
+}
+
+/** Every day of a window; days without messages have the counts `none`. */
+export function everyDay<T extends { readonly day: string }>(
+  first: string,
+  windowDays: number,
+  counted: readonly T[],
+  none: Omit<T, 'day'>,
+): T[] {
+  const known = new Map(counted.map((day) => [day.day, day]));
+  return Array.from({ length: windowDays }, (_, index) => {
+    const day = dayOf(new Date(Date.parse(first) + index * DAY_MS));
+    return known.get(day) ?? ({ day, ...none } as T);
+  });
 }
 
 export const sourceChainSelector: RouteParameter = {
@@ -50,7 +70,6 @@ export const windowDaysParameter: RouteParameter = {
 export const laneRoutes: readonly Route[] = [
   {
     path: '/v2/lanes',
-    aliases: ['/lanes'],
     mediaType: 'application/json',
     operationId: 'listLanes',
     tag: 'Lanes',
@@ -64,7 +83,6 @@ export const laneRoutes: readonly Route[] = [
       description: 'The lanes.',
       schema: LaneList,
     },
-    errors: [400],
     async handle({ query }, { store }) {
       const { windowDays = DEFAULT_WINDOW_DAYS, ...ends } = parseParameters(query, {
         sourceChainSelector: selector,
@@ -84,7 +102,6 @@ export const laneRoutes: readonly Route[] = [
   },
   {
     path: '/v2/lanes/latency',
-    aliases: ['/lanes/latency'],
     mediaType: 'application/json',
     operationId: 'getLaneLatency',
     tag: 'Lanes',
@@ -115,7 +132,7 @@ export const laneRoutes: readonly Route[] = [
       description: 'The estimate.',
       schema: LaneLatency,
     },
-    errors: [400, 404],
+    errors: [404],
     async handle({ query }, { store }) {
       const parameters = parseParameters(
         query,
@@ -151,6 +168,50 @@ export const laneRoutes: readonly Route[] = [
     },
   },
 ];
+
+export const statsRoutes: readonly Route[] = [
+  {
+    path: '/v2/stats',
+    mediaType: 'application/json',
+    operationId: 'getStats',
+    tag: 'Networks',
+    summary: 'Totals',
+    description:
+      'How many messages there are, by status and by the day (UTC) they were sent, and the busiest lanes. Kept up ' +
+      'to date by every write, so that a response costs the same however many messages there are.',
+    queryParameters: [windowDaysParameter],
+    success: {
+      description: 'The totals.',
+      schema: Stats,
+    },
+    async handle({ query }, { store }) {
+      const { windowDays = DEFAULT_WINDOW_DAYS } = parseParameters(query, {
+        windowDays: wholeNumber(1, MAX_WINDOW_DAYS),
+      });
+      const now = new Date();
+      const first = windowStart(now, windowDays);
+      const { position, all, topLanes, days } = await store.stats({
+        topLanes: TOP_LANES,
+        firstDay: first,
+        lastDay: dayOf(now),
+      });
+      const stats: Stats = {
+        simulated: store.simulated,
+        totals: all,
+        days: everyDay(first, windowDays, days, { messages: 0, byStatus: noStatuses }),
+        topLanes: topLanes.map(({ sourceNetworkInfo, destNetworkInfo, counts }) => ({
+          sourceNetworkInfo,
+          destNetworkInfo,
+          ...counts,
+        })),
+        position,
+      };
+      return { body: JSON.stringify(stats) };
+    },
+  },
+];
+
+const noStatuses = Object.fromEntries(statuses.map((status) => [status, 0])) as DayCounts['byStatus'];
 
 function lanesBody({ lanes, total }: LanePage, windowDays: number): LaneList {
   return {

@@ -11,8 +11,8 @@ import {
 import { type Label as DefinedLabel, definedLabels, labelsNamed } from '../../domain/names/labels.ts';
 import { MAX_SYMBOL_CHARACTERS } from '../../domain/names/tokens.ts';
 import type { Store } from '../../store/store.ts';
-import { type Label, LabelList, Lookup, type LookupMatch } from '../schemas/lookup-schema.ts';
 import type { Route } from '../server/route.ts';
+import { type Label, LabelList, Lookup, type LookupMatch } from './lookup-schema.ts';
 
 const MAX_LABEL_ADDRESSES = 100;
 /** Of each kind. */
@@ -21,7 +21,6 @@ const MAX_MATCHES = 10;
 export const lookupRoutes: readonly Route[] = [
   {
     path: '/v2/lookup',
-    aliases: ['/lookup'],
     mediaType: 'application/json',
     operationId: 'lookUp',
     tag: 'Messages',
@@ -40,7 +39,6 @@ export const lookupRoutes: readonly Route[] = [
       },
     ],
     success: { description: 'What was found.', schema: Lookup },
-    errors: [400],
     async handle({ query }, { store }) {
       const { text = '' } = parseParameters(query, { text: shortText(MAX_TEXT_CHARACTERS) }, ['text']);
       const understood = searchableText(text);
@@ -50,7 +48,6 @@ export const lookupRoutes: readonly Route[] = [
   },
   {
     path: '/v2/labels',
-    aliases: ['/labels'],
     mediaType: 'application/json',
     operationId: 'listLabels',
     tag: 'Networks',
@@ -66,7 +63,6 @@ export const lookupRoutes: readonly Route[] = [
       },
     ],
     success: { description: 'The labels.', schema: LabelList },
-    errors: [400],
     handle({ query }) {
       const { address } = parseParameters(query, { address: addressList(MAX_LABEL_ADDRESSES) });
       const labels = definedLabels().filter(({ bytes }) => address === undefined || address.includes(bytes));

@@ -13,26 +13,18 @@ import type { Message } from '../../domain/message.ts';
 import type { PageFrame } from '../../store/reads/reads.ts';
 import type { StoredRecord } from '../../store/store.ts';
 import type { Following } from '../live/change-feed.ts';
-import { SearchResult } from '../schemas/messages-schema.ts';
-import { named } from '../schemas/named.ts';
 import type { Freshness } from '../server/caching.ts';
-import type { Route, RouteContext, RouteParameter, RouteRequest } from '../server/route.ts';
-import { indexedSoFar } from './networks-route.ts';
+import type { Route, RouteContext, RouteRequest } from '../server/route.ts';
 import { searchQueryParameters } from './query-parameters.ts';
+import { messageIdDigits, unknownMessage } from './requested-message.ts';
+import { named, SearchResult } from './response-schema.ts';
 
 const DEFAULT_WAIT_MS = 30_000;
 const MAX_WAIT_MS = 60_000;
 
-export const messageIdParameter: RouteParameter = {
-  name: 'messageId',
-  description: 'Identifier of the message: 0x and 64 hexadecimal digits.',
-  schema: { type: 'string', pattern: '^0x[a-fA-F0-9]{64}$' },
-};
-
 export const messageRoutes: readonly Route[] = [
   {
     path: '/v2/messages',
-    aliases: ['/messages'],
     mediaType: 'application/json',
     operationId: 'searchMessages',
     tag: 'Messages',
@@ -45,7 +37,6 @@ export const messageRoutes: readonly Route[] = [
       'another block) may be shown twice or not at all; the change stream reports every such change.',
     queryParameters: searchQueryParameters,
     success: { description: 'A page of messages.', schema: SearchResult, headers: ['Link'] },
-    errors: [400],
     handle: ({ url, query }, { store, responseCache }) =>
       responseCache.get(url, async () => {
         const search = parseSearch(query, store.cursors);
@@ -55,7 +46,6 @@ export const messageRoutes: readonly Route[] = [
   },
   {
     path: '/v2/messages/{messageId}',
-    aliases: ['/messages/{messageId}'],
     mediaType: 'application/json',
     operationId: 'getMessage',
     tag: 'Messages',
@@ -65,7 +55,6 @@ export const messageRoutes: readonly Route[] = [
       'statuses, instead of polling; a message that is not known yet may appear meanwhile. `X-Lanescan-Wait` says ' +
       'why it ended: `reached`; `passed` (the message is beyond all of them: steps can be skipped); ' +
       '`timeout`; or `stopping` (the server is shutting down: repeat the request). The record is the current one in every case.',
-    pathParameters: [messageIdParameter],
     queryParameters: [
       {
         name: 'waitFor',
@@ -80,18 +69,17 @@ export const messageRoutes: readonly Route[] = [
       },
     ],
     success: { description: 'The message.', schema: named('Message'), headers: ['X-Lanescan-Wait'] },
-    errors: [400, 404, 429],
+    errors: [404],
     variesBy: ['X-SDK-Version'],
     async validate(request, { store }) {
-      const digits = digitsOf(request.path.messageId ?? '');
       // The stored digest is of the record as others than the SDK get it.
-      const isStored = digits !== undefined && request.query.length === 0 && !isOfficialClient(request);
-      const found = isStored ? await store.messageDigest(digits) : undefined;
+      const isStored = request.query.length === 0 && !isOfficialClient(request);
+      const found = isStored ? await store.messageDigest(messageIdDigits(request.path)) : undefined;
       return found && { validator: found.digest, freshness: freshnessOf(found) };
     },
     async handle(request, context) {
       const wait = parseWait(request.query);
-      const digits = messageIdDigits(request.path.messageId ?? '');
+      const digits = messageIdDigits(request.path);
       const waited = wait && (await waitForStatus(digits, wait, request, context));
       if (waited?.record !== undefined) {
         const headers = {
@@ -102,12 +90,7 @@ export const messageRoutes: readonly Route[] = [
         return { body: waited.record, headers, freshness: 'never' };
       }
       const found = waited ? undefined : await context.store.findMessage(digits);
-      if (!found) {
-        throw new ApiError(
-          'MESSAGE_NOT_FOUND',
-          `No message 0x${digits} is known here. ${await indexedSoFar(context.store)}`,
-        );
-      }
+      if (!found) throw await unknownMessage(context.store, digits);
       const freshness = freshnessOf(found);
       const body = isOfficialClient(request) ? withoutNullVerifiers(found.record) : found.record;
       return { body, freshness, ...(body === found.record && { validator: found.digest }) };
@@ -124,19 +107,6 @@ function isOfficialClient({ headers }: RouteRequest): boolean {
 function withoutNullVerifiers(record: string): string {
   // These characters cannot stand inside a string; in this order only the record itself has the three members.
   return record.replace(/(,"finality":\d+),"verifiers":null,/, '$1,');
-}
-
-function digitsOf(messageId: string): string | undefined {
-  return /^0x([0-9a-fA-F]{64})$/.exec(messageId)?.[1]?.toLowerCase();
-}
-
-/** The 64 digits of a message id in a path. */
-export function messageIdDigits(messageId: string): string {
-  const digits = digitsOf(messageId);
-  if (digits !== undefined) return digits;
-  throw new ApiError('INVALID_MESSAGE_ID', 'A message id is 0x followed by 64 hexadecimal digits.', [
-    { parameter: 'messageId', problem: 'is not 0x followed by 64 hexadecimal digits' },
-  ]);
 }
 
 interface Wait {

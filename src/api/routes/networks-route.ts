@@ -5,48 +5,16 @@ import type { NetworkInfo } from '../../domain/message.ts';
 import { blockExplorerOf, explorerUrlsOf } from '../../domain/networks/block-explorers.ts';
 import { findingKinds } from '../../domain/networks/index-findings.ts';
 import { problemSentences } from '../../domain/networks/indexing-problem.ts';
-import { knownNetworks, networkBySelector } from '../../domain/networks/networks.ts';
+import { knownNetworks } from '../../domain/networks/networks.ts';
 import type { MirrorState } from '../../store/ledger/mirror-ledger.ts';
 import type { NetworkProgress } from '../../store/query/network-progress.ts';
-import type { Store } from '../../store/store.ts';
 import { indexingHealth, lagBlocks, lagSeconds, mirrorHealth } from '../metrics/indexing-health.ts';
-import { type Indexing, type Mirror, type Network, NetworkList } from '../schemas/networks-schema.ts';
 import type { Route } from '../server/route.ts';
-
-/** An error message names at most this many networks. */
-const NAMED_NETWORKS = 8;
-
-/** For the error of an unknown message: how far each network is indexed, in a sentence or two. */
-export async function indexedSoFar(store: Pick<Store, 'networkProgress'>): Promise<string> {
-  const progress = await store.networkProgress();
-  if (progress.length === 0) {
-    return 'No network is indexed here: records come from imports only, and it was not among them.';
-  }
-  const described = progress.slice(0, NAMED_NETWORKS).map((network) => {
-    const name = networkBySelector(network.selector)?.displayName ?? network.selector;
-    const health = indexingHealth(network);
-    if (network.indexedBlock === null) {
-      return `${name} (nothing yet${health === 'ok' ? '' : `, ${health}`})`;
-    }
-    const lag = lagBlocks(network);
-    const remarks = [
-      ...(lag === null ? [] : [`${lag} behind its head`]),
-      ...(network.owedBlocks > 0 ? [`${network.owedBlocks} blocks of its history still to be read`] : []),
-      ...(health === 'ok' ? [] : [health]),
-    ].join(', ');
-    return `${name} to block ${network.indexedBlock}${remarks === '' ? '' : ` (${remarks})`}`;
-  });
-  const more = progress.length - described.length;
-  return (
-    `Indexed so far: ${described.join('; ')}${more > 0 ? `; and ${more} more, see /v2/networks` : ''}. ` +
-    'It may be newer than that, or come from a network that is not indexed here.'
-  );
-}
+import { type Indexing, type Mirror, type Network, NetworkList } from './networks-schema.ts';
 
 export const networkRoutes: readonly Route[] = [
   {
     path: '/v2/networks',
-    aliases: ['/networks'],
     mediaType: 'application/json',
     operationId: 'listNetworks',
     tag: 'Networks',
@@ -72,7 +40,6 @@ export const networkRoutes: readonly Route[] = [
       description: 'The networks.',
       schema: NetworkList,
     },
-    errors: [400],
     async handle({ query }, { store }) {
       const { active = false, indexed = false } = parseParameters(query, {
         active: trueOrFalse,

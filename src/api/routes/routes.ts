@@ -1,23 +1,21 @@
 /** The list of all routes of the API. */
 
+import { refuseParameters } from '../../domain/filters/search-parameters.ts';
 import { documentationRoutes } from '../documentation/documentation.ts';
 import { type OpenApiDocument, openApiDocument } from '../documentation/openapi.ts';
-import { metricsRoutes } from '../metrics/metrics.ts';
+import { diagnosisRoutes } from '../execution/diagnosis-route.ts';
+import { executionInputRoutes } from '../execution/execution-inputs-route.ts';
+import { manualExecutionRoutes } from '../execution/manual-execution-route.ts';
+import { streamRoutes } from '../live/stream-route.ts';
 import type { Route } from '../server/route.ts';
-import { attemptRoutes } from './attempts-route.ts';
-import { diagnosisRoutes } from './diagnosis-route.ts';
-import { executionInputRoutes } from './execution-inputs-route.ts';
 import { exportRoutes } from './export-route.ts';
 import { failureRoutes } from './failures-route.ts';
 import { historyRoutes } from './history-route.ts';
-import { laneRoutes } from './lanes-route.ts';
+import { laneRoutes, statsRoutes } from './lanes-route.ts';
 import { lookupRoutes } from './lookup-route.ts';
-import { manualExecutionRoutes } from './manual-execution-route.ts';
 import { messageRoutes } from './messages-route.ts';
 import { networkRoutes } from './networks-route.ts';
 import { operationRoutes } from './operations-route.ts';
-import { statsRoutes } from './stats-route.ts';
-import { streamRoutes } from './stream-route.ts';
 import { tokenRoutes } from './tokens-route.ts';
 import { verifierResultRoutes } from './verifier-results-route.ts';
 
@@ -27,7 +25,6 @@ export function createRoutes(version: string, basePath = ''): readonly Route[] {
   const routes: Route[] = [
     ...messageRoutes,
     ...historyRoutes,
-    ...attemptRoutes,
     ...executionInputRoutes,
     ...manualExecutionRoutes,
     ...diagnosisRoutes,
@@ -41,7 +38,6 @@ export function createRoutes(version: string, basePath = ''): readonly Route[] {
     ...statsRoutes,
     ...failureRoutes,
     ...operationRoutes,
-    ...metricsRoutes,
   ];
   routes.push(
     ...documentationRoutes(() => {
@@ -49,5 +45,17 @@ export function createRoutes(version: string, basePath = ''): readonly Route[] {
       return document;
     }, basePath),
   );
-  return routes;
+  return routes.map(rejectingUnknownParameters);
+}
+
+/** Routes with parameters check them while parsing. */
+function rejectingUnknownParameters(route: Route): Route {
+  if (route.queryParameters) return route;
+  return {
+    ...route,
+    handle(request, context) {
+      refuseParameters(request.query);
+      return route.handle(request, context);
+    },
+  };
 }

@@ -9,8 +9,8 @@ import {
 } from '../../domain/filters/search-parameters.ts';
 import { MAX_SYMBOL_CHARACTERS, type Token as StoredToken } from '../../domain/names/tokens.ts';
 import { networkBySelector } from '../../domain/networks/networks.ts';
-import { type Token, TokenList } from '../schemas/tokens-schema.ts';
 import type { Route } from '../server/route.ts';
+import { type Token, TokenList } from './tokens-schema.ts';
 
 /** A response lists at most this many tokens; `total` is the full number. */
 const MAX_TOKENS = 1_000;
@@ -19,7 +19,6 @@ export const MAX_TOKEN_ADDRESSES = 100;
 export const tokenRoutes: readonly Route[] = [
   {
     path: '/v2/tokens',
-    aliases: ['/tokens'],
     mediaType: 'application/json',
     operationId: 'listTokens',
     tag: 'Networks',
@@ -55,7 +54,6 @@ export const tokenRoutes: readonly Route[] = [
       },
     ],
     success: { description: 'The tokens.', schema: TokenList },
-    errors: [400],
     async handle({ query }, { store }) {
       const {
         chainSelector,

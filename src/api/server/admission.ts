@@ -5,7 +5,7 @@ import type { Metrics } from '../metrics/metrics.ts';
 import { ALLOWED_METHODS, preflightHeaders } from './cross-origin.ts';
 import { MAX_URL_LENGTH } from './http-app.ts';
 import type { RateLimiter } from './rate-limit.ts';
-import type { ServedPath } from './route.ts';
+import { pathsOf, type ServedPath } from './route.ts';
 import { notFoundError, patternOf } from './route-registration.ts';
 
 export interface AdmissionOptions {
@@ -15,7 +15,7 @@ export interface AdmissionOptions {
   readonly rateLimiter: RateLimiter;
   /** Of costly routes, beside the other. */
   readonly costlyRateLimiter: RateLimiter;
-  readonly metrics: Pick<Metrics, 'observeRefusal'>;
+  readonly metrics: Pick<Metrics, 'observeRejection'>;
   readonly log: FastifyBaseLogger;
   /** Requests of one connection that may be answered at the same time. */
   readonly maxPipelined: number;
@@ -27,7 +27,7 @@ export interface Admission {
   /** Checks requests in the `onRequest` hook. Register it after the request tracker. */
   register(app: FastifyInstance): void;
   /** Sets the common headers of the response, and checks the request: the error to send, or undefined. */
-  refusalOf(request: FastifyRequest, reply: FastifyReply): ApiError | undefined;
+  rejectionOf(request: FastifyRequest, reply: FastifyReply): ApiError | undefined;
 }
 
 export function createAdmission({
@@ -42,10 +42,8 @@ export function createAdmission({
   basePath,
 }: AdmissionOptions): Admission {
   const unlimitedPaths = new Set(routes.filter(({ isUnlimited }) => isUnlimited).map(({ path }) => path));
-  const costlyPaths = new Set(
-    routes.filter(({ isCostly }) => isCostly).flatMap(({ path, aliases = [] }) => [path, ...aliases]),
-  );
-  const patterns = routes.flatMap((route) => [route.path, ...(route.aliases ?? [])]).map(pathPattern);
+  const costlyPaths = new Set(routes.filter(({ isCostly }) => isCostly).map(({ path }) => path));
+  const patterns = routes.flatMap(pathsOf).map(pathPattern);
   const isKnownPath = (url: string) => patterns.some((pattern) => pattern.test(url));
   let hasWarnedOfProxy = false;
 
@@ -80,7 +78,7 @@ export function createAdmission({
       : undefined;
 
   const checkRateLimit = (request: FastifyRequest, reply: FastifyReply) => {
-    // A preflight costs nothing, and to a web page its refusal would look like a broken service.
+    // A preflight costs nothing, and to a web page its rejection would look like a broken service.
     if (request.method === 'OPTIONS' || unlimitedPaths.has(patternOf(request))) return undefined;
     warnOfUntrustedProxy(request);
     const general = rateLimiter.take(request.client, request.headers);
@@ -89,7 +87,7 @@ export function createAdmission({
     if (!verdict) return undefined;
     reply.headers(verdict.headers);
     if (verdict.isAllowed) return undefined;
-    metrics.observeRefusal('rate_limit');
+    metrics.observeRejection('rate_limit');
     reply.header('Retry-After', String(verdict.retryAfterSeconds));
     return new ApiError(
       'RATE_LIMITED',
@@ -108,7 +106,7 @@ export function createAdmission({
     );
   };
 
-  const refusalOf = (request: FastifyRequest, reply: FastifyReply): ApiError | undefined => {
+  const rejectionOf = (request: FastifyRequest, reply: FastifyReply): ApiError | undefined => {
     // Request smuggling: parsers disagree on where a chunked body ends. No route takes a body, so the connection closes.
     if (request.headers['transfer-encoding'] !== undefined) reply.header('Connection', 'close');
     reply.header('x-request-id', request.id).headers(headers);
@@ -122,12 +120,12 @@ export function createAdmission({
   };
 
   return {
-    refusalOf,
+    rejectionOf,
     register(app) {
       // A callback, not a promise: it runs for every request, and a resolved promise would be most of its cost.
       app.addHook('onRequest', (request, reply, done) => {
-        const refusal = refusalOf(request, reply);
-        if (refusal) return done(refusal);
+        const rejection = rejectionOf(request, reply);
+        if (rejection) return done(rejection);
         if (request.method !== 'OPTIONS') return done();
         if (!isKnownPath(request.url)) return done(notFoundError(request, basePath));
         reply.code(204).headers(preflightHeaders).send();

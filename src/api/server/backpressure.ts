@@ -3,9 +3,9 @@
  *
  * - Progress: a connection with waiting bytes whose client accepts none of them for `stalledMs` is cut off. Long bodies
  *   are written in slices, so a client must accept about one slice (64 kB) in that time.
- * - Per client: a response that would exceed `bytesPerAddress` is refused until the client has read earlier ones.
+ * - Per client: a response that would exceed `bytesPerAddress` is rejected until the client has read earlier ones.
  * - In total: when a response would exceed `bytes`, the connections without progress for the longest time are cut off
- *   first. If all of them keep up, the response is refused (load shedding). Short responses are never refused.
+ *   first. If all of them keep up, the response is rejected (load shedding). Short responses are never rejected.
  *
  * A long body counts from the moment it is in memory (it may have to be compressed first) until it has been sent. Short
  * ones count only while they wait in the buffer of their socket, which a check every second measures.

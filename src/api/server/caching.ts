@@ -1,5 +1,6 @@
-/** HTTP caching: validators (ETag) and lifetimes (Cache-Control). */
+/** Responses of routes, and their HTTP caching: validators (ETag) and lifetimes (Cache-Control). */
 import { hash } from 'node:crypto';
+import type { Readable } from 'node:stream';
 import type { Coding } from './compression.ts';
 
 /**
@@ -21,6 +22,24 @@ export type Freshness =
   | 'immutable'
   | 'never'
   | { readonly settledAt: number };
+
+export interface RouteResponse {
+  /** The whole body, or a stream. */
+  readonly body: string | Buffer | Readable;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly status?: number;
+  /** How long caches may keep it. Default: `moving`; for a stream `never`. */
+  readonly freshness?: Freshness;
+  /** Changes exactly when the body does. Default: a hash of the body. */
+  readonly validator?: string;
+  /** Compressed bodies that are cached. */
+  readonly compressed?: Readonly<Partial<Record<Coding, Buffer>>>;
+  /** Receives a newly compressed body, to cache it. */
+  readonly onCompressed?: (coding: Coding, coded: Buffer) => void;
+}
+
+/** What is known of a response before it is made. */
+export type ResponseValidator = Required<Pick<RouteResponse, 'validator' | 'freshness'>>;
 
 const MINUTE_SECONDS = 60;
 const DAY_SECONDS = 86_400;

@@ -104,7 +104,7 @@ export interface ConnectionsOptions {
   readonly limits: ConnectionLimits;
   /** The client that a connection counts for; undefined where it is not counted (a proxy, this machine). */
   readonly clientOf: (socket: Socket) => string | undefined;
-  readonly onRefused: () => void;
+  readonly onRejected: () => void;
 }
 
 /** At shutdown, the first request of a new connection may still be on its way. */
@@ -112,19 +112,19 @@ const UNUSED_GRACE_MS = 1_000;
 
 export function createConnections(
   server: Server,
-  { limits, clientOf, onRefused }: ConnectionsOptions,
+  { limits, clientOf, onRejected }: ConnectionsOptions,
 ): Connections {
   const open = new Map<Socket, Connection>();
   const countByClient = new Map<string, number>();
   let isStopping = false;
 
   server.maxConnections = limits.connections;
-  server.on('drop', onRefused);
+  server.on('drop', onRejected);
   server.on('connection', (socket: Socket) => {
     const client = clientOf(socket);
     const ownCount = client === undefined ? 0 : (countByClient.get(client) ?? 0);
     if (ownCount >= limits.connectionsPerAddress) {
-      onRefused();
+      onRejected();
       socket.destroy();
       return;
     }

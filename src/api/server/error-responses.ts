@@ -22,12 +22,12 @@ const STATEMENT_CANCELLED = '57014';
 
 export function errorResponse(error: unknown, requestId: string): ErrorResponse {
   if (error instanceof ApiError) {
-    const refusal = response(error.code, error.message, requestId, error.details);
+    const rejection = response(error.code, error.message, requestId, error.details);
     const isTemporary = error.status === 503 || error.code === 'TOO_MANY_CONNECTIONS';
-    return isTemporary ? { ...refusal, headers: { 'Retry-After': RETRY_AFTER_SECONDS } } : refusal;
+    return isTemporary ? { ...rejection, headers: { 'Retry-After': RETRY_AFTER_SECONDS } } : rejection;
   }
   if ((error instanceof DatabaseUnresponsiveError ? error.cause : error) instanceof DatabaseBusyError) {
-    // Load shedding refuses many at a time: the line of the request is enough.
+    // Load shedding rejects many at a time: the line of the request is enough.
     return response(
       'SERVICE_UNAVAILABLE',
       'The service is overloaded: too many requests wait for the database. Try again shortly.',

@@ -1,5 +1,5 @@
 /**
- * Graceful shutdown: new connections are refused, streams and waiting requests end, responses in flight are finished, and
+ * Graceful shutdown: new connections are rejected, streams and waiting requests end, responses in flight are finished, and
  * clients that do not read theirs in time are disconnected.
  */
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';

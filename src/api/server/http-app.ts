@@ -59,11 +59,11 @@ export function createHttpApp({
     }),
     http: {
       maxHeaderSize: MAX_HEADER_BYTES,
-      // Node would refuse a request without Host in its own format; admission refuses it in ours.
+      // Node would reject a request without Host in its own format; admission rejects it in ours.
       requireHostHeader: false,
       connectionsCheckingInterval: requestTimeoutMs / CHECKS_PER_TIMEOUT,
     },
-    // During shutdown, requests on open connections are still answered; new connections are refused.
+    // During shutdown, requests on open connections are still answered; new connections are rejected.
     return503OnClosing: false,
     // Routes answer HEAD themselves, without the work for a body.
     exposeHeadRoutes: false,
@@ -98,10 +98,10 @@ function overrideNodeResponses(
   // An expectation other than 100-continue is ignored.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   server.on('connect', (_request, socket) => {
-    const refusal = new ApiError(
+    const rejection = new ApiError(
       'METHOD_NOT_ALLOWED',
       'CONNECT is not possible here: the service only reads, with GET.',
     );
-    answerOnSocket(socket, refusal, { ...headers, Allow: ALLOWED_METHODS }, log);
+    answerOnSocket(socket, rejection, { ...headers, Allow: ALLOWED_METHODS }, log);
   });
 }

@@ -6,9 +6,9 @@ import type { FastifyBaseLogger } from 'fastify';
 import { ApiError } from '../../domain/errors.ts';
 import { errorResponse } from './error-responses.ts';
 
-/** Larger than the longest accepted URL, so that a URL that is too long is refused by us and not by the parser. */
+/** Larger than the longest accepted URL, so that a URL that is too long is rejected by us and not by the parser. */
 export const MAX_HEADER_BYTES = 64 * 1024;
-/** How long a refused client may take to read the answer. */
+/** How long a rejected client may take to read the answer. */
 const LINGER_MS = 2_000;
 
 /** Answers in the format of every other error, and closes the connection. */
@@ -22,24 +22,24 @@ export function answerMalformedRequest(
     socket.destroy();
     return;
   }
-  // Further data on a connection that was refused already.
+  // Further data on a connection that was rejected already.
   if (!socket.writable) return;
-  const refusal =
+  const rejection =
     error.code === 'HPE_HEADER_OVERFLOW'
       ? new ApiError('URI_TOO_LONG', `The request line and headers exceed ${MAX_HEADER_BYTES} bytes.`)
       : new ApiError('BAD_REQUEST', 'The request is not well-formed HTTP, or did not arrive in time.');
-  answerOnSocket(socket, refusal, headers, log);
+  answerOnSocket(socket, rejection, headers, log);
 }
 
 export function answerOnSocket(
   socket: Duplex,
-  refusal: ApiError,
+  rejection: ApiError,
   headers: Readonly<Record<string, string>>,
   log: FastifyBaseLogger,
 ): void {
   const requestId = randomUUID();
-  const { status, body } = errorResponse(refusal, requestId);
-  log.info({ reqId: requestId, status, problem: refusal.message }, 'request');
+  const { status, body } = errorResponse(rejection, requestId);
+  log.info({ reqId: requestId, status, problem: rejection.message }, 'request');
   const lines = Object.entries({
     ...headers,
     'X-Request-ID': requestId,

@@ -2,7 +2,7 @@
  * Rate limit: a token bucket for each client, one token a request.
  *
  * A client is an address (IPv6: a /64), or an API key, of which the configuration has the hash. A request with an unknown
- * key is not refused: it counts for its address. The header fields are those of the IETF's
+ * key is not rejected: it counts for its address. The header fields are those of the IETF's
  * draft-ietf-httpapi-ratelimit-headers.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
@@ -49,7 +49,7 @@ export interface Verdict {
 export interface RateLimiter {
   /** Takes one token; undefined where no limit applies. */
   take(address: string, headers: IncomingHttpHeaders): Verdict | undefined;
-  /** Takes tokens that were used in another process. A bucket may become negative: then requests are refused until it refills. */
+  /** Takes tokens that were used in another process. A bucket may become negative: then requests are rejected until it refills. */
   charge(use: TokenUse): void;
   /** Number of buckets. */
   readonly clients: number;

@@ -124,7 +124,7 @@ export function createRequestTracker({
         done();
       });
       app.addHook('onError', async (_request, _reply, error) => {
-        if ((error as unknown) instanceof DatabaseBusyError) metrics.observeRefusal('overload');
+        if ((error as unknown) instanceof DatabaseBusyError) metrics.observeRejection('overload');
       });
     },
   };

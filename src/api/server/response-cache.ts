@@ -11,8 +11,8 @@
  *
  * The capacity is of memory, not of bodies: keys, headers, compressed copies and the overhead of objects count too.
  */
+import type { RouteResponse } from './caching.ts';
 import type { Coding } from './compression.ts';
-import type { RouteResponse } from './route.ts';
 
 export interface ResponseCache {
   /** The response for a URL: from the cache, or made now. */

@@ -2,11 +2,18 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Reservation, SLICE_BYTES, slicesOf } from './backpressure.ts';
-import { cacheControl, entityTag, type Freshness, matchingTag, validatorOf } from './caching.ts';
+import {
+  cacheControl,
+  entityTag,
+  type Freshness,
+  matchingTag,
+  type RouteResponse,
+  validatorOf,
+} from './caching.ts';
 import { acceptsGzipStream, chooseCoding, compress, gzipStream } from './compression.ts';
 import { crossOriginHeaders } from './cross-origin.ts';
 import { errorResponse } from './error-responses.ts';
-import type { RouteResponse, ServedPath } from './route.ts';
+import type { ServedPath } from './route.ts';
 
 /** Paths for operators: web pages of other origins may not read them. */
 const privatePaths = new Set(['/metrics']);
@@ -43,7 +50,7 @@ export async function sendResponse(
   const tag = status === 200 ? matchingTag(request.headers['if-none-match'], validator) : undefined;
   const hasBody = tag === undefined && request.method !== 'HEAD';
   // Without a socket, the response waits behind others of its connection. Reserved before any header is set, because the
-  // reservation may be refused.
+  // reservation may be rejected.
   const isLong = bytes.length > SLICE_BYTES || reply.raw.socket === null;
   const reservation = hasBody && isLong ? reserveBody(request, bytes.length) : undefined;
 

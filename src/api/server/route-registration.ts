@@ -5,7 +5,7 @@ import type { RawParameters } from '../../domain/filters/search-parameters.ts';
 import { matchingTag } from './caching.ts';
 import type { RequestSignals } from './request-signals.ts';
 import { type ReserveBody, sendError, sendNotModified, sendResponse } from './responses.ts';
-import type { RouteContext, RouteRequest, ServedPath } from './route.ts';
+import { pathsOf, type RouteContext, type RouteRequest, type ServedPath } from './route.ts';
 
 /** A path in an error message is cut at this length. */
 const SHOWN_PATH_LENGTH = 200;
@@ -31,13 +31,13 @@ export function registerRoutes(
     return sendResponse(request, reply, notFoundPage, response, reserveBody);
   });
   for (const route of routes) {
-    for (const path of [route.path, ...(route.aliases ?? [])]) {
+    for (const path of pathsOf(route)) {
       app.route({
         method: ['GET', 'HEAD'],
         url: path.replace(/\{(\w+)\}/g, ':$1'),
         config: { pattern: route.path },
         handler: async (request, reply) => {
-          refuseUnacceptable(request, [route.mediaType, ...(route.otherMediaTypes ?? [])]);
+          checkAcceptable(request, [route.mediaType, ...(route.otherMediaTypes ?? [])]);
           const routeRequest = new HttpRouteRequest(request, reply, signals);
           const ifNoneMatch = request.headers['if-none-match'];
           if (route.validate && ifNoneMatch !== undefined) {
@@ -105,14 +105,14 @@ export function notFoundError(request: FastifyRequest, basePath: string): ApiErr
   );
 }
 
-function refuseUnacceptable(request: FastifyRequest, mediaTypes: readonly string[]): void {
+function checkAcceptable(request: FastifyRequest, mediaTypes: readonly string[]): void {
   const { accept } = request.headers;
   if (accept === undefined || accept.trim() === '') return;
   const isAcceptable = accept.split(',').some((range) => {
     const [name = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
-    const isRefused = parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
+    const isExcluded = parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
     const includes = (type: string) => name === type || name === `${type.split('/')[0]}/*`;
-    return !isRefused && (name === '*/*' || mediaTypes.some(includes));
+    return !isExcluded && (name === '*/*' || mediaTypes.some(includes));
   });
   if (isAcceptable) return;
   throw new ApiError(

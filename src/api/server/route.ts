@@ -5,7 +5,6 @@
  * route only reads. The store is passed with each request, so the declarations do not depend on one.
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Readable } from 'node:stream';
 import type { TSchema } from 'typebox';
 import type { RawParameters } from '../../domain/filters/search-parameters.ts';
 import type { Store } from '../../store/store.ts';
@@ -15,8 +14,7 @@ import type { ChangeFeed } from '../live/change-feed.ts';
 import type { Live } from '../live/live.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { FailureReports } from '../routes/failure-report.ts';
-import type { Freshness } from './caching.ts';
-import type { Coding } from './compression.ts';
+import type { ResponseValidator, RouteResponse } from './caching.ts';
 import type { CutReason } from './connections.ts';
 import type { HeaderName } from './header-fields.ts';
 import type { ResponseCache } from './response-cache.ts';
@@ -26,7 +24,7 @@ export interface RouteParameter {
   readonly description: string;
   readonly schema: Readonly<Record<string, unknown>>;
   readonly example?: string | boolean;
-  /** Whether a request without it is refused; every parameter of a path is. */
+  /** Whether a request without it is rejected. */
   readonly isRequired?: boolean;
 }
 
@@ -60,24 +58,6 @@ export interface RouteContext {
   readonly failures: FailureReports;
 }
 
-export interface RouteResponse {
-  /** The whole body, or a stream. */
-  readonly body: string | Buffer | Readable;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly status?: number;
-  /** How long caches may keep it. Default: `moving`; for a stream `never`. */
-  readonly freshness?: Freshness;
-  /** Changes exactly when the body does. Default: a hash of the body. */
-  readonly validator?: string;
-  /** Compressed bodies that are cached. */
-  readonly compressed?: Readonly<Partial<Record<Coding, Buffer>>>;
-  /** Receives a newly compressed body, to cache it. */
-  readonly onCompressed?: (coding: Coding, coded: Buffer) => void;
-}
-
-/** What is known of a response before it is made. */
-export type ResponseValidator = Required<Pick<RouteResponse, 'validator' | 'freshness'>>;
-
 export type MediaType =
   | 'application/json'
   | 'application/x-ndjson'
@@ -93,8 +73,6 @@ export type MediaType =
 export interface ServedPath {
   /** As OpenAPI writes it: `/v2/messages/{messageId}`. */
   readonly path: string;
-  /** Other paths with the same meaning, for clients whose base URL carries no version. */
-  readonly aliases?: readonly string[];
   readonly mediaType: MediaType;
   /** Whether the body is a stream: it has no validator and no length. */
   readonly isStreamed?: boolean;
@@ -108,7 +86,7 @@ export interface ServedPath {
   readonly otherMediaTypes?: readonly MediaType[];
   /**
    * The validator of the response that `handle` would make, where it is cheaper to compute: a client that has that
-   * response gets a 304. Undefined: `handle` must run (and may refuse).
+   * response gets a 304. Undefined: `handle` must run (and may throw an error).
    */
   readonly validate?: (
     request: RouteRequest,
@@ -123,7 +101,7 @@ export interface Route extends ServedPath {
   readonly tag: 'Messages' | 'Lanes' | 'Networks' | 'Operations' | 'Documentation';
   readonly summary: string;
   readonly description: string;
-  readonly pathParameters?: readonly RouteParameter[];
+  /** A route without parameters rejects all of them. */
   readonly queryParameters?: readonly RouteParameter[];
   readonly success: {
     readonly description: string;
@@ -132,5 +110,10 @@ export interface Route extends ServedPath {
     readonly headers?: readonly HeaderName[];
   };
   /** Error statuses of this route beside the common ones. */
-  readonly errors: readonly number[];
+  readonly errors?: readonly number[];
+}
+
+/** The paths of a route: its own, and for clients whose base URL carries no version the same without `/v2`. */
+export function pathsOf({ path }: Pick<ServedPath, 'path'>): readonly string[] {
+  return path.startsWith('/v2/') ? [path, path.slice('/v2'.length)] : [path];
 }

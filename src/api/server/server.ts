@@ -102,7 +102,7 @@ export function createServer({
     // The router fails before any hook runs; the request is counted, limited and logged all the same.
     onUnreadableUrl(error, request, reply) {
       tracker.begin(request, reply);
-      sendError(admission.refusalOf(request, reply) ?? error, request, reply);
+      sendError(admission.rejectionOf(request, reply) ?? error, request, reply);
     },
   });
 
@@ -111,7 +111,7 @@ export function createServer({
     // The connections of a proxy belong to many clients.
     clientOf: (socket) =>
       trustProxy === false ? groupOfClient(socketAddress(socket), rateLimit) : undefined,
-    onRefused: () => metrics.observeRefusal('connections'),
+    onRejected: () => metrics.observeRejection('connections'),
   });
   const backpressure = createBackpressure(connections, {
     ...defaultBackpressureLimits,

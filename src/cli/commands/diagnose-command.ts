@@ -1,6 +1,6 @@
 /** `lanescan diagnose`: would a manual execution of a message work now, and with which gas limit? */
 import type { Command } from 'commander';
-import type { Diagnosis } from '../../api/schemas/diagnosis-schema.ts';
+import type { Diagnosis } from '../../api/execution/execution-schema.ts';
 import type { Message } from '../../domain/message.ts';
 import { type CliContext, configOf } from '../context.ts';
 import { networkName } from '../output/message-words.ts';

@@ -4,14 +4,14 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { createCallBudget } from '../../api/execution/call-budget.ts';
 import { createDiagnoses } from '../../api/execution/diagnoses.ts';
+import { diagnosisBody } from '../../api/execution/diagnosis-route.ts';
 import { prepareExecution } from '../../api/execution/execution-preparation.ts';
-import { diagnosisBody } from '../../api/routes/diagnosis-route.ts';
+import type { Diagnosis } from '../../api/execution/execution-schema.ts';
 import { type ExportShape, exportBatches } from '../../api/routes/export-batches.ts';
 import { dayOf, windowStart } from '../../api/routes/lanes-route.ts';
 import { lookUp } from '../../api/routes/lookup-route.ts';
+import type { LookupMatch } from '../../api/routes/lookup-schema.ts';
 import { tokenBody } from '../../api/routes/tokens-route.ts';
-import type { Diagnosis } from '../../api/schemas/diagnosis-schema.ts';
-import type { LookupMatch } from '../../api/schemas/lookup-schema.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { addressBytes } from '../../domain/addresses.ts';
 import { type Attempt, attemptsOf } from '../../domain/attempts.ts';
@@ -34,7 +34,7 @@ import type { CountedLane } from '../../store/write/lane-counters.ts';
 import { type Config, type ConfigFlags, networkSourcesOf, UsageError } from '../config/config.ts';
 import { createDestinations } from '../config/destinations.ts';
 import { type CliContext, withStore, withStoreOptions } from '../context.ts';
-import { knownLosses, stoppedRemarks } from '../doctor/source-findings.ts';
+import { knownLosses, stoppedSources } from '../doctor/source-findings.ts';
 import { SIMULATED_NOTICE } from '../output/message-words.ts';
 import { counted } from '../output/terminal-text.ts';
 import { createRemoteRecords } from './remote-records.ts';
@@ -203,7 +203,7 @@ function storeRecords(store: Store, config: Config, context: CliContext): Record
         losses: await knownLosses(store, selectors),
         remarks: [
           ...unconfirmedRemarks(await store.countUnconfirmed(ends)),
-          ...(await stoppedRemarks(store, selectors)),
+          ...(await stoppedSources(store, selectors)),
         ],
       };
     },

@@ -1,11 +1,11 @@
 /** A client of a Lanescan server, for the reading commands with `--url`. */
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Diagnosis } from '../../api/execution/execution-schema.ts';
+import type { Attempt as AttemptBody, Attempts, Reason } from '../../api/routes/history-schema.ts';
+import type { Lane } from '../../api/routes/lanes-schema.ts';
+import type { LookupMatch } from '../../api/routes/lookup-schema.ts';
+import type { Network } from '../../api/routes/networks-schema.ts';
 import { MAX_TOKEN_ADDRESSES } from '../../api/routes/tokens-route.ts';
-import type { Attempt as AttemptBody, Attempts, Reason } from '../../api/schemas/attempts-schema.ts';
-import type { Diagnosis } from '../../api/schemas/diagnosis-schema.ts';
-import type { Lane } from '../../api/schemas/lanes-schema.ts';
-import type { LookupMatch } from '../../api/schemas/lookup-schema.ts';
-import type { Network } from '../../api/schemas/networks-schema.ts';
 import { basicAuthorization, parseRetryAfterMs } from '../../base/http-headers.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { withoutCredentials } from '../../base/url-parts.ts';

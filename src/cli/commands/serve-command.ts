@@ -28,10 +28,10 @@ import { noticeTo, openLog } from '../output/command-log.ts';
 import { describeStatus, levelOf } from '../output/index-progress.ts';
 import { lanescanVersion } from '../version.ts';
 import {
-  type Answering,
   connectToPrimary,
   listeningText,
   type PrimaryLink,
+  type RunningServer,
   startWorkerProcesses,
 } from '../worker-processes.ts';
 import { chosenSources } from './index-command.ts';
@@ -106,7 +106,7 @@ async function serve(flags: ServeFlags, context: CliContext): Promise<void> {
     webhooks,
     environment: context.environment,
     signal: context.signal,
-    ...(processes > 1 && { startAnswering: () => startWorkerProcesses(config, log) }),
+    ...(processes > 1 && { startServer: () => startWorkerProcesses(config, log) }),
     ...(flags.index && { alongside: (signal) => indexAlongside(sources, store, log, signal) }),
   });
 }
@@ -205,7 +205,7 @@ interface Serving {
   /** The other worker processes on the same port. */
   readonly peers?: WorkerPeers;
   /** Starts answering. Default: in this process. */
-  readonly startAnswering?: () => Promise<Answering>;
+  readonly startServer?: () => Promise<RunningServer>;
   /** Runs beside the server until the signal; its failure stops the server. */
   readonly alongside?: (signal: AbortSignal) => Promise<void>;
 }
@@ -216,11 +216,11 @@ export async function serveUntilStopped(serving: Serving): Promise<void> {
   const { log, store, webhooks, alongside } = serving;
   const stopping = new AbortController();
   const signal = AbortSignal.any([serving.signal, stopping.signal]);
-  let answering: Answering | undefined;
+  let answering: RunningServer | undefined;
   let dispatcher: Dispatcher | undefined;
   let beside: Promise<void> | undefined;
   try {
-    answering = await (serving.startAnswering?.() ?? serveInProcess(serving, signal));
+    answering = await (serving.startServer?.() ?? serveInProcess(serving, signal));
     dispatcher = startDispatcher({
       store,
       subscriptions: webhooks,
@@ -235,7 +235,7 @@ export async function serveUntilStopped(serving: Serving): Promise<void> {
     await untilAborted(signal);
   } finally {
     stopping.abort();
-    const timeoutMs = serving.startAnswering ? WORKERS_SHUTDOWN_TIMEOUT_MS : SHUTDOWN_TIMEOUT_MS;
+    const timeoutMs = serving.startServer ? WORKERS_SHUTDOWN_TIMEOUT_MS : SHUTDOWN_TIMEOUT_MS;
     const isEnded = await endWithin(serving.config.drainSeconds * 1_000 + timeoutMs, log, {
       requests: serving.signal.aborted ? answering?.drain() : answering?.close(),
       webhooks: dispatcher?.stop(),
@@ -262,7 +262,7 @@ async function endWithin(
   return false;
 }
 
-async function serveInProcess(serving: Serving, signal: AbortSignal): Promise<Answering> {
+async function serveInProcess(serving: Serving, signal: AbortSignal): Promise<RunningServer> {
   const { config, log, store, peers } = serving;
   // Loaded on demand: no other command needs it, and loading it takes longer than most commands run.
   const { createServer } = await import('../../api/server/server.ts');

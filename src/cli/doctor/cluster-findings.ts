@@ -1,7 +1,7 @@
 /** Checks of `lanescan doctor` for a store on a cluster: workers, balance of their shards, settings. */
 import type { ClusterStatus, WorkerStatus } from '../../store/cluster/cluster-status.ts';
 import { counted, printable } from '../output/terminal-text.ts';
-import type { Finding } from './doctor-command.ts';
+import type { Finding } from './finding.ts';
 
 /** A worker with so many times the shards of another one gets that much more of the work. */
 const MAX_IMBALANCE = 2;

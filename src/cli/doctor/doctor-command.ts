@@ -16,6 +16,7 @@ import { writeOut } from '../output/output.ts';
 import { age, type Colour, counted, createPaint, databaseName, printable } from '../output/terminal-text.ts';
 import { lanescanVersion, oldestNode } from '../version.ts';
 import { clusterFindings } from './cluster-findings.ts';
+import { type Finding, problemFinding } from './finding.ts';
 import { networkFindings } from './network-findings.ts';
 import { replicaFindings } from './replica-findings.ts';
 import { settingsFindings } from './server-settings-findings.ts';
@@ -25,14 +26,6 @@ const LOW_SPACE_BYTES = 1e9;
 const CLOCK_TOLERANCE_MS = 5 * 60_000;
 const HEALTH_TIMEOUT_MS = 2_000;
 const UNHEALTHY_STATUS = 1;
-
-export interface Finding {
-  /** An `error` must be fixed. */
-  readonly severity: 'ok' | 'warning' | 'error';
-  readonly what: string;
-  /** What to do about it. */
-  readonly remedy?: string;
-}
 
 const signs: Record<Finding['severity'], { readonly glyph: string; readonly colour: Colour }> = {
   ok: { glyph: '✓', colour: 'green' },
@@ -91,12 +84,8 @@ async function* findings(
   try {
     config = configOf(flags, context);
   } catch (error) {
-    if (!(error instanceof OperatorError) || error instanceof UsageError) throw error;
-    yield {
-      severity: 'error',
-      what: `Configuration: ${printable(error.message)}`,
-      remedy: printable(error.remedy),
-    };
+    if (error instanceof UsageError) throw error;
+    yield problemFinding('Configuration', error);
     yield {
       severity: 'warning',
       what: 'Database, disk and port were not checked: they depend on the configuration',
@@ -125,12 +114,7 @@ function* abiFindings(config: Config): Generator<Finding> {
     const abis = loadAbis(config);
     if (abis) yield { severity: 'ok', what: `ABIs: ${printable(describeAbis(abis))}` };
   } catch (error) {
-    if (!(error instanceof OperatorError)) throw error;
-    yield {
-      severity: 'error',
-      what: `ABIs: ${printable(error.message)}`,
-      remedy: printable(error.remedy),
-    };
+    yield problemFinding('ABIs', error);
   }
 }
 
@@ -156,12 +140,7 @@ function* webhookFindings(config: Config, { environment }: CliContext): Generato
     const names = webhooksOf(config, environment).map(({ name }) => name);
     if (names.length > 0) yield { severity: 'ok', what: `Webhooks: ${names.map(printable).join(', ')}` };
   } catch (error) {
-    if (!(error instanceof OperatorError)) throw error;
-    yield {
-      severity: 'error',
-      what: `Webhooks: ${printable(error.message)}`,
-      remedy: printable(error.remedy),
-    };
+    yield problemFinding('Webhooks', error);
   }
 }
 

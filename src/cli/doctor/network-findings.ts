@@ -1,12 +1,11 @@
 /** Checks of `lanescan doctor` for the configured networks: every endpoint is tested, all at the same time. */
-import { OperatorError } from '../../base/operator-error.ts';
 import type { NetworkReport, NetworkSource, ProbeFinding } from '../../ingest/engine/family.ts';
 import { probeNetwork } from '../../ingest/families.ts';
 import { type Config, networkSourcesOf } from '../config/config.ts';
 import type { CliContext } from '../context.ts';
 import { howOld, printable } from '../output/terminal-text.ts';
 import { lanescanVersion } from '../version.ts';
-import type { Finding } from './doctor-command.ts';
+import { type Finding, problemFinding } from './finding.ts';
 
 /** Generous, because some chains produce blocks only when there are transactions. */
 const OLD_HEAD_MS = 15 * 60_000;
@@ -18,12 +17,7 @@ export async function* networkFindings(config: Config, context: CliContext): Asy
   try {
     sources = networkSourcesOf(config, context.environment);
   } catch (error) {
-    if (!(error instanceof OperatorError)) throw error;
-    yield {
-      severity: 'error',
-      what: `Networks: ${printable(error.message)}`,
-      remedy: printable(error.remedy),
-    };
+    yield problemFinding('Networks', error);
     return;
   }
   const options = { userAgent: `lanescan/${lanescanVersion}`, signal, now };

@@ -3,10 +3,8 @@ import { OperatorError } from '../../base/operator-error.ts';
 import { readServerFacts, type ServerFacts } from '../../store/server/server-facts.ts';
 import type { Config } from '../config/config.ts';
 import type { CliContext } from '../context.ts';
-import { counted, databaseName, printable } from '../output/terminal-text.ts';
-import type { Finding } from './doctor-command.ts';
-
-type Outcome = { readonly facts: ServerFacts } | { readonly problem: OperatorError };
+import { counted, databaseName } from '../output/terminal-text.ts';
+import { type Finding, problemFinding } from './finding.ts';
 
 /** No findings where no replica is configured. */
 export async function* replicaFindings(
@@ -14,39 +12,23 @@ export async function* replicaFindings(
   { signal }: CliContext,
 ): AsyncGenerator<Finding> {
   if (databaseUrl === null || replicaUrls.length === 0) return;
-  const primary = await outcomeOf(readServerFacts(databaseUrl, { variable: 'DATABASE_URL', signal }));
   // An unreachable primary is reported by the check of the database; the replicas are checked all the same.
-  const known = 'facts' in primary ? primary.facts : undefined;
-  const outcomes = await Promise.all(
-    replicaUrls.map((url) =>
-      outcomeOf(
-        readServerFacts(url, {
-          variable: 'DATABASE_REPLICA_URL',
-          ...(known && { expectedPosition: known.position }),
-          signal,
-        }),
-      ),
-    ),
-  );
-  for (const [index, outcome] of outcomes.entries()) {
-    const name = `Replica ${index + 1} (${databaseName(replicaUrls[index] ?? '')})`;
-    yield 'facts' in outcome
-      ? findingOf(name, outcome.facts, known)
-      : {
-          severity: 'error',
-          what: `${name}: ${printable(outcome.problem.message)}`,
-          remedy: printable(outcome.problem.remedy),
-        };
-  }
-}
-
-async function outcomeOf(reading: Promise<ServerFacts>): Promise<Outcome> {
-  try {
-    return { facts: await reading };
-  } catch (error) {
-    if (error instanceof OperatorError) return { problem: error };
-    throw error;
-  }
+  const primary = await readServerFacts(databaseUrl, { variable: 'DATABASE_URL', signal }).catch((error) => {
+    if (!(error instanceof OperatorError)) throw error;
+  });
+  const findings = replicaUrls.map(async (url, index): Promise<Finding> => {
+    const name = `Replica ${index + 1} (${databaseName(url)})`;
+    const options = {
+      variable: 'DATABASE_REPLICA_URL',
+      ...(primary && { expectedPosition: primary.position }),
+      signal,
+    };
+    return readServerFacts(url, options).then(
+      (replica) => findingOf(name, replica, primary || undefined),
+      (error) => problemFinding(name, error),
+    );
+  });
+  yield* await Promise.all(findings);
 }
 
 function findingOf(name: string, replica: ServerFacts, primary: ServerFacts | undefined): Finding {

@@ -1,6 +1,6 @@
 /** Checks of `lanescan doctor` for the settings of an external PostgreSQL server. */
 import type { ServerSettings } from '../../store/server/server-settings.ts';
-import type { Finding } from './doctor-command.ts';
+import type { Finding } from './finding.ts';
 
 const MEGABYTE = 1024 ** 2;
 /** PostgreSQL's default, which is meant for the smallest machines. */

@@ -16,7 +16,7 @@ import type { Store } from '../../store/store.ts';
 import { type Config, networkSourcesOf } from '../config/config.ts';
 import type { CliContext } from '../context.ts';
 import { age, counted, printable } from '../output/terminal-text.ts';
-import type { Finding } from './doctor-command.ts';
+import type { Finding } from './finding.ts';
 
 type SourceStore = Pick<Store, 'networkProgress' | 'mirrors'>;
 type IndexedStore = SourceStore & { readonly index: Pick<Store['index'], 'checks'> };
@@ -100,7 +100,7 @@ export async function knownLosses(
 }
 
 /** For `audit`: what it cannot judge because an indexer or mirror has stopped. Selectors restrict it to these networks. */
-export async function stoppedRemarks(
+export async function stoppedSources(
   store: SourceStore,
   selectors: readonly (string | undefined)[],
 ): Promise<readonly string[]> {

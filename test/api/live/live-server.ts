@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import type { LiveLimits } from '../../../src/api/live/live.ts';
-import type { Attempt } from '../../../src/api/schemas/attempts-schema.ts';
+import type { Attempt } from '../../../src/api/routes/history-schema.ts';
 import { createServer } from '../../../src/api/server/server.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';

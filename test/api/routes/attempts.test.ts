@@ -1,6 +1,6 @@
 /** Attempts to execute messages: after reorganisations, in exports, and in the changes that brought them. */
 import { describe, expect, test } from 'vitest';
-import type { Attempts } from '../../../src/api/schemas/attempts-schema.ts';
+import type { Attempts } from '../../../src/api/routes/history-schema.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { parseMessage } from '../../../src/domain/records/message-parser.ts';
 import { readCsv } from '../../export/csv.ts';

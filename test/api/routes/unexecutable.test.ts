@@ -1,8 +1,7 @@
 /** Messages that cannot be executed or tried from here: every answer says why, in words, and what to do. */
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
-import type { Diagnosis } from '../../../src/api/schemas/diagnosis-schema.ts';
-import type { ManualExecution } from '../../../src/api/schemas/manual-execution-schema.ts';
+import type { Diagnosis, ManualExecution } from '../../../src/api/execution/execution-schema.ts';
 import { readRampMessage } from '../../../src/domain/manual-execution/ramp-messages.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { evmAddress, fuji, makeMessage, networkInfo } from '../../fixtures.ts';

@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { Attempt, Attempts } from '../../../src/api/schemas/attempts-schema.ts';
-import type { Failures } from '../../../src/api/schemas/failures-schema.ts';
+import type { Failures } from '../../../src/api/routes/failures-schema.ts';
+import type { Attempt, Attempts } from '../../../src/api/routes/history-schema.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { type RunningServer, startServer } from '../../api/running-server.ts';
 import { lanescan } from '../../cli/program.ts';

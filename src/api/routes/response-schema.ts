@@ -1,6 +1,7 @@
-/** The schemas that the OpenAPI document names and refers to: the record, its parts, pages and errors. */
+/** Schemas that several responses use: common fields, the schemas that OpenAPI refers to by name, a page of messages. */
 import Type from 'typebox';
 import { errorCatalogue } from '../../domain/errors.ts';
+import type { Message as MessageRecord, MessageSummary as SummaryRecord } from '../../domain/message.ts';
 import {
   EvmExtraArgs,
   FeeItem,
@@ -13,7 +14,24 @@ import {
   Verifier,
   Verifiers,
 } from '../../domain/records/message-schema.ts';
-import type { ResponseBody } from './fields.ts';
+
+export const count = (description: string) => Type.Integer({ minimum: 0, description });
+/** An integer as a decimal string: it may have more bits than a JSON number keeps. */
+export const decimal = (description: string) => Type.String({ pattern: '^[0-9]+$', description });
+export const dateTime = (description: string) => Type.String({ format: 'date-time', description });
+export const orNull = <T extends Type.TSchema>(schema: T, description?: string) =>
+  Type.Union([schema, Type.Null()], description === undefined ? {} : { description });
+export const oneOf = <T extends string>(values: readonly T[], description?: string) =>
+  Type.Unsafe<T>({ type: 'string', enum: [...values], ...(description !== undefined && { description }) });
+
+/** The type of a response body with this schema, read-only at every depth. */
+export type ResponseBody<T extends Type.TSchema> = DeepReadonly<Type.Static<T>>;
+
+type DeepReadonly<T> = T extends readonly (infer Element)[]
+  ? readonly DeepReadonly<Element>[]
+  : T extends object
+    ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
+    : T;
 
 /** Schemas that the OpenAPI document names; the order is the order of its pages. */
 export const namedSchemas = {
@@ -76,3 +94,15 @@ export const named = <Name extends SchemaName>(name: Name) =>
   Type.Unsafe<Type.Static<(typeof namedSchemas)[Name]>>({ $ref: `#/components/schemas/${name}` });
 
 export type ErrorBody = ResponseBody<typeof namedSchemas.Error>;
+
+export const SearchResult = Type.Object({
+  data: Type.Array(
+    Type.Unsafe<MessageRecord | SummaryRecord>({ anyOf: [named('Message'), named('MessageSummary')] }),
+    {
+      description: 'Messages, newest first. Full records, or with `view=summary` their nine leading fields.',
+    },
+  ),
+  pagination: named('Pagination'),
+});
+
+export type SearchResult = ResponseBody<typeof SearchResult>;

@@ -1,9 +1,8 @@
 /** Schemas of failed messages by reason. */
 import Type from 'typebox';
 import { MAX_MESSAGE_IDS } from '../../domain/filters/query.ts';
-import { fixableBy, Reason } from './attempts-schema.ts';
-import { count, dateTime, orNull, type ResponseBody } from './fields.ts';
-import { named } from './named.ts';
+import { fixableBy, Reason } from './history-schema.ts';
+import { count, dateTime, named, orNull, type ResponseBody } from './response-schema.ts';
 
 export const MAX_REASONS = 50;
 export const REASON_LANES = 5;

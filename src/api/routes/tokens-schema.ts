@@ -1,7 +1,7 @@
 /** Schemas of tokens. */
 import Type from 'typebox';
 import { MAX_DECIMALS, MAX_NAME_CHARACTERS, MAX_SYMBOL_CHARACTERS } from '../../domain/names/tokens.ts';
-import { count, dateTime, decimal, oneOf, orNull, type ResponseBody } from './fields.ts';
+import { count, dateTime, decimal, oneOf, orNull, type ResponseBody } from './response-schema.ts';
 
 export const Token = Type.Object({
   chainSelector: decimal('Chain selector of the token’s network.'),

@@ -1,7 +1,8 @@
 /** Schemas of the health checks. */
 import Type from 'typebox';
-import { checkedStates } from '../metrics/health-states.ts';
-import { oneOf, type ResponseBody } from './fields.ts';
+import { oneOf, type ResponseBody } from './response-schema.ts';
+
+const checkedStates = ['ok', 'behind', 'stopped', 'unknown', 'not configured'] as const;
 
 export const Health = Type.Object({
   status: oneOf(['ok']),

@@ -1,9 +1,9 @@
 // @module-tag slow: runs the linter over hundreds of imports; `npm run check` is the quick pass
 /**
- * The import rules between folders: the linter refuses every forbidden import and accepts every allowed one.
+ * The import rules between folders: the linter rejects every forbidden import and accepts every allowed one.
  *
  * `biome.json` holds the rules. This file states them a second time, as a table, plants an import for every pair of
- * folders into an empty project with the same configuration, and compares what the linter refuses with the table.
+ * folders into an empty project with the same configuration, and compares what the linter rejects with the table.
  */
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -52,7 +52,7 @@ const allowedInDomain = [...allowedInBase, 'typebox', '@noble/hashes/sha3.js'];
 const packages = [...nodeModules, ...sql, ...routes, ...allowedInDomain, 'fs', 'pino', 'viem', 'viem/chains'];
 
 /** Packages that a folder does not import; others are free. */
-const refusedPackages: Readonly<Record<string, readonly string[]>> = {
+const forbiddenPackages: Readonly<Record<string, readonly string[]>> = {
   'src/base': packages.filter((name) => !allowedInBase.includes(name)),
   'src/domain': packages.filter((name) => !allowedInDomain.includes(name)),
   'src/ingest': [...sql, ...routes],
@@ -69,19 +69,19 @@ const refusedPackages: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The entry of the table that a file belongs to. */
-function roomOf(file: string): string {
-  const rooms = Object.keys(mayImport).filter((room) => file === room || file.startsWith(`${room}/`));
-  const [longest] = rooms.sort((a, b) => b.length - a.length);
+function layerOf(file: string): string {
+  const layers = Object.keys(mayImport).filter((layer) => file === layer || file.startsWith(`${layer}/`));
+  const [longest] = layers.sort((a, b) => b.length - a.length);
   if (!longest)
     throw new Error(`${file} has no import rules. Add its folder to biome.json and to this table.`);
   return longest;
 }
 
 function isAllowed(importer: string, specifier: string): boolean {
-  const room = roomOf(importer);
-  if (!specifier.startsWith('.')) return !refusedPackages[room]?.includes(specifier);
-  const target = roomOf(path.posix.join(path.posix.dirname(importer), specifier));
-  return target === room || (mayImport[room] ?? []).includes(target);
+  const layer = layerOf(importer);
+  if (!specifier.startsWith('.')) return !forbiddenPackages[layer]?.includes(specifier);
+  const target = layerOf(path.posix.join(path.posix.dirname(importer), specifier));
+  return target === layer || (mayImport[layer] ?? []).includes(target);
 }
 
 const sourceFiles = ['src', 'explorer'].flatMap((folder) =>
@@ -117,8 +117,8 @@ function specifiersFor(importer: string): readonly string[] {
   return [...relative, ...lookalikes, ...packages];
 }
 
-/** The lines that the linter refuses, as `file:line`. */
-async function refusedLines(project: string): Promise<Set<string>> {
+/** The lines that the linter rejects, as `file:line`. */
+async function rejectedLines(project: string): Promise<Set<string>> {
   const biome = path.join(repository, 'node_modules/@biomejs/biome/bin/biome');
   const rule = ['--only=style/noRestrictedImports', '--max-diagnostics=none', '--reporter=github'];
   const output = await new Promise<string>((resolve) =>
@@ -130,12 +130,12 @@ async function refusedLines(project: string): Promise<Set<string>> {
     ),
   );
   const found = [...output.matchAll(/noRestrictedImports,file=([^,]+),line=(\d+),/g)];
-  if (found.length === 0) throw new Error(`The linter refused nothing:\n${output}`);
+  if (found.length === 0) throw new Error(`The linter rejected nothing:\n${output}`);
   return new Set(found.map(([, file, line]) => `${file}:${line}`));
 }
 
-test('the linter refuses every forbidden import, from every depth and in every form, and no other', async () => {
-  const project = mkdtempSync(path.join(tmpdir(), 'lanescan-walls-'));
+test('the linter rejects every forbidden import, from every depth and in every form, and no other', async () => {
+  const project = mkdtempSync(path.join(tmpdir(), 'lanescan-imports-'));
   try {
     cpSync(path.join(repository, 'biome.json'), path.join(project, 'biome.json'));
     const planted = importers.flatMap((importer) => {
@@ -147,19 +147,19 @@ test('the linter refuses every forbidden import, from every depth and in every f
       return lines.map(({ specifier, text }, index) => ({ importer, specifier, text, line: index + 1 }));
     });
 
-    const refused = await refusedLines(project);
+    const rejected = await rejectedLines(project);
 
-    const isRefused = ({ importer, line }: { importer: string; line: number }) =>
-      refused.has(`${importer}:${line}`);
+    const isRejected = ({ importer, line }: { importer: string; line: number }) =>
+      rejected.has(`${importer}:${line}`);
     const shown = ({ importer, text }: { importer: string; text: string }) => `${importer}: ${text}`;
     const forbidden = planted.filter(({ importer, specifier }) => !isAllowed(importer, specifier));
     const allowed = planted.filter(({ importer, specifier }) => isAllowed(importer, specifier));
-    expect(forbidden.filter((plant) => !isRefused(plant)).map(shown)).toEqual([]);
-    expect(allowed.filter(isRefused).map(shown)).toEqual([]);
-    for (const room of Object.keys(mayImport))
+    expect(forbidden.filter((plant) => !isRejected(plant)).map(shown)).toEqual([]);
+    expect(allowed.filter(isRejected).map(shown)).toEqual([]);
+    for (const layer of Object.keys(mayImport))
       expect(
-        forbidden.some(({ importer }) => roomOf(importer) === room),
-        `nothing was planted in ${room}`,
+        forbidden.some(({ importer }) => layerOf(importer) === layer),
+        `nothing was planted in ${layer}`,
       ).toBe(true);
   } finally {
     rmSync(project, { recursive: true, force: true });

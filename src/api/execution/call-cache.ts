@@ -10,11 +10,11 @@ interface Remembered {
   readonly validUntil: number;
 }
 
-/** @param remembered the data of the calls that are remembered */
-export function rememberCalls(
+/** @param cacheable the data of calls whose outcome no gas limit changes */
+export function cacheCalls(
   destination: DestinationCalls,
-  remembered: readonly string[],
-  keptMs: number,
+  cacheable: readonly string[],
+  ttlMs: number,
 ): DestinationCalls {
   const known = new Map<string, Remembered>();
 
@@ -25,12 +25,12 @@ export function rememberCalls(
       // The block is that of the calls which are sent now.
       const sent = missing.length > 0 ? missing : calls;
       const answer = destination.simulate(sent);
-      const validUntil = performance.now() + keptMs;
+      const validUntil = performance.now() + ttlMs;
       const outcomes = calls.map((call): Promise<CallOutcome> => {
         const earlier = known.get(call.data);
         if (earlier && missing.length > 0) return earlier.outcome;
         const outcome = answer.then(({ outcomes }) => outcomes[sent.indexOf(call)] as CallOutcome);
-        if (!remembered.includes(call.data)) return outcome;
+        if (!cacheable.includes(call.data)) return outcome;
         known.set(call.data, { outcome, validUntil });
         // Whoever waits for it sees the failure; whoever comes next asks again.
         outcome.catch(() => known.delete(call.data));

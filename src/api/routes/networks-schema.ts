@@ -12,8 +12,8 @@ import {
   OLD_BLOCK_SECONDS,
   STALE_AFTER_SECONDS,
   STOPPED_AFTER_SECONDS,
-} from '../metrics/health-states.ts';
-import { count, dateTime, oneOf, orNull, type ResponseBody } from './fields.ts';
+} from '../metrics/indexing-health.ts';
+import { count, dateTime, oneOf, orNull, type ResponseBody } from './response-schema.ts';
 
 export const Indexing = Type.Object(
   {

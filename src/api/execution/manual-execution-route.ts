@@ -5,17 +5,17 @@ import { parseParameters, wholeNumber } from '../../domain/filters/search-parame
 import type { AbiInput } from '../../domain/manual-execution/abi-encoding.ts';
 import { isSkipped } from '../../domain/manual-execution/message-order.ts';
 import { transactionGas } from '../../domain/manual-execution/transaction-gas.ts';
-import type { Diagnoses } from '../execution/diagnoses.ts';
+import { messageIdDigits } from '../routes/requested-message.ts';
+import type { Route, RouteParameter } from '../server/route.ts';
+import type { Diagnoses } from './diagnoses.ts';
 import {
   evmChainId,
   notOpenText,
   type ReadyExecution,
   tokensAt,
   uncheckedOrder,
-} from '../execution/execution-preparation.ts';
-import { ManualExecution } from '../schemas/manual-execution-schema.ts';
-import type { Route, RouteParameter } from '../server/route.ts';
-import { messageIdDigits, messageIdParameter } from './messages-route.ts';
+} from './execution-preparation.ts';
+import { ManualExecution } from './execution-schema.ts';
 
 /** 2.0 has 32 bits for it. */
 export const MAX_GAS_LIMIT = 2 ** 32 - 1;
@@ -30,7 +30,6 @@ const gasLimitParameter: RouteParameter = {
 export const manualExecutionRoutes: readonly Route[] = [
   {
     path: '/v2/messages/{messageId}/manual-execution',
-    aliases: ['/messages/{messageId}/manual-execution'],
     mediaType: 'application/json',
     isCostly: true,
     operationId: 'getManualExecution',
@@ -40,15 +39,14 @@ export const manualExecutionRoutes: readonly Route[] = [
       'For a message that failed or got stuck: the transaction that executes it on its destination, merkle proof ' +
       'included, for any account to sign and send. Up to version 1.6 the proof is checked against the committed root, above it ' +
       'the message against its id.',
-    pathParameters: [messageIdParameter],
     queryParameters: [gasLimitParameter],
     success: { description: 'The transaction.', schema: ManualExecution },
-    errors: [400, 404, 409],
-    async handle({ path: { messageId = '' }, query }, { preparations, diagnoses }) {
+    errors: [404, 409],
+    async handle({ path, query }, { preparations, diagnoses }) {
       const { gasLimit } = parseParameters(query, { gasLimit: wholeNumber(1, MAX_GAS_LIMIT) });
-      const preparation = await preparations.prepare(messageIdDigits(messageId));
+      const preparation = await preparations.prepare(messageIdDigits(path));
       if (preparation.kind === 'blocked') throw new ApiError(preparation.code, preparation.text);
-      refuseLowGasLimit(preparation, gasLimit);
+      checkGasLimit(preparation, gasLimit);
       if (!preparation.isOpen) throw new ApiError('MANUAL_EXECUTION_NOT_OPEN', notOpenText(preparation));
       const body = executionBody(preparation, gasLimit, await tryOut(preparation, gasLimit, diagnoses));
       return { body: JSON.stringify(body, decimalIntegers) };
@@ -57,12 +55,12 @@ export const manualExecutionRoutes: readonly Route[] = [
 ];
 
 /** An off-ramp takes a gas limit only where it is not lower than the message's own. */
-export function refuseLowGasLimit({ prepared }: ReadyExecution, gasLimit: number | undefined): void {
+export function checkGasLimit({ prepared }: ReadyExecution, gasLimit: number | undefined): void {
   if (gasLimit === undefined || BigInt(gasLimit) >= prepared.gasLimit) return;
   throw new ApiError('INVALID_PARAMETERS', 'gasLimit is too low.', [
     {
       parameter: 'gasLimit',
-      problem: `is less than the sender has set (${prepared.gasLimit}), which the off-ramp refuses`,
+      problem: `is less than the sender has set (${prepared.gasLimit}), which the off-ramp rejects`,
     },
   ]);
 }

@@ -1,23 +1,17 @@
 /** The diagnosis of a message: would a manual execution work now? */
 import { reasonJson } from '../../domain/attempt-json.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
-import { refuseParameters } from '../../domain/filters/search-parameters.ts';
 import type { Diagnosis } from '../../domain/manual-execution/diagnosis.ts';
 import type { Message } from '../../domain/message.ts';
-
-import type { Diagnoses } from '../execution/diagnoses.ts';
-import { notOpenText, type Preparation, uncheckedOrder } from '../execution/execution-preparation.ts';
-import {
-  type Diagnosis as DiagnosisBody,
-  Diagnosis as DiagnosisSchema,
-} from '../schemas/diagnosis-schema.ts';
+import { messageIdDigits } from '../routes/requested-message.ts';
 import type { Route } from '../server/route.ts';
-import { messageIdDigits, messageIdParameter } from './messages-route.ts';
+import type { Diagnoses } from './diagnoses.ts';
+import { notOpenText, type Preparation, uncheckedOrder } from './execution-preparation.ts';
+import { type Diagnosis as DiagnosisBody, Diagnosis as DiagnosisSchema } from './execution-schema.ts';
 
 export const diagnosisRoutes: readonly Route[] = [
   {
     path: '/v2/messages/{messageId}/diagnosis',
-    aliases: ['/messages/{messageId}/diagnosis'],
     mediaType: 'application/json',
     isCostly: true,
     operationId: 'getDiagnosis',
@@ -27,12 +21,10 @@ export const diagnosisRoutes: readonly Route[] = [
       'Simulates the manual execution of the message on its destination as it is now, where this service has an endpoint ' +
       'of it: it would succeed, with which gas limit; or fail, and why; or cannot be tried yet, and until when. A ' +
       'diagnosis is cached for some seconds, and this path has a rate limit of its own.',
-    pathParameters: [messageIdParameter],
     success: { description: 'The diagnosis.', schema: DiagnosisSchema },
-    errors: [400, 404],
-    async handle({ path: { messageId = '' }, query }, { preparations, diagnoses }) {
-      refuseParameters(query);
-      const preparation = await preparations.prepare(messageIdDigits(messageId));
+    errors: [404],
+    async handle({ path }, { preparations, diagnoses }) {
+      const preparation = await preparations.prepare(messageIdDigits(path));
       return { body: JSON.stringify(await diagnosisBody(preparation, diagnoses)) };
     },
   },

@@ -1,6 +1,6 @@
 /** Schemas of labels, and of what a typed text can mean. */
 import Type from 'typebox';
-import { count, decimal, oneOf, orNull, type ResponseBody } from './fields.ts';
+import { count, decimal, oneOf, orNull, type ResponseBody } from './response-schema.ts';
 
 export const Label = Type.Object({
   name: Type.String({ description: 'The operator’s name for the address. Plain text.' }),

@@ -1,9 +1,8 @@
-/** Schemas of lanes: counts of messages, delivery times, completeness of sequence numbers. */
+/** Schemas of lanes (counts of messages, delivery times, completeness of sequence numbers) and of the totals. */
 import Type from 'typebox';
 import { MAX_OVERDUE } from '../../domain/delivery-times.ts';
 import { type Status, statuses } from '../../domain/lifecycle.ts';
-import { count, dateTime, decimal, orNull, type ResponseBody } from './fields.ts';
-import { named } from './named.ts';
+import { count, dateTime, decimal, named, orNull, type ResponseBody } from './response-schema.ts';
 
 /** A list names at most this many missing ranges for each on-ramp; `missingRangeCount` is the full number. */
 export const NAMED_RANGES = 100;
@@ -95,3 +94,33 @@ export type Delivery = ResponseBody<typeof Delivery>;
 export type Lane = ResponseBody<typeof Lane>;
 export type LaneList = ResponseBody<typeof LaneList>;
 export type LaneLatency = ResponseBody<typeof LaneLatency>;
+
+export const TOP_LANES = 10;
+
+export const Stats = Type.Object({
+  simulated: Type.Boolean({
+    description: 'True for simulated data (the demo).',
+  }),
+  totals: Type.Object(messageCounts, { description: 'Over all time.' }),
+  days: Type.Array(
+    Type.Object({
+      day: Type.String({ format: 'date', description: 'UTC.' }),
+      messages: count('Messages sent on this day.'),
+      byStatus: StatusCounts,
+    }),
+    { description: 'Every day of the window, oldest first; today is the last.' },
+  ),
+  topLanes: Type.Array(
+    Type.Object({
+      sourceNetworkInfo: named('NetworkInfo'),
+      destNetworkInfo: named('NetworkInfo'),
+      ...messageCounts,
+    }),
+    { description: `The ${TOP_LANES} busiest lanes of all time.` },
+  ),
+  position: decimal(
+    'Position of the latest change that is counted: responses with the same position have the same numbers.',
+  ),
+});
+
+export type Stats = ResponseBody<typeof Stats>;

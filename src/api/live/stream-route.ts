@@ -12,10 +12,10 @@ import { ApiError } from '../../domain/errors.ts';
 import type { Filters, View } from '../../domain/filters/query.ts';
 import { parseFilters, type RawParameters } from '../../domain/filters/search-parameters.ts';
 import type { Store } from '../../store/store.ts';
-import type { ChangeFeed, FeedChange, Following } from '../live/change-feed.ts';
-import type { Live } from '../live/live.ts';
+import { searchQueryParameters } from '../routes/query-parameters.ts';
 import type { Route, RouteContext, RouteRequest } from '../server/route.ts';
-import { searchQueryParameters } from './query-parameters.ts';
+import type { ChangeFeed, FeedChange, Following } from './change-feed.ts';
+import type { Live } from './live.ts';
 
 /** How long the client waits before it reconnects (`retry:`). */
 const RECONNECT_PAUSE_MS = 2_000;
@@ -26,7 +26,6 @@ const cutReasons = { closing: 'stopping', dropped: 'stalled' } as const;
 export const streamRoutes: readonly Route[] = [
   {
     path: '/v2/messages/stream',
-    aliases: ['/messages/stream'],
     mediaType: 'text/event-stream',
     isStreamed: true,
     operationId: 'streamChanges',
@@ -55,7 +54,6 @@ export const streamRoutes: readonly Route[] = [
       },
     ],
     success: { description: 'Events without end.', headers: ['X-Accel-Buffering'] },
-    errors: [400, 429],
     handle: openStream,
   },
 ];
@@ -77,7 +75,7 @@ async function openStream(request: RouteRequest, { store, feed, live }: RouteCon
     const latest = await feed.position();
     // The client may have read further in another process than this feed.
     if (resumeAt !== undefined && resumeAt > latest) {
-      await refuseFuture(store, resumeAt, lastEventId === undefined ? 'after' : 'Last-Event-ID');
+      await rejectFuture(store, resumeAt, lastEventId === undefined ? 'after' : 'Last-Event-ID');
     }
     const { signal } = request;
     if (request.method === 'HEAD' || signal.aborted) {
@@ -141,7 +139,7 @@ function parsePosition(text: string | string[] | undefined, parameter: string): 
   ]);
 }
 
-async function refuseFuture(store: Store, position: number, parameter: string): Promise<void> {
+async function rejectFuture(store: Store, position: number, parameter: string): Promise<void> {
   const latest = Number(await store.latestPosition());
   if (position <= latest) return;
   const problem = `is ${position}, but the latest change has position ${latest}; it may be of another database`;

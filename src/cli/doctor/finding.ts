@@ -1,0 +1,21 @@
+/** A result of one of the checks of `lanescan doctor`. */
+import { OperatorError } from '../../base/operator-error.ts';
+import { printable } from '../output/terminal-text.ts';
+
+export interface Finding {
+  /** An `error` must be fixed. */
+  readonly severity: 'ok' | 'warning' | 'error';
+  readonly what: string;
+  /** What to do about it. */
+  readonly remedy?: string;
+}
+
+/** An operator error as a finding. Any other error is thrown again. */
+export function problemFinding(subject: string, error: unknown): Finding {
+  if (!(error instanceof OperatorError)) throw error;
+  return {
+    severity: 'error',
+    what: `${subject}: ${printable(error.message)}`,
+    remedy: printable(error.remedy),
+  };
+}
