@@ -2,7 +2,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Limit, Wording } from './chain/zoo/personality.ts';
+import type { Limit, Wording } from './virtual-chain/endpoint-profile.ts';
 
 export interface JsonRpcCall {
   readonly id: unknown;

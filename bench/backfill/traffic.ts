@@ -1,5 +1,5 @@
 /** What was asked of some endpoints: calls by method, and the time from the first call to the last answer. */
-import type { Provider } from '../../test/chain/zoo/provider.ts';
+import type { Provider } from '../../test/virtual-chain/endpoint.ts';
 
 export interface Traffic {
   readonly calls: number;

@@ -5,13 +5,13 @@ import type { EvmSource } from '../../src/ingest/evm/settings.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openTestStore } from '../database.ts';
 import type { JsonRpcCall } from '../json-rpc-server.ts';
+import { type CcipWorld, type CcipWorldOptions, makeCcipWorld } from '../virtual-chain/ccip-chain.ts';
+import { type Provider, startProvider } from '../virtual-chain/endpoint.ts';
+import { archiveNode, type LogTraits, type Personality } from '../virtual-chain/endpoint-profile.ts';
+import { differencesFrom, type IndexedWorld, indexWorld, sourceOf } from '../virtual-chain/indexed-world.ts';
+import type { EventSeries } from '../virtual-chain/virtual-chain.ts';
 import { allRecords } from './indexing.ts';
 import { startNodeProxy } from './node-proxy.ts';
-import { type CcipWorld, type CcipWorldOptions, makeCcipWorld } from './zoo/ccip-chain.ts';
-import { differencesFrom, type IndexedWorld, indexWorld, sourceOf } from './zoo/indexed-world.ts';
-import { archiveNode, type LogTraits, type Personality } from './zoo/personality.ts';
-import { type Provider, startProvider } from './zoo/provider.ts';
-import type { EventSeries } from './zoo/virtual-chain.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {

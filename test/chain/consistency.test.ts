@@ -6,12 +6,12 @@ import { stringify } from 'yaml';
 import { metricOf, serveStore } from '../api/running-server.ts';
 import { freshFolder, lanescan } from '../cli/program.ts';
 import { openTestStore } from '../database.ts';
+import { type CcipWorld, makeCcipWorld } from '../virtual-chain/ccip-chain.ts';
+import { type Provider, startProvider } from '../virtual-chain/endpoint.ts';
+import type { Personality } from '../virtual-chain/endpoint-profile.ts';
+import { archiveNode } from '../virtual-chain/endpoint-profile.ts';
+import { differencesFrom, indexWorld, sourceOf } from '../virtual-chain/indexed-world.ts';
 import { allRecords } from './indexing.ts';
-import { type CcipWorld, makeCcipWorld } from './zoo/ccip-chain.ts';
-import { differencesFrom, indexWorld, sourceOf } from './zoo/indexed-world.ts';
-import type { Personality } from './zoo/personality.ts';
-import { archiveNode } from './zoo/personality.ts';
-import { type Provider, startProvider } from './zoo/provider.ts';
 
 type TestStore = Awaited<ReturnType<typeof openTestStore>>;
 

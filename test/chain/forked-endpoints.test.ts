@@ -7,11 +7,17 @@ import { connectNetwork } from '../../src/ingest/families.ts';
 import type { Store } from '../../src/store/store.ts';
 import { until } from '../api/live/live-server.ts';
 import { openTestStore } from '../database.ts';
+import { type CcipWorld, makeCcipWorld } from '../virtual-chain/ccip-chain.ts';
+import { type Provider, startProvider } from '../virtual-chain/endpoint.ts';
+import { archiveNode, type Personality } from '../virtual-chain/endpoint-profile.ts';
+import {
+  differencesFrom,
+  falseBlocks,
+  growBeyondNow,
+  indexWorld,
+  sourceOf,
+} from '../virtual-chain/indexed-world.ts';
 import { allRecords, hurriedTiming } from './indexing.ts';
-import { type CcipWorld, makeCcipWorld } from './zoo/ccip-chain.ts';
-import { differencesFrom, falseBlocks, growBeyondNow, indexWorld, sourceOf } from './zoo/indexed-world.ts';
-import { archiveNode, type Personality } from './zoo/personality.ts';
-import { type Provider, startProvider } from './zoo/provider.ts';
 
 const MESSAGES = 40;
 /** Below it are four messages of each direction. */

@@ -3,11 +3,11 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { EvmSource } from '../../src/ingest/evm/settings.ts';
 import { openTestStore } from '../database.ts';
-import { type CcipWorldOptions, makeCcipWorld } from './zoo/ccip-chain.ts';
-import { differencesFrom, indexWorld, sourceOf } from './zoo/indexed-world.ts';
-import type { Personality } from './zoo/personality.ts';
-import { archiveNode } from './zoo/personality.ts';
-import { startProvider } from './zoo/provider.ts';
+import { type CcipWorldOptions, makeCcipWorld } from '../virtual-chain/ccip-chain.ts';
+import { startProvider } from '../virtual-chain/endpoint.ts';
+import type { Personality } from '../virtual-chain/endpoint-profile.ts';
+import { archiveNode } from '../virtual-chain/endpoint-profile.ts';
+import { differencesFrom, indexWorld, sourceOf } from '../virtual-chain/indexed-world.ts';
 
 const worldOptions: CcipWorldOptions = { blocks: 300, messages: 12 };
 

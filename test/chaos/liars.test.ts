@@ -13,11 +13,11 @@ import { type IndexerTiming, startIndexer } from '../../src/ingest/engine/indexe
 import { connectNetwork } from '../../src/ingest/families.ts';
 import type { Store } from '../../src/store/store.ts';
 import { allRecords } from '../chain/indexing.ts';
-import { type CcipWorld, makeCcipWorld } from '../chain/zoo/ccip-chain.ts';
-import { differencesFrom, falseBlocks, growBeyondNow, sourceOf } from '../chain/zoo/indexed-world.ts';
-import { archiveNode, type Personality } from '../chain/zoo/personality.ts';
-import { type Provider, startProvider } from '../chain/zoo/provider.ts';
 import { openTestStore } from '../database.ts';
+import { type CcipWorld, makeCcipWorld } from '../virtual-chain/ccip-chain.ts';
+import { type Provider, startProvider } from '../virtual-chain/endpoint.ts';
+import { archiveNode, type Personality } from '../virtual-chain/endpoint-profile.ts';
+import { differencesFrom, falseBlocks, growBeyondNow, sourceOf } from '../virtual-chain/indexed-world.ts';
 import { lies } from './lies.ts';
 import { chaosTiming } from './timing.ts';
 

@@ -13,8 +13,8 @@ import {
   startReplayNode,
 } from '../chain/replay-node.ts';
 import { type ChainView, viewOf } from '../chain/replay-recording.ts';
+import { choosePersonality, createPersonalMisbehaviour, isLiar } from './endpoint-profiles.ts';
 import { chooseTemper, createMisbehaviour } from './faults.ts';
-import { choosePersonality, createPersonalMisbehaviour, isLiar } from './personalities.ts';
 import type { RecordedNetwork, Recording } from './scenario.ts';
 import { chooseTimeline } from './timeline.ts';
 

@@ -10,7 +10,7 @@ import { withoutWriters } from '../../src/store/schema/migration-lock.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
-import { refusalOf } from '../refusal.ts';
+import { refusalOf } from '../operator-error.ts';
 import { queryOnce, readWorkers, urlOnNode } from './faults.ts';
 
 const isOnCluster = process.env.CITUS_URL !== undefined;

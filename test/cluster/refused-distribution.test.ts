@@ -6,7 +6,7 @@ import { openStore } from '../../src/store/store.ts';
 import { startSystemServer, systemPostgres } from '../chaos/system-postgres.ts';
 import { buildProgram, freshFolder, lanescan } from '../cli/program.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
-import { refusalOf } from '../refusal.ts';
+import { refusalOf } from '../operator-error.ts';
 
 async function testDatabase(): Promise<TestDatabase> {
   const database = await createTestDatabase();

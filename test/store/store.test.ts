@@ -6,7 +6,7 @@ import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
 import { isDatabaseUnavailable, openStore, type Store, type StoreOptions } from '../../src/store/store.ts';
 import { createTestDatabase, isOnCluster } from '../database.ts';
 import { makeExecuted, makeMessage, makeRange, makeSent, makeSnapshot } from '../fixtures.ts';
-import { refusalOf } from '../refusal.ts';
+import { refusalOf } from '../operator-error.ts';
 
 const cleanUps: (() => Promise<void>)[] = [];
 afterEach(async () => {

@@ -8,7 +8,7 @@ import { guardWriters, SchemaMovedError } from '../../src/store/schema/writer-gu
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
-import { refusalOf } from '../refusal.ts';
+import { refusalOf } from '../operator-error.ts';
 import { makeOlderSchema } from './older-schema.ts';
 
 const WAIT = { timeout: 120_000 };

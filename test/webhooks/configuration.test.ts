@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { parseSubscriptions, shownTarget } from '../../src/webhooks/subscription.ts';
-import { refusalOf } from '../refusal.ts';
+import { refusalOf } from '../operator-error.ts';
 import { SECRET } from './receiver.ts';
 
 const environment = {

@@ -7,7 +7,7 @@ import { openStore } from '../../../src/store/store.ts';
 import { createTestDatabase, type TestDatabase } from '../../database.ts';
 import { makeMessage, makeSnapshot } from '../../fixtures.ts';
 import { listenWith } from '../../listening.ts';
-import { refusalOf } from '../../refusal.ts';
+import { refusalOf } from '../../operator-error.ts';
 import { buildProgram, freshFolder, lanescan, runProgram } from '../program.ts';
 
 function yamlFile(text: string): string {

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { EvmSource } from '../../../src/ingest/evm/settings.ts';
 import { parseNetworkSources } from '../../../src/ingest/families.ts';
-import { refusalOf } from '../../refusal.ts';
+import { refusalOf } from '../../operator-error.ts';
 
 const environment = { RPC: 'https://rpc.example/hidden-key', KEY: 'hidden-key', EMPTY: ' ', BAD: 'hidden' };
 /** Variables are written %{NAME} here: the linter takes the real spelling for a template that was forgotten. */

@@ -10,7 +10,7 @@ import {
   networks,
 } from '../../../src/domain/networks/networks.ts';
 import { parseNetworkSources } from '../../../src/ingest/families.ts';
-import { refusalOf } from '../../refusal.ts';
+import { refusalOf } from '../../operator-error.ts';
 
 const read = (yaml: string) => parseNetworkDefinitions(parse(yaml), 'lanescan.yaml');
 const acme = (more = '') => `- {name: acme-mainnet, selector: "77", chainId: 770077, ${more}}`;

@@ -19,9 +19,9 @@ import { briefly } from '../../chain/faulty-node.ts';
 import { hurriedTiming } from '../../chain/indexing.ts';
 import { openTestStore } from '../../database.ts';
 import { createSolanaWorld } from '../../solana/ccip-world.ts';
-import { personalities } from '../../solana/endpoint/personalities.ts';
-import { archiveNode, type SolanaPersonality } from '../../solana/endpoint/personality.ts';
 import { type SolanaProvider, startSolanaProvider } from '../../solana/endpoint/provider.ts';
+import { archiveNode, type SolanaPersonality } from '../../solana/endpoint/solana-profile.ts';
+import { personalities } from '../../solana/endpoint/solana-profiles.ts';
 import { createTraffic } from '../../solana/traffic.ts';
 import { indexOnce, judge, sourceOf, storeReceived, type Verdict } from './indexed-world.ts';
 

@@ -3,8 +3,8 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Message } from '../../../src/domain/message.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
-import { personalityOf } from '../../solana/endpoint/personalities.ts';
 import { startSolanaProvider } from '../../solana/endpoint/provider.ts';
+import { personalityOf } from '../../solana/endpoint/solana-profiles.ts';
 import { messageIdOf } from '../../solana/evm-messages.ts';
 import { hiding } from '../../solana/hidden-transactions.ts';
 import type { Ledger } from '../../solana/runtime/ledger.ts';

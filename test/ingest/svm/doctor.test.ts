@@ -3,8 +3,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { examineNetwork } from '../../../src/ingest/families.ts';
 import type { SvmSource } from '../../../src/ingest/svm/settings.ts';
 import { createSolanaWorld } from '../../solana/ccip-world.ts';
-import { personalityOf } from '../../solana/endpoint/personalities.ts';
 import { startSolanaProvider } from '../../solana/endpoint/provider.ts';
+import { personalityOf } from '../../solana/endpoint/solana-profiles.ts';
 import { addressOf } from '../../solana/runtime/program-address.ts';
 import { sourceOf } from './indexed-world.ts';
 

@@ -2,9 +2,9 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { SvmSource } from '../../../src/ingest/svm/settings.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
-import { personalityOf } from '../../solana/endpoint/personalities.ts';
-import type { SolanaPersonality } from '../../solana/endpoint/personality.ts';
 import { type SolanaProvider, startSolanaProvider } from '../../solana/endpoint/provider.ts';
+import type { SolanaPersonality } from '../../solana/endpoint/solana-profile.ts';
+import { personalityOf } from '../../solana/endpoint/solana-profiles.ts';
 import { addressOf } from '../../solana/runtime/program-address.ts';
 import { forgeryKinds, makeTraffic } from '../../solana/traffic.ts';
 import { differencesFrom, indexOnce, judge, openStore, sourceOf, storeReceived } from './indexed-world.ts';

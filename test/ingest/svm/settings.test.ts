@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { parseNetworkSources } from '../../../src/ingest/families.ts';
-import { refusalOf } from '../../refusal.ts';
+import { refusalOf } from '../../operator-error.ts';
 
 const ROUTER = 'Ccip842gzYHhvdDkSyi2YVCoAWPbYJoApMFzSxQroE9C';
 const OFF_RAMP = 'offqSMQWgQud6WJz694LRzkeN5kMYpCHTpXQr3Rkcjm';

@@ -2,9 +2,9 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { Store } from '../../../src/store/store.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
-import { personalityOf } from '../../solana/endpoint/personalities.ts';
-import { archiveNode, type SolanaPersonality } from '../../solana/endpoint/personality.ts';
 import { startSolanaProvider } from '../../solana/endpoint/provider.ts';
+import { archiveNode, type SolanaPersonality } from '../../solana/endpoint/solana-profile.ts';
+import { personalityOf } from '../../solana/endpoint/solana-profiles.ts';
 import { type Indexed, indexOnce, judge, openStore, sourceOf, storeReceived } from './indexed-world.ts';
 
 /** Messages both ways, all in transactions of version 1. */

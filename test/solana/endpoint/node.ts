@@ -1,10 +1,10 @@
 /** The methods of a Solana node, answered from a ledger the way a personality does. */
 
-import type { Wording } from '../../chain/zoo/personality.ts';
 import { isOneIn, type JsonRpcCall, RefusedCallError } from '../../json-rpc-server.ts';
+import type { Wording } from '../../virtual-chain/endpoint-profile.ts';
 import { fromBase58, toBase58 } from '../runtime/bytes.ts';
 import type { Ledger, LedgerAccount, LedgerTransaction, Place, SignatureEntry } from '../runtime/ledger.ts';
-import type { SolanaPersonality } from './personality.ts';
+import type { SolanaPersonality } from './solana-profile.ts';
 
 type Commitment = 'processed' | 'confirmed' | 'finalized';
 

@@ -2,7 +2,7 @@
 import { type JsonRpcServer, startJsonRpcServer } from '../../json-rpc-server.ts';
 import type { Ledger } from '../runtime/ledger.ts';
 import { createNode } from './node.ts';
-import { archiveNode, type SolanaPersonality } from './personality.ts';
+import { archiveNode, type SolanaPersonality } from './solana-profile.ts';
 
 export type SolanaProvider = JsonRpcServer<SolanaPersonality> & { readonly ledger: Ledger };
 

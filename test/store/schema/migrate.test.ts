@@ -18,7 +18,7 @@ import {
   makeSnapshot,
   makeVerifierCompleted,
 } from '../../fixtures.ts';
-import { refusalOf } from '../../refusal.ts';
+import { refusalOf } from '../../operator-error.ts';
 import { makeOlderSchema } from '../../upgrade/older-schema.ts';
 
 let database: TestDatabase;

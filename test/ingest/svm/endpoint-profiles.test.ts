@@ -6,9 +6,9 @@ import { describe, expect, test } from 'vitest';
 import { briefly } from '../../chain/faulty-node.ts';
 import { openTestStore } from '../../database.ts';
 import { createSolanaWorld } from '../../solana/ccip-world.ts';
-import { personalities, personalityOf, ZOO_STEPS } from '../../solana/endpoint/personalities.ts';
-import { archiveNode, type SolanaPersonality } from '../../solana/endpoint/personality.ts';
 import { startSolanaProvider } from '../../solana/endpoint/provider.ts';
+import { archiveNode, type SolanaPersonality } from '../../solana/endpoint/solana-profile.ts';
+import { personalities, personalityOf, ZOO_STEPS } from '../../solana/endpoint/solana-profiles.ts';
 import { makeTraffic } from '../../solana/traffic.ts';
 import { indexOnce, judge, sourceOf, storeReceived, type Verdict } from './indexed-world.ts';
 

@@ -2,7 +2,7 @@
  * Solana endpoint personalities, each with a public page where the behaviour or the wording was seen. Limits are smaller
  * than the real ones, so that a world of `ZOO_STEPS` steps meets them.
  */
-import { archiveNode, type SolanaPersonality } from './personality.ts';
+import { archiveNode, type SolanaPersonality } from './solana-profile.ts';
 
 /** Random traffic of so many steps meets every limit. */
 export const ZOO_STEPS = 160;

@@ -1,5 +1,5 @@
 /** A JSON-RPC endpoint on a real socket that serves a virtual chain the way a personality does. */
-import type { Hex } from '../../../src/ingest/evm/rpc/chain.ts';
+import type { Hex } from '../../src/ingest/evm/rpc/chain.ts';
 import {
   isOneIn,
   type JsonRpcCall,
@@ -7,10 +7,10 @@ import {
   RefusedCallError,
   type ServedEndpoint,
   startJsonRpcServer,
-} from '../../json-rpc-server.ts';
+} from '../json-rpc-server.ts';
 import { EMPTY_BLOOM } from './bloom-filter.ts';
-import { type Filter, type Query, queryOf, refuseFilter, refuseRange, refuseResults } from './log-traits.ts';
-import { archiveNode, type LogTraits, type Personality } from './personality.ts';
+import { archiveNode, type LogTraits, type Personality } from './endpoint-profile.ts';
+import { type Filter, type Query, queryOf, refuseFilter, refuseRange, refuseResults } from './log-limits.ts';
 import type { VirtualBlock, VirtualChain, VirtualLog, VirtualTransaction } from './virtual-chain.ts';
 
 export type Provider = JsonRpcServer<Personality> & {

@@ -1,7 +1,7 @@
 /** How a personality refuses requests, and queries for logs above all: what it takes, and how it words a refusal. */
-import type { Hex } from '../../../src/ingest/evm/rpc/chain.ts';
-import { RefusedCallError } from '../../json-rpc-server.ts';
-import type { LogTraits } from './personality.ts';
+import type { Hex } from '../../src/ingest/evm/rpc/chain.ts';
+import { RefusedCallError } from '../json-rpc-server.ts';
+import type { LogTraits } from './endpoint-profile.ts';
 
 export interface Filter {
   readonly fromBlock?: unknown;

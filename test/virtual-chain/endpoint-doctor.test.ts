@@ -4,11 +4,11 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { freshFolder, lanescan } from '../../cli/program.ts';
-import { createTestDatabase, type TestDatabase } from '../../database.ts';
+import { freshFolder, lanescan } from '../cli/program.ts';
+import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { makeCcipWorld } from './ccip-chain.ts';
-import { personalityOf, ZOO_BLOCKS } from './personalities.ts';
-import { startProvider } from './provider.ts';
+import { startProvider } from './endpoint.ts';
+import { personalityOf, ZOO_BLOCKS } from './endpoint-profiles.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {

@@ -7,10 +7,16 @@
 import type { Randomness } from '../../src/ingest/demo/randomness.ts';
 import type { Delivery, Misbehaviour, Misfortune, RpcAnswer, RpcCall } from '../chain/replay-node.ts';
 import type { ChainView } from '../chain/replay-recording.ts';
-import { type Filter, queryOf, refuseFilter, refuseRange, refuseResults } from '../chain/zoo/log-traits.ts';
-import { personalities } from '../chain/zoo/personalities.ts';
-import type { Limit, LogTraits, Personality } from '../chain/zoo/personality.ts';
 import { errorOf, isOneIn, RefusedCallError } from '../json-rpc-server.ts';
+import type { Limit, LogTraits, Personality } from '../virtual-chain/endpoint-profile.ts';
+import { personalities } from '../virtual-chain/endpoint-profiles.ts';
+import {
+  type Filter,
+  queryOf,
+  refuseFilter,
+  refuseRange,
+  refuseResults,
+} from '../virtual-chain/log-limits.ts';
 
 const SHORTER = 10;
 

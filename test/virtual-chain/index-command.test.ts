@@ -4,14 +4,14 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { openStore } from '../../../src/store/store.ts';
-import { freshFolder, lanescan } from '../../cli/program.ts';
-import { createTestDatabase } from '../../database.ts';
-import { allRecords } from '../indexing.ts';
+import { openStore } from '../../src/store/store.ts';
+import { allRecords } from '../chain/indexing.ts';
+import { freshFolder, lanescan } from '../cli/program.ts';
+import { createTestDatabase } from '../database.ts';
 import { type CcipWorldOptions, makeCcipWorld } from './ccip-chain.ts';
-import { personalityOf, ZOO_BLOCKS } from './personalities.ts';
-import type { Personality } from './personality.ts';
-import { startProvider } from './provider.ts';
+import { startProvider } from './endpoint.ts';
+import type { Personality } from './endpoint-profile.ts';
+import { personalityOf, ZOO_BLOCKS } from './endpoint-profiles.ts';
 
 const MESSAGES = 29;
 

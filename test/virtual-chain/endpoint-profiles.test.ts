@@ -5,14 +5,14 @@
  * all pairs.
  */
 import { describe, expect, test } from 'vitest';
-import { openTestStore } from '../../database.ts';
-import { briefly } from '../faulty-node.ts';
+import { briefly } from '../chain/faulty-node.ts';
+import { openTestStore } from '../database.ts';
 import { makeCcipWorld } from './ccip-chain.ts';
+import { judge, type Verdict } from './completeness.ts';
+import { startProvider } from './endpoint.ts';
+import type { Personality } from './endpoint-profile.ts';
+import { personalities, personalityOf, ZOO_BLOCKS } from './endpoint-profiles.ts';
 import { indexWorld, sourceOf } from './indexed-world.ts';
-import { personalities, personalityOf, ZOO_BLOCKS } from './personalities.ts';
-import type { Personality } from './personality.ts';
-import { startProvider } from './provider.ts';
-import { judge, type Verdict } from './verdict.ts';
 
 const MESSAGES = 29;
 

@@ -4,17 +4,17 @@
  * registrations that no router made. Block hashes are the same on all endpoints; only the lie differs.
  */
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Message } from '../../../src/domain/message.ts';
-import type { EvmSource } from '../../../src/ingest/evm/settings.ts';
-import type { Store } from '../../../src/store/store.ts';
-import { openTestStore } from '../../database.ts';
-import { briefly } from '../faulty-node.ts';
-import { allRecords } from '../indexing.ts';
+import type { Message } from '../../src/domain/message.ts';
+import type { EvmSource } from '../../src/ingest/evm/settings.ts';
+import type { Store } from '../../src/store/store.ts';
+import { briefly } from '../chain/faulty-node.ts';
+import { allRecords } from '../chain/indexing.ts';
+import { openTestStore } from '../database.ts';
 import { type CcipWorld, type CcipWorldOptions, makeCcipWorld, networkA } from './ccip-chain.ts';
+import { type Provider, startProvider } from './endpoint.ts';
+import { archiveNode, type Personality } from './endpoint-profile.ts';
 import { differencesFrom, indexWorld, sourceOf } from './indexed-world.ts';
-import { impostorOnRamp, inventedMessages, miscountingOnRamps } from './lies.ts';
-import { archiveNode, type Personality } from './personality.ts';
-import { type Provider, startProvider } from './provider.ts';
+import { impostorOnRamp, inventedMessages, miscountingOnRamps } from './invented-events.ts';
 
 const options: CcipWorldOptions = { blocks: 1_000, messages: 40 };
 const away: Personality = {

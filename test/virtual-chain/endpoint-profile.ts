@@ -2,7 +2,7 @@
  * The personality of an RPC endpoint as data: its limits, its wordings, what it leaves out and how it lies. `provider.ts`
  * behaves accordingly. Whatever is left out is as on an archive node without limits.
  */
-import type { EndpointTraits } from '../../json-rpc-server.ts';
+import type { EndpointTraits } from '../json-rpc-server.ts';
 
 /** An error as the endpoint words it. */
 export interface Wording {

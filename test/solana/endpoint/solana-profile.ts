@@ -2,7 +2,7 @@
  * The personality of a Solana RPC endpoint as data: its limits, its wordings, what it leaves out and how it lies.
  * `provider.ts` behaves accordingly. Whatever is left out is as on a current Agave node with the whole history.
  */
-import type { Limit, Wording } from '../../chain/zoo/personality.ts';
+import type { Limit, Wording } from '../../virtual-chain/endpoint-profile.ts';
 
 export interface SignatureTraits {
   /** Pages are silently limited to so many signatures. */

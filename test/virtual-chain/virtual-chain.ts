@@ -6,8 +6,8 @@
  * events of a range by bisection. Hashes are not digests: a block hash holds branch and number, a transaction hash holds
  * series and index, so that both are looked up without an index.
  */
-import type { Network } from '../../../src/domain/networks/networks.ts';
-import type { Hex } from '../../../src/ingest/evm/rpc/chain.ts';
+import type { Network } from '../../src/domain/networks/networks.ts';
+import type { Hex } from '../../src/ingest/evm/rpc/chain.ts';
 import { bloomOf } from './bloom-filter.ts';
 
 export interface VirtualEvent {

@@ -2,7 +2,7 @@
  * The zoo: endpoint personalities, each with a public page where the behaviour or the wording was seen. Limits are smaller
  * than the real ones, so that a test chain of `ZOO_BLOCKS` blocks meets them.
  */
-import { archiveNode, type Personality, type Wording } from './personality.ts';
+import { archiveNode, type Personality, type Wording } from './endpoint-profile.ts';
 
 /** A chain of so many blocks meets every limit. */
 export const ZOO_BLOCKS = 1_200;

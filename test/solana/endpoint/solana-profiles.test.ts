@@ -2,9 +2,9 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createSolanaWorld, type SolanaWorld } from '../ccip-world.ts';
 import { makeTraffic } from '../traffic.ts';
-import { personalities, ZOO_STEPS } from './personalities.ts';
-import { archiveNode, type SolanaPersonality } from './personality.ts';
 import { startSolanaProvider } from './provider.ts';
+import { archiveNode, type SolanaPersonality } from './solana-profile.ts';
+import { personalities, ZOO_STEPS } from './solana-profiles.ts';
 
 const world = createSolanaWorld({ versionOneEvery: 3 });
 makeTraffic(world, { seed: 'zoo', steps: ZOO_STEPS });
