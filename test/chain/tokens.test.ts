@@ -6,7 +6,7 @@ import { getDecimals, getName, getSymbol } from '../../src/ingest/evm/contracts/
 import { decodeDecimals, decodeText } from '../../src/ingest/evm/token-claims.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openTestStore } from '../database.ts';
-import { RefusedCallError } from '../json-rpc-server.ts';
+import { RpcError } from '../json-rpc-server.ts';
 import { makeCcipWorld } from '../virtual-chain/ccip-chain.ts';
 import { startProvider } from '../virtual-chain/endpoint.ts';
 import { differencesFrom, indexWorld, sourceOf } from '../virtual-chain/indexed-world.ts';
@@ -127,7 +127,7 @@ describe('a chain is asked about its tokens', () => {
     const { store, network } = await indexed(
       tokenContract({
         symbol: () => {
-          throw new RefusedCallError({ code: -32603, message: 'internal error' });
+          throw new RpcError({ code: -32603, message: 'internal error' });
         },
       }),
     );

@@ -16,7 +16,7 @@ export interface Lie {
   tell(truth: CcipChain, randomness: Randomness): VirtualChain;
 }
 
-/** How many blocks of the zoo's chains are not final. */
+/** How many blocks of virtual chains are not final. */
 const NOT_FINAL = 8;
 /** Beyond what is read without a gap. */
 const MILLIONS = 2_000_000;

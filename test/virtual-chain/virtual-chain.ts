@@ -98,7 +98,7 @@ export interface Telling {
   readonly contracts?: readonly VirtualContract[];
   /** Where it is left out: that of the chain, at any time. */
   readonly head?: number;
-  /** How far the block that is called final is below the head, whatever the personality of the endpoint says. */
+  /** How far the block that is called final is below the head, whatever the profile of the endpoint says. */
   readonly finalLag?: number;
 }
 

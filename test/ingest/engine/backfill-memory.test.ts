@@ -28,7 +28,7 @@ interface Sample {
 async function sampleBackfill(options: CcipWorldOptions): Promise<readonly Sample[]> {
   const world = makeCcipWorld(options);
   const provider = await startProvider(world.a, {
-    personality: { ...archiveNode, logs: { hasBlockTimestamp: true } },
+    profile: { ...archiveNode, logs: { hasBlockTimestamp: true } },
   });
   onTestFinished(() => provider.close());
   const store = await openTestStore();
