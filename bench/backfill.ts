@@ -9,16 +9,16 @@
  *     npm run bench:backfill -- volume           # 100,000 messages in each direction, as fast as it goes
  *     npm run bench:backfill -- sparse           # 10,000,000 blocks with hardly any messages
  *
- * The chains are virtual (test/chain/zoo): nothing has to be deployed, and the endpoints keep to a rate and a latency.
+ * The chains are virtual (test/virtual-chain): nothing has to be deployed, and the endpoints keep to a rate and a latency.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { openEmbedded } from '../src/store/server/embedded.ts';
 import { openStore } from '../src/store/store.ts';
-import { type CcipChain, type CcipWorld, makeCcipWorld } from '../test/chain/zoo/ccip-chain.ts';
-import type { Personality } from '../test/chain/zoo/personality.ts';
-import { type Provider, startProvider } from '../test/chain/zoo/provider.ts';
+import { type CcipChain, type CcipWorld, makeCcipWorld } from '../test/virtual-chain/ccip-chain.ts';
+import { type Provider, startProvider } from '../test/virtual-chain/endpoint.ts';
+import type { EndpointProfile } from '../test/virtual-chain/endpoint-profile.ts';
 import { createDatabaseIn } from './backfill/database.ts';
 import { fetchLogs, type LogFilters } from './backfill/fetch-logs.ts';
 import { runLanescan, type ServedChain } from './backfill/lanescan-run.ts';
@@ -52,14 +52,14 @@ const rates = [
 ] as const;
 
 /** The rate is the client's to keep: both are told the same, and the peak shows whether they do. */
-const distantEndpoint: Personality = {
+const distantEndpoint: EndpointProfile = {
   name: 'distant-endpoint',
   seen: 'invented',
   latencyMs: LATENCY_MS,
   logs: {
     blocks: {
       max: MAX_RANGE_BLOCKS,
-      refusal: { code: -32602, message: 'range {count} exceeds limit of {max}' },
+      error: { code: -32602, message: 'range {count} exceeds limit of {max}' },
     },
   },
   alone: 'complete',
@@ -138,7 +138,7 @@ async function withProviders<T>(
 ): Promise<T> {
   const providers: Provider[] = [];
   for (let index = 0; index < count; index++)
-    providers.push(await startProvider(chain, { personality: distantEndpoint }));
+    providers.push(await startProvider(chain, { profile: distantEndpoint }));
   try {
     return await work({ chain, providers });
   } finally {

@@ -2,7 +2,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Limit, Wording } from './chain/zoo/personality.ts';
+import type { Limit, RpcErrorReply } from './virtual-chain/endpoint-profile.ts';
 
 export interface JsonRpcCall {
   readonly id: unknown;
@@ -14,23 +14,23 @@ export interface JsonRpcCall {
 export interface EndpointTraits {
   /** Calls in one HTTP request. */
   readonly batch?: Limit;
-  /** Calls a second, with a burst of one second. The refusal may carry a `Retry-After` in seconds. */
+  /** Calls a second, with a burst of one second. The error may carry a `Retry-After` in seconds. */
   readonly rate?: Limit & { readonly retryAfterSeconds?: number };
-  /** Calls in all; what comes after is refused for good. */
+  /** Calls in all; what comes after is rejected for good. */
   readonly cap?: Limit;
   /** One HTTP request in so many ends with a reset connection. */
   readonly resetsEvery?: number;
   /** One HTTP request in so many gets this answer. */
-  readonly fails?: { readonly every: number; readonly refusal: Wording };
+  readonly fails?: { readonly every: number; readonly error: RpcErrorReply };
   readonly latencyMs?: number;
 }
 
 /** A call that is not answered; `data` goes into the JSON-RPC error. */
-export class RefusedCallError extends Error {
-  readonly wording: Wording;
+export class RpcError extends Error {
+  readonly wording: RpcErrorReply;
   readonly data: unknown;
   constructor(
-    { message, ...rest }: Wording,
+    { message, ...rest }: RpcErrorReply,
     values: Readonly<Record<string, string | number>> = {},
     data?: unknown,
   ) {
@@ -43,7 +43,7 @@ export class RefusedCallError extends Error {
 export interface JsonRpcServer<Traits extends EndpointTraits> {
   readonly url: URL;
   /** May be replaced at any time. */
-  personality: Traits;
+  profile: Traits;
   /** HTTP requests so far. */
   readonly requests: number;
   /** JSON-RPC calls so far, by method. */
@@ -58,13 +58,13 @@ export interface JsonRpcServer<Traits extends EndpointTraits> {
 /** The server as those who answer its calls see it. */
 export type ServedEndpoint<Traits extends EndpointTraits> = Pick<
   JsonRpcServer<Traits>,
-  'personality' | 'requests'
+  'profile' | 'requests'
 >;
 
 export interface JsonRpcServerOptions<Traits extends EndpointTraits> {
-  readonly personality: Traits;
+  readonly profile: Traits;
   readonly port?: number | undefined;
-  /** Called once; what it returns gives the result of a call, or throws a RefusedCallError. */
+  /** Called once; what it returns gives the result of a call, or throws a RpcError. */
   readonly answererOf: (endpoint: ServedEndpoint<Traits>) => (call: JsonRpcCall) => unknown;
 }
 
@@ -90,18 +90,17 @@ export async function startJsonRpcServer<Traits extends EndpointTraits>(
 
   /** Refuses a whole HTTP request. */
   const admit = (asked: readonly JsonRpcCall[], isBatch: boolean): void => {
-    const { cap, rate, fails, batch } = server.personality;
-    if (cap && calls > cap.max) throw new RefusedCallError(cap.refusal, { max: cap.max });
-    if (rate && !takeTokens(asked.length, rate.max))
-      throw new RefusedCallError(rate.refusal, { max: rate.max });
-    if (fails && isOneIn(fails.every, requests)) throw new RefusedCallError(fails.refusal);
+    const { cap, rate, fails, batch } = server.profile;
+    if (cap && calls > cap.max) throw new RpcError(cap.error, { max: cap.max });
+    if (rate && !takeTokens(asked.length, rate.max)) throw new RpcError(rate.error, { max: rate.max });
+    if (fails && isOneIn(fails.every, requests)) throw new RpcError(fails.error);
     if (batch && isBatch && asked.length > batch.max)
-      throw new RefusedCallError(batch.refusal, { max: batch.max, count: asked.length });
+      throw new RpcError(batch.error, { max: batch.max, count: asked.length });
   };
 
   const respond = async (body: string, response: ServerResponse): Promise<void> => {
     requests++;
-    const { personality } = server;
+    const { profile } = server;
     const asked = JSON.parse(body) as unknown;
     const isBatch = Array.isArray(asked);
     // Some clients leave out the parameters where there are none.
@@ -111,15 +110,15 @@ export async function startJsonRpcServer<Traits extends EndpointTraits>(
       callsByMethod.set(call.method, (callsByMethod.get(call.method) ?? 0) + 1);
       server.onCall(call);
     }
-    if (personality.latencyMs !== undefined) await delay(personality.latencyMs, undefined, { ref: false });
-    if (personality.resetsEvery !== undefined && isOneIn(personality.resetsEvery, requests)) {
+    if (profile.latencyMs !== undefined) await delay(profile.latencyMs, undefined, { ref: false });
+    if (profile.resetsEvery !== undefined && isOneIn(profile.resetsEvery, requests)) {
       response.socket?.resetAndDestroy();
       return;
     }
     try {
       admit(list, isBatch);
     } catch (error) {
-      sendRefusal(response, error, isBatch ? null : list[0]?.id, personality);
+      sendError(response, error, isBatch ? null : list[0]?.id, profile);
       return;
     }
     const [first] = list;
@@ -127,7 +126,7 @@ export async function startJsonRpcServer<Traits extends EndpointTraits>(
       try {
         sendJson(response, { jsonrpc: '2.0', id: first.id, result: answerTo(first) });
       } catch (error) {
-        sendRefusal(response, error, first.id, personality);
+        sendError(response, error, first.id, profile);
       }
       return;
     }
@@ -155,7 +154,7 @@ export async function startJsonRpcServer<Traits extends EndpointTraits>(
   const { port } = http.address() as AddressInfo;
   const server: JsonRpcServer<Traits> = {
     url: new URL(`http://127.0.0.1:${port}/`),
-    personality: options.personality,
+    profile: options.profile,
     get requests() {
       return requests;
     },
@@ -187,8 +186,8 @@ function sendJson(response: ServerResponse, value: unknown, status = 200): void 
   response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(value));
 }
 
-function sendRefusal(response: ServerResponse, error: unknown, id: unknown, { rate }: EndpointTraits): void {
-  if (!(error instanceof RefusedCallError)) throw error;
+function sendError(response: ServerResponse, error: unknown, id: unknown, { rate }: EndpointTraits): void {
+  if (!(error instanceof RpcError)) throw error;
   const { message, status = 200, isPlainText, isReset } = error.wording;
   if (isReset) {
     response.socket?.resetAndDestroy();
@@ -200,13 +199,13 @@ function sendRefusal(response: ServerResponse, error: unknown, id: unknown, { ra
   else sendJson(response, { jsonrpc: '2.0', id: id ?? null, error: errorOf(error) }, status);
 }
 
-/** The JSON-RPC error of a refused call. Throws what is none. */
+/** The JSON-RPC error of a rejected call. Throws what is none. */
 export function errorOf(error: unknown): {
   readonly code?: number;
   readonly message: string;
   readonly data?: unknown;
 } {
-  if (!(error instanceof RefusedCallError)) throw error;
+  if (!(error instanceof RpcError)) throw error;
   const { code, message } = error.wording;
   return {
     ...(code !== undefined && { code }),

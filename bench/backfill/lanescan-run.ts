@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { stringify } from 'yaml';
-import type { CcipChain } from '../../test/chain/zoo/ccip-chain.ts';
-import type { Provider } from '../../test/chain/zoo/provider.ts';
+import type { CcipChain } from '../../test/virtual-chain/ccip-chain.ts';
+import type { Provider } from '../../test/virtual-chain/endpoint.ts';
 
 export interface ServedChain {
   readonly chain: CcipChain;

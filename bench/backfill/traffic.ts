@@ -1,5 +1,5 @@
 /** What was asked of some endpoints: calls by method, and the time from the first call to the last answer. */
-import type { Provider } from '../../test/chain/zoo/provider.ts';
+import type { Provider } from '../../test/virtual-chain/endpoint.ts';
 
 export interface Traffic {
   readonly calls: number;
@@ -27,7 +27,7 @@ export function meterTraffic(providers: readonly Provider[]): TrafficMeter {
         for (const [method, calls] of counted) callsByMethod[method] = (callsByMethod[method] ?? 0) + calls;
       const all = times.flat().sort((one, other) => one - other);
       const [first = 0, last = 0] = [all[0], all.at(-1)];
-      const latencyMs = Math.max(...providers.map(({ personality }) => personality.latencyMs ?? 0));
+      const latencyMs = Math.max(...providers.map(({ profile }) => profile.latencyMs ?? 0));
       return {
         calls: all.length,
         callsByMethod,

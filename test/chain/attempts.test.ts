@@ -9,7 +9,7 @@ import { type RunningServer, startServer } from '../api/running-server.ts';
 import { openTestStore } from '../database.ts';
 import { type Lab, type SentMessage, startLab, versions } from '../lab/lab.ts';
 import { indexOnce } from './indexing.ts';
-import { encode, poolCases, poolSite, receiverCases } from './refusing-contracts.ts';
+import { encode, poolCases, poolSite, receiverCases } from './reverting-contracts.ts';
 
 let lab: Lab;
 let server: RunningServer;

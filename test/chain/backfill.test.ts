@@ -5,13 +5,13 @@ import type { EvmSource } from '../../src/ingest/evm/settings.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openTestStore } from '../database.ts';
 import type { JsonRpcCall } from '../json-rpc-server.ts';
+import { type CcipWorld, type CcipWorldOptions, makeCcipWorld } from '../virtual-chain/ccip-chain.ts';
+import { type Provider, startProvider } from '../virtual-chain/endpoint.ts';
+import { archiveNode, type EndpointProfile, type LogTraits } from '../virtual-chain/endpoint-profile.ts';
+import { differencesFrom, type IndexedWorld, indexWorld, sourceOf } from '../virtual-chain/indexed-world.ts';
+import type { EventSeries } from '../virtual-chain/virtual-chain.ts';
 import { allRecords } from './indexing.ts';
 import { startNodeProxy } from './node-proxy.ts';
-import { type CcipWorld, type CcipWorldOptions, makeCcipWorld } from './zoo/ccip-chain.ts';
-import { differencesFrom, type IndexedWorld, indexWorld, sourceOf } from './zoo/indexed-world.ts';
-import { archiveNode, type LogTraits, type Personality } from './zoo/personality.ts';
-import { type Provider, startProvider } from './zoo/provider.ts';
-import type { EventSeries } from './zoo/virtual-chain.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -20,9 +20,9 @@ afterEach(async () => {
 
 async function provide(
   chain: CcipWorld['a'],
-  personality: Personality = archiveNode,
+  profile: EndpointProfile = archiveNode,
 ): Promise<Provider & { readonly calls: JsonRpcCall[] }> {
-  const provider = await startProvider(chain, { personality });
+  const provider = await startProvider(chain, { profile });
   closers.push(() => provider.close());
   const calls: JsonRpcCall[] = [];
   provider.onCall = (call) => calls.push(call);
@@ -53,7 +53,7 @@ function rangesOf(calls: readonly JsonRpcCall[]): readonly Asked[] {
 const callsOf = (calls: readonly JsonRpcCall[], method: string) =>
   calls.filter((call) => call.method === method);
 
-const withLogs = (logs: LogTraits, more: Partial<Personality> = {}): Personality => ({
+const withLogs = (logs: LogTraits, more: Partial<EndpointProfile> = {}): EndpointProfile => ({
   ...archiveNode,
   ...more,
   name: 'of this test',
@@ -71,10 +71,10 @@ interface Backfill extends IndexedWorld {
 async function backfill(
   world: CcipWorld,
   overrides: Partial<EvmSource> = {},
-  personalities: readonly Personality[] = [timestamped],
+  profiles: readonly EndpointProfile[] = [timestamped],
 ): Promise<Backfill> {
   const providers: (Provider & { readonly calls: JsonRpcCall[] })[] = [];
-  for (const personality of personalities) providers.push(await provide(world.a, personality));
+  for (const profile of profiles) providers.push(await provide(world.a, profile));
   const counterpart = await provide(world.b, timestamped);
   const store = await emptyStore();
   const indexed = await indexWorld(store, {
@@ -117,7 +117,7 @@ describe('the history of a network', () => {
     expect(callsOf(calls, 'eth_getCode')).toEqual([]);
   });
 
-  test.each<readonly [string, Personality['state']]>([
+  test.each<readonly [string, EndpointProfile['state']]>([
     ['refuses', { keptBlocks: 1_000, answer: { code: -32000, message: 'missing trie node' } }],
     ['answers with the current code', { keptBlocks: 1_000, answer: 'current' }],
     ['answers that there is no code', { keptBlocks: 1_000, answer: 'empty' }],
@@ -125,8 +125,8 @@ describe('the history of a network', () => {
     'is read from the first block on where the only endpoint %s for old blocks',
     { tags: 'slow' },
     async (_, state) => {
-      const personality = withLogs({ hasBlockTimestamp: true }, state ? { state } : {});
-      const { calls, differences } = await backfill(worldOf(), {}, [personality]);
+      const profile = withLogs({ hasBlockTimestamp: true }, state ? { state } : {});
+      const { calls, differences } = await backfill(worldOf(), {}, [profile]);
       expect(differences).toEqual([]);
       expect(Math.min(...rangesOf(calls).map(({ from }) => from))).toBe(0);
       expect(callsOf(calls, 'eth_getCode').length).toBeLessThan(40);
@@ -242,7 +242,7 @@ describe('pieces of history', { tags: 'slow' }, () => {
     const limit = (max: number) =>
       withLogs({
         hasBlockTimestamp: true,
-        blocks: { max, refusal: { code: -32602, message: 'block range too large' } },
+        blocks: { max, error: { code: -32602, message: 'block range too large' } },
       });
     const { providers, differences } = await backfill(worldOf({ deployedAt: 1 }), {}, [
       limit(5_000),
@@ -282,10 +282,10 @@ describe('a chain whose finality is far behind', () => {
       expect(sent).toHaveLength(blocks.filter((block) => block > world.a.head - lag).length);
     };
     await expectFinalBelow(LAG);
-    provider.personality = lagging(LAG / 2);
+    provider.profile = lagging(LAG / 2);
     await indexWorld(store, { sources });
     await expectFinalBelow(LAG / 2);
-    provider.personality = lagging(0);
+    provider.profile = lagging(0);
     await indexWorld(store, { sources });
     await expectFinalBelow(0);
   });

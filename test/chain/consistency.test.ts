@@ -6,26 +6,26 @@ import { stringify } from 'yaml';
 import { metricOf, serveStore } from '../api/running-server.ts';
 import { freshFolder, lanescan } from '../cli/program.ts';
 import { openTestStore } from '../database.ts';
+import { type CcipWorld, makeCcipWorld } from '../virtual-chain/ccip-chain.ts';
+import { type Provider, startProvider } from '../virtual-chain/endpoint.ts';
+import type { EndpointProfile } from '../virtual-chain/endpoint-profile.ts';
+import { archiveNode } from '../virtual-chain/endpoint-profile.ts';
+import { differencesFrom, indexWorld, sourceOf } from '../virtual-chain/indexed-world.ts';
 import { allRecords } from './indexing.ts';
-import { type CcipWorld, makeCcipWorld } from './zoo/ccip-chain.ts';
-import { differencesFrom, indexWorld, sourceOf } from './zoo/indexed-world.ts';
-import type { Personality } from './zoo/personality.ts';
-import { archiveNode } from './zoo/personality.ts';
-import { type Provider, startProvider } from './zoo/provider.ts';
 
 type TestStore = Awaited<ReturnType<typeof openTestStore>>;
 
 /** Old logs are gone, and nothing says so. */
-const pruned: Personality = {
+const pruned: EndpointProfile = {
   ...archiveNode,
   name: 'pruned-in-silence',
   logs: { kept: { blocks: 400, answer: 'empty' } },
   alone: 'incomplete',
 };
 
-async function provide(world: CcipWorld, ofA: readonly Personality[], ofB = [archiveNode]) {
-  const start = (chain: CcipWorld['a'], personalities: readonly Personality[]) =>
-    Promise.all(personalities.map((personality) => startProvider(chain, { personality })));
+async function provide(world: CcipWorld, ofA: readonly EndpointProfile[], ofB = [archiveNode]) {
+  const start = (chain: CcipWorld['a'], profiles: readonly EndpointProfile[]) =>
+    Promise.all(profiles.map((profile) => startProvider(chain, { profile })));
   const providers = { a: await start(world.a, ofA), b: await start(world.b, ofB) };
   onTestFinished(async () => {
     for (const provider of [...providers.a, ...providers.b]) await provider.close();
@@ -112,12 +112,12 @@ describe('an endpoint that has pruned old logs in silence', () => {
   });
 
   test('beside a good one comes to everything, whichever is asked first', { tags: 'slow' }, async () => {
-    for (const personalities of [
+    for (const profiles of [
       [pruned, archiveNode],
       [archiveNode, pruned],
     ]) {
       const world = makeCcipWorld({ blocks: 2_000, messages: 60, ramps: 2 });
-      const { a, b } = await provide(world, personalities);
+      const { a, b } = await provide(world, profiles);
       const store = await testStore();
       await indexWorld(store, { sources: [sourceOf(world.a, a), sourceOf(world.b, b)] });
       expect(await differencesFrom(world, store)).toEqual([]);
@@ -162,7 +162,7 @@ describe('an endpoint that has pruned old logs in silence', () => {
 test('an on-ramp that only its commits elsewhere name is a contradiction', { tags: 'slow' }, async () => {
   const world = makeCcipWorld({ blocks: 2_000, messages: 60, ramps: 2 });
   // The first on-ramp is retired: the router's views do not name it any more.
-  const hidesRetired: Personality = { ...pruned, logs: { kept: { blocks: 400, answer: 'empty' } } };
+  const hidesRetired: EndpointProfile = { ...pruned, logs: { kept: { blocks: 400, answer: 'empty' } } };
   const { a, b } = await provide(world, [hidesRetired]);
   const store = await testStore();
   await indexWorld(store, { sources: [sourceOf(world.a, a), sourceOf(world.b, b)] });

@@ -12,7 +12,7 @@ import { type RunningServer, serveStore, startServer } from '../api/running-serv
 import { type Lab, type Lane, type SentMessage, startLab, versions } from '../lab/lab.ts';
 import { CallFailure } from '../lab/network.ts';
 import { indexOnce, labSource } from './indexing.ts';
-import { poolCases, poolSite, receiverCases } from './refusing-contracts.ts';
+import { poolCases, poolSite, receiverCases } from './reverting-contracts.ts';
 
 /** Enough for any gas limit of the cases. */
 const GAS = 10_000_000n;

@@ -8,7 +8,7 @@ import type { EndpointPoolOptions } from '../../src/ingest/engine/json-rpc/endpo
 import type { Block, Chain, ChainLog, ChainNode, Hex, Transaction } from '../../src/ingest/evm/rpc/chain.ts';
 import { createChain } from '../../src/ingest/evm/rpc/endpoints.ts';
 import type { EvmSource } from '../../src/ingest/evm/settings.ts';
-import { bloomOf } from './zoo/bloom-filter.ts';
+import { bloomOf } from '../virtual-chain/bloom-filter.ts';
 
 export interface TinyBlock extends Block {
   readonly logs: readonly ChainLog[];

@@ -7,20 +7,26 @@ import { connectNetwork } from '../../src/ingest/families.ts';
 import type { Store } from '../../src/store/store.ts';
 import { until } from '../api/live/live-server.ts';
 import { openTestStore } from '../database.ts';
+import { type CcipWorld, makeCcipWorld } from '../virtual-chain/ccip-chain.ts';
+import { type Provider, startProvider } from '../virtual-chain/endpoint.ts';
+import { archiveNode, type EndpointProfile } from '../virtual-chain/endpoint-profile.ts';
+import {
+  differencesFrom,
+  falseBlocks,
+  growBeyondNow,
+  indexWorld,
+  sourceOf,
+} from '../virtual-chain/indexed-world.ts';
 import { allRecords, hurriedTiming } from './indexing.ts';
-import { type CcipWorld, makeCcipWorld } from './zoo/ccip-chain.ts';
-import { differencesFrom, falseBlocks, growBeyondNow, indexWorld, sourceOf } from './zoo/indexed-world.ts';
-import { archiveNode, type Personality } from './zoo/personality.ts';
-import { type Provider, startProvider } from './zoo/provider.ts';
 
 const MESSAGES = 40;
 /** Below it are four messages of each direction. */
 const FORK = 110;
 const FALSE_HEAD = 2_000_000;
 
-const unavailable: Personality = {
+const unavailable: EndpointProfile = {
   ...archiveNode,
-  fails: { every: 1, refusal: { message: 'upstream is away', status: 503, isPlainText: true } },
+  fails: { every: 1, error: { message: 'upstream is away', status: 503, isPlainText: true } },
 };
 
 /** Nobody is believed alone for as long as a test runs. */
@@ -112,14 +118,14 @@ describe('one of three endpoints has another chain, below what was final', () =>
     await untilTrue(stage);
     expect(await sentFromA(stage)).toBe(MESSAGES);
 
-    first.personality = unavailable;
-    second.personality = unavailable;
+    first.profile = unavailable;
+    second.profile = unavailable;
     liar.chain = world.a.retell({ fork: FORK, series: [], head: FALSE_HEAD });
     await untilAsked(liar);
     expect(await sentFromA(stage)).toBe(MESSAGES);
 
-    first.personality = archiveNode;
-    second.personality = archiveNode;
+    first.profile = archiveNode;
+    second.profile = archiveNode;
     world.a.grow(5);
     await untilAtHead(stage, indexer);
     await indexer.stop();
@@ -204,14 +210,14 @@ describe('an endpoint of several that is the only one to answer', () => {
     const { world, endpoints } = stage;
     const [liar, second, third] = endpoints;
     await indexWorld(stage.store, { sources: stage.sources() });
-    for (const away of [second, third]) away.personality = unavailable;
+    for (const away of [second, third]) away.profile = unavailable;
     const indexer = follow(stage, stage.sources(), { secondOpinionMs: 100 });
     const invented = world.a.retell({ fork: world.a.head, head: world.a.head + 1_000 });
     liar.chain = invented;
     await until(() => indexer.statusOfA()?.figures?.finalizedBlock === invented.head - 8);
     expect(indexer.notices.join('\n')).toContain('is believed alone until one answers');
 
-    for (const away of [second, third]) away.personality = archiveNode;
+    for (const away of [second, third]) away.profile = archiveNode;
     growBeyondNow(world.a);
     await untilAtHead(stage, indexer);
     expect(await falseBlocks(world.a, stage.store)).toEqual([]);

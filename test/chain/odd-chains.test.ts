@@ -3,23 +3,23 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { EvmSource } from '../../src/ingest/evm/settings.ts';
 import { openTestStore } from '../database.ts';
-import { type CcipWorldOptions, makeCcipWorld } from './zoo/ccip-chain.ts';
-import { differencesFrom, indexWorld, sourceOf } from './zoo/indexed-world.ts';
-import type { Personality } from './zoo/personality.ts';
-import { archiveNode } from './zoo/personality.ts';
-import { startProvider } from './zoo/provider.ts';
+import { type CcipWorldOptions, makeCcipWorld } from '../virtual-chain/ccip-chain.ts';
+import { startProvider } from '../virtual-chain/endpoint.ts';
+import type { EndpointProfile } from '../virtual-chain/endpoint-profile.ts';
+import { archiveNode } from '../virtual-chain/endpoint-profile.ts';
+import { differencesFrom, indexWorld, sourceOf } from '../virtual-chain/indexed-world.ts';
 
 const worldOptions: CcipWorldOptions = { blocks: 300, messages: 12 };
 
 async function indexed(
-  traits: Partial<Personality>,
+  traits: Partial<EndpointProfile>,
   {
     options = {},
     overrides = {},
   }: { options?: Partial<CcipWorldOptions>; overrides?: Partial<EvmSource> } = {},
 ) {
   const world = makeCcipWorld({ ...worldOptions, ...options });
-  const a = await startProvider(world.a, { personality: { ...archiveNode, ...traits } });
+  const a = await startProvider(world.a, { profile: { ...archiveNode, ...traits } });
   const b = await startProvider(world.b);
   const store = await openTestStore();
   onTestFinished(async () => {
@@ -35,7 +35,7 @@ async function indexed(
 }
 
 describe('everything is read', () => {
-  test.each<[string, Partial<Personality>]>([
+  test.each<[string, Partial<EndpointProfile>]>([
     ['logs come in the reverse order', { logs: { order: 'reversed' } }],
     ['logs come by address', { logs: { order: 'by address' } }],
     ['log indexes count in each transaction', { logs: { hasIndexPerTransaction: true } }],

@@ -6,11 +6,11 @@ import { getDecimals, getName, getSymbol } from '../../src/ingest/evm/contracts/
 import { decodeDecimals, decodeText } from '../../src/ingest/evm/token-claims.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openTestStore } from '../database.ts';
-import { RefusedCallError } from '../json-rpc-server.ts';
-import { makeCcipWorld } from './zoo/ccip-chain.ts';
-import { differencesFrom, indexWorld, sourceOf } from './zoo/indexed-world.ts';
-import { startProvider } from './zoo/provider.ts';
-import type { VirtualContract } from './zoo/virtual-chain.ts';
+import { RpcError } from '../json-rpc-server.ts';
+import { makeCcipWorld } from '../virtual-chain/ccip-chain.ts';
+import { startProvider } from '../virtual-chain/endpoint.ts';
+import { differencesFrom, indexWorld, sourceOf } from '../virtual-chain/indexed-world.ts';
+import type { VirtualContract } from '../virtual-chain/virtual-chain.ts';
 
 const word = (number: number | bigint): Hex => toHex(number, { size: 32 });
 const text = (value: string): Hex => encodeAbiParameters(parseAbiParameters('string'), [value]);
@@ -127,7 +127,7 @@ describe('a chain is asked about its tokens', () => {
     const { store, network } = await indexed(
       tokenContract({
         symbol: () => {
-          throw new RefusedCallError({ code: -32603, message: 'internal error' });
+          throw new RpcError({ code: -32603, message: 'internal error' });
         },
       }),
     );

@@ -13,11 +13,11 @@ import { type IndexerTiming, startIndexer } from '../../src/ingest/engine/indexe
 import { connectNetwork } from '../../src/ingest/families.ts';
 import type { Store } from '../../src/store/store.ts';
 import { allRecords } from '../chain/indexing.ts';
-import { type CcipWorld, makeCcipWorld } from '../chain/zoo/ccip-chain.ts';
-import { differencesFrom, falseBlocks, growBeyondNow, sourceOf } from '../chain/zoo/indexed-world.ts';
-import { archiveNode, type Personality } from '../chain/zoo/personality.ts';
-import { type Provider, startProvider } from '../chain/zoo/provider.ts';
 import { openTestStore } from '../database.ts';
+import { type CcipWorld, makeCcipWorld } from '../virtual-chain/ccip-chain.ts';
+import { type Provider, startProvider } from '../virtual-chain/endpoint.ts';
+import { archiveNode, type EndpointProfile } from '../virtual-chain/endpoint-profile.ts';
+import { differencesFrom, falseBlocks, growBeyondNow, sourceOf } from '../virtual-chain/indexed-world.ts';
 import { lies } from './lies.ts';
 import { chaosTiming } from './timing.ts';
 
@@ -33,9 +33,9 @@ const LONGEST_MOMENT = 500;
 /** How long nothing may change in the end before what is wrong counts. */
 const STANDSTILL_MS = 60_000;
 
-const unavailable: Personality = {
+const unavailable: EndpointProfile = {
   ...archiveNode,
-  fails: { every: 1, refusal: { message: 'upstream is away', status: 503, isPlainText: true } },
+  fails: { every: 1, error: { message: 'upstream is away', status: 503, isPlainText: true } },
 };
 
 interface Moment {
@@ -114,7 +114,7 @@ async function live(seed: string, kind: 'one liar' | 'two liars', store: Store):
       notices.push(`-- ${index}: ${JSON.stringify({ ...moment, lie: lie?.name, head: world.a.head })}`);
       for (const [place, endpoint] of endpoints.entries()) {
         endpoint.chain = told && place === moment.liar ? told : world.a;
-        endpoint.personality = moment.away.includes(place) ? unavailable : archiveNode;
+        endpoint.profile = moment.away.includes(place) ? unavailable : archiveNode;
       }
       if (moment.restart) {
         await indexer.stop();
@@ -129,7 +129,7 @@ async function live(seed: string, kind: 'one liar' | 'two liars', store: Store):
     const last = liars.at(-1);
     for (const [place, endpoint] of endpoints.entries()) {
       if (!isOut || place !== last) endpoint.chain = world.a;
-      endpoint.personality = archiveNode;
+      endpoint.profile = archiveNode;
     }
     await indexer.stop();
     indexer = start(all.filter((index) => !isOut || index !== last));

@@ -1,14 +1,14 @@
 /** What an endpoint that lies, or is on a fork, serves in place of the chain. */
 import type { Randomness } from '../../src/ingest/demo/randomness.ts';
-import type { CcipChain } from '../chain/zoo/ccip-chain.ts';
+import type { CcipChain } from '../virtual-chain/ccip-chain.ts';
 import {
   falsified,
   impostorOnRamp,
   inventedMessages,
   miscountingOnRamps,
   renamedOnRamps,
-} from '../chain/zoo/lies.ts';
-import type { VirtualChain } from '../chain/zoo/virtual-chain.ts';
+} from '../virtual-chain/invented-events.ts';
+import type { VirtualChain } from '../virtual-chain/virtual-chain.ts';
 
 export interface Lie {
   readonly name: string;
@@ -16,7 +16,7 @@ export interface Lie {
   tell(truth: CcipChain, randomness: Randomness): VirtualChain;
 }
 
-/** How many blocks of the zoo's chains are not final. */
+/** How many blocks of virtual chains are not final. */
 const NOT_FINAL = 8;
 /** Beyond what is read without a gap. */
 const MILLIONS = 2_000_000;

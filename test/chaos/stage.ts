@@ -13,15 +13,15 @@ import {
   startReplayNode,
 } from '../chain/replay-node.ts';
 import { type ChainView, viewOf } from '../chain/replay-recording.ts';
+import { chooseProfile, createProfileFaults, isLiar } from './endpoint-profiles.ts';
 import { chooseTemper, createMisbehaviour } from './faults.ts';
-import { choosePersonality, createPersonalMisbehaviour, isLiar } from './personalities.ts';
 import type { RecordedNetwork, Recording } from './scenario.ts';
 import { chooseTimeline } from './timeline.ts';
 
 export interface Stage {
   readonly sources: readonly EvmSource[];
-  /** The personality of each endpoint that has one, for reports. */
-  readonly personalities: readonly string[];
+  /** The profile of each endpoint that has one, for reports. */
+  readonly profiles: readonly string[];
   /** HTTP requests so far, at all endpoints. */
   readonly requests: number;
   /** Time goes by from here on. Resolves when the chains are at their ends and what is wrong has come right. */
@@ -58,8 +58,8 @@ export function openChaoticStage(recording: Recording, seed: string): Promise<St
 }
 
 interface EndpointPlan {
-  /** Its name in the zoo. */
-  readonly personality?: string;
+  /** The name of its profile. */
+  readonly profile?: string;
   /** How many views it is behind the chain, when the chain is at its n-th. */
   lagAt(moment: number): number;
   misbehave(moment: number, calls: Parameters<Misbehaviour>[0], view: () => ChainView): Misfortune;
@@ -84,11 +84,11 @@ function chooseEndpoints(
   const liar = randomness.integer(0, count - 1);
   const survivor = randomness.integer(0, count - 1);
   // Of its own derivation: seeds that once failed keep the rest of their world.
-  const character = derivation.randomness(`personalities ${network.chainId}`);
+  const character = derivation.randomness(`profiles ${network.chainId}`);
   const hasOddBlooms = character.chance(0.15);
   return Array.from({ length: count }, (_, index): EndpointPlan => {
     const chosen = chooseTemper(randomness, { mayOmit: index === liar });
-    const personality = choosePersonality(character, {
+    const profile = chooseProfile(character, {
       mayLie: index === liar && !hasOddBlooms,
       mayHaveOddBlooms: hasOddBlooms,
     });
@@ -96,7 +96,7 @@ function chooseEndpoints(
       ...chosen,
       omits: hasOddBlooms ? 0 : chosen.omits,
       // Who has holes in the logs must show them somewhere.
-      hasReceipts: chosen.hasReceipts || (personality !== undefined && isLiar(personality)),
+      hasReceipts: chosen.hasReceipts || (profile !== undefined && isLiar(profile)),
     };
     const diesAt =
       index !== survivor && randomness.chance(0.3)
@@ -113,9 +113,9 @@ function chooseEndpoints(
       () => isElsewhere(now),
     );
     let view: () => ChainView = () => viewOf(network.chain, network.chain.length - 1);
-    const personal = personality && createPersonalMisbehaviour(personality, () => view());
+    const personal = profile && createProfileFaults(profile, () => view());
     return {
-      ...(personality && { personality: personality.name }),
+      ...(profile && { profile: profile.name }),
       lagAt: (moment) => (isBehind(moment) ? lag : 0),
       misbehave: (moment, calls, currentView) => {
         now = moment;
@@ -129,7 +129,7 @@ function chooseEndpoints(
   });
 }
 
-/** What the personality makes of the truth, and then chance of that. */
+/** What the profile makes of the truth, and then chance of that. */
 function combine(first: Misfortune, second: Misfortune): Misfortune {
   return {
     ...second,
@@ -155,9 +155,9 @@ async function openStage(plans: readonly NetworkPlan[], derivation: Derivation):
   const networks = await Promise.all(plans.map(openNetwork));
   return {
     sources: networks.map(({ source }) => source),
-    personalities: plans.flatMap(({ network, endpoints }) =>
-      endpoints.flatMap(({ personality }, index) =>
-        personality === undefined ? [] : [`chain ${network.chainId}, endpoint ${index}: ${personality}`],
+    profiles: plans.flatMap(({ network, endpoints }) =>
+      endpoints.flatMap(({ profile }, index) =>
+        profile === undefined ? [] : [`chain ${network.chainId}, endpoint ${index}: ${profile}`],
       ),
     ),
     get requests() {

@@ -47,7 +47,7 @@ const PATIENCE_MS = 600_000;
 export async function survive(options: SurvivalOptions): Promise<Survival> {
   const { seed, expectation, store, connection, course } = options;
   const stage = await openChaoticStage(expectation.recording, seed);
-  const notices: string[] = [...stage.personalities];
+  const notices: string[] = [...stage.profiles];
   let isCalm = false;
   const untilAsked = async (requests: number) => {
     const enough = stage.requests + requests;

@@ -10,7 +10,7 @@ import { withoutWriters } from '../../src/store/schema/migration-lock.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
-import { refusalOf } from '../refusal.ts';
+import { operatorErrorOf } from '../operator-error.ts';
 import { queryOnce, readWorkers, urlOnNode } from './faults.ts';
 
 const isOnCluster = process.env.CITUS_URL !== undefined;
@@ -129,7 +129,7 @@ describe.skipIf(!isOnCluster)('distribution over a cluster', { timeout: 300_000 
   it('is refused while another process uses the database', async () => {
     const { url } = await filledDatabase();
     const store = await openStore({ place: { url } });
-    const refusal = await refusalOf(() => distributeDatabase(url));
+    const refusal = await operatorErrorOf(() => distributeDatabase(url));
     expect(refusal.message).toMatch(
       /^Other Lanescan processes use this database: \d+ connections? from 1 host\.$/,
     );
@@ -143,7 +143,7 @@ describe.skipIf(!isOnCluster)('distribution over a cluster', { timeout: 300_000 
   it('with another number of shards is refused once the tables are distributed', async () => {
     const { url } = await filledDatabase();
     await distributeDatabase(url, { shards: 4 });
-    const refusal = await refusalOf(() => distributeDatabase(url, { shards: 8 }));
+    const refusal = await operatorErrorOf(() => distributeDatabase(url, { shards: 8 }));
     expect(refusal.message).toBe(
       'The tables are distributed already, with 4 shards each; --shards 8 does not change that.',
     );
@@ -153,7 +153,7 @@ describe.skipIf(!isOnCluster)('distribution over a cluster', { timeout: 300_000 
   it('is refused on a worker', async () => {
     const { url } = await filledDatabase();
     const [worker] = await readWorkers(url);
-    const refusal = await refusalOf(() => distributeDatabase(urlOnNode(url, worker as never)));
+    const refusal = await operatorErrorOf(() => distributeDatabase(urlOnNode(url, worker as never)));
     expect(refusal.message).toBe('The database is on a worker of a Citus cluster.');
   });
 
@@ -166,7 +166,7 @@ describe.skipIf(!isOnCluster)('distribution over a cluster', { timeout: 300_000 
       `create table replaced as select * from index_chore; drop table index_chore;
        alter table replaced rename to index_chore; alter table index_chore add primary key (message_id, kind)`,
     );
-    const refusal = await refusalOf(() => openStore({ place: { url } }));
+    const refusal = await operatorErrorOf(() => openStore({ place: { url } }));
     expect(refusal.message).toBe('The store is distributed over a cluster, except for index_chore.');
     expect(await distributeDatabase(url)).toMatchObject({ distributed: ['index_chore'] });
     await open(url);
@@ -197,7 +197,7 @@ describe.skipIf(!isOnCluster)('distribution over a cluster', { timeout: 300_000 
   it('leaves no use for replicas of the coordinator, which are refused', async () => {
     const { url } = await filledDatabase();
     await distributeDatabase(url);
-    const refusal = await refusalOf(() => openStore({ place: { url }, replicas: [url] }));
+    const refusal = await operatorErrorOf(() => openStore({ place: { url }, replicas: [url] }));
     expect(refusal.message).toContain('a replica of the coordinator has no shards');
   });
 });

@@ -13,11 +13,11 @@ import { onTestFailed, onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
 import type { Store } from '../../src/store/store.ts';
 import { EventReader, until } from '../api/live/live-server.ts';
-import { type CcipWorld, makeCcipWorld } from '../chain/zoo/ccip-chain.ts';
-import { type Provider, startProvider } from '../chain/zoo/provider.ts';
 import { freePort } from '../chaos/deployment.ts';
 import { freshFolder, type Running, start } from '../cli/program.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { type CcipWorld, makeCcipWorld } from '../virtual-chain/ccip-chain.ts';
+import { type Provider, startProvider } from '../virtual-chain/endpoint.ts';
 import { openAgain, type Receiver, SECRET, startReceiver } from '../webhooks/receiver.ts';
 import { followedSender } from './batches.ts';
 

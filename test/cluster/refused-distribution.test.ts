@@ -6,7 +6,7 @@ import { openStore } from '../../src/store/store.ts';
 import { startSystemServer, systemPostgres } from '../chaos/system-postgres.ts';
 import { buildProgram, freshFolder, lanescan } from '../cli/program.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
-import { refusalOf } from '../refusal.ts';
+import { operatorErrorOf } from '../operator-error.ts';
 
 async function testDatabase(): Promise<TestDatabase> {
   const database = await createTestDatabase();
@@ -19,7 +19,7 @@ describe.skipIf(process.env.CITUS_URL !== undefined)(
   () => {
     it('on a plain PostgreSQL', async () => {
       const { url } = await testDatabase();
-      const refusal = await refusalOf(() => distributeDatabase(url));
+      const refusal = await operatorErrorOf(() => distributeDatabase(url));
       expect(refusal.message).toBe('The database has no Citus extension, so it cannot be distributed.');
       expect(refusal.remedy).toContain('create extension citus');
     });
@@ -30,7 +30,7 @@ describe.skipIf(process.env.CITUS_URL !== undefined)(
       await (await openStore({ place: { url: primary.url } })).close();
       const replica = await primary.replicate();
       onTestFinished(() => replica.remove());
-      const refusal = await refusalOf(() => distributeDatabase(replica.url));
+      const refusal = await operatorErrorOf(() => distributeDatabase(replica.url));
       expect(refusal.message).toBe('The database is a replica, which cannot be changed.');
     });
 

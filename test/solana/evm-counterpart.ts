@@ -15,14 +15,14 @@ import {
   zeroAddress,
 } from 'viem';
 import * as abi from '../../src/ingest/evm/contracts/abi.ts';
-import { commitReport16, encodeAnswer, encodeEvent, executionState16 } from '../chain/zoo/ccip-events.ts';
+import { commitReport16, encodeAnswer, encodeEvent, executionState16 } from '../virtual-chain/ccip-events.ts';
 import {
   createVirtualChain,
   type EventSeries,
   transactionHashOf,
   type VirtualChain,
   type VirtualContract,
-} from '../chain/zoo/virtual-chain.ts';
+} from '../virtual-chain/virtual-chain.ts';
 import { merkleRoot, type SentBody } from './ccip-hashes.ts';
 import type { SolanaWorld } from './ccip-world.ts';
 import { type EvmMessage, extraArgsOf, messageIdOf, tokensOf } from './evm-messages.ts';

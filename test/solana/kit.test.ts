@@ -5,17 +5,17 @@ import { offRampAddresses, routerAddresses } from './ccip-accounts.ts';
 import { ccipMessageSent, discriminator, relayedEvent } from './ccip-events.ts';
 import { createSolanaWorld, type SolanaWorld } from './ccip-world.ts';
 import { FINALITY_SLOTS } from './endpoint/node.ts';
-import type { SolanaPersonality } from './endpoint/personality.ts';
 import { startSolanaProvider } from './endpoint/provider.ts';
 import { type Ask, createAsk } from './endpoint/rpc-client.ts';
+import type { SolanaProfile } from './endpoint/solana-profile.ts';
 import { toBase58, toBase64 } from './runtime/bytes.ts';
 import { addressOf } from './runtime/program-address.ts';
 import { type ForgeryKind, sepolia } from './world-options.ts';
 
 const remoteSelector = BigInt(sepolia.network.selector);
 
-async function serve(world: SolanaWorld, personality?: SolanaPersonality): Promise<Ask> {
-  const provider = await startSolanaProvider(world.cluster, personality ? { personality } : {});
+async function serve(world: SolanaWorld, profile?: SolanaProfile): Promise<Ask> {
+  const provider = await startSolanaProvider(world.cluster, profile ? { profile } : {});
   onTestFinished(() => provider.close());
   return createAsk(provider.url);
 }

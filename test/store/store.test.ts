@@ -6,7 +6,7 @@ import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
 import { isDatabaseUnavailable, openStore, type Store, type StoreOptions } from '../../src/store/store.ts';
 import { createTestDatabase, isOnCluster } from '../database.ts';
 import { makeExecuted, makeMessage, makeRange, makeSent, makeSnapshot } from '../fixtures.ts';
-import { refusalOf } from '../refusal.ts';
+import { operatorErrorOf } from '../operator-error.ts';
 
 const cleanUps: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -39,14 +39,14 @@ describe('real and simulated records', () => {
     const demo = await emptyDatabase();
     expect((await open(demo, { content: 'simulated' })).simulated).toBe(true);
     expect((await open(demo, { content: 'simulated' })).simulated).toBe(true);
-    expect((await refusalOf(() => openStore({ place: { url: demo }, content: 'real' }))).message).toMatch(
-      /simulated/,
-    );
+    expect(
+      (await operatorErrorOf(() => openStore({ place: { url: demo }, content: 'real' }))).message,
+    ).toMatch(/simulated/);
 
     const real = await emptyDatabase();
     expect((await open(real, { content: 'real' })).simulated).toBe(false);
     expect(
-      (await refusalOf(() => openStore({ place: { url: real }, content: 'simulated' }))).message,
+      (await operatorErrorOf(() => openStore({ place: { url: real }, content: 'simulated' }))).message,
     ).toMatch(/real/);
   });
 
@@ -58,7 +58,7 @@ describe('real and simulated records', () => {
     expect((await open(demo)).simulated).toBe(true);
     const fresh = await emptyDatabase();
     expect((await open(fresh)).simulated).toBe(false);
-    await refusalOf(() => openStore({ place: { url: fresh }, content: 'simulated' }));
+    await operatorErrorOf(() => openStore({ place: { url: fresh }, content: 'simulated' }));
   });
 
   it('are one or the other also when both are asked for at once', async () => {
@@ -125,14 +125,14 @@ describe('a DATABASE_URL', () => {
     `postgres://me:12345#${secret}@127.0.0.1/db`,
     `postgres://me:12345?${secret}@127.0.0.1/db`,
   ])('that is none (%j) is refused in words that show no password', async (url) => {
-    const error = await refusalOf(() => openStore({ place: { url } }));
+    const error = await operatorErrorOf(() => openStore({ place: { url } }));
     expect(`${error.message} ${error.remedy} ${String(error.cause)}`).not.toMatch(/hunter2|12345/);
     expect(error.message).toContain('DATABASE_URL');
     expect(error.remedy).toContain('postgresql://');
   });
 
   it('with nobody listening is refused with host and port, without the password', async () => {
-    const error = await refusalOf(() =>
+    const error = await operatorErrorOf(() =>
       openStore({ place: { url: `postgres://me:${secret}@127.0.0.1:1/lanescan` } }),
     );
     expect(error.message).toMatch(/lanescan at 127\.0\.0\.1:1/);
@@ -141,7 +141,7 @@ describe('a DATABASE_URL', () => {
   });
 
   it('with a password that is no percent-encoding is refused without showing it', async () => {
-    const error = await refusalOf(() =>
+    const error = await operatorErrorOf(() =>
       openStore({ place: { url: `postgres://me:${secret}%zz@127.0.0.1:1/lanescan` } }),
     );
     expect(`${error.message} ${error.remedy} ${String(error.cause)}`).not.toContain(secret);
@@ -150,7 +150,7 @@ describe('a DATABASE_URL', () => {
   it('of a database that does not exist is refused with its name', async () => {
     const url = new URL(await emptyDatabase());
     url.pathname = '/no_such_database';
-    const error = await refusalOf(() => openStore({ place: { url: url.href } }));
+    const error = await operatorErrorOf(() => openStore({ place: { url: url.href } }));
     expect(error.message).toMatch(/no_such_database.*does not exist/);
     expect(error.remedy).toMatch(/exists/);
   });
@@ -158,14 +158,16 @@ describe('a DATABASE_URL', () => {
   it('of a role that does not exist is refused with its name', async () => {
     const url = new URL(await emptyDatabase());
     url.searchParams.set('user', 'no_such_role');
-    expect((await refusalOf(() => openStore({ place: { url: url.href } }))).message).toMatch(/no_such_role/);
+    expect((await operatorErrorOf(() => openStore({ place: { url: url.href } }))).message).toMatch(
+      /no_such_role/,
+    );
   });
 
   it('that is refused leaves no connection open', async () => {
     const url = await emptyDatabase();
     const client = await connect(url);
     await (await openStore({ place: { url }, content: 'real' })).close();
-    await refusalOf(() => openStore({ place: { url }, content: 'simulated' }));
+    await operatorErrorOf(() => openStore({ place: { url }, content: 'simulated' }));
     const connections = async () => {
       const { rows } = await client.query(
         `select count(*)::int as count from pg_stat_activity
@@ -250,7 +252,7 @@ describe('a database that goes away', () => {
   });
 
   it('is told by what the driver and the system say', async () => {
-    const refused = await refusalOf(() => openStore({ place: { url: 'postgres://127.0.0.1:1/x' } }));
+    const refused = await operatorErrorOf(() => openStore({ place: { url: 'postgres://127.0.0.1:1/x' } }));
     expect(isDatabaseUnavailable(refused.cause)).toBe(true);
     for (const code of [
       'ECONNREFUSED',

@@ -4,8 +4,8 @@ import { findNetwork, type Network } from '../../src/domain/networks/networks.ts
 import * as abi from '../../src/ingest/evm/contracts/abi.ts';
 import type { ChainLog, Hex } from '../../src/ingest/evm/rpc/chain.ts';
 import { type FaultyNode, startFaultyNode, type TinyBlock, type TinyChain } from '../chain/faulty-node.ts';
-import { bloomOf } from '../chain/zoo/bloom-filter.ts';
-import { type EncodedEvent, encodeAnswer, encodeEvent, messageSent16 } from '../chain/zoo/ccip-events.ts';
+import { bloomOf } from '../virtual-chain/bloom-filter.ts';
+import { type EncodedEvent, encodeAnswer, encodeEvent, messageSent16 } from '../virtual-chain/ccip-events.ts';
 
 export const source = findNetwork('1337') as Network;
 const dest = findNetwork('ethereum-testnet-sepolia') as Network;

@@ -8,7 +8,7 @@ import { guardWriters, SchemaMovedError } from '../../src/store/schema/writer-gu
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
-import { refusalOf } from '../refusal.ts';
+import { operatorErrorOf } from '../operator-error.ts';
 import { makeOlderSchema } from './older-schema.ts';
 
 const WAIT = { timeout: 120_000 };
@@ -82,7 +82,7 @@ describe('a migration beside a writer of an older release', () => {
     await writer.query(
       `begin; set local application_name = 'a stuck import'; select position from store for update`,
     );
-    const refusal = await refusalOf(() => migrate(migrator, { timeoutMs: 1 }));
+    const refusal = await operatorErrorOf(() => migrate(migrator, { timeoutMs: 1 }));
     expect(refusal.message).toMatch(/a stuck import \(process \d+, since \d+ s\)/);
     expect(await databaseSchema(migrator)).toBe(7);
     await writer.query('rollback');
@@ -141,7 +141,7 @@ describe('a writer beside a newer schema', () => {
         'webhook replay': () => store.webhooks.rewind('one', '0'),
       };
       for (const [name, write] of Object.entries(writes)) {
-        const error = await refusalOf(write);
+        const error = await operatorErrorOf(write);
         expect(error, name).toBeInstanceOf(SchemaMovedError);
         expect(error.message).toBe(
           `The database was upgraded by a newer Lanescan (schema ${known + 1}; this program knows ${known}). Nothing was written.`,

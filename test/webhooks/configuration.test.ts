@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { parseSubscriptions, shownTarget } from '../../src/webhooks/subscription.ts';
-import { refusalOf } from '../refusal.ts';
+import { operatorErrorOf } from '../operator-error.ts';
 import { SECRET } from './receiver.ts';
 
 const environment = {
@@ -111,7 +111,7 @@ test.each([
     /filters.sourceChainSelector .* quotes/,
   ],
 ])('%s is told with its place, and without secrets', async (_what, yaml, expected) => {
-  const { message, remedy } = await refusalOf(() => read(yaml));
+  const { message, remedy } = await operatorErrorOf(() => read(yaml));
   expect(`${message} ${remedy}`).toMatch(expected);
   expect(`${message} ${remedy}`).not.toMatch(/hidden|hunter2|YSBrZXkg/);
 });

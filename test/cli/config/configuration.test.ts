@@ -7,7 +7,7 @@ import { openStore } from '../../../src/store/store.ts';
 import { createTestDatabase, type TestDatabase } from '../../database.ts';
 import { makeMessage, makeSnapshot } from '../../fixtures.ts';
 import { listenWith } from '../../listening.ts';
-import { refusalOf } from '../../refusal.ts';
+import { operatorErrorOf } from '../../operator-error.ts';
 import { buildProgram, freshFolder, lanescan, runProgram } from '../program.ts';
 
 function yamlFile(text: string): string {
@@ -103,7 +103,7 @@ describe('configuration', () => {
   test('a server may be told to drain for 300 s, and no longer', async () => {
     const read = (seconds: number) => readConfig({ config: yamlFile(`drainSeconds: ${seconds}`) }, {});
     expect(read(300).drainSeconds).toBe(300);
-    const { message, remedy } = await refusalOf(() => read(300.5));
+    const { message, remedy } = await operatorErrorOf(() => read(300.5));
     expect(`${message} ${remedy}`).toMatch(/drainSeconds .* is 300\.5.*from 0 to 300/);
   });
 
@@ -115,12 +115,12 @@ describe('configuration', () => {
       replicaUrls: ['postgresql://me:secret@db.example/lanescan'],
       origins: { database: 'DATABASE_URL_FILE' },
     });
-    const both = await refusalOf(() => readConfig({}, { DATABASE_URL: 'x', DATABASE_URL_FILE: file }));
+    const both = await operatorErrorOf(() => readConfig({}, { DATABASE_URL: 'x', DATABASE_URL_FILE: file }));
     expect(both.message).toBe('DATABASE_URL and DATABASE_URL_FILE are both set.');
-    const none = await refusalOf(() => readConfig({}, { DATABASE_URL_FILE: `${file}.none` }));
+    const none = await operatorErrorOf(() => readConfig({}, { DATABASE_URL_FILE: `${file}.none` }));
     expect(none.message).toMatch(/Cannot read \S+\.none, which DATABASE_URL_FILE names: ENOENT/);
     writeFileSync(file, '\n');
-    expect((await refusalOf(() => readConfig({}, { DATABASE_URL_FILE: file }))).message).toContain(
+    expect((await operatorErrorOf(() => readConfig({}, { DATABASE_URL_FILE: file }))).message).toContain(
       'is empty',
     );
   });

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { EvmSource } from '../../../src/ingest/evm/settings.ts';
 import { parseNetworkSources } from '../../../src/ingest/families.ts';
-import { refusalOf } from '../../refusal.ts';
+import { operatorErrorOf } from '../../operator-error.ts';
 
 const environment = { RPC: 'https://rpc.example/hidden-key', KEY: 'hidden-key', EMPTY: ' ', BAD: 'hidden' };
 /** Variables are written %{NAME} here: the linter takes the real spelling for a template that was forgotten. */
@@ -167,7 +167,7 @@ test.each([
   ['another way to verify', entry('verify: none'), /verify .* head, all or off/],
   ['a verifier that is no URL', entry('verifierResults: x'), /verifierResults .* is not a URL/],
 ])('%s is told with its place, and without keys', async (_what, yaml, expected) => {
-  const { message, remedy } = await refusalOf(() => read(yaml));
+  const { message, remedy } = await operatorErrorOf(() => read(yaml));
   expect(`${message} ${remedy}`).toMatch(expected);
   expect(`${message} ${remedy}`).not.toMatch(/hidden/);
 });

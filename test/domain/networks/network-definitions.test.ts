@@ -10,7 +10,7 @@ import {
   networks,
 } from '../../../src/domain/networks/networks.ts';
 import { parseNetworkSources } from '../../../src/ingest/families.ts';
-import { refusalOf } from '../../refusal.ts';
+import { operatorErrorOf } from '../../operator-error.ts';
 
 const read = (yaml: string) => parseNetworkDefinitions(parse(yaml), 'lanescan.yaml');
 const acme = (more = '') => `- {name: acme-mainnet, selector: "77", chainId: 770077, ${more}}`;
@@ -116,6 +116,6 @@ test.each([
   ['a selector that is a chain id', '- {name: acme, selector: "1", chainId: 77}', /already means ethereum/],
   ['a chain twice', `${acme()}\n${acme()}`, /chains\[1\]\.selector .* already means acme-mainnet/],
 ])('%s is refused with its place', async (_, yaml, reason) => {
-  const { message, remedy } = await refusalOf(() => read(yaml));
+  const { message, remedy } = await operatorErrorOf(() => read(yaml));
   expect(`${message} ${remedy}`).toMatch(reason);
 });

@@ -3,11 +3,11 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, onTestFinished, test } from 'vitest';
-import { type CcipWorldOptions, makeCcipWorld } from '../../chain/zoo/ccip-chain.ts';
-import { indexWorld, sourceOf } from '../../chain/zoo/indexed-world.ts';
-import { archiveNode } from '../../chain/zoo/personality.ts';
-import { startProvider } from '../../chain/zoo/provider.ts';
 import { openTestStore } from '../../database.ts';
+import { type CcipWorldOptions, makeCcipWorld } from '../../virtual-chain/ccip-chain.ts';
+import { startProvider } from '../../virtual-chain/endpoint.ts';
+import { archiveNode } from '../../virtual-chain/endpoint-profile.ts';
+import { indexWorld, sourceOf } from '../../virtual-chain/indexed-world.ts';
 
 const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
 const RANGES = isFull ? 1_000 : 200;
@@ -28,7 +28,7 @@ interface Sample {
 async function sampleBackfill(options: CcipWorldOptions): Promise<readonly Sample[]> {
   const world = makeCcipWorld(options);
   const provider = await startProvider(world.a, {
-    personality: { ...archiveNode, logs: { hasBlockTimestamp: true } },
+    profile: { ...archiveNode, logs: { hasBlockTimestamp: true } },
   });
   onTestFinished(() => provider.close());
   const store = await openTestStore();

@@ -19,9 +19,9 @@ import { briefly } from '../../chain/faulty-node.ts';
 import { hurriedTiming } from '../../chain/indexing.ts';
 import { openTestStore } from '../../database.ts';
 import { createSolanaWorld } from '../../solana/ccip-world.ts';
-import { personalities } from '../../solana/endpoint/personalities.ts';
-import { archiveNode, type SolanaPersonality } from '../../solana/endpoint/personality.ts';
 import { type SolanaProvider, startSolanaProvider } from '../../solana/endpoint/provider.ts';
+import { archiveNode, type SolanaProfile } from '../../solana/endpoint/solana-profile.ts';
+import { profiles } from '../../solana/endpoint/solana-profiles.ts';
 import { createTraffic } from '../../solana/traffic.ts';
 import { indexOnce, judge, sourceOf, storeReceived, type Verdict } from './indexed-world.ts';
 
@@ -37,7 +37,7 @@ function seedsOf(few: number, many: number): readonly string[] {
 }
 
 /** Endpoints of another cluster are for other tests: an operator takes them out of the configuration. */
-const usable = personalities.filter(({ alone }) => alone !== 'stuck');
+const usable = profiles.filter(({ alone }) => alone !== 'stuck');
 
 interface Stage {
   readonly store: TestStore;
@@ -53,7 +53,7 @@ type Course = (stage: Stage, goOn: () => void) => Promise<void>;
 async function survive(
   seed: string,
   course: Course,
-): Promise<{ verdict: Verdict; last: readonly SolanaPersonality[] }> {
+): Promise<{ verdict: Verdict; last: readonly SolanaProfile[] }> {
   const randomness = createDerivation(seed).randomness('solana chaos');
   const world = createSolanaWorld({ versionOneEvery: 3 });
   const traffic = createTraffic(world, { seed });
@@ -61,7 +61,7 @@ async function survive(
   const choose = () => randomness.pick(usable);
   const providers = await Promise.all(
     Array.from({ length: randomness.integer(1, 3) }, () =>
-      startSolanaProvider(world.cluster, { personality: choose() }),
+      startSolanaProvider(world.cluster, { profile: choose() }),
     ),
   );
   const store = await openTestStore();
@@ -70,18 +70,18 @@ async function survive(
     const source = sourceOf(world, providers, { offramps });
     await course({ store, source, randomness, untilAsked: (times) => untilAsked(providers, times) }, () => {
       traffic.run(randomness.integer(5, 25));
-      for (const provider of providers) if (randomness.chance(0.6)) provider.personality = choose();
+      for (const provider of providers) if (randomness.chance(0.6)) provider.profile = choose();
     });
     traffic.run(10);
     world.settle();
     // In half of all worlds one endpoint has the whole history in the end.
     const [first] = providers;
-    if (first && randomness.chance(0.5)) first.personality = archiveNode;
+    if (first && randomness.chance(0.5)) first.profile = archiveNode;
     await storeReceived(store, world);
     const indexed = await indexOnce(store, source);
     return {
       verdict: await judge(world, store, indexed),
-      last: providers.map(({ personality }) => personality),
+      last: providers.map(({ profile }) => profile),
     };
   } finally {
     await store.close();

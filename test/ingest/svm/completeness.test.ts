@@ -1,10 +1,10 @@
-// @module-tag slow: indexes a virtual cluster for each gap; personalities.test.ts is the quick pass
+// @module-tag slow: indexes a virtual cluster for each gap; profiles.test.ts is the quick pass
 /** History that an endpoint leaves out is noticed by the programs' own accounts, named, and read again elsewhere. */
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Message } from '../../../src/domain/message.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
-import { personalityOf } from '../../solana/endpoint/personalities.ts';
 import { startSolanaProvider } from '../../solana/endpoint/provider.ts';
+import { profileOf } from '../../solana/endpoint/solana-profiles.ts';
 import { messageIdOf } from '../../solana/evm-messages.ts';
 import { hiding } from '../../solana/hidden-transactions.ts';
 import type { Ledger } from '../../solana/runtime/ledger.ts';
@@ -13,7 +13,7 @@ import { sepolia } from '../../solana/world-options.ts';
 import { differencesFrom, indexOnce, openStore, sourceOf, storeReceived } from './indexed-world.ts';
 
 async function serve(ledger: Ledger, name?: string) {
-  const provider = await startSolanaProvider(ledger, name ? { personality: personalityOf(name) } : {});
+  const provider = await startSolanaProvider(ledger, name ? { profile: profileOf(name) } : {});
   onTestFinished(() => provider.close());
   return provider;
 }

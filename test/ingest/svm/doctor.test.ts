@@ -3,19 +3,16 @@ import { expect, onTestFinished, test } from 'vitest';
 import { probeNetwork } from '../../../src/ingest/families.ts';
 import type { SvmSource } from '../../../src/ingest/svm/settings.ts';
 import { createSolanaWorld } from '../../solana/ccip-world.ts';
-import { personalityOf } from '../../solana/endpoint/personalities.ts';
 import { startSolanaProvider } from '../../solana/endpoint/provider.ts';
+import { profileOf } from '../../solana/endpoint/solana-profiles.ts';
 import { addressOf } from '../../solana/runtime/program-address.ts';
 import { sourceOf } from './indexed-world.ts';
 
-async function examine(personality?: string, overrides: Partial<SvmSource> = {}) {
+async function examine(profile?: string, overrides: Partial<SvmSource> = {}) {
   const world = createSolanaWorld();
   for (let round = 0; round < 4; round++) world.send();
   world.settle();
-  const provider = await startSolanaProvider(
-    world.cluster,
-    personality ? { personality: personalityOf(personality) } : {},
-  );
+  const provider = await startSolanaProvider(world.cluster, profile ? { profile: profileOf(profile) } : {});
   onTestFinished(() => provider.close());
   return probeNetwork(sourceOf(world, [provider], { offramps: [world.programs.offRamp], ...overrides }), {
     userAgent: 'lanescan-test',
@@ -44,14 +41,14 @@ test.each([
   ['pruned-in-silence', /warning: its history begins at slot/],
   ['no-logs', /error: getTransaction: the answer has no logMessages/],
   ['transactions-of-a-new-version', /warning: .* cannot be read, first a transaction of version 2|^$/],
-])('%s is noticed', async (personality, expected) => {
-  const { endpoints } = await examine(personality);
+])('%s is noticed', async (profile, expected) => {
+  const { endpoints } = await examine(profile);
   expect(texts(endpoints[0]?.findings)).toMatch(expected);
 });
 
 test('it says that no live cluster has been indexed yet, and what to look at first', async () => {
-  for (const personality of [undefined, 'wrong-cluster']) {
-    const { routers } = await examine(personality);
+  for (const profile of [undefined, 'wrong-cluster']) {
+    const { routers } = await examine(profile);
     const [untried] = routers;
     expect(untried).toMatchObject({ severity: 'warning' });
     expect(untried?.text).toMatch(/has not yet been run against a live one/);

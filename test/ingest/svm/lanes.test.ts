@@ -7,7 +7,6 @@ import type { EvmSource } from '../../../src/ingest/evm/settings.ts';
 import { connectNetwork } from '../../../src/ingest/families.ts';
 import { type RunningServer, startServer } from '../../api/running-server.ts';
 import { allRecords, hurriedTiming } from '../../chain/indexing.ts';
-import { type Provider, startProvider } from '../../chain/zoo/provider.ts';
 import { CCIPAPIClient } from '../../lab/sdk.ts';
 import { silent } from '../../lab/sdk-chain.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
@@ -17,6 +16,7 @@ import { messageIdOf } from '../../solana/evm-messages.ts';
 import { toHex } from '../../solana/runtime/bytes.ts';
 import { makeTraffic } from '../../solana/traffic.ts';
 import { sepolia } from '../../solana/world-options.ts';
+import { type Provider, startProvider } from '../../virtual-chain/endpoint.ts';
 import { sourceOf } from './indexed-world.ts';
 
 /** More than an hour of slots: manual execution is open for what was committed before them. */

@@ -5,9 +5,9 @@ import type { IndexerTiming } from '../../../src/ingest/engine/indexer.ts';
 import { programAddresses } from '../../../src/ingest/svm/program-addresses.ts';
 import { hurriedTiming } from '../../chain/indexing.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
-import { personalityOf } from '../../solana/endpoint/personalities.ts';
-import { archiveNode, type SolanaPersonality } from '../../solana/endpoint/personality.ts';
 import { startSolanaProvider } from '../../solana/endpoint/provider.ts';
+import { archiveNode, type SolanaProfile } from '../../solana/endpoint/solana-profile.ts';
+import { profileOf } from '../../solana/endpoint/solana-profiles.ts';
 import type { EvmMessage } from '../../solana/evm-messages.ts';
 import { alteringExecution, denying } from '../../solana/lies.ts';
 import type { Ledger } from '../../solana/runtime/ledger.ts';
@@ -58,23 +58,19 @@ const lies: Readonly<Record<string, (scene: Scene) => Ledger>> = {
   'hides an execution': ({ world }) => denying(world.cluster, signatureOf(world.truth.executions[0])),
 };
 
-const away: SolanaPersonality = {
+const away: SolanaProfile = {
   ...archiveNode,
-  fails: { every: 1, refusal: { message: 'Service Unavailable', status: 503, isPlainText: true } },
+  fails: { every: 1, error: { message: 'Service Unavailable', status: 503, isPlainText: true } },
 };
-const awayAtTimes: SolanaPersonality = {
+const awayAtTimes: SolanaProfile = {
   ...archiveNode,
-  fails: { every: 3, refusal: { message: 'Service Unavailable', status: 503, isPlainText: true } },
+  fails: { every: 3, error: { message: 'Service Unavailable', status: 503, isPlainText: true } },
 };
 
 /** Endpoints of these ledgers, the honest of which behave like this, and a store with the messages that were sent to Solana. */
-async function serve(
-  world: SolanaWorld,
-  ledgers: readonly Ledger[],
-  personality: SolanaPersonality = archiveNode,
-) {
+async function serve(world: SolanaWorld, ledgers: readonly Ledger[], profile: SolanaProfile = archiveNode) {
   const providers = await Promise.all(
-    ledgers.map((ledger) => startSolanaProvider(ledger, ledger === world.cluster ? { personality } : {})),
+    ledgers.map((ledger) => startSolanaProvider(ledger, ledger === world.cluster ? { profile } : {})),
   );
   onTestFinished(async () => {
     for (const provider of providers) await provider.close();
@@ -125,7 +121,7 @@ describe('what one endpoint alone shows for a long time', () => {
     const alone = await index();
     expect(alone.differences).toEqual(['1 messages that did not happen']);
     expect(alone.failedRanges).toBeGreaterThan(0);
-    for (const provider of providers) provider.personality = archiveNode;
+    for (const provider of providers) provider.profile = archiveNode;
     expect(await index(patient)).toMatchObject({ differences: [], failedRanges: 0 });
   });
 
@@ -135,12 +131,12 @@ describe('what one endpoint alone shows for a long time', () => {
     const liar = denying(world.cluster, signatureOf(world.truth.sends[1]));
     const { providers, index } = await serve(world, [liar, world.cluster, world.cluster]);
     const [first, second] = providers;
-    if (first) first.personality = away;
-    if (second) second.personality = away;
+    if (first) first.profile = away;
+    if (second) second.profile = away;
     const alone = await index();
     expect(alone.differences).toEqual([]);
     expect(alone.failedRanges).toBeGreaterThan(0);
-    for (const provider of providers) provider.personality = archiveNode;
+    for (const provider of providers) provider.profile = archiveNode;
     expect(await index(patient)).toMatchObject({ differences: [], failedRanges: 0 });
   });
 
@@ -150,7 +146,7 @@ describe('what one endpoint alone shows for a long time', () => {
     world.settle();
     const { providers, index } = await serve(world, [world.cluster, world.cluster]);
     const [, second] = providers;
-    if (second) second.personality = personalityOf('pruned-in-silence');
+    if (second) second.profile = profileOf('pruned-in-silence');
     const { differences, failedRanges, notices } = await index(patient);
     expect({ differences, failedRanges }).toEqual({ differences: [], failedRanges: 0 });
     expect(notices).toContain('is believed alone');

@@ -2,15 +2,15 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { SvmSource } from '../../../src/ingest/svm/settings.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
-import { personalityOf } from '../../solana/endpoint/personalities.ts';
-import type { SolanaPersonality } from '../../solana/endpoint/personality.ts';
 import { type SolanaProvider, startSolanaProvider } from '../../solana/endpoint/provider.ts';
+import type { SolanaProfile } from '../../solana/endpoint/solana-profile.ts';
+import { profileOf } from '../../solana/endpoint/solana-profiles.ts';
 import { addressOf } from '../../solana/runtime/program-address.ts';
 import { forgeryKinds, makeTraffic } from '../../solana/traffic.ts';
 import { differencesFrom, indexOnce, judge, openStore, sourceOf, storeReceived } from './indexed-world.ts';
 
-async function serve(world: SolanaWorld, personality?: SolanaPersonality): Promise<SolanaProvider> {
-  const provider = await startSolanaProvider(world.cluster, personality ? { personality } : {});
+async function serve(world: SolanaWorld, profile?: SolanaProfile): Promise<SolanaProvider> {
+  const provider = await startSolanaProvider(world.cluster, profile ? { profile } : {});
   onTestFinished(() => provider.close());
   return provider;
 }
@@ -57,7 +57,7 @@ test.each([253_000_000_000, Number.MAX_SAFE_INTEGER])(
     world.send();
     world.settle();
     const liar = await serve(world, {
-      ...personalityOf('transactions-of-the-year-9987'),
+      ...profileOf('transactions-of-the-year-9987'),
       transactions: { time },
     });
     const store = await openStore();

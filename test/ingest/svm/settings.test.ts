@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { parseNetworkSources } from '../../../src/ingest/families.ts';
-import { refusalOf } from '../../refusal.ts';
+import { operatorErrorOf } from '../../operator-error.ts';
 
 const ROUTER = 'Ccip842gzYHhvdDkSyi2YVCoAWPbYJoApMFzSxQroE9C';
 const OFF_RAMP = 'offqSMQWgQud6WJz694LRzkeN5kMYpCHTpXQr3Rkcjm';
@@ -45,6 +45,6 @@ test.each([
   ['off-ramps that are no list', `routers: ["${ROUTER}"], offramps: x`, /offramps .* is not a list/],
   ['a key of EVM networks', `routers: ["${ROUTER}"], finality: 64`, /finality/],
 ])('%s is refused with its place', async (_, keys, expected) => {
-  const { message, remedy } = await refusalOf(() => read(keys));
+  const { message, remedy } = await operatorErrorOf(() => read(keys));
   expect(`${message} ${remedy}`).toMatch(expected);
 });

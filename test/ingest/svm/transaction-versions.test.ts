@@ -2,9 +2,9 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { Store } from '../../../src/store/store.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
-import { personalityOf } from '../../solana/endpoint/personalities.ts';
-import { archiveNode, type SolanaPersonality } from '../../solana/endpoint/personality.ts';
 import { startSolanaProvider } from '../../solana/endpoint/provider.ts';
+import { archiveNode, type SolanaProfile } from '../../solana/endpoint/solana-profile.ts';
+import { profileOf } from '../../solana/endpoint/solana-profiles.ts';
 import { type Indexed, indexOnce, judge, openStore, sourceOf, storeReceived } from './indexed-world.ts';
 
 /** Messages both ways, all in transactions of version 1. */
@@ -20,15 +20,15 @@ function makeWorld(): SolanaWorld {
   return world;
 }
 
-async function serve(world: SolanaWorld, personality: SolanaPersonality) {
-  const provider = await startSolanaProvider(world.cluster, { personality });
+async function serve(world: SolanaWorld, profile: SolanaProfile) {
+  const provider = await startSolanaProvider(world.cluster, { profile });
   onTestFinished(() => provider.close());
   return provider;
 }
 
 const complete = { kind: 'complete', reasons: [], differences: [] };
-const allNew: SolanaPersonality = {
-  ...personalityOf('transactions-of-a-new-version'),
+const allNew: SolanaProfile = {
+  ...profileOf('transactions-of-a-new-version'),
   transactions: { newVersion: { version: 2, every: 1 } },
 };
 
@@ -50,7 +50,7 @@ test('transactions of version 1 are read', async () => {
 test.each([
   [
     'rejects-version-1',
-    personalityOf('rejects-version-1'),
+    profileOf('rejects-version-1'),
     /a transaction of version 1: the endpoint rejects it although versions up to 1 were asked for; use another one\. It is read again at every start/,
   ],
   [
@@ -69,7 +69,7 @@ test.each([
     expect((await judge(world, store, rejected)).kind).toBe('incomplete and said so');
     expect(kept(rejected)[0]).toMatch(words);
 
-    provider.personality = archiveNode;
+    provider.profile = archiveNode;
     const indexed = await indexOnce(store, source);
     expect(await judge(world, store, indexed)).toEqual(complete);
   },

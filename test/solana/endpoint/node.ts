@@ -1,10 +1,10 @@
-/** The methods of a Solana node, answered from a ledger the way a personality does. */
+/** The methods of a Solana node, answered from a ledger the way a profile does. */
 
-import type { Wording } from '../../chain/zoo/personality.ts';
-import { isOneIn, type JsonRpcCall, RefusedCallError } from '../../json-rpc-server.ts';
+import { isOneIn, type JsonRpcCall, RpcError } from '../../json-rpc-server.ts';
+import type { RpcErrorReply } from '../../virtual-chain/endpoint-profile.ts';
 import { fromBase58, toBase58 } from '../runtime/bytes.ts';
 import type { Ledger, LedgerAccount, LedgerTransaction, Place, SignatureEntry } from '../runtime/ledger.ts';
-import type { SolanaPersonality } from './personality.ts';
+import type { SolanaProfile } from './solana-profile.ts';
 
 type Commitment = 'processed' | 'confirmed' | 'finalized';
 
@@ -51,17 +51,17 @@ const faults = {
   minContextSlot: { code: -32016, message: 'Minimum context slot has not been reached' },
   unknownSignature: { code: -32020, message: 'Transaction {signature} not found' },
   methodNotFound: { code: -32601, message: 'Method not found' },
-} as const satisfies Record<string, Wording>;
+} as const satisfies Record<string, RpcErrorReply>;
 
-const invalid = (message: string) => new RefusedCallError({ code: -32602, message });
+const invalid = (message: string) => new RpcError({ code: -32602, message });
 
 export interface SolanaNode {
-  /** Throws a RefusedCallError where the answer is an error. */
+  /** Throws a RpcError where the answer is an error. */
   answerTo(call: JsonRpcCall): unknown;
 }
 
 export interface NodeOptions {
-  personality(): SolanaPersonality;
+  profile(): SolanaProfile;
   /** HTTP requests so far: what happens now and then goes by them. */
   requests(): number;
 }
@@ -73,7 +73,7 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
   let deepCalls = 0;
 
   const headSlot = (): number => {
-    const { lag } = options.personality();
+    const { lag } = options.profile();
     const isBehind = lag !== undefined && isOneIn(lag.every ?? 1, options.requests());
     return ledger.slotAtOrBelow(ledger.head - (isBehind ? lag.slots : 0));
   };
@@ -84,35 +84,35 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
   };
   const requireContext = ({ minContextSlot, commitment }: Config): number => {
     const slot = slotOf(commitment);
-    const { lag } = options.personality();
+    const { lag } = options.profile();
     if (minContextSlot !== undefined && slot < minContextSlot && !lag?.ignoresMinContextSlot)
-      throw new RefusedCallError(faults.minContextSlot, {}, { contextSlot: slot });
+      throw new RpcError(faults.minContextSlot, {}, { contextSlot: slot });
     return slot;
   };
 
   /** The lowest slot of its history. */
   const firstKept = (): number => {
-    const { kept } = options.personality();
+    const { kept } = options.profile();
     return kept ? Math.max(0, ledger.head - kept.slots) : 0;
   };
   /** Refuses now and then what long-term storage would have to answer. */
   const reachStorage = (slot: number): void => {
-    const { longTermStorage } = options.personality();
+    const { longTermStorage } = options.profile();
     if (!longTermStorage || slot >= ledger.head - longTermStorage.belowSlots) return;
-    if (isOneIn(longTermStorage.failsEvery, ++deepCalls)) throw new RefusedCallError(longTermStorage.refusal);
+    if (isOneIn(longTermStorage.failsEvery, ++deepCalls)) throw new RpcError(longTermStorage.error);
   };
-  /** Whether it has what is in a slot; refused where it says why it does not. */
+  /** Whether it has what is in a slot; rejected where it says why it does not. */
   const hasSlot = (slot: number): boolean => {
-    const { kept } = options.personality();
+    const { kept } = options.profile();
     if (!kept || slot >= firstKept()) return true;
     if (kept.answer === 'silent') return false;
-    throw new RefusedCallError(kept.answer, { slot, first: firstKept() });
+    throw new RpcError(kept.answer, { slot, first: firstKept() });
   };
 
   const signaturesFor = (address: string, config: Config): readonly unknown[] => {
-    const { signatures: traits = {}, kept } = options.personality();
+    const { signatures: traits = {}, kept } = options.profile();
     const { commitment = 'finalized', limit = MAX_SIGNATURES } = config;
-    if (traits.refused) throw new RefusedCallError(traits.refused);
+    if (traits.rejected) throw new RpcError(traits.rejected);
     requireAddress(address);
     if (commitment === 'processed') throw invalid('Method does not support commitment below `confirmed`');
     if (limit < 1 || limit > MAX_SIGNATURES) throw invalid(`Invalid limit; max ${MAX_SIGNATURES}`);
@@ -125,8 +125,7 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
       requireSignature(signature);
       const place = ledger.placeOf(signature);
       if (place && place.slot <= headSlot() && place.slot >= first) return place;
-      if (traits.unknownSignature !== 'silent')
-        throw new RefusedCallError(faults.unknownSignature, { signature });
+      if (traits.unknownSignature !== 'silent') throw new RpcError(faults.unknownSignature, { signature });
       return 'unknown';
     };
     const before = locate(config.before);
@@ -151,9 +150,9 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
     }));
   };
 
-  /** What its personality makes of a page. */
+  /** What its profile makes of a page. */
   const shownSignatures = (known: readonly SignatureEntry[]): readonly SignatureEntry[] => {
-    const { signatures: traits = {} } = options.personality();
+    const { signatures: traits = {} } = options.profile();
     let page = known;
     if (page.length > 0) {
       pages++;
@@ -172,7 +171,7 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
 
   const transactionOf = (signature: string, config: Config): unknown => {
     requireSignature(signature);
-    const { transactions: traits = {} } = options.personality();
+    const { transactions: traits = {} } = options.profile();
     const { commitment = 'finalized' } = config;
     if (commitment === 'processed') throw invalid('Method does not support commitment below `confirmed`');
     const found = ledger.transaction(signature);
@@ -183,13 +182,13 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
   };
 
   const transactionJson = (found: LedgerTransaction, config: Config): unknown => {
-    const { transactions: traits = {} } = options.personality();
+    const { transactions: traits = {} } = options.profile();
     const { newVersion, maxVersion, noLogsEvery, hasNoInnerInstructions, hasNoStackHeight } = traits;
     const isNew = newVersion !== undefined && isOneIn(newVersion.every, hashOf(found.signature));
     const version = isNew ? newVersion.version : found.version;
     const { maxSupportedTransactionVersion: supported } = config;
     if (version !== 'legacy' && Math.min(supported ?? -1, maxVersion ?? version) < version)
-      throw new RefusedCallError(faults.unsupportedVersion, { version });
+      throw new RpcError(faults.unsupportedVersion, { version });
     const hasLogs = noLogsEvery === undefined || !isOneIn(noLogsEvery, hashOf(found.signature));
     const { message, meta } = found;
     const plain = <T extends { stackHeight: unknown }>(instruction: T) =>
@@ -225,14 +224,14 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
 
   const accountOf = (address: string, config: Config, slot: number): unknown => {
     requireAddress(address);
-    if (options.personality().hasNoAccounts) return null;
+    if (options.profile().hasNoAccounts) return null;
     const account = ledger.account(address, slot);
     return account ? accountJson(account, config) : null;
   };
 
   const programAccounts = (program: string, config: Config): unknown => {
-    const { programAccounts: refusal, hasNoAccounts } = options.personality();
-    if (refusal) throw new RefusedCallError(refusal);
+    const { programAccounts: error, hasNoAccounts } = options.profile();
+    if (error) throw new RpcError(error);
     requireAddress(program);
     const slot = requireContext(config);
     const found = (hasNoAccounts ? [] : ledger.accountsOf(program, slot))
@@ -261,11 +260,11 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
     };
   };
   const readableBlock = (slot: number, { commitment }: Config) => {
-    if (slot > slotOf(commitment)) throw new RefusedCallError(faults.blockNotAvailable, { slot });
-    if (slot < firstKept()) throw new RefusedCallError(faults.cleanedUp, { slot, first: firstKept() });
+    if (slot > slotOf(commitment)) throw new RpcError(faults.blockNotAvailable, { slot });
+    if (slot < firstKept()) throw new RpcError(faults.cleanedUp, { slot, first: firstKept() });
     reachStorage(slot);
     const block = ledger.block(slot);
-    if (!block) throw new RefusedCallError(faults.slotSkipped, { slot });
+    if (!block) throw new RpcError(faults.slotSkipped, { slot });
     return block;
   };
 
@@ -289,7 +288,7 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
       const only = (first ?? {}) as Config;
       switch (method) {
         case 'getGenesisHash':
-          return options.personality().genesisHash ?? ledger.genesisHash;
+          return options.profile().genesisHash ?? ledger.genesisHash;
         case 'getHealth':
           return 'ok';
         case 'getVersion':
@@ -346,7 +345,7 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
           return inContext(slot, { ...ledger.simulate(bytes, slot), accounts: null });
         }
         default:
-          throw new RefusedCallError(faults.methodNotFound);
+          throw new RpcError(faults.methodNotFound);
       }
     },
   };

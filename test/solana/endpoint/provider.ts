@@ -1,26 +1,26 @@
-/** A Solana JSON-RPC endpoint on a real socket that serves a ledger the way a personality does. */
+/** A Solana JSON-RPC endpoint on a real socket that serves a ledger the way a profile does. */
 import { type JsonRpcServer, startJsonRpcServer } from '../../json-rpc-server.ts';
 import type { Ledger } from '../runtime/ledger.ts';
 import { createNode } from './node.ts';
-import { archiveNode, type SolanaPersonality } from './personality.ts';
+import { archiveNode, type SolanaProfile } from './solana-profile.ts';
 
-export type SolanaProvider = JsonRpcServer<SolanaPersonality> & { readonly ledger: Ledger };
+export type SolanaProvider = JsonRpcServer<SolanaProfile> & { readonly ledger: Ledger };
 
 export interface SolanaProviderOptions {
-  readonly personality?: SolanaPersonality;
+  readonly profile?: SolanaProfile;
   readonly port?: number;
 }
 
 export async function startSolanaProvider(
   ledger: Ledger,
-  { personality = archiveNode, port }: SolanaProviderOptions = {},
+  { profile = archiveNode, port }: SolanaProviderOptions = {},
 ): Promise<SolanaProvider> {
-  const server = await startJsonRpcServer<SolanaPersonality>({
-    personality,
+  const server = await startJsonRpcServer<SolanaProfile>({
+    profile,
     port,
     answererOf: (endpoint) =>
       createNode(ledger, {
-        personality: () => endpoint.personality,
+        profile: () => endpoint.profile,
         requests: () => endpoint.requests,
       }).answerTo,
   });

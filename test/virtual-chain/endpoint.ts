@@ -1,25 +1,25 @@
-/** A JSON-RPC endpoint on a real socket that serves a virtual chain the way a personality does. */
-import type { Hex } from '../../../src/ingest/evm/rpc/chain.ts';
+/** A JSON-RPC endpoint on a real socket that serves a virtual chain the way a profile does. */
+import type { Hex } from '../../src/ingest/evm/rpc/chain.ts';
 import {
   isOneIn,
   type JsonRpcCall,
   type JsonRpcServer,
-  RefusedCallError,
+  RpcError,
   type ServedEndpoint,
   startJsonRpcServer,
-} from '../../json-rpc-server.ts';
+} from '../json-rpc-server.ts';
 import { EMPTY_BLOOM } from './bloom-filter.ts';
-import { type Filter, type Query, queryOf, refuseFilter, refuseRange, refuseResults } from './log-traits.ts';
-import { archiveNode, type LogTraits, type Personality } from './personality.ts';
+import { archiveNode, type EndpointProfile, type LogTraits } from './endpoint-profile.ts';
+import { checkFilter, checkRange, checkResults, type Filter, type Query, queryOf } from './log-limits.ts';
 import type { VirtualBlock, VirtualChain, VirtualLog, VirtualTransaction } from './virtual-chain.ts';
 
-export type Provider = JsonRpcServer<Personality> & {
+export type Provider = JsonRpcServer<EndpointProfile> & {
   /** May be replaced at any time. */
   chain: VirtualChain;
 };
 
 export interface ProviderOptions {
-  readonly personality?: Personality;
+  readonly profile?: EndpointProfile;
   readonly port?: number;
 }
 
@@ -29,11 +29,11 @@ const FULL_BLOOM: Hex = `0x${'ff'.repeat(256)}`;
 
 export async function startProvider(
   chain: VirtualChain,
-  { personality = archiveNode, port }: ProviderOptions = {},
+  { profile = archiveNode, port }: ProviderOptions = {},
 ): Promise<Provider> {
   const served = { chain };
-  const server = await startJsonRpcServer<Personality>({
-    personality,
+  const server = await startJsonRpcServer<EndpointProfile>({
+    profile,
     port,
     answererOf: (endpoint) => createAnswerer(served, endpoint),
   });
@@ -45,11 +45,11 @@ export async function startProvider(
   }) as Provider;
 }
 
-function createAnswerer(served: { readonly chain: VirtualChain }, provider: ServedEndpoint<Personality>) {
+function createAnswerer(served: { readonly chain: VirtualChain }, provider: ServedEndpoint<EndpointProfile>) {
   let rangesWithLogs = 0;
 
   const headNumber = (): number => {
-    const { lag } = provider.personality;
+    const { lag } = provider.profile;
     const isBehind = lag !== undefined && isOneIn(lag.every ?? 1, provider.requests);
     return Math.max(0, served.chain.head - (isBehind ? lag.blocks : 0));
   };
@@ -60,28 +60,28 @@ function createAnswerer(served: { readonly chain: VirtualChain }, provider: Serv
     if (tag === 'earliest') return 0;
     if (tag !== 'finalized' && tag !== 'safe') return Number(tag);
     if (served.chain.finalLag !== undefined) return Math.max(0, head - served.chain.finalLag);
-    const { finalized = { lagBlocks: USUAL_FINALITY_BLOCKS } } = provider.personality;
+    const { finalized = { lagBlocks: USUAL_FINALITY_BLOCKS } } = provider.profile;
     if (finalized === 'genesis') return 0;
     if (finalized === 'null') return -1;
-    if ('refusal' in finalized) throw new RefusedCallError(finalized.refusal);
+    if ('error' in finalized) throw new RpcError(finalized.error);
     return Math.max(0, head - finalized.lagBlocks);
   };
 
   const visible = (block: VirtualBlock | undefined) =>
     block && block.number <= headNumber() ? block : undefined;
 
-  /** The block whose state answers, or a refusal; -1: the state before the first block, where there is nothing. */
+  /** The block whose state answers, or an error; -1: the state before the first block, where there is nothing. */
   const stateBlock = (tag: unknown): number => {
     const number = numberOf(tag);
-    const { state } = provider.personality;
+    const { state } = provider.profile;
     if (!state || number >= headNumber() - state.keptBlocks) return number;
     if (state.answer === 'current') return headNumber();
     if (state.answer === 'empty') return -1;
-    throw new RefusedCallError(state.answer, { count: number });
+    throw new RpcError(state.answer, { count: number });
   };
 
   const answerTo = ({ method, params }: JsonRpcCall): unknown => {
-    const { personality } = provider;
+    const { profile } = provider;
     const [first, second] = params;
     switch (method) {
       case 'eth_chainId':
@@ -94,16 +94,16 @@ function createAnswerer(served: { readonly chain: VirtualChain }, provider: Serv
         const number = numberOf(first);
         return blockJson(
           number < 0 ? undefined : visible(served.chain.block(number)),
-          personality,
+          profile,
           second === true,
         );
       }
       case 'eth_getBlockByHash':
-        return blockJson(visible(served.chain.blockByHash(first as Hex)), personality, second === true);
+        return blockJson(visible(served.chain.blockByHash(first as Hex)), profile, second === true);
       case 'eth_getLogs':
         return logsFor((first ?? {}) as Filter);
       case 'eth_getBlockReceipts': {
-        if (personality.receipts) throw new RefusedCallError(personality.receipts);
+        if (profile.receipts) throw new RpcError(profile.receipts);
         const isHash = typeof first === 'string' && first.length === 66;
         const block = visible(
           isHash ? served.chain.blockByHash(first as Hex) : served.chain.block(numberOf(first)),
@@ -119,14 +119,14 @@ function createAnswerer(served: { readonly chain: VirtualChain }, provider: Serv
         const answer = served.chain.call(to.toLowerCase() as Hex, data, stateBlock(second));
         if (answer !== undefined) return answer;
         if (!served.chain.hasCode(to.toLowerCase() as Hex, stateBlock(second))) return '0x';
-        throw new RefusedCallError({ code: 3, message: 'execution reverted' });
+        throw new RpcError({ code: 3, message: 'execution reverted' });
       }
       case 'eth_getCode':
         return served.chain.hasCode((first as string).toLowerCase() as Hex, stateBlock(second)) ? CODE : '0x';
       case 'eth_getBalance':
         return stateBlock(second) < 0 ? '0x0' : '0xde0b6b3a7640000';
       default:
-        throw new RefusedCallError({
+        throw new RpcError({
           code: -32601,
           message: `the method ${method} does not exist/is not available`,
         });
@@ -134,12 +134,12 @@ function createAnswerer(served: { readonly chain: VirtualChain }, provider: Serv
   };
 
   const logsFor = (filter: Filter): readonly unknown[] => {
-    const traits = provider.personality.logs ?? {};
+    const traits = provider.profile.logs ?? {};
     const asked = queryOf(filter);
-    refuseFilter(asked, traits);
+    checkFilter(asked, traits);
     if (filter.blockHash !== undefined) {
       const block = visible(served.chain.blockByHash(filter.blockHash));
-      if (!block) throw new RefusedCallError({ code: -32000, message: 'unknown block' });
+      if (!block) throw new RpcError({ code: -32000, message: 'unknown block' });
       const logs = served.chain.logsOfBlock(filter.blockHash) ?? [];
       return answered(
         logs.filter((log) => isMatch(log, asked)),
@@ -149,7 +149,7 @@ function createAnswerer(served: { readonly chain: VirtualChain }, provider: Serv
     const from = numberOf(filter.fromBlock);
     const to = Math.min(numberOf(filter.toBlock), headNumber());
     const count = numberOf(filter.toBlock) - from + 1;
-    refuseRange(asked, { from, to: from + count - 1 }, traits);
+    checkRange(asked, { from, to: from + count - 1 }, traits);
     if (traits.isBlindToAddresses && asked.addresses) return [];
     return answered(served.chain.logs({ from, to, topics: asked.topics, addresses: asked.addresses }), {
       from,
@@ -158,11 +158,11 @@ function createAnswerer(served: { readonly chain: VirtualChain }, provider: Serv
   };
 
   const receiptsFor = (block: VirtualBlock): readonly unknown[] => {
-    const traits = provider.personality.logs ?? {};
+    const traits = provider.profile.logs ?? {};
     const { kept } = traits;
     if (!kept || block.number >= headNumber() - kept.blocks) return receiptsOf(served.chain, block, traits);
     if (kept.answer === 'empty') return [];
-    throw new RefusedCallError(kept.answer, { count: block.number });
+    throw new RpcError(kept.answer, { count: block.number });
   };
 
   /** What it makes of the logs that it should answer. */
@@ -170,13 +170,12 @@ function createAnswerer(served: { readonly chain: VirtualChain }, provider: Serv
     found: readonly VirtualLog[],
     { from, to }: { readonly from: number; readonly to: number },
   ): readonly unknown[] => {
-    const traits = provider.personality.logs ?? {};
+    const traits = provider.profile.logs ?? {};
     const { kept, leavesOutEvery, truncatedAt } = traits;
     const lowest = kept ? headNumber() - kept.blocks : 0;
-    if (kept && kept.answer !== 'empty' && from < lowest)
-      throw new RefusedCallError(kept.answer, { count: from });
+    if (kept && kept.answer !== 'empty' && from < lowest) throw new RpcError(kept.answer, { count: from });
     let logs = found.filter(({ blockNumber }) => blockNumber >= lowest);
-    refuseResults(logs.length, { from, to }, traits);
+    checkResults(logs.length, { from, to }, traits);
     if (logs.length > 0 && leavesOutEvery !== undefined && isOneIn(leavesOutEvery, ++rangesWithLogs))
       logs = logs.slice(0, -1);
     if (truncatedAt !== undefined) logs = logs.slice(0, truncatedAt);
@@ -208,7 +207,7 @@ function logJson(log: VirtualLog, traits: LogTraits): Record<string, unknown> {
   };
 }
 
-function blockJson(block: VirtualBlock | undefined, { bloom }: Personality, isFull: boolean): unknown {
+function blockJson(block: VirtualBlock | undefined, { bloom }: EndpointProfile, isFull: boolean): unknown {
   if (!block) return null;
   const { logsBloom, transactions, ...rest } = block;
   const shown = bloom === 'zero' ? EMPTY_BLOOM : bloom === 'full' ? FULL_BLOOM : logsBloom;

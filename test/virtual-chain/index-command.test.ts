@@ -4,20 +4,20 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { openStore } from '../../../src/store/store.ts';
-import { freshFolder, lanescan } from '../../cli/program.ts';
-import { createTestDatabase } from '../../database.ts';
-import { allRecords } from '../indexing.ts';
+import { openStore } from '../../src/store/store.ts';
+import { allRecords } from '../chain/indexing.ts';
+import { freshFolder, lanescan } from '../cli/program.ts';
+import { createTestDatabase } from '../database.ts';
 import { type CcipWorldOptions, makeCcipWorld } from './ccip-chain.ts';
-import { personalityOf, ZOO_BLOCKS } from './personalities.ts';
-import type { Personality } from './personality.ts';
-import { startProvider } from './provider.ts';
+import { startProvider } from './endpoint.ts';
+import type { EndpointProfile } from './endpoint-profile.ts';
+import { PROFILE_BLOCKS, profileOf } from './endpoint-profiles.ts';
 
 const MESSAGES = 29;
 
-async function index(personality: Personality, options: Partial<CcipWorldOptions> = {}) {
-  const { a } = makeCcipWorld({ blocks: ZOO_BLOCKS, messages: MESSAGES, ramps: 2, ...options });
-  const provider = await startProvider(a, { personality });
+async function index(profile: EndpointProfile, options: Partial<CcipWorldOptions> = {}) {
+  const { a } = makeCcipWorld({ blocks: PROFILE_BLOCKS, messages: MESSAGES, ramps: 2, ...options });
+  const provider = await startProvider(a, { profile });
   const database = await createTestDatabase();
   try {
     const config = path.join(freshFolder(), 'lanescan.yaml');
@@ -37,22 +37,22 @@ async function index(personality: Personality, options: Partial<CcipWorldOptions
 }
 
 test.each([
-  ['that refuses queries for logs without an address', 'address-required'],
+  ['that rejects queries for logs without an address', 'address-required'],
   ['that limits the topics of one filter', 'few-topics'],
-  ['that refuses long ranges by a code', 'range-by-code-alone'],
-  ['that refuses long ranges with "nope"', 'range-unnamed'],
+  ['that rejects long ranges by a code', 'range-by-code-alone'],
+  ['that rejects long ranges with "nope"', 'range-unnamed'],
 ])('an endpoint %s is read to the end', async (_, name) => {
-  const { code, text, messages } = await index(personalityOf(name));
+  const { code, text, messages } = await index(profileOf(name));
   expect(messages, text).toBe(MESSAGES);
   expect(code, text).toBe(0);
 });
 
 test('a message among 12,000 foreign logs in one block is found on an endpoint that limits results', async () => {
-  const limited: Personality = {
+  const limited: EndpointProfile = {
     name: 'ten-thousand-results',
     seen: 'https://github.com/aurora-is-near/aurora-relayer/pull/327',
     logs: {
-      results: { max: 10_000, refusal: { code: -32005, message: 'query returned more than 10000 results' } },
+      results: { max: 10_000, error: { code: -32005, message: 'query returned more than 10000 results' } },
     },
     alone: 'complete',
   };
@@ -62,7 +62,7 @@ test('a message among 12,000 foreign logs in one block is found on an endpoint t
 });
 
 test('an endpoint whose old logs are gone ends with status 3 and the reason', async () => {
-  const { code, text, messages } = await index(personalityOf('pruned-with-an-error'));
+  const { code, text, messages } = await index(profileOf('pruned-with-an-error'));
   expect(messages).toBeLessThan(MESSAGES);
   expect(code).toBe(3);
   expect(text).toContain('pruned history unavailable');
@@ -71,7 +71,7 @@ test('an endpoint whose old logs are gone ends with status 3 and the reason', as
 test('an endpoint that cannot go on is given up after a few minutes, with status 3 and the reason', {
   timeout: 900_000,
 }, async () => {
-  const { code, text } = await index(personalityOf('payment-required'));
+  const { code, text } = await index(profileOf('payment-required'));
   expect(text).toMatch(/geth-testnet: given up after repeated failures: .*HTTP 402.*lanescan doctor/);
   expect(code, text).toBe(3);
 });

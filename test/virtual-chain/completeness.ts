@@ -1,6 +1,6 @@
 /** What an indexer makes of endpoints: everything, or less and it says so, or less in silence, which must never be. */
-import { findingKinds } from '../../../src/domain/networks/index-findings.ts';
-import type { Store } from '../../../src/store/store.ts';
+import { findingKinds } from '../../src/domain/networks/index-findings.ts';
+import type { Store } from '../../src/store/store.ts';
 import type { CcipWorld } from './ccip-chain.ts';
 import { differencesFrom, type IndexedWorld } from './indexed-world.ts';
 

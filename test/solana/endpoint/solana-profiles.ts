@@ -1,14 +1,14 @@
 /**
- * Solana endpoint personalities, each with a public page where the behaviour or the wording was seen. Limits are smaller
- * than the real ones, so that a world of `ZOO_STEPS` steps meets them.
+ * Solana endpoint profiles, each with a public page where the behaviour or the wording was seen. Limits are smaller
+ * than the real ones, so that a world of `PROFILE_STEPS` steps meets them.
  */
-import { archiveNode, type SolanaPersonality } from './personality.ts';
+import { archiveNode, type SolanaProfile } from './solana-profile.ts';
 
 /** Random traffic of so many steps meets every limit. */
-export const ZOO_STEPS = 160;
+export const PROFILE_STEPS = 160;
 
 /** Nodes behind the cluster. */
-const lagging: readonly SolanaPersonality[] = [
+const lagging: readonly SolanaProfile[] = [
   {
     name: 'lags-behind',
     seen: 'https://github.com/solana-labs/solana/issues/21046',
@@ -31,13 +31,13 @@ const lagging: readonly SolanaPersonality[] = [
   {
     name: 'unhealthy-now-and-then',
     seen: 'https://github.com/solana-labs/solana/issues/18691',
-    fails: { every: 4, refusal: { code: -32005, message: 'Node is behind by 59093 slots' } },
+    fails: { every: 4, error: { code: -32005, message: 'Node is behind by 59093 slots' } },
     alone: 'complete',
   },
 ];
 
 /** Nodes without the whole history. */
-const pruned: readonly SolanaPersonality[] = [
+const pruned: readonly SolanaProfile[] = [
   {
     name: 'pruned-in-silence',
     seen: 'https://github.com/anza-xyz/agave/pull/7937',
@@ -66,7 +66,7 @@ const pruned: readonly SolanaPersonality[] = [
     longTermStorage: {
       belowSlots: 100,
       failsEvery: 3,
-      refusal: { code: -32019, message: 'Failed to query long-term storage; please try again' },
+      error: { code: -32019, message: 'Failed to query long-term storage; please try again' },
     },
     alone: 'complete',
   },
@@ -76,14 +76,14 @@ const pruned: readonly SolanaPersonality[] = [
     longTermStorage: {
       belowSlots: 100,
       failsEvery: 1,
-      refusal: { code: -32019, message: 'Failed to query long-term storage; please try again' },
+      error: { code: -32019, message: 'Failed to query long-term storage; please try again' },
     },
     alone: 'incomplete',
   },
 ];
 
 /** What is wrong with lists of signatures. */
-const lists: readonly SolanaPersonality[] = [
+const lists: readonly SolanaProfile[] = [
   {
     name: 'short-pages',
     seen: 'https://github.com/solana-labs/solana/pull/11622',
@@ -135,7 +135,7 @@ const lists: readonly SolanaPersonality[] = [
 ];
 
 /** What is wrong with transactions. */
-const transactions: readonly SolanaPersonality[] = [
+const transactions: readonly SolanaProfile[] = [
   {
     name: 'null-transactions-now-and-then',
     seen: 'https://github.com/solana-labs/solana/issues/12908',
@@ -179,7 +179,7 @@ const transactions: readonly SolanaPersonality[] = [
     alone: 'incomplete',
   },
   {
-    name: 'refuses-version-1',
+    name: 'rejects-version-1',
     seen: 'invented',
     transactions: { maxVersion: 0 },
     alone: 'incomplete',
@@ -189,18 +189,18 @@ const transactions: readonly SolanaPersonality[] = [
 const tooManyCalls =
   'Too many requests for a specific RPC call, please contact your app developer to further troubleshoot. If you are using an open endpoint, please consider signing up for your own subscription to avoid getting rate limited, you can find some suitable options at https://solana.com/rpc.';
 
-/** What is refused, and how. */
-const refusals: readonly SolanaPersonality[] = [
+/** Rejected calls. */
+const rejections: readonly SolanaProfile[] = [
   {
     name: 'rate-limit',
     seen: 'https://github.com/blocto/solana-go-sdk/issues/107',
-    rate: { max: 40, refusal: { code: 429, message: tooManyCalls, status: 429 } },
+    rate: { max: 40, error: { code: 429, message: tooManyCalls, status: 429 } },
     alone: 'complete',
   },
   {
     name: 'rate-limit-with-retry-after',
     seen: 'invented',
-    rate: { max: 40, retryAfterSeconds: 1, refusal: { code: 429, message: tooManyCalls, status: 429 } },
+    rate: { max: 40, retryAfterSeconds: 1, error: { code: 429, message: tooManyCalls, status: 429 } },
     alone: 'complete',
   },
   {
@@ -208,7 +208,7 @@ const refusals: readonly SolanaPersonality[] = [
     seen: 'https://github.com/solana-foundation/solana-go/issues/119',
     rate: {
       max: 40,
-      refusal: {
+      error: {
         code: 429,
         message: 'Connection rate limits exceeded, contact your app developer or support@rpcpool.com.',
       },
@@ -220,7 +220,7 @@ const refusals: readonly SolanaPersonality[] = [
     seen: 'invented',
     batch: {
       max: 1,
-      refusal: {
+      error: {
         code: -32403,
         message:
           'Batch requests are only available for paid plans. Please upgrade if you would like to gain access',
@@ -232,13 +232,13 @@ const refusals: readonly SolanaPersonality[] = [
   {
     name: 'batches-as-internal-error',
     seen: 'invented',
-    batch: { max: 1, refusal: { message: 'Internal Server Error', status: 500, isPlainText: true } },
+    batch: { max: 1, error: { message: 'Internal Server Error', status: 500, isPlainText: true } },
     alone: 'complete',
   },
   {
     name: 'small-batches',
     seen: 'invented',
-    batch: { max: 5, refusal: { code: -32600, message: 'Batch size {count} exceeds the limit of {max}' } },
+    batch: { max: 5, error: { code: -32600, message: 'Batch size {count} exceeds the limit of {max}' } },
     alone: 'complete',
   },
   {
@@ -262,7 +262,7 @@ const refusals: readonly SolanaPersonality[] = [
     seen: 'invented',
     fails: {
       every: 4,
-      refusal: { message: '<html><body>502 Bad Gateway</body></html>', status: 502, isPlainText: true },
+      error: { message: '<html><body>502 Bad Gateway</body></html>', status: 502, isPlainText: true },
     },
     alone: 'complete',
   },
@@ -270,7 +270,7 @@ const refusals: readonly SolanaPersonality[] = [
 ];
 
 /** Endpoints of something else. */
-const others: readonly SolanaPersonality[] = [
+const others: readonly SolanaProfile[] = [
   {
     name: 'wrong-cluster',
     seen: 'https://solana.com/docs/rpc/http/getgenesishash',
@@ -280,18 +280,18 @@ const others: readonly SolanaPersonality[] = [
   { name: 'no-accounts', seen: 'invented', hasNoAccounts: true, alone: 'stuck' },
 ];
 
-export const personalities: readonly SolanaPersonality[] = [
+export const profiles: readonly SolanaProfile[] = [
   archiveNode,
   ...lagging,
   ...pruned,
   ...lists,
   ...transactions,
-  ...refusals,
+  ...rejections,
   ...others,
 ];
 
-export function personalityOf(name: string): SolanaPersonality {
-  const found = personalities.find((one) => one.name === name);
-  if (!found) throw new RangeError(`There is no personality ${name}.`);
+export function profileOf(name: string): SolanaProfile {
+  const found = profiles.find((one) => one.name === name);
+  if (!found) throw new RangeError(`There is no profile ${name}.`);
   return found;
 }

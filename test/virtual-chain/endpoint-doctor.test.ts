@@ -4,11 +4,11 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { freshFolder, lanescan } from '../../cli/program.ts';
-import { createTestDatabase, type TestDatabase } from '../../database.ts';
+import { freshFolder, lanescan } from '../cli/program.ts';
+import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { makeCcipWorld } from './ccip-chain.ts';
-import { personalityOf, ZOO_BLOCKS } from './personalities.ts';
-import { startProvider } from './provider.ts';
+import { startProvider } from './endpoint.ts';
+import { PROFILE_BLOCKS, profileOf } from './endpoint-profiles.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -17,8 +17,8 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 async function examine(name: string, settings: object = {}): Promise<string> {
-  const { a } = makeCcipWorld({ blocks: ZOO_BLOCKS, messages: 29, ramps: 2 });
-  const provider = await startProvider(a, { personality: personalityOf(name) });
+  const { a } = makeCcipWorld({ blocks: PROFILE_BLOCKS, messages: 29, ramps: 2 });
+  const provider = await startProvider(a, { profile: profileOf(name) });
   try {
     const config = path.join(freshFolder(), 'lanescan.yaml');
     const network = { network: a.network.name, rpc: [provider.url.href], routers: [a.router] };
@@ -39,7 +39,7 @@ test.each([
   ['few-topics', /logs of 512 blocks at once, 3 topics in one filter/],
   ['one-address', /1 address in one filter/],
   ['range-unnamed', /logs of 100 blocks at once/],
-  ['logs-refused', /no receipts[\s\S]*eth_getLogs/],
+  ['logs-rejected', /no receipts[\s\S]*eth_getLogs/],
   ['small-batches', /batches of 10,/],
   ['no-batches', /no batches/],
   ['no-old-state', /state of the newest 100 blocks or more/],
@@ -49,7 +49,7 @@ test.each([
 });
 
 test('logs that are gone in silence are noticed by the header of a block that had some', async () => {
-  const { a } = makeCcipWorld({ blocks: ZOO_BLOCKS, messages: 29, ramps: 2 });
+  const { a } = makeCcipWorld({ blocks: PROFILE_BLOCKS, messages: 29, ramps: 2 });
   const text = await examine('pruned-in-silence', { start: a.blockOfMessage(0) - 3 });
   expect(text).toMatch(/it shows no logs of block \d+, whose header says that there are some/);
   expect(text).toMatch(/Use an endpoint with the whole history/);

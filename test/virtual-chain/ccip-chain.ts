@@ -12,9 +12,9 @@ import {
   toFunctionSelector,
   zeroAddress,
 } from 'viem';
-import { findNetwork, type Network } from '../../../src/domain/networks/networks.ts';
-import * as abi from '../../../src/ingest/evm/contracts/abi.ts';
-import type { Hex } from '../../../src/ingest/evm/rpc/chain.ts';
+import { findNetwork, type Network } from '../../src/domain/networks/networks.ts';
+import * as abi from '../../src/ingest/evm/contracts/abi.ts';
+import type { Hex } from '../../src/ingest/evm/rpc/chain.ts';
 import { commitReport16, encodeAnswer, encodeEvent, executionState16, messageSent16 } from './ccip-events.ts';
 import {
   composeHash,

@@ -1,19 +1,19 @@
 /**
- * The zoo: endpoint personalities, each with a public page where the behaviour or the wording was seen. Limits are smaller
- * than the real ones, so that a test chain of `ZOO_BLOCKS` blocks meets them.
+ * Endpoint profiles, each with a public page where the behaviour or the wording was seen. Limits are smaller
+ * than the real ones, so that a test chain of `PROFILE_BLOCKS` blocks meets them.
  */
-import { archiveNode, type Personality, type Wording } from './personality.ts';
+import { archiveNode, type EndpointProfile, type RpcErrorReply } from './endpoint-profile.ts';
 
 /** A chain of so many blocks meets every limit. */
-export const ZOO_BLOCKS = 1_200;
+export const PROFILE_BLOCKS = 1_200;
 
-const tooManyTopics: Wording = {
+const tooManyTopics: RpcErrorReply = {
   code: -32602,
   message: 'exceed max addresses or topics per search position',
 };
 
-/** Kinds of filters that are refused. */
-const filterLimits: readonly Personality[] = [
+/** Kinds of filters that are rejected. */
+const filterLimits: readonly EndpointProfile[] = [
   {
     name: 'address-required',
     seen: 'https://www.allnodes.com/eth/host',
@@ -43,7 +43,7 @@ const filterLimits: readonly Personality[] = [
     logs: {
       blocksWithoutAddress: {
         max: 10,
-        refusal: { code: 35, message: 'ranges over {max} blocks are not supported on freetier' },
+        error: { code: 35, message: 'ranges over {max} blocks are not supported on freetier' },
       },
     },
     alone: 'complete',
@@ -52,10 +52,10 @@ const filterLimits: readonly Personality[] = [
     name: 'few-topics',
     seen: 'https://github.com/smartcontractkit/ccip-tools-ts/pull/357',
     logs: {
-      topics: { max: 4, refusal: tooManyTopics },
+      topics: { max: 4, error: tooManyTopics },
       blocks: {
         max: 512,
-        refusal: {
+        error: {
           code: -32000,
           message: 'requested too many blocks from {from} to {to}, maximum is set to {max}',
         },
@@ -66,22 +66,22 @@ const filterLimits: readonly Personality[] = [
   {
     name: 'one-topic-unnamed',
     seen: 'invented',
-    logs: { topics: { max: 1, refusal: { code: -32000, message: 'nope' } } },
+    logs: { topics: { max: 1, error: { code: -32000, message: 'nope' } } },
     alone: 'complete',
   },
   {
     name: 'one-address',
     seen: 'https://kasane-network.github.io/kasane-docs/en/doc/rpc/logs.html',
     logs: {
-      addresses: { max: 1, refusal: { code: -32005, message: 'UnsupportedFilter' } },
-      topics: { max: 16, refusal: { code: -32005, message: 'UnsupportedFilter' } },
+      addresses: { max: 1, error: { code: -32005, message: 'UnsupportedFilter' } },
+      topics: { max: 16, error: { code: -32005, message: 'UnsupportedFilter' } },
     },
     alone: 'complete',
   },
   {
     name: 'few-addresses',
     seen: 'https://github.com/onflow/flow-evm-gateway',
-    logs: { addresses: { max: 6, refusal: { code: -32602, message: 'exceed max addresses' } } },
+    logs: { addresses: { max: 6, error: { code: -32602, message: 'exceed max addresses' } } },
     alone: 'complete',
   },
   {
@@ -89,21 +89,21 @@ const filterLimits: readonly Personality[] = [
     seen: 'invented',
     logs: {
       addressRequired: { code: -32602, message: 'invalid params' },
-      addresses: { max: 1, refusal: { code: -32602, message: 'invalid params' } },
-      topics: { max: 2, refusal: { code: -32602, message: 'invalid params' } },
+      addresses: { max: 1, error: { code: -32602, message: 'invalid params' } },
+      topics: { max: 2, error: { code: -32602, message: 'invalid params' } },
     },
     alone: 'complete',
   },
   {
-    name: 'logs-refused-with-receipts',
+    name: 'logs-rejected-with-receipts',
     seen: 'https://github.com/bnb-chain/bsc/issues/1215',
-    logs: { refused: { code: -32005, message: 'limit exceeded' } },
+    logs: { rejected: { code: -32005, message: 'limit exceeded' } },
     alone: 'complete',
   },
   {
-    name: 'logs-refused',
+    name: 'logs-rejected',
     seen: 'https://github.com/bnb-chain/docs-site/issues/621',
-    logs: { refused: { code: -32005, message: 'limit exceeded' } },
+    logs: { rejected: { code: -32005, message: 'limit exceeded' } },
     receipts: {
       code: -32601,
       message: 'the method eth_getBlockReceipts does not exist/is not available',
@@ -112,33 +112,33 @@ const filterLimits: readonly Personality[] = [
   },
 ];
 
-/** How endpoints refuse long ranges. */
-const rangeLimits: readonly Personality[] = [
+/** How endpoints reject long ranges. */
+const rangeLimits: readonly EndpointProfile[] = [
   {
     name: 'range-by-code-alone',
     seen: 'https://github.com/smartcontractkit/ccip-tools-ts',
     logs: {
-      blocks: { max: 500, refusal: { code: -32012, message: 'block limit exceeded (maximum: {max})' } },
+      blocks: { max: 500, error: { code: -32012, message: 'block limit exceeded (maximum: {max})' } },
     },
     alone: 'complete',
   },
   {
     name: 'range-unnamed',
     seen: 'invented',
-    logs: { blocks: { max: 500, refusal: { code: -32000, message: 'nope' } } },
+    logs: { blocks: { max: 500, error: { code: -32000, message: 'nope' } } },
     alone: 'complete',
   },
   {
     name: 'range-as-internal-error',
     seen: 'https://www.jsonrpc.org/specification#error_object',
-    logs: { blocks: { max: 500, refusal: { code: -32603, message: 'Internal error' } } },
+    logs: { blocks: { max: 500, error: { code: -32603, message: 'Internal error' } } },
     alone: 'complete',
   },
   {
     name: 'range-as-http-502',
     seen: 'https://github.com/thetatoken/theta-eth-rpc-adaptor/issues/21',
     logs: {
-      blocks: { max: 500, refusal: { message: '502 Bad Gateway', status: 502, isPlainText: true } },
+      blocks: { max: 500, error: { message: '502 Bad Gateway', status: 502, isPlainText: true } },
     },
     alone: 'complete',
   },
@@ -148,7 +148,7 @@ const rangeLimits: readonly Personality[] = [
     logs: {
       blocks: {
         max: 500,
-        refusal: { code: -32614, message: 'eth_getLogs is limited to a {max} range', status: 413 },
+        error: { code: -32614, message: 'eth_getLogs is limited to a {max} range', status: 413 },
       },
     },
     alone: 'complete',
@@ -159,7 +159,7 @@ const rangeLimits: readonly Personality[] = [
     logs: {
       blocks: {
         max: 500,
-        refusal: {
+        error: {
           code: -32016,
           message:
             'Error processing request: Filter error: The gap between from_epoch and to_epoch is larger than max_gap (from: {from}, to: {to}, max_gap: {max})',
@@ -171,7 +171,7 @@ const rangeLimits: readonly Personality[] = [
   {
     name: 'range-as-reset',
     seen: 'https://github.com/ethereum/go-ethereum/issues/20426',
-    logs: { blocks: { max: 500, refusal: { message: '', isReset: true } } },
+    logs: { blocks: { max: 500, error: { message: '', isReset: true } } },
     alone: 'complete',
   },
   {
@@ -180,7 +180,7 @@ const rangeLimits: readonly Personality[] = [
     logs: {
       blocks: {
         max: 10,
-        refusal: {
+        error: {
           code: -32600,
           message:
             'Under the Free tier plan, you can make eth_getLogs requests with up to a {max} block range. Based on your parameters, this block range should work: [{fromHex}, {acceptedToHex}]. Upgrade to PAYG for expanded block range.',
@@ -196,7 +196,7 @@ const rangeLimits: readonly Personality[] = [
     logs: {
       blocks: {
         max: 500,
-        refusal: { code: -32602, message: 'invalid params: range {count} is bigger than range limit {max}' },
+        error: { code: -32602, message: 'invalid params: range {count} is bigger than range limit {max}' },
       },
     },
     alone: 'complete',
@@ -205,7 +205,7 @@ const rangeLimits: readonly Personality[] = [
     name: 'range-exceeds-limit',
     seen: 'https://github.com/INFURA/infura/issues/237',
     logs: {
-      blocks: { max: 300, refusal: { code: -32602, message: 'range {count} exceeds limit of {max}' } },
+      blocks: { max: 300, error: { code: -32602, message: 'range {count} exceeds limit of {max}' } },
     },
     alone: 'complete',
   },
@@ -215,7 +215,7 @@ const rangeLimits: readonly Personality[] = [
     logs: {
       blocks: {
         max: 256,
-        refusal: { code: -32603, message: 'block range is too wide (maximum {max})' },
+        error: { code: -32603, message: 'block range is too wide (maximum {max})' },
       },
     },
     alone: 'complete',
@@ -223,20 +223,20 @@ const rangeLimits: readonly Personality[] = [
   {
     name: 'slow-query',
     seen: 'https://github.com/ethereum/go-ethereum/issues/28765',
-    logs: { blocks: { max: 300, refusal: { code: -32002, message: 'request timed out' } } },
+    logs: { blocks: { max: 300, error: { code: -32002, message: 'request timed out' } } },
     alone: 'complete',
   },
 ];
 
-/** How endpoints refuse, or cut, long answers. */
-const resultLimits: readonly Personality[] = [
+/** How endpoints reject, or cut, long answers. */
+const resultLimits: readonly EndpointProfile[] = [
   {
     name: 'results-with-range',
     seen: 'https://github.com/aurora-is-near/aurora-relayer/pull/327',
     logs: {
       results: {
         max: 20,
-        refusal: {
+        error: {
           code: -32005,
           message:
             'query returned more than {max} results. Try with this block range [{fromHex}, {acceptedToHex}].',
@@ -251,7 +251,7 @@ const resultLimits: readonly Personality[] = [
     logs: {
       results: {
         max: 20,
-        refusal: {
+        error: {
           code: -32602,
           message: 'query exceeds max results {max}, retry with the range {from}-{to}',
         },
@@ -265,7 +265,7 @@ const resultLimits: readonly Personality[] = [
     logs: {
       results: {
         max: 20,
-        refusal: { code: -32000, message: 'logs matched by query exceeds limit of {max}' },
+        error: { code: -32000, message: 'logs matched by query exceeds limit of {max}' },
       },
     },
     alone: 'complete',
@@ -276,7 +276,7 @@ const resultLimits: readonly Personality[] = [
     logs: {
       results: {
         max: 20,
-        refusal: { code: -32602, message: 'Log response size exceeded. Please reduce query block range.' },
+        error: { code: -32602, message: 'Log response size exceeded. Please reduce query block range.' },
       },
     },
     alone: 'complete',
@@ -290,7 +290,7 @@ const resultLimits: readonly Personality[] = [
 ];
 
 /** History that is not there, and answers that lack something. */
-const missingData: readonly Personality[] = [
+const missingData: readonly EndpointProfile[] = [
   {
     name: 'pruned-in-silence',
     seen: 'https://github.com/erigontech/erigon/pull/16042',
@@ -336,7 +336,7 @@ const missingData: readonly Personality[] = [
 ];
 
 /** Odd chains: logs and blooms. */
-const oddChains: readonly Personality[] = [
+const oddChains: readonly EndpointProfile[] = [
   {
     name: 'log-index-per-transaction',
     seen: 'https://github.com/0xPolygon/zkevm-node/issues/3446',
@@ -382,17 +382,17 @@ const oddChains: readonly Personality[] = [
 ];
 
 /** Heads and finality. */
-const heads: readonly Personality[] = [
+const heads: readonly EndpointProfile[] = [
   {
     name: 'unknown-finalized',
     seen: 'https://github.com/node-real/bsc-erigon/issues/376',
-    finalized: { refusal: { code: -39001, message: 'Unknown block' } },
+    finalized: { error: { code: -39001, message: 'Unknown block' } },
     alone: 'stuck',
   },
   {
     name: 'unsupported-finalized',
     seen: 'https://github.com/rsksmart/rskj/issues/3309',
-    finalized: { refusal: { code: -32602, message: 'unsupported block tag: finalized' } },
+    finalized: { error: { code: -32602, message: 'unsupported block tag: finalized' } },
     alone: 'stuck',
   },
   {
@@ -422,13 +422,13 @@ const heads: readonly Personality[] = [
 ];
 
 /** Rates, quotas and faults of the transport. */
-const transports: readonly Personality[] = [
+const transports: readonly EndpointProfile[] = [
   {
     name: 'rate-without-retry-after',
     seen: 'https://github.com/hyperlane-xyz/hyperlane-monorepo/pull/2021',
     rate: {
       max: 200,
-      refusal: {
+      error: {
         code: 429,
         message:
           'Your app has exceeded its compute units per second capacity. If you have retries enabled, you can safely ignore this message.',
@@ -443,14 +443,14 @@ const transports: readonly Personality[] = [
     rate: {
       max: 200,
       retryAfterSeconds: 1,
-      refusal: { message: 'Too Many Requests', status: 429, isPlainText: true },
+      error: { message: 'Too Many Requests', status: 429, isPlainText: true },
     },
     alone: 'complete',
   },
   {
     name: 'rate-in-words',
     seen: 'https://github.com/fluencelabs/dev-rewards/issues/20',
-    rate: { max: 200, refusal: { code: -32005, message: 'rate limit exceeded' } },
+    rate: { max: 200, error: { code: -32005, message: 'rate limit exceeded' } },
     alone: 'complete',
   },
   {
@@ -458,14 +458,14 @@ const transports: readonly Personality[] = [
     seen: 'https://github.com/gochain/web3/issues/180',
     cap: {
       max: 60,
-      refusal: { code: -32005, message: 'daily request count exceeded, request rate limited', status: 429 },
+      error: { code: -32005, message: 'daily request count exceeded, request rate limited', status: 429 },
     },
     alone: 'stuck',
   },
   {
     name: 'payment-required',
     seen: 'https://github.com/enviodev/hyperindex/issues/715',
-    cap: { max: 60, refusal: { message: 'Payment Required', status: 402, isPlainText: true } },
+    cap: { max: 60, error: { message: 'Payment Required', status: 402, isPlainText: true } },
     alone: 'stuck',
   },
   {
@@ -473,14 +473,14 @@ const transports: readonly Personality[] = [
     seen: 'https://github.com/erigontech/erigon/issues/7072',
     batch: {
       max: 10,
-      refusal: { code: -32000, message: 'batch limit {max} exceeded: {count} requests given' },
+      error: { code: -32000, message: 'batch limit {max} exceeded: {count} requests given' },
     },
     alone: 'complete',
   },
   {
     name: 'no-batches',
     seen: 'https://github.com/subquery/subql/issues/1852',
-    batch: { max: 1, refusal: { code: -32600, message: 'Invalid Request', status: 400 } },
+    batch: { max: 1, error: { code: -32600, message: 'Invalid Request', status: 400 } },
     alone: 'complete',
   },
   {
@@ -494,7 +494,7 @@ const transports: readonly Personality[] = [
     seen: 'https://github.com/ponder-sh/ponder/blob/main/packages/utils/src/getLogsRetryHelper.ts',
     fails: {
       every: 9,
-      refusal: {
+      error: {
         code: -32011,
         message: 'no backend is currently healthy to serve traffic',
         status: 503,
@@ -505,12 +505,12 @@ const transports: readonly Personality[] = [
   {
     name: 'bad-gateway',
     seen: 'https://github.com/hyperlane-xyz/hyperlane-monorepo/pull/2021',
-    fails: { every: 8, refusal: { message: '<html>502 Bad Gateway</html>', status: 502, isPlainText: true } },
+    fails: { every: 8, error: { message: '<html>502 Bad Gateway</html>', status: 502, isPlainText: true } },
     alone: 'complete',
   },
 ];
 
-export const personalities: readonly Personality[] = [
+export const profiles: readonly EndpointProfile[] = [
   archiveNode,
   ...filterLimits,
   ...rangeLimits,
@@ -521,9 +521,9 @@ export const personalities: readonly Personality[] = [
   ...transports,
 ];
 
-/** The personality of that name. */
-export function personalityOf(name: string): Personality {
-  const found = personalities.find((personality) => personality.name === name);
-  if (!found) throw new RangeError(`There is no personality ${name}.`);
+/** The profile of that name. */
+export function profileOf(name: string): EndpointProfile {
+  const found = profiles.find((profile) => profile.name === name);
+  if (!found) throw new RangeError(`There is no profile ${name}.`);
   return found;
 }

@@ -4,22 +4,22 @@
  * registrations that no router made. Block hashes are the same on all endpoints; only the lie differs.
  */
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Message } from '../../../src/domain/message.ts';
-import type { EvmSource } from '../../../src/ingest/evm/settings.ts';
-import type { Store } from '../../../src/store/store.ts';
-import { openTestStore } from '../../database.ts';
-import { briefly } from '../faulty-node.ts';
-import { allRecords } from '../indexing.ts';
+import type { Message } from '../../src/domain/message.ts';
+import type { EvmSource } from '../../src/ingest/evm/settings.ts';
+import type { Store } from '../../src/store/store.ts';
+import { briefly } from '../chain/faulty-node.ts';
+import { allRecords } from '../chain/indexing.ts';
+import { openTestStore } from '../database.ts';
 import { type CcipWorld, type CcipWorldOptions, makeCcipWorld, networkA } from './ccip-chain.ts';
+import { type Provider, startProvider } from './endpoint.ts';
+import { archiveNode, type EndpointProfile } from './endpoint-profile.ts';
 import { differencesFrom, indexWorld, sourceOf } from './indexed-world.ts';
-import { impostorOnRamp, inventedMessages, miscountingOnRamps } from './lies.ts';
-import { archiveNode, type Personality } from './personality.ts';
-import { type Provider, startProvider } from './provider.ts';
+import { impostorOnRamp, inventedMessages, miscountingOnRamps } from './invented-events.ts';
 
 const options: CcipWorldOptions = { blocks: 1_000, messages: 40 };
-const away: Personality = {
+const away: EndpointProfile = {
   ...archiveNode,
-  fails: { every: 1, refusal: { message: 'Service Unavailable', status: 503, isPlainText: true } },
+  fails: { every: 1, error: { message: 'Service Unavailable', status: 503, isPlainText: true } },
 };
 /** Every endpoint reads some of the pieces. */
 const shortRanges: Partial<EvmSource> = { maxRange: 100 };
@@ -117,7 +117,7 @@ describe('messages', () => {
     const world = makeCcipWorld(options);
     // Only the check asks for the count, when everything has been read.
     const startLeavingOut = () => {
-      only.personality = { ...archiveNode, logs: { leavesOutEvery: 3 } };
+      only.profile = { ...archiveNode, logs: { leavesOutEvery: 3 } };
     };
     const contracts = miscountingOnRamps(world.a, 11n, startLeavingOut);
     const only = await serve(makeCcipWorld({ ...options, contracts }));
@@ -130,13 +130,13 @@ describe('messages', () => {
     const world = makeCcipWorld(options);
     const dead: Provider[] = await Promise.all([world, world].map(serve));
     const liar = await serve(withInventions(world));
-    for (const provider of dead) provider.personality = away;
+    for (const provider of dead) provider.profile = away;
     const store = await openStore();
     const alone = await index(world, store, [liar, ...dead]);
     expect(alone.findings).toContain('events-unconfirmed');
     expect(alone.details.join('\n')).toContain(`${liar.url.host} alone has shown the events`);
 
-    for (const provider of dead) provider.personality = archiveNode;
+    for (const provider of dead) provider.profile = archiveNode;
     const together = await index(world, store, [liar, ...dead]);
     expect(together.differences).toEqual([]);
     expect(together.findings).toEqual([]);

@@ -6,8 +6,8 @@
  * events of a range by bisection. Hashes are not digests: a block hash holds branch and number, a transaction hash holds
  * series and index, so that both are looked up without an index.
  */
-import type { Network } from '../../../src/domain/networks/networks.ts';
-import type { Hex } from '../../../src/ingest/evm/rpc/chain.ts';
+import type { Network } from '../../src/domain/networks/networks.ts';
+import type { Hex } from '../../src/ingest/evm/rpc/chain.ts';
 import { bloomOf } from './bloom-filter.ts';
 
 export interface VirtualEvent {
@@ -98,7 +98,7 @@ export interface Telling {
   readonly contracts?: readonly VirtualContract[];
   /** Where it is left out: that of the chain, at any time. */
   readonly head?: number;
-  /** How far the block that is called final is below the head, whatever the personality of the endpoint says. */
+  /** How far the block that is called final is below the head, whatever the profile of the endpoint says. */
   readonly finalLag?: number;
 }
 

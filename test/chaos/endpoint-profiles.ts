@@ -1,21 +1,21 @@
 /**
- * The zoo's personalities at the endpoints of chaos: the same limits, wordings and lies, on recorded chains.
+ * Endpoint profiles at the endpoints of chaos: the same limits, wordings and lies, on recorded chains.
  *
- * Recorded chains are shorter than those of the zoo, so limits in blocks are smaller here. Traits of a chain (finality, old
+ * Recorded chains are shorter than virtual ones, so limits in blocks are smaller here. Traits of a chain (finality, old
  * state, the numbers of logs) are left out: all endpoints of a recorded chain have the same.
  */
 import type { Randomness } from '../../src/ingest/demo/randomness.ts';
 import type { Delivery, Misbehaviour, Misfortune, RpcAnswer, RpcCall } from '../chain/replay-node.ts';
 import type { ChainView } from '../chain/replay-recording.ts';
-import { type Filter, queryOf, refuseFilter, refuseRange, refuseResults } from '../chain/zoo/log-traits.ts';
-import { personalities } from '../chain/zoo/personalities.ts';
-import type { Limit, LogTraits, Personality } from '../chain/zoo/personality.ts';
-import { errorOf, isOneIn, RefusedCallError } from '../json-rpc-server.ts';
+import { errorOf, isOneIn, RpcError } from '../json-rpc-server.ts';
+import type { EndpointProfile, Limit, LogTraits } from '../virtual-chain/endpoint-profile.ts';
+import { profiles } from '../virtual-chain/endpoint-profiles.ts';
+import { checkFilter, checkRange, checkResults, type Filter, queryOf } from '../virtual-chain/log-limits.ts';
 
 const SHORTER = 10;
 
-/** Answers that lack logs, without a word. At most one endpoint of a network has such a personality. */
-export function isLiar({ logs = {} }: Personality): boolean {
+/** Answers that lack logs, without a word. At most one endpoint of a network has such a profile. */
+export function isLiar({ logs = {} }: EndpointProfile): boolean {
   const { kept, isBlindToAddresses, leavesOutEvery, truncatedAt } = logs;
   return (
     kept?.answer === 'empty' ||
@@ -26,7 +26,16 @@ export function isLiar({ logs = {} }: Personality): boolean {
 }
 
 /** Whether any of its traits means something on a recorded chain. */
-function isFelt({ logs = {}, batch, rate, cap, resetsEvery, fails, receipts, bloom }: Personality): boolean {
+function isFelt({
+  logs = {},
+  batch,
+  rate,
+  cap,
+  resetsEvery,
+  fails,
+  receipts,
+  bloom,
+}: EndpointProfile): boolean {
   const { hasIndexPerTransaction, ...others } = logs;
   return (
     Object.keys(others).length > 0 ||
@@ -34,33 +43,31 @@ function isFelt({ logs = {}, batch, rate, cap, resetsEvery, fails, receipts, blo
   );
 }
 
-export interface PersonalityChoice {
+export interface ProfileChoice {
   /** Whether it may leave out logs. Those who do have whole receipts. */
   readonly mayLie: boolean;
   /** Whether its blooms may be wrong: without them nobody notices lies. */
   readonly mayHaveOddBlooms: boolean;
 }
 
-/** Undefined: one without a personality. */
-export function choosePersonality(
+/** Undefined: one without a profile. */
+export function chooseProfile(
   randomness: Randomness,
-  { mayLie, mayHaveOddBlooms }: PersonalityChoice,
-): Personality | undefined {
+  { mayLie, mayHaveOddBlooms }: ProfileChoice,
+): EndpointProfile | undefined {
   if (randomness.chance(0.3)) return undefined;
-  const possible = personalities.filter(
-    (personality) =>
-      isFelt(personality) &&
-      (mayLie || !isLiar(personality)) &&
-      (mayHaveOddBlooms || personality.bloom === undefined),
+  const possible = profiles.filter(
+    (profile) =>
+      isFelt(profile) && (mayLie || !isLiar(profile)) && (mayHaveOddBlooms || profile.bloom === undefined),
   );
   return shortened(randomness.pick(possible));
 }
 
-function shortened(personality: Personality): Personality {
-  const { logs = {} } = personality;
+function shortened(profile: EndpointProfile): EndpointProfile {
+  const { logs = {} } = profile;
   const less = (limit: Limit) => ({ ...limit, max: Math.max(1, Math.ceil(limit.max / SHORTER)) });
   return {
-    ...personality,
+    ...profile,
     logs: {
       ...logs,
       ...(logs.blocks && { blocks: less(logs.blocks) }),
@@ -71,11 +78,8 @@ function shortened(personality: Personality): Personality {
 }
 
 /** @param currentView what the endpoint takes for the chain */
-export function createPersonalMisbehaviour(
-  personality: Personality,
-  currentView: () => ChainView,
-): Misbehaviour {
-  const { logs: traits = {}, batch, rate, cap, resetsEvery, fails, receipts, bloom } = personality;
+export function createProfileFaults(profile: EndpointProfile, currentView: () => ChainView): Misbehaviour {
+  const { logs: traits = {}, batch, rate, cap, resetsEvery, fails, receipts, bloom } = profile;
   let requests = 0;
   let calls = 0;
   let answersWithLogs = 0;
@@ -95,25 +99,25 @@ export function createPersonalMisbehaviour(
   /** Refuses a whole HTTP request. */
   const admit = (asked: readonly RpcCall[]): void => {
     calls += asked.length;
-    if (cap && calls > cap.max) throw new RefusedCallError(cap.refusal, { max: cap.max });
-    if (isTooFast(asked.length) && rate) throw new RefusedCallError(rate.refusal, { max: rate.max });
-    if (fails && isOneIn(fails.every, requests)) throw new RefusedCallError(fails.refusal);
+    if (cap && calls > cap.max) throw new RpcError(cap.error, { max: cap.max });
+    if (isTooFast(asked.length) && rate) throw new RpcError(rate.error, { max: rate.max });
+    if (fails && isOneIn(fails.every, requests)) throw new RpcError(fails.error);
     if (batch && asked.length > Math.max(1, batch.max))
-      throw new RefusedCallError(batch.refusal, { max: batch.max, count: asked.length });
+      throw new RpcError(batch.error, { max: batch.max, count: asked.length });
     const [only] = asked;
-    // Alone, a query is refused with the HTTP status that the personality has for it.
+    // Alone, a query is rejected with the HTTP status that the profile has for it.
     if (asked.length === 1 && only?.method === 'eth_getLogs')
-      refuseLogs(only, traits, currentView().head.number);
+      checkLogs(only, traits, currentView().head.number);
   };
 
   const answerLogs = (call: RpcCall, truth: RpcAnswer, view: ChainView): RpcAnswer => {
-    refuseLogs(call, traits, view.head.number);
+    checkLogs(call, traits, view.head.number);
     if (truth.error) return truth;
     const filter = call.params[0] as Filter;
     let logs = truth.result as readonly ReplayedLog[];
     const isRange = filter.blockHash === undefined;
     const spanned = { from: Number(filter.fromBlock ?? 0), to: Number(filter.toBlock ?? 0) };
-    refuseResults(logs.length, spanned, traits);
+    checkResults(logs.length, spanned, traits);
     const { kept, leavesOutEvery, truncatedAt, isBlindToAddresses } = traits;
     if (kept) logs = logs.filter((log) => Number(log.blockNumber) >= view.head.number - kept.blocks);
     if (isBlindToAddresses && isRange && filter.address) logs = [];
@@ -126,7 +130,7 @@ export function createPersonalMisbehaviour(
   const answer = (call: RpcCall, truth: RpcAnswer, view: ChainView): RpcAnswer => {
     try {
       if (call.method === 'eth_getLogs') return answerLogs(call, truth, view);
-      if (call.method === 'eth_getBlockReceipts' && receipts) throw new RefusedCallError(receipts);
+      if (call.method === 'eth_getBlockReceipts' && receipts) throw new RpcError(receipts);
       if (call.method.startsWith('eth_getBlockBy') && bloom && truth.result)
         return { ...truth, result: withBloom(truth.result, bloom) };
       return truth;
@@ -141,7 +145,7 @@ export function createPersonalMisbehaviour(
     try {
       admit(asked);
     } catch (error) {
-      return { delivery: refusalOf(error, asked.length === 1 ? asked[0]?.id : null, personality) };
+      return { delivery: deliveryOf(error, asked.length === 1 ? asked[0]?.id : null, profile) };
     }
     return { answer };
   };
@@ -153,16 +157,16 @@ interface ReplayedLog {
   readonly blockHash: string;
 }
 
-function refuseLogs({ params }: RpcCall, traits: LogTraits, head: number): void {
+function checkLogs({ params }: RpcCall, traits: LogTraits, head: number): void {
   const filter = (params[0] ?? {}) as Filter;
   const query = queryOf(filter);
-  refuseFilter(query, traits);
+  checkFilter(query, traits);
   if (filter.blockHash !== undefined) return;
   const span = { from: Number(filter.fromBlock), to: Number(filter.toBlock) };
-  refuseRange(query, span, traits);
+  checkRange(query, span, traits);
   const { kept } = traits;
   if (kept && kept.answer !== 'empty' && span.from < head - kept.blocks)
-    throw new RefusedCallError(kept.answer, { count: span.from });
+    throw new RpcError(kept.answer, { count: span.from });
 }
 
 function shaped(logs: readonly ReplayedLog[], traits: LogTraits, view: ChainView): readonly unknown[] {
@@ -179,15 +183,15 @@ function shaped(logs: readonly ReplayedLog[], traits: LogTraits, view: ChainView
   });
 }
 
-function withBloom(block: unknown, bloom: NonNullable<Personality['bloom']>): unknown {
+function withBloom(block: unknown, bloom: NonNullable<EndpointProfile['bloom']>): unknown {
   const { logsBloom, ...rest } = block as Record<string, unknown>;
   return bloom === 'absent'
     ? rest
     : { ...rest, logsBloom: `0x${(bloom === 'full' ? 'ff' : '00').repeat(256)}` };
 }
 
-function refusalOf(error: unknown, id: unknown, { rate }: Personality): Delivery {
-  if (!(error instanceof RefusedCallError)) throw error;
+function deliveryOf(error: unknown, id: unknown, { rate }: EndpointProfile): Delivery {
+  if (!(error instanceof RpcError)) throw error;
   const { message, status = 200, isPlainText, isReset } = error.wording;
   if (isReset) return { kind: 'reset' };
   const retryAfter = status === 429 ? rate?.retryAfterSeconds : undefined;

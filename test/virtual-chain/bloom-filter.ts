@@ -1,6 +1,6 @@
 /** The bloom filter of a block's logs, as a node computes it. */
 import { keccak256 } from 'viem';
-import type { Hex } from '../../../src/ingest/evm/rpc/chain.ts';
+import type { Hex } from '../../src/ingest/evm/rpc/chain.ts';
 
 interface LogKeys {
   readonly address: Hex;

@@ -1,10 +1,10 @@
 /** The kit itself: a virtual chain is a consistent chain, and an indexer reads it whole. */
 import { describe, expect, onTestFinished, test } from 'vitest';
-import * as abi from '../../../src/ingest/evm/contracts/abi.ts';
-import { openTestStore } from '../../database.ts';
+import * as abi from '../../src/ingest/evm/contracts/abi.ts';
+import { openTestStore } from '../database.ts';
 import { expectedMessages, makeCcipWorld } from './ccip-chain.ts';
+import { startProvider } from './endpoint.ts';
 import { differencesFrom, indexWorld, sourceOf } from './indexed-world.ts';
-import { startProvider } from './provider.ts';
 
 describe('a virtual chain', () => {
   test('links every block to the one below, across a reorganization', () => {

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { OperatorError } from '../src/base/operator-error.ts';
 
 /** The error in words for operators that an attempt ends with; fails where it ends well, or in another way. */
-export async function refusalOf(attempt: () => unknown): Promise<OperatorError> {
+export async function operatorErrorOf(attempt: () => unknown): Promise<OperatorError> {
   let outcome: unknown = new Error('It was accepted');
   try {
     await attempt();

@@ -1,8 +1,8 @@
 /**
- * The personality of a Solana RPC endpoint as data: its limits, its wordings, what it leaves out and how it lies.
+ * The profile of a Solana RPC endpoint as data: its limits, its wordings, what it leaves out and how it lies.
  * `provider.ts` behaves accordingly. Whatever is left out is as on a current Agave node with the whole history.
  */
-import type { Limit, Wording } from '../../chain/zoo/personality.ts';
+import type { Limit, RpcErrorReply } from '../../virtual-chain/endpoint-profile.ts';
 
 export interface SignatureTraits {
   /** Pages are silently limited to so many signatures. */
@@ -21,8 +21,8 @@ export interface SignatureTraits {
   readonly unknownSignature?: 'silent';
   /** `blockTime` is null. */
   readonly hasNoTimes?: boolean;
-  /** The method is refused. */
-  readonly refused?: Wording;
+  /** The method is rejected. */
+  readonly rejected?: RpcErrorReply;
 }
 
 export interface TransactionTraits {
@@ -34,15 +34,15 @@ export interface TransactionTraits {
   readonly hasNoInnerInstructions?: boolean;
   /** Instructions do not say their stack height, as before Agave 1.14. */
   readonly hasNoStackHeight?: boolean;
-  /** One transaction in so many has this version, and is refused to those who support only lower ones. */
+  /** One transaction in so many has this version, and is rejected to those who support only lower ones. */
   readonly newVersion?: { readonly version: number; readonly every: number };
   /** The time of every transaction, in seconds since 1970. */
   readonly time?: number;
-  /** It refuses higher versions whatever the client supports. */
+  /** It rejects higher versions whatever the client supports. */
   readonly maxVersion?: number;
 }
 
-export interface SolanaPersonality {
+export interface SolanaProfile {
   /** Kebab-case; tests and failures name it. */
   readonly name: string;
   /** A public page where the behaviour or the wording was seen; 'invented' for what stands for many. */
@@ -58,24 +58,24 @@ export interface SolanaPersonality {
     readonly ignoresMinContextSlot?: boolean;
   };
   /** Slots of history that it keeps below its head. `silent`: older entries are left out of lists, and older transactions are null. */
-  readonly kept?: { readonly slots: number; readonly answer: 'silent' | Wording };
+  readonly kept?: { readonly slots: number; readonly answer: 'silent' | RpcErrorReply };
   /** Calls for anything that is further below its head than so many slots fail at one in so many. */
   readonly longTermStorage?: {
     readonly belowSlots: number;
     readonly failsEvery: number;
-    readonly refusal: Wording;
+    readonly error: RpcErrorReply;
   };
   /** Calls in one HTTP request. */
   readonly batch?: Limit;
-  /** Calls a second, with a burst of one second. The refusal may carry a `Retry-After` in seconds. */
+  /** Calls a second, with a burst of one second. The error may carry a `Retry-After` in seconds. */
   readonly rate?: Limit & { readonly retryAfterSeconds?: number };
   /** One HTTP request in so many ends with a reset connection. */
   readonly resetsEvery?: number;
   /** One HTTP request in so many gets this answer. */
-  readonly fails?: { readonly every: number; readonly refusal: Wording };
+  readonly fails?: { readonly every: number; readonly error: RpcErrorReply };
   readonly latencyMs?: number;
-  /** `getProgramAccounts` is refused. */
-  readonly programAccounts?: Wording;
+  /** `getProgramAccounts` is rejected. */
+  readonly programAccounts?: RpcErrorReply;
   /** Accounts seem not to exist. */
   readonly hasNoAccounts?: boolean;
   /**
@@ -86,7 +86,7 @@ export interface SolanaPersonality {
 }
 
 /** A node with the whole history and without limits. */
-export const archiveNode: SolanaPersonality = {
+export const archiveNode: SolanaProfile = {
   name: 'archive-node',
   seen: 'https://solana.com/docs/rpc',
   alone: 'complete',

@@ -1,6 +1,6 @@
 /** What lying endpoints add to a chain: series of events that look genuine and that the chain does not have. */
-import * as abi from '../../../src/ingest/evm/contracts/abi.ts';
-import type { Hex } from '../../../src/ingest/evm/rpc/chain.ts';
+import * as abi from '../../src/ingest/evm/contracts/abi.ts';
+import type { Hex } from '../../src/ingest/evm/rpc/chain.ts';
 import { type CcipChain, FIRST_FREE_SERIES, networkA, networkB } from './ccip-chain.ts';
 import { encodeAnswer, encodeEvent, messageSent16 } from './ccip-events.ts';
 import { composeHash, type EventSeries, type VirtualContract } from './virtual-chain.ts';

@@ -1,8 +1,8 @@
 /** Events of CCIP contracts as a node would log them, and the answers of their views. */
 import { encodeAbiParameters, pad } from 'viem';
-import * as abi from '../../../src/ingest/evm/contracts/abi.ts';
-import { extraArgsTags } from '../../../src/ingest/evm/decode/extra-args.ts';
-import type { Hex } from '../../../src/ingest/evm/rpc/chain.ts';
+import * as abi from '../../src/ingest/evm/contracts/abi.ts';
+import { extraArgsTags } from '../../src/ingest/evm/decode/extra-args.ts';
+import type { Hex } from '../../src/ingest/evm/rpc/chain.ts';
 
 export interface EncodedEvent {
   readonly topics: readonly Hex[];

@@ -1,31 +1,31 @@
 /**
- * Every personality alone and in pairs: an indexer reads everything, or says that and why something is missing.
+ * Every profile alone and in pairs: an indexer reads everything, or says that and why something is missing.
  *
- * A few run by default, the slow tests run every personality alone and some pairs, and `LANESCAN_TEST_SCALE=full` runs
+ * A few run by default, the slow tests run every profile alone and some pairs, and `LANESCAN_TEST_SCALE=full` runs
  * all pairs.
  */
 import { describe, expect, test } from 'vitest';
-import { openTestStore } from '../../database.ts';
-import { briefly } from '../faulty-node.ts';
+import { briefly } from '../chain/faulty-node.ts';
+import { openTestStore } from '../database.ts';
 import { makeCcipWorld } from './ccip-chain.ts';
+import { judge, type Verdict } from './completeness.ts';
+import { startProvider } from './endpoint.ts';
+import type { EndpointProfile } from './endpoint-profile.ts';
+import { PROFILE_BLOCKS, profileOf, profiles } from './endpoint-profiles.ts';
 import { indexWorld, sourceOf } from './indexed-world.ts';
-import { personalities, personalityOf, ZOO_BLOCKS } from './personalities.ts';
-import type { Personality } from './personality.ts';
-import { startProvider } from './provider.ts';
-import { judge, type Verdict } from './verdict.ts';
 
 const MESSAGES = 29;
 
-/** Chain `a` behind endpoints of these personalities, its counterpart behind an archive node. */
-async function verdictOf(...behaviours: readonly Personality[]): Promise<Verdict> {
+/** Chain `a` behind endpoints of these profiles, its counterpart behind an archive node. */
+async function verdictOf(...behaviours: readonly EndpointProfile[]): Promise<Verdict> {
   return verdictWith(MESSAGES, behaviours);
 }
 
-async function verdictWith(messages: number, behaviours: readonly Personality[]): Promise<Verdict> {
-  const world = makeCcipWorld({ blocks: ZOO_BLOCKS, messages, ramps: 2 });
+async function verdictWith(messages: number, behaviours: readonly EndpointProfile[]): Promise<Verdict> {
+  const world = makeCcipWorld({ blocks: PROFILE_BLOCKS, messages, ramps: 2 });
   const [b, ...a] = await Promise.all([
     startProvider(world.b),
-    ...behaviours.map((personality) => startProvider(world.a, { personality })),
+    ...behaviours.map((profile) => startProvider(world.a, { profile })),
   ]);
   const store = await openTestStore();
   try {
@@ -40,7 +40,7 @@ async function verdictWith(messages: number, behaviours: readonly Personality[])
   }
 }
 
-function expectHonest(verdict: Verdict, behaviours: readonly Personality[]): void {
+function expectHonest(verdict: Verdict, behaviours: readonly EndpointProfile[]): void {
   const isReadable = behaviours.every(({ alone }) => alone === 'complete');
   const allowed = isReadable ? ['complete'] : ['complete', 'incomplete and said so'];
   const names = behaviours.map(({ name }) => name).join(' and ');
@@ -51,18 +51,18 @@ const quick = ['address-required', 'payment-required'];
 const quickPairs = [['one-topic-unnamed', 'address-required']] as const;
 
 describe('alone', () => {
-  const isQuick = ({ name }: Personality) => quick.includes(name);
-  const named = (list: readonly Personality[]) => list.map((one) => [one.name, one] as const);
-  const honest = async (_: string, personality: Personality) =>
-    expectHonest(await verdictOf(personality), [personality]);
-  test.each(named(personalities.filter(isQuick)))('%s', honest);
-  test.each(named(personalities.filter((one) => !isQuick(one))))('%s', { tags: 'slow' }, honest);
+  const isQuick = ({ name }: EndpointProfile) => quick.includes(name);
+  const named = (list: readonly EndpointProfile[]) => list.map((one) => [one.name, one] as const);
+  const honest = async (_: string, profile: EndpointProfile) =>
+    expectHonest(await verdictOf(profile), [profile]);
+  test.each(named(profiles.filter(isQuick)))('%s', honest);
+  test.each(named(profiles.filter((one) => !isQuick(one))))('%s', { tags: 'slow' }, honest);
 
-  test.each(named(personalities.filter(({ alone }) => alone === 'stuck')))(
+  test.each(named(profiles.filter(({ alone }) => alone === 'stuck')))(
     '%s cannot go on, and it ends with the reason',
     { tags: 'slow' },
-    async (_, personality) => {
-      const { reasons } = await verdictOf(personality);
+    async (_, profile) => {
+      const { reasons } = await verdictOf(profile);
       expect(reasons).toEqual(
         expect.arrayContaining([
           expect.stringMatching(/^geth-testnet: (?:given up: 127\.0\.0\.1|\d+ failed ranges)/),
@@ -74,20 +74,20 @@ describe('alone', () => {
 
 describe('in pairs', () => {
   test.each(quickPairs)('%s and %s', async (first, second) => {
-    const pair = [personalityOf(first), personalityOf(second)];
+    const pair = [profileOf(first), profileOf(second)];
     expectHonest(await verdictOf(...pair), pair);
   });
 
   const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
-  const { length } = personalities;
+  const { length } = profiles;
   /** All that follow in the table, or one that is some places away. */
-  const partnersOf = (index: number): readonly Personality[] =>
-    isFull ? personalities.slice(index + 1) : [personalities[(index + 7) % length] as Personality];
-  test.each(personalities.map(({ name }, index) => [name, index] as const))(
+  const partnersOf = (index: number): readonly EndpointProfile[] =>
+    isFull ? profiles.slice(index + 1) : [profiles[(index + 7) % length] as EndpointProfile];
+  test.each(profiles.map(({ name }, index) => [name, index] as const))(
     '%s with others',
     { tags: 'slow', timeout: isFull ? 1_800_000 : 180_000 },
     async (_, index) => {
-      const first = personalities[index] as Personality;
+      const first = profiles[index] as EndpointProfile;
       for (const second of partnersOf(index)) {
         // The order in which endpoints are configured matters.
         const pair = index % 2 === 0 ? [first, second] : [second, first];
@@ -98,10 +98,10 @@ describe('in pairs', () => {
 });
 
 test('limits that were learned are logged, once', { tags: 'slow' }, async () => {
-  const { batch } = personalityOf('small-batches');
-  const limited: Personality = { ...personalityOf('range-exceeds-limit'), ...(batch && { batch }) };
-  const world = makeCcipWorld({ blocks: ZOO_BLOCKS, messages: MESSAGES });
-  const provider = await startProvider(world.a, { personality: limited });
+  const { batch } = profileOf('small-batches');
+  const limited: EndpointProfile = { ...profileOf('range-exceeds-limit'), ...(batch && { batch }) };
+  const world = makeCcipWorld({ blocks: PROFILE_BLOCKS, messages: MESSAGES });
+  const provider = await startProvider(world.a, { profile: limited });
   const store = await openTestStore();
   try {
     const { notices } = await indexWorld(store, { sources: [sourceOf(world.a, [provider])] });
@@ -116,15 +116,15 @@ test('limits that were learned are logged, once', { tags: 'slow' }, async () => 
 });
 
 test('answers that are cut off at a round number are noticed', { tags: 'slow' }, async () => {
-  const verdict = await verdictWith(400, [personalityOf('cuts-answers')]);
+  const verdict = await verdictWith(400, [profileOf('cuts-answers')]);
   expect(verdict.kind, JSON.stringify(verdict).slice(0, 500)).toBe('complete');
 });
 
-test('every personality has a name of its own and says where it was seen', () => {
-  const names = personalities.map(({ name }) => name);
+test('every profile has a name of its own and says where it was seen', () => {
+  const names = profiles.map(({ name }) => name);
   expect(new Set(names).size).toBe(names.length);
   expect(names.length).toBeGreaterThanOrEqual(25);
-  for (const { name, seen } of personalities) {
+  for (const { name, seen } of profiles) {
     expect(name).toMatch(/^[a-z0-9]+(?:-[a-z0-9]+)*$/);
     expect(seen === 'invented' || URL.canParse(seen), `${name}: ${seen}`).toBe(true);
   }

@@ -1,18 +1,18 @@
-/** Personalities do what they say: each answers something else than an archive node, and an archive node everything. */
+/** Profiles do what they say: each answers something else than an archive node, and an archive node everything. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createSolanaWorld, type SolanaWorld } from '../ccip-world.ts';
 import { makeTraffic } from '../traffic.ts';
-import { personalities, ZOO_STEPS } from './personalities.ts';
-import { archiveNode, type SolanaPersonality } from './personality.ts';
 import { startSolanaProvider } from './provider.ts';
+import { archiveNode, type SolanaProfile } from './solana-profile.ts';
+import { PROFILE_STEPS, profiles } from './solana-profiles.ts';
 
 const world = createSolanaWorld({ versionOneEvery: 3 });
-makeTraffic(world, { seed: 'zoo', steps: ZOO_STEPS });
+makeTraffic(world, { seed: 'zoo', steps: PROFILE_STEPS });
 world.settle();
 
 /** What a client sees that asks for everything without distrust. */
-async function look(seen: SolanaWorld, personality: SolanaPersonality): Promise<string> {
-  const provider = await startSolanaProvider(seen.cluster, { personality });
+async function look(seen: SolanaWorld, profile: SolanaProfile): Promise<string> {
+  const provider = await startSolanaProvider(seen.cluster, { profile });
   try {
     return await answersOf(provider.url, seen);
   } finally {
@@ -65,17 +65,17 @@ test('an archive node answers the same whenever it is asked', async () => {
 });
 
 describe('differs from an archive node', () => {
-  const others = personalities.filter((one) => one !== archiveNode).map((one) => [one.name, one] as const);
-  test.each(others)('%s', async (_, personality) => {
-    expect(await look(world, personality)).not.toBe(archived);
+  const others = profiles.filter((one) => one !== archiveNode).map((one) => [one.name, one] as const);
+  test.each(others)('%s', async (_, profile) => {
+    expect(await look(world, profile)).not.toBe(archived);
   });
 });
 
-test('every personality has a name of its own and says where it was seen', () => {
-  const names = personalities.map(({ name }) => name);
+test('every profile has a name of its own and says where it was seen', () => {
+  const names = profiles.map(({ name }) => name);
   expect(new Set(names).size).toBe(names.length);
   expect(names.length).toBeGreaterThanOrEqual(15);
-  for (const { name, seen } of personalities) {
+  for (const { name, seen } of profiles) {
     expect(name).toMatch(/^[a-z0-9]+(?:-[a-z0-9]+)*$/);
     expect(seen === 'invented' || URL.canParse(seen), `${name}: ${seen}`).toBe(true);
   }

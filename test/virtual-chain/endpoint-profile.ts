@@ -1,11 +1,11 @@
 /**
- * The personality of an RPC endpoint as data: its limits, its wordings, what it leaves out and how it lies. `provider.ts`
+ * The profile of an RPC endpoint as data: its limits, its wordings, what it leaves out and how it lies. `provider.ts`
  * behaves accordingly. Whatever is left out is as on an archive node without limits.
  */
-import type { EndpointTraits } from '../../json-rpc-server.ts';
+import type { EndpointTraits } from '../json-rpc-server.ts';
 
 /** An error as the endpoint words it. */
-export interface Wording {
+export interface RpcErrorReply {
   /** Of the JSON-RPC error; the error has none where it is left out. */
   readonly code?: number;
   /**
@@ -23,7 +23,7 @@ export interface Wording {
 
 export interface Limit {
   readonly max: number;
-  readonly refusal: Wording;
+  readonly error: RpcErrorReply;
 }
 
 export interface LogTraits {
@@ -36,12 +36,12 @@ export interface LogTraits {
   /** Alternatives for one topic. */
   readonly topics?: Limit;
   readonly addresses?: Limit;
-  /** Filters without an address are refused. */
-  readonly addressRequired?: Wording;
-  /** The method is refused. */
-  readonly refused?: Wording;
+  /** Filters without an address are rejected. */
+  readonly addressRequired?: RpcErrorReply;
+  /** The method is rejected. */
+  readonly rejected?: RpcErrorReply;
   /** Logs further below the head than so many blocks are gone: an empty list, or an error. */
-  readonly kept?: { readonly blocks: number; readonly answer: 'empty' | Wording };
+  readonly kept?: { readonly blocks: number; readonly answer: 'empty' | RpcErrorReply };
   /** Filters with addresses over a range find nothing. */
   readonly isBlindToAddresses?: boolean;
   /** One in so many answers that have logs lacks the last of them. */
@@ -56,7 +56,7 @@ export interface LogTraits {
   readonly hasBlockTimestamp?: boolean;
 }
 
-export interface Personality extends EndpointTraits {
+export interface EndpointProfile extends EndpointTraits {
   /** Kebab-case; tests and failures name it. */
   readonly name: string;
   /** A public page where the behaviour or the wording was seen; 'invented' for what stands for many. */
@@ -65,12 +65,16 @@ export interface Personality extends EndpointTraits {
   /** How many blocks it is behind the chain, at one in so many HTTP requests where `every` is given. */
   readonly lag?: { readonly blocks: number; readonly every?: number };
   /** How far the `finalized` block is behind its head, or what it says instead. 8 blocks where it is left out. */
-  readonly finalized?: { readonly lagBlocks: number } | { readonly refusal: Wording } | 'null' | 'genesis';
+  readonly finalized?:
+    | { readonly lagBlocks: number }
+    | { readonly error: RpcErrorReply }
+    | 'null'
+    | 'genesis';
   /** `eth_getCode`, `eth_call` and `eth_getBalance` at older blocks. */
-  readonly state?: { readonly keptBlocks: number; readonly answer: 'current' | 'empty' | Wording };
+  readonly state?: { readonly keptBlocks: number; readonly answer: 'current' | 'empty' | RpcErrorReply };
   readonly bloom?: 'zero' | 'absent' | 'full';
-  /** `eth_getBlockReceipts` is refused. */
-  readonly receipts?: Wording;
+  /** `eth_getBlockReceipts` is rejected. */
+  readonly receipts?: RpcErrorReply;
   /**
    * What an indexer with this endpoint alone comes to: everything; less, and it says so when it ends; or it cannot go on,
    * and says why for as long as it runs.
@@ -79,7 +83,7 @@ export interface Personality extends EndpointTraits {
 }
 
 /** An archive node without limits. */
-export const archiveNode: Personality = {
+export const archiveNode: EndpointProfile = {
   name: 'archive-node',
   seen: 'https://ethereum.org/en/developers/docs/apis/json-rpc/',
   alone: 'complete',

@@ -1,7 +1,7 @@
-/** How a personality refuses requests, and queries for logs above all: what it takes, and how it words a refusal. */
-import type { Hex } from '../../../src/ingest/evm/rpc/chain.ts';
-import { RefusedCallError } from '../../json-rpc-server.ts';
-import type { LogTraits } from './personality.ts';
+/** Limits of a profile on `eth_getLogs`, checked before and after the chain answers. */
+import type { Hex } from '../../src/ingest/evm/rpc/chain.ts';
+import { RpcError } from '../json-rpc-server.ts';
+import type { LogTraits } from './endpoint-profile.ts';
 
 export interface Filter {
   readonly fromBlock?: unknown;
@@ -25,15 +25,15 @@ export function queryOf({ address, topics = [] }: Filter): Query {
   return { topics: list(topics[0]), addresses: list(address) };
 }
 
-export function refuseFilter({ topics, addresses }: Query, traits: LogTraits): void {
-  if (traits.refused) throw new RefusedCallError(traits.refused);
-  if (traits.addressRequired && !addresses) throw new RefusedCallError(traits.addressRequired);
+export function checkFilter({ topics, addresses }: Query, traits: LogTraits): void {
+  if (traits.rejected) throw new RpcError(traits.rejected);
+  if (traits.addressRequired && !addresses) throw new RpcError(traits.addressRequired);
   for (const [limit, list] of [
     [traits.topics, topics],
     [traits.addresses, addresses],
   ] as const) {
     const count = list?.length ?? 0;
-    if (limit && count > limit.max) throw new RefusedCallError(limit.refusal, { max: limit.max, count });
+    if (limit && count > limit.max) throw new RpcError(limit.error, { max: limit.max, count });
   }
 }
 
@@ -43,11 +43,11 @@ interface Span {
   readonly to: number;
 }
 
-export function refuseRange({ addresses }: Query, { from, to }: Span, traits: LogTraits): void {
+export function checkRange({ addresses }: Query, { from, to }: Span, traits: LogTraits): void {
   const count = to - from + 1;
   for (const limit of [traits.blocks, addresses ? undefined : traits.blocksWithoutAddress]) {
     if (!limit || count <= limit.max) continue;
-    throw new RefusedCallError(limit.refusal, {
+    throw new RpcError(limit.error, {
       count,
       from,
       to,
@@ -59,10 +59,10 @@ export function refuseRange({ addresses }: Query, { from, to }: Span, traits: Lo
 }
 
 /** @param count how many logs there are in the span */
-export function refuseResults(count: number, { from, to }: Span, { results }: LogTraits): void {
+export function checkResults(count: number, { from, to }: Span, { results }: LogTraits): void {
   if (!results || count <= results.max) return;
   const middle = from + Math.max(0, Math.floor((to - from) / 2) - 1);
-  throw new RefusedCallError(results.refusal, {
+  throw new RpcError(results.error, {
     max: results.max,
     count,
     from,

@@ -1,23 +1,23 @@
 /**
- * Every personality of a Solana endpoint, alone and beside an archive: an indexer reads everything, or says that and why
+ * Every profile of a Solana endpoint, alone and beside an archive: an indexer reads everything, or says that and why
  * something is missing.
  */
 import { describe, expect, test } from 'vitest';
 import { briefly } from '../../chain/faulty-node.ts';
 import { openTestStore } from '../../database.ts';
 import { createSolanaWorld } from '../../solana/ccip-world.ts';
-import { personalities, personalityOf, ZOO_STEPS } from '../../solana/endpoint/personalities.ts';
-import { archiveNode, type SolanaPersonality } from '../../solana/endpoint/personality.ts';
 import { startSolanaProvider } from '../../solana/endpoint/provider.ts';
+import { archiveNode, type SolanaProfile } from '../../solana/endpoint/solana-profile.ts';
+import { PROFILE_STEPS, profileOf, profiles } from '../../solana/endpoint/solana-profiles.ts';
 import { makeTraffic } from '../../solana/traffic.ts';
 import { indexOnce, judge, sourceOf, storeReceived, type Verdict } from './indexed-world.ts';
 
-async function verdictOf(...behaviours: readonly SolanaPersonality[]): Promise<Verdict> {
+async function verdictOf(...behaviours: readonly SolanaProfile[]): Promise<Verdict> {
   const world = createSolanaWorld({ versionOneEvery: 3 });
-  makeTraffic(world, { seed: 'zoo', steps: ZOO_STEPS, hasTruncation: false });
+  makeTraffic(world, { seed: 'zoo', steps: PROFILE_STEPS, hasTruncation: false });
   world.settle();
   const providers = await Promise.all(
-    behaviours.map((personality) => startSolanaProvider(world.cluster, { personality })),
+    behaviours.map((profile) => startSolanaProvider(world.cluster, { profile })),
   );
   const store = await openTestStore();
   try {
@@ -38,7 +38,7 @@ async function verdictOf(...behaviours: readonly SolanaPersonality[]): Promise<V
   }
 }
 
-function expectHonest(verdict: Verdict, behaviours: readonly SolanaPersonality[]): void {
+function expectHonest(verdict: Verdict, behaviours: readonly SolanaProfile[]): void {
   const isReadable = behaviours.every(({ alone }) => alone === 'complete');
   const allowed = isReadable ? ['complete'] : ['complete', 'incomplete and said so'];
   const names = behaviours.map(({ name }) => name).join(' and ');
@@ -48,22 +48,18 @@ function expectHonest(verdict: Verdict, behaviours: readonly SolanaPersonality[]
 const quick = ['pruned-in-silence'];
 
 describe('alone', () => {
-  const isQuick = ({ name }: SolanaPersonality) => quick.includes(name);
-  const named = (list: readonly SolanaPersonality[]) => list.map((one) => [one.name, one] as const);
-  const honest = async (_: string, personality: SolanaPersonality) =>
-    expectHonest(await verdictOf(personality), [personality]);
-  test.each(named(personalities.filter(isQuick)))('%s', { timeout: 120_000 }, honest);
-  test.each(named(personalities.filter((one) => !isQuick(one))))(
-    '%s',
-    { tags: 'slow', timeout: 180_000 },
-    honest,
-  );
+  const isQuick = ({ name }: SolanaProfile) => quick.includes(name);
+  const named = (list: readonly SolanaProfile[]) => list.map((one) => [one.name, one] as const);
+  const honest = async (_: string, profile: SolanaProfile) =>
+    expectHonest(await verdictOf(profile), [profile]);
+  test.each(named(profiles.filter(isQuick)))('%s', { timeout: 120_000 }, honest);
+  test.each(named(profiles.filter((one) => !isQuick(one))))('%s', { tags: 'slow', timeout: 180_000 }, honest);
 });
 
 describe('before an archive node', () => {
   const beside = async (name: string) => {
-    const pair = [personalityOf(name), archiveNode];
+    const pair = [profileOf(name), archiveNode];
     expectHonest(await verdictOf(...pair), pair);
   };
-  test.each(personalities.map(({ name }) => name))('%s', { tags: 'slow', timeout: 180_000 }, beside);
+  test.each(profiles.map(({ name }) => name))('%s', { tags: 'slow', timeout: 180_000 }, beside);
 });

@@ -1,13 +1,13 @@
 /** Indexes a world of virtual chains with the real engine into a real store, and compares the two. */
-import type { Message } from '../../../src/domain/message.ts';
-import { type IndexerTiming, type NetworkStatus, startIndexer } from '../../../src/ingest/engine/indexer.ts';
-import type { EvmSource } from '../../../src/ingest/evm/settings.ts';
-import { connectNetwork } from '../../../src/ingest/families.ts';
-import type { BlockId } from '../../../src/store/ledger/index-ledger.ts';
-import type { Store } from '../../../src/store/store.ts';
-import { allRecords, hurriedTiming } from '../indexing.ts';
+import type { Message } from '../../src/domain/message.ts';
+import { type IndexerTiming, type NetworkStatus, startIndexer } from '../../src/ingest/engine/indexer.ts';
+import type { EvmSource } from '../../src/ingest/evm/settings.ts';
+import { connectNetwork } from '../../src/ingest/families.ts';
+import type { BlockId } from '../../src/store/ledger/index-ledger.ts';
+import type { Store } from '../../src/store/store.ts';
+import { allRecords, hurriedTiming } from '../chain/indexing.ts';
 import { type CcipChain, type CcipWorld, expectedMessages } from './ccip-chain.ts';
-import type { Provider } from './provider.ts';
+import type { Provider } from './endpoint.ts';
 
 /** A chain as the configuration would declare it. */
 export function sourceOf(
