@@ -5,9 +5,9 @@ import type { Diagnosis } from '../../../src/api/schemas/diagnosis-schema.ts';
 import type { ManualExecution } from '../../../src/api/schemas/manual-execution-schema.ts';
 import { readRampMessage } from '../../../src/domain/manual-execution/ramp-messages.ts';
 import type { Message } from '../../../src/domain/message.ts';
+import { evmToSvm } from '../../fixtures/sample-messages.ts';
 import { evmAddress, fuji, makeMessage, networkInfo } from '../../fixtures.ts';
 import { expectError, startServer } from '../running-server.ts';
-import { evmToSvm } from '../sample-messages.ts';
 
 /** Records as an import and a mirror store them: without what the chains said. */
 const toSolana = { ...evmToSvm, status: 'FAILED' as const, readyForManualExecution: true };
