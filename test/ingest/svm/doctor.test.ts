@@ -1,23 +1,18 @@
 /** What `lanescan doctor` reports of the endpoints and programs of a Solana network. */
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { examineNetwork } from '../../../src/ingest/families.ts';
 import type { SvmSource } from '../../../src/ingest/svm/settings.ts';
 import { createSolanaWorld } from '../../solana/ccip-world.ts';
 import { personalityOf } from '../../solana/endpoint/personalities.ts';
-import { startSolanaProvider } from '../../solana/endpoint/provider.ts';
 import { addressOf } from '../../solana/runtime/program-address.ts';
-import { sourceOf } from './indexed-world.ts';
+import { configured, serve, sourceOf } from './indexed-world.ts';
 
 async function examine(personality?: string, overrides: Partial<SvmSource> = {}) {
   const world = createSolanaWorld();
   for (let round = 0; round < 4; round++) world.send();
   world.settle();
-  const provider = await startSolanaProvider(
-    world.cluster,
-    personality ? { personality: personalityOf(personality) } : {},
-  );
-  onTestFinished(() => provider.close());
-  return examineNetwork(sourceOf(world, [provider], { offramps: [world.programs.offRamp], ...overrides }), {
+  const provider = await serve(world.cluster, personality ? personalityOf(personality) : undefined);
+  return examineNetwork(sourceOf(world, [provider], { ...configured(world), ...overrides }), {
     userAgent: 'lanescan-test',
     signal: new AbortController().signal,
     now: Date.now,
