@@ -17,7 +17,7 @@ import { until } from '../api/live/live-server.ts';
 import { serveStore } from '../api/running-server.ts';
 import { buildProgram, type Running, start } from '../cli/program.ts';
 import { openTestStore } from '../database.ts';
-import { makeManyMessages } from '../export/many-messages.ts';
+import { makeManyMessages } from '../fixtures/many-messages.ts';
 import { freePort } from './deployment.ts';
 
 const isFull = process.env.LANESCAN_TEST_SCALE === 'full';

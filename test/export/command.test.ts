@@ -6,7 +6,6 @@ import { gunzipSync } from 'node:zlib';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type RunningServer, serveStore } from '../api/running-server.ts';
-import { sampleMessages } from '../api/sample-messages.ts';
 import {
   buildProgram,
   freshFolder,
@@ -17,8 +16,9 @@ import {
   start,
 } from '../cli/program.ts';
 import { openTestStore } from '../database.ts';
+import { makeManyMessages } from '../fixtures/many-messages.ts';
+import { sampleMessages } from '../fixtures/sample-messages.ts';
 import { makeSnapshot } from '../fixtures.ts';
-import { makeManyMessages } from './many-messages.ts';
 
 let server: RunningServer;
 let setting: Setting;

@@ -21,7 +21,7 @@ import {
 } from '../api/running-server.ts';
 import { buildProgram, start } from '../cli/program.ts';
 import { openTestStore } from '../database.ts';
-import { makeManyMessages } from './many-messages.ts';
+import { makeManyMessages } from '../fixtures/many-messages.ts';
 
 const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
 const ROWS = isFull ? 1_000_000 : 30_000;

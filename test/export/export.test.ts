@@ -11,8 +11,8 @@ import {
   startServer,
   startServerForTest,
 } from '../api/running-server.ts';
-import { sampleMessages, tokenToEvm } from '../api/sample-messages.ts';
 import { isOnCluster, openTestStore } from '../database.ts';
+import { sampleMessages, tokenToEvm } from '../fixtures/sample-messages.ts';
 import { evmAddress, fuji, makeMessage, makeSnapshot, sepolia, solanaDevnet } from '../fixtures.ts';
 import { readCsv } from './csv.ts';
 

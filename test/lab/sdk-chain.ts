@@ -4,9 +4,7 @@
  * As in `sdk.ts`, the types are our own, of just what is used, so that the sources type-check without the lab's
  * packages.
  */
-import { createRequire } from 'node:module';
-import { pathToFileURL } from 'node:url';
-import type { SdkExecutionInput, SdkLane, SdkRequest } from './sdk.ts';
+import { loadSdk, type SdkExecutionInput, type SdkLane, type SdkRequest } from './sdk.ts';
 
 export type SdkMessage = SdkRequest['message'];
 
@@ -104,6 +102,8 @@ interface SdkParts {
     decodeCommits(log: Topics, lane?: SdkLane): readonly SdkCommit['report'][] | undefined;
   };
   encodeExtraArgs(args: Readonly<Record<string, unknown>>): `0x${string}`;
+  /** What the client makes of an element of `messageBatch`. */
+  decodeMessage(json: string): SdkMessage;
   calculateManualExecProof(
     messagesInBatch: readonly SdkMessage[],
     lane: SdkLane,
@@ -119,12 +119,8 @@ interface SdkParts {
   ): Promise<string>;
 }
 
-export const { EVMChain, encodeExtraArgs, calculateManualExecProof, discoverOffRamp } = await loadParts();
+export const { EVMChain, encodeExtraArgs, decodeMessage, calculateManualExecProof, discoverOffRamp } =
+  await loadSdk<SdkParts>();
 
 /** Without a logger the client writes what it does to the console. */
 export const silent = { debug() {}, info() {}, warn() {}, error() {} };
-
-async function loadParts(): Promise<SdkParts> {
-  const entry = createRequire(import.meta.url).resolve('@chainlink/ccip-sdk');
-  return await import(pathToFileURL(entry).href);
-}

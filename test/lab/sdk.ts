@@ -150,9 +150,10 @@ interface Sdk {
   networkInfo(selectorOrIdOrName: bigint | number | string): SdkNetworkInfo;
 }
 
-export const { CCIPAPIClient, CCIPError, MessageStatus, SELECTORS, networkInfo } = await loadSdk();
+export const { CCIPAPIClient, CCIPError, MessageStatus, SELECTORS, networkInfo } = await loadSdk<Sdk>();
 
-async function loadSdk(): Promise<Sdk> {
+/** The client's module; each file declares the parts that it uses. */
+export async function loadSdk<Parts>(): Promise<Parts> {
   const entry = createRequire(import.meta.url).resolve('@chainlink/ccip-sdk');
   return await import(pathToFileURL(entry).href);
 }

@@ -16,7 +16,7 @@ import {
   startServerForTest,
   startSimulatedServer,
 } from '../api/running-server.ts';
-import { makeManyMessages } from '../export/many-messages.ts';
+import { makeManyMessages } from '../fixtures/many-messages.ts';
 import {
   canonical,
   evmAddress,

@@ -4,7 +4,7 @@ import { compareNewestFirst, matches } from '../../src/domain/filters/matches.ts
 import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { type RunningServer, startServer } from '../api/running-server.ts';
-import { batch, evmToSvm, sampleMessages, svmToEvm, tokenToEvm } from '../api/sample-messages.ts';
+import { batch, evmToSvm, sampleMessages, svmToEvm, tokenToEvm } from '../fixtures/sample-messages.ts';
 import { fuji, hashOf, makeMessage, sepolia, solanaDevnet, svmSignature } from '../fixtures.ts';
 import {
   CCIPAPIClient,

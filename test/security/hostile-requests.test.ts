@@ -14,9 +14,9 @@ import {
   startServer,
   startServerForTest,
 } from '../api/running-server.ts';
-import { sampleMessages, tokenToEvm } from '../api/sample-messages.ts';
 import { buildExplorer } from '../browser/chromium.ts';
 import { dataTables } from '../database.ts';
+import { sampleMessages, tokenToEvm } from '../fixtures/sample-messages.ts';
 import { evmAddress, hashOf, makeMessage } from '../fixtures.ts';
 import { sqlInjections } from './request-generator.ts';
 import { openLine, type WireAnswer } from './wire.ts';

@@ -9,9 +9,9 @@ import { pathsOf } from '../../../src/api/server/route.ts';
 import { errorCatalogue } from '../../../src/domain/errors.ts';
 import { searchParameterNames } from '../../../src/domain/filters/search-parameters.ts';
 import { parseMessage } from '../../../src/domain/records/message-parser.ts';
+import { sampleMessages, tokenToEvm } from '../../fixtures/sample-messages.ts';
 import { fuji, sepolia } from '../../fixtures.ts';
 import { type RunningServer, startServer, startSimulatedServer, TEST_VERSION } from '../running-server.ts';
-import { sampleMessages, tokenToEvm } from '../sample-messages.ts';
 
 const readRoot = (name: string) => readFileSync(new URL(`../../../${name}`, import.meta.url), 'utf8');
 const text = readRoot('openapi.json');

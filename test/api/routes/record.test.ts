@@ -4,8 +4,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { statuses } from '../../../src/domain/lifecycle.ts';
 import type { Message } from '../../../src/domain/message.ts';
+import { barest, evmToSvm, sampleMessages, svmToEvm } from '../../fixtures/sample-messages.ts';
 import { type RunningServer, type SearchBody, startServer } from '../running-server.ts';
-import { barest, evmToSvm, sampleMessages, svmToEvm } from '../sample-messages.ts';
 
 type JsonObject = Record<string, unknown>;
 type Rule = (value: unknown) => boolean;

@@ -8,9 +8,16 @@ import {
   type RawParameters,
 } from '../../../src/domain/filters/search-parameters.ts';
 import type { Message } from '../../../src/domain/message.ts';
+import {
+  barest,
+  batch,
+  evmToSvm,
+  sampleMessages,
+  svmToEvm,
+  tokenToEvm,
+} from '../../fixtures/sample-messages.ts';
 import { evmAddress, fuji, hashOf, sepolia, solanaDevnet } from '../../fixtures.ts';
 import { expectFreshRequestId, type RunningServer, type SearchBody, startServer } from '../running-server.ts';
-import { barest, batch, evmToSvm, sampleMessages, svmToEvm, tokenToEvm } from '../sample-messages.ts';
 
 const newestFirst = [...sampleMessages].sort(compareNewestFirst);
 const ids = (messages: readonly Message[]) => messages.map(({ messageId }) => messageId);

@@ -4,9 +4,9 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { Diagnosis, ManualExecution } from '../../../src/api/execution/execution-schema.ts';
 import { readRampMessage } from '../../../src/domain/manual-execution/ramp-messages.ts';
 import type { Message } from '../../../src/domain/message.ts';
+import { evmToSvm } from '../../fixtures/sample-messages.ts';
 import { evmAddress, fuji, makeMessage, networkInfo } from '../../fixtures.ts';
 import { expectError, startServer } from '../running-server.ts';
-import { evmToSvm } from '../sample-messages.ts';
 
 /** Records as an import and a mirror store them: without what the chains said. */
 const toSolana = { ...evmToSvm, status: 'FAILED' as const, readyForManualExecution: true };

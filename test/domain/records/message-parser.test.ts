@@ -7,6 +7,7 @@ import { statuses } from '../../../src/domain/lifecycle.ts';
 import { detailKeys, furtherKeys, summaryKeys, wireRecord } from '../../../src/domain/message.ts';
 import { parseMessage } from '../../../src/domain/records/message-parser.ts';
 import { Message, MessageSummary } from '../../../src/domain/records/message-schema.ts';
+import { anyRecord, anyRecordNetworks } from '../../fixtures/any-record.ts';
 import {
   acceptedAs,
   canonical,
@@ -21,7 +22,6 @@ import {
   svmAddress,
   svmSignature,
 } from '../../fixtures.ts';
-import { anyRecord, anyRecordNetworks } from './any-record.ts';
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 type JsonObject = { [key: string]: Json };

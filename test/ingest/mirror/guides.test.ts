@@ -7,9 +7,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { csvColumns } from '../../../src/domain/records/csv.ts';
 import { startServerForTest } from '../../api/running-server.ts';
-import { sampleMessages } from '../../api/sample-messages.ts';
 import { buildProgram, freshFolder, start } from '../../cli/program.ts';
 import { openTestStore } from '../../database.ts';
+import { sampleMessages } from '../../fixtures/sample-messages.ts';
 
 const guide = (name: string) =>
   readFileSync(path.resolve(import.meta.dirname, '../../../docs', name), 'utf8');

@@ -8,7 +8,7 @@ import { createSource } from '../../../src/ingest/mirror/source.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { type RunningServer, startServer } from '../../api/running-server.ts';
 import { openTestStore } from '../../database.ts';
-import { recordShapes, storedShape } from './record-shapes.ts';
+import { recordShapes, storedShape } from '../../fixtures/record-shapes.ts';
 import { startStandIn } from './stand-in.ts';
 
 type Shape = Readonly<Record<string, unknown>>;

@@ -5,9 +5,9 @@ import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { compareNewestFirst } from '../../../src/domain/filters/matches.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
 import { startServerForTest, startSimulatedServer } from '../../api/running-server.ts';
-import { sampleMessages } from '../../api/sample-messages.ts';
 import { buildProgram, lanescan, type Setting, start } from '../../cli/program.ts';
 import { createTestDatabase, openTestStore } from '../../database.ts';
+import { sampleMessages } from '../../fixtures/sample-messages.ts';
 import { makeMessage, makeSnapshot } from '../../fixtures.ts';
 import { startStandIn } from './stand-in.ts';
 

@@ -1,24 +1,24 @@
 // @module-tag slow: indexes a virtual cluster for each gap; profiles.test.ts is the quick pass
 /** History that an endpoint leaves out is noticed by the programs' own accounts, named, and read again elsewhere. */
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Message } from '../../../src/domain/message.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
-import { startSolanaProvider } from '../../solana/endpoint/provider.ts';
 import { profileOf } from '../../solana/endpoint/solana-profiles.ts';
 import { messageIdOf } from '../../solana/evm-messages.ts';
 import { hiding } from '../../solana/hidden-transactions.ts';
-import type { Ledger } from '../../solana/runtime/ledger.ts';
 import { addressOf } from '../../solana/runtime/program-address.ts';
 import { sepolia } from '../../solana/world-options.ts';
-import { differencesFrom, indexOnce, openStore, sourceOf, storeReceived } from './indexed-world.ts';
-
-async function serve(ledger: Ledger, name?: string) {
-  const provider = await startSolanaProvider(ledger, name ? { profile: profileOf(name) } : {});
-  onTestFinished(() => provider.close());
-  return provider;
-}
-
-const configured = (world: SolanaWorld) => ({ offramps: [world.programs.offRamp] });
+import {
+  committedOnSepolia,
+  configured,
+  differencesFrom,
+  indexOnce,
+  indexWorld,
+  openStore,
+  serve,
+  sourceOf,
+  storeReceived,
+} from './indexed-world.ts';
 
 describe('a transaction that a list leaves out', () => {
   test.each([
@@ -57,7 +57,7 @@ test('slots that an endpoint has pruned are on the ledger of failures, until an 
   const late = world.send();
   world.settle();
   const store = await openStore();
-  const pruned = await serve(world.cluster, 'pruned-in-silence');
+  const pruned = await serve(world.cluster, profileOf('pruned-in-silence'));
   const source = sourceOf(world, [pruned], configured(world));
   const { statuses, notices } = await indexOnce(store, source);
   expect(statuses[0]?.worker?.failedRanges).toBeGreaterThan(0);
@@ -78,11 +78,7 @@ test('an indexer that starts again goes on where it was, without reading everyth
     world.send();
     world.cluster.grow(2);
   }
-  world.settle();
-  const store = await openStore();
-  const provider = await serve(world.cluster);
-  const source = sourceOf(world, [provider], configured(world));
-  await indexOnce(store, source);
+  const { store, provider, source } = await indexWorld(world);
   provider.resetCounts();
   world.send();
   world.settle();
@@ -96,17 +92,12 @@ test('manual execution opens with the delay of the off-ramp, for a failed messag
   const [failed, waiting] = [world.receive(), world.receive()];
   world.commit([failed, waiting]);
   world.execute(failed, { outcome: 'failure' });
-  world.settle();
-  const store = await openStore();
-  await storeReceived(store, world);
-  const provider = await serve(world.cluster);
-  const source = sourceOf(world, [provider], configured(world));
+  const { store, source } = await indexWorld(world);
   const readyOf = async (message: typeof failed) => {
     const found = await store.findMessage(messageIdOf(message).slice(2));
     const { status, readyForManualExecution } = JSON.parse(found?.record ?? '{}') as Message;
     return [status, readyForManualExecution];
   };
-  await indexOnce(store, source);
   expect(await readyOf(failed)).toEqual(['FAILED', false]);
   expect(await readyOf(waiting)).toEqual(['COMMITTED', false]);
   world.cluster.grow(300);
@@ -125,27 +116,7 @@ test('a lane of a router that is not configured, and that was committed elsewher
   world.settle();
   const other = addressOf('another router');
   const store = await openStore();
-  await store.apply([
-    {
-      kind: 'Committed',
-      lane: {
-        sourceChainSelector: world.network.selector,
-        destChainSelector: sepolia.network.selector,
-        onramp: other,
-      },
-      fromSequenceNumber: '1',
-      toSequenceNumber: '3',
-      merkleRoot: `0x${'0a'.repeat(32)}`,
-      seen: {
-        network: sepolia.network.selector,
-        blockNumber: 9,
-        blockHash: `0x${'09'.repeat(32)}`,
-        transactionHash: `0x${'08'.repeat(32)}`,
-        logIndex: 1,
-        at: new Date().toISOString(),
-      },
-    },
-  ]);
+  await store.apply([committedOnSepolia(world, { to: 3, onramp: other })]);
   await indexOnce(store, sourceOf(world, [await serve(world.cluster)], configured(world)));
   expect(await store.index.checks.findings(world.network.selector)).toMatchObject([
     { kind: 'onramp-unknown', subject: `${other} ${sepolia.network.selector}` },

@@ -1,20 +1,18 @@
 /** What `lanescan doctor` reports of the endpoints and programs of a Solana network. */
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { probeNetwork } from '../../../src/ingest/families.ts';
 import type { SvmSource } from '../../../src/ingest/svm/settings.ts';
 import { createSolanaWorld } from '../../solana/ccip-world.ts';
-import { startSolanaProvider } from '../../solana/endpoint/provider.ts';
 import { profileOf } from '../../solana/endpoint/solana-profiles.ts';
 import { addressOf } from '../../solana/runtime/program-address.ts';
-import { sourceOf } from './indexed-world.ts';
+import { configured, serve, sourceOf } from './indexed-world.ts';
 
 async function examine(profile?: string, overrides: Partial<SvmSource> = {}) {
   const world = createSolanaWorld();
   for (let round = 0; round < 4; round++) world.send();
   world.settle();
-  const provider = await startSolanaProvider(world.cluster, profile ? { profile: profileOf(profile) } : {});
-  onTestFinished(() => provider.close());
-  return probeNetwork(sourceOf(world, [provider], { offramps: [world.programs.offRamp], ...overrides }), {
+  const provider = await serve(world.cluster, profile ? profileOf(profile) : undefined);
+  return probeNetwork(sourceOf(world, [provider], { ...configured(world), ...overrides }), {
     userAgent: 'lanescan-test',
     signal: new AbortController().signal,
     now: Date.now,

@@ -1,57 +1,28 @@
 /** Inputs of manual executions for lanes with Solana, both ways: the official client makes the committed root of them. */
-import { createRequire } from 'node:module';
-import { pathToFileURL } from 'node:url';
 import type { Hex } from 'viem';
-import { expect, onTestFinished, test } from 'vitest';
-import type { RangeFact } from '../../../src/domain/facts.ts';
+import { expect, test } from 'vitest';
 import type { GenuineContract } from '../../../src/ingest/evm/contracts/contracts.ts';
 import { createDecoder } from '../../../src/ingest/evm/decode/decoder.ts';
 import type { ChainLog } from '../../../src/ingest/evm/rpc/chain.ts';
-import type { Store } from '../../../src/store/store.ts';
-import { openTestStore } from '../../database.ts';
-import { calculateManualExecProof, type SdkMessage, silent } from '../../lab/sdk-chain.ts';
+import { calculateManualExecProof, silent } from '../../lab/sdk-chain.ts';
+import { SolanaChain } from '../../lab/svm/sdk-solana.ts';
 import { ccipMessageSent } from '../../solana/ccip-events.ts';
-import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
-import { startSolanaProvider } from '../../solana/endpoint/provider.ts';
+import { createSolanaWorld } from '../../solana/ccip-world.ts';
 import { messageSent } from '../../solana/evm-counterpart.ts';
 import { type EvmMessage, messageIdOf } from '../../solana/evm-messages.ts';
 import { toHex } from '../../solana/runtime/bytes.ts';
 import { sepolia } from '../../solana/world-options.ts';
 import { answeringNode } from '../evm/answering-node.ts';
-import { indexOnce, sourceOf } from './indexed-world.ts';
-
-const sdkEntry = createRequire(new URL('../../lab/', import.meta.url)).resolve('@chainlink/ccip-sdk');
-const { SolanaChain, decodeMessage } = (await import(pathToFileURL(sdkEntry).href)) as {
-  SolanaChain: { decodeMessage(log: { readonly data: string }): SdkMessage | undefined };
-  /** What the client makes of an element of `messageBatch`. */
-  decodeMessage(json: string): SdkMessage;
-};
-
-async function index(world: SolanaWorld): Promise<Store> {
-  world.settle();
-  const provider = await startSolanaProvider(world.cluster);
-  onTestFinished(() => provider.close());
-  const store = await openTestStore();
-  onTestFinished(() => store.close());
-  await indexOnce(store, sourceOf(world, [provider], { offramps: [world.programs.offRamp] }));
-  return store;
-}
-
-/** The root that the client makes of the inputs that we serve for a message. */
-async function servedRoot(store: Store, messageId: string, lane: object): Promise<string> {
-  const inputs = await store.executionInputs(messageId.slice(2));
-  if (inputs?.kind !== 'batch') throw new Error(JSON.stringify(inputs));
-  const batch = inputs.batch.map((text) => decodeMessage(text));
-  const { merkleRoot } = calculateManualExecProof(
-    batch,
-    lane as Parameters<typeof calculateManualExecProof>[1],
-    messageId,
-    inputs.merkleRoot,
-    { logger: silent },
-  );
-  expect(merkleRoot).toBe(inputs.merkleRoot);
-  return merkleRoot;
-}
+import {
+  committedOnSepolia,
+  configured,
+  indexOnce,
+  indexWorld,
+  openStore,
+  serve,
+  sourceOf,
+} from './indexed-world.ts';
+import { servedRoot } from './served-root.ts';
 
 test('from Solana to EVM: the root is the one of the messages that the client decodes itself', async () => {
   const world = createSolanaWorld();
@@ -60,7 +31,7 @@ test('from Solana to EVM: the root is the one of the messages that the client de
     world.send({ isOrdered: true }),
     world.send({ data: '0x' }),
   ];
-  const store = await index(world);
+  const { store } = await indexWorld(world);
   const lane = {
     sourceChainSelector: BigInt(world.network.selector),
     destChainSelector: BigInt(sepolia.network.selector),
@@ -78,28 +49,9 @@ test('from Solana to EVM: the root is the one of the messages that the client de
   const { merkleRoot } = calculateManualExecProof(decoded, lane, first?.messageId ?? '', undefined, {
     logger: silent,
   });
-  const committed: RangeFact = {
-    kind: 'Committed',
-    lane: {
-      sourceChainSelector: world.network.selector,
-      destChainSelector: sepolia.network.selector,
-      onramp: world.programs.router,
-    },
-    fromSequenceNumber: '1',
-    toSequenceNumber: '3',
-    merkleRoot,
-    offramp: `0x${'0f'.repeat(20)}`,
-    seen: {
-      network: sepolia.network.selector,
-      blockNumber: 9,
-      blockHash: `0x${'09'.repeat(32)}`,
-      transactionHash: `0x${'08'.repeat(32)}`,
-      logIndex: 1,
-      at: new Date().toISOString(),
-    },
-  };
-  await store.apply([committed]);
-  for (const { messageId } of sends) expect(await servedRoot(store, messageId, lane)).toBe(merkleRoot);
+  await store.apply([committedOnSepolia(world, { to: 3, merkleRoot })]);
+  for (const { messageId } of sends)
+    expect(await servedRoot(store, messageId, lane)).toMatchObject({ merkleRoot, committed: merkleRoot });
 });
 
 test('from EVM to Solana: the root is the one that the off-ramp on Solana has committed', {
@@ -112,18 +64,22 @@ test('from EVM to Solana: the root is the one that the off-ramp on Solana has co
     world.receive({ tokens: [8n], hasNoReceiver: true }),
   ];
   const commit = world.commit(messages);
-  const store = await index(world);
-  const facts = await decodedOnSource(messages);
-  await store.apply(facts);
+  world.settle();
+  const store = await openStore();
+  await indexOnce(store, sourceOf(world, [await serve(world.cluster)], configured(world)));
+  await store.apply(await decodedOnSource(messages));
   const lane = {
     sourceChainSelector: BigInt(sepolia.network.selector),
     destChainSelector: BigInt(world.network.selector),
     onRamp: sepolia.onRamp,
     version: '1.6.0',
   };
-  for (const message of messages) {
-    expect(await servedRoot(store, messageIdOf(message), lane)).toBe(toHex(commit.merkleRoot));
-  }
+  const merkleRoot = toHex(commit.merkleRoot);
+  for (const message of messages)
+    expect(await servedRoot(store, messageIdOf(message), lane)).toMatchObject({
+      merkleRoot,
+      committed: merkleRoot,
+    });
 });
 
 /** What the EVM family makes of the events with which these messages were sent. */

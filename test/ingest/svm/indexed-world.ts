@@ -1,24 +1,43 @@
 /** Indexes a virtual Solana cluster with the real engine into a real store, and compares the store with what happened. */
 import { onTestFinished } from 'vitest';
+import type { RangeFact } from '../../../src/domain/facts.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { findingKinds } from '../../../src/domain/networks/index-findings.ts';
-import { parseSentMessage } from '../../../src/ingest/engine/event-facts.ts';
-import { type IndexerTiming, type NetworkStatus, startIndexer } from '../../../src/ingest/engine/indexer.ts';
+import {
+  type IndexerOptions,
+  type IndexerTiming,
+  type NetworkStatus,
+  startIndexer,
+} from '../../../src/ingest/engine/indexer.ts';
 import { connectNetwork } from '../../../src/ingest/families.ts';
 import type { SvmSource } from '../../../src/ingest/svm/settings.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { briefly } from '../../chain/faulty-node.ts';
 import { allRecords, hurriedTiming } from '../../chain/indexing.ts';
 import { openTestStore } from '../../database.ts';
+import { makeMessage, makeSent, networkInfo } from '../../fixtures.ts';
 import type { SolanaWorld } from '../../solana/ccip-world.ts';
-import type { SolanaProvider } from '../../solana/endpoint/provider.ts';
+import { archiveNode, type SolanaProfile } from '../../solana/endpoint/solana-profile.ts';
+import { type SolanaProvider, startSolanaProvider } from '../../solana/endpoint/provider.ts';
 import { type EvmMessage, messageIdOf } from '../../solana/evm-messages.ts';
+import type { Ledger } from '../../solana/runtime/ledger.ts';
+import { sepolia } from '../../solana/world-options.ts';
 
 /** An empty store, until the test ends. */
 export async function openStore(): Promise<Store> {
   const store = await openTestStore();
   onTestFinished(() => store.close());
   return store;
+}
+
+/** An endpoint of a ledger, until the test ends. */
+export async function serve(
+  ledger: Ledger,
+  profile: SolanaProfile = archiveNode,
+): Promise<SolanaProvider> {
+  const provider = await startSolanaProvider(ledger, { profile });
+  onTestFinished(() => provider.close());
+  return provider;
 }
 
 /** A cluster as the configuration would declare it. */
@@ -56,13 +75,13 @@ const LOOK_EVERY_MS = 20;
 /** What `lanescan index --once` does, or less where `until` ends it. */
 export async function indexOnce(
   store: Store,
-  source: SvmSource,
+  source: SvmSource | IndexerOptions['sources'],
   { timing, until }: IndexingOptions = {},
 ): Promise<Indexed> {
   const stopping = new AbortController();
   const notices: string[] = [];
   const indexer = startIndexer({
-    sources: [source],
+    sources: [source].flat(),
     connect: connectNetwork,
     store,
     signal: stopping.signal,
@@ -86,118 +105,151 @@ export async function indexOnce(
   return { statuses: atEnd ?? indexer.statuses(), notices };
 }
 
-/** Stores the messages that were sent to Solana, as an indexer of their source chain would. */
-export async function storeReceived(store: Store, world: SolanaWorld): Promise<void> {
-  await store.apply(
-    world.received.map((message) => {
-      const remote = world.remotes.find(
-        ({ network }) => network.selector === message.sourceChainSelector.toString(),
-      );
-      if (!remote) throw new Error(`${message.sourceChainSelector} is no remote of this world`);
-      const sentAt = new Date(world.cluster.timeOf(1) * 1_000).toISOString();
-      return {
-        kind: 'Sent' as const,
-        message: parseSentMessage(recordOfReceived(message, sentAt), remote.network, world.network),
-        seen: {
-          network: remote.network.selector,
-          blockNumber: 1,
-          blockHash: `0x${'01'.repeat(32)}`,
-          transactionHash: `0x${'02'.repeat(32)}`,
-          logIndex: Number(message.sequenceNumber),
-          at: sentAt,
-        },
-      };
-    }),
-  );
+/** The off-ramp is configured, instead of found in the history of the router. */
+export const configured = (world: SolanaWorld) => ({ offramps: [world.programs.offRamp] });
+
+/** Lets a world settle and indexes it into an empty store, beside the messages that were sent to Solana. */
+export async function indexWorld(world: SolanaWorld, overrides: Partial<SvmSource> = configured(world)) {
+  world.settle();
+  const provider = await serve(world.cluster);
+  const store = await openStore();
+  await storeReceived(store, world);
+  const source = sourceOf(world, [provider], overrides);
+  return { provider, store, source, ...(await indexOnce(store, source)) };
 }
 
-function recordOfReceived(message: EvmMessage, sentAt: string): object {
+/** All records of a store by message id. */
+export async function recordsOf(store: Store): Promise<ReadonlyMap<string, Message>> {
+  return new Map([...(await allRecords(store))].map(([id, text]) => [id, JSON.parse(text) as Message]));
+}
+
+/** A commit on Sepolia of the first messages of a lane from Solana. */
+export function committedOnSepolia(
+  world: SolanaWorld,
+  range: { readonly to: number; readonly onramp?: string; readonly merkleRoot?: string; readonly at?: Date },
+): RangeFact {
+  const { to, onramp = world.programs.router, merkleRoot = `0x${'0a'.repeat(32)}`, at = new Date() } = range;
+  const { selector } = sepolia.network;
   return {
-    messageId: messageIdOf(message),
-    origin: message.sender,
-    sender: message.sender,
-    receiver: message.receiver,
-    sendTransactionHash: `0x${'02'.repeat(32)}`,
-    sendTimestamp: sentAt,
-    nonce: '0',
-    sequenceNumber: message.sequenceNumber.toString(),
-    onramp: message.onRamp,
-    routerAddress: null,
-    sendBlockNumber: 1,
-    sendLogIndex: Number(message.sequenceNumber),
-    data: message.data,
-    tokenAmounts: [],
-    extraArgs: {
-      computeUnits: message.computeUnits,
-      accountIsWritableBitmap: message.isWritableBitmap.toString(),
-      allowOutOfOrderExecution: true,
-      tokenReceiver: message.tokenReceiver,
-      accounts: message.accounts,
+    kind: 'Committed',
+    lane: { sourceChainSelector: world.network.selector, destChainSelector: selector, onramp },
+    fromSequenceNumber: '1',
+    toSequenceNumber: String(to),
+    merkleRoot,
+    offramp: `0x${'0f'.repeat(20)}`,
+    seen: {
+      network: selector,
+      blockNumber: 9,
+      blockHash: `0x${'09'.repeat(32)}`,
+      transactionHash: `0x${'08'.repeat(32)}`,
+      logIndex: 1,
+      at: at.toISOString(),
     },
-    version: '1.6.0',
-    finality: 0,
-    verifiers: null,
-    executor: null,
-    fees: {
-      fixedFeesDetails: { tokenAddress: message.feeToken, totalAmount: message.feeTokenAmount.toString() },
-    },
+  };
+}
+
+/** Stores the messages that were sent to Solana, as an indexer of their source chain would. */
+export async function storeReceived(store: Store, world: SolanaWorld): Promise<void> {
+  const sentAt = new Date(world.cluster.timeOf(1) * 1_000).toISOString();
+  const sends = world.received.map((message) => {
+    const remote = world.remotes.find(
+      ({ network }) => network.selector === message.sourceChainSelector.toString(),
+    );
+    if (!remote) throw new Error(`${message.sourceChainSelector} is no remote of this world`);
+    const logIndex = Number(message.sequenceNumber);
+    const record = makeMessage({
+      messageId: messageIdOf(message),
+      origin: message.sender,
+      sender: message.sender,
+      receiver: message.receiver,
+      sourceNetworkInfo: networkInfo(remote.network.name),
+      destNetworkInfo: networkInfo(world.network.name),
+      sendTransactionHash: `0x${'02'.repeat(32)}`,
+      sendTimestamp: sentAt,
+      sequenceNumber: message.sequenceNumber.toString(),
+      onramp: message.onRamp,
+      routerAddress: null,
+      sendBlockNumber: 1,
+      sendLogIndex: logIndex,
+      data: message.data,
+      extraArgs: {
+        computeUnits: message.computeUnits,
+        accountIsWritableBitmap: message.isWritableBitmap.toString(),
+        allowOutOfOrderExecution: true,
+        tokenReceiver: message.tokenReceiver,
+        accounts: [...message.accounts],
+      },
+      fees: {
+        fixedFeesDetails: { tokenAddress: message.feeToken, totalAmount: message.feeTokenAmount.toString() },
+      },
+    });
+    return makeSent(record, { logIndex });
+  });
+  await store.apply(sends);
+}
+
+/** What truly became of a message to Solana; no status where it was not committed. */
+export function outcomeOf({ truth }: SolanaWorld, message: EvmMessage) {
+  const id = messageIdOf(message);
+  const attempts = truth.executions.filter(({ messageId }) => messageId === id);
+  const last = attempts.find(({ isSuccess }) => isSuccess) ?? attempts.at(-1);
+  const isCommitted = truth.commits.some(
+    ({ sourceChainSelector, minSeqNr, maxSeqNr }) =>
+      sourceChainSelector === message.sourceChainSelector &&
+      minSeqNr <= message.sequenceNumber &&
+      message.sequenceNumber <= maxSeqNr,
+  );
+  const executed = last && (last.isSuccess ? ('SUCCESS' as const) : ('FAILED' as const));
+  return {
+    status: executed ?? (isCommitted ? ('COMMITTED' as const) : undefined),
+    receipt: last?.signature ?? null,
+    receiptAt: last ? new Date(last.blockTime * 1_000).toISOString() : null,
   };
 }
 
 /** How a store differs from what happened; empty where it does not. Messages to Solana are compared where they are stored. */
 export async function differencesFrom(world: SolanaWorld, store: Store): Promise<readonly string[]> {
-  const records = await allRecords(store);
+  const records = await recordsOf(store);
   const differences: string[] = [];
-  const compare = (id: string, key: string, stored: unknown, expected: unknown) => {
-    if (String(stored) !== String(expected)) {
-      differences.push(`${id}: ${key} is ${String(stored)} instead of ${String(expected)}`);
-    }
+  const compare = (id: string, values: Readonly<Record<string, readonly [unknown, unknown]>>) => {
+    for (const [key, [stored, expected]] of Object.entries(values))
+      if (String(stored) !== String(expected))
+        differences.push(`${id}: ${key} is ${String(stored)} instead of ${String(expected)}`);
   };
   for (const sent of world.truth.sends) {
-    const text = records.get(sent.messageId);
-    if (text === undefined) {
+    const record = records.get(sent.messageId);
+    if (!record) {
       differences.push(`message ${sent.messageId} (${sent.trace}) is missing`);
       continue;
     }
-    const record = JSON.parse(text) as Message;
-    compare(sent.messageId, 'status', record.status, 'SOURCE_FINALIZED');
-    compare(sent.messageId, 'transaction', record.sendTransactionHash, sent.signature);
-    compare(sent.messageId, 'slot', record.sendBlockNumber, sent.slot);
-    compare(sent.messageId, 'time', Date.parse(record.sendTimestamp) / 1_000, sent.blockTime);
-    compare(sent.messageId, 'number', record.sequenceNumber, sent.body.header.sequenceNumber);
-    compare(sent.messageId, 'nonce', record.nonce, sent.body.header.nonce);
-    compare(sent.messageId, 'sender', record.sender, sent.body.sender);
-    compare(sent.messageId, 'origin', record.origin, sent.origin);
-    compare(sent.messageId, 'onramp', record.onramp, world.programs.router);
-    if (sent.logIndex !== undefined) compare(sent.messageId, 'log', record.sendLogIndex, sent.logIndex);
-    compare(
-      sent.messageId,
-      'tokens',
-      record.tokenAmounts.map((token) => `${token.sourceTokenAddress} ${token.amount}`),
-      sent.body.tokenAmounts.map(({ amount }, index) => `${sent.mints[index]} ${amount}`),
-    );
+    const { header, sender, tokenAmounts } = sent.body;
+    compare(sent.messageId, {
+      status: [record.status, 'SOURCE_FINALIZED'],
+      transaction: [record.sendTransactionHash, sent.signature],
+      slot: [record.sendBlockNumber, sent.slot],
+      time: [Date.parse(record.sendTimestamp) / 1_000, sent.blockTime],
+      number: [record.sequenceNumber, header.sequenceNumber],
+      nonce: [record.nonce, header.nonce],
+      sender: [record.sender, sender],
+      origin: [record.origin, sent.origin],
+      onramp: [record.onramp, world.programs.router],
+      log: [record.sendLogIndex, sent.logIndex ?? record.sendLogIndex],
+      tokens: [
+        record.tokenAmounts.map((token) => `${token.sourceTokenAddress} ${token.amount}`),
+        tokenAmounts.map(({ amount }, index) => `${sent.mints[index]} ${amount}`),
+      ],
+    });
   }
   const stored = world.received.filter((message) => records.has(messageIdOf(message)));
   for (const message of stored) {
     const id = messageIdOf(message);
-    const record = JSON.parse(records.get(id) ?? '{}') as Message;
-    const own = world.truth.executions.filter(({ messageId }) => messageId === id);
-    const execution = own.find(({ isSuccess }) => isSuccess) ?? own.at(-1);
-    const isCommitted = world.truth.commits.some(
-      ({ sourceChainSelector, minSeqNr, maxSeqNr }) =>
-        sourceChainSelector === message.sourceChainSelector &&
-        minSeqNr <= message.sequenceNumber &&
-        message.sequenceNumber <= maxSeqNr,
-    );
-    const status = execution
-      ? execution.isSuccess
-        ? 'SUCCESS'
-        : 'FAILED'
-      : isCommitted
-        ? 'COMMITTED'
-        : 'SENT';
-    compare(id, 'status', record.status, status);
-    compare(id, 'receipt', record.receiptTransactionHash, execution?.signature ?? null);
+    const record = records.get(id);
+    const { status, receipt, receiptAt } = outcomeOf(world, message);
+    compare(id, {
+      status: [record?.status, status ?? 'SENT'],
+      receipt: [record?.receiptTransactionHash, receipt],
+      'time of the receipt': [record?.receiptTimestamp, receiptAt],
+    });
   }
   const extra = records.size - world.truth.sends.length - stored.length;
   if (extra > 0) differences.push(`${extra} messages that did not happen`);

@@ -3,9 +3,8 @@
 import { getAddress } from 'viem';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Message } from '../../../src/domain/message.ts';
-import { startIndexer } from '../../../src/ingest/engine/indexer.ts';
-import { connectNetwork, parseNetworkSources } from '../../../src/ingest/families.ts';
-import { allRecords, FINALITY, hurriedTiming, labSource } from '../../chain/indexing.ts';
+import { parseNetworkSources } from '../../../src/ingest/families.ts';
+import { FINALITY, labSource } from '../../chain/indexing.ts';
 import { openTestStore } from '../../database.ts';
 import { type Lab, startLab } from '../../lab/lab.ts';
 import {
@@ -14,6 +13,7 @@ import {
   startSolanaNetwork,
 } from '../../lab/svm/solana-network.ts';
 import { messageIdOf } from '../../solana/evm-messages.ts';
+import { indexOnce, outcomeOf, recordsOf } from './indexed-world.ts';
 
 let lab: Lab;
 let solana: SolanaLabNetwork;
@@ -36,17 +36,8 @@ beforeAll(async () => {
   try {
     const [source] = parseNetworkSources([solana.configuration], 'the test', {});
     if (!source) throw new Error('The configuration has no network.');
-    await startIndexer({
-      sources: [labSource(lab.a), source],
-      connect: connectNetwork,
-      store,
-      signal: new AbortController().signal,
-      userAgent: 'lanescan-test',
-      notice: () => undefined,
-      once: true,
-      timing: hurriedTiming,
-    }).ended;
-    records = new Map([...(await allRecords(store))].map(([id, text]) => [id, JSON.parse(text) as Message]));
+    await indexOnce(store, [labSource(lab.a), source]);
+    records = await recordsOf(store);
   } finally {
     await store.close();
   }
@@ -57,22 +48,14 @@ afterAll(async () => {
 });
 
 test('what real contracts send to Solana is committed and executed there', () => {
-  const { received, truth } = solana.world;
+  const { received } = solana.world;
   expect(received.length).toBeGreaterThan(10);
   for (const message of received) {
     const messageId = messageIdOf(message);
-    const attempts = truth.executions.filter((execution) => execution.messageId === messageId);
-    const success = attempts.find(({ isSuccess }) => isSuccess);
-    const isCommitted = truth.commits.some(({ maxSeqNr }) => message.sequenceNumber <= maxSeqNr);
+    const { status = 'SOURCE_FINALIZED', receipt } = outcomeOf(solana.world, message);
     expect(records.get(messageId), messageId).toMatchObject({
-      status: success
-        ? 'SUCCESS'
-        : attempts.length > 0
-          ? 'FAILED'
-          : isCommitted
-            ? 'COMMITTED'
-            : 'SOURCE_FINALIZED',
-      receiptTransactionHash: (success ?? attempts.at(-1))?.signature ?? null,
+      status,
+      receiptTransactionHash: receipt,
       onramp: getAddress(message.onRamp),
     });
   }

@@ -2,11 +2,9 @@
 /** Lanes between Solana and an EVM chain with both ends indexed: messages are seen whole, in both directions. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Message } from '../../../src/domain/message.ts';
-import { startIndexer } from '../../../src/ingest/engine/indexer.ts';
 import type { EvmSource } from '../../../src/ingest/evm/settings.ts';
-import { connectNetwork } from '../../../src/ingest/families.ts';
 import { type RunningServer, startServer } from '../../api/running-server.ts';
-import { allRecords, hurriedTiming } from '../../chain/indexing.ts';
+import { type Provider, startProvider } from '../../virtual-chain/endpoint.ts';
 import { CCIPAPIClient } from '../../lab/sdk.ts';
 import { silent } from '../../lab/sdk-chain.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
@@ -16,8 +14,7 @@ import { messageIdOf } from '../../solana/evm-messages.ts';
 import { toHex } from '../../solana/runtime/bytes.ts';
 import { makeTraffic } from '../../solana/traffic.ts';
 import { sepolia } from '../../solana/world-options.ts';
-import { type Provider, startProvider } from '../../virtual-chain/endpoint.ts';
-import { sourceOf } from './indexed-world.ts';
+import { indexOnce, outcomeOf, recordsOf, sourceOf } from './indexed-world.ts';
 
 /** More than an hour of slots: manual execution is open for what was committed before them. */
 const LATER_SLOTS = 10_000;
@@ -49,19 +46,8 @@ beforeAll(async () => {
     verify: 'head',
     verifierResults: null,
   };
-  await startIndexer({
-    sources: [sourceOf(world, [providers[0]]), evm],
-    connect: connectNetwork,
-    store: server.store,
-    signal: new AbortController().signal,
-    userAgent: 'lanescan-test',
-    notice: () => undefined,
-    once: true,
-    timing: hurriedTiming,
-  }).ended;
-  records = new Map(
-    [...(await allRecords(server.store))].map(([id, text]) => [id, JSON.parse(text) as Message]),
-  );
+  await indexOnce(server.store, [sourceOf(world, [providers[0]]), evm]);
+  records = await recordsOf(server.store);
 });
 afterAll(async () => {
   await server?.close();
@@ -93,21 +79,12 @@ test('messages to Solana end with their execution there, and failed ones may be 
   const statuses = new Set<string>();
   for (const message of world.received) {
     const messageId = messageIdOf(message);
-    const attempts = world.truth.executions.filter((execution) => execution.messageId === messageId);
-    const success = attempts.find(({ isSuccess }) => isSuccess);
-    const isCommitted = world.truth.commits.some(({ maxSeqNr }) => message.sequenceNumber <= maxSeqNr);
-    const status = success
-      ? 'SUCCESS'
-      : attempts.length > 0
-        ? 'FAILED'
-        : isCommitted
-          ? 'COMMITTED'
-          : 'SOURCE_FINALIZED';
+    const { status = 'SOURCE_FINALIZED', receipt } = outcomeOf(world, message);
     statuses.add(status);
     expect(records.get(messageId), messageId).toMatchObject({
       status,
       sendTransactionHash: counterpart.sendTransactionOf(message),
-      receiptTransactionHash: (success ?? attempts.at(-1))?.signature ?? null,
+      receiptTransactionHash: receipt,
       readyForManualExecution: status === 'FAILED' || status === 'COMMITTED',
     });
   }

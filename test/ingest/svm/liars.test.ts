@@ -1,17 +1,24 @@
 // @module-tag slow: indexes worlds behind endpoints that lie and endpoints that are away
 /** One of several Solana endpoints lies: nothing false is stored, and nothing true is lost. */
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { IndexerTiming } from '../../../src/ingest/engine/indexer.ts';
 import { programAddresses } from '../../../src/ingest/svm/program-addresses.ts';
 import { hurriedTiming } from '../../chain/indexing.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
-import { startSolanaProvider } from '../../solana/endpoint/provider.ts';
-import { archiveNode, type SolanaProfile } from '../../solana/endpoint/solana-profile.ts';
 import { profileOf } from '../../solana/endpoint/solana-profiles.ts';
+import { archiveNode, type SolanaProfile } from '../../solana/endpoint/solana-profile.ts';
 import type { EvmMessage } from '../../solana/evm-messages.ts';
 import { alteringExecution, denying } from '../../solana/lies.ts';
 import type { Ledger } from '../../solana/runtime/ledger.ts';
-import { differencesFrom, indexOnce, openStore, sourceOf, storeReceived } from './indexed-world.ts';
+import {
+  configured,
+  differencesFrom,
+  indexOnce,
+  openStore,
+  serve,
+  sourceOf,
+  storeReceived,
+} from './indexed-world.ts';
 
 interface Scene {
   readonly world: SolanaWorld;
@@ -68,16 +75,17 @@ const awayAtTimes: SolanaProfile = {
 };
 
 /** Endpoints of these ledgers, the honest of which behave like this, and a store with the messages that were sent to Solana. */
-async function serve(world: SolanaWorld, ledgers: readonly Ledger[], profile: SolanaProfile = archiveNode) {
+async function serveAll(
+  world: SolanaWorld,
+  ledgers: readonly Ledger[],
+  profile: SolanaProfile = archiveNode,
+) {
   const providers = await Promise.all(
-    ledgers.map((ledger) => startSolanaProvider(ledger, ledger === world.cluster ? { profile } : {})),
+    ledgers.map((ledger) => serve(ledger, ledger === world.cluster ? profile : archiveNode)),
   );
-  onTestFinished(async () => {
-    for (const provider of providers) await provider.close();
-  });
   const store = await openStore();
   await storeReceived(store, world);
-  const source = sourceOf(world, providers, { offramps: [world.programs.offRamp] });
+  const source = sourceOf(world, providers, configured(world));
   return {
     providers,
     /** What differs from the truth after everything was read, how many ranges are to be read again, and what was noticed. */
@@ -104,7 +112,7 @@ describe.each(Object.keys(lies))('one of three endpoints %s', (lie) => {
       scene.world.settle();
       const { cluster } = scene.world;
       const ledgers: readonly Ledger[] = [cluster, cluster];
-      const { index } = await serve(scene.world, ledgers.toSpliced(number - 1, 0, liar), awayAtTimes);
+      const { index } = await serveAll(scene.world, ledgers.toSpliced(number - 1, 0, liar), awayAtTimes);
       const { differences, notices } = await index(patient);
       expect(differences, notices).toEqual([]);
     },
@@ -117,7 +125,7 @@ describe('what one endpoint alone shows for a long time', () => {
     const { world } = scene;
     const liar = inventing(scene, (other) => other.world.send({ data: '0xbad0' }));
     world.settle();
-    const { providers, index } = await serve(world, [liar, world.cluster, world.cluster], away);
+    const { providers, index } = await serveAll(world, [liar, world.cluster, world.cluster], away);
     const alone = await index();
     expect(alone.differences).toEqual(['1 messages that did not happen']);
     expect(alone.failedRanges).toBeGreaterThan(0);
@@ -129,7 +137,7 @@ describe('what one endpoint alone shows for a long time', () => {
     const { world } = createScene();
     world.settle();
     const liar = denying(world.cluster, signatureOf(world.truth.sends[1]));
-    const { providers, index } = await serve(world, [liar, world.cluster, world.cluster]);
+    const { providers, index } = await serveAll(world, [liar, world.cluster, world.cluster]);
     const [first, second] = providers;
     if (first) first.profile = away;
     if (second) second.profile = away;
@@ -144,7 +152,7 @@ describe('what one endpoint alone shows for a long time', () => {
     const { world } = createScene();
     world.cluster.grow(400);
     world.settle();
-    const { providers, index } = await serve(world, [world.cluster, world.cluster]);
+    const { providers, index } = await serveAll(world, [world.cluster, world.cluster]);
     const [, second] = providers;
     if (second) second.profile = profileOf('pruned-in-silence');
     const { differences, failedRanges, notices } = await index(patient);
@@ -167,7 +175,7 @@ test.each([1, 2, 3])(
       },
     }) as Ledger;
     const ledgers: readonly Ledger[] = [cluster, cluster];
-    const { index } = await serve(world, ledgers.toSpliced(number - 1, 0, liar));
+    const { index } = await serveAll(world, ledgers.toSpliced(number - 1, 0, liar));
     const { differences, notices } = await index(patient);
     expect(differences, notices).toEqual([]);
   },

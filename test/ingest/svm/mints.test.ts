@@ -2,17 +2,16 @@
 import { createRequire } from 'node:module';
 import { hex } from '@scure/base';
 import fc from 'fast-check';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { mintClaims } from '../../../src/ingest/svm/mint-claims.ts';
 import { METADATA_PROGRAM, programAddresses } from '../../../src/ingest/svm/program-addresses.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { TOKEN_PROGRAM } from '../../solana/ccip-calls.ts';
 import { mintOf } from '../../solana/ccip-deployment.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
-import { startSolanaProvider } from '../../solana/endpoint/provider.ts';
 import { concat, pubkey, u32, utf8 } from '../../solana/runtime/bytes.ts';
 import { addressOf } from '../../solana/runtime/program-address.ts';
-import { differencesFrom, indexOnce, openStore, sourceOf } from './indexed-world.ts';
+import { differencesFrom, indexWorld } from './indexed-world.ts';
 
 const TOKEN_2022 = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb';
 const authority = addressOf('mint authority');
@@ -166,20 +165,6 @@ describe('claims of a mint', () => {
   });
 });
 
-async function indexed(prepare: (world: SolanaWorld) => void) {
-  const world = createSolanaWorld();
-  prepare(world);
-  world.send({ tokens: [5n, 6n, 7n] });
-  world.settle();
-  const provider = await startSolanaProvider(world.cluster);
-  onTestFinished(() => provider.close());
-  const store = await openStore();
-  const index = () => indexOnce(store, sourceOf(world, [provider]));
-  await index();
-  expect(await differencesFrom(world, store)).toEqual([]);
-  return { world, store, index, provider };
-}
-
 async function claimsOf(store: Store, world: SolanaWorld, index: number) {
   const { tokens } = await store.tokens({
     network: world.network.selector,
@@ -196,15 +181,18 @@ async function claimsOf(store: Store, world: SolanaWorld, index: number) {
 }
 
 test('an indexer asks a cluster about its mints: classic, extended, huge, and one that is not there', async () => {
-  const { world, store } = await indexed(({ cluster }) => {
-    cluster.setAccount(mintOf(0), { owner: TOKEN_PROGRAM, data: mintAccount(6) });
-    cluster.setAccount(programAddresses.metadata(mintOf(0)), {
-      owner: METADATA_PROGRAM,
-      data: metaplexAccount(mintOf(0), 'USD\u202e Coin', 'USDC'),
-    });
-    const huge = concat(extendedMint(mintOf(1), 9, 'Extended Token', 'EXT'), new Uint8Array(1_000_000));
-    cluster.setAccount(mintOf(1), { owner: TOKEN_2022, data: huge });
+  const world = createSolanaWorld();
+  const { cluster } = world;
+  cluster.setAccount(mintOf(0), { owner: TOKEN_PROGRAM, data: mintAccount(6) });
+  cluster.setAccount(programAddresses.metadata(mintOf(0)), {
+    owner: METADATA_PROGRAM,
+    data: metaplexAccount(mintOf(0), 'USD\u202e Coin', 'USDC'),
   });
+  const huge = concat(extendedMint(mintOf(1), 9, 'Extended Token', 'EXT'), new Uint8Array(1_000_000));
+  cluster.setAccount(mintOf(1), { owner: TOKEN_2022, data: huge });
+  world.send({ tokens: [5n, 6n, 7n] });
+  const { store } = await indexWorld(world, {});
+  expect(await differencesFrom(world, store)).toEqual([]);
   const read = (symbol: string | null, name: string | null, decimals: number | null, index: number) => [
     { address: mintOf(index), symbol, name, decimals, isRead: true },
   ];

@@ -7,12 +7,10 @@
  */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { expect, onTestFinished, test } from 'vitest';
-import { openTestStore } from '../../database.ts';
+import { expect, test } from 'vitest';
 import { addBulkNoise } from '../../solana/bulk-noise.ts';
 import { createSolanaWorld } from '../../solana/ccip-world.ts';
-import { startSolanaProvider } from '../../solana/endpoint/provider.ts';
-import { differencesFrom, indexOnce, sourceOf } from './indexed-world.ts';
+import { configured, differencesFrom, indexOnce, openStore, serve, sourceOf } from './indexed-world.ts';
 
 const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
 const NOISE = isFull ? 1_000_000 : 6_000;
@@ -38,10 +36,8 @@ test('memory does not grow with noise, and messages among it are found', { timeo
   addBulkNoise(world, { count: NOISE / 2, perSlot: PER_SLOT });
   world.send();
   world.settle();
-  const provider = await startSolanaProvider(world.cluster);
-  onTestFinished(() => provider.close());
-  const store = await openTestStore();
-  onTestFinished(() => store.close());
+  const provider = await serve(world.cluster);
+  const store = await openStore();
 
   const heapBytes: number[] = [];
   let transactions = 0;
@@ -56,7 +52,7 @@ test('memory does not grow with noise, and messages among it are found', { timeo
   await indexOnce(
     store,
     sourceOf(world, [provider], {
-      offramps: [world.programs.offRamp],
+      ...configured(world),
       requestsPerSecond: CALLS_PER_SECOND,
       pollEvery: 1_000,
     }),

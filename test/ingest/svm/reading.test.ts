@@ -1,28 +1,19 @@
 /** A virtual Solana cluster is indexed over HTTP: everything that happened is there, and nothing else. */
-import { describe, expect, onTestFinished, test } from 'vitest';
-import type { SvmSource } from '../../../src/ingest/svm/settings.ts';
+import { describe, expect, test } from 'vitest';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
-import { type SolanaProvider, startSolanaProvider } from '../../solana/endpoint/provider.ts';
-import type { SolanaProfile } from '../../solana/endpoint/solana-profile.ts';
 import { profileOf } from '../../solana/endpoint/solana-profiles.ts';
 import { addressOf } from '../../solana/runtime/program-address.ts';
 import { forgeryKinds, makeTraffic } from '../../solana/traffic.ts';
-import { differencesFrom, indexOnce, judge, openStore, sourceOf, storeReceived } from './indexed-world.ts';
-
-async function serve(world: SolanaWorld, profile?: SolanaProfile): Promise<SolanaProvider> {
-  const provider = await startSolanaProvider(world.cluster, profile ? { profile } : {});
-  onTestFinished(() => provider.close());
-  return provider;
-}
-
-/** Indexes a world whose traffic is over. */
-async function index(world: SolanaWorld, overrides: Partial<SvmSource> = {}) {
-  const provider = await serve(world);
-  const store = await openStore();
-  await storeReceived(store, world);
-  const indexed = await indexOnce(store, sourceOf(world, [provider], overrides));
-  return { provider, store, ...indexed };
-}
+import {
+  configured,
+  differencesFrom,
+  indexOnce,
+  indexWorld,
+  judge,
+  openStore,
+  serve,
+  sourceOf,
+} from './indexed-world.ts';
 
 describe('everything that happened is there', () => {
   test.each([
@@ -31,8 +22,7 @@ describe('everything that happened is there', () => {
   ])('with %s', async (_, isConfigured) => {
     const world = createSolanaWorld({ versionOneEvery: 3 });
     makeTraffic(world, { seed: 'everything', steps: 150, hasTruncation: false });
-    world.settle();
-    const { store } = await index(world, isConfigured ? { offramps: [world.programs.offRamp] } : {});
+    const { store } = await indexWorld(world, isConfigured ? configured(world) : {});
     expect(world.truth.sends.length).toBeGreaterThan(5);
     expect(world.truth.executions.length).toBeGreaterThan(3);
     expect(await differencesFrom(world, store)).toEqual([]);
@@ -43,8 +33,7 @@ describe('everything that happened is there', () => {
 test('what only looks like a message, a commit or an execution changes nothing', async () => {
   const world = createSolanaWorld();
   for (const kind of forgeryKinds) world.forge(kind);
-  world.settle();
-  const { store } = await index(world);
+  const { store } = await indexWorld(world, {});
   expect(await differencesFrom(world, store)).toEqual([]);
   expect(await store.index.checks.committedEnds(world.remotes[0]?.network.selector ?? '')).toEqual([]);
 });
@@ -56,7 +45,7 @@ test.each([253_000_000_000, Number.MAX_SAFE_INTEGER])(
     const world = createSolanaWorld();
     world.send();
     world.settle();
-    const liar = await serve(world, {
+    const liar = await serve(world.cluster, {
       ...profileOf('transactions-of-the-year-9987'),
       transactions: { time },
     });
@@ -66,7 +55,7 @@ test.each([253_000_000_000, Number.MAX_SAFE_INTEGER])(
     });
     expect((await judge(world, store, alone)).kind).toBe('incomplete and said so');
     expect(alone.notices.join()).toMatch(/getTransaction: slot \d+ has the time \d+, in the future/);
-    await indexOnce(store, sourceOf(world, [liar, await serve(world)]));
+    await indexOnce(store, sourceOf(world, [liar, await serve(world.cluster)]));
     expect(await differencesFrom(world, store)).toEqual([]);
   },
 );
@@ -93,8 +82,7 @@ test('noise that names the router is listed once, and failed noise is not fetche
   const first = world.send();
   addFailedNoise(world, 4_000);
   const last = world.send();
-  world.settle();
-  const { store, provider } = await index(world, { offramps: [world.programs.offRamp] });
+  const { store, provider } = await indexWorld(world);
   for (const { messageId } of [first, last]) {
     expect(await store.findMessage(messageId.slice(2))).toBeDefined();
   }

@@ -3,21 +3,22 @@
  * A router can set the sequence number of a lane back, and later to where it was. Then two messages have the same number:
  * both are recorded, nothing is reported as lost that is there, and what is lost is reported.
  */
-import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Message } from '../../../src/domain/message.ts';
+import { describe, expect, test } from 'vitest';
 import type { Store } from '../../../src/store/store.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
-import { startSolanaProvider } from '../../solana/endpoint/provider.ts';
 import { hiding } from '../../solana/hidden-transactions.ts';
-import type { Ledger } from '../../solana/runtime/ledger.ts';
 import { sepolia } from '../../solana/world-options.ts';
-import { differencesFrom, indexOnce, openStore, sourceOf } from './indexed-world.ts';
-
-async function serve(ledger: Ledger) {
-  const provider = await startSolanaProvider(ledger);
-  onTestFinished(() => provider.close());
-  return provider;
-}
+import {
+  committedOnSepolia,
+  configured,
+  differencesFrom,
+  indexOnce,
+  indexWorld,
+  openStore,
+  recordsOf,
+  serve,
+  sourceOf,
+} from './indexed-world.ts';
 
 const findingsOf = (world: SolanaWorld, store: Store) => store.index.checks.findings(world.network.selector);
 
@@ -51,10 +52,7 @@ test('every message is recorded, and nothing is reported as missing', async () =
   expect(world.truth.sends.map(({ body }) => Number(body.header.sequenceNumber))).toEqual([
     1, 2, 3, 4, 5, 1, 2, 6, 3,
   ]);
-  const store = await openStore();
-  const provider = await serve(world.cluster);
-  const source = sourceOf(world, [provider], { offramps: [world.programs.offRamp] });
-  const { notices } = await indexOnce(store, source);
+  const { store, source, notices } = await indexWorld(world);
   expect(await differencesFrom(world, store)).toEqual([]);
   expect(await findingsOf(world, store)).toEqual([]);
   expect(notices).toEqual(
@@ -80,13 +78,13 @@ describe('a transaction that a list leaves out is reported, and found at another
     const world = renumberedWorld();
     const store = await openStore();
     const poor = await serve(hiding(world.cluster, hidden(world) ?? ''));
-    await indexOnce(store, sourceOf(world, [poor], { offramps: [world.programs.offRamp] }));
+    await indexOnce(store, sourceOf(world, [poor], configured(world)));
     expect(await findingsOf(world, store)).toMatchObject([
       { kind: 'messages-missing', subject: `${world.programs.router} ${sepolia.network.selector}` },
     ]);
 
     const rich = await serve(world.cluster);
-    await indexOnce(store, sourceOf(world, [poor, rich], { offramps: [world.programs.offRamp] }));
+    await indexOnce(store, sourceOf(world, [poor, rich], configured(world)));
     expect(await findingsOf(world, store)).toEqual([]);
     expect(await differencesFrom(world, store)).toEqual([]);
   });
@@ -109,33 +107,10 @@ test('a commit from before the numbers began anew is not of the later message wi
   const late = world.send({ data: '0x1a7e' });
   world.settle();
   const store = await openStore();
-  await store.apply([
-    {
-      kind: 'Committed',
-      lane: {
-        sourceChainSelector: world.network.selector,
-        destChainSelector: sepolia.network.selector,
-        onramp: world.programs.router,
-      },
-      fromSequenceNumber: '1',
-      toSequenceNumber: '1',
-      merkleRoot: `0x${'0a'.repeat(32)}`,
-      seen: {
-        network: sepolia.network.selector,
-        blockNumber: 9,
-        blockHash: `0x${'09'.repeat(32)}`,
-        transactionHash: `0x${'08'.repeat(32)}`,
-        logIndex: 1,
-        at: new Date((early.blockTime + 60) * 1_000).toISOString(),
-      },
-    },
-  ]);
-  const provider = await serve(world.cluster);
-  await indexOnce(store, sourceOf(world, [provider], { offramps: [world.programs.offRamp] }));
-  const statusOf = async (messageId: string) => {
-    const found = await store.findMessage(messageId.slice(2));
-    return (JSON.parse(found?.record ?? '{}') as Message).status;
-  };
-  expect(await statusOf(early.messageId)).toBe('COMMITTED');
-  expect(await statusOf(late.messageId)).toBe('SOURCE_FINALIZED');
+  const at = new Date((early.blockTime + 60) * 1_000);
+  await store.apply([committedOnSepolia(world, { to: 1, at })]);
+  await indexOnce(store, sourceOf(world, [await serve(world.cluster)], configured(world)));
+  const records = await recordsOf(store);
+  expect(records.get(early.messageId)?.status).toBe('COMMITTED');
+  expect(records.get(late.messageId)?.status).toBe('SOURCE_FINALIZED');
 });

@@ -1,26 +1,12 @@
 // @module-tag slow: indexes a virtual cluster for each kind of cut; program-logs.test.ts is the quick pass
 /** Logs that were cut off: what instructions show is read, what nothing shows is kept and named. */
-import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Store } from '../../../src/store/store.ts';
-import { openTestStore } from '../../database.ts';
+import { describe, expect, test } from 'vitest';
 import { discriminator } from '../../solana/ccip-events.ts';
-import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
-import { startSolanaProvider } from '../../solana/endpoint/provider.ts';
+import { createSolanaWorld } from '../../solana/ccip-world.ts';
 import { concat, fromHex } from '../../solana/runtime/bytes.ts';
 import { addressOf } from '../../solana/runtime/program-address.ts';
 import { customFailure, type Step } from '../../solana/runtime/runtime.ts';
-import { differencesFrom, indexOnce, judge, sourceOf, storeReceived } from './indexed-world.ts';
-
-async function index(world: SolanaWorld) {
-  world.settle();
-  const provider = await startSolanaProvider(world.cluster);
-  onTestFinished(() => provider.close());
-  const store: Store = await openTestStore();
-  onTestFinished(() => store.close());
-  await storeReceived(store, world);
-  const source = sourceOf(world, [provider], { offramps: [world.programs.offRamp] });
-  return { store, indexed: await indexOnce(store, source) };
-}
+import { differencesFrom, indexWorld, judge } from './indexed-world.ts';
 
 describe('where the log is cut off before the event', () => {
   test('a send is read from the copy that the router relays, a commit and an execution from their instructions', async () => {
@@ -31,8 +17,12 @@ describe('where the log is cut off before the event', () => {
     world.commit(messages, { isTruncated: true });
     for (const message of messages) world.execute(message, { isTruncated: true });
     expect(cut.trace).toBe('relayed copy');
-    const { store, indexed } = await index(world);
-    expect(await judge(world, store, indexed)).toEqual({ kind: 'complete', reasons: [], differences: [] });
+    const indexed = await indexWorld(world);
+    expect(await judge(world, indexed.store, indexed)).toEqual({
+      kind: 'complete',
+      reasons: [],
+      differences: [],
+    });
   });
 
   test('messages of any length are read, also those whose event never fits into a log', async () => {
@@ -46,8 +36,12 @@ describe('where the log is cut off before the event', () => {
       }),
     );
     expect(sends.map(({ trace }) => trace)).toEqual(sends.map(() => 'relayed copy'));
-    const { store, indexed } = await index(world);
-    expect(await judge(world, store, indexed)).toEqual({ kind: 'complete', reasons: [], differences: [] });
+    const indexed = await indexWorld(world);
+    expect(await judge(world, indexed.store, indexed)).toEqual({
+      kind: 'complete',
+      reasons: [],
+      differences: [],
+    });
   });
 
   test('a send that a router before 1.6.1 did not relay is kept and named', async () => {
@@ -56,8 +50,10 @@ describe('where the log is cut off before the event', () => {
     const cut = world.send({ isTruncated: true });
     world.send();
     expect(cut.trace).toBe('counter');
-    const { store, indexed } = await index(world);
-    expect(await differencesFrom(world, store)).toEqual([`message ${cut.messageId} (counter) is missing`]);
+    const indexed = await indexWorld(world);
+    expect(await differencesFrom(world, indexed.store)).toEqual([
+      `message ${cut.messageId} (counter) is missing`,
+    ]);
     expect(indexed.notices).toEqual(
       expect.arrayContaining([expect.stringContaining('its event was not found: the logs are cut off')]),
     );
@@ -68,8 +64,8 @@ describe('where the log is cut off before the event', () => {
     const message = world.receive();
     world.commit([message]);
     world.execute(message, { isTruncated: true, isBuffered: true });
-    const { store, indexed } = await index(world);
-    const { kind, reasons } = await judge(world, store, indexed);
+    const indexed = await indexWorld(world);
+    const { kind, reasons } = await judge(world, indexed.store, indexed);
     expect(kind).toBe('incomplete and said so');
     expect(reasons).toEqual(expect.arrayContaining([expect.stringContaining('executions-missing')]));
   });
@@ -96,25 +92,12 @@ test('events of CCIP 2.0, which a program emits to itself, are kept and named; i
   land(addressOf('forger'), addressOf('forger'), 'CCIPMessageSentV2');
   land(addressOf('forger'), router, 'CCIPMessageSentV2');
   land(router, router, 'CCIPMessageSentV2', { fails: customFailure(6_001) });
-  const { store, indexed } = await index(world);
-  const unreadable = (program: string) => store.index.checks.unreadableLogs(world.network.selector, program);
+  const indexed = await indexWorld(world);
+  const unreadable = (program: string) =>
+    indexed.store.index.checks.unreadableLogs(world.network.selector, program);
   expect([await unreadable(router), await unreadable(offRamp)]).toEqual([1, 1]);
   expect(indexed.notices.join('\n')).toMatch(
     new RegExp(`of block ${sent.slot} .*V2: events of CCIP 2\\.0 cannot be decoded yet`),
   );
-  expect(await differencesFrom(world, store)).toEqual([]);
-});
-
-test('lanes whose numbers begin anew are read on, and the change is named', async () => {
-  const world = createSolanaWorld();
-  world.send();
-  world.send();
-  world.bumpVersion();
-  world.send();
-  const { store, indexed } = await index(world);
-  expect(await differencesFrom(world, store)).toEqual([]);
-  expect(indexed.notices).toEqual(
-    expect.arrayContaining([expect.stringContaining('CcipVersionForDestChainVersionBumped')]),
-  );
-  expect(await store.index.checks.findings(world.network.selector)).toEqual([]);
+  expect(await differencesFrom(world, indexed.store)).toEqual([]);
 });

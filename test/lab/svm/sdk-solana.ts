@@ -2,9 +2,7 @@
  * The official client on Solana. As in `../sdk-chain.ts`, the types are our own, of just what is used, so that the sources
  * type-check without the lab's packages.
  */
-import { createRequire } from 'node:module';
-import { pathToFileURL } from 'node:url';
-import type { SdkLane, SdkRequest } from '../sdk.ts';
+import { loadSdk, type SdkLane, type SdkRequest } from '../sdk.ts';
 import type { SdkChainContext, SdkCommit, SdkExecution, SdkMessage } from '../sdk-chain.ts';
 
 export interface SdkLog {
@@ -46,15 +44,12 @@ export interface SdkSolanaChain {
 interface SolanaParts {
   readonly SolanaChain: {
     fromUrl(url: string, context: SdkChainContext): Promise<SdkSolanaChain>;
+    /** Undefined for a log that is no message. */
+    decodeMessage(log: Pick<SdkLog, 'data'>): SdkMessage | undefined;
     decodeCommits(log: SdkLog, lane?: SdkLane): readonly SdkCommit['report'][] | undefined;
     /** Leaves of messages to this chain. */
     getDestLeafHasher(lane: SdkLane, context: Pick<SdkChainContext, 'logger'>): (message: object) => string;
   };
 }
 
-export const { SolanaChain } = await loadParts();
-
-async function loadParts(): Promise<SolanaParts> {
-  const entry = createRequire(import.meta.url).resolve('@chainlink/ccip-sdk');
-  return await import(pathToFileURL(entry).href);
-}
+export const { SolanaChain } = await loadSdk<SolanaParts>();
