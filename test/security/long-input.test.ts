@@ -6,7 +6,6 @@
  * sixteen times; what is done in no time at all is not worth a comparison.
  */
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { abiValues, textOf } from '../../explorer/src/message/payload.ts';
 import { matchingTag } from '../../src/api/server/caching.ts';
 import { chooseCoding } from '../../src/api/server/compression.ts';
 import { createRateLimiter } from '../../src/api/server/rate-limit.ts';
@@ -23,6 +22,7 @@ import { csvLine } from '../../src/domain/records/csv.ts';
 import { parseMessage } from '../../src/domain/records/message-parser.ts';
 import { classifyEvmRefusal } from '../../src/ingest/evm/rpc/refusals.ts';
 import { createCursorMac } from '../../src/store/schema/cursor-key.ts';
+import { abiValues, textOf } from '../../src/text/payload.ts';
 import { dispatcherTimings } from '../../src/webhooks/dispatcher.ts';
 import { decideRetry } from '../../src/webhooks/retry.ts';
 import { startServerForTest } from '../api/running-server.ts';

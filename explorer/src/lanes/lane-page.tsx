@@ -3,10 +3,18 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { findNetwork } from '../../../src/domain/networks/networks.ts';
+import {
+  counted,
+  dayName,
+  duration,
+  exactTime,
+  grouped,
+  laneWords,
+  percent,
+} from '../../../src/text/format.ts';
 import { BarChart } from '../parts/charts.tsx';
 import { FailureReasons, FailureShareChart } from '../parts/failure-reasons.tsx';
 import { Figure, Figures, NeedActionFigure } from '../parts/figures.tsx';
-import { counted, dayName, duration, exactTime, grouped, laneWords, percent } from '../parts/format.ts';
 import { laneMessages, SearchableHash, sentMessages } from '../parts/hash.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { MessageRow } from '../parts/message-row.tsx';

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import type { CSSProperties } from 'react';
 import type { NetworkInfo } from '../../../src/domain/message.ts';
-import { compact, counted, duration, grouped, laneWords, networkName } from '../parts/format.ts';
+import { compact, counted, duration, grouped, laneWords, networkName } from '../../../src/text/format.ts';
 import { LaneLabel, NetworkMark } from '../parts/network.tsx';
 import { FailureNotice, Notice, Skeleton } from '../parts/notices.tsx';
 import { useTitle } from '../parts/page-title.ts';

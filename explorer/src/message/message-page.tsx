@@ -3,9 +3,10 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useRouter, useRouterState } from '@tanstack/react-router';
 import { useEffect } from 'react';
 import type { Message } from '../../../src/domain/message.ts';
+import { isMessageId, laneWords, shortHash } from '../../../src/text/format.ts';
+import { statusWords } from '../../../src/text/status-words.ts';
 import { AddressText } from '../parts/address-text.tsx';
 import { CopyButton } from '../parts/copy-button.tsx';
-import { isMessageId, laneWords, shortHash } from '../parts/format.ts';
 import { FreshnessBanner, MessageFreshnessBanner, useIsUnwatched } from '../parts/freshness.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { IndexedSoFar } from '../parts/indexed-so-far.tsx';
@@ -16,7 +17,6 @@ import { FailureNotice, Notice, Skeleton } from '../parts/notices.tsx';
 import { useTitle } from '../parts/page-title.ts';
 import { ReasonText } from '../parts/reason-text.tsx';
 import { StatusBadge } from '../parts/status.tsx';
-import { statusWords } from '../parts/status-words.ts';
 import { Ago } from '../parts/time.tsx';
 import {
   attemptsKey,

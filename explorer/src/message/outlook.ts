@@ -1,7 +1,7 @@
 /** The steps of a message, the forecast of its delivery, and the diagnosis of what is wrong. */
 import { type Status, statusRank, usesVerifiers } from '../../../src/domain/lifecycle.ts';
 import { type Message, requestedFinality } from '../../../src/domain/message.ts';
-import { duration, grouped, networkName, printable } from '../parts/format.ts';
+import { duration, grouped, networkName, printable } from '../../../src/text/format.ts';
 import type { Delivery, FailureReason, Stage } from '../server/api-types.ts';
 
 export interface Step {

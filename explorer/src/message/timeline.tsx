@@ -1,9 +1,9 @@
 /** The timeline of a message: stages reached, with their times and durations, and stages to come. */
 import type { Message } from '../../../src/domain/message.ts';
-import { clockTime, dayName, duration, exactTime } from '../parts/format.ts';
+import { clockTime, dayName, duration, exactTime } from '../../../src/text/format.ts';
+import { statusWords } from '../../../src/text/status-words.ts';
 import { Skeleton } from '../parts/notices.tsx';
 import { StatusIcon, statusTones } from '../parts/status.tsx';
-import { statusWords } from '../parts/status-words.ts';
 import type { Stage } from '../server/api-types.ts';
 import { useTimed } from '../server/clock.ts';
 import { type Step, stepsOf } from './outlook.ts';

@@ -1,5 +1,5 @@
+import { age, exactTime } from '../../../src/text/format.ts';
 import { useTimed } from '../server/clock.ts';
-import { age, exactTime } from './format.ts';
 
 /** How long ago, kept up to date; the exact time on hover. */
 export function Ago({ at, suffix = '' }: { readonly at: string; readonly suffix?: string }) {

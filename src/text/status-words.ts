@@ -1,5 +1,5 @@
 /** The word for each status. */
-import type { Status } from '../../../src/domain/lifecycle.ts';
+import type { Status } from '../domain/lifecycle.ts';
 
 export const statusWords: Record<Status, string> = {
   SENT: 'Sent',

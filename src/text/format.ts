@@ -1,6 +1,6 @@
 /** Formats times, numbers, hashes and untrusted text for display. */
-import type { Message, NetworkInfo } from '../../../src/domain/message.ts';
-import { grouped } from '../../../src/domain/names/tokens.ts';
+import type { Message, NetworkInfo } from '../domain/message.ts';
+import { grouped } from '../domain/names/tokens.ts';
 
 export { grouped };
 
