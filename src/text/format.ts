@@ -1,49 +1,60 @@
-/** Formats times, numbers, hashes and untrusted text for display. */
-import type { Message, NetworkInfo } from '../domain/message.ts';
+/** Formats times, numbers, hashes and untrusted text, for terminal and browser alike. */
 import { grouped } from '../domain/names/tokens.ts';
 
 export { grouped };
 
 const SECOND_MS = 1_000;
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
 
-/** A duration in its two largest units: `12 s`, `1 m 10 s`, `3 h`, `2 d 4 h`. */
+/** From the largest: a unit, its symbol, and its noun. */
+const units: readonly (readonly [ms: number, symbol: string, noun: string])[] = [
+  [86_400_000, 'd', 'day'],
+  [3_600_000, 'h', 'hour'],
+  [60_000, 'min', 'minute'],
+  [SECOND_MS, 's', 'second'],
+];
+
+/** The amounts in each unit, from the largest that is not zero. */
+function amountsOf(ms: number): readonly { amount: number; symbol: string; noun: string }[] {
+  let rest = ms;
+  const amounts = units.map(([unitMs, symbol, noun]) => {
+    const amount = Math.floor(rest / unitMs);
+    rest %= unitMs;
+    return { amount, symbol, noun };
+  });
+  const first = amounts.findIndex(({ amount }) => amount > 0);
+  return amounts.slice(first);
+}
+
+/** A duration in its two largest units: `12 s`, `1 min 10 s`, `3 h`, `2 d 4 h`. */
 export function duration(ms: number): string {
-  const total = Math.max(0, ms);
-  if (total < SECOND_MS) return total === 0 ? '0 s' : '< 1 s';
-  if (total < MINUTE_MS) return `${Math.floor(total / SECOND_MS)} s`;
-  if (total < HOUR_MS) return twoUnits(total, MINUTE_MS, 'm', SECOND_MS, 's');
-  if (total < DAY_MS) return twoUnits(total, HOUR_MS, 'h', MINUTE_MS, 'm');
-  return twoUnits(total, DAY_MS, 'd', HOUR_MS, 'h');
+  if (ms < 0) return `-${duration(-ms)}`;
+  if (ms < SECOND_MS) return ms === 0 ? '0 s' : '< 1 s';
+  const [first, second] = amountsOf(ms);
+  const parts = [first, second].filter((part) => part !== undefined && part.amount > 0);
+  return parts.map((part) => `${part?.amount} ${part?.symbol}`).join(' ');
 }
 
-function twoUnits(total: number, large: number, largeName: string, small: number, smallName: string): string {
-  const rest = Math.floor((total % large) / small);
-  return `${Math.floor(total / large)} ${largeName}${rest > 0 ? ` ${rest} ${smallName}` : ''}`;
-}
-
-/** An age in its largest unit, for a column of times. */
+/** An age in its largest unit: `19 min`. */
 export function age(ms: number): string {
-  if (ms < SECOND_MS) return 'now';
-  if (ms < MINUTE_MS) return `${Math.floor(ms / SECOND_MS)} s`;
-  if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`;
-  if (ms < DAY_MS) return `${Math.floor(ms / HOUR_MS)} h`;
-  return `${Math.floor(ms / DAY_MS)} d`;
+  if (ms < 0) return ms > -SECOND_MS ? '0 s' : `in ${age(-ms)}`;
+  const [{ amount, symbol } = { amount: 0, symbol: 's' }] = amountsOf(ms);
+  return `${amount} ${symbol}`;
 }
 
-/** An age in its largest unit, in words: `19 minutes`. */
+/** The same with a noun: `19 minutes`. */
 export function ageInWords(ms: number): string {
-  if (ms < MINUTE_MS) return counted(Math.max(0, Math.floor(ms / SECOND_MS)), 'second');
-  if (ms < HOUR_MS) return counted(Math.floor(ms / MINUTE_MS), 'minute');
-  if (ms < DAY_MS) return counted(Math.floor(ms / HOUR_MS), 'hour');
-  return counted(Math.floor(ms / DAY_MS), 'day');
+  const [{ amount, noun } = { amount: 0, noun: 'second' }] = amountsOf(Math.max(0, ms));
+  return counted(amount, noun);
+}
+
+/** An age beside the clock of this computer; a time in the future means that clocks disagree. */
+export function howOld(ms: number): string {
+  return ms > -SECOND_MS ? `${age(ms)} old` : `${age(-ms)} ahead of this clock`;
 }
 
 /** `2026-11-15 04:26:00 UTC` */
 export function exactTime(iso: string): string {
-  return `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
+  return `${iso.slice(0, 10)} ${clockTime(iso)} UTC`;
 }
 
 /** `04:26:00` */
@@ -58,7 +69,7 @@ export function dayName(iso: string): string {
   return `${Number(iso.slice(8, 10))} ${months[Number(iso.slice(5, 7)) - 1] ?? ''}`;
 }
 
-/** `1.2 k`, `3.4 M`: for narrow cells. */
+/** `1.2k`, `3.4M`: for narrow cells. */
 export function compact(number: number): string {
   if (number < 1_000) return String(number);
   if (number < 10_000) return `${(number / 1_000).toFixed(1)}k`;
@@ -66,8 +77,9 @@ export function compact(number: number): string {
   return `${(number / 1_000_000).toFixed(1)}M`;
 }
 
-export function counted(number: number, noun: string): string {
-  return `${grouped(number)} ${noun}${number === 1 ? '' : 's'}`;
+/** @example counted(1, 'message') // '1 message', counted(1200, 'message') // '1,200 messages' */
+export function counted(number: number, noun: string, plural = `${noun}s`): string {
+  return `${grouped(number)} ${number === 1 ? noun : plural}`;
 }
 
 /** Never `0 %` for a share above zero. */
@@ -83,26 +95,14 @@ export function isMessageId(text: string): boolean {
   return /^0x[0-9a-fA-F]{64}$/.test(text);
 }
 
+/** @example shortened('0x58521b02…', 8, 6) // '0x58521b02…860ca4' */
+export function shortened(text: string, head: number, tail: number): string {
+  const start = (text.startsWith('0x') ? 2 : 0) + head;
+  return text.length <= start + tail + 1 ? text : `${text.slice(0, start)}…${text.slice(-tail)}`;
+}
+
 export function shortHash(text: string): string {
-  if (text.length <= 14) return text;
-  const head = text.startsWith('0x') ? 6 : 4;
-  return `${text.slice(0, head)}…${text.slice(-4)}`;
-}
-
-// Control characters, format characters (also bidirectional overrides), private and unassigned ones.
-const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}]/gu;
-
-/** Untrusted text on one line, with all characters that could disguise it made visible. */
-export function printable(text: string): string {
-  return text.replace(UNPRINTABLE, (character) => {
-    const code = character.codePointAt(0) ?? 0;
-    return `\\u{${code.toString(16)}}`;
-  });
-}
-
-export function networkName({ displayName, name }: NetworkInfo): string {
-  const chosen = printable(displayName?.trim() || name);
-  return chosen.length > 60 ? `${chosen.slice(0, 59)}…` : chosen;
+  return text.length <= 14 ? text : shortened(text, 4, 4);
 }
 
 /** The raw integer for a cell, where the decimals are not known. */
@@ -110,9 +110,24 @@ export function shortInteger(amount: string): string {
   return amount.length > 13 ? `${amount.slice(0, 4)}…e${amount.length - 4}` : grouped(amount);
 }
 
-export function laneWords({
-  sourceNetworkInfo,
-  destNetworkInfo,
-}: Pick<Message, 'sourceNetworkInfo' | 'destNetworkInfo'>): string {
-  return `${networkName(sourceNetworkInfo)} → ${networkName(destNetworkInfo)}`;
+/** Characters that could move the cursor, start an escape sequence, hide text or change its direction. */
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
+/** Many combining marks on one letter would cover the lines around it. */
+const STACKED_MARKS = /(\p{M}{2})\p{M}+/gu;
+
+/** Untrusted text on one line, with all characters that could disguise it made visible. */
+export function printable(text: string): string {
+  return text
+    .replace(UNPRINTABLE, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`)
+    .replace(STACKED_MARKS, '$1');
+}
+
+/** The same JSON with control characters as escapes. */
+export function printableJson(json: string): string {
+  return json.replace(UNPRINTABLE, (character) =>
+    character
+      .split('')
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join(''),
+  );
 }

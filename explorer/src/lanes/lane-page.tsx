@@ -3,15 +3,8 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { findNetwork } from '../../../src/domain/networks/networks.ts';
-import {
-  counted,
-  dayName,
-  duration,
-  exactTime,
-  grouped,
-  laneWords,
-  percent,
-} from '../../../src/text/format.ts';
+import { counted, dayName, duration, exactTime, grouped, percent } from '../../../src/text/format.ts';
+import { laneWords } from '../../../src/text/message-words.ts';
 import { BarChart } from '../parts/charts.tsx';
 import { FailureReasons, FailureShareChart } from '../parts/failure-reasons.tsx';
 import { Figure, Figures, NeedActionFigure } from '../parts/figures.tsx';

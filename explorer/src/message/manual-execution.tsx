@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { usesVerifiers } from '../../../src/domain/lifecycle.ts';
 import type { Message } from '../../../src/domain/message.ts';
-import { networkName } from '../../../src/text/format.ts';
+import { networkName } from '../../../src/text/message-words.ts';
 import { CodeBlock } from '../parts/code-block.tsx';
 import { Segments } from '../parts/segments.tsx';
 import { getJson, readinessQuery } from '../server/api-client.ts';

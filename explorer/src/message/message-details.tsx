@@ -17,15 +17,8 @@ import {
   transferredAmount,
 } from '../../../src/domain/names/message-names.ts';
 import { blockNoun, blockTitle } from '../../../src/domain/networks/block-noun.ts';
-import {
-  counted,
-  duration,
-  exactTime,
-  grouped,
-  networkName,
-  printable,
-  shortHash,
-} from '../../../src/text/format.ts';
+import { counted, duration, exactTime, grouped, printable, shortHash } from '../../../src/text/format.ts';
+import { networkName } from '../../../src/text/message-words.ts';
 import { abiValues, byteLength, textOf } from '../../../src/text/payload.ts';
 import { AddressText } from '../parts/address-text.tsx';
 import { CopyButton } from '../parts/copy-button.tsx';

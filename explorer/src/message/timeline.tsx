@@ -1,7 +1,7 @@
 /** The timeline of a message: stages reached, with their times and durations, and stages to come. */
 import type { Message } from '../../../src/domain/message.ts';
 import { clockTime, dayName, duration, exactTime } from '../../../src/text/format.ts';
-import { statusWords } from '../../../src/text/status-words.ts';
+import { statusWords } from '../../../src/text/message-words.ts';
 import { Skeleton } from '../parts/notices.tsx';
 import { StatusIcon, statusTones } from '../parts/status.tsx';
 import type { Stage } from '../server/api-types.ts';
@@ -63,6 +63,6 @@ function TimelineStep({ step, firstDay }: { readonly step: Step; readonly firstD
 }
 
 function SoFar({ since }: { readonly since: string }) {
-  const text = useTimed((now) => duration(now - Date.parse(since)));
+  const text = useTimed((now) => duration(Math.max(0, now - Date.parse(since))));
   return <span className="step-so-far">for {text} now</span>;
 }

@@ -2,7 +2,8 @@
 import { Link } from '@tanstack/react-router';
 import type { NetworkInfo } from '../../../src/domain/message.ts';
 import { type ExplorerPage, explorerLink } from '../../../src/domain/networks/explorer-links.ts';
-import { networkName, printable, shortHash } from '../../../src/text/format.ts';
+import { printable, shortHash } from '../../../src/text/format.ts';
+import { networkName } from '../../../src/text/message-words.ts';
 import { useExplorerUrls, useNames } from '../server/names.ts';
 import type { Filters } from '../server/search-view.ts';
 import { CopyButton } from './copy-button.tsx';

@@ -6,7 +6,7 @@ import { allNetworks, findNetworks, type NamedNetwork } from '../../../src/domai
 import { type Status, statuses } from '../../../src/domain/lifecycle.ts';
 import { networkBySelector } from '../../../src/domain/networks/networks.ts';
 import { grouped, shortHash } from '../../../src/text/format.ts';
-import { statusWords } from '../../../src/text/status-words.ts';
+import { statusWords } from '../../../src/text/message-words.ts';
 import { Icon } from '../parts/icons.tsx';
 import { NetworkMark } from '../parts/network.tsx';
 import { type Option, useOptionList } from '../parts/option-list.tsx';

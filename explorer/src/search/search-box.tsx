@@ -8,8 +8,8 @@ import {
   type NamedNetwork,
   searchableText,
 } from '../../../src/domain/filters/search-text.ts';
-import { networkName, shortHash } from '../../../src/text/format.ts';
-import { statusWords } from '../../../src/text/status-words.ts';
+import { shortHash } from '../../../src/text/format.ts';
+import { networkName, statusWords } from '../../../src/text/message-words.ts';
 import { Icon } from '../parts/icons.tsx';
 import { isTyping } from '../parts/is-typing.ts';
 import { type Option, useOptionList } from '../parts/option-list.tsx';

@@ -2,9 +2,9 @@
 import { OperatorError } from '../../base/operator-error.ts';
 import type { ExaminationFinding, NetworkExamination, NetworkSource } from '../../ingest/engine/family.ts';
 import { examineNetwork } from '../../ingest/families.ts';
+import { howOld, printable } from '../../text/format.ts';
 import { type Config, networkSourcesOf } from '../config/config.ts';
 import type { CliContext } from '../context.ts';
-import { howOld, printable } from '../output/terminal-text.ts';
 import { lanescanVersion } from '../version.ts';
 import type { Finding } from './doctor-command.ts';
 
