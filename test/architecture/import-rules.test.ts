@@ -21,7 +21,11 @@ const sources = ['src/ingest', 'src/ingest/import', 'src/ingest/mirror', 'src/in
 const reads = 'src/store/reads';
 /** The only file of that folder that others import. */
 const readsEntrance = 'src/store/reads/reads.ts';
+const text = 'src/text';
+const client = 'src/client';
 const below = ['src/base', 'src/domain', 'src/store', readsEntrance];
+/** Beside the store. */
+const beside = [...below, text];
 
 /** What each folder, or file, may import beside itself. The longest name that fits a path decides. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
@@ -30,18 +34,20 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'src/store': ['src/base', 'src/domain', readsEntrance],
   [reads]: below,
   [readsEntrance]: [...below, reads],
-  'src/ingest': [...below, ...sources, engine, families],
-  'src/ingest/import': [...below, ...sources, engine, families],
-  'src/ingest/mirror': [...below, ...sources, engine, families],
-  'src/ingest/demo': [...below, ...sources, engine, families],
-  [families]: [...below, ...sources, engine, evm, svm],
-  [engine]: [...below, 'src/ingest'],
-  [evm]: [...below, 'src/ingest', engine],
-  [svm]: [...below, 'src/ingest', engine],
-  'src/webhooks': below,
-  'src/api': below,
-  'src/cli': [...below, ...sources, engine, families, 'src/webhooks', 'src/api'],
-  explorer: ['src/base', 'src/domain'],
+  [text]: ['src/base', 'src/domain'],
+  [client]: ['src/base', 'src/domain'],
+  'src/ingest': [...beside, client, ...sources, engine, families],
+  'src/ingest/import': [...beside, client, ...sources, engine, families],
+  'src/ingest/mirror': [...beside, client, ...sources, engine, families],
+  'src/ingest/demo': [...beside, client, ...sources, engine, families],
+  [families]: [...beside, client, ...sources, engine, evm, svm],
+  [engine]: [...beside, client, 'src/ingest'],
+  [evm]: [...beside, client, 'src/ingest', engine],
+  [svm]: [...beside, client, 'src/ingest', engine],
+  'src/webhooks': beside,
+  'src/api': beside,
+  'src/cli': [...beside, client, ...sources, engine, families, 'src/webhooks', 'src/api'],
+  explorer: ['src/base', 'src/domain', text, client],
 };
 
 const nodeModules = ['node:fs', 'node:fs/promises'];
@@ -53,6 +59,8 @@ const packages = [...nodeModules, ...sql, ...routes, ...allowedInDomain, 'fs', '
 
 /** Packages that a folder does not import; others are free. */
 const forbiddenPackages: Readonly<Record<string, readonly string[]>> = {
+  [text]: packages,
+  [client]: packages,
   'src/base': packages.filter((name) => !allowedInBase.includes(name)),
   'src/domain': packages.filter((name) => !allowedInDomain.includes(name)),
   'src/ingest': [...sql, ...routes],

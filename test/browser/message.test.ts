@@ -92,7 +92,7 @@ describe.skipIf(!hasChromium)('the page of a message', () => {
     expect(await page.title()).toMatch(/^Failed · Ethereum Sepolia → Avalanche Fuji · 0x/);
     const callout = page.getByRole('region', { name: 'The execution failed' });
     expect(await callout.innerText()).toContain(
-      'the receiver reverted, or the gas limit of 200,000 did not suffice',
+      'the receiver reverted, or the gas limit of 200,000 was too low',
     );
     expect(await callout.innerText()).toContain('Its tokens are safe');
     await callout.getByRole('button', { name: 'Copy ccip-cli' }).click();
@@ -175,16 +175,14 @@ describe.skipIf(!hasChromium)('the page of a message', () => {
 
   test('of one that is overdue says what it waits for', async () => {
     const { page } = await openMessage(late);
-    await page
-      .getByText('It waits for Ethereum Sepolia to finalize the block that it was sent in.')
-      .waitFor();
+    await page.getByText('It waits for Ethereum Sepolia to finalize the block that contains it.').waitFor();
     await page.getByText(/Overdue: 99 of 100 messages on this lane take less than/).waitFor();
   });
 
   test('that is not known waits for it, and a transaction that was taken for one leads to its message', async () => {
     const coming = recentMessage(9, 0);
     const unknown = await browser.open(server, `/message/${coming.messageId}`);
-    await unknown.page.getByRole('heading', { name: 'Not known here, at least not yet' }).waitFor();
+    await unknown.page.getByRole('heading', { name: 'Message not found yet' }).waitFor();
     await server.store.apply([makeSnapshot(coming)]);
     await unknown.page.getByRole('heading', { name: 'Source' }).waitFor();
     const transaction = await browser.open(server, `/message/${failed.sendTransactionHash}`);

@@ -1,10 +1,10 @@
 /** What the explorer makes of what people type and of what messages carry, without a browser. */
 import { describe, expect, test } from 'vitest';
 import { forecast, stepsOf } from '../../explorer/src/message/outlook.ts';
-import { abiValues, textOf } from '../../explorer/src/message/payload.ts';
-import { printable, shortInteger } from '../../explorer/src/parts/format.ts';
 import { meaningsOf } from '../../src/domain/filters/search-text.ts';
 import { transferredAmount } from '../../src/domain/names/message-names.ts';
+import { printable, shortInteger } from '../../src/text/format.ts';
+import { abiValues, textOf } from '../../src/text/payload.ts';
 import { evmAddress, fuji, hashOf, makeToken, sepolia, svmAddress, svmSignature } from '../fixtures.ts';
 
 const kinds = (text: string) => meaningsOf(text).map(({ kind }) => kind);

@@ -6,7 +6,6 @@
  * sixteen times; what is done in no time at all is not worth a comparison.
  */
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { abiValues, textOf } from '../../explorer/src/message/payload.ts';
 import { matchingTag } from '../../src/api/server/caching.ts';
 import { chooseCoding } from '../../src/api/server/compression.ts';
 import { createRateLimiter } from '../../src/api/server/rate-limit.ts';
@@ -14,7 +13,7 @@ import { parseRetryAfterMs } from '../../src/base/http-headers.ts';
 import { parseTime } from '../../src/base/iso-time.ts';
 import { nearestName } from '../../src/base/nearest-name.ts';
 import { createRedactor } from '../../src/base/url-parts.ts';
-import { printable, printableJson, wrapped } from '../../src/cli/output/terminal-text.ts';
+import { wrapped } from '../../src/cli/output/terminal-text.ts';
 import { addressBytes, transactionHashBytes } from '../../src/domain/addresses.ts';
 import { createCursorCodec } from '../../src/domain/filters/cursor.ts';
 import { parseSearch, searchParameterNames } from '../../src/domain/filters/search-parameters.ts';
@@ -23,6 +22,8 @@ import { csvLine } from '../../src/domain/records/csv.ts';
 import { parseMessage } from '../../src/domain/records/message-parser.ts';
 import { classifyEvmRpcError } from '../../src/ingest/evm/rpc/evm-rpc-errors.ts';
 import { createCursorMac } from '../../src/store/schema/cursor-key.ts';
+import { printable, printableJson } from '../../src/text/format.ts';
+import { abiValues, textOf } from '../../src/text/payload.ts';
 import { dispatcherTimings } from '../../src/webhooks/dispatcher.ts';
 import { decideRetry } from '../../src/webhooks/retry.ts';
 import { startServerForTest } from '../api/running-server.ts';

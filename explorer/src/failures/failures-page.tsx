@@ -1,9 +1,9 @@
 /** The page of failed messages: how many, since when, and why. */
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { grouped, percent } from '../../../src/text/format.ts';
 import { FailureReasons, FailureShareChart } from '../parts/failure-reasons.tsx';
 import { Figure, Figures, FiguresSkeleton, NeedActionFigure } from '../parts/figures.tsx';
-import { grouped, percent } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
 import { FailureNotice } from '../parts/notices.tsx';
 import { useTitle } from '../parts/page-title.ts';

@@ -1,7 +1,7 @@
 /** Histograms of a lane's messages: by send time and by delivery time. */
 import type { Message } from '../../../src/domain/message.ts';
+import { clockTime, dayName, duration } from '../../../src/text/format.ts';
 import type { Bar } from '../parts/charts.tsx';
-import { clockTime, dayName, duration } from '../parts/format.ts';
 import type { Delivery } from '../server/api-types.ts';
 
 const HOUR_MS = 3_600_000;

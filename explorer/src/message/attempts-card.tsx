@@ -3,8 +3,8 @@
 import { speakerWords } from '../../../src/domain/failures/speakers.ts';
 import type { NetworkInfo } from '../../../src/domain/message.ts';
 import { blockTitle } from '../../../src/domain/networks/block-noun.ts';
+import { grouped, printable } from '../../../src/text/format.ts';
 import { AddressText } from '../parts/address-text.tsx';
-import { grouped, printable } from '../parts/format.ts';
 import { ChainLink, SearchableHash } from '../parts/hash.tsx';
 import { ReasonText } from '../parts/reason-text.tsx';
 import { StatusBadge } from '../parts/status.tsx';

@@ -1,6 +1,6 @@
 /** The parts of a fee as a stacked bar, the largest first, and as a list. */
 import type { Fees, NetworkInfo } from '../../../src/domain/message.ts';
-import { grouped, percent, printable } from '../parts/format.ts';
+import { grouped, percent, printable } from '../../../src/text/format.ts';
 import { type MessagesOf, SearchableShortHash } from '../parts/hash.tsx';
 
 type FeeItem = NonNullable<Fees['fixedFeesDetails']['items']>[number];

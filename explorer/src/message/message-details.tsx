@@ -17,9 +17,11 @@ import {
   transferredAmount,
 } from '../../../src/domain/names/message-names.ts';
 import { blockNoun, blockTitle } from '../../../src/domain/networks/block-noun.ts';
+import { counted, duration, exactTime, grouped, printable, shortHash } from '../../../src/text/format.ts';
+import { networkName } from '../../../src/text/message-words.ts';
+import { abiValues, byteLength, textOf } from '../../../src/text/payload.ts';
 import { AddressText } from '../parts/address-text.tsx';
 import { CopyButton } from '../parts/copy-button.tsx';
-import { counted, duration, exactTime, grouped, networkName, printable, shortHash } from '../parts/format.ts';
 import {
   ChainLink,
   laneMessages,
@@ -39,7 +41,6 @@ import { useNames } from '../server/names.ts';
 import { AttemptsCard } from './attempts-card.tsx';
 import { Card, Copyable, Field, Fields } from './card.tsx';
 import { FeeChart } from './fee-chart.tsx';
-import { abiValues, byteLength, textOf } from './payload.ts';
 
 interface DetailsProps {
   readonly message: Message;

@@ -3,9 +3,10 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useRouter, useRouterState } from '@tanstack/react-router';
 import { useEffect } from 'react';
 import type { Message } from '../../../src/domain/message.ts';
+import { isMessageId, shortHash } from '../../../src/text/format.ts';
+import { isInFlight, laneWords, problemOf, statusWords } from '../../../src/text/message-words.ts';
 import { AddressText } from '../parts/address-text.tsx';
 import { CopyButton } from '../parts/copy-button.tsx';
-import { isMessageId, laneWords, shortHash } from '../parts/format.ts';
 import { FreshnessBanner, MessageFreshnessBanner, useIsUnwatched } from '../parts/freshness.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { IndexedSoFar } from '../parts/indexed-so-far.tsx';
@@ -16,7 +17,6 @@ import { FailureNotice, Notice, Skeleton } from '../parts/notices.tsx';
 import { useTitle } from '../parts/page-title.ts';
 import { ReasonText } from '../parts/reason-text.tsx';
 import { StatusBadge } from '../parts/status.tsx';
-import { statusWords } from '../parts/status-words.ts';
 import { Ago } from '../parts/time.tsx';
 import {
   attemptsKey,
@@ -34,7 +34,7 @@ import { useLiveChanges } from '../server/change-stream.ts';
 import { useTimed } from '../server/clock.ts';
 import { ManualExecution } from './manual-execution.tsx';
 import { MessageDetails } from './message-details.tsx';
-import { diagnosis, type Forecast, forecast, isUnderWay } from './outlook.ts';
+import { type Forecast, forecast } from './outlook.ts';
 import { Rescue } from './rescue.tsx';
 import { Timeline } from './timeline.tsx';
 
@@ -151,22 +151,22 @@ function Outlook({
   // Computed every second, so that the text keeps up with the clock.
   const elapsedMs = useTimed((now) => Math.floor((now - Date.parse(message.sendTimestamp)) / 1_000) * 1_000);
   const isUnwatched = useIsUnwatched(message);
-  const expected = lane && isUnderWay(message) && !isUnwatched ? forecast(elapsedMs, lane.delivery) : null;
-  const wrong = diagnosis(message, expected?.kind === 'overdue', reason);
+  const expected = lane && isInFlight(message) && !isUnwatched ? forecast(elapsedMs, lane.delivery) : null;
+  const problem = problemOf(message, { reason, isOverdue: expected?.kind === 'overdue' });
   return (
     <>
       {expected && <ForecastBar expected={expected} elapsedMs={elapsedMs} lane={lane} />}
-      {wrong && (
+      {problem && (
         <section
-          className={`callout${wrong.canBeExecuted ? ' callout-action' : ''}`}
+          className={`callout${problem.canBeExecuted ? ' callout-action' : ''}`}
           aria-labelledby="what-happened"
         >
           <h2 id="what-happened">
-            <Icon name={wrong.canBeExecuted ? 'hand' : 'info'} />
-            {wrong.title}
+            <Icon name={problem.canBeExecuted ? 'hand' : 'info'} />
+            {problem.title}
           </h2>
           <p>
-            {wrong.words}
+            {problem.whatHappened}
             {reason && message.status === 'FAILED' && (
               <>
                 {' '}
@@ -175,15 +175,15 @@ function Outlook({
                 </strong>
               </>
             )}{' '}
-            {wrong.consequence}
+            {problem.consequence}
           </p>
-          {wrong.advice && (
+          {problem.advice && (
             <p>
-              <AddressText text={wrong.advice} />
+              <AddressText text={problem.advice} />
             </p>
           )}
-          {wrong.canBeExecuted && <Rescue message={message} />}
-          {wrong.canBeExecuted && <ManualExecution message={message} />}
+          {problem.canBeExecuted && <Rescue message={message} />}
+          {problem.canBeExecuted && <ManualExecution message={message} />}
         </section>
       )}
     </>
@@ -268,7 +268,7 @@ function NotKnown({ messageId }: { readonly messageId: string }) {
 
   if (history) {
     return (
-      <Notice title="This message was taken back">
+      <Notice title="This message was removed">
         <p>
           It was seen here, but a reorganisation of its source chain removed the transaction that sent it. If
           it is sent again, this page shows it.
@@ -278,8 +278,8 @@ function NotKnown({ messageId }: { readonly messageId: string }) {
   }
   if (hits.length > 1) {
     return (
-      <Notice title="This is no message, but several have it">
-        <p>It may be a transaction that sent or executed them.</p>
+      <Notice title="Not a message ID">
+        <p>Several messages use this transaction:</p>
         <p>
           <Link to="/" search={{ q: messageId }} className="button">
             Show the messages
@@ -289,7 +289,7 @@ function NotKnown({ messageId }: { readonly messageId: string }) {
     );
   }
   return (
-    <Notice title="Not known here, at least not yet">
+    <Notice title="Message not found yet">
       <p>
         <code className="wrap">{messageId}</code>
       </p>

@@ -2,8 +2,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { Message } from '../../../src/domain/message.ts';
+import { grouped, printable } from '../../../src/text/format.ts';
+import { networkName } from '../../../src/text/message-words.ts';
 import { AddressText } from '../parts/address-text.tsx';
-import { grouped, networkName, printable } from '../parts/format.ts';
 import { ChainLink, laneMessages, SearchableHash } from '../parts/hash.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { diagnosisQuery, manualExecutionQuery, readinessQuery } from '../server/api-client.ts';

@@ -1,9 +1,9 @@
 /** The timeline of a message: stages reached, with their times and durations, and stages to come. */
 import type { Message } from '../../../src/domain/message.ts';
-import { clockTime, dayName, duration, exactTime } from '../parts/format.ts';
+import { clockTime, dayName, duration, exactTime } from '../../../src/text/format.ts';
+import { statusWords } from '../../../src/text/message-words.ts';
 import { Skeleton } from '../parts/notices.tsx';
 import { StatusIcon, statusTones } from '../parts/status.tsx';
-import { statusWords } from '../parts/status-words.ts';
 import type { Stage } from '../server/api-types.ts';
 import { useTimed } from '../server/clock.ts';
 import { type Step, stepsOf } from './outlook.ts';
@@ -63,6 +63,6 @@ function TimelineStep({ step, firstDay }: { readonly step: Step; readonly firstD
 }
 
 function SoFar({ since }: { readonly since: string }) {
-  const text = useTimed((now) => duration(now - Date.parse(since)));
+  const text = useTimed((now) => duration(Math.max(0, now - Date.parse(since))));
   return <span className="step-so-far">for {text} now</span>;
 }

@@ -1,6 +1,6 @@
 /** Wallets of the visitor's browser: discovery by EIP-6963, requests by EIP-1193. */
 import { useSyncExternalStore } from 'react';
-import { printable } from '../parts/format.ts';
+import { printable } from '../../../src/text/format.ts';
 
 /** EIP-1193. */
 export interface WalletProvider {

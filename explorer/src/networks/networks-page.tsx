@@ -2,8 +2,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import { blockNoun } from '../../../src/domain/networks/block-noun.ts';
+import { counted, duration, grouped, printable } from '../../../src/text/format.ts';
+import { networkName } from '../../../src/text/message-words.ts';
 import { CopyButton } from '../parts/copy-button.tsx';
-import { counted, duration, grouped, networkName, printable } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
 import { NetworkMark } from '../parts/network.tsx';
 import { FailureNotice, Notice, Skeleton } from '../parts/notices.tsx';

@@ -2,7 +2,7 @@
  * Charts in SVG. Each shows its values in words under the pointer, and has a table for screen readers.
  */
 import { type ReactNode, useState } from 'react';
-import { grouped } from './format.ts';
+import { grouped } from '../../../src/text/format.ts';
 
 export interface Bar {
   readonly key: string;

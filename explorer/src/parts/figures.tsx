@@ -1,8 +1,8 @@
 /** A row of key figures. */
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { grouped } from '../../../src/text/format.ts';
 import type { Filters } from '../server/search-view.ts';
-import { grouped } from './format.ts';
 import { Skeleton } from './notices.tsx';
 
 export function Figures({ children }: { readonly children: ReactNode }) {

@@ -2,10 +2,11 @@
 import { Link } from '@tanstack/react-router';
 import type { NetworkInfo } from '../../../src/domain/message.ts';
 import { type ExplorerPage, explorerLink } from '../../../src/domain/networks/explorer-links.ts';
+import { printable, shortHash } from '../../../src/text/format.ts';
+import { networkName } from '../../../src/text/message-words.ts';
 import { useExplorerUrls, useNames } from '../server/names.ts';
 import type { Filters } from '../server/search-view.ts';
 import { CopyButton } from './copy-button.tsx';
-import { networkName, printable, shortHash } from './format.ts';
 import { Icon } from './icons.tsx';
 
 export function ShortHash({ text, what }: { readonly text: string; readonly what: string }) {

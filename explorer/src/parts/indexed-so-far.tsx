@@ -1,8 +1,8 @@
 /** How far each network is indexed: shown where a message was not found. */
 import { useQuery } from '@tanstack/react-query';
 import { blockNoun } from '../../../src/domain/networks/block-noun.ts';
+import { networkName } from '../../../src/text/message-words.ts';
 import { networksQuery } from '../server/api-client.ts';
-import { networkName } from './format.ts';
 import { Ago } from './time.tsx';
 
 export function IndexedSoFar() {

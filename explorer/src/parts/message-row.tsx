@@ -3,17 +3,17 @@ import { Link } from '@tanstack/react-router';
 import { memo } from 'react';
 import type { Message, NetworkInfo } from '../../../src/domain/message.ts';
 import { type NamedToken, type Names, transferredAmount } from '../../../src/domain/names/message-names.ts';
+import { printable, shortHash, shortInteger } from '../../../src/text/format.ts';
+import { laneWords, statusWords } from '../../../src/text/message-words.ts';
 import type { FailureReason } from '../server/api-types.ts';
 import { useNames } from '../server/names.ts';
 import { CopyButton } from './copy-button.tsx';
-import { laneWords, printable, shortHash, shortInteger } from './format.ts';
 import { ShortHash } from './hash.tsx';
 import { Icon } from './icons.tsx';
 import { LaneLabel } from './network.tsx';
 import { Skeleton } from './notices.tsx';
 import { ReasonText } from './reason-text.tsx';
 import { StatusBadge } from './status.tsx';
-import { statusWords } from './status-words.ts';
 import { Ago } from './time.tsx';
 
 export const MessageRow = memo(

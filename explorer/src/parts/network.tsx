@@ -1,7 +1,7 @@
 /** A network's name with its mark: initials on a colour whose hue is a hash of the chain selector. */
 import type { CSSProperties } from 'react';
 import type { NetworkInfo } from '../../../src/domain/message.ts';
-import { networkName } from './format.ts';
+import { networkName } from '../../../src/text/message-words.ts';
 import { Icon } from './icons.tsx';
 
 export function NetworkMark({ name, seed }: { readonly name: string; readonly seed: string }) {

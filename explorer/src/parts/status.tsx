@@ -1,7 +1,7 @@
 /** A status as a badge: colour, icon and word, always together. */
 import type { ReactNode } from 'react';
 import type { Status } from '../../../src/domain/lifecycle.ts';
-import { statusWords } from './status-words.ts';
+import { statusWords } from '../../../src/text/message-words.ts';
 
 export type Tone = 'waiting' | 'moving' | 'verified' | 'done' | 'failed';
 

@@ -1,9 +1,9 @@
+import { age, exactTime } from '../../../src/text/format.ts';
 import { useTimed } from '../server/clock.ts';
-import { age, exactTime } from './format.ts';
 
 /** How long ago, kept up to date; the exact time on hover. */
 export function Ago({ at, suffix = '' }: { readonly at: string; readonly suffix?: string }) {
-  const text = useTimed((now) => age(now - Date.parse(at)));
+  const text = useTimed((now) => (now - Date.parse(at) < 1_000 ? 'now' : age(now - Date.parse(at))));
   return (
     <time dateTime={at} title={exactTime(at)}>
       {text}

@@ -5,13 +5,13 @@ import type { FilterName } from '../../../src/domain/filters/search-parameters.t
 import { allNetworks, findNetworks, type NamedNetwork } from '../../../src/domain/filters/search-text.ts';
 import { type Status, statuses } from '../../../src/domain/lifecycle.ts';
 import { networkBySelector } from '../../../src/domain/networks/networks.ts';
-import { grouped, shortHash } from '../parts/format.ts';
+import { grouped, shortHash } from '../../../src/text/format.ts';
+import { statusWords } from '../../../src/text/message-words.ts';
 import { Icon } from '../parts/icons.tsx';
 import { NetworkMark } from '../parts/network.tsx';
 import { type Option, useOptionList } from '../parts/option-list.tsx';
 import { Popover } from '../parts/popover.tsx';
 import { StatusBadge } from '../parts/status.tsx';
-import { statusWords } from '../parts/status-words.ts';
 import { serverNow } from '../server/clock.ts';
 import { filtersOf, hasFilters, type SearchView } from '../server/search-view.ts';
 import { useKnownNetworks } from './search-box.tsx';

@@ -2,7 +2,7 @@
 import type { ReactNode } from 'react';
 import type { NamedNetwork } from '../../../src/domain/filters/search-text.ts';
 import { networkBySelector } from '../../../src/domain/networks/networks.ts';
-import { printable, shortHash } from '../parts/format.ts';
+import { printable, shortHash } from '../../../src/text/format.ts';
 import { Icon } from '../parts/icons.tsx';
 import { NetworkMark } from '../parts/network.tsx';
 import type { LookupMatch } from '../server/api-types.ts';

@@ -8,12 +8,12 @@ import {
   type NamedNetwork,
   searchableText,
 } from '../../../src/domain/filters/search-text.ts';
-import { networkName, shortHash } from '../parts/format.ts';
+import { shortHash } from '../../../src/text/format.ts';
+import { networkName, statusWords } from '../../../src/text/message-words.ts';
 import { Icon } from '../parts/icons.tsx';
 import { isTyping } from '../parts/is-typing.ts';
 import { type Option, useOptionList } from '../parts/option-list.tsx';
 import { StatusBadge } from '../parts/status.tsx';
-import { statusWords } from '../parts/status-words.ts';
 import { getJson, lookupQuery, networksQuery } from '../server/api-client.ts';
 import type { Lookup, LookupMatch, Network, SearchResult } from '../server/api-types.ts';
 import type { Filters } from '../server/search-view.ts';

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useRouterState, useSearch } from '@tanstack/react-router';
 import { useEffect } from 'react';
 import type { Message } from '../../../src/domain/message.ts';
-import { counted } from '../parts/format.ts';
+import { counted } from '../../../src/text/format.ts';
 import { type Freshness, FreshnessBanner, useFreshness } from '../parts/freshness.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { isTyping } from '../parts/is-typing.ts';

@@ -3,9 +3,9 @@
  * page at each of them.
  */
 import { createRootRoute, createRoute, createRouter } from '@tanstack/react-router';
+import { isMessageId } from '../../../src/text/format.ts';
 import { failureWindowOf } from '../failures/failure-window.ts';
 import { laneOrderOf } from '../lanes/lane-order.ts';
-import { isMessageId } from '../parts/format.ts';
 import { SearchPage } from '../search/search-page.tsx';
 import {
   historyQuery,

@@ -10,7 +10,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ApiError } from '../../domain/errors.ts';
-import type { Message, NetworkInfo } from '../../domain/message.ts';
+import type { Message } from '../../domain/message.ts';
+import { laneWords, statusWords } from '../../text/message-words.ts';
 import { type Html, html } from '../documentation/html.ts';
 import type { RouteResponse } from '../server/caching.ts';
 import type { MediaType, RouteContext, ServedPath } from '../server/route.ts';
@@ -202,7 +203,6 @@ async function messagePreview(
   const found = await store.findMessage(digits);
   if (!found) return undefined;
   const message = JSON.parse(found.record) as Message;
-  const lane = `${networkName(message.sourceNetworkInfo)} → ${networkName(message.destNetworkInfo)}`;
   const outcome =
     message.deliveryTime === null
       ? 'Not executed yet.'
@@ -211,19 +211,9 @@ async function messagePreview(
   const tokenText =
     tokens === 0 ? 'It carries no tokens.' : `It carries ${tokens === 1 ? 'a token' : `${tokens} tokens`}.`;
   return {
-    title: `${statusWords(message.status)} · ${lane} · ${messageId.slice(0, 8)}…${messageId.slice(-6)}`,
+    title: `${statusWords[message.status]} · ${laneWords(message)} · ${messageId.slice(0, 8)}…${messageId.slice(-6)}`,
     description: `CCIP message sent on ${message.sendTimestamp.slice(0, 10)} at ${message.sendTimestamp.slice(11, 19)} UTC. ${outcome} ${tokenText}`,
   };
-}
-
-function statusWords(status: Message['status']): string {
-  const words = status.toLowerCase().replace('_', ' ');
-  return `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`;
-}
-
-/** Names come from records: control characters and bidirectional marks are removed. */
-function networkName({ displayName, name }: NetworkInfo): string {
-  return (displayName?.trim() || name).replace(/[\p{C}]/gu, '').slice(0, 60);
 }
 
 // ---- The assets

@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import type { MissingNumbers } from '../../domain/missing-numbers.ts';
 import type { LaneEnds } from '../../store/query/lanes.ts';
+import { printable } from '../../text/format.ts';
 import { type CliContext, configOf } from '../context.ts';
 import { writeOut } from '../output/output.ts';
-import { createPaint, type Paint, printable } from '../output/terminal-text.ts';
+import { createPaint, type Paint } from '../output/terminal-text.ts';
 import { auditOnramps, type OnrampAudit } from './lane-audit.ts';
 import {
   addLaneOptions,

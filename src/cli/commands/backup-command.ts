@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { backUp } from '../../store/server/backup.ts';
+import { counted, printable } from '../../text/format.ts';
 import { type ConfigFlags, databasePlace } from '../config/config.ts';
 import { type CliContext, configOf, withStoreOptions } from '../context.ts';
-import { counted, printable } from '../output/terminal-text.ts';
 
 export function addBackup(program: Command, context: CliContext): void {
   withStoreOptions(program.command('backup'))

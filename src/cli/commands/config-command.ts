@@ -1,9 +1,10 @@
 /** `lanescan config`: the effective settings, and where each comes from. Secrets are not shown. */
 import type { Command } from 'commander';
+import { printable } from '../../text/format.ts';
 import { type Config, type ConfigFlags, namesOf, networkSourcesOf, webhooksOf } from '../config/config.ts';
 import { type CliContext, configOf, withStoreOptions } from '../context.ts';
 import { writeOut } from '../output/output.ts';
-import { cellsOf, createPaint, printable } from '../output/terminal-text.ts';
+import { cellsOf, createPaint } from '../output/terminal-text.ts';
 import { withServerOptions } from './serve-command.ts';
 
 interface ShowConfigFlags extends ConfigFlags {

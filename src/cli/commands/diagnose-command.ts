@@ -2,10 +2,11 @@
 import type { Command } from 'commander';
 import type { Diagnosis } from '../../api/execution/execution-schema.ts';
 import type { Message } from '../../domain/message.ts';
+import { printable, printableJson } from '../../text/format.ts';
+import { networkName } from '../../text/message-words.ts';
 import { type CliContext, configOf } from '../context.ts';
-import { networkName } from '../output/message-words.ts';
 import { writeOut } from '../output/output.ts';
-import { type Colour, createPaint, printable, printableJson, wrapped } from '../output/terminal-text.ts';
+import { type Colour, createPaint, wrapped } from '../output/terminal-text.ts';
 import { type RecordFlags, withRecordOptions, withRecords } from './records.ts';
 import { findRecord, parseId, serverUrl } from './show-command.ts';
 

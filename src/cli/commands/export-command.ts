@@ -8,11 +8,11 @@ import type { ExportShape } from '../../api/routes/export-batches.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { filterNames, parseFilters, type RawParameters } from '../../domain/filters/search-parameters.ts';
 import { type ExportFormat, exportFormats } from '../../domain/records/export-format.ts';
+import { counted, printable, printableJson } from '../../text/format.ts';
 import { loadAbis } from '../config/abi-folder.ts';
 import { type CliContext, configOf } from '../context.ts';
 import { OutputClosedError, writeOut } from '../output/output.ts';
 import { createProgress } from '../output/progress-bar.ts';
-import { counted, printable, printableJson } from '../output/terminal-text.ts';
 import { addFilterOptions, asUsage, type ParameterFlags, rawParameters } from './filter-flags.ts';
 import { type RecordFlags, type Records, withRecordOptions, withRecords } from './records.ts';
 

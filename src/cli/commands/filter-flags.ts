@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import { ApiError } from '../../domain/errors.ts';
 import { type FilterName, filterNames, filterParameters } from '../../domain/filters/search-parameters.ts';
 import { networkOfText, similarNetworks } from '../../domain/networks/network-names.ts';
-import { printable } from '../output/terminal-text.ts';
+import { printable } from '../../text/format.ts';
 
 /** Flags of parameters: every value given, in the order given. */
 export type ParameterFlags<Name extends string = FilterName> = {

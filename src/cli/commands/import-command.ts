@@ -15,6 +15,7 @@ import type { Notice } from '../../base/notice.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { type ImportReport, importRecords, type RejectedLine } from '../../ingest/import/import.ts';
 import type { Store } from '../../store/store.ts';
+import { printable } from '../../text/format.ts';
 import type { ConfigFlags } from '../config/config.ts';
 import {
   type CliContext,
@@ -26,7 +27,7 @@ import {
 } from '../context.ts';
 import { noticeTo, openLog } from '../output/command-log.ts';
 import { besideBar, createProgress } from '../output/progress-bar.ts';
-import { clipped, printable } from '../output/terminal-text.ts';
+import { clipped } from '../output/terminal-text.ts';
 
 const REJECTED_STATUS = 3;
 const INTERRUPTED_STATUS = 130;

@@ -4,6 +4,7 @@ import { blockNoun } from '../../domain/networks/block-noun.ts';
 import type { NetworkSource } from '../../ingest/engine/family.ts';
 import type { NetworkStatus } from '../../ingest/engine/indexer.ts';
 import { connectNetwork } from '../../ingest/families.ts';
+import { counted, printable } from '../../text/format.ts';
 import { type Config, type ConfigFlags, networkSourcesOf } from '../config/config.ts';
 import { sourcesToIndex } from '../config/destinations.ts';
 import {
@@ -17,7 +18,6 @@ import {
 import { knownLosses } from '../doctor/source-findings.ts';
 import { noticeTo, openLog } from '../output/command-log.ts';
 import { createIndexProgress } from '../output/index-progress.ts';
-import { counted, printable } from '../output/terminal-text.ts';
 import { lanescanVersion } from '../version.ts';
 
 const INTERRUPTED_STATUS = 130;

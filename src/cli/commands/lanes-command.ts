@@ -2,22 +2,11 @@ import type { Command } from 'commander';
 import { DEFAULT_WINDOW_DAYS, MAX_WINDOW_DAYS } from '../../api/routes/lanes-route.ts';
 import { parseParameters, selector, wholeNumber } from '../../domain/filters/search-parameters.ts';
 import type { LaneEnds, LaneIdentity, LaneStatistics } from '../../store/query/lanes.ts';
+import { age, counted, duration, printable, printableJson } from '../../text/format.ts';
+import { networkName } from '../../text/message-words.ts';
 import { type CliContext, configOf } from '../context.ts';
-import { networkName } from '../output/message-words.ts';
 import { writeOut } from '../output/output.ts';
-import {
-  age,
-  type Colour,
-  cellsOf,
-  clipped,
-  counted,
-  createPaint,
-  duration,
-  fitted,
-  type Paint,
-  printable,
-  printableJson,
-} from '../output/terminal-text.ts';
+import { type Colour, cellsOf, clipped, createPaint, fitted, type Paint } from '../output/terminal-text.ts';
 import { addFilterOptions, asUsage, collecting, type ParameterFlags, rawParameters } from './filter-flags.ts';
 import { type RecordFlags, withRecordOptions, withRecords } from './records.ts';
 

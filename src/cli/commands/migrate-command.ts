@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { distributeDatabase } from '../../store/cluster/distribution.ts';
 import { upgradeEmbedded } from '../../store/server/embedded-upgrade.ts';
+import { printable } from '../../text/format.ts';
 import { type Config, type ConfigFlags, UsageError } from '../config/config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from '../context.ts';
-import { printable } from '../output/terminal-text.ts';
 
 /** Each shard costs a connection and a round trip for a search without a message id. */
 const MAX_SHARDS = 256;

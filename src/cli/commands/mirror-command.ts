@@ -7,6 +7,7 @@ import { filterNames, parseFilters } from '../../domain/filters/search-parameter
 import { jsonText } from '../../ingest/mirror/intake.ts';
 import { followSource, type MirrorCounts, type RejectedRecord } from '../../ingest/mirror/mirror.ts';
 import { createSource } from '../../ingest/mirror/source.ts';
+import { counted, printable } from '../../text/format.ts';
 import type { ConfigFlags } from '../config/config.ts';
 import {
   type CliContext,
@@ -18,7 +19,7 @@ import {
 } from '../context.ts';
 import { noticeTo, openLog } from '../output/command-log.ts';
 import { besideBar, createProgress } from '../output/progress-bar.ts';
-import { clipped, counted, printable } from '../output/terminal-text.ts';
+import { clipped } from '../output/terminal-text.ts';
 import { lanescanVersion } from '../version.ts';
 import { addFilterOptions, asUsage, type ParameterFlags, rawParameters } from './filter-flags.ts';
 

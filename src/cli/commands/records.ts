@@ -31,12 +31,11 @@ import type { ExplorerUrls } from '../../domain/networks/explorer-links.ts';
 import type { LaneEnds, LanePage, LaneStatistics } from '../../store/query/lanes.ts';
 import type { Store } from '../../store/store.ts';
 import type { CountedLane } from '../../store/write/lane-counters.ts';
+import { counted } from '../../text/format.ts';
 import { type Config, type ConfigFlags, networkSourcesOf, UsageError } from '../config/config.ts';
 import { createDestinations } from '../config/destinations.ts';
 import { type CliContext, withStore, withStoreOptions } from '../context.ts';
 import { knownLosses, stoppedSources } from '../doctor/source-findings.ts';
-import { SIMULATED_NOTICE } from '../output/message-words.ts';
-import { counted } from '../output/terminal-text.ts';
 import { createRemoteRecords } from './remote-records.ts';
 
 /** A page of a search. */
@@ -106,7 +105,8 @@ export async function withRecords<T>(
   context: CliContext,
   use: (records: Records) => Promise<T>,
 ): Promise<T> {
-  const noteSimulated = () => void context.err.write(`${SIMULATED_NOTICE}\n`);
+  const noteSimulated = () =>
+    void context.err.write('The data is SIMULATED: no message exists on a chain.\n');
   if (flags.url !== undefined) {
     if (flags.data !== undefined)
       throw new UsageError('--url and --data exclude each other.', 'Give the one to read from.');

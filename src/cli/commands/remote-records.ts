@@ -19,8 +19,9 @@ import {
   tokenAddressesOf,
 } from '../../domain/names/message-names.ts';
 import { readBody } from '../../ingest/bounded-exchange.ts';
+import { printable } from '../../text/format.ts';
 import { UsageError } from '../config/config.ts';
-import { clipped, printable } from '../output/terminal-text.ts';
+import { clipped } from '../output/terminal-text.ts';
 import { lanescanVersion } from '../version.ts';
 import type { Records } from './records.ts';
 

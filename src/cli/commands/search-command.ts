@@ -8,11 +8,12 @@ import {
 } from '../../domain/filters/search-parameters.ts';
 import type { Message } from '../../domain/message.ts';
 import { findNetwork } from '../../domain/networks/networks.ts';
+import { printableJson } from '../../text/format.ts';
 import { type CliContext, configOf } from '../context.ts';
 import { createMessageTable, tableFooter } from '../output/message-table.ts';
 import { writeOut } from '../output/output.ts';
 import { contractHint, parametersOfLookUp, parametersOfText } from '../output/search-text.ts';
-import { createPaint, printableJson } from '../output/terminal-text.ts';
+import { createPaint } from '../output/terminal-text.ts';
 import { addFilterOptions, asUsage, collecting, type ParameterFlags, rawParameters } from './filter-flags.ts';
 import {
   demoFolder,

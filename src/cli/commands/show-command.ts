@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Message } from '../../domain/message.ts';
+import { printable, printableJson } from '../../text/format.ts';
 import { loadAbis } from '../config/abi-folder.ts';
 import type { Config } from '../config/config.ts';
 import { type CliContext, configOf } from '../context.ts';
 import { describeMessage } from '../output/message-description.ts';
 import { writeOut } from '../output/output.ts';
-import { clipped, createPaint, printable, printableJson } from '../output/terminal-text.ts';
+import { clipped, createPaint } from '../output/terminal-text.ts';
 import { type RecordFlags, type Records, withRecordOptions, withRecords } from './records.ts';
 
 const MIN_PREFIX = 6;

@@ -3,6 +3,7 @@ import { nearestName } from '../../base/nearest-name.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { WebhookBacklog } from '../../store/ledger/webhook-deliveries.ts';
 import type { Store } from '../../store/store.ts';
+import { age, counted, printable } from '../../text/format.ts';
 import { dispatcherTimings } from '../../webhooks/dispatcher.ts';
 import { signedHeaders, testEvent } from '../../webhooks/event.ts';
 import { decideRetry } from '../../webhooks/retry.ts';
@@ -11,7 +12,7 @@ import { type Subscription, shownTarget } from '../../webhooks/subscription.ts';
 import { type ConfigFlags, UsageError, webhooksOf } from '../config/config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from '../context.ts';
 import { writeOut } from '../output/output.ts';
-import { age, cellsOf, counted, fitted, printable } from '../output/terminal-text.ts';
+import { cellsOf, fitted } from '../output/terminal-text.ts';
 import { lanescanVersion } from '../version.ts';
 
 const EXIT_STATUSES = `

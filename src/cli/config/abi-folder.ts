@@ -5,7 +5,7 @@ import { OperatorError } from '../../base/operator-error.ts';
 import { errorsOfAbi } from '../../domain/failures/abi-errors.ts';
 import { type ErrorSignature, selectorOf } from '../../domain/failures/error-signatures.ts';
 import { defineErrors } from '../../domain/failures/revert-data.ts';
-import { counted } from '../output/terminal-text.ts';
+import { counted } from '../../text/format.ts';
 import type { Config } from './config.ts';
 
 const MAX_FILES = 500;

@@ -1,6 +1,6 @@
 /** A result of one of the checks of `lanescan doctor`. */
 import { OperatorError } from '../../base/operator-error.ts';
-import { printable } from '../output/terminal-text.ts';
+import { printable } from '../../text/format.ts';
 
 export interface Finding {
   /** An `error` must be fixed. */

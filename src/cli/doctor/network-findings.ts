@@ -1,9 +1,9 @@
 /** Checks of `lanescan doctor` for the configured networks: every endpoint is tested, all at the same time. */
 import type { NetworkReport, NetworkSource, ProbeFinding } from '../../ingest/engine/family.ts';
 import { probeNetwork } from '../../ingest/families.ts';
+import { howOld, printable } from '../../text/format.ts';
 import { type Config, networkSourcesOf } from '../config/config.ts';
 import type { CliContext } from '../context.ts';
-import { howOld, printable } from '../output/terminal-text.ts';
 import { lanescanVersion } from '../version.ts';
 import { type Finding, problemFinding } from './finding.ts';
 

@@ -1,9 +1,10 @@
 /** Checks of `lanescan doctor` for DATABASE_REPLICA_URL: connection, which primary it belongs to, lag. */
 import { OperatorError } from '../../base/operator-error.ts';
 import { readServerFacts, type ServerFacts } from '../../store/server/server-facts.ts';
+import { counted } from '../../text/format.ts';
 import type { Config } from '../config/config.ts';
 import type { CliContext } from '../context.ts';
-import { counted, databaseName } from '../output/terminal-text.ts';
+import { databaseName } from '../output/terminal-text.ts';
 import { type Finding, problemFinding } from './finding.ts';
 
 /** No findings where no replica is configured. */

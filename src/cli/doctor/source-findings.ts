@@ -13,9 +13,9 @@ import type { StoredFinding } from '../../store/ledger/index-ledger.ts';
 import type { MirrorState } from '../../store/ledger/mirror-ledger.ts';
 import type { NetworkProgress } from '../../store/query/network-progress.ts';
 import type { Store } from '../../store/store.ts';
+import { age, counted, printable } from '../../text/format.ts';
 import { type Config, networkSourcesOf } from '../config/config.ts';
 import type { CliContext } from '../context.ts';
-import { age, counted, printable } from '../output/terminal-text.ts';
 import type { Finding } from './finding.ts';
 
 type SourceStore = Pick<Store, 'networkProgress' | 'mirrors'>;

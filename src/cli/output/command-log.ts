@@ -1,9 +1,9 @@
 /** The log of long-running commands: JSON lines, or readable lines on a terminal. */
 import type { Logger } from 'pino';
 import type { Notice } from '../../base/notice.ts';
+import { printable } from '../../text/format.ts';
 import type { Config } from '../config/config.ts';
 import type { CliContext, TerminalStream } from '../context.ts';
-import { printable } from './terminal-text.ts';
 
 /** A field of each line, to filter by. */
 export type Component = 'http' | 'store' | 'index' | 'mirror' | 'import' | 'webhooks' | 'diagnosis';

@@ -2,8 +2,9 @@
 import type { Notice, NoticeLevel } from '../../base/notice.ts';
 import { blockNoun } from '../../domain/networks/block-noun.ts';
 import type { NetworkStatus } from '../../ingest/engine/indexer.ts';
+import { counted, howOld, printable } from '../../text/format.ts';
 import type { TerminalStream } from '../context.ts';
-import { cellsOf, clipped, counted, fitted, howOld, printable } from './terminal-text.ts';
+import { cellsOf, clipped, fitted } from './terminal-text.ts';
 
 const BAR_WIDTH = 20;
 /** On terminals that are narrower than this, bars are half as long. */

@@ -21,20 +21,12 @@ import {
 import { grouped } from '../../domain/names/tokens.ts';
 import { blockTitle } from '../../domain/networks/block-noun.ts';
 import { type ExplorerPage, explorerLink } from '../../domain/networks/explorer-links.ts';
+import { age, counted, duration, exactTime, printable, shortened } from '../../text/format.ts';
+import { laneWords, networkName, problemOf } from '../../text/message-words.ts';
+import { abiValues, byteLength, textOf } from '../../text/payload.ts';
 import type { RecordNames } from '../commands/records.ts';
-import { laneWords, networkName, statusSigns, statusWords } from './message-words.ts';
-import {
-  age,
-  cellsOf,
-  clipped,
-  counted,
-  duration,
-  fitted,
-  type Paint,
-  printable,
-  shortened,
-  wrapped,
-} from './terminal-text.ts';
+import { signedStatus, statusSigns } from './status-signs.ts';
+import { cellsOf, clipped, fitted, type Paint, wrapped } from './terminal-text.ts';
 
 const DATA_SHOWN = 64;
 const ERROR_SHOWN = 300;
@@ -81,7 +73,7 @@ export function describeMessage(message: Message, options: DescriptionOptions): 
   ];
   return [
     headline(message, paint),
-    ...advice(message, options, Math.min(width ?? READING_WIDTH, READING_WIDTH)),
+    ...problemParagraphs(message, options),
     ...sections.map((section) => sectionText(section, paint, width)),
   ].join('\n');
 }
@@ -89,7 +81,7 @@ export function describeMessage(message: Message, options: DescriptionOptions): 
 function headline(message: Message, paint: Paint): string {
   const { status, version, messageId, readyForManualExecution } = message;
   const words = [
-    paint(statusWords(status), statusSigns[status].colour, 'bold'),
+    paint(signedStatus(status), statusSigns[status].colour, 'bold'),
     paint(laneWords(message), 'bold'),
     version === null ? '' : paint(`CCIP ${printable(version)}`, 'dim'),
     readyForManualExecution ? paint('! needs action', 'yellow', 'bold') : '',
@@ -128,49 +120,41 @@ function valueLines(text: string, width: number | null): readonly string[] {
   return wrapped(text.replace(/ {2,}/g, ' '), cells);
 }
 
-/** For a message that needs manual execution: what happened, and what to do. */
-function advice(message: Message, options: DescriptionOptions, width: number): string[] {
+/** For a message that failed or needs manual execution: what happened, and what to do. */
+function problemParagraphs(message: Message, options: DescriptionOptions): string[] {
   const { paint, serverUrl, attempts, names } = options;
-  const reason = lastAttempt(attempts)?.reason ?? null;
-  const { status, readyForManualExecution, destNetworkInfo, extraArgs, receiptTransactionHash } = message;
-  if (status !== 'FAILED' && !readyForManualExecution) return [];
+  const reason = lastAttempt(attempts)?.reason ?? undefined;
+  const problem = problemOf(message, { reason });
+  if (problem === null) return [];
+  const { status, destNetworkInfo, receiptTransactionHash } = message;
   const dest = networkName(destNetworkInfo);
-  const limit =
-    'gasLimit' in extraArgs
-      ? `gas limit of ${grouped(extraArgs.gasLimit)}`
-      : `compute units of ${grouped(extraArgs.computeUnits)}`;
+  const why = reason ? `${printable(reasonInUnits(reason, destNetworkInfo, names))} ` : '';
   const receipt =
     receiptTransactionHash === null ? 'the execution' : `transaction ${printable(receiptTransactionHash)}`;
-  const tokens = message.tokenAmounts.length > 0 ? ' Its tokens wait until it is executed.' : '';
-  const meaning =
-    status === 'FAILED'
-      ? `It reached ${dest}, but its execution there failed${reason ? `. ${printable(reasonInUnits(reason, destNetworkInfo, names))}` : `: the receiver reverted, or the ${limit} did not suffice.`}${tokens}`
-      : `It reached ${dest}, but it was not executed there in the time allowed.${tokens}`;
-  const moreGas = status === 'FAILED' && 'gasLimit' in extraArgs ? ' (and --gas-limit for more gas)' : '';
+  const fix =
+    problem.advice ??
+    `Look at ${receipt} on ${dest} for the reason, and fix the receiver if it is the cause.`;
+  const moreGas =
+    status === 'FAILED' && 'gasLimit' in message.extraArgs ? ' Add --gas-limit for more gas.' : '';
   const todo = [
-    ...(status === 'FAILED'
+    ...(status === 'FAILED' ? [fix] : []),
+    ...(problem.canBeExecuted
       ? [
-          reason
-            ? printable(reason.advice)
-            : `Look at ${receipt} on ${dest} for the reason, and fix the receiver if it is the cause.`,
-        ]
-      : []),
-    ...(readyForManualExecution
-      ? [
-          `Execute it manually; any wallet on ${dest} can do it${moreGas}. Its key is in USER_KEY, an RPC endpoint in ` +
-            'DEST_RPC, and `lanescan serve` provides the proof:',
+          `Execute it manually, with the key of your wallet in USER_KEY and an RPC endpoint of ${dest} in DEST_RPC.${moreGas} ` +
+            '`lanescan serve` provides the proof:',
           `$ ccip-cli manual-exec ${message.messageId} --api ${serverUrl} --rpc $DEST_RPC`,
           ...withoutServer(message),
         ]
-      : ['It is not ready for manual execution yet; try again later.']),
+      : []),
   ];
+  const width = Math.min(options.width ?? READING_WIDTH, READING_WIDTH) - 2;
   const paragraph = (title: string, lines: readonly string[]) => {
     // A command is not wrapped, so that it can be copied.
-    const shown = lines.flatMap((line) => (line.startsWith('$') ? [`  ${line}`] : wrapped(line, width - 2)));
+    const shown = lines.flatMap((line) => (line.startsWith('$') ? [`  ${line}`] : wrapped(line, width)));
     return `${paint(title, 'yellow', 'bold')}\n${shown.map((line) => `  ${line}\n`).join('')}`;
   };
   return [
-    paragraph(status === 'FAILED' ? 'What went wrong' : 'What it waits for', [meaning]),
+    paragraph(problem.title, [`${problem.whatHappened} ${why}${problem.consequence}`]),
     paragraph('What to do', todo),
   ];
 }
@@ -191,8 +175,8 @@ function timeline(message: Message, now: number): Section {
   return {
     title: 'Timeline',
     lines: [
-      ['Sent', `${clock(sendTimestamp)}   ${sinceText(now - Date.parse(sendTimestamp))}`],
-      [end, receiptTimestamp === null ? 'not yet' : `${clock(receiptTimestamp)}${after}`],
+      ['Sent', `${exactTime(sendTimestamp)}   ${sinceText(now - Date.parse(sendTimestamp))}`],
+      [end, receiptTimestamp === null ? 'not yet' : `${exactTime(receiptTimestamp)}${after}`],
       ['Finality', finalityWords(requestedFinality(message))],
     ],
   };
@@ -207,10 +191,6 @@ function finalityWords(requested: ReturnType<typeof requestedFinality>): string 
 
 function sinceText(ms: number): string {
   return ms < 0 ? age(ms) : `${age(ms)} ago`;
-}
-
-function clock(timestamp: string): string {
-  return `${timestamp.slice(0, 10)} ${timestamp.slice(11, 19)} UTC`;
 }
 
 /** An address with the operator's label behind it. */
@@ -282,9 +262,9 @@ function attemptSection(
   const errors = reason ? [...reason.wrappers, ...(reason.error ? [reason.error] : [])] : [];
   return {
     title: total === 1 ? 'Execution attempt' : `Execution attempt ${index + 1} of ${total}`,
-    about: `${statusWords(outcome)}${at === null ? '' : `   ${clock(at)}`}`,
+    about: `${signedStatus(outcome)}${at === null ? '' : `   ${exactTime(at)}`}`,
     lines: [
-      ['Removed', removedAt && `by a reorganisation, ${clock(removedAt)}: this attempt no longer counts`],
+      ['Removed', removedAt && `by a reorganisation, ${exactTime(removedAt)}: this attempt no longer counts`],
       ['Transaction', transactionHash && printable(transactionHash)],
       ['  link', linkTo(network, 'transaction', transactionHash, names)],
       [blockTitle(network.chainFamily), blockNumber === null ? null : String(blockNumber)],
@@ -393,7 +373,7 @@ function verifiersSection({ items, optionalThreshold }: Verifiers, paint: Paint)
     about: about.join(' · '),
     lines: items.flatMap(({ metadata, isRequired, status, verification, sourceAddress, destAddress }) => {
       const sign = status === 'COMPLETED' ? paint('✓ completed', 'green') : paint('○ pending', 'blue');
-      const at = verification === null ? '' : ` ${clock(verification.timestamp)}`;
+      const at = verification === null ? '' : ` ${exactTime(verification.timestamp)}`;
       return [
         [
           clipped(printable(metadata.name), NAME_WIDTH - 2),
@@ -440,12 +420,12 @@ const feeNames = {
 
 function dataSection(data: string | null): Section {
   if (data === null) return { title: 'Data', lines: [['', 'not known']] };
-  const bytes = Buffer.from(data.slice(2), 'hex');
-  if (bytes.length === 0) return { title: 'Data', lines: [['', 'none']] };
-  const text = textIn(bytes);
+  const bytes = byteLength(data);
+  if (bytes === 0) return { title: 'Data', lines: [['', 'none']] };
+  const text = readableText(data);
   return {
     title: 'Data',
-    about: counted(bytes.length, 'byte'),
+    about: counted(bytes, 'byte'),
     lines: [
       ['Hex', shortened(data, DATA_SHOWN, 8)],
       ['Text', text && JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text)],
@@ -453,32 +433,11 @@ function dataSection(data: string | null): Section {
   };
 }
 
-/** The bytes as text, plain or as an ABI-encoded string; null where they are not text. */
-function textIn(bytes: Buffer): string | null {
-  return readableText(abiString(bytes) ?? bytes);
-}
-
-function abiString(bytes: Buffer): Buffer | undefined {
-  if (bytes.length < 96 || bytes.length % 32 !== 0) return undefined;
-  const word = (index: number) => BigInt(`0x${bytes.subarray(index * 32, index * 32 + 32).toString('hex')}`);
-  const length = word(1);
-  if (
-    word(0) !== 32n ||
-    length === 0n ||
-    length > BigInt(bytes.length - 64) ||
-    BigInt(bytes.length - 64) - length >= 32n
-  ) {
-    return undefined;
-  }
-  return bytes.subarray(64, 64 + Number(length));
-}
-
-function readableText(bytes: Buffer): string | null {
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-    const line = text.replace(/[\n\t]/g, ' ');
-    return printable(line) === line ? text : null;
-  } catch {
-    return null;
-  }
+/** The data as text, plain or as one ABI-encoded string; null where it is not readable text. */
+function readableText(data: string): string | null {
+  const values = abiValues(data);
+  const [value] = values ?? [];
+  const text = values?.length === 1 && value?.type === 'string' ? value.text : textOf(data);
+  const line = text?.replace(/[\n\t]/g, ' ') ?? '';
+  return printable(line) === line ? text : null;
 }

@@ -7,25 +7,17 @@
 import { statuses } from '../../domain/lifecycle.ts';
 import type { Message } from '../../domain/message.ts';
 import { type Names, noNames, transferredAmount } from '../../domain/names/message-names.ts';
-import { networkName, statusSigns, statusWords } from './message-words.ts';
-import {
-  age,
-  type Colour,
-  cellsOf,
-  clipped,
-  counted,
-  fitted,
-  type Paint,
-  printable,
-  shortened,
-} from './terminal-text.ts';
+import { age, counted, printable, shortened } from '../../text/format.ts';
+import { networkName } from '../../text/message-words.ts';
+import { signedStatus, statusSigns } from './status-signs.ts';
+import { type Colour, cellsOf, clipped, fitted, type Paint } from './terminal-text.ts';
 
 const GAP = '  ';
 const ARROW = ' → ';
 const MIN_WIDTH = 60;
 /** Names of networks come from records; a long one must not displace the other columns. */
 const MAX_NETWORK_NAME = 20;
-const LONGEST_STATUS = Math.max(...statuses.map((status) => cellsOf(statusWords(status))));
+const LONGEST_STATUS = Math.max(...statuses.map((status) => cellsOf(signedStatus(status))));
 
 interface Form {
   readonly id: (id: string) => string;
@@ -172,7 +164,7 @@ function columnsOf(form: Form, { now, isOpenEnded, isTerminal, names }: ColumnOp
   const columns: Column[] = [
     {
       title: 'STATUS',
-      cell: ({ status }) => statusWords(status),
+      cell: ({ status }) => signedStatus(status),
       minWidth: isOpenEnded ? LONGEST_STATUS : 0,
       colours: ({ status }) => [statusSigns[status].colour],
     },

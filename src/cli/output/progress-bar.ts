@@ -1,6 +1,7 @@
 /** Progress of long work: a bar on a terminal, otherwise a log line every few seconds. */
+
+import { duration } from '../../text/format.ts';
 import type { TerminalStream } from '../context.ts';
-import { duration } from './terminal-text.ts';
 
 export interface Progress {
   advance(amount: number): void;

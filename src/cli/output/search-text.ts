@@ -6,9 +6,10 @@ import { meaningsOf, searchableText } from '../../domain/filters/search-text.ts'
 import { statuses } from '../../domain/lifecycle.ts';
 import { networkOfText } from '../../domain/networks/network-names.ts';
 import { networkBySelector } from '../../domain/networks/networks.ts';
+import { printable } from '../../text/format.ts';
 import { selectorOf, statusesOf } from '../commands/filter-flags.ts';
 import type { Records } from '../commands/records.ts';
-import { clipped, printable } from './terminal-text.ts';
+import { clipped } from './terminal-text.ts';
 
 const LANE = /^(.+?)\s*(?:→|->|=>|>|\sto\s)\s*(.+)$/i;
 const MAX_NAMED = 5;

@@ -1,30 +1,9 @@
 /**
- * Text for a terminal: escaping of control characters, width in cells, shortening, colours.
+ * Text for a terminal: width in cells, wrapping, colours.
  */
 import { decodePercent, hasUnescapedPassword } from '../../base/url-parts.ts';
+import { printable } from '../../text/format.ts';
 import type { TerminalStream } from '../context.ts';
-
-/** Characters that could move the cursor, start an escape sequence, hide text or change its direction. */
-const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
-/** Many combining marks on one letter would cover the lines around it. */
-const STACKED_MARKS = /(\p{M}{2})\p{M}+/gu;
-
-/** Untrusted text as one line without control characters. */
-export function printable(text: string): string {
-  return text
-    .replace(UNPRINTABLE, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`)
-    .replace(STACKED_MARKS, '$1');
-}
-
-/** The same JSON with control characters as escapes. */
-export function printableJson(json: string): string {
-  return json.replace(UNPRINTABLE, (character) =>
-    character
-      .split('')
-      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
-      .join(''),
-  );
-}
 
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 const DOUBLE_WIDTH =
@@ -73,12 +52,6 @@ export function wrapped(text: string, cells: number): string[] {
   return lines;
 }
 
-/** @example shortened('0x58521b02…', 8, 6) // '0x58521b02…860ca4' */
-export function shortened(text: string, head: number, tail: number): string {
-  const start = (text.startsWith('0x') ? 2 : 0) + head;
-  return text.length <= start + tail + 1 ? text : `${text.slice(0, start)}…${text.slice(-tail)}`;
-}
-
 /** A database URL without its secrets, which may be before the host or in the parameters. */
 export function databaseName(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -87,37 +60,6 @@ export function databaseName(text: string): string {
   const user = username || searchParams.get('user') || '';
   const place = host || searchParams.get('host') || '';
   return printable(`${decodePercent(user)}${user ? '@' : ''}${place}${decodePercent(pathname)}`);
-}
-
-/** An age in one unit. */
-export function age(ms: number): string {
-  if (ms < 0) return ms > -1000 ? '0 s' : `in ${age(-ms)}`;
-  const seconds = Math.floor(ms / 1000);
-  if (seconds < 60) return `${seconds} s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
-  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h`;
-  return `${Math.floor(seconds / 86_400)} d`;
-}
-
-/** An age in words; a time in the future means that clocks disagree. */
-export function howOld(ms: number): string {
-  return ms > -1000 ? `${age(ms)} old` : `${age(-ms)} ahead of this clock`;
-}
-
-/** A duration in its two largest units: `1 min 0 s`. */
-export function duration(ms: number): string {
-  if (ms < 0) return `-${duration(-ms)}`;
-  if (ms < 1000) return `${ms / 1000} s`;
-  const seconds = Math.floor(ms / 1000);
-  if (seconds < 60) return `${seconds} s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
-  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
-  return `${Math.floor(seconds / 86_400)} d ${Math.floor((seconds % 86_400) / 3600)} h`;
-}
-
-/** @example counted(1, 'message') // '1 message', counted(1200, 'message') // '1,200 messages' */
-export function counted(number: number, noun: string): string {
-  return `${number.toLocaleString('en')} ${noun}${number === 1 ? '' : 's'}`;
 }
 
 const codes = { red: 31, green: 32, yellow: 33, blue: 34, magenta: 35, cyan: 36, dim: 2, bold: 1 } as const;

@@ -5,11 +5,13 @@
  * const call = parseFunction('transfer(address to,uint256 amount)');
  * encodeCall(call, { to: '0x5aae…', amount: 1n }) // '0xa9059cbb…'
  */
+
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { concatBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import { hex } from '@scure/base';
+import type { Hex } from '../../base/hex.ts';
 
-export type Hex = `0x${string}`;
+export type { Hex };
 
 export type AbiShape =
   | { readonly kind: 'word'; readonly type: string }

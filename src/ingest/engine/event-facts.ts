@@ -2,6 +2,7 @@
  * From what a contract emitted to facts, as far as it is the same for every family: networks, addresses and ranges are
  * checked, and a message goes through the parser of imports.
  */
+import type { Hex } from '../../base/hex.ts';
 import { addressFromBytes, type ChainFamily, zeroAddresses } from '../../domain/addresses.ts';
 import type { Observation, RangeFact, SentMessage } from '../../domain/facts.ts';
 import type { NetworkInfo } from '../../domain/message.ts';
@@ -9,7 +10,6 @@ import { type Network, networkBySelector } from '../../domain/networks/networks.
 import { parseMessage } from '../../domain/records/message-parser.ts';
 
 /** `0x` and hexadecimal digits, lower case. */
-type Hex = `0x${string}`;
 
 /** The log says something that no record can hold; the message is for people. */
 export class UnreadableLogError extends Error {}

@@ -17,8 +17,8 @@ import { allRecords, hurriedTiming } from '../../chain/indexing.ts';
 import { openTestStore } from '../../database.ts';
 import { makeMessage, makeSent, networkInfo } from '../../fixtures.ts';
 import type { SolanaWorld } from '../../solana/ccip-world.ts';
-import { archiveNode, type SolanaProfile } from '../../solana/endpoint/solana-profile.ts';
 import { type SolanaProvider, startSolanaProvider } from '../../solana/endpoint/provider.ts';
+import { archiveNode, type SolanaProfile } from '../../solana/endpoint/solana-profile.ts';
 import { type EvmMessage, messageIdOf } from '../../solana/evm-messages.ts';
 import type { Ledger } from '../../solana/runtime/ledger.ts';
 import { sepolia } from '../../solana/world-options.ts';
@@ -31,10 +31,7 @@ export async function openStore(): Promise<Store> {
 }
 
 /** An endpoint of a ledger, until the test ends. */
-export async function serve(
-  ledger: Ledger,
-  profile: SolanaProfile = archiveNode,
-): Promise<SolanaProvider> {
+export async function serve(ledger: Ledger, profile: SolanaProfile = archiveNode): Promise<SolanaProvider> {
   const provider = await startSolanaProvider(ledger, { profile });
   onTestFinished(() => provider.close());
   return provider;

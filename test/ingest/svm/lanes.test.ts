@@ -4,7 +4,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Message } from '../../../src/domain/message.ts';
 import type { EvmSource } from '../../../src/ingest/evm/settings.ts';
 import { type RunningServer, startServer } from '../../api/running-server.ts';
-import { type Provider, startProvider } from '../../virtual-chain/endpoint.ts';
 import { CCIPAPIClient } from '../../lab/sdk.ts';
 import { silent } from '../../lab/sdk-chain.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
@@ -14,6 +13,7 @@ import { messageIdOf } from '../../solana/evm-messages.ts';
 import { toHex } from '../../solana/runtime/bytes.ts';
 import { makeTraffic } from '../../solana/traffic.ts';
 import { sepolia } from '../../solana/world-options.ts';
+import { type Provider, startProvider } from '../../virtual-chain/endpoint.ts';
 import { indexOnce, outcomeOf, recordsOf, sourceOf } from './indexed-world.ts';
 
 /** More than an hour of slots: manual execution is open for what was committed before them. */

@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest';
 import type { Store } from '../../../src/store/store.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
-import { profileOf } from '../../solana/endpoint/solana-profiles.ts';
 import { archiveNode, type SolanaProfile } from '../../solana/endpoint/solana-profile.ts';
+import { profileOf } from '../../solana/endpoint/solana-profiles.ts';
 import {
   configured,
   type Indexed,

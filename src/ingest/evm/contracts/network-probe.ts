@@ -1,4 +1,5 @@
 /** What `lanescan doctor` reports of an EVM network: every endpoint is probed, all at the same time. */
+import { counted } from '../../../text/format.ts';
 import type { EndpointReport, NetworkReport, ProbeFinding, ProbeOptions } from '../../engine/family.ts';
 import { endpointNames } from '../../engine/json-rpc/endpoint-pool.ts';
 import { type EndpointProbe, type Found, MAX_ADDRESSES, probeEndpoint } from '../rpc/endpoint-probe.ts';
@@ -37,17 +38,17 @@ function endpointProbe(source: EvmSource, probe: EndpointProbe): EndpointReport 
   const state = known(stateDepth);
   const capabilities = [
     described(finalized, (block) => `final up to ${block.number}`),
-    described(logRange, (blocks) => `logs of ${blockCount(blocks)} at once`),
+    described(logRange, (blocks) => `logs of ${counted(blocks, 'block')} at once`),
     described(logRangeOfAll, (blocks) =>
       blocks === null
         ? 'only by address'
         : blocks === known(logRange)
           ? ''
-          : `of ${blockCount(blocks)} without an address`,
+          : `of ${counted(blocks, 'block')} without an address`,
     ),
     described(filterSize, ({ topics, addresses }) =>
       [
-        ...(topics < watchedTopics.length ? [counted(topics, 'topic', 'topics')] : []),
+        ...(topics < watchedTopics.length ? [counted(topics, 'topic')] : []),
         ...(addresses < MAX_ADDRESSES ? [counted(addresses, 'address', 'addresses')] : []),
       ]
         .map((text) => `${text} in one filter`)
@@ -88,7 +89,7 @@ function endpointProbe(source: EvmSource, probe: EndpointProbe): EndpointReport 
   if (range !== undefined && range < Math.min(SHORT_RANGE, source.maxRange, number + 1)) {
     findings.push({
       severity: 'warning',
-      text: `it gives logs of ${blockCount(range)} at once, and history is long`,
+      text: `it gives logs of ${counted(range, 'block')} at once, and history is long`,
       remedy: 'Use an endpoint or a plan with a longer range, or a later `start`.',
     });
   }
@@ -112,14 +113,6 @@ function routerFinding(router: string, probes: readonly EndpointProbe[]): ProbeF
   const type = first.type ?? 'nothing';
   if (!/^Router \d/.test(type)) return { severity: 'error', text: `${subject} calls itself ${type}`, remedy };
   return { severity: 'ok', text: `${subject} is ${type}` };
-}
-
-function blockCount(blocks: number): string {
-  return counted(blocks, 'block', 'blocks');
-}
-
-function counted(count: number, one: string, several: string): string {
-  return `${count.toLocaleString('en')} ${count === 1 ? one : several}`;
 }
 
 function known<T>(found: Found<T> | undefined): T | undefined {

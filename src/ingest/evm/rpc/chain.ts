@@ -1,10 +1,10 @@
 /** What the EVM indexer asks of a node, and the shapes of the answers. */
+import type { Hex } from '../../../base/hex.ts';
 import type { Network } from '../../../domain/networks/networks.ts';
 import type { EndpointPool } from '../../engine/json-rpc/endpoint-pool.ts';
 import type { FilterLimits } from './log-queries.ts';
 
-/** `0x` and hexadecimal digits, lower case. */
-export type Hex = `0x${string}`;
+export type { Hex };
 
 export interface Block {
   readonly number: number;

@@ -1,5 +1,7 @@
 /** A reader of borsh, the encoding of Solana programs: little-endian numbers, lengths in front, no padding. */
+
 import { base58, hex } from '@scure/base';
+import type { Hex } from '../../../base/hex.ts';
 
 /** Bytes, text or an answer that cannot be what it should be; the message says why. */
 export class UnreadableDataError extends Error {
@@ -7,7 +9,7 @@ export class UnreadableDataError extends Error {
 }
 
 /** `0x` and lower-case hexadecimal digits. */
-export type Hex = `0x${string}`;
+export type { Hex };
 
 const PUBLIC_KEY_BYTES = 32;
 

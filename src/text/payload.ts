@@ -3,7 +3,7 @@
  *
  * ABI carries no types. The types here are guesses from the values, and the page must say so.
  */
-import { parseAddress } from '../../../src/domain/addresses.ts';
+import { parseAddress } from '../domain/addresses.ts';
 
 export interface AbiValue {
   readonly type: 'address' | 'uint256' | 'int256' | 'bytes32' | 'string' | 'bytes';
