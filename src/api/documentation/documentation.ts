@@ -1,5 +1,5 @@
 /** The documentation of the API: /openapi.json for programs, /docs for people. */
-import { refuseParameters } from '../../domain/filters/search-parameters.ts';
+import { rejectParameters } from '../../domain/filters/search-parameters.ts';
 import type { Route } from '../server/route.ts';
 import { docsPage } from './docs-page.ts';
 import { docsPageScriptHash } from './docs-page-script.ts';
@@ -18,7 +18,7 @@ export function documentationRoutes(document: () => OpenApiDocument, basePath: s
       success: { description: 'The document.', schema: { type: 'object' } },
       errors: [],
       handle({ query }) {
-        refuseParameters(query);
+        rejectParameters(query);
         return { body: JSON.stringify(document()), freshness: 'document' };
       },
     },
@@ -32,7 +32,7 @@ export function documentationRoutes(document: () => OpenApiDocument, basePath: s
       success: { description: 'The page.' },
       errors: [],
       handle({ query }, { store }) {
-        refuseParameters(query);
+        rejectParameters(query);
         return {
           body: docsPage(document(), { isSimulated: store.simulated, basePath }),
           freshness: 'document',

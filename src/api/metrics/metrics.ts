@@ -5,7 +5,7 @@
  * Label values come from the code or from the configuration, never from a client: each new value costs memory for ever.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { refuseParameters } from '../../domain/filters/search-parameters.ts';
+import { rejectParameters } from '../../domain/filters/search-parameters.ts';
 import { type DiagnosisOutcome, diagnosisOutcomes } from '../execution/diagnoses.ts';
 import { type CutReason, cutReasons } from '../server/connections.ts';
 import type { Route } from '../server/route.ts';
@@ -147,7 +147,7 @@ export const metricsRoutes: readonly Route[] = [
     success: { description: 'The metrics, in the text format of Prometheus.' },
     errors: [],
     async handle({ query }, { metrics }) {
-      refuseParameters(query);
+      rejectParameters(query);
       return { body: await metrics.scrape(), freshness: 'never' };
     },
   },

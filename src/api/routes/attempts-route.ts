@@ -2,7 +2,7 @@
 import { attemptJson } from '../../domain/attempt-json.ts';
 import { attemptsOf } from '../../domain/attempts.ts';
 import { ApiError } from '../../domain/errors.ts';
-import { refuseParameters } from '../../domain/filters/search-parameters.ts';
+import { rejectParameters } from '../../domain/filters/search-parameters.ts';
 import type { Message } from '../../domain/message.ts';
 import { Attempts } from '../schemas/attempts-schema.ts';
 import type { Route } from '../server/route.ts';
@@ -26,7 +26,7 @@ export const attemptRoutes: readonly Route[] = [
     success: { description: 'Its attempts.', schema: Attempts },
     errors: [400, 404],
     async handle({ path: { messageId = '' }, query }, { store }) {
-      refuseParameters(query);
+      rejectParameters(query);
       const digits = messageIdDigits(messageId);
       const found = await store.messageExecutions(digits);
       if (!found) {

@@ -1,7 +1,7 @@
 /** The diagnosis of a message: would a manual execution work now? */
 import { reasonJson } from '../../domain/attempt-json.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
-import { refuseParameters } from '../../domain/filters/search-parameters.ts';
+import { rejectParameters } from '../../domain/filters/search-parameters.ts';
 import type { Diagnosis } from '../../domain/manual-execution/diagnosis.ts';
 import type { Message } from '../../domain/message.ts';
 
@@ -31,7 +31,7 @@ export const diagnosisRoutes: readonly Route[] = [
     success: { description: 'The diagnosis.', schema: DiagnosisSchema },
     errors: [400, 404],
     async handle({ path: { messageId = '' }, query }, { preparations, diagnoses }) {
-      refuseParameters(query);
+      rejectParameters(query);
       const preparation = await preparations.prepare(messageIdDigits(messageId));
       return { body: JSON.stringify(await diagnosisBody(preparation, diagnoses)) };
     },

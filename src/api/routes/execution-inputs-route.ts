@@ -1,6 +1,6 @@
 /** Inputs of a manual execution, in the format of the official SDK. */
 import { ApiError } from '../../domain/errors.ts';
-import { refuseParameters } from '../../domain/filters/search-parameters.ts';
+import { rejectParameters } from '../../domain/filters/search-parameters.ts';
 import {
   type BatchInputs,
   MAX_BATCH_BYTES,
@@ -31,7 +31,7 @@ export const executionInputRoutes: readonly Route[] = [
     success: { description: 'What the off-ramp needs.', schema: ExecutionInputs },
     errors: [400, 404, 409],
     async handle({ path: { messageId = '' }, query }, { store }) {
-      refuseParameters(query);
+      rejectParameters(query);
       const digits = messageIdDigits(messageId);
       const inputs = await store.executionInputs(digits);
       if (!inputs) {

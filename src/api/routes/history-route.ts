@@ -1,6 +1,6 @@
 /** History of one message: its stages, and every recorded change. */
 import { ApiError } from '../../domain/errors.ts';
-import { refuseParameters } from '../../domain/filters/search-parameters.ts';
+import { rejectParameters } from '../../domain/filters/search-parameters.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
 import type { Message } from '../../domain/message.ts';
 import { networkBySelector } from '../../domain/networks/networks.ts';
@@ -27,7 +27,7 @@ export const historyRoutes: readonly Route[] = [
     success: { description: 'Its stages and changes.', schema: History },
     errors: [400, 404],
     async handle({ path: { messageId = '' }, query }, { store }) {
-      refuseParameters(query);
+      rejectParameters(query);
       const digits = messageIdDigits(messageId);
       const history = await store.messageHistory(digits);
       if (!history) {

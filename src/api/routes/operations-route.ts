@@ -1,5 +1,5 @@
 /** Health checks for orchestrators: liveness and readiness. */
-import { refuseParameters } from '../../domain/filters/search-parameters.ts';
+import { rejectParameters } from '../../domain/filters/search-parameters.ts';
 import { checkSources } from '../metrics/indexing-health.ts';
 import { Health, Readiness } from '../schemas/operations-schema.ts';
 import { DatabaseUnresponsiveError } from '../server/error-responses.ts';
@@ -17,7 +17,7 @@ export const operationRoutes: readonly Route[] = [
     success: { description: 'The process is alive.', schema: Health },
     errors: [],
     handle({ query }) {
-      refuseParameters(query);
+      rejectParameters(query);
       return { body: '{"status":"ok"}', freshness: 'never' };
     },
   },
@@ -34,7 +34,7 @@ export const operationRoutes: readonly Route[] = [
     success: { description: 'The database answers.', schema: Readiness },
     errors: [],
     async handle({ query }, { store, feed }) {
-      refuseParameters(query);
+      rejectParameters(query);
       await store.ping().catch((cause) => {
         throw new DatabaseUnresponsiveError('The database does not answer', { cause });
       });

@@ -1,6 +1,6 @@
 /** Results of verifiers, in the format of the indexers that the official SDK asks (`--indexer`). */
 import { ApiError } from '../../domain/errors.ts';
-import { refuseParameters } from '../../domain/filters/search-parameters.ts';
+import { rejectParameters } from '../../domain/filters/search-parameters.ts';
 import type { Message } from '../../domain/message.ts';
 import { hasAllVerifications, knownVerifications } from '../../domain/verification.ts';
 import { VerifierResults } from '../schemas/verifier-results-schema.ts';
@@ -23,7 +23,7 @@ export const verifierResultRoutes: readonly Route[] = [
     success: { description: 'The results.', schema: VerifierResults },
     errors: [400, 404],
     async handle({ path: { messageId = '' }, query }, { store }) {
-      refuseParameters(query);
+      rejectParameters(query);
       const digits = messageIdDigits(messageId);
       const found = await store.findMessage(digits);
       if (!found) {

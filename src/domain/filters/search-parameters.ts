@@ -199,7 +199,7 @@ function filtersOf(values: ReadonlyMap<string, string>, problems: ParameterProbl
 }
 
 /** For a path without parameters: refuses any parameter. */
-export function refuseParameters(raw: RawParameters): void {
+export function rejectParameters(raw: RawParameters): void {
   const problems: ParameterProblem[] = [];
   singleValues(raw, [], problems);
   throwProblems(problems);

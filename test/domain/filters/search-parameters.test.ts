@@ -8,7 +8,7 @@ import {
   filterParameters,
   parseSearch as parse,
   type RawParameters,
-  refuseParameters,
+  rejectParameters,
   searchParameterNames,
 } from '../../../src/domain/filters/search-parameters.ts';
 import { statuses } from '../../../src/domain/lifecycle.ts';
@@ -377,8 +377,8 @@ describe('an unknown parameter', () => {
   });
 
   it('is unknown where a path takes none at all', () => {
-    expect(() => refuseParameters([])).not.toThrow();
-    expect(() => refuseParameters([['limit', '5']])).toThrow(/limit is unknown/);
+    expect(() => rejectParameters([])).not.toThrow();
+    expect(() => rejectParameters([['limit', '5']])).toThrow(/limit is unknown/);
   });
 });
 

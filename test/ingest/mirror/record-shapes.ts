@@ -136,7 +136,7 @@ function complete(): RecordShape[] {
   ];
 }
 
-function withFurtherMembers(): RecordShape[] {
+function withUnknownMembers(): RecordShape[] {
   return [
     { what: 'the off-ramp', record: { ...message(), offramp: canonicalOfframp } },
     {
@@ -497,7 +497,7 @@ function shapeOfVerifier(key: string, absent: undefined | null, becomes: Shape):
 /** All shapes, each as JSON has it. */
 export const recordShapes: readonly RecordShape[] = [
   ...complete(),
-  ...withFurtherMembers(),
+  ...withUnknownMembers(),
   ...incomplete(),
   ...withOtherValues(),
   ...rejectedShapes(),
