@@ -1,6 +1,7 @@
 /** Lanes: volume, delivery times, messages in flight, missing sequence numbers. */
 import { ApiError } from '../../domain/errors.ts';
-import { address, parseParameters, selector, wholeNumber } from '../../domain/filters/search-parameters.ts';
+import { address, selector, wholeNumber } from '../../domain/filters/parameter-values.ts';
+import { parseParameters } from '../../domain/filters/search-parameters.ts';
 import type { LanePage } from '../../store/query/lanes.ts';
 import { LaneLatency, LaneList, NAMED_RANGES } from '../schemas/lanes-schema.ts';
 import type { Route, RouteParameter } from '../server/route.ts';

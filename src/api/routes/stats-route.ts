@@ -1,6 +1,7 @@
 /** Totals over all messages, maintained by every write: nothing is counted at request time. */
 
-import { parseParameters, wholeNumber } from '../../domain/filters/search-parameters.ts';
+import { wholeNumber } from '../../domain/filters/parameter-values.ts';
+import { parseParameters } from '../../domain/filters/search-parameters.ts';
 import { statuses } from '../../domain/lifecycle.ts';
 import type { DayCounts } from '../../store/query/lanes.ts';
 import { Stats, TOP_LANES } from '../schemas/stats-schema.ts';

@@ -1,6 +1,6 @@
 /** Schemas of failed messages by reason. */
 import Type from 'typebox';
-import { MAX_MESSAGE_IDS } from '../../domain/filters/query.ts';
+import { MAX_MESSAGE_IDS } from '../../domain/filters/parameter-values.ts';
 import { fixableBy, Reason } from './attempts-schema.ts';
 import { count, dateTime, orNull, type ResponseBody } from './fields.ts';
 import { named } from './named.ts';
