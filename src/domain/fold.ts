@@ -17,7 +17,7 @@ import {
   usesVerifiers,
 } from './lifecycle.ts';
 import { detailKeys, type Message, summaryKeys, type Verifiers } from './message.ts';
-import { completeSent, foldFurther } from './records/completion.ts';
+import { completeSent, foldExtensionFields } from './records/completion.ts';
 import { compareObservations, compareText, greatest } from './total-order.ts';
 import { foldVerifiers, settleVerifiers } from './verification.ts';
 
@@ -50,7 +50,7 @@ export function foldFacts(facts: readonly Fact[]): Message | undefined {
     ...message,
     verifiers: verifiers && settledBy(facts, verifiers, sent),
     ...foldOutcome(facts, sent, wasVerified),
-    ...foldFurther(facts),
+    ...foldExtensionFields(facts),
   };
 }
 

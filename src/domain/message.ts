@@ -4,11 +4,11 @@
  * The types come from the schema, but the schema is not loaded here: only the documentation needs it at run time, and
  * loading it takes longer than most commands run.
  */
-import type { FurtherFields, Message, MessageSummary } from './records/message-schema.ts';
+import type { ExtensionFields, Message, MessageSummary } from './records/message-schema.ts';
 
 export type {
+  ExtensionFields,
   Fees,
-  FurtherFields,
   Message,
   MessageSummary,
   NetworkInfo,
@@ -34,7 +34,7 @@ export const summaryKeys = keysOf<keyof MessageSummary>({
 });
 
 /** The other fields of the contract, in wire order. The type makes the list complete. */
-export const detailKeys = keysOf<Exclude<keyof Message, keyof MessageSummary | keyof FurtherFields>>({
+export const detailKeys = keysOf<Exclude<keyof Message, keyof MessageSummary | keyof ExtensionFields>>({
   nonce: true,
   sequenceNumber: true,
   onramp: true,
@@ -56,7 +56,7 @@ export const detailKeys = keysOf<Exclude<keyof Message, keyof MessageSummary | k
 });
 
 /** Fields that came after the contract, in wire order. They are absent where they are not known. */
-export const furtherKeys = keysOf<keyof FurtherFields>({
+export const extensionKeys = keysOf<keyof ExtensionFields>({
   offramp: true,
   encodedMessage: true,
   reportedStatus: true,
@@ -73,7 +73,7 @@ export interface WireRecord {
 }
 
 const contractKeys: readonly (keyof Message)[] = [...summaryKeys, ...detailKeys];
-const definedKeys: ReadonlySet<string> = new Set([...contractKeys, ...furtherKeys]);
+const definedKeys: ReadonlySet<string> = new Set([...contractKeys, ...extensionKeys]);
 /** Where the details begin. JSON cannot have these characters inside a string. */
 const DETAILS_MARK = `,"${detailKeys[0]}":`;
 
@@ -109,7 +109,7 @@ function isInWireOrder(message: Message): boolean {
     if (place < contractKeys.length) {
       if (key !== contractKeys[place]) return false;
     } else {
-      const rank = furtherRank(key);
+      const rank = extensionRank(key);
       if (rank <= last) return false;
       last = rank;
     }
@@ -119,15 +119,15 @@ function isInWireOrder(message: Message): boolean {
 }
 
 /** Defined members in their order, then the others by name. */
-function furtherRank(key: string): string {
-  const index = furtherKeys.indexOf(key as keyof FurtherFields);
+function extensionRank(key: string): string {
+  const index = extensionKeys.indexOf(key as keyof ExtensionFields);
   return index === -1 ? `~${key}` : `${index}`;
 }
 
 function inWireOrder(message: Message): Partial<Message> {
   const ordered: Record<string, unknown> = {};
   for (const key of contractKeys) ordered[key] = message[key];
-  for (const key of furtherKeys) if (message[key] !== undefined) ordered[key] = message[key];
+  for (const key of extensionKeys) if (message[key] !== undefined) ordered[key] = message[key];
   return { ...ordered, ...sourceMembers(message) };
 }
 

@@ -9,8 +9,9 @@ import {
 } from '../base/config-entries.ts';
 import { OperatorError } from '../base/operator-error.ts';
 import { ApiError } from '../domain/errors.ts';
+import { filterNames } from '../domain/filters/filter-table.ts';
 import type { Filters } from '../domain/filters/query.ts';
-import { filterNames, parseSearch } from '../domain/filters/search-parameters.ts';
+import { parseSearch } from '../domain/filters/search-parameters.ts';
 import { isPublicAddress, literalAddress } from './public-address.ts';
 
 export interface Subscription {

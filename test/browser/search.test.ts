@@ -169,7 +169,7 @@ describe.skipIf(!hasChromium)('the search', () => {
     const field = page.getByRole('textbox', { name: 'Token address' });
     await field.fill('no address');
     await page.keyboard.press('Enter');
-    await page.getByText('This is no address of any chain family.').waitFor();
+    await page.getByText('Not a valid address of any chain family.').waitFor();
     await field.fill(token.sourceTokenAddress.toLowerCase());
     await page.keyboard.press('Enter');
     await eventually(() => rowsOf(page).count()).toBe(1);

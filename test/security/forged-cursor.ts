@@ -1,6 +1,6 @@
 /** Cursors that somebody without the key can make. */
 import { crc32 } from 'node:zlib';
-import type { QTerm } from '../../src/domain/filters/query.ts';
+import type { QTerm } from '../../src/domain/filters/parameter-values.ts';
 
 /** Version 2, before cursors had a MAC: anybody can compute its checksum. */
 export function withPublicChecksum(payload: string): string {

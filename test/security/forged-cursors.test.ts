@@ -2,7 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { Filters, QTerm } from '../../src/domain/filters/query.ts';
+import type { QTerm } from '../../src/domain/filters/parameter-values.ts';
+import type { Filters } from '../../src/domain/filters/query.ts';
 import { openStore } from '../../src/store/store.ts';
 import {
   expectError,

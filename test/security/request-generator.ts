@@ -5,8 +5,9 @@
 import { createHash } from 'node:crypto';
 import type { JsonSchema, OpenApiDocument, Operation } from '../../src/api/documentation/openapi.ts';
 import type { Cursor, CursorCodec } from '../../src/domain/filters/cursor.ts';
+import { filterNames, filterTable } from '../../src/domain/filters/filter-table.ts';
 import { pageKey } from '../../src/domain/filters/matches.ts';
-import { filterNames, filterParameters, parseSearch } from '../../src/domain/filters/search-parameters.ts';
+import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
 import { statuses } from '../../src/domain/lifecycle.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { Randomness } from '../../src/ingest/demo/randomness.ts';
@@ -388,7 +389,7 @@ function forged(
   cursors: CursorCodec,
 ): string {
   const name = random.pick(filterNames);
-  const example: string = filterParameters[name].example;
+  const example: string = filterTable[name].example;
   const payload: unknown = random.pick<unknown>([
     { f: { [name]: random.pick<unknown>([example, [example], [], null, 1e308, -1, {}, [[]], [''], ["'"]]) } },
     { f: { __proto__x: 1 } },

@@ -1,7 +1,7 @@
 /** The filter bar: a chip for each filter, with a clear button once it is set. */
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { addressBytes } from '../../../src/domain/addresses.ts';
-import type { FilterName } from '../../../src/domain/filters/search-parameters.ts';
+import { type FilterName, filterNames, filterTable } from '../../../src/domain/filters/filter-table.ts';
 import { allNetworks, findNetworks, type NamedNetwork } from '../../../src/domain/filters/search-text.ts';
 import { type Status, statuses } from '../../../src/domain/lifecycle.ts';
 import { networkBySelector } from '../../../src/domain/networks/networks.ts';
@@ -23,41 +23,33 @@ interface FilterBarProps {
   readonly onChange: (change: Change) => void;
 }
 
-/**
- * The labels of filters that only the box or a link sets: they have no chip until they are set. Null: the filter has a
- * control of its own below. The type makes the table complete, so that no filter can be set and not be seen.
- */
-const boxFilters: Readonly<Record<FilterName, string | null>> = {
-  q: 'Anything',
-  address: 'Account',
-  messageId: 'Message id',
-  sourceTransactionHash: 'Send transaction',
-  destTransactionHash: 'Execution',
-  sourceChainSelector: null,
-  destChainSelector: null,
-  chainSelector: null,
-  status: null,
-  sentAfter: null,
-  sentBefore: null,
-  sender: null,
-  receiver: null,
-  sourceTokenAddress: null,
-  readyForManualExecOnly: null,
-};
+/** Filters with a control below. The others have no chip until the search box or a link sets them. */
+const controlled: ReadonlySet<FilterName> = new Set([
+  'sourceChainSelector',
+  'destChainSelector',
+  'chainSelector',
+  'status',
+  'sentAfter',
+  'sentBefore',
+  'sender',
+  'receiver',
+  'sourceTokenAddress',
+  'readyForManualExecOnly',
+]);
 
 export function FilterBar({ view, onChange }: FilterBarProps) {
   return (
     <section className="filters" aria-label="Filters">
-      <NetworkChip name="sourceChainSelector" label="Source" view={view} onChange={onChange} />
-      <NetworkChip name="destChainSelector" label="Destination" view={view} onChange={onChange} />
+      <NetworkChip name="sourceChainSelector" view={view} onChange={onChange} />
+      <NetworkChip name="destChainSelector" view={view} onChange={onChange} />
       {view.chainSelector !== undefined && (
-        <NetworkChip name="chainSelector" label="Network" view={view} onChange={onChange} />
+        <NetworkChip name="chainSelector" view={view} onChange={onChange} />
       )}
       <StatusChip view={view} onChange={onChange} />
       <TimeChip view={view} onChange={onChange} />
-      <AddressChip name="sender" label="Sender" view={view} onChange={onChange} />
-      <AddressChip name="receiver" label="Receiver" view={view} onChange={onChange} />
-      <AddressChip name="sourceTokenAddress" label="Token" view={view} onChange={onChange} />
+      <AddressChip name="sender" view={view} onChange={onChange} />
+      <AddressChip name="receiver" view={view} onChange={onChange} />
+      <AddressChip name="sourceTokenAddress" view={view} onChange={onChange} />
       <button
         type="button"
         className="chip chip-action"
@@ -67,11 +59,13 @@ export function FilterBar({ view, onChange }: FilterBarProps) {
         }
       >
         <Icon name="hand" />
-        Needs action
+        {filterTable.readyForManualExecOnly.label}
       </button>
-      {Object.entries(boxFilters).map(([name, label]) => {
-        const value = view[name as FilterName];
-        return label === null || value === undefined ? null : (
+      {filterNames.map((name) => {
+        const value = view[name];
+        if (value === undefined || controlled.has(name)) return null;
+        const { label } = filterTable[name];
+        return (
           <Chip key={name} label={label} onClear={() => onChange({ [name]: undefined })}>
             <span className="chip-static">
               {label} <code title={value}>{value.split(',').map(shortHash).join(', ')}</code>
@@ -159,13 +153,9 @@ function ChipPopover({
 
 function NetworkChip({
   name,
-  label,
   view,
   onChange,
-}: FilterBarProps & {
-  readonly name: 'sourceChainSelector' | 'destChainSelector' | 'chainSelector';
-  readonly label: string;
-}) {
+}: FilterBarProps & { readonly name: 'sourceChainSelector' | 'destChainSelector' | 'chainSelector' }) {
   const selector = view[name];
   const isBuiltIn = selector === undefined || networkBySelector(selector) !== undefined;
   const defined = useKnownNetworks(!isBuiltIn).find((network) => network.selector === selector);
@@ -175,7 +165,7 @@ function NetworkChip({
       : (networkBySelector(selector)?.displayName ?? defined?.displayName ?? selector);
   return (
     <ChipPopover
-      label={label}
+      label={filterTable[name].label}
       value={
         displayName === undefined ? undefined : (
           <span className="network">
@@ -263,7 +253,7 @@ function StatusChip({ view, onChange }: FilterBarProps) {
   const words = chosen.map((status) => statusWords[status] ?? status);
   return (
     <ChipPopover
-      label="Status"
+      label={filterTable.status.label}
       value={
         view.status === undefined
           ? undefined
@@ -392,10 +382,10 @@ function minuteOf(iso: string): string {
 
 function AddressChip({
   name,
-  label,
   view,
   onChange,
-}: FilterBarProps & { readonly name: 'sender' | 'receiver' | 'sourceTokenAddress'; readonly label: string }) {
+}: FilterBarProps & { readonly name: 'sender' | 'receiver' | 'sourceTokenAddress' }) {
+  const { label } = filterTable[name];
   const value = view[name];
   return (
     <ChipPopover
@@ -454,7 +444,7 @@ function AddressField({
         }}
       />
       <p className={`picker-hint${isWrong ? ' problem' : ''}`} role="status">
-        {isWrong ? 'This is no address of any chain family.' : 'Any spelling of any chain family.'}
+        {isWrong ? 'Not a valid address of any chain family.' : 'Any notation of any chain family.'}
       </p>
       <button type="submit" className="button primary">
         Apply

@@ -1,4 +1,5 @@
 /** Actions on a search: export it to a file, or copy it as an API request. */
+import { type FilterName, filterNames, filterTable } from '../../../src/domain/filters/filter-table.ts';
 import { CodeBlock } from '../parts/code-block.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { Popover } from '../parts/popover.tsx';
@@ -74,71 +75,48 @@ function RequestPanel({ view }: { readonly view: SearchView }) {
   );
 }
 
-/** How the SDK's search takes each filter. The type makes the table complete. */
-const sdkForms = {
-  sender: 'text',
-  receiver: 'text',
-  sourceTransactionHash: 'text',
-  sourceTokenAddress: 'text',
-  sourceChainSelector: 'bigint',
-  destChainSelector: 'bigint',
-  readyForManualExecOnly: 'boolean',
-  status: 'check of each message',
-  sentAfter: 'check of each message',
-  sentBefore: 'check of each message',
-  q: 'none',
-  address: 'none',
-  messageId: 'none',
-  chainSelector: 'none',
-  destTransactionHash: 'none',
-} as const satisfies Record<keyof Filters, string>;
+/** Code that applies a filter, which the SDK does not have, to its results. */
+const checks: Partial<Record<FilterName, (value: string) => string>> = {
+  status: (value) => `if (![${value.split(',').map(quoted).join(', ')}].includes(message.status)) continue;`,
+  sentAfter: (value) => `if (new Date(message.sendTimestamp) < new Date(${quoted(value)})) break;`,
+  sentBefore: (value) => `if (new Date(message.sendTimestamp) >= new Date(${quoted(value)})) continue;`,
+};
 
-function filtersWith(form: (typeof sdkForms)[keyof Filters]): readonly (keyof Filters)[] {
-  return (Object.keys(sdkForms) as (keyof Filters)[]).filter((name) => sdkForms[name] === form);
+/** A filter as an option of the SDK's search; undefined for one that does not restrict, or that it would not take. */
+function sdkOption(name: FilterName, value: string): string | undefined {
+  switch (filterTable[name].kind.noun) {
+    case 'network':
+      return /^\d+$/.test(value) ? `${name}: ${value}n` : undefined;
+    case null:
+      return value === 'true' ? `${name}: true` : undefined;
+    default:
+      return `${name}: ${quoted(value)}`;
+  }
 }
 
 /** The search as SDK code. Filters that the SDK does not have are applied to its results, or named in a comment. */
 export function sdkCode(filters: Filters, origin: string): string {
-  const { status, readyForManualExecOnly, sentAfter, sentBefore } = filters;
-  const given = [
-    ...filtersWith('text').flatMap((name) =>
-      filters[name] === undefined ? [] : [`${name}: ${quoted(filters[name])}`],
-    ),
-    ...filtersWith('bigint').flatMap((name) =>
-      /^\d+$/.test(filters[name] ?? '') ? [`${name}: ${filters[name]}n`] : [],
-    ),
-    ...(readyForManualExecOnly === 'true' ? ['readyForManualExecOnly: true'] : []),
-  ];
-  const checks = [
-    ...(status === undefined
-      ? []
-      : [`  if (![${status.split(',').map(quoted).join(', ')}].includes(message.status)) continue;`]),
-    ...(sentAfter === undefined
-      ? []
-      : [`  if (new Date(message.sendTimestamp) < new Date(${quoted(sentAfter)})) break;`]),
-    ...(sentBefore === undefined
-      ? []
-      : [`  if (new Date(message.sendTimestamp) >= new Date(${quoted(sentBefore)})) continue;`]),
-  ];
-  const missing = filtersWith('none').filter((name) => filters[name] !== undefined);
+  const given = filterNames.flatMap((name) => {
+    const value = filters[name];
+    return value === undefined ? [] : [{ name, value, isInSdk: filterTable[name].isInSdk === true }];
+  });
+  const options = given.flatMap(({ name, value, isInSdk }) => (isInSdk && sdkOption(name, value)) || []);
+  const missing = given.filter(({ name, isInSdk }) => !isInSdk && !checks[name]);
   return [
     `import { CCIPAPIClient } from '@chainlink/ccip-sdk';`,
     '',
     `const api = CCIPAPIClient.fromUrl(${quoted(origin)});`,
-    ...missing.map((name) => `// The SDK has no filter for ${name}; the request above has.`),
-    given.length === 0
+    ...missing.map(({ name }) => `// The SDK has no filter for ${name}; the request above has.`),
+    options.length === 0
       ? 'for await (const message of api.searchAllMessages()) {'
-      : `for await (const message of api.searchAllMessages({\n  ${given.join(',\n  ')},\n})) {`,
-    ...checks,
+      : `for await (const message of api.searchAllMessages({\n  ${options.join(',\n  ')},\n})) {`,
+    ...given.flatMap(({ name, value }) => (checks[name] ? [`  ${checks[name](value)}`] : [])),
     '  console.log(message.messageId, message.status);',
     '}',
   ].join('\n');
 }
 
 /** A JavaScript string literal of any text. */
-function quoted(text: string | undefined): string {
-  return `'${JSON.stringify(text ?? '')
-    .slice(1, -1)
-    .replaceAll('\\"', '"')
-    .replaceAll("'", "\\'")}'`;
+function quoted(text: string): string {
+  return `'${JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`;
 }

@@ -3,7 +3,7 @@
  *
  * So a link to a search can be shared, and the API request for it has the same parameters.
  */
-import { type FilterName, filterNames } from '../../../src/domain/filters/search-parameters.ts';
+import { type FilterName, filterNames } from '../../../src/domain/filters/filter-table.ts';
 
 export type Filters = Partial<Record<FilterName, string>>;
 

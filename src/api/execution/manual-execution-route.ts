@@ -1,7 +1,8 @@
 /** The transaction that executes a message, ready for a wallet. */
 import { parseAddress } from '../../domain/addresses.ts';
 import { ApiError } from '../../domain/errors.ts';
-import { parseParameters, wholeNumber } from '../../domain/filters/search-parameters.ts';
+import { wholeNumber } from '../../domain/filters/parameter-values.ts';
+import { parseParameters } from '../../domain/filters/search-parameters.ts';
 import type { AbiInput } from '../../domain/manual-execution/abi-encoding.ts';
 import { isSkipped } from '../../domain/manual-execution/message-order.ts';
 import { transactionGas } from '../../domain/manual-execution/transaction-gas.ts';

@@ -1,12 +1,8 @@
 /** Failed messages by reason, and the reasons of given messages. */
 import { attemptJson } from '../../domain/attempt-json.ts';
 import { attemptsOf, lastAttempt } from '../../domain/attempts.ts';
-import {
-  messageIdList,
-  parseParameters,
-  selector,
-  wholeNumber,
-} from '../../domain/filters/search-parameters.ts';
+import { messageIdList, selector, wholeNumber } from '../../domain/filters/parameter-values.ts';
+import { parseParameters } from '../../domain/filters/search-parameters.ts';
 import type { Message } from '../../domain/message.ts';
 import type { LaneEnds } from '../../store/query/lanes.ts';
 import type { Route } from '../server/route.ts';

@@ -1,6 +1,6 @@
 /** Schemas of failed messages by reason. */
 import Type from 'typebox';
-import { MAX_MESSAGE_IDS } from '../../domain/filters/query.ts';
+import { MAX_MESSAGE_IDS } from '../../domain/filters/parameter-values.ts';
 import { fixableBy, Reason } from './history-schema.ts';
 import { count, dateTime, named, orNull, type ResponseBody } from './response-schema.ts';
 

@@ -3,7 +3,8 @@
  * maintains them: nothing is counted at request time.
  */
 import { ApiError } from '../../domain/errors.ts';
-import { address, parseParameters, selector, wholeNumber } from '../../domain/filters/search-parameters.ts';
+import { address, selector, wholeNumber } from '../../domain/filters/parameter-values.ts';
+import { parseParameters } from '../../domain/filters/search-parameters.ts';
 import { statuses } from '../../domain/lifecycle.ts';
 import type { DayCounts, LanePage } from '../../store/query/lanes.ts';
 import type { Route, RouteParameter } from '../server/route.ts';

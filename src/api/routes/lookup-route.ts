@@ -1,7 +1,8 @@
 /** What a typed text can mean here, and the labels of the operator. */
 import { addressBytes, addressFromBytes, parseAddress } from '../../domain/addresses.ts';
 import { base58OfHex } from '../../domain/filters/base58-ranges.ts';
-import { addressList, parseParameters, shortText } from '../../domain/filters/search-parameters.ts';
+import { addressList, shortText } from '../../domain/filters/parameter-values.ts';
+import { parseParameters } from '../../domain/filters/search-parameters.ts';
 import {
   MAX_TEXT_CHARACTERS,
   searchableText,

@@ -1,13 +1,8 @@
 /** Message search, and one message by its id, at once or as soon as it has a status (long poll). */
 import { ApiError } from '../../domain/errors.ts';
+import { statusList, wholeNumber } from '../../domain/filters/parameter-values.ts';
 import type { SearchQuery } from '../../domain/filters/query.ts';
-import {
-  filterParameters,
-  parseParameters,
-  parseSearch,
-  type RawParameters,
-  wholeNumber,
-} from '../../domain/filters/search-parameters.ts';
+import { parseParameters, parseSearch, type RawParameters } from '../../domain/filters/search-parameters.ts';
 import { type Status, statusRank } from '../../domain/lifecycle.ts';
 import type { Message } from '../../domain/message.ts';
 import type { PageFrame } from '../../store/reads/reads.ts';
@@ -116,7 +111,7 @@ interface Wait {
 
 function parseWait(query: RawParameters): Wait | undefined {
   const { waitFor, timeoutMs } = parseParameters<{ waitFor: readonly Status[]; timeoutMs: number }>(query, {
-    waitFor: (text) => filterParameters.status.parse(text).status ?? [],
+    waitFor: statusList,
     timeoutMs: wholeNumber(1, MAX_WAIT_MS),
   });
   if (waitFor) return { statuses: waitFor, timeoutMs: timeoutMs ?? DEFAULT_WAIT_MS };

@@ -1,6 +1,7 @@
 /** Networks: traffic, and how far each is indexed. */
 
-import { parseParameters, trueOrFalse } from '../../domain/filters/search-parameters.ts';
+import { trueOrFalse } from '../../domain/filters/parameter-values.ts';
+import { parseParameters } from '../../domain/filters/search-parameters.ts';
 import type { NetworkInfo } from '../../domain/message.ts';
 import { blockExplorerOf, explorerUrlsOf } from '../../domain/networks/block-explorers.ts';
 import { findingKinds } from '../../domain/networks/index-findings.ts';

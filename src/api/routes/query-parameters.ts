@@ -1,38 +1,14 @@
 /** The query parameters of a search, as the OpenAPI document declares them. */
+
+import { filterNames, filterTable } from '../../domain/filters/filter-table.ts';
 import { DEFAULT_LIMIT, MAX_LIMIT } from '../../domain/filters/query.ts';
-import { type FilterName, filterNames, filterParameters } from '../../domain/filters/search-parameters.ts';
 import type { RouteParameter } from '../server/route.ts';
 
-const text = { type: 'string' };
-const dateTime = { type: 'string', format: 'date-time' };
-const chainSelector = { type: 'string', pattern: '^[0-9]+$' };
-
-/** The schema of each filter. The type makes the table complete: a new filter needs its schema. */
-const filterSchemas: Readonly<Record<FilterName, Readonly<Record<string, unknown>>>> = {
-  sender: text,
-  receiver: text,
-  sourceChainSelector: chainSelector,
-  destChainSelector: chainSelector,
-  chainSelector,
-  readyForManualExecOnly: { type: 'boolean' },
-  sourceTransactionHash: text,
-  status: text,
-  sentAfter: dateTime,
-  sentBefore: dateTime,
-  address: text,
-  sourceTokenAddress: text,
-  destTransactionHash: text,
-  messageId: text,
-  q: text,
-};
-
-/** The filters, with the descriptions of the domain. */
-export const filterQueryParameters: readonly RouteParameter[] = filterNames.map((name) => ({
-  name,
-  description: filterParameters[name].description,
-  schema: filterSchemas[name],
-  example: filterSchemas[name].type === 'boolean' ? true : filterParameters[name].example,
-}));
+/** The filters, as the table of the domain describes them. */
+export const filterQueryParameters: readonly RouteParameter[] = filterNames.map((name) => {
+  const { kind, description, example } = filterTable[name];
+  return { name, description, schema: kind.schema, example: kind.schema.type === 'boolean' ? true : example };
+});
 
 /** The parameters of the search. */
 export const searchQueryParameters: readonly RouteParameter[] = [

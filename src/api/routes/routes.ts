@@ -1,6 +1,6 @@
 /** The list of all routes of the API. */
 
-import { refuseParameters } from '../../domain/filters/search-parameters.ts';
+import { rejectParameters } from '../../domain/filters/search-parameters.ts';
 import { documentationRoutes } from '../documentation/documentation.ts';
 import { type OpenApiDocument, openApiDocument } from '../documentation/openapi.ts';
 import { diagnosisRoutes } from '../execution/diagnosis-route.ts';
@@ -54,7 +54,7 @@ function rejectingUnknownParameters(route: Route): Route {
   return {
     ...route,
     handle(request, context) {
-      refuseParameters(request.query);
+      rejectParameters(request.query);
       return route.handle(request, context);
     },
   };

@@ -1,12 +1,7 @@
 /** Tokens: symbol, name and decimals, as their contracts or the operator say. */
 
-import {
-  addressList,
-  parseParameters,
-  selector,
-  shortText,
-  wholeNumber,
-} from '../../domain/filters/search-parameters.ts';
+import { addressList, selector, shortText, wholeNumber } from '../../domain/filters/parameter-values.ts';
+import { parseParameters } from '../../domain/filters/search-parameters.ts';
 import { MAX_SYMBOL_CHARACTERS, type Token as StoredToken } from '../../domain/names/tokens.ts';
 import { networkBySelector } from '../../domain/networks/networks.ts';
 import type { Route } from '../server/route.ts';

@@ -1,7 +1,7 @@
 /** The filters of the search as flags, shared by all commands that have them. */
 import { type Command, Option } from 'commander';
 import { ApiError } from '../../domain/errors.ts';
-import { type FilterName, filterNames, filterParameters } from '../../domain/filters/search-parameters.ts';
+import { type FilterName, filterNames, filterTable } from '../../domain/filters/filter-table.ts';
 import { networkOfText, similarNetworks } from '../../domain/networks/network-names.ts';
 import { printable } from '../../text/format.ts';
 
@@ -10,49 +10,17 @@ export type ParameterFlags<Name extends string = FilterName> = {
   readonly [name in Name]?: readonly string[] | boolean;
 };
 
-interface FlagForm {
-  /** The name of its value in the help; null for a switch. */
-  readonly value: string | null;
-  /** A shorter flag. */
-  readonly alias?: string;
-  /** Replaces the API's description. */
-  readonly description?: string;
-}
-
+const NETWORK_FORMAT = 'its selector, name or chain id.';
 const TIME_FORMAT = 'A date (midnight UTC), or an ISO 8601 time with a time zone.';
 
-/** The flag of each filter. The type makes the table complete: a new filter needs its flag. */
-const flagForms: Readonly<Record<FilterName, FlagForm>> = {
-  sender: { value: 'address' },
-  receiver: { value: 'address' },
-  sourceChainSelector: {
-    value: 'network',
-    alias: '--source',
-    description: 'Source network: its selector, name or chain id.',
-  },
-  destChainSelector: {
-    value: 'network',
-    alias: '--dest',
-    description: 'Destination network: its selector, name or chain id.',
-  },
-  chainSelector: {
-    value: 'network',
-    alias: '--network',
-    description: 'Source or destination network: its selector, name or chain id.',
-  },
-  readyForManualExecOnly: {
-    value: null,
-    description: 'Only messages that are ready for manual execution.',
-  },
-  sourceTransactionHash: { value: 'hash' },
-  status: { value: 'statuses' },
-  sentAfter: { value: 'time', description: `Sent at this time or later. ${TIME_FORMAT}` },
-  sentBefore: { value: 'time', description: `Sent before this time. ${TIME_FORMAT}` },
-  address: { value: 'address' },
-  sourceTokenAddress: { value: 'address' },
-  destTransactionHash: { value: 'hash' },
-  messageId: { value: 'ids' },
-  q: { value: 'terms' },
+/** Flags that take more than the API, and shorter ones. The others have the name and the description of the API. */
+const flagForms: Partial<Record<FilterName, { readonly alias?: string; readonly description: string }>> = {
+  sourceChainSelector: { alias: '--source', description: `Source network: ${NETWORK_FORMAT}` },
+  destChainSelector: { alias: '--dest', description: `Destination network: ${NETWORK_FORMAT}` },
+  chainSelector: { alias: '--network', description: `Source or destination network: ${NETWORK_FORMAT}` },
+  readyForManualExecOnly: { description: 'Only messages that are ready for manual execution.' },
+  sentAfter: { description: `Sent at this time or later. ${TIME_FORMAT}` },
+  sentBefore: { description: `Sent before this time. ${TIME_FORMAT}` },
 };
 
 /** Adds a flag for each filter, or for some of them. */
@@ -62,14 +30,15 @@ export function addFilterOptions(command: Command, names: readonly FilterName[] 
 }
 
 function filterOption(name: FilterName): Option {
-  const { value, alias, description } = flagForms[name];
+  const { alias, description = filterTable[name].description } = flagForms[name] ?? {};
+  const { noun } = filterTable[name].kind;
   const flag = alias ? `${alias}, ${flagOf(name)}` : flagOf(name);
-  const shown = plainEnd(description ?? filterParameters[name].description);
-  if (value === null) return new Option(flag, shown);
-  return collecting(`${flag} <${value}>`, shown);
+  return noun === null
+    ? new Option(flag, plainEnd(description))
+    : collecting(`${flag} <${noun}>`, plainEnd(description));
 }
 
-/** An option that collects repeated values, so that a repetition is refused as by the API. */
+/** An option that collects repeated values, so that a repetition is rejected as by the API. */
 export function collecting(flags: string, description: string): Option {
   return new Option(flags, description).argParser((value: string, before: readonly string[] = []) => [
     ...before,
@@ -98,23 +67,17 @@ export function rawParameters<Name extends string>(
   for (const name of names) {
     const given = flags[name];
     if (given === true) raw.push([name, 'true']);
-    for (const value of Array.isArray(given) ? (given as readonly string[]) : []) {
-      const { value: kind } = (flagForms as Partial<Record<string, FlagForm>>)[name] ?? {};
-      raw.push([name, apiValue(value, kind, name, command)]);
-    }
+    for (const value of Array.isArray(given) ? (given as readonly string[]) : [])
+      raw.push([name, apiValue(value, name, command)]);
   }
   return raw;
 }
 
-function apiValue(
-  text: string,
-  kind: string | null | undefined,
-  parameter: string,
-  command: Command,
-): string {
-  if (kind === 'network') return selectorOf(text, parameter, command);
-  if (kind === 'statuses') return statusesOf(text);
-  if (kind === 'time') return /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text;
+function apiValue(text: string, parameter: string, command: Command): string {
+  const noun = Object.hasOwn(filterTable, parameter) && filterTable[parameter as FilterName].kind.noun;
+  if (noun === 'network') return selectorOf(text, parameter, command);
+  if (noun === 'statuses') return statusesOf(text);
+  if (noun === 'time') return /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text;
   return text;
 }
 

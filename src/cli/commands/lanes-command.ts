@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { DEFAULT_WINDOW_DAYS, MAX_WINDOW_DAYS } from '../../api/routes/lanes-route.ts';
-import { parseParameters, selector, wholeNumber } from '../../domain/filters/search-parameters.ts';
+import { selector, wholeNumber } from '../../domain/filters/parameter-values.ts';
+import { parseParameters } from '../../domain/filters/search-parameters.ts';
 import type { LaneEnds, LaneIdentity, LaneStatistics } from '../../store/query/lanes.ts';
 import { age, counted, duration, printable, printableJson } from '../../text/format.ts';
 import { networkName } from '../../text/message-words.ts';

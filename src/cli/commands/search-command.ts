@@ -1,11 +1,7 @@
 import type { Command } from 'commander';
+import { type FilterName, filterNames } from '../../domain/filters/filter-table.ts';
 import { DEFAULT_LIMIT, MAX_LIMIT } from '../../domain/filters/query.ts';
-import {
-  type FilterName,
-  filterNames,
-  parseSearch,
-  type RawParameters,
-} from '../../domain/filters/search-parameters.ts';
+import { parseSearch, type RawParameters } from '../../domain/filters/search-parameters.ts';
 import type { Message } from '../../domain/message.ts';
 import { findNetwork } from '../../domain/networks/networks.ts';
 import { printableJson } from '../../text/format.ts';

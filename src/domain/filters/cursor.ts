@@ -3,11 +3,12 @@
  *
  * Layout before base64url: one version byte, a MAC of 16 bytes over version and payload, the payload (JSON, all of it
  * ASCII). The MAC's key is a secret of the store. The content is checked against the bounds of a request all the
- * same (`filter-bounds.ts`).
+ * same (`filter-kinds.ts`).
  */
 import { ApiError } from '../errors.ts';
-import { hasMembers, isFilters, isMessageId, isTime } from './filter-bounds.ts';
-import type { Filters, PageKey, View } from './query.ts';
+import { hasMembers, isMessageId, isObject, isTime } from './filter-kinds.ts';
+import { type FilterName, filterTable } from './filter-table.ts';
+import { type Filters, isTimeRange, type PageKey, type View } from './query.ts';
 
 const VERSION = String.fromCharCode(3);
 export const MAC_BYTES = 16;
@@ -46,6 +47,18 @@ const payloadChecks: Record<keyof Payload, (value: unknown) => boolean> = {
   v: (view) => view === 'full' || view === 'summary',
   k: (key) => Array.isArray(key) && key.length === 2 && isTime(key[0]) && isMessageId(key[1]),
 };
+
+/** Whether these are filters that a request could contain. */
+function isFilters(value: unknown): value is Filters {
+  return (
+    isObject(value) &&
+    Object.entries(value).every(
+      ([name, filter]) =>
+        Object.hasOwn(filterTable, name) && filterTable[name as FilterName].kind.isValue(filter),
+    ) &&
+    isTimeRange(value as Filters)
+  );
+}
 
 function isPayload(value: unknown): value is Payload {
   return hasMembers(value, payloadChecks);

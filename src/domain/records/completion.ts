@@ -4,7 +4,7 @@
  */
 import { zeroAddresses } from '../addresses.ts';
 import type { Fact, SentMessage } from '../facts.ts';
-import { type FurtherFields, type Message, sourceMembers } from '../message.ts';
+import { type ExtensionFields, type Message, sourceMembers } from '../message.ts';
 import { compareObservations, compareText, greatest } from '../total-order.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -61,21 +61,21 @@ function isObject(value: unknown): value is Json {
  * The members behind the contract: what the chain tells, and beside it every member that a snapshot has. Where snapshots
  * contradict each other, the greatest text counts, for each member by itself.
  */
-export function foldFurther(facts: readonly Fact[]): FurtherFields {
+export function foldExtensionFields(facts: readonly Fact[]): ExtensionFields {
   const members = new Map<string, { readonly text: string; readonly value: unknown }>();
   for (const fact of facts) {
     if (fact.kind !== 'Snapshot') continue;
-    for (const [key, value] of Object.entries(furtherMembers(fact.message))) {
+    for (const [key, value] of Object.entries(extensionMembers(fact.message))) {
       const text = JSON.stringify(value);
       const known = members.get(key);
       if (!known || compareText(text, known.text) > 0) members.set(key, { text, value });
     }
   }
   const ofSnapshots = Object.fromEntries([...members].map(([key, { value }]) => [key, value]));
-  return { ...ofSnapshots, ...furtherOfChain(facts) };
+  return { ...ofSnapshots, ...extensionFieldsOfChain(facts) };
 }
 
-function furtherMembers(message: Message): Json {
+function extensionMembers(message: Message): Json {
   const { offramp, encodedMessage } = message;
   return {
     ...(offramp !== undefined && { offramp }),
@@ -85,7 +85,7 @@ function furtherMembers(message: Message): Json {
 }
 
 /** Up to 1.6 only a commit names the off-ramp; the message of 2.0 names it itself. */
-function furtherOfChain(facts: readonly Fact[]): FurtherFields {
+function extensionFieldsOfChain(facts: readonly Fact[]): ExtensionFields {
   const sent = greatest(
     facts.filter((fact) => fact.kind === 'Sent'),
     (a, b) => compareObservations(a.seen, b.seen),

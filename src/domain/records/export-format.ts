@@ -3,7 +3,7 @@ import { attemptJson } from '../attempt-json.ts';
 import { attemptsOf, type ExecutionFacts, lastAttempt } from '../attempts.ts';
 import type { Message } from '../message.ts';
 import { csvHeader, csvLine } from './csv.ts';
-import { ATTEMPTS_MEMBER } from './further-members.ts';
+import { ATTEMPTS_MEMBER } from './unknown-members.ts';
 
 export const exportFormats = ['csv', 'ndjson'] as const;
 export type ExportFormat = (typeof exportFormats)[number];

@@ -9,8 +9,8 @@
 import { type ChainFamily, chainFamilies, parseAddress, zeroAddressOf } from '../addresses.ts';
 import { type Status, statuses, usesVerifiers } from '../lifecycle.ts';
 import {
+  type ExtensionFields,
   type Fees,
-  type FurtherFields,
   type Message,
   type NetworkInfo,
   type TokenAmount,
@@ -74,7 +74,7 @@ const isNotEmpty = (text: string) => text !== '';
 
 /** Every member of a record, so that the compiler finds missing ones; undefined where it is invalid. */
 type Read<T> = { readonly [Key in keyof T]: T[Key] | undefined };
-type ContractFields = Omit<Message, keyof FurtherFields>;
+type ContractFields = Omit<Message, keyof ExtensionFields>;
 
 function readMessage(value: unknown, report: Report): Message | undefined {
   return readObject(value, '$', report, (m) => {
@@ -144,7 +144,7 @@ function readMessage(value: unknown, report: Report): Message | undefined {
         m.object('executor', (executor) => ({ address: executor.address('address', source, dest) })),
       ),
       fees: m.object('fees', (fees) => readFees(fees, source)),
-      ...furtherFields(m, dest, status.reported),
+      ...extensionFields(m, dest, status.reported),
     } satisfies Read<ContractFields>;
     // Members are undefined only where a problem was reported.
     return message as Message;
@@ -169,11 +169,11 @@ function readStatus(m: Members): { readonly shown: Status; readonly reported: st
 const NEAREST_STATUS = 'SENT';
 
 /** Members that came after the contract. One that cannot be used is dropped: it must not cost the record. */
-function furtherFields(
+function extensionFields(
   m: Members,
   dest: ChainFamily | undefined,
   reported: string | undefined,
-): FurtherFields {
+): ExtensionFields {
   const told = m.raw('offramp');
   const offramp = typeof told === 'string' && dest ? parseAddress(told, dest)?.text : undefined;
   const encodedMessage = encodedBytes(m.raw('encodedMessage'));
@@ -440,7 +440,7 @@ function readFees(m: Members, source: ChainFamily | undefined): Fees {
   return {
     fixedFeesDetails: details ?? { tokenAddress: '', totalAmount: '0' },
     ...(Array.isArray(bpsFeeDetails) &&
-      m.report.further.accepts('bpsFeeDetails', bpsFeeDetails) && { bpsFeeDetails }),
+      m.report.unknownMembers.accepts('bpsFeeDetails', bpsFeeDetails) && { bpsFeeDetails }),
   };
 }
 

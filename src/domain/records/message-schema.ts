@@ -166,7 +166,7 @@ const summaryFields = {
 export const MessageSummary = Type.Object(summaryFields);
 
 /** Members that came after the contract. Each is absent where it is not known. */
-const furtherFields = {
+const extensionFields = {
   offramp: Type.Optional(
     Type.String({ description: 'Off-ramp contract on the destination chain that executes the message.' }),
   ),
@@ -183,7 +183,7 @@ const furtherFields = {
     }),
   ),
 };
-export const FurtherFields = Type.Object(furtherFields);
+export const ExtensionFields = Type.Object(extensionFields);
 
 /**
  * The 27 fields of the contract, then those that came later, then members that only a source defines, as it wrote them.
@@ -222,10 +222,10 @@ export const Message = Type.Object({
     'Executor of the message; null on lanes without executors.',
   ),
   fees: Fees,
-  ...furtherFields,
+  ...extensionFields,
 });
 
-export type FurtherFields = Type.Static<typeof FurtherFields>;
+export type ExtensionFields = Type.Static<typeof ExtensionFields>;
 export type NetworkInfo = Type.Static<typeof NetworkInfo>;
 export type TokenAmount = Type.Static<typeof TokenAmount>;
 export type Verifier = Type.Static<typeof Verifier>;

@@ -2,12 +2,12 @@
  * Reads the members of a JSON object of a record: checks them, converts them to their canonical notation, and reports each
  * problem by its JSON path.
  *
- * Members that the record does not define are kept behind the defined ones (`further-members.ts`). Members that a source
+ * Members that the record does not define are kept behind the defined ones (`unknown-members.ts`). Members that a source
  * left out and that could be derived are listed, so that the history can say that the record came incomplete.
  */
 import { LATEST_TIME, parseTime } from '../../base/iso-time.ts';
 import { type ChainFamily, parseAddress, parseTransactionHash } from '../addresses.ts';
-import { createFurtherMembers, type FurtherMembers } from './further-members.ts';
+import { createUnknownMembers, type UnknownMembers } from './unknown-members.ts';
 
 export interface RecordProblem {
   /** JSON path, such as `$.tokenAmounts[0].amount`. */
@@ -25,7 +25,7 @@ export interface Report {
   readonly derived: string[];
   /** Values that are unknown here, each with what is shown instead. */
   readonly unknown: string[];
-  readonly further: FurtherMembers;
+  readonly unknownMembers: UnknownMembers;
   /** The latest time that the record may name, in milliseconds since 1970 and in the format of `toISOString`. */
   readonly latestMs: number;
   readonly latestTime: string;
@@ -48,7 +48,7 @@ export function createReport(now: number): Report {
     ignored: [],
     derived: [],
     unknown: [],
-    further: createFurtherMembers(),
+    unknownMembers: createUnknownMembers(),
   };
 }
 
@@ -279,7 +279,7 @@ function keepUndefined(
     const where = `${path}.${key}`.replace(/\[\d+\]/g, '[]');
     const isDefined = optionalMembers.has(where);
     if (isDefined && member === null) continue;
-    if (!isDefined && report.further.accepts(key, member)) {
+    if (!isDefined && report.unknownMembers.accepts(key, member)) {
       (result as Record<string, unknown>)[key] = member;
       report.kept.push(where);
     } else {

@@ -6,7 +6,7 @@
  */
 import { parseTime } from '../../base/iso-time.ts';
 import type { Snapshot } from '../../domain/facts.ts';
-import { MAX_MESSAGE_IDS } from '../../domain/filters/query.ts';
+import { MAX_MESSAGE_IDS } from '../../domain/filters/parameter-values.ts';
 import type { Message } from '../../domain/message.ts';
 import { MAX_AHEAD_MS, parseMessage, type RecordProblem } from '../../domain/records/message-parser.ts';
 import type { MirrorUpdate, PendingMessage } from '../../store/ledger/mirror-ledger.ts';

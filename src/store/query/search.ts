@@ -8,7 +8,9 @@
  * scan. An existence check comes first for each of these: where no message satisfies it, the search ends at once, and does
  * not examine every row of a busy address.
  */
-import { type Filters, MAX_LIMIT, type QTerm, type SearchQuery } from '../../domain/filters/query.ts';
+
+import type { QTerm } from '../../domain/filters/parameter-values.ts';
+import { type Filters, MAX_LIMIT, type SearchQuery } from '../../domain/filters/query.ts';
 import type { Layout } from '../cluster/layout.ts';
 import type { SearchLookups } from '../cluster/search-lookups.ts';
 import type { RowBound } from '../reads/reads.ts';

@@ -6,8 +6,9 @@ import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createChangeFeed, type FeedChange } from '../../../src/api/live/change-feed.ts';
 import type { Fact } from '../../../src/domain/facts.ts';
+import { filterTable } from '../../../src/domain/filters/filter-table.ts';
 import { matches } from '../../../src/domain/filters/matches.ts';
-import { filterParameters, parseFilters } from '../../../src/domain/filters/search-parameters.ts';
+import { parseFilters } from '../../../src/domain/filters/search-parameters.ts';
 import { type Message, summaryKeys } from '../../../src/domain/message.ts';
 import type { Store } from '../../../src/store/store.ts';
 import {
@@ -216,8 +217,8 @@ describe('filters', () => {
 
   test('are those of the search, and nothing else is taken', async () => {
     const [server] = await startServers({});
-    for (const name of Object.keys(filterParameters)) {
-      const { example } = filterParameters[name as keyof typeof filterParameters];
+    for (const name of Object.keys(filterTable)) {
+      const { example } = filterTable[name as keyof typeof filterTable];
       const response = await fetch(stream(server, `?${new URLSearchParams({ [name]: example })}`), {
         method: 'HEAD',
       });

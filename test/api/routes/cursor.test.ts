@@ -1,7 +1,7 @@
 /** The cursor's rules: alone or with limit and view, never with a filter, and only as it was given out. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MAX_CURSOR_LENGTH } from '../../../src/domain/filters/cursor.ts';
-import { filterNames, filterParameters } from '../../../src/domain/filters/search-parameters.ts';
+import { filterNames, filterTable } from '../../../src/domain/filters/filter-table.ts';
 import { makeMessage } from '../../fixtures.ts';
 import { expectError, type RunningServer, type SearchBody, startServer } from '../running-server.ts';
 
@@ -69,7 +69,7 @@ describe('a cursor', () => {
 
 describe('a cursor beside a filter is refused with 400', () => {
   const values = [
-    ...filterNames.map((name) => [name, filterParameters[name].example] as const),
+    ...filterNames.map((name) => [name, filterTable[name].example] as const),
     ...filterNames.map((name) => [name, ''] as const),
     ['readyForManualExecOnly', 'false'],
     ['sender', 'nonsense'],

@@ -1,12 +1,8 @@
 /** The search over HTTP: its paths, its filters, and the spellings of addresses. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { filterNames, filterTable } from '../../../src/domain/filters/filter-table.ts';
 import { compareNewestFirst, matches } from '../../../src/domain/filters/matches.ts';
-import {
-  filterNames,
-  filterParameters,
-  parseSearch,
-  type RawParameters,
-} from '../../../src/domain/filters/search-parameters.ts';
+import { parseSearch, type RawParameters } from '../../../src/domain/filters/search-parameters.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import {
   barest,
@@ -230,7 +226,7 @@ describe('filters', () => {
   });
 
   test.each(filterNames)('the documented example of %s is accepted', async (name) => {
-    await search([[name, filterParameters[name].example]]);
+    await search([[name, filterTable[name].example]]);
   });
 });
 

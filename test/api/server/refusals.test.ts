@@ -2,11 +2,8 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ErrorCode } from '../../../src/domain/errors.ts';
-import {
-  filterNames,
-  filterParameters,
-  searchParameterNames,
-} from '../../../src/domain/filters/search-parameters.ts';
+import { filterNames, filterTable } from '../../../src/domain/filters/filter-table.ts';
+import { searchParameterNames } from '../../../src/domain/filters/search-parameters.ts';
 import { hashOf, makeMessage } from '../../fixtures.ts';
 import {
   type AskOptions,
@@ -60,7 +57,7 @@ const parameterCases: readonly ParameterCase[] = [
     .filter((name) => name !== 'cursor')
     .map((name) => ({ query: `${name}=`, parameter: name, problem: /empty/ })),
   ...filterNames.map((name) => {
-    const pair = `${name}=${encodeURIComponent(filterParameters[name].example)}`;
+    const pair = `${name}=${encodeURIComponent(filterTable[name].example)}`;
     return { query: `${pair}&${pair}`, parameter: name, problem: /more than once/ };
   }),
   { query: 'limit=5&limit=5', parameter: 'limit', problem: /more than once/ },

@@ -4,7 +4,7 @@ import { Compile } from 'typebox/compile';
 import { describe, expect, it, test } from 'vitest';
 import { chainFamilies, parseAddress } from '../../../src/domain/addresses.ts';
 import { statuses } from '../../../src/domain/lifecycle.ts';
-import { detailKeys, furtherKeys, summaryKeys, wireRecord } from '../../../src/domain/message.ts';
+import { detailKeys, extensionKeys, summaryKeys, wireRecord } from '../../../src/domain/message.ts';
 import { parseMessage } from '../../../src/domain/records/message-parser.ts';
 import { Message, MessageSummary } from '../../../src/domain/records/message-schema.ts';
 import { anyRecord, anyRecordNetworks } from '../../fixtures/any-record.ts';
@@ -727,7 +727,7 @@ describe('what is not known here', () => {
 });
 
 describe('members that the contract does not have', () => {
-  const furtherRecord = (members: Record<string, Json>) => ({ ...fullRecord(), ...members });
+  const extendedRecord = (members: Record<string, Json>) => ({ ...fullRecord(), ...members });
 
   it('are kept behind those that it has, and listed, those of arrays once for each element', () => {
     const record = fullRecord();
@@ -756,15 +756,15 @@ describe('members that the contract does not have', () => {
   });
 
   it('make the same record in whatever order they come', () => {
-    const one = canonical(furtherRecord({ zeta: 1, alpha: 2, offramp: evmAddress('offramp') }));
-    const other = canonical(furtherRecord({ offramp: evmAddress('offramp'), alpha: 2, zeta: 1 }));
+    const one = canonical(extendedRecord({ zeta: 1, alpha: 2, offramp: evmAddress('offramp') }));
+    const other = canonical(extendedRecord({ offramp: evmAddress('offramp'), alpha: 2, zeta: 1 }));
     expect(wireRecord(one).json).toBe(wireRecord(other).json);
     expect(Object.keys(one).slice(27)).toEqual(['offramp', 'alpha', 'zeta']);
   });
 
   it('are dropped and listed where they are too large, too deep, or cannot be', () => {
     const deep = JSON.parse(`${'['.repeat(100)}${']'.repeat(100)}`) as Json;
-    const record = furtherRecord({
+    const record = extendedRecord({
       long: 'x'.repeat(70_000),
       deep,
       'not a name': 1,
@@ -781,12 +781,12 @@ describe('members that the contract does not have', () => {
 
   it('may be absent as null', () => {
     const nulls = { offramp: null, encodedMessage: null, reportedStatus: null };
-    expect(parseMessage(furtherRecord(nulls))).toEqual(acceptedAs(fullRecord()));
+    expect(parseMessage(extendedRecord(nulls))).toEqual(acceptedAs(fullRecord()));
   });
 
   it('have their canonical spelling too', () => {
     const message = canonical(
-      furtherRecord({ offramp: evmAddress('offramp').toLowerCase(), encodedMessage: '01AB' }),
+      extendedRecord({ offramp: evmAddress('offramp').toLowerCase(), encodedMessage: '01AB' }),
     );
     expect(message).toMatchObject({
       offramp: parseAddress(evmAddress('offramp'), 'EVM')?.text,
@@ -956,5 +956,5 @@ describe('whatever is accepted', () => {
 
 test('the keys of the wire are those of the schema, the summary first', () => {
   expect([...summaryKeys]).toEqual(Object.keys(MessageSummary.properties));
-  expect([...summaryKeys, ...detailKeys, ...furtherKeys]).toEqual(Object.keys(Message.properties));
+  expect([...summaryKeys, ...detailKeys, ...extensionKeys]).toEqual(Object.keys(Message.properties));
 });

@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
+import { type FilterName, filterNames } from '../../../src/domain/filters/filter-table.ts';
 import { compareNewestFirst, matches } from '../../../src/domain/filters/matches.ts';
 import type { View } from '../../../src/domain/filters/query.ts';
-import { type FilterName, filterNames, parseSearch } from '../../../src/domain/filters/search-parameters.ts';
+import { parseSearch } from '../../../src/domain/filters/search-parameters.ts';
 import { statuses } from '../../../src/domain/lifecycle.ts';
 import { type Message, type NetworkInfo, summaryKeys, wireRecord } from '../../../src/domain/message.ts';
 import type { Store } from '../../../src/store/store.ts';

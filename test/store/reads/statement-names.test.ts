@@ -1,7 +1,8 @@
 /** Prepared statements are an LRU cache of bounded size, in this process and on each connection. */
 import pg from 'pg';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { filterNames, filterParameters, parseSearch } from '../../../src/domain/filters/search-parameters.ts';
+import { filterNames, filterTable } from '../../../src/domain/filters/filter-table.ts';
+import { parseSearch } from '../../../src/domain/filters/search-parameters.ts';
 import { createReadQueue } from '../../../src/store/reads/read-queue.ts';
 import { ReadingClient } from '../../../src/store/reads/reading-client.ts';
 import { createStatementNames } from '../../../src/store/reads/statement-names.ts';
@@ -110,7 +111,7 @@ test.skipIf(systemPostgres === undefined)(
     const store = await openStore({ place: { url: server.url }, connections: 1 });
     onTestFinished(() => store.close());
     const search = (names: readonly (typeof filterNames)[number][]) =>
-      store.search(parseSearch(names.map((name) => [name, filterParameters[name].example])));
+      store.search(parseSearch(names.map((name) => [name, filterTable[name].example])));
     const others = filterNames.filter((name) => name !== 'messageId').slice(0, 9);
     for (let bits = 0; bits < 2 * MAX_PREPARED_STATEMENTS; bits++) {
       await search(others.filter((_, index) => bits & (1 << index)));

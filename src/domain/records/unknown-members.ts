@@ -6,19 +6,19 @@
  */
 
 /** The most characters of undefined members in one record. */
-export const MAX_FURTHER_CHARACTERS = 64 * 1024;
+export const MAX_UNKNOWN_CHARACTERS = 64 * 1024;
 const MAX_DEPTH = 16;
 /** What exports write beside the record, on request: attempts to execute it. They are not part of the record. */
 export const ATTEMPTS_MEMBER = 'executionAttempts';
 const NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,99}$/;
 
-export interface FurtherMembers {
+export interface UnknownMembers {
   /** Whether the member may be kept. Counts it against the bound of the record. */
   accepts(key: string, value: unknown): boolean;
 }
 
-export function createFurtherMembers(): FurtherMembers {
-  let remaining = MAX_FURTHER_CHARACTERS;
+export function createUnknownMembers(): UnknownMembers {
+  let remaining = MAX_UNKNOWN_CHARACTERS;
   return {
     accepts(key, value) {
       // `__proto__` and other inherited names would not be members of their own in JavaScript.

@@ -1,0 +1,152 @@
+/**
+ * The kinds of values that filters take: how a request writes them, and their bounds.
+ *
+ * The cost of a search depends on how many alternatives its filters have, so the bounds also bound what a client can make
+ * the database do. A parser never returns more than `isValue` accepts, which checks the values of cursors.
+ */
+
+import { LATEST_TIME } from '../../base/iso-time.ts';
+import {
+  type BytesHex,
+  MAX_ADDRESS_BYTES,
+  MAX_ADDRESS_MEANINGS,
+  MAX_HASH_BYTES,
+  MAX_HASH_MEANINGS,
+} from '../addresses.ts';
+import { type Status, statuses } from '../lifecycle.ts';
+import {
+  address,
+  isSelector,
+  MAX_MESSAGE_IDS,
+  MAX_Q_TERMS,
+  messageIdList,
+  type ParameterParser,
+  type QTerm,
+  selector,
+  statusList,
+  terms,
+  time,
+  transactionHash,
+  trueOrFalse,
+} from './parameter-values.ts';
+
+type Check = (value: unknown) => boolean;
+
+export interface FilterKind<T> {
+  /** What the value is called in the help of the command line; null for a switch, which has no value there. */
+  readonly noun: 'address' | 'network' | 'hash' | 'statuses' | 'time' | 'ids' | 'terms' | null;
+  /** Undefined: the filter does not restrict the search. */
+  readonly parse: ParameterParser<T | undefined>;
+  /** Whether a request could contain this value. */
+  readonly isValue: Check;
+  /** The JSON Schema of the parameter. */
+  readonly schema: Readonly<Record<string, string>>;
+}
+
+const isText =
+  (pattern: RegExp): Check =>
+  (value) =>
+    typeof value === 'string' && pattern.test(value);
+const isListOf =
+  (isElement: Check, min: number, max: number): Check =>
+  (value) =>
+    Array.isArray(value) &&
+    value.length >= min &&
+    value.length <= max &&
+    value.every(isElement) &&
+    (value.length === 1 || new Set(value).size === value.length);
+const isBytes = (max: number) => isText(new RegExp(`^(?:[0-9a-f]{2}){1,${max}}$`));
+
+/** 64 hexadecimal digits in lower case. */
+export const isMessageId: Check = isText(/^[0-9a-f]{64}$/);
+
+/** Milliseconds since 1970, up to the year 9999. */
+export const isTime: Check = (value) =>
+  Number.isInteger(value) && Number(value) >= 0 && Number(value) <= LATEST_TIME;
+
+const isAddress = isBytes(MAX_ADDRESS_BYTES);
+const isHash = isBytes(MAX_HASH_BYTES);
+const termChecks: Record<keyof QTerm, Check> = {
+  addresses: isListOf(isAddress, 0, MAX_ADDRESS_MEANINGS),
+  hashes: isListOf(isHash, 0, MAX_HASH_MEANINGS),
+  messageId: (id) => id === null || isMessageId(id),
+};
+const isTerm: Check = (value) => {
+  if (!hasMembers(value, termChecks)) return false;
+  const { addresses, hashes } = value as QTerm;
+  return addresses.length + hashes.length > 0;
+};
+
+const text = { type: 'string' };
+
+/** A list, because a text without a network is, rarely, ambiguous; so is a hash. */
+export const addressKind: FilterKind<readonly BytesHex[]> = {
+  noun: 'address',
+  parse: address,
+  isValue: isListOf(isAddress, 1, MAX_ADDRESS_MEANINGS),
+  schema: text,
+};
+
+export const hashKind: FilterKind<readonly BytesHex[]> = {
+  noun: 'hash',
+  parse: transactionHash,
+  isValue: isListOf(isHash, 1, MAX_HASH_MEANINGS),
+  schema: text,
+};
+
+export const selectorKind: FilterKind<string> = {
+  noun: 'network',
+  parse: selector,
+  isValue: isSelector,
+  schema: { type: 'string', pattern: '^[0-9]+$' },
+};
+
+export const switchKind: FilterKind<true> = {
+  noun: null,
+  parse: (given) => trueOrFalse(given) || undefined,
+  isValue: (value) => value === true,
+  schema: { type: 'boolean' },
+};
+
+export const statusesKind: FilterKind<readonly Status[]> = {
+  noun: 'statuses',
+  parse: statusList,
+  isValue: isListOf((value) => statuses.some((status) => status === value), 1, statuses.length),
+  schema: text,
+};
+
+/** Milliseconds since 1970. */
+export const timeKind: FilterKind<number> = {
+  noun: 'time',
+  parse: time,
+  isValue: isTime,
+  schema: { type: 'string', format: 'date-time' },
+};
+
+export const messageIdsKind: FilterKind<readonly BytesHex[]> = {
+  noun: 'ids',
+  parse: messageIdList,
+  isValue: isListOf(isMessageId, 1, MAX_MESSAGE_IDS),
+  schema: text,
+};
+
+export const termsKind: FilterKind<readonly QTerm[]> = {
+  noun: 'terms',
+  parse: terms,
+  isValue: isListOf(isTerm, 1, MAX_Q_TERMS),
+  schema: text,
+};
+
+/** Whether an object has exactly these members, each of which passes its check. */
+export function hasMembers(value: unknown, checks: Readonly<Record<string, Check>>): boolean {
+  if (!isObject(value)) return false;
+  const names = Object.keys(checks);
+  return (
+    Object.keys(value).length === names.length &&
+    names.every((name) => Object.hasOwn(value, name) && checks[name]?.(value[name]))
+  );
+}
+
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
