@@ -63,7 +63,7 @@ import { LeaseLostError } from './lease.ts';
 import { type NetworkRow, networkLeases, readNetworkRow, updateNetworkRow } from './network.ts';
 import {
   type BacklogStats,
-  type HeadFigures,
+  type HeadStats,
   type PublishedHead,
   type ReportedProblem,
   readPublishedHead,
@@ -106,7 +106,7 @@ export type {
   DueToken,
   FailedRange,
   FindingKey,
-  HeadFigures,
+  HeadStats,
   IndexFinding,
   LaneCounter,
   LaneKey,
@@ -213,7 +213,7 @@ export interface IndexLedger {
   /** Publishes the progress of a network, and returns what is still pending. */
   reportProgress(
     network: string,
-    figures: HeadFigures | null,
+    head: HeadStats | null,
     problem: ReportedProblem | null,
   ): Promise<BacklogStats>;
 }
@@ -256,8 +256,8 @@ export function createIndexLedger(
       withReader((client) => readFactBlocks(client, storedSelector(network), below, limit)),
     checks: createCheckLedger(withReader),
     tokens: createTokenLedger(withReader, withWriter),
-    reportProgress: (network, figures, problem) =>
-      withKeeper((client) => writeProgress(client, storedSelector(network), figures, problem)),
+    reportProgress: (network, head, problem) =>
+      withKeeper((client) => writeProgress(client, storedSelector(network), head, problem)),
   };
 }
 
