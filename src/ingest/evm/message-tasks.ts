@@ -1,5 +1,5 @@
 /**
- * BackgroundTasks of an EVM network: what no event tells and has to be asked or computed. Which verifiers a message needs, which
+ * Background tasks about messages to an EVM network, for state that no event carries: which verifiers a message needs, which
  * have verified it, and when manual execution opens to everybody.
  */
 import type { Fact, Observation, RangeFact } from '../../domain/facts.ts';
@@ -17,7 +17,7 @@ import type { Chain, Hex } from './rpc/chain.ts';
 import type { VerifierResults } from './verifier-results.ts';
 
 const TASKS_AT_ONCE = 50;
-/** A contract that rejects is asked less and less often, at last this much more seldom than others: once a day. */
+/** A contract that reverts is asked less and less often, at last this much more seldom than others: once a day. */
 const REJECTED_PAUSES = 288;
 /** Thresholds are settings of a contract, which change rarely. */
 const THRESHOLD_KEPT = 600_000;
@@ -29,7 +29,7 @@ interface TaskContext {
   readonly registry: ReadonlyMap<Hex, GenuineContract>;
   /** The newest block that was read: a node behind it may not know the contracts that we know. */
   readonly tip: number;
-  /** Seconds since 1970, of the newest block. */
+  /** Of the newest block, in milliseconds since 1970. */
   readonly headAt: number;
   /** What rests on no log is seen here: at the newest final block. */
   readonly seen: Observation;
@@ -64,7 +64,7 @@ export function createMessageTasks({
   const blessings = createRootBlessings(chain);
   let lookedBeyond: string | null = null;
   let isBehind = true;
-  /** Until when tasks wait for an off-ramp that history may yet name, on performance.now()'s clock. */
+  /** Until when tasks wait for an off-ramp that history may yet register, on performance.now()'s clock. */
   let contractsAwaitedUntil = 0;
 
   const threshold = async (
