@@ -457,7 +457,7 @@ describe('contracts that one node does not know', () => {
     await untilProgress(store, { failedRanges: 0, owedBlocks: 0, problem: null });
     const told = notices.filter((line) => line.includes(nobody));
     expect(told).not.toEqual([]);
-    for (const line of told) expect(line).toMatch(/onRamp .* it has no code.*; it is not believed/);
+    for (const line of told) expect(line).toMatch(/onRamp .* it has no code.*; it is not trusted/);
   });
 });
 

@@ -105,7 +105,7 @@ const untilTrue = ({ world, store }: Stage) =>
 
 /** Resolves when the head of chain `a` has been read, and all else. */
 async function untilAtHead(stage: Stage, indexer: ReturnType<typeof follow>): Promise<void> {
-  await until(() => indexer.statusOfA()?.figures?.indexedBlock === stage.world.a.head);
+  await until(() => indexer.statusOfA()?.head?.indexedBlock === stage.world.a.head);
   await untilTrue(stage);
 }
 
@@ -168,7 +168,7 @@ describe('one of three endpoints, listed first, shows blocks that nobody else ha
     world.a.grow(5);
     await untilAtHead(stage, indexer);
     await until(async () => (await falseBlocks(world.a, stage.store)).length === 0);
-    await until(() => indexer.statusOfA()?.figures?.finalizedBlock === world.a.head - 8);
+    await until(() => indexer.statusOfA()?.head?.finalizedBlock === world.a.head - 8);
     expect(await sentFromA(stage)).toBe(MESSAGES);
   });
 
@@ -199,7 +199,7 @@ describe('two endpoints that contradict each other', () => {
     expect(later.blocks[0]).toEqual(blocks[0]);
 
     liar.chain = world.a;
-    await until(() => indexer.statusOfA()?.figures?.finalizedBlock === world.a.head - 8);
+    await until(() => indexer.statusOfA()?.head?.finalizedBlock === world.a.head - 8);
     expect(await falseBlocks(world.a, stage.store)).toEqual([]);
   });
 });
@@ -214,8 +214,8 @@ describe('an endpoint of several that is the only one to answer', () => {
     const indexer = follow(stage, stage.sources(), { secondOpinionMs: 100 });
     const invented = world.a.retell({ fork: world.a.head, head: world.a.head + 1_000 });
     liar.chain = invented;
-    await until(() => indexer.statusOfA()?.figures?.finalizedBlock === invented.head - 8);
-    expect(indexer.notices.join('\n')).toContain('is believed alone until one answers');
+    await until(() => indexer.statusOfA()?.head?.finalizedBlock === invented.head - 8);
+    expect(indexer.notices.join('\n')).toContain('is trusted alone until one answers');
 
     for (const away of [second, third]) away.profile = archiveNode;
     growBeyondNow(world.a);

@@ -12,7 +12,7 @@ const progressAt = (indexedAt: number) =>
       isTaken: false,
       worker: {
         network,
-        figures: { headBlock: 1999, headAt: indexedAt, finalizedBlock: 1990, indexedBlock: 1999, indexedAt },
+        head: { headBlock: 1999, headAt: indexedAt, finalizedBlock: 1990, indexedBlock: 1999, indexedAt },
         startBlock: 0,
         owedBlocks: 500,
         isSearchingRouters: false,

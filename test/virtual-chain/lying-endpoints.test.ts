@@ -150,7 +150,7 @@ describe('contracts', () => {
     const { differences, findings, notices } = await indexWithLiar(world, lying, place, shortRanges);
     expect(differences).toEqual([]);
     expect(findings).toEqual([]);
-    expect(notices.join('\n')).not.toContain('it is not believed');
+    expect(notices.join('\n')).not.toContain('it is not trusted');
   });
 
   test.each([0, 1, 2])('that only endpoint %i of three knows are not trusted', async (place) => {

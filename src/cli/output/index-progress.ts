@@ -126,9 +126,9 @@ function joinFitting(parts: readonly string[], cells: number): string {
 
 /** The share of the configured history that has been read, from 0 to 1; undefined while unknown. */
 function shareOf({ worker, isTaken }: NetworkStatus): number | undefined {
-  if (!worker?.figures || worker.isSearchingRouters || isTaken) return undefined;
-  const total = worker.figures.headBlock - (worker.startBlock ?? 0) + 1;
-  const unread = worker.owedBlocks + Math.max(0, worker.figures.headBlock - worker.figures.indexedBlock);
+  if (!worker?.head || worker.isSearchingRouters || isTaken) return undefined;
+  const total = worker.head.headBlock - (worker.startBlock ?? 0) + 1;
+  const unread = worker.owedBlocks + Math.max(0, worker.head.headBlock - worker.head.indexedBlock);
   return Math.min(1, Math.max(0, 1 - unread / Math.max(1, total)));
 }
 
@@ -147,8 +147,8 @@ export function describeStatus(status: NetworkStatus, now: number): string {
 function partsOf({ network, worker, isTaken }: NetworkStatus, now: number): readonly string[] {
   if (isTaken) return ['another indexer works on it'];
   const problem = worker?.problem ? [`! ${printable(worker.problem)}`] : [];
-  if (!worker?.figures) return problem.length > 0 ? problem : ['reading its routers'];
-  const { headBlock, indexedBlock, indexedAt } = worker.figures;
+  if (!worker?.head) return problem.length > 0 ? problem : ['reading its routers'];
+  const { headBlock, indexedBlock, indexedAt } = worker.head;
   const noun = blockNoun(network.family);
   const behind = headBlock - indexedBlock;
   const toGo = worker.isSearchingRouters

@@ -1,4 +1,4 @@
-/** BackgroundTasks of a network that are done one after the other. */
+/** Background tasks of a network, one after the other. */
 import type { IndexStep } from '../../store/ledger/index-ledger.ts';
 import type { BackgroundTasks } from './family.ts';
 

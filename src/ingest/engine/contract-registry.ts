@@ -1,4 +1,4 @@
-/** The trusted contracts (or programs) of one network, and which contract registered each. */
+/** The contract registry of one network: its trusted contracts (or programs), and which contract registered each. */
 import type { RegisteredContract } from '../../store/ledger/index-ledger.ts';
 
 /** `Body` is what the family knows of a contract; it is stored as it is. */
@@ -10,31 +10,35 @@ export interface ContractRegistry<Address extends string = string, Body = unknow
   since(mark: number): readonly Address[];
   /** Those that are still trusted when these blocks are abandoned. */
   without(orphaned: readonly string[]): ReadonlyMap<Address, Body>;
+  /** The contracts whose events are read again when history is read again for these. */
+  rescanned(contracts: readonly string[]): readonly string[];
   /**
    * Adds contracts that are stored. Those whose chain of registrations does not begin at one of `routers` are left out:
    * a router that is no longer configured is no longer trusted, nor are the contracts that it registered.
    */
-  load(stored: readonly RegisteredContract[], routers: readonly Address[]): void;
-  add(named: readonly RegisteredContract[]): void;
+  load(stored: readonly RegisteredContract[], routers: readonly string[]): void;
+  add(registered: readonly RegisteredContract[]): void;
   /** Removes the contracts that were registered in abandoned blocks. */
   forget(orphaned: readonly string[]): void;
 }
 
-export function createContractRegistry<Address extends string = string, Body = unknown>(): ContractRegistry<
-  Address,
-  Body
-> {
+/** @param isRescannedToo whether a contract's events depend on which other contracts are known */
+export function createContractRegistry<Address extends string = string, Body = unknown>(
+  isRescannedToo: (body: Body) => boolean = () => false,
+): ContractRegistry<Address, Body> {
   const contracts = new Map<Address, Body>();
-  const namedBlocks = new Map<Address, string>();
+  const registeredIn = new Map<Address, string>();
   /** In the order in which they were added. */
   const entries: Address[] = [];
 
-  const add = (named: readonly RegisteredContract[]): void => {
-    for (const { address, blockHash, body } of named) {
-      if (contracts.has(address as Address)) continue;
-      contracts.set(address as Address, body as Body);
-      entries.push(address as Address);
-      if (blockHash !== null) namedBlocks.set(address as Address, blockHash);
+  // What is stored was written by the family whose registry this is.
+  const add = (registered: readonly RegisteredContract[]): void => {
+    for (const { address: stored, blockHash, body } of registered) {
+      const address = stored as Address;
+      if (contracts.has(address)) continue;
+      contracts.set(address, body as Body);
+      entries.push(address);
+      if (blockHash !== null) registeredIn.set(address, blockHash);
     }
   };
 
@@ -46,11 +50,16 @@ export function createContractRegistry<Address extends string = string, Body = u
     since: (mark) => entries.slice(mark).filter((address) => contracts.has(address)),
     without(orphaned) {
       if (orphaned.length === 0) return contracts;
-      const stays = (address: Address) => !orphaned.includes(namedBlocks.get(address) ?? '');
+      const stays = (address: Address) => !orphaned.includes(registeredIn.get(address) ?? '');
       return new Map([...contracts].filter(([address]) => stays(address)));
     },
+    rescanned(given) {
+      const dependent = [...contracts].flatMap(([address, body]) => (isRescannedToo(body) ? [address] : []));
+      const isDependent = (address: string) => dependent.some((other) => other === address);
+      return given.every(isDependent) ? given : [...new Set([...given, ...dependent])];
+    },
     load(stored, routers) {
-      const trusted = new Set<string>(routers);
+      const trusted = new Set(routers);
       for (let before = -1; before !== trusted.size; ) {
         before = trusted.size;
         for (const { address, namedBy } of stored) {
@@ -61,10 +70,10 @@ export function createContractRegistry<Address extends string = string, Body = u
     },
     add,
     forget(orphaned) {
-      for (const [address, blockHash] of namedBlocks) {
+      for (const [address, blockHash] of registeredIn) {
         if (!orphaned.includes(blockHash)) continue;
         contracts.delete(address);
-        namedBlocks.delete(address);
+        registeredIn.delete(address);
       }
     },
   };

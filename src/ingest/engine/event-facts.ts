@@ -101,8 +101,8 @@ export function spelled(bytes: Hex, family: ChainFamily, what: string): string {
 }
 
 /**
- * The token on the destination. It is the word of a token pool, which anybody may write: a false one must not hide the
- * message, and so stands as the zero address.
+ * The token on the destination. A token pool, which anybody may write, says so: a malformed one must not hide the
+ * message, and becomes the zero address.
  */
 export function spelledToken(bytes: Hex, family: ChainFamily): string {
   return addressFromBytes(bytes.slice(2), family)?.text ?? zeroAddresses[family];

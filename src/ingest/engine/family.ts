@@ -3,7 +3,7 @@
  *
  * The engine (this folder) owns what is the same for every chain: the lease on a network, the follow loop and the
  * history loop, retries with backoff, the ledger of failures, and the progress that others see. A family owns what only
- * it knows: its configuration, its endpoints, whom to trust, how to read, and what has to be asked beside reading.
+ * it knows: its configuration, its endpoints, which contracts to trust, how to read, and what to poll.
  *
  * The engine counts in block numbers, which are slots on a chain that has slots. Numbers may be skipped. It knows
  * nothing of logs, topics, bloom filters or parent hashes, and a family that reads only final data never reports
@@ -11,23 +11,20 @@
  */
 
 import type { Notice } from '../../base/notice.ts';
-import type { Fact } from '../../domain/facts.ts';
 import type { DestinationCalls } from '../../domain/manual-execution/diagnosis.ts';
 import type { Network } from '../../domain/networks/networks.ts';
 import type {
-  Anchor,
   BlockId,
   BlockRange,
   IndexState,
   IndexStep,
   RegisteredContract,
-  UnreadableLog,
 } from '../../store/ledger/index-ledger.ts';
 import type { Store } from '../../store/store.ts';
+import type { HistoryReading } from './block-readings.ts';
 import type { EndpointTiming } from './json-rpc/endpoint.ts';
 import type { EndpointHealth } from './json-rpc/endpoint-pool.ts';
-import type { Progress } from './progress.ts';
-import type { WorkerTiming } from './timing.ts';
+import type { Progress, ProgressOptions } from './progress.ts';
 
 /** A network to index, as lanescan.yaml declares it. A family adds settings of its own. */
 export interface NetworkSource {
@@ -62,19 +59,19 @@ export interface DestinationCallsOptions {
 
 export interface ConnectOptions {
   readonly store: Pick<Store, 'index' | 'findMessage'>;
-  readonly progress: Progress;
-  readonly timing: WorkerTiming;
+  /** The family creates the progress, with its contract registry. */
+  readonly progress: ProgressOptions;
   readonly endpointTiming?: Partial<EndpointTiming>;
   readonly userAgent: string;
   readonly signal: AbortSignal;
-  readonly notice: Notice;
 }
 
 /** One network through its endpoints. Failures of an endpoint are thrown as a NodeError; the engine tries again. */
 export interface NetworkReader {
-  /** Takes in the trusted contracts (or programs) that are stored. Called once, first. */
+  readonly progress: Progress;
+  /** Loads the stored trusted contracts (or programs). Called once, before anything else. */
   load(state: IndexState): void;
-  /** Where the chain stands, and whom the configuration trusts beyond what is stored. */
+  /** The newest final block, and the contracts that the configuration trusts beyond what is stored. */
   readStart(): Promise<NetworkStart>;
   /** Reads what is new at the head and records it; true where there is more. */
   follow(): Promise<boolean>;
@@ -85,11 +82,11 @@ export interface NetworkReader {
   nextPiece(pending: BlockRange): BlockRange;
   /**
    * Reads history, from the upper end of the range down. With `part` the family may stop early; the reading then says
-   * how far it came. With `whole` it reads all of it, or throws a RangeTooLargeError where the range has to be split. Of the
-   * contracts that the range names, it has read what they said in it, unless `contracts` names those to read.
+   * how far it came. With `whole` it reads all of it, or throws a RangeTooLargeError where the range has to be split. Contracts
+   * registered in the range are read in it too, unless `contracts` lists those to read.
    */
   readHistory(range: BlockRange, extent: 'part' | 'whole'): Promise<HistoryReading>;
-  /** What no event tells and has to be asked or computed, such as when manual execution opens. */
+  /** State that no event carries and that must be polled or derived, e.g. when manual execution becomes possible. */
   readonly tasks: BackgroundTasks;
   health(): readonly EndpointHealth[];
   close(): void;
@@ -106,46 +103,10 @@ export interface NetworkStart {
   readonly newRouters: readonly string[];
   /** The new routers, and the contracts that they name at present. */
   readonly contracts: readonly RegisteredContract[];
-  /** Contracts that were named and are not believed, in words. */
+  /** Descriptions of registered contracts that were rejected as untrusted. */
   readonly rejected: readonly string[];
   /** Trusted contracts whose events say more to this version than to the one that has read them: all are read again. */
   readonly readAgain: readonly string[];
-}
-
-/** What some blocks said. */
-export interface Reading {
-  readonly facts: readonly Fact[];
-  /** Contracts that were named in these blocks and were not known before. */
-  readonly contracts: readonly RegisteredContract[];
-  readonly unreadable: readonly UnreadableLog[];
-  /** How many events came from contracts that no trusted contract named. */
-  readonly untrusted: number;
-  /** The earliest block with an event of a router. */
-  readonly routerBlock: number | undefined;
-  /** Contracts that were named and are not believed, in words. */
-  readonly rejected: readonly string[];
-  /** Transactions from which a family that reads lists can continue them. */
-  readonly anchors?: readonly Anchor[];
-}
-
-export interface HistoryReading extends Reading {
-  /** The lowest block that was read. */
-  readonly from: number;
-  /** Whether all of its blocks were final when they were read. */
-  readonly isFinal: boolean;
-  /** Blocks that are not final and in which something was found: they are held, so that a fork takes it back. */
-  readonly blocks: readonly BlockId[];
-  /** Blocks whose events one endpoint alone has shown, and why: they are read again until a second one can be asked. */
-  readonly unconfirmed?: readonly { readonly number: number; readonly reason: string }[];
-  /** Hashes of blocks whose events are all in this reading, as two endpoints agree: other events are retracted. */
-  readonly replaced?: readonly string[];
-  /** How many events it holds in memory. */
-  readonly items: number;
-}
-
-/** The part of a reading that is recorded as it is. */
-export function stepOf({ facts, contracts, unreadable, untrusted, anchors = [] }: Reading): IndexStep {
-  return { facts, contracts, unreadable, untrusted, anchors };
 }
 
 export interface BackgroundTasks {

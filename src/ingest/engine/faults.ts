@@ -14,7 +14,7 @@ export class NodeError extends Error {
 /** An endpoint that works rejects this request. It may well answer the next one. */
 export class RequestRejectedError extends NodeError {}
 
-/** The endpoint rejects to answer for so many blocks or results at once. Not a fault: ask for less. */
+/** The endpoint does not answer for so many blocks or results at once. Not a fault: ask for less. */
 export class RangeTooLargeError extends Error {
   override readonly name = 'RangeTooLargeError';
   /** How many blocks it would accept, where it says so. */

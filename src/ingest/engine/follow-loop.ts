@@ -8,12 +8,10 @@ import { isUnrecoverable } from '../../store/ledger/index-ledger.ts';
 import { createPause, untilLater } from '../work.ts';
 import type { NetworkReader } from './family.ts';
 import { NodeError } from './faults.ts';
-import type { Progress } from './progress.ts';
 import { retryDelay, type WorkerTiming } from './timing.ts';
 
 export interface FollowLoopOptions {
   readonly reader: NetworkReader;
-  readonly progress: Progress;
   readonly timing: WorkerTiming;
   /** Milliseconds between looks at the head. */
   readonly pollEvery: number;
@@ -34,7 +32,8 @@ export interface FollowLoop {
   run(signal: AbortSignal): Promise<void>;
 }
 
-export function createFollowLoop({ reader, progress, timing, pollEvery }: FollowLoopOptions): FollowLoop {
+export function createFollowLoop({ reader, timing, pollEvery }: FollowLoopOptions): FollowLoop {
+  const { head, recorder, problem } = reader.progress;
   const pause = createPause();
   let isAtHead = false;
   let isBehind = true;
@@ -47,25 +46,25 @@ export function createFollowLoop({ reader, progress, timing, pollEvery }: Follow
   /** A question that no endpoint answers is reported as a problem. It does not hold up new blocks. */
   const doTasks = async (): Promise<void> => {
     const begunAt = performance.now();
-    if (!progress.final || begunAt < tasksDueAt) {
-      if (taskFailures === 0) progress.clearProblem();
+    if (!head.final || begunAt < tasksDueAt) {
+      if (taskFailures === 0) problem.clear();
       return;
     }
     tasksDueAt = begunAt + timing.tasksEveryMs;
     try {
       const step = await reader.tasks.work();
-      if (step) await progress.record(() => step);
+      if (step) await recorder.record(() => step);
       const { isBehind: isMoreLeft } = reader.tasks;
       if (!isMoreLeft) tasksStartedAt = begunAt;
       // What was due at once was too much for one round.
       else if (step) tasksDueAt = 0;
       taskFailures = 0;
-      progress.clearProblem();
+      problem.clear();
     } catch (error) {
       if (!(error instanceof NodeError)) throw error;
       taskFailures++;
       tasksDueAt = begunAt + Math.max(timing.tasksEveryMs, retryDelay(taskFailures, timing));
-      progress.setProblem(error);
+      problem.set(error);
     }
   };
 
@@ -93,7 +92,7 @@ export function createFollowLoop({ reader, progress, timing, pollEvery }: Follow
           isBehind = hasMore;
           failures = 0;
           await doTasks();
-          await progress.publishWhenDue();
+          await recorder.publishWhenDue();
           isAtHead = !hasMore;
           if (!hasMore && tasksDueAt > 0) await pause.wait(pollEvery, signal);
         } catch (error) {
@@ -101,8 +100,8 @@ export function createFollowLoop({ reader, progress, timing, pollEvery }: Follow
           if (isUnrecoverable(error)) throw error;
           failures++;
           isAtHead = false;
-          progress.setProblem(error);
-          await progress.publishWhenDue();
+          problem.set(error);
+          await recorder.publishWhenDue();
           await untilLater(retryDelay(failures, timing), signal);
         }
       }

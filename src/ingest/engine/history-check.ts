@@ -143,14 +143,14 @@ export function createHistoryCheck<Views extends { readonly head: number }>(
       isPending = true;
     },
     async work() {
-      const { tip, final } = progress;
+      const { tip, final } = progress.head;
       if (!tip || !final || !((await isDue()) || isProvisional)) return undefined;
       const { pending, failed, isElsewhere } = await ledger.workload(selector);
       if (!(await isDue()) && isElsewhere) return undefined;
       dueAt = performance.now();
       isPending = true;
       isProvisional = isElsewhere;
-      if (pending > 0 || progress.startBlock === null) return undefined;
+      if (pending > 0 || progress.head.startBlock === null) return undefined;
       if (failed > 0) return postpone(LOOK_AGAIN_MS);
       try {
         views ??= await options.readViews(tip.number);

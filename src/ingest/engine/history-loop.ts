@@ -7,12 +7,13 @@
  * wait is bounded. A piece that no endpoint gives goes to the ledger of failures, and reading goes on below it.
  */
 import { type IndexLedger, isUnrecoverable, type PendingRange } from '../../store/ledger/index-ledger.ts';
-import { createPause, untilLater } from '../work.ts';
+import { untilLater } from '../work.ts';
+import { type HistoryReading, logProblemsOf } from './block-readings.ts';
 import { type Concurrency, createConcurrency } from './concurrency.ts';
-import type { HistoryReading, NetworkReader } from './family.ts';
+import type { NetworkReader } from './family.ts';
 import { problemKindOf, reasonOf } from './faults.ts';
 import { historyStep, type ReadPiece, StaleReadingError } from './history-step.ts';
-import type { Progress, ReadMark } from './progress.ts';
+import type { ReadMark } from './recorder.ts';
 import { retryDelay, type WorkerTiming } from './timing.ts';
 
 /** How often a piece is tried before it goes to the ledger of failures. */
@@ -37,7 +38,6 @@ export interface HistoryLoopOptions {
   readonly selector: string;
   readonly ledger: IndexLedger;
   readonly reader: NetworkReader;
-  readonly progress: Progress;
   readonly timing: WorkerTiming;
   /** Of each endpoint. */
   readonly requestsPerSecond: number;
@@ -58,6 +58,28 @@ export interface HistoryLoop {
   run(signal: AbortSignal): Promise<void>;
 }
 
+/** What the loop works on, as of the backlog's version that it has seen. A later version always means to plan anew. */
+type Phase =
+  /** The backlog has not been looked at yet. */
+  | { readonly name: 'starting'; readonly version: undefined }
+  /** The pending ranges that come first, all of one purpose, are being read. */
+  | {
+      readonly name: 'reading';
+      readonly version: number;
+      readonly purpose: PendingRange['purpose'];
+      readonly ranges: readonly PendingRange[];
+    }
+  /** Nothing is pending. */
+  | { readonly name: 'idle'; readonly version: number };
+
+/** A run of failures, of any pieces: repeated failures must not wear out an endpoint. */
+interface Outage {
+  readonly rounds: number;
+  readonly reason: string;
+  /** On performance.now()'s clock. */
+  readonly pausedUntil: number;
+}
+
 /** A piece of a range on the backlog. */
 interface Piece {
   readonly row: PendingRange;
@@ -75,25 +97,20 @@ interface Piece {
 type PieceRead = Piece & { readonly state: { readonly name: 'read' } };
 
 export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
-  const { selector, ledger, reader, progress, timing, startsWithRouters } = options;
-  /** The ranges that are worked on now, in their order, and down to where each is cut into pieces. */
-  let rows: readonly PendingRange[] = [];
+  const { selector, ledger, reader, timing, startsWithRouters } = options;
+  const { progress } = reader;
+  const { head, recorder, problem } = progress;
+  const pause = recorder.backlogPause;
+  let phase: Phase = { name: 'starting', version: undefined };
+  let outage: Outage | null = null;
+  /** Down to where each range of the backlog is cut into pieces, by id. */
   const cutDownTo = new Map<string, number>();
   /** In the order in which they were planned: pieces of one range from its upper end down. */
   let pieces: Piece[] = [];
   let inFlight = 0;
+  /** A moving average. */
   let itemsPerPiece = 0;
-  /** Failures in a row, of any piece: repeated failures must not wear out an endpoint. */
-  let failures = 0;
-  let lastFailure: string | null = null;
-  let pausedUntil = 0;
   let headStartUntil = 0;
-  let isEmpty = false;
-  let isSearchingRouters = false;
-  let isBacklogChanged = true;
-  /** What is under way when the loop ends fails, which means nothing. */
-  let isEnded = () => false;
-  const pause = createPause();
 
   const concurrency: Concurrency = createConcurrency({
     requestsPerSecond: options.requestsPerSecond,
@@ -108,13 +125,7 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
     clock: () => performance.now(),
   });
 
-  progress.onPending(() => {
-    if (isEmpty) headStartUntil = performance.now() + HEAD_START_MS;
-    isBacklogChanged = true;
-    isEmpty = false;
-    pause.wake();
-  });
-
+  const isOutdated = (): boolean => phase.version !== recorder.backlogVersion;
   const isHeadFirst = (): boolean => performance.now() < headStartUntil && options.isHeadBehind();
 
   // ---- Reading
@@ -128,40 +139,40 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
   };
 
   const planNext = (): Piece | undefined => {
-    for (const row of rows) {
-      const to = (cutDownTo.get(row.id) ?? row.to + 1) - 1;
-      if (to < row.from) continue;
-      const { from } = reader.nextPiece({ ...row, to });
-      cutDownTo.set(row.id, from);
-      const piece: Piece = { row, from, to, attempts: 0, state: { name: 'planned' } };
-      pieces.push(piece);
-      return piece;
-    }
-    return undefined;
+    const row = phase.name === 'reading' ? phase.ranges.find((range) => !isCut(range)) : undefined;
+    if (!row) return undefined;
+    const to = (cutDownTo.get(row.id) ?? row.to + 1) - 1;
+    const { from } = reader.nextPiece({ ...row, to });
+    cutDownTo.set(row.id, from);
+    const piece: Piece = { row, from, to, attempts: 0, state: { name: 'planned' } };
+    pieces.push(piece);
+    return piece;
   };
+
+  const isCut = (row: PendingRange) => (cutDownTo.get(row.id) ?? row.to + 1) <= row.from;
 
   /**
    * Starts as many pieces as may be read at once. With one always under way, what waits is recorded sooner or later.
    * Returns the milliseconds after which to call it again: a pause that kept it from starting any. To compute that later
    * would miss a pause that has just ended.
    */
-  const startReading = (isGivingWay: boolean): number => {
-    const pauseMs = pausedUntil - performance.now();
-    if (isEnded()) return Infinity;
+  const startReading = (isGivingWay: boolean, signal: AbortSignal): number => {
+    const pauseMs = (outage?.pausedUntil ?? 0) - performance.now();
+    if (signal.aborted) return Infinity;
     if (pauseMs > 0) return pauseMs;
     const limit = isGivingWay ? 1 : concurrency.limit;
     while (inFlight < limit && (inFlight === 0 || hasRoom())) {
       const isFull = pieces.length >= WINDOW * limit;
       const piece = pieces.find(({ state }) => state.name === 'planned') ?? (isFull ? undefined : planNext());
       if (!piece) break;
-      void read(piece);
+      void read(piece, signal);
     }
     return Infinity;
   };
 
-  const read = async (piece: Piece): Promise<void> => {
-    const mark = progress.mark();
-    const hadFailures = failures;
+  const read = async (piece: Piece, signal: AbortSignal): Promise<void> => {
+    const mark = recorder.mark();
+    const outageBefore = outage;
     const { row, from, to } = piece;
     piece.state = { name: 'reading' };
     inFlight++;
@@ -170,18 +181,19 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
       piece.state = { name: 'read', reading, mark };
       if (reading.from > from) splitOff(piece, reading.from);
       itemsPerPiece = 0.7 * itemsPerPiece + 0.3 * reading.items;
-      if (hadFailures === failures) failures = 0;
+      if (outageBefore === outage) outage = null;
       concurrency.succeed();
     } catch (error) {
-      if (!isEnded()) fail(piece, error, hadFailures);
+      // What is under way when the loop ends fails, which means nothing.
+      if (!signal.aborted) fail(piece, error, outageBefore);
     } finally {
       inFlight--;
-      startReading(isHeadFirst());
+      startReading(isHeadFirst(), signal);
       pause.wake();
     }
   };
 
-  /** The family stopped early: the rest is a piece of its own, in its place. */
+  /** The family stopped early: the rest becomes another piece, in its place. */
   const splitOff = (piece: Piece, readFrom: number): void => {
     const rest: Piece = { ...piece, to: readFrom - 1, attempts: 0, state: { name: 'planned' } };
     piece.from = readFrom;
@@ -190,20 +202,19 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
     if (place >= 0) pieces.splice(place + 1, 0, rest);
   };
 
-  const fail = (piece: Piece, error: unknown, hadFailures: number): void => {
+  const fail = (piece: Piece, error: unknown, outageBefore: Outage | null): void => {
     concurrency.fail();
-    // Where no endpoint answers at all, the failure says nothing of this piece.
-    const isAlive = progress.problem === null || reader.health().some(({ healthy }) => healthy);
+    // Where no endpoint answers at all, the failure says nothing about this piece.
+    const isAlive = problem.current === null || reader.health().some(({ healthy }) => healthy);
     if (isAlive) piece.attempts++;
     const attempts = problemKindOf(error) === 'unreachable' ? UNREACHABLE_ATTEMPTS : ATTEMPTS;
-    piece.state =
-      piece.attempts >= attempts ? { name: 'failed', reason: reasonOf(error) } : { name: 'planned' };
-    progress.setProblem(error);
+    const reason = reasonOf(error);
+    piece.state = piece.attempts >= attempts ? { name: 'failed', reason } : { name: 'planned' };
+    problem.set(error);
     // Many that were under way together and fail together count as one.
-    if (hadFailures !== failures) return;
-    failures++;
-    lastFailure = reasonOf(error);
-    pausedUntil = performance.now() + retryDelay(failures, timing);
+    if (outageBefore !== outage) return;
+    const rounds = (outage?.rounds ?? 0) + 1;
+    outage = { rounds, reason, pausedUntil: performance.now() + retryDelay(rounds, timing) };
   };
 
   // ---- Recording
@@ -218,21 +229,21 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
       items += piece.state.reading.items;
       if (ready.length > 0 && items > ITEMS_PER_STEP) break;
       ready.push(piece as PieceRead);
-      // Those below it were read without the contracts that it names, which the next step knows.
+      // Those below it were read without the contracts registered in it, which the next step knows.
       if (piece.state.reading.contracts.length > 0) break;
     }
     return ready;
   };
 
   const recordPieces = async (row: PendingRange, ready: readonly PieceRead[]): Promise<void> => {
-    const read: readonly ReadPiece[] = ready.map(({ from, to, state }) => ({
+    const read: readonly ReadPiece[] = ready.map(({ from, to, state: { reading, mark } }) => ({
       from,
       to,
-      reading: state.reading,
-      mark: state.mark,
+      reading,
+      mark,
     }));
     try {
-      await progress.record(() => ({
+      await recorder.record(() => ({
         ...historyStep(row, read, progress, startsWithRouters),
         done: { id: row.id, from: Math.min(...read.map(({ from }) => from)) },
       }));
@@ -242,17 +253,17 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
       return;
     }
     pieces = pieces.filter((piece) => !ready.includes(piece as PieceRead));
-    for (const { reading } of read) progress.logRejected(reading);
+    for (const { reading } of read) logProblemsOf(reading, progress.log);
   };
 
   const leaveOut = async (piece: Piece, reason: string): Promise<void> => {
     const { row, from, to } = piece;
     progress.log(`Blocks ${from} to ${to} cannot be read yet: ${reason}`, 'warn');
-    await progress.record(() => {
+    await recorder.record(() => {
       // The chain may have turned out to be shorter since it was planned.
-      const isThere = to <= (progress.tip?.number ?? to);
+      const isThere = to <= (head.tip?.number ?? to);
       return {
-        failed: isThere ? [progress.failureOf({ ...row, from, to }, reason)] : [],
+        failed: isThere ? [recorder.failureOf({ ...row, from, to }, reason)] : [],
         done: { id: row.id, from },
       };
     });
@@ -261,8 +272,8 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
 
   /** Records what is ready at the upper end of any range; false where nothing is. */
   const recordReady = async (): Promise<boolean> => {
-    const begun = [...new Map(pieces.map(({ row }) => [row.id, row])).values()];
-    for (const row of begun) {
+    const rows = [...new Map(pieces.map(({ row }) => [row.id, row])).values()];
+    for (const row of rows) {
       const first = pieces.find((piece) => piece.row.id === row.id);
       if (first?.state.name === 'failed') await leaveOut(first, first.state.reason);
       else {
@@ -270,7 +281,7 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
         if (ready.length === 0) continue;
         await recordPieces(row, ready);
       }
-      await progress.publishWhenDue();
+      await recorder.publishWhenDue();
       return true;
     }
     return false;
@@ -279,58 +290,71 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
   // ---- The backlog
 
   /** Takes up the ranges that come first: those of one purpose, for they decide how the others are read. */
-  const takeUpBacklog = async (): Promise<void> => {
-    isBacklogChanged = false;
+  const plan = async (): Promise<Phase> => {
+    const version = recorder.backlogVersion;
     const pending = await ledger.pendingRanges(selector);
     const ids = new Set(pending.map(({ id }) => id));
     pieces = pieces.filter(({ row }) => ids.has(row.id));
     for (const id of cutDownTo.keys()) if (!ids.has(id)) cutDownTo.delete(id);
     const [first] = pending;
-    isSearchingRouters = first?.purpose === 'routers';
-    if (!isSearchingRouters) await endSearchForRouters();
-    rows = pending.filter(({ purpose }) => purpose === first?.purpose);
-    // The follow loop may have added ranges since we looked.
-    isEmpty = pending.length === 0 && !isBacklogChanged;
+    if (first?.purpose !== 'routers') await endSearchForRouters();
+    if (!first) return { name: 'idle', version };
+    const { purpose } = first;
+    return { name: 'reading', version, purpose, ranges: pending.filter((row) => row.purpose === purpose) };
   };
 
   /** A database of an earlier version may not know yet where history begins. */
   const endSearchForRouters = async (): Promise<void> => {
-    if (progress.startBlock !== null) return;
+    if (head.startBlock !== null) return;
     const { firstRouterBlock, followedFrom } = await ledger.state(selector);
-    await progress.record(() => ({ startBlock: firstRouterBlock ?? followedFrom ?? 0 }));
-    isBacklogChanged = true;
+    await recorder.record(() => ({ startBlock: firstRouterBlock ?? followedFrom ?? 0 }));
   };
 
-  const isCut = (row: PendingRange) => (cutDownTo.get(row.id) ?? row.to + 1) <= row.from;
+  /** Reads and records for a moment. */
+  const work = async (signal: AbortSignal): Promise<void> => {
+    const isGivingWay = isHeadFirst();
+    const pauseMs = startReading(isGivingWay, signal);
+    if (isGivingWay) await pause.wait(Math.min(pauseMs, HEAD_POLL_MS), signal);
+    else if (!(await recordReady()) && !isOutdated()) await pause.wait(pauseMs, signal);
+  };
+
+  const goOn = async (signal: AbortSignal): Promise<void> => {
+    if (phase.name !== 'reading' && isOutdated()) headStartUntil = performance.now() + HEAD_START_MS;
+    if (isOutdated()) phase = await plan();
+    switch (phase.name) {
+      case 'reading':
+        if (pieces.length === 0 && phase.ranges.every(isCut)) phase = await plan();
+        return work(signal);
+      case 'idle':
+        return pause.wait(Infinity, signal);
+      case 'starting':
+        return undefined;
+      default:
+        return phase satisfies never;
+    }
+  };
 
   return {
     get isEmpty() {
-      return isEmpty;
+      return phase.name === 'idle' && !isOutdated();
     },
     get isSearchingRouters() {
-      return isSearchingRouters;
+      return phase.name === 'reading' && phase.purpose === 'routers';
     },
     get failedRounds() {
-      return failures;
+      return outage?.rounds ?? 0;
     },
     get lastFailure() {
-      return lastFailure;
+      return outage?.reason ?? null;
     },
     async run(signal) {
-      isEnded = () => signal.aborted;
-      headStartUntil = performance.now() + HEAD_START_MS;
       while (!signal.aborted) {
         try {
-          const isFinished = pieces.length === 0 && rows.every(isCut);
-          if (isBacklogChanged || (isFinished && !isEmpty)) await takeUpBacklog();
-          const isGivingWay = isHeadFirst();
-          const pauseMs = startReading(isGivingWay);
-          if (isGivingWay) await pause.wait(Math.min(pauseMs, HEAD_POLL_MS), signal);
-          else if (!(await recordReady()) && !isBacklogChanged) await pause.wait(pauseMs, signal);
+          await goOn(signal);
         } catch (error) {
           if (signal.aborted) return;
           if (isUnrecoverable(error)) throw error;
-          progress.setProblem(error);
+          problem.set(error);
           await untilLater(retryDelay(1, timing), signal);
         }
       }

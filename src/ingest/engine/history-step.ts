@@ -1,9 +1,10 @@
 /** What reading history changes: the step that records pieces which follow each other downwards. */
 import type { Fact } from '../../domain/facts.ts';
 import type { BlockRange, NewFailure } from '../../store/ledger/index-ledger.ts';
-import { type HistoryReading, stepOf } from './family.ts';
+import { type HistoryReading, stepOf } from './block-readings.ts';
 import { historyRange, type Span } from './pending-ranges.ts';
-import type { Progress, ReadMark, Step } from './progress.ts';
+import type { Progress } from './progress.ts';
+import type { ReadMark, Step } from './recorder.ts';
 
 /** A piece of a range, and what was read in it. */
 export interface ReadPiece extends Span {
@@ -29,8 +30,9 @@ export function historyStep(
   progress: Progress,
   startsWithRouters: boolean,
 ): Step {
-  const { registry, startBlock, final } = progress;
-  if (pieces.some(({ mark, reading }) => progress.isStale(mark, reading.isFinal)))
+  const { head, recorder, registry } = progress;
+  const { startBlock, final, tip } = head;
+  if (pieces.some(({ mark, reading }) => head.isStale(mark, reading.isFinal)))
     throw new StaleReadingError('blocks were abandoned meanwhile');
   const steps = pieces.map(({ reading }) => stepOf(reading));
   const span = { from: Math.min(...pieces.map(({ from }) => from)), to: pieces[0]?.to ?? range.to };
@@ -59,15 +61,15 @@ export function historyStep(
       const covered = { from, to };
       const own = new Set(reading.contracts.map(({ address }) => address));
       const unknown = reading.contracts.filter(({ address }) => !registry.contracts.has(address));
-      const readTo = progress.tip?.number ?? to;
+      const readTo = tip?.number ?? to;
       return [
-        ...progress.rescansFor(
+        ...recorder.rescansFor(
           unknown.map(({ address }) => address),
           readTo,
           isWhole ? covered : undefined,
         ),
         ...(isWhole
-          ? progress.rescansSince(mark, covered).map(({ contracts, spans }) => ({
+          ? recorder.rescansSince(mark, covered).map(({ contracts, spans }) => ({
               contracts: contracts.filter((address) => !own.has(address)),
               spans,
             }))
@@ -83,7 +85,9 @@ export function unconfirmedOf(
   { unconfirmed = [] }: HistoryReading,
   progress: Progress,
 ): readonly NewFailure[] {
-  return unconfirmed.map(({ number, reason }) => progress.failureOf(historyRange(number, number), reason));
+  return unconfirmed.map(({ number, reason }) =>
+    progress.recorder.failureOf(historyRange(number, number), reason),
+  );
 }
 
 /** Messages in blocks up to the final one are final when they are read. */
@@ -95,6 +99,6 @@ export function withFinality(
   return facts.flatMap((fact) => {
     if (fact.kind !== 'Sent' || fact.seen.blockNumber > finalBlock) return [fact];
     const sentIn = { number: fact.seen.blockNumber, hash: fact.seen.blockHash };
-    return [fact, progress.sourceFinalized(fact.message.messageId, sentIn)];
+    return [fact, progress.head.sourceFinalized(fact.message.messageId, sentIn)];
   });
 }

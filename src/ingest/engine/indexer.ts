@@ -14,7 +14,6 @@ import type { Store } from '../../store/store.ts';
 import { untilLater } from '../work.ts';
 import type { ConnectOptions, NetworkReader, NetworkSource } from './family.ts';
 import type { EndpointTiming } from './json-rpc/endpoint.ts';
-import { createProgress } from './progress.ts';
 import { defaultTiming, type WorkerTiming } from './timing.ts';
 import { createNetworkWorker, type NetworkWorker, type WorkerStatus } from './worker.ts';
 
@@ -181,21 +180,17 @@ async function workWithLease(
   let lossReason = '';
   const working = AbortSignal.any([signal, lost.signal]);
   const timing = { ...defaultTiming, ...given };
-  const progress = createProgress({ network, ledger: store.index, holder, timing, notice });
   const reader = await connect(source, {
     store,
-    progress,
-    timing,
+    progress: { network, ledger: store.index, holder, timing, notice },
     ...(given.endpoints && { endpointTiming: given.endpoints }),
     userAgent,
     signal: working,
-    notice,
   });
   const worker = createNetworkWorker({
     source,
     ledger: store.index,
     reader,
-    progress,
     timing,
     signal: working,
   });

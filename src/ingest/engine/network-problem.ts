@@ -19,10 +19,10 @@ export interface NetworkProblem {
 export interface NetworkProblemOptions {
   /** A problem that lasts this long is logged as an error. */
   readonly escalateAfterMs: number;
-  readonly notice: (line: string, level?: NoticeLevel) => void;
+  readonly log: (line: string, level?: NoticeLevel) => void;
 }
 
-export function createNetworkProblem({ escalateAfterMs, notice }: NetworkProblemOptions): NetworkProblem {
+export function createNetworkProblem({ escalateAfterMs, log }: NetworkProblemOptions): NetworkProblem {
   /** `since` is on performance.now()'s clock. */
   let current: (Problem & { readonly since: number; readonly isEscalated: boolean }) | null = null;
   const lastedMs = () => (current === null ? 0 : performance.now() - current.since);
@@ -36,17 +36,17 @@ export function createNetworkProblem({ escalateAfterMs, notice }: NetworkProblem
       const kind = problemKindOf(error);
       // Faults of endpoints were logged when the endpoints were set back.
       if (current === null && !(error instanceof NodeError)) {
-        notice(text, operatorProblems.has(kind) ? 'error' : 'warn');
+        log(text, operatorProblems.has(kind) ? 'error' : 'warn');
       }
       const { since = performance.now(), isEscalated = false } = current ?? {};
       const escalates = !isEscalated && lastedMs() >= escalateAfterMs;
       if (escalates) {
-        notice(`Nothing could be read for ${duration()}; still retrying. Last problem: ${text}`, 'error');
+        log(`Nothing could be read for ${duration()}; still retrying. Last problem: ${text}`, 'error');
       }
       current = { text, kind, since, isEscalated: isEscalated || escalates };
     },
     clear() {
-      if (current?.isEscalated) notice(`Reading goes on, after ${duration()}`);
+      if (current?.isEscalated) log(`Reading goes on, after ${duration()}`);
       current = null;
     },
   };

@@ -6,10 +6,10 @@ import {
   isUnrecoverable,
 } from '../../store/ledger/index-ledger.ts';
 import { untilLater } from '../work.ts';
+import { logProblemsOf } from './block-readings.ts';
 import type { NetworkReader } from './family.ts';
 import { RangeTooLargeError, reasonOf } from './faults.ts';
 import { historyStep, StaleReadingError } from './history-step.ts';
-import type { Progress } from './progress.ts';
 import { repairDelay, retryDelay, type WorkerTiming } from './timing.ts';
 
 const REPAIRS_AT_ONCE = 4;
@@ -26,7 +26,6 @@ export interface RepairLoopOptions {
   readonly selector: string;
   readonly ledger: IndexLedger;
   readonly reader: NetworkReader;
-  readonly progress: Progress;
   readonly timing: WorkerTiming;
   readonly startsWithRouters: boolean;
 }
@@ -39,26 +38,28 @@ export interface RepairLoop {
 }
 
 export function createRepairLoop(options: RepairLoopOptions): RepairLoop {
-  const { selector, ledger, reader, progress, timing, startsWithRouters } = options;
+  const { selector, ledger, reader, timing, startsWithRouters } = options;
+  const { progress } = reader;
+  const { recorder, problem } = progress;
   let isIdle = false;
   /** Repairs that failed in a row. */
   let failures = 0;
 
-  const isAlive = () => progress.problem === null || reader.health().some(({ healthy }) => healthy);
+  const isAlive = () => problem.current === null || reader.health().some(({ healthy }) => healthy);
 
   /** What can be read must not wait for what cannot: the range is split, or else retried less and less often. */
   const failAgain = async (failure: FailedRange, error: unknown): Promise<void> => {
     const { id, since, failures: times } = failure;
     const reason = reasonOf(error);
     // A node that wants shorter ranges gets them in any case: it would never answer for this one.
-    const isSplit = error instanceof RangeTooLargeError || progress.pending.failedRanges < MANY_FAILED_RANGES;
+    const isSplit = error instanceof RangeTooLargeError || recorder.backlog.failedRanges < MANY_FAILED_RANGES;
     const parts = isSplit ? partsOf(failure) : [failure];
-    await progress.record(() =>
+    await recorder.record(() =>
       parts.length > 1
         ? {
             recovered: [id],
             // They have not been tried as such: they come due soon, and only their age is that of the whole.
-            failed: parts.map((part) => ({ ...progress.failureOf(part, reason), since })),
+            failed: parts.map((part) => ({ ...recorder.failureOf(part, reason), since })),
           }
         : { postponed: [{ id, reason, retryInMs: repairDelay(times + 1, timing) }] },
     );
@@ -66,14 +67,14 @@ export function createRepairLoop(options: RepairLoopOptions): RepairLoop {
 
   const repair = async (failure: FailedRange): Promise<void> => {
     const { id, from, to } = failure;
-    const mark = progress.mark();
+    const mark = recorder.mark();
     const reading = await reader.readHistory(failure, 'whole');
-    await progress.record(() => ({
+    await recorder.record(() => ({
       ...historyStep(failure, [{ from, to, reading, mark }], progress, startsWithRouters),
       recovered: [id],
     }));
     progress.log(`Blocks ${from} to ${to} have been read at last`);
-    progress.logRejected(reading);
+    logProblemsOf(reading, progress.log);
   };
 
   /** Retries what is due; false where nothing was, or where a failure asks for a pause. */
@@ -106,13 +107,13 @@ export function createRepairLoop(options: RepairLoopOptions): RepairLoop {
       while (!signal.aborted) {
         try {
           if (await repairDue(signal)) continue;
-          await progress.publishWhenDue();
+          await recorder.publishWhenDue();
           isIdle = true;
           await untilLater(failures > 0 ? retryDelay(failures, timing) : timing.repairMinMs, signal);
         } catch (error) {
           if (signal.aborted) return;
           if (isUnrecoverable(error)) throw error;
-          progress.setProblem(error);
+          problem.set(error);
           isIdle = true;
           await untilLater(retryDelay(++failures, timing), signal);
         }

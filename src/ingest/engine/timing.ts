@@ -1,6 +1,9 @@
 /** Timing of a network's worker: polling intervals, and exponential backoff after failures. */
 import { backoffMs } from '../../base/backoff.ts';
 
+/** Clocks differ. A head an hour ahead of ours is a fault. */
+export const MAX_AHEAD_MS = 3_600_000;
+
 export interface WorkerTiming {
   /** Backoff after a failure: the first pause and the longest. */
   readonly retryMinMs: number;
@@ -12,7 +15,7 @@ export interface WorkerTiming {
   readonly publishEveryMs: number;
   /** A problem that lasts this long is reported as an error: the operator has to look. */
   readonly escalateAfterMs: number;
-  /** How long one of several endpoints is not believed alone while no other one answers. */
+  /** How long endpoints that are away are waited for, before one of several is trusted alone. */
   readonly secondOpinionMs: number;
   /** How often a second endpoint is asked for what has become final, at the head. */
   readonly settleEveryMs: number;

@@ -1,5 +1,5 @@
 /**
- * The worker of one network: begins where the store stands, then runs three loops that share its progress.
+ * The worker of one network: continues from the stored state, then runs three loops that share its progress.
  *
  * The follow loop takes the newest blocks as they come, the history loop reads what is behind them, and the repair loop
  * retries what has failed. Every step is one transaction of the store: a worker can be killed at any moment, and the next
@@ -7,17 +7,17 @@
  */
 import type { Network } from '../../domain/networks/networks.ts';
 import {
-  type HeadFigures,
+  type HeadStats,
   type IndexLedger,
   type IndexState,
   isUnrecoverable,
 } from '../../store/ledger/index-ledger.ts';
 import { untilLater } from '../work.ts';
+import { logProblemsOf } from './block-readings.ts';
 import type { NetworkReader, NetworkSource, NetworkStart } from './family.ts';
 import { createFollowLoop } from './follow-loop.ts';
 import { createHistoryLoop } from './history-loop.ts';
 import { historyRange } from './pending-ranges.ts';
-import type { Progress } from './progress.ts';
 import { createRepairLoop } from './repair-loop.ts';
 import { retryDelay, type WorkerTiming } from './timing.ts';
 
@@ -31,7 +31,6 @@ export interface WorkerOptions {
   readonly source: NetworkSource;
   readonly ledger: IndexLedger;
   readonly reader: NetworkReader;
-  readonly progress: Progress;
   readonly timing: WorkerTiming;
   readonly signal: AbortSignal;
 }
@@ -39,7 +38,7 @@ export interface WorkerOptions {
 /** What there is to know of a worker from outside. */
 export interface WorkerStatus {
   readonly network: Network;
-  readonly figures: HeadFigures | null;
+  readonly head: HeadStats | null;
   /** Where history begins; null while it is being looked for. */
   readonly startBlock: number | null;
   /** Blocks of history that are still to be read. */
@@ -69,29 +68,30 @@ export interface NetworkWorker {
 }
 
 export function createNetworkWorker(options: WorkerOptions): NetworkWorker {
-  const { source, ledger, reader, progress, timing } = options;
+  const { source, ledger, reader, timing } = options;
+  const { progress } = reader;
+  const { head, recorder, problem } = progress;
   const { selector } = source.network;
   const startsWithRouters = source.start === null;
-  const followLoop = createFollowLoop({ reader, progress, timing, pollEvery: source.pollEvery });
+  const followLoop = createFollowLoop({ reader, timing, pollEvery: source.pollEvery });
   const historyLoop = createHistoryLoop({
     selector,
     ledger,
     reader,
-    progress,
     timing,
     requestsPerSecond: source.requestsPerSecond,
     startsWithRouters,
     isHeadBehind: () => followLoop.isBehind,
   });
-  const repairLoop = createRepairLoop({ selector, ledger, reader, progress, timing, startsWithRouters });
+  const repairLoop = createRepairLoop({ selector, ledger, reader, timing, startsWithRouters });
 
   /** Records what the configuration asks for and the store does not have yet. */
-  const begin = async (state: IndexState): Promise<void> => {
+  const start = async (state: IndexState): Promise<void> => {
     const networkStart = await reader.readStart();
     const { final, newRouters, contracts, readAgain } = networkStart;
-    progress.logRejected(networkStart);
+    logProblemsOf(networkStart, progress.log);
     const isNew = state.followedFrom === null;
-    const readTo = isNew ? final.number : (progress.tip?.number ?? final.number);
+    const readTo = isNew ? final.number : (head.tip?.number ?? final.number);
     const startBlock = startOf(networkStart, state);
     const first = startBlock ?? state.startBlock ?? 0;
     const before = isNew ? final.number : (state.startBlock ?? first) - 1;
@@ -100,7 +100,7 @@ export function createNetworkWorker(options: WorkerOptions): NetworkWorker {
     // router ever registered is trusted, even if that was long before the history that is asked for.
     const routersTo = isNew ? Math.min(first - 1, readTo) : readTo;
     const hasRouters = newRouters.length > 0 && deployed <= routersTo;
-    await progress.record(() => ({
+    await recorder.record(() => ({
       contracts,
       pending: [
         ...(hasRouters
@@ -110,7 +110,7 @@ export function createNetworkWorker(options: WorkerOptions): NetworkWorker {
       ],
       rescans: isNew
         ? []
-        : progress.rescansFor([...contracts.map(({ address }) => address), ...readAgain], readTo),
+        : recorder.rescansFor([...contracts.map(({ address }) => address), ...readAgain], readTo),
       lacksAttempts: false,
       rescanUnreadable: true,
       ...(startBlock !== undefined && { startBlock }),
@@ -121,18 +121,18 @@ export function createNetworkWorker(options: WorkerOptions): NetworkWorker {
   let failedStarts = 0;
 
   /** Retries until it succeeds: at the start nothing else can be done. */
-  const untilBegun = async (signal: AbortSignal, state: IndexState): Promise<void> => {
+  const untilStarted = async (signal: AbortSignal, state: IndexState): Promise<void> => {
     while (!signal.aborted) {
       try {
-        await begin(state);
+        await start(state);
         failedStarts = 0;
-        progress.clearProblem();
+        problem.clear();
         return;
       } catch (error) {
         if (signal.aborted || isUnrecoverable(error)) throw error;
-        progress.setProblem(error);
+        problem.set(error);
         failedStarts++;
-        await progress.publish().catch(() => undefined);
+        await recorder.publish().catch(() => undefined);
         await untilLater(retryDelay(failedStarts, timing), signal);
       }
     }
@@ -145,24 +145,23 @@ export function createNetworkWorker(options: WorkerOptions): NetworkWorker {
     const canFollow = !isHeadStuck && !followLoop.isAtHead;
     const canBackfill = !historyLoop.isEmpty && !isHistoryStuck;
     if (failedStarts >= MAX_FAILED_ROUNDS || (isHeadStuck && !canBackfill))
-      return progress.problem ?? 'no endpoint answers';
+      return problem.current?.text ?? 'no endpoint answers';
     return isHistoryStuck && !canFollow ? historyLoop.lastFailure : null;
   };
 
   return {
     runNow: () => followLoop.runNow(),
     get status() {
-      const { figures, startBlock, counts, pending, problem } = progress;
       const { isAtHead, tasksStartedAt } = followLoop;
       const { isEmpty, isSearchingRouters } = historyLoop;
       return {
         network: source.network,
-        figures,
-        startBlock,
-        ...pending,
+        head: head.stats,
+        startBlock: head.startBlock,
+        ...recorder.backlog,
         isSearchingRouters,
-        ...counts,
-        problem,
+        ...recorder.counts,
+        problem: problem.current?.text ?? null,
         isHistoryRead: isEmpty,
         isUpToDate: isAtHead && isEmpty && repairLoop.isIdle,
         tasksStartedAt,
@@ -173,13 +172,13 @@ export function createNetworkWorker(options: WorkerOptions): NetworkWorker {
       const stop = new AbortController();
       const signal = AbortSignal.any([options.signal, stop.signal]);
       const state = await ledger.state(selector);
-      progress.load(state);
+      head.load(state);
       reader.load(state);
-      await untilBegun(signal, state);
+      await untilStarted(signal, state);
       if (signal.aborted) return;
       try {
         // How much an earlier worker has left behind is known from the start.
-        await progress.publish();
+        await recorder.publish();
         const loops = [followLoop, historyLoop, repairLoop].map((loop) => loop.run(signal));
         // The first that fails stops the others; all have ended when this returns.
         await Promise.all(
@@ -191,7 +190,7 @@ export function createNetworkWorker(options: WorkerOptions): NetworkWorker {
           ),
         ).finally(() => Promise.allSettled(loops));
       } finally {
-        await progress.publish().catch(() => undefined);
+        await recorder.publish().catch(() => undefined);
       }
     },
   };

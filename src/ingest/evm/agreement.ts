@@ -2,18 +2,24 @@
  * What the endpoints of a network must agree on: a block that becomes final, a long way that the head has gone, and a chain
  * that lacks a block which was final. One endpoint alone may be on a fork, or invent blocks.
  *
- * With one endpoint configured there is nobody to ask: it is believed, except that it cannot take back what was final.
+ * With one endpoint configured there is no other to ask: it is trusted, except that it cannot take back what was final.
  */
 import type { BlockId } from '../../store/ledger/index-ledger.ts';
+import { createEndpointWaits } from '../engine/confirmation.ts';
 import { NodeError } from '../engine/faults.ts';
-import { isOldHead, type LoneEndpoint } from '../engine/lone-endpoint.ts';
+import type { Progress } from '../engine/progress.ts';
 import type { Block, Chain, ChainNode, ChainTips } from './rpc/chain.ts';
+
+/** An endpoint whose head is older does not know what the chain has now. */
+const MAX_HEAD_AGE_MS = 600_000;
 
 export interface AgreementOptions {
   readonly chain: Chain;
-  /** Whether the word of one endpoint is enough to take back blocks that were final. */
+  /** Whether one endpoint is enough to take back blocks that were final. */
   readonly acceptsDeepReorgs: boolean;
-  readonly lone: LoneEndpoint;
+  /** How long endpoints that are away are waited for, before one is trusted alone. */
+  readonly waitMs: number;
+  readonly log: Progress['log'];
 }
 
 export interface Agreed {
@@ -25,9 +31,9 @@ export interface Agreed {
   readonly isAlone: boolean;
 }
 
-/** Why nothing is agreed on yet, for people. */
-export interface Doubt {
-  readonly doubt: string;
+export interface Disagreement {
+  /** Why nothing is agreed on yet, for people. */
+  readonly reason: string;
   /** Whether another endpoint has another block; otherwise none could be asked. */
   readonly isContradicted: boolean;
 }
@@ -38,14 +44,14 @@ export interface Agreement {
    * another block.
    *
    * @param final what `node` calls final
-   * @param isEnough whether the word of an endpoint that is somewhat behind will do; otherwise the next one is asked too
+   * @param isEnough whether an endpoint that is somewhat behind will do; otherwise the next one is asked too
    */
   on(
     node: ChainNode,
     block: BlockId,
     final: BlockId,
     isEnough: (agreed: Agreed) => boolean,
-  ): Promise<Agreed | Doubt>;
+  ): Promise<Agreed | Disagreement>;
   /**
    * The newest final block of a chain without `lost`, which was final: `node` has that chain, and so has another endpoint.
    * Throws a DeepReorgError where none has.
@@ -60,21 +66,23 @@ export interface Agreement {
   ): Promise<BlockId>;
 }
 
-/** A node has another chain than the one that was read, also below blocks that were final, and is not believed. */
+/** A node has another chain than the one that was read, also below blocks that were final, and is not trusted. */
 export class DeepReorgError extends NodeError {
   override readonly name = 'DeepReorgError';
 }
 
 interface OtherView extends Omit<ChainTips, 'final'> {
   readonly node: ChainNode;
-  /** Undefined where it has no word for it. */
+  /** Undefined where it has no tag for it. */
   readonly final: Block | undefined;
   /** A further block that it was asked for. */
   readonly further: Block | undefined;
 }
 
 export function createAgreement(options: AgreementOptions): Agreement {
-  const { chain, acceptsDeepReorgs, lone } = options;
+  const { chain, acceptsDeepReorgs, log } = options;
+  const waits = createEndpointWaits(options.waitMs);
+  let isAloneLogged = false;
 
   /** The view of the next endpoint that was not asked yet; undefined where none is left that answers. */
   const nextView = (
@@ -96,13 +104,17 @@ export function createAgreement(options: AgreementOptions): Agreement {
     return own?.hash === view.head.hash ? own : undefined;
   };
 
-  const alone = (node: ChainNode, block: BlockId, final: BlockId): Agreed | Doubt =>
-    lone.isBelieved(node.name)
-      ? { common: block, final, isAlone: true }
-      : {
-          doubt: `No second endpoint can be asked for block ${block.number}, which ${node.name} has`,
-          isContradicted: false,
-        };
+  const alone = ({ name }: ChainNode, block: BlockId, final: BlockId): Agreed | Disagreement => {
+    const others = chain.health().filter((endpoint) => endpoint.name !== name);
+    if (waits.isLeft(others.map((endpoint) => endpoint.name))) {
+      const reason = `No second endpoint can be asked for block ${block.number}, which ${name} has`;
+      return { reason, isContradicted: false };
+    }
+    if (!isAloneLogged)
+      log(`No second endpoint can be asked: ${name} is trusted alone until one answers`, 'warn');
+    isAloneLogged = true;
+    return { common: block, final, isAlone: true };
+  };
 
   return {
     async on(node, block, final, isEnough) {
@@ -114,6 +126,7 @@ export function createAgreement(options: AgreementOptions): Agreement {
         const view = await nextView(asked, block.number, against?.number);
         if (!view) break;
         asked.push(view.node);
+        waits.answered(view.node.name);
         const common = await commonOf(node, block, view);
         if (common) {
           if (!view.block && isOldHead(view.head)) continue;
@@ -132,11 +145,12 @@ export function createAgreement(options: AgreementOptions): Agreement {
         against ??= { number, hash, name: view.node.name };
       }
       if (!best && !against) return alone(node, block, final);
-      lone.wasAsked();
+      if (isAloneLogged) log('A second endpoint answers again');
+      isAloneLogged = false;
       if (best && (!against || isEnough(best))) return best;
       const names = `${node.name} and ${against?.name}`;
       return {
-        doubt: `${names} have different blocks ${against?.number}; which is right needs a third endpoint`,
+        reason: `${names} have different blocks ${against?.number}; which is right needs a third endpoint`,
         isContradicted: true,
       };
     },
@@ -158,7 +172,7 @@ export function createAgreement(options: AgreementOptions): Agreement {
         if (agreedFinal) return agreedFinal;
       }
       throw new DeepReorgError(
-        `${node.name} lacks block ${lost.number} of the chain that was read, which was final. It is not believed alone and ` +
+        `${node.name} lacks block ${lost.number} of the chain that was read, which was final. It is not trusted alone and ` +
           'nothing was erased: add an endpoint that has the same chain, or, where the chain was reset, set `acceptDeepReorgs: true`',
         'reorganization',
       );
@@ -192,4 +206,8 @@ async function lowerFinal(
   if (!other || other.number === 0 || other.number >= own.number) return own;
   const [lower] = await node.blocks([other.number]);
   return lower?.hash === other.hash ? lower : undefined;
+}
+
+function isOldHead({ timestamp }: Block): boolean {
+  return Date.now() - timestamp * 1000 > MAX_HEAD_AGE_MS;
 }

@@ -1,6 +1,6 @@
 /**
  * Whether the bloom filters of a network are used to check for missing logs. Some chains leave them empty or fill them
- * wrongly: a log that its block's filter denies shows it, and from then on no filter of the network is believed.
+ * wrongly: a log that its block's filter denies shows it, and from then on no filter of the network is used.
  */
 import { mayHaveLogs } from './bloom.ts';
 import type { RegistryLog } from './checks/registry-log.ts';

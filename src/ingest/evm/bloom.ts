@@ -11,7 +11,7 @@ import type { Hex } from './rpc/chain.ts';
 type Bits = readonly { readonly byte: number; readonly mask: number }[];
 
 const BLOOM_BYTES = 256;
-/** The values that are asked about are few: contracts that are believed, and topics. */
+/** The values that are asked about are few: trusted contracts, and topics. */
 const bitsOf = new Map<Hex, Bits>();
 const MAX_REMEMBERED = 10_000;
 

@@ -1,65 +1,41 @@
 /**
- * Confirmation of events by a second endpoint: an endpoint can invent logs of genuine contracts, and nothing else in its
- * answers would show it.
- *
- * Logs of trusted contracts count when another endpoint shows the same. Where another one has the block and not the logs,
- * the endpoint that showed them is at fault. Where no other can tell, because it is away or no longer has logs that old,
- * reading waits for a while; then the logs count, and their blocks are noted for a review (checks/unconfirmed-blocks.ts). A single
- * configured endpoint is believed: there is nobody to ask.
+ * Logs of trusted contracts, held against the logs of a second endpoint. An endpoint that has the block and not the logs
+ * denies them. Where no other can tell, because it is away or no longer has logs that old, the logs count, and their blocks
+ * are noted for a review (checks/unconfirmed-blocks.ts).
  */
-import { setTimeout as delay } from 'node:timers/promises';
 import type { BlockId } from '../../store/ledger/index-ledger.ts';
-import { NodeError, RangeTooLargeError, RequestRejectedError } from '../engine/faults.ts';
-import { createPatience } from '../engine/patience.ts';
+import type { Claim, Confirmation, Opinion } from '../engine/confirmation.ts';
+import { RangeTooLargeError, RequestRejectedError } from '../engine/faults.ts';
 import { mayHaveLogs } from './bloom.ts';
 import { watchedTopics } from './contracts/contracts.ts';
-import type { Chain, ChainLog, ChainNode, Hex } from './rpc/chain.ts';
+import type { ChainLog, ChainNode, Hex } from './rpc/chain.ts';
 
-/** Others may be a moment behind the endpoint that has shown a new block. */
-const BEHIND_MS = 2_000;
-const LOOK_AGAIN_MS = 100;
-
-export interface Confirmation {
-  /**
-   * Throws a NodeError where another endpoint denies one of these logs.
-   *
-   * @param isFinal whether the blocks cannot be abandoned any more
-   */
-  confirm(node: ChainNode, logs: readonly ChainLog[], isFinal: boolean): Promise<void>;
-}
-
-export interface ConfirmationOptions {
-  readonly chain: Chain;
-  /** How long endpoints that are away are waited for. */
-  readonly waitMs: number;
-  readonly signal: AbortSignal;
-  /** Called with blocks whose logs only one endpoint has shown, before they are stored. */
-  readonly noteDoubts: (witness: string, blocks: readonly BlockId[]) => Promise<void>;
-}
-
-/** For readers without a store. */
-export const unconfirmed: Confirmation = { confirm: async () => undefined };
+/**
+ * Throws a NodeError where another endpoint denies one of these logs.
+ *
+ * @param isFinal whether the blocks cannot be abandoned any more
+ */
+export type ConfirmLogs = (node: ChainNode, logs: readonly ChainLog[], isFinal: boolean) => Promise<void>;
 
 /** The logs of a block that an endpoint has shown. */
-interface Claim {
+interface LogClaim extends Claim {
   readonly number: number;
   readonly hash: Hex;
   readonly logs: readonly ChainLog[];
 }
 
-/** `lacks`: the endpoint does not have the block or its logs, which says nothing of the claim. */
-type Opinion = 'has' | 'denies' | 'lacks';
-
-export function createConfirmation(options: ConfirmationOptions): Confirmation {
-  const { chain, waitMs, signal, noteDoubts } = options;
+/** @param noteUnconfirmed called with blocks whose logs only one endpoint has shown, before they are stored */
+export function createLogConfirmation(
+  confirmation: Confirmation<ChainNode>,
+  noteUnconfirmed: (witness: string, blocks: readonly BlockId[]) => Promise<void>,
+): ConfirmLogs {
   /** How many blocks endpoints have accepted in one request, by name, where they rejected more. */
   const longest = new Map<string, number>();
-  const patience = createPatience(waitMs);
 
   /** Logs of these blocks by as few requests as the endpoint allows. Those that it does not show are left. */
-  const notShown = async (other: ChainNode, claims: readonly Claim[]): Promise<readonly Claim[]> => {
+  const notShown = async (other: ChainNode, claims: readonly LogClaim[]): Promise<readonly LogClaim[]> => {
     const addresses = [...new Set(claims.flatMap(({ logs }) => logs.map(({ address }) => address)))];
-    const left: Claim[] = [];
+    const left: LogClaim[] = [];
     let waiting = claims;
     for (;;) {
       const [first] = waiting;
@@ -85,7 +61,7 @@ export function createConfirmation(options: ConfirmationOptions): Confirmation {
   };
 
   /** By the block's hash: whether the endpoint has the block, and if it does not show the logs, whether it has any. */
-  const opinionOn = async (other: ChainNode, claim: Claim, isFinal: boolean): Promise<Opinion> => {
+  const opinionOn = async (other: ChainNode, claim: LogClaim, isFinal: boolean): Promise<Opinion> => {
     const { number, hash, logs } = claim;
     const header = await other.blockByHash(hash);
     if (!header) {
@@ -110,96 +86,40 @@ export function createConfirmation(options: ConfirmationOptions): Confirmation {
 
   const opinionsOn = async (
     other: ChainNode,
-    claims: readonly Claim[],
+    claims: readonly LogClaim[],
     isFinal: boolean,
-  ): Promise<ReadonlyMap<Hex, Opinion>> => {
-    const opinions = new Map<Hex, Opinion>(claims.map(({ hash }) => [hash, 'lacks']));
+  ): Promise<readonly Opinion[]> => {
+    const opinions = new Map<Hex, Opinion>();
     try {
-      const doubtful = isFinal ? await notShown(other, claims) : claims;
-      for (const claim of claims) if (!doubtful.includes(claim)) opinions.set(claim.hash, 'has');
-      for (const claim of doubtful) opinions.set(claim.hash, await opinionOn(other, claim, isFinal));
+      const hidden = isFinal ? await notShown(other, claims) : claims;
+      for (const claim of claims) if (!hidden.includes(claim)) opinions.set(claim.hash, 'has');
+      for (const claim of hidden) opinions.set(claim.hash, await opinionOn(other, claim, isFinal));
     } catch (error) {
       // It works, and does not answer for these blocks.
       if (!(error instanceof RequestRejectedError)) throw error;
     }
-    return opinions;
+    return claims.map(({ hash }) => opinions.get(hash) ?? 'lacks');
   };
 
-  /** Asks all others until each claim has been confirmed: those that are left, and whether all others have answered. */
-  const ask = async (node: ChainNode, claims: readonly Claim[], isFinal: boolean) => {
-    let left = claims;
-    let answers = 0;
-    const deniers = new Map<Claim, readonly string[]>();
-    const work = async (other: ChainNode) => ({
-      name: other.name,
-      opinions: await opinionsOn(other, left, isFinal),
+  return async (node, logs, isFinal) => {
+    const claims = claimsOf(logs);
+    const unconfirmed = await confirmation.confirm(node, claims, {
+      opinionsOn: (other, left) => opinionsOn(other, left, isFinal),
+      minimumHead: isFinal ? claims.at(-1)?.number : undefined,
+      isNew: !isFinal,
     });
-    for await (const { name, opinions } of chain.opinions(
-      node,
-      work,
-      isFinal ? claims.at(-1)?.number : undefined,
-    )) {
-      answers++;
-      left = left.filter(({ hash }) => opinions.get(hash) !== 'has');
-      for (const claim of left)
-        if (opinions.get(claim.hash) === 'denies') deniers.set(claim, [...(deniers.get(claim) ?? []), name]);
-      if (left.length === 0) break;
-    }
-    const denied = left.find((claim) => deniers.has(claim));
-    if (denied)
-      throw new NodeError(
-        `${node.name} shows logs of block ${denied.number} that ${deniers.get(denied)?.join(' and ')} does not have`,
-      );
-    return { left, areAllAsked: answers === chain.health().length - 1 };
-  };
-
-  /** Two endpoints that lie at different times must not confirm each other: after a wait both have to say the same at once. */
-  const requireStillShown = async (
-    node: ChainNode,
-    claims: readonly Claim[],
-    isFinal: boolean,
-  ): Promise<void> => {
-    const opinions = await opinionsOn(node, claims, isFinal);
-    const gone = claims.find(({ hash }) => opinions.get(hash) !== 'has');
-    if (gone)
-      throw new NodeError(`${node.name} no longer shows the logs of block ${gone.number} that it has shown`);
-  };
-
-  /** Whether others are to be asked again, or the claims count as they are. */
-  const isWaiting = (areAllAsked: boolean, isFinal: boolean, begunAt: number): boolean =>
-    areAllAsked ? !isFinal && performance.now() - begunAt < Math.min(BEHIND_MS, waitMs) : patience.isLeft();
-
-  return {
-    async confirm(node, logs, isFinal) {
-      if (logs.length === 0 || chain.health().length === 1) return;
-      const claims = claimsOf(logs);
-      let left = claims;
-      let hasWaited = false;
-      for (const begunAt = performance.now(); ; await delay(LOOK_AGAIN_MS, undefined, { signal })) {
-        const outcome = await ask(node, left, isFinal);
-        left = outcome.left;
-        if (left.length === 0) {
-          patience.renew();
-          if (hasWaited) await requireStillShown(node, claims, isFinal);
-          return;
-        }
-        if (!isWaiting(outcome.areAllAsked, isFinal, begunAt)) break;
-        hasWaited = true;
-      }
-      await noteDoubts(
-        node.name,
-        left.map(({ number, hash }) => ({ number, hash })),
-      );
-    },
+    const blocks = unconfirmed.claims.map(({ number, hash }) => ({ number, hash }));
+    if (blocks.length > 0) await noteUnconfirmed(node.name, blocks);
   };
 }
 
-function claimsOf(logs: readonly ChainLog[]): readonly Claim[] {
-  const claims = new Map<Hex, Claim & { readonly logs: ChainLog[] }>();
+function claimsOf(logs: readonly ChainLog[]): readonly LogClaim[] {
+  const claims = new Map<Hex, LogClaim & { readonly logs: ChainLog[] }>();
   for (const log of logs) {
-    const known = claims.get(log.blockHash);
+    const { blockHash: hash, blockNumber: number } = log;
+    const known = claims.get(hash);
     if (known) known.logs.push(log);
-    else claims.set(log.blockHash, { number: log.blockNumber, hash: log.blockHash, logs: [log] });
+    else claims.set(hash, { number, hash, logs: [log], what: `logs of block ${number}` });
   }
   return [...claims.values()];
 }
@@ -213,6 +133,6 @@ function keysOf(logs: readonly ChainLog[]): ReadonlySet<string> {
   return new Set(logs.map(keyOf));
 }
 
-function isShown({ logs }: Claim, shown: ReadonlySet<string>): boolean {
+function isShown({ logs }: LogClaim, shown: ReadonlySet<string>): boolean {
   return logs.every((log) => shown.has(keyOf(log)));
 }

@@ -47,7 +47,7 @@ function createCallNode(endpoint: Endpoint, source: EvmSource, options: PooledNo
     if ('error' in answer) throw fault(method, answer.error.message, RequestRejectedError);
     return answer.result;
   };
-  const believed = <T>(method: string, read: () => T): T => {
+  const parsed = <T>(method: string, read: () => T): T => {
     try {
       return read();
     } catch (error) {
@@ -70,10 +70,10 @@ function createCallNode(endpoint: Endpoint, source: EvmSource, options: PooledNo
         if (answer !== undefined && 'error' in answer) {
           const { kind, revertData } = answer.error;
           if (kind === 'reverted' || revertData !== undefined)
-            return { reverted: believed('eth_call', () => bytesOf(revertData ?? '0x', undefined, 'bytes')) };
+            return { reverted: parsed('eth_call', () => bytesOf(revertData ?? '0x', undefined, 'bytes')) };
         }
         const result = resultOf(answer, 'eth_call');
-        return { returned: believed('eth_call', () => bytesOf(result, undefined, 'bytes')) };
+        return { returned: parsed('eth_call', () => bytesOf(result, undefined, 'bytes')) };
       });
       return { block: { number, timestamp }, outcomes };
     },
@@ -84,7 +84,7 @@ function createCallNode(endpoint: Endpoint, source: EvmSource, options: PooledNo
       return answers.map((answer) =>
         'error' in answer
           ? undefined
-          : BigInt(believed('eth_estimateGas', () => parseQuantity(answer.result, 'gas'))),
+          : BigInt(parsed('eth_estimateGas', () => parseQuantity(answer.result, 'gas'))),
       );
     },
   };

@@ -1,17 +1,19 @@
 /** The EVM family: CCIP 1.2 to 2.0, read from logs over JSON-RPC. */
 import type { BlockId, IndexState } from '../../store/ledger/index-ledger.ts';
 import { combineTasks } from '../engine/background-tasks.ts';
+import { createConfirmation } from '../engine/confirmation.ts';
+import { createContractRegistry } from '../engine/contract-registry.ts';
 import type { ChainFamily, ConnectOptions, NetworkReader, NetworkStart } from '../engine/family.ts';
 import { NodeError } from '../engine/faults.ts';
-import { createLoneEndpoint } from '../engine/lone-endpoint.ts';
+import { createProgress } from '../engine/progress.ts';
 import { createTokenTasks } from '../engine/token-tasks.ts';
 import { createAgreement } from './agreement.ts';
 import { createBloomTrust } from './bloom-trust.ts';
 import { createConsistencyCheck } from './checks/consistency-check.ts';
 import { createExecutedMessages } from './checks/executed-messages.ts';
 import { createRegistryLog, unknownRegistrations } from './checks/registry-log.ts';
-import { createDoubts } from './checks/unconfirmed-blocks.ts';
-import { createConfirmation } from './confirmation.ts';
+import { createUnconfirmedBlocks } from './checks/unconfirmed-blocks.ts';
+import { createLogConfirmation } from './confirmation.ts';
 import { findDeployment } from './contracts/deployment.ts';
 import { probeNetwork } from './contracts/network-probe.ts';
 import { createDecoder } from './decode/decoder.ts';
@@ -34,7 +36,8 @@ export const evmFamily: ChainFamily<EvmSource> = {
 };
 
 function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
-  const { store, progress, timing, endpointTiming, userAgent, signal, notice } = options;
+  const { store, endpointTiming, userAgent, signal } = options;
+  const { timing, notice } = options.progress;
   const { network, routers } = source;
   const chain = createChain(source, {
     userAgent,
@@ -42,13 +45,15 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
     notice,
     ...(endpointTiming && { timing: endpointTiming }),
   });
-  const registry = progress.registry as EvmContractRegistry;
-  progress.extendRescans((contracts) => withRmnContracts(contracts, registry));
+  // A blessing names a commit store. Blessings of a commit store that was not known were passed over, so that the RMN
+  // contracts have to be read again together with a new contract.
+  const registry: EvmContractRegistry = createContractRegistry(({ role }) => role === 'rmn');
+  const progress = createProgress(options.progress, registry);
   const { selector } = network;
   const registryLog = createRegistryLog(progress);
   const bloomTrust = createBloomTrust(source.verify, registryLog);
   const decoder = createDecoder(network);
-  const doubts = createDoubts({
+  const unconfirmed = createUnconfirmedBlocks({
     selector,
     chain,
     ledger: store.index.checks,
@@ -58,17 +63,16 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
     timing,
     recheck: () => check.recheck(),
   });
-  const confirmation = createConfirmation({
-    chain,
-    waitMs: timing.secondOpinionMs,
-    signal,
-    noteDoubts: (witness, blocks) => doubts.note(witness, blocks),
-  });
-  const reader = createBlockReader(chain, registry, decoder, registryLog, bloomTrust, confirmation);
+  const confirmLogs = createLogConfirmation(
+    createConfirmation({ chain, waitMs: timing.secondOpinionMs, signal }),
+    (witness, blocks) => unconfirmed.note(witness, blocks),
+  );
+  const reader = createBlockReader(chain, registry, decoder, registryLog, bloomTrust, confirmLogs);
   const agreement = createAgreement({
     chain,
     acceptsDeepReorgs: source.acceptDeepReorgs === true,
-    lone: createLoneEndpoint(timing.secondOpinionMs, progress.log),
+    waitMs: timing.secondOpinionMs,
+    log: progress.log,
   });
   const follower = createHeadFollower({
     selector,
@@ -88,7 +92,7 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
     progress,
     registry,
     bloomTrust,
-    doubts,
+    unconfirmed,
     readExecuted: createExecutedMessages({ selector, chain, store, registry }),
   });
   const historyChain: Chain = {
@@ -118,13 +122,14 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
 
   /** Everything else builds on the first block that is recorded. */
   const firstFinal = async (node: ChainNode, final: BlockId): Promise<BlockId> => {
-    if (progress.tip) return final;
+    if (progress.head.tip) return final;
     const agreed = await agreement.on(node, final, final, () => true);
-    if ('doubt' in agreed) throw new NodeError(agreed.doubt);
+    if ('reason' in agreed) throw new NodeError(agreed.reason);
     return agreed.final;
   };
 
   return {
+    progress,
     load(state) {
       registry.load(state.contracts, routers);
       startBlock = state.startBlock;
@@ -158,12 +163,12 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
     readHistory: (range, extent) => history.read(range, extent),
     tasks: combineTasks(
       createMessageTasks({ selector, chain, store, progress, registry, results, timing }),
-      doubts,
+      unconfirmed,
       check,
       createTokenTasks({
         selector,
         ledger: store.index,
-        read: (tokens) => chain.run((node) => readTokenClaims(node, tokens), progress.tip?.number ?? 0),
+        read: (tokens) => chain.run((node) => readTokenClaims(node, tokens), progress.head.tip?.number ?? 0),
         timing,
       }),
     ),
@@ -188,16 +193,4 @@ async function confirmedDeployment(
   const questions = routers.map((address) => ({ address, has: 'code' as const, block: deployed - 1 }));
   const second = await chain.secondOpinion(node, (other) => other.accounts(questions));
   return second?.includes(true) ? undefined : deployed;
-}
-
-/**
- * A blessing names a commit store. Blessings of a commit store that was not known were passed over, so that the RMN
- * contracts have to be read again together with a new contract.
- */
-function withRmnContracts(contracts: readonly string[], registry: EvmContractRegistry): readonly string[] {
-  const all = [...registry.contracts.values()];
-  const blessers = all.filter(({ role }) => role === 'rmn').map(({ address }) => address as string);
-  return contracts.every((address) => blessers.includes(address))
-    ? contracts
-    : [...new Set([...contracts, ...blessers])];
 }

@@ -6,11 +6,12 @@
  * nothing holds up the head.
  */
 import type { BlockId, IndexLedger } from '../../store/ledger/index-ledger.ts';
-import { stepOf } from '../engine/family.ts';
+import { logProblemsOf, stepOf } from '../engine/block-readings.ts';
 import { NodeError, RangeTooLargeError, reasonOf } from '../engine/faults.ts';
 import { historyRange } from '../engine/pending-ranges.ts';
-import type { Progress, ReadMark } from '../engine/progress.ts';
-import type { Agreement, Doubt } from './agreement.ts';
+import type { Progress } from '../engine/progress.ts';
+import type { ReadMark } from '../engine/recorder.ts';
+import type { Agreement, Disagreement } from './agreement.ts';
 import { type Fork, findFork, type HeadView, readHeaders, rejectOtherFinal, viewHead } from './head.ts';
 import type { BlockReader, LogReading } from './reading.ts';
 import type { Block, Chain, ChainNode } from './rpc/chain.ts';
@@ -50,7 +51,7 @@ interface Found {
   readonly landing: Block | undefined;
   /** The newest block that two endpoints call final; undefined where that is nothing new. */
   readonly settled: BlockId | undefined;
-  readonly doubt: Doubt | undefined;
+  readonly disagreement: Disagreement | undefined;
 }
 
 /** A chain without the final block that was recorded. */
@@ -71,7 +72,7 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
 
   /** Blocks of a chain never go back in time: a lower head that is of a later time is not merely behind. */
   const isNewer = ({ number, timestamp }: Block): boolean =>
-    number > (progress.tip?.number ?? 0) || timestamp * 1000 > progress.latestAt;
+    number > (progress.head.tip?.number ?? 0) || timestamp * 1000 > progress.head.latestAt;
 
   /** Where to go on when the head is far away: near it, and not below what is final. */
   const landingOf = async (
@@ -88,7 +89,7 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
   const land = async (node: ChainNode, view: Found['view'], landing: Block): Promise<Found> => {
     const { head, final, base } = view;
     const agreed = await agreement.on(node, landing, final, ({ common }) => common.number > base.number);
-    if ('doubt' in agreed) throw new NodeError(agreed.doubt);
+    if ('reason' in agreed) throw new NodeError(agreed.reason);
     const { common } = agreed;
     if (common.number <= base.number)
       throw new NodeError(
@@ -106,9 +107,12 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
   };
 
   /** @param candidate a block that the node calls final and that has been read, or is about to be */
-  const settle = async (node: ChainNode, candidate: BlockId): Promise<Pick<Found, 'settled' | 'doubt'>> => {
-    const nothing = { settled: undefined, doubt: undefined };
-    const { final: known } = progress;
+  const settle = async (
+    node: ChainNode,
+    candidate: BlockId,
+  ): Promise<Pick<Found, 'settled' | 'disagreement'>> => {
+    const nothing = { settled: undefined, disagreement: undefined };
+    const { final: known } = progress.head;
     const isNew = known !== undefined && candidate.number > known.number;
     if (!known || (confirmed === known.hash && (!isNew || performance.now() < settleDueAt))) return nothing;
     const block = isNew ? candidate : known;
@@ -118,7 +122,8 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
       block,
       ({ common, final }) => common.number >= known.number && (!isNew || final.number > known.number),
     );
-    if ('doubt' in agreed) return isNew || agreed.isContradicted ? { ...nothing, doubt: agreed } : nothing;
+    if ('reason' in agreed)
+      return isNew || agreed.isContradicted ? { ...nothing, disagreement: agreed } : nothing;
     const { common, final, isAlone } = agreed;
     if (!isAlone && common.number >= known.number) {
       confirmed = final.number > known.number ? final.hash : known.hash;
@@ -132,7 +137,7 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
     try {
       return await chain.run(async (node) => {
         isReading = false;
-        const seen = await viewHead(node, progress.held, isNewer);
+        const seen = await viewHead(node, progress.head.held, isNewer);
         const { base } = seen;
         if (!base) return await findReplacement(node, seen);
         const view = { ...seen, base };
@@ -179,34 +184,39 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
     const [first, last] = [headers[0], headers.at(-1)];
     const isFinalNew =
       settled !== undefined && settled.number > base.number && settled.number !== landing?.number;
-    await progress.record(() => ({
+    await progress.recorder.record(() => ({
       ...(reading && stepOf(reading)),
       orphaned,
       blocks: landing ? [...(isFinalNew ? [settled] : []), landing] : headers,
       pending: landing ? [historyRange(base.number + 1, landing.number)] : [],
       rescans: [
-        ...progress.rescansFor(reading?.contracts.map(({ address }) => address) ?? [], base.number),
-        ...(first && last ? progress.rescansSince(mark, { from: first.number, to: last.number }) : []),
+        ...progress.recorder.rescansFor(reading?.contracts.map(({ address }) => address) ?? [], base.number),
+        ...(first && last
+          ? progress.recorder.rescansSince(mark, { from: first.number, to: last.number })
+          : []),
       ],
       failed: skipped
-        ? [progress.failureOf(historyRange(skipped.number, skipped.number), unread.reason)]
+        ? [progress.recorder.failureOf(historyRange(skipped.number, skipped.number), unread.reason)]
         : [],
     }));
-    if (reading) progress.logRejected(reading);
+    if (reading) logProblemsOf(reading, progress.log);
   };
 
   /** Reports messages in blocks that have become final, and forgets those blocks. `final` is one that was read. */
   const finalize = async (final: BlockId): Promise<void> => {
-    const { held, final: anchor } = progress;
+    const { held, final: anchor } = progress.head;
     if (!anchor || final.number <= anchor.number) return;
     const settled = held.filter(({ number }) => number > anchor.number && number <= final.number);
     const numbers = new Map(settled.map(({ hash, number }) => [hash, number]));
-    await progress.record(async () => {
+    await progress.recorder.record(async () => {
       // Asked when nothing else is recorded: a message of these blocks that is read late, because its range had
       // failed, is either among these or final when it is read.
       const sent = await ledger.sentIn(selector, [...numbers.keys()]);
       const facts = sent.map(({ messageId, blockHash }) =>
-        progress.sourceFinalized(`0x${messageId}`, { number: numbers.get(blockHash) ?? 0, hash: blockHash }),
+        progress.head.sourceFinalized(`0x${messageId}`, {
+          number: numbers.get(blockHash) ?? 0,
+          hash: blockHash,
+        }),
       );
       return { facts, blocks: [{ number: final.number, hash: final.hash }], forgetBelow: final.number };
     });
@@ -217,7 +227,7 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
    * and above the highest that it has: everything above that one is read again, for a message may have moved down.
    */
   const findReplacement = async (node: ChainNode, view: HeadView): Promise<Replacement> => {
-    const [lost] = progress.held;
+    const [lost] = progress.head.held;
     if (!lost) throw new Error('A chain can only replace one that was read');
     const final = await agreement.onOtherChain(node, view.final, lost, isNewer);
     const blocksBelow = (below: number, limit: number) => ledger.factBlocks(selector, below, limit);
@@ -225,9 +235,9 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
   };
 
   const recordReplacement = async ({ final, fork, orphaned }: Replacement): Promise<void> => {
-    const from = fork === undefined ? (progress.startBlock ?? 0) : fork.number + 1;
-    await progress.record(() => ({
-      orphaned: [...new Set([...progress.held.map(({ hash }) => hash), ...orphaned])],
+    const from = fork === undefined ? (progress.head.startBlock ?? 0) : fork.number + 1;
+    await progress.recorder.record(() => ({
+      orphaned: [...new Set([...progress.head.held.map(({ hash }) => hash), ...orphaned])],
       blocks: [final],
       endsAt: final.number,
       pending: from <= final.number ? [historyRange(from, final.number)] : [],
@@ -241,36 +251,36 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
 
   /** In milliseconds, of a tip that did not move: as before, or the head's where it is the head. */
   const timeOf = (indexedBlock: number, headTime: number): number => {
-    const { figures } = progress;
-    return figures && figures.indexedBlock === indexedBlock ? figures.indexedAt : headTime * 1000;
+    const { stats } = progress.head;
+    return stats?.indexedBlock === indexedBlock ? stats.indexedAt : headTime * 1000;
   };
 
   /** Reads what is new; true where there is more. `skip`: the next block is left to the ledger of failures. */
   const followOnce = async (skip: boolean): Promise<boolean> => {
-    const mark = progress.mark();
+    const mark = progress.recorder.mark();
     const found = await look(skip);
     if ('fork' in found) {
       await recordReplacement(found);
       return true;
     }
-    const { view, settled, doubt } = found;
+    const { view, settled, disagreement } = found;
     const { head, base } = view;
     await recordFound(found, mark, skip);
     const newTip = found.landing ?? found.headers.at(-1);
     const indexedBlock = newTip?.number ?? base.number;
-    progress.setHead(
-      {
-        headBlock: head.number,
-        headAt: head.timestamp * 1000,
-        finalizedBlock: Math.max(settled?.number ?? 0, progress.final?.number ?? 0),
-        indexedBlock,
-        indexedAt: newTip ? newTip.timestamp * 1000 : timeOf(indexedBlock, head.timestamp),
-      },
-      head.timestamp,
-    );
+    progress.head.set({
+      headBlock: head.number,
+      headAt: head.timestamp * 1000,
+      finalizedBlock: Math.max(settled?.number ?? 0, progress.head.final?.number ?? 0),
+      indexedBlock,
+      indexedAt: newTip ? newTip.timestamp * 1000 : timeOf(indexedBlock, head.timestamp),
+    });
     if (settled) await finalize(settled);
     // What is not final yet was read all the same.
-    if (doubt) throw new NodeError(doubt.doubt, doubt.isContradicted ? 'bad-answer' : 'unreachable');
+    if (disagreement) {
+      const { reason, isContradicted } = disagreement;
+      throw new NodeError(reason, isContradicted ? 'bad-answer' : 'unreachable');
+    }
     const hasMore = indexedBlock < head.number;
     if (hasMore) settleDueAt = 0;
     return hasMore;

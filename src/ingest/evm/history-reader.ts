@@ -3,7 +3,7 @@
  * the events in them allow.
  */
 import type { BlockId, BlockRange } from '../../store/ledger/index-ledger.ts';
-import type { HistoryReading } from '../engine/family.ts';
+import type { HistoryReading } from '../engine/block-readings.ts';
 import { NodeError, RangeTooLargeError } from '../engine/faults.ts';
 import type { Progress } from '../engine/progress.ts';
 import { requireChain } from './head.ts';
@@ -101,7 +101,7 @@ export function createHistoryReader({
     node: ChainNode,
     { from, to, contracts }: BlockRange,
   ): Promise<LogReading & HistoryReading> => {
-    const { final, held, tip } = progress;
+    const { final, held, tip } = progress.head;
     if (!final || !tip) throw new Error('History is read below a block that is final');
     const isFinal = to <= final.number;
     const isNear = from === to || tip.number - final.number <= MAX_CHECKED_ABOVE_FINAL;
@@ -125,7 +125,7 @@ export function createHistoryReader({
   };
 
   const readCheckedHeaders = async (node: ChainNode, from: number, to: number) => {
-    const { final, held } = progress;
+    const { final, held } = progress.head;
     // With one more, where there is one: its parent must be the last of these.
     const end = Math.max(to, Math.min(to + 1, final?.number ?? to));
     const blocks = await node.blocks(Array.from({ length: end - from + 1 }, (_, index) => from + index));
@@ -138,11 +138,11 @@ export function createHistoryReader({
     return blocks.slice(0, to - from + 1);
   };
 
-  const reportLimit = (node: ChainNode, blocks: number, rpcError: string): void => {
+  const reportLimit = (node: ChainNode, blocks: number, reason: string): void => {
     const state = stateOf(node);
     if (state.isLimitReported) return;
     state.isLimitReported = true;
-    progress.log(`${rpcError}: ranges of ${blocks} blocks are tried instead`);
+    progress.log(`${reason}: ranges of ${blocks} blocks are tried instead`);
   };
 
   /** As much of the upper end of the range as the node accepts. */
@@ -174,12 +174,12 @@ export function createHistoryReader({
       const known = [...endpoints.values()].map(({ limits }) => limits.nextBlocks);
       const longest = known.length > 0 ? Math.max(...known) : createRangeLimits(maxBlocks).nextBlocks;
       const from = Math.max(pending.from, pending.to - Math.min(longest, wantedBlocks) + 1);
-      const final = progress.final?.number ?? pending.to;
+      const final = progress.head.final?.number ?? pending.to;
       // A piece is final or not as a whole.
       return { ...pending, from: pending.to > final ? Math.max(from, final + 1) : from };
     },
     read(range, extent) {
-      const minimumHead = Math.max(range.to, progress.final?.number ?? 0);
+      const minimumHead = Math.max(range.to, progress.head.final?.number ?? 0);
       return chain.share(
         (node) => (extent === 'whole' ? readBlocks(node, range) : readPart(node, range)),
         minimumHead,

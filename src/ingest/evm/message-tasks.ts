@@ -1,5 +1,5 @@
 /**
- * BackgroundTasks of an EVM network: what no event tells and has to be asked or computed. Which verifiers a message needs, which
+ * Background tasks about messages to an EVM network, for state that no event carries: which verifiers a message needs, which
  * have verified it, and when manual execution opens to everybody.
  */
 import type { Fact, Observation, RangeFact } from '../../domain/facts.ts';
@@ -16,8 +16,8 @@ import { type BlessingQuestion, createRootBlessings } from './root-blessings.ts'
 import type { Chain, Hex } from './rpc/chain.ts';
 import type { VerifierResults } from './verifier-results.ts';
 
-const CHORES_AT_ONCE = 50;
-/** A contract that rejects is asked less and less often, at last this much more seldom than others: once a day. */
+const TASKS_AT_ONCE = 50;
+/** A contract that reverts is asked less and less often, at last this much more seldom than others: once a day. */
 const REJECTED_PAUSES = 288;
 /** Thresholds are settings of a contract, which change rarely. */
 const THRESHOLD_KEPT = 600_000;
@@ -29,8 +29,8 @@ interface TaskContext {
   readonly registry: ReadonlyMap<Hex, GenuineContract>;
   /** The newest block that was read: a node behind it may not know the contracts that we know. */
   readonly tip: number;
-  /** Seconds since 1970, of the newest block. */
-  readonly headTime: number;
+  /** Of the newest block, in milliseconds since 1970. */
+  readonly headAt: number;
   /** What rests on no log is seen here: at the newest final block. */
   readonly seen: Observation;
 }
@@ -64,7 +64,7 @@ export function createMessageTasks({
   const blessings = createRootBlessings(chain);
   let lookedBeyond: string | null = null;
   let isBehind = true;
-  /** Until when tasks wait for an off-ramp that history may yet name, on performance.now()'s clock. */
+  /** Until when tasks wait for an off-ramp that history may yet register, on performance.now()'s clock. */
   let contractsAwaitedUntil = 0;
 
   const threshold = async (
@@ -82,9 +82,9 @@ export function createMessageTasks({
   const openExecution = async (context: TaskContext): Promise<TaskStep> => {
     const waiting = await context.store.index.awaitingExecution(context.network, {
       after: lookedBeyond,
-      limit: CHORES_AT_ONCE,
+      limit: TASKS_AT_ONCE,
     });
-    lookedBeyond = waiting.length < CHORES_AT_ONCE ? null : (waiting.at(-1)?.messageId ?? null);
+    lookedBeyond = waiting.length < TASKS_AT_ONCE ? null : (waiting.at(-1)?.messageId ?? null);
     const facts: Fact[] = [];
     for (const message of waiting) {
       const opening = await openingOf(message, context, threshold);
@@ -102,7 +102,7 @@ export function createMessageTasks({
       return isBehind || performance.now() < contractsAwaitedUntil;
     },
     async work() {
-      const { final, tip } = progress;
+      const { final, tip } = progress.head;
       if (!final || !tip) return undefined;
       const context: TaskContext = {
         network: selector,
@@ -110,17 +110,17 @@ export function createMessageTasks({
         store,
         registry: registry.contracts,
         tip: tip.number,
-        headTime: progress.headTime,
-        seen: progress.observedAt(final),
+        headAt: progress.head.stats?.headAt ?? 0,
+        seen: progress.head.observedAt(final),
       };
-      const policies = await store.index.dueTasks(selector, 'policy', CHORES_AT_ONCE);
+      const policies = await store.index.dueTasks(selector, 'policy', TASKS_AT_ONCE);
       const verifications = results
-        ? await store.index.dueTasks(selector, 'verification', CHORES_AT_ONCE)
+        ? await store.index.dueTasks(selector, 'verification', TASKS_AT_ONCE)
         : [];
       const steps = [await openExecution(context)];
       isBehind =
-        lookedBeyond !== null || [policies, verifications].some(({ length }) => length === CHORES_AT_ONCE);
-      const isHistoryRead = progress.pending.owedBlocks === 0;
+        lookedBeyond !== null || [policies, verifications].some(({ length }) => length === TASKS_AT_ONCE);
+      const isHistoryRead = progress.recorder.backlog.owedBlocks === 0;
       for (const task of policies) {
         const step = await askPolicy(task, context, timing, isHistoryRead);
         steps.push(step);
@@ -158,7 +158,7 @@ async function openingOf(
   if (seconds === undefined) return undefined;
   const opensAt = Date.parse(commit.seen.at) + seconds * 1000;
   // Strictly: the contract asks for more seconds than the threshold has.
-  if (opensAt >= context.headTime * 1000) return undefined;
+  if (opensAt >= context.headAt) return undefined;
   return { ...commit.seen, transactionHash: null, logIndex: null, at: new Date(opensAt).toISOString() };
 }
 

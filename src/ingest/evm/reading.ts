@@ -5,13 +5,13 @@
  * Nothing is stored here. The result is what one step of a worker records.
  */
 import type { BlockId, RegisteredContract } from '../../store/ledger/index-ledger.ts';
+import type { Reading } from '../engine/block-readings.ts';
 import type { ContractRegistry } from '../engine/contract-registry.ts';
-import type { Reading } from '../engine/family.ts';
 import { NodeError } from '../engine/faults.ts';
 import { mayHaveLogs } from './bloom.ts';
 import { alwaysTrusted, type BloomTrust } from './bloom-trust.ts';
 import { type RegistryLog, unrecorded } from './checks/registry-log.ts';
-import { type Confirmation, unconfirmed } from './confirmation.ts';
+import type { ConfirmLogs } from './confirmation.ts';
 import { agreedRegistrations, identifyTogether } from './contracts/contract-agreement.ts';
 import {
   type GenuineContract,
@@ -43,7 +43,7 @@ export interface ReadRequest {
   readonly headers?: readonly Block[];
   /** Whether the blocks may still be abandoned: what they name is then tied to them. */
   readonly mayBeAbandoned: boolean;
-  /** Blocks that these replace: whom they named is not known any more, and may be named again. */
+  /** Blocks that these replace: contracts registered in them are no longer known, and may be registered again. */
   readonly orphaned?: readonly string[];
 }
 
@@ -73,7 +73,7 @@ export function createBlockReader(
   decoder: Decoder,
   registryLog: RegistryLog = unrecorded,
   bloomTrust: BloomTrust = alwaysTrusted,
-  confirmation: Confirmation = unconfirmed,
+  confirmLogs: ConfirmLogs = async () => undefined,
 ): BlockReader {
   const { network } = chain;
 
@@ -164,7 +164,7 @@ export function createBlockReader(
           return emitter && !searched.has(log) ? [{ log, emitter }] : [];
         });
         for (const { log } of found) searched.add(log);
-        await confirmation.confirm(
+        await confirmLogs(
           node,
           found.map(({ log }) => log),
           !mayBeAbandoned,
@@ -224,7 +224,7 @@ export function createBlockReader(
       if (unknownRouter) {
         const dispute = current.disputed.find(({ registration }) => registration.address === unknownRouter);
         if (dispute) throw new NodeError(dispute.detail);
-        const reason = current.rejected.find((rpcError) => rpcError.includes(unknownRouter)) ?? unknownRouter;
+        const reason = current.rejected.find((text) => text.includes(unknownRouter)) ?? unknownRouter;
         throw new NodeError(
           `${node.name}: ${reason}. Check \`routers\` in the configuration`,
           'configuration',
@@ -272,10 +272,10 @@ async function rejectMissingLogs(
   headers: readonly Block[],
   emitters: readonly Hex[],
 ): Promise<void> {
-  const believed = new Set(emitters);
+  const trusted = new Set(emitters);
   const shown = new Map<Hex, number>();
   for (const { address, blockHash } of logs) {
-    if (believed.has(address)) shown.set(blockHash, (shown.get(blockHash) ?? 0) + 1);
+    if (trusted.has(address)) shown.set(blockHash, (shown.get(blockHash) ?? 0) + 1);
   }
   const suspects = headers.filter(({ logsBloom }) => mayHaveLogs(logsBloom, emitters, watchedTopics));
   const highest = suspects.at(-1);
@@ -283,7 +283,7 @@ async function rejectMissingLogs(
   const hashes = suspects.map(({ hash }) => hash);
   const rejectWhereMore = (others: readonly (readonly ChainLog[])[]) => {
     for (const [index, { hash, number }] of suspects.entries()) {
-      const found = (others[index] ?? []).filter(({ address }) => believed.has(address)).length;
+      const found = (others[index] ?? []).filter(({ address }) => trusted.has(address)).length;
       if (found > (shown.get(hash) ?? 0))
         throw new NodeError(`${node.name} left out logs of block ${number}`);
     }

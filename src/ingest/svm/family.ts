@@ -1,15 +1,12 @@
 /** The Solana family: CCIP 1.6, read from the transactions of router and off-ramp programs over JSON-RPC. */
 import type { BlockRange } from '../../store/ledger/index-ledger.ts';
 import { combineTasks } from '../engine/background-tasks.ts';
+import type { HistoryReading } from '../engine/block-readings.ts';
 import { createConfirmation } from '../engine/confirmation.ts';
-import type {
-  ChainFamily,
-  ConnectOptions,
-  HistoryReading,
-  NetworkReader,
-  NetworkStart,
-} from '../engine/family.ts';
+import { createContractRegistry } from '../engine/contract-registry.ts';
+import type { ChainFamily, ConnectOptions, NetworkReader, NetworkStart } from '../engine/family.ts';
 import { NodeError, RequestRejectedError } from '../engine/faults.ts';
+import { createProgress } from '../engine/progress.ts';
 import { createTokenTasks } from '../engine/token-tasks.ts';
 import type { ChainNode } from './chain.ts';
 import { createCompletenessCheck } from './checks/completeness-check.ts';
@@ -43,7 +40,8 @@ const MAX_ENTRIES_OF_WHOLE = 5_000;
 export const svmFamily: ChainFamily<SvmSource> = { connect, probe: probeNetwork };
 
 function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
-  const { store, progress, timing, endpointTiming, userAgent, signal, notice } = options;
+  const { store, endpointTiming, userAgent, signal } = options;
+  const { timing, notice } = options.progress;
   const { network, routers, offramps } = source;
   const { selector } = network;
   const chain = createChain(source, {
@@ -52,32 +50,21 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
     notice,
     ...(endpointTiming && { timing: endpointTiming }),
   });
-  const registry = progress.registry as ProgramRegistry;
+  const registry: ProgramRegistry = createContractRegistry();
+  const progress = createProgress(options.progress, registry);
   const lists = createSignatureLists(chain);
   let rmnRemotes: ReadonlyMap<string, string> = new Map();
   let lacksAttempts = false;
   const offRampNames = () =>
     [...registry.contracts].flatMap(([name, { role }]) => (role === 'offRamp' ? [name] : []));
-  let isBelievedAlone = false;
-  const confirmation = createConfirmation({
-    chain,
-    waitMs: timing.secondOpinionMs,
-    signal,
-    noticeAlone: (witness, [claim]) => {
-      if (!isBelievedAlone)
-        progress.log(
-          `No other endpoint keeps what would confirm ${claim?.what}: ${witness} is believed alone for what is that old`,
-          'warn',
-        );
-      isBelievedAlone = true;
-    },
-  });
+  const confirmation = createConfirmation<ChainNode>({ chain, waitMs: timing.secondOpinionMs, signal });
   const reader = createSlotReader({
     network,
     chain,
     registry,
     lists,
     confirmation,
+    log: progress.log,
     rmnRemotes: () => rmnRemotes,
   });
   const follower = createHeadFollower({ chain, reader, progress });
@@ -130,39 +117,34 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
 
   /**
    * Reads one slot that was left to the ledger of failures, as a rule because one endpoint alone has shown what is in it:
-   * what two endpoints agree on replaces what is recorded. Where no other one keeps the slot, one is believed.
+   * what two endpoints agree on replaces what is recorded. Where no other one keeps the slot, one is trusted.
    */
   const review = async (slot: BlockRange, head: number): Promise<HistoryReading> => {
     const readings = new Map<string, HistoryReading>();
-    const asked: ChainNode[] = [];
-    const ask = async (node: ChainNode) => {
-      const how = { head, isWhole: true, isOpinion: true };
-      const reading = await readSlots(node, slot, how).catch(async (error: unknown) => {
+    let answers = 0;
+    const ask = (node: ChainNode) =>
+      readSlots(node, slot, { head, isWhole: true, isOpinion: true }).catch(async (error: unknown) => {
         const isPruned = error instanceof RequestRejectedError && error.kind === 'history-missing';
         if (!isPruned || (await node.firstAvailableSlot()) <= slot.from) throw error;
         return undefined;
       });
-      return { node, reading };
-    };
-    for (;;) {
-      const answer = await chain.secondOpinion(asked, ask, head);
-      if (!answer) break;
-      asked.push(answer.node);
-      const { reading } = answer;
+    for await (const reading of chain.opinions([], ask, head)) {
+      answers++;
       if (!reading) continue;
       const saying = sayingOf({ facts: reading.facts, registrations: [] });
       if (readings.has(saying)) return { ...reading, replaced: [slotHash(slot.from)] };
       readings.set(saying, reading);
     }
     const [only] = readings.values();
-    const isAlone = readings.size === 1 && asked.length === chain.health().length;
-    if (only && isAlone) return only;
+    const endpoints = chain.health().length;
+    if (only && readings.size === 1 && answers === endpoints) return only;
     throw new NodeError(
-      `No two endpoints have shown the same in slot ${slot.from} yet: ${asked.length} of ${chain.health().length} have answered`,
+      `No two endpoints have shown the same in slot ${slot.from} yet: ${answers} of ${endpoints} have answered`,
     );
   };
 
   return {
+    progress,
     load(state) {
       registry.load(state.contracts, routers);
       lacksAttempts = state.lacksAttempts;
@@ -173,7 +155,7 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
     // Lists can only be read from their newest end: a range is one piece, which stops early.
     nextPiece: (pending) => pending,
     readHistory(range, extent) {
-      const head = progress.final?.number ?? range.to;
+      const head = progress.head.final?.number ?? range.to;
       const isWhole = extent === 'whole';
       const isSlot = range.from === range.to && range.to < head && range.contracts === null;
       if (isWhole && isSlot && chain.health().length > 1) return review(range, head);
@@ -190,7 +172,7 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
         selector,
         ledger: store.index,
         read: (tokens) => {
-          const tip = progress.tip?.number ?? 0;
+          const tip = progress.head.tip?.number ?? 0;
           return chain.run((node) => readMintClaims(node, tokens, tip), tip);
         },
         timing,

@@ -4,11 +4,12 @@
  * A gap with many transactions goes to the history loop, slots that cannot be read go to the ledger of failures: nothing
  * holds up the head.
  */
-import { type HistoryReading, stepOf } from '../engine/family.ts';
+import { type HistoryReading, logProblemsOf, stepOf } from '../engine/block-readings.ts';
 import { reasonOf } from '../engine/faults.ts';
 import { unconfirmedOf, withFinality } from '../engine/history-step.ts';
 import { historyRange } from '../engine/pending-ranges.ts';
-import type { Progress, Step } from '../engine/progress.ts';
+import type { Progress } from '../engine/progress.ts';
+import type { Step } from '../engine/recorder.ts';
 import type { Chain, FinalizedHead } from './chain.ts';
 import { slotHash } from './decode/transaction-facts.ts';
 import type { SlotReader } from './reading.ts';
@@ -37,16 +38,13 @@ export function createHeadFollower({ chain, reader, progress }: HeadFollowerOpti
 
   const setHead = ({ slot, timestamp }: FinalizedHead, indexedSlot: number): void => {
     const at = timestamp * 1_000;
-    progress.setHead(
-      {
-        headBlock: slot,
-        headAt: at,
-        finalizedBlock: slot,
-        indexedBlock: indexedSlot,
-        indexedAt: indexedSlot === slot ? at : (progress.figures?.indexedAt ?? at),
-      },
-      timestamp,
-    );
+    progress.head.set({
+      headBlock: slot,
+      headAt: at,
+      finalizedBlock: slot,
+      indexedBlock: indexedSlot,
+      indexedAt: indexedSlot === slot ? at : (progress.head.stats?.indexedAt ?? at),
+    });
   };
 
   const look = async (tip: number): Promise<{ head: FinalizedHead; reading: HistoryReading | undefined }> => {
@@ -81,9 +79,9 @@ export function createHeadFollower({ chain, reader, progress }: HeadFollowerOpti
 
   return {
     async follow() {
-      const { tip } = progress;
+      const { tip } = progress.head;
       if (!tip) throw new Error('The head is followed from a slot that was recorded');
-      const mark = progress.mark();
+      const mark = progress.recorder.mark();
       const { head, reading } = await look(tip.number);
       const { slot } = head;
       // What is recorded as noticed now has the time of the head.
@@ -94,7 +92,7 @@ export function createHeadFollower({ chain, reader, progress }: HeadFollowerOpti
       if (isLeftOut) {
         progress.log(`Slots ${tip.number + 1} to ${slot} cannot be read yet: ${unread.reason}`, 'warn');
       }
-      await progress.record(
+      await progress.recorder.record(
         (): Step => ({
           ...(reading && stepOf(reading)),
           blocks: [block],
@@ -103,14 +101,14 @@ export function createHeadFollower({ chain, reader, progress }: HeadFollowerOpti
           pending:
             reading && reading.from > tip.number + 1 ? [historyRange(tip.number + 1, reading.from - 1)] : [],
           // An off-ramp delivers nothing before its router lets it: a new one needs no second look at older slots.
-          rescans: reading ? progress.rescansSince(mark, { from: reading.from, to: slot }) : [],
+          rescans: reading ? progress.recorder.rescansSince(mark, { from: reading.from, to: slot }) : [],
           failed: isLeftOut
-            ? [progress.failureOf(historyRange(tip.number + 1, slot), unread.reason)]
+            ? [progress.recorder.failureOf(historyRange(tip.number + 1, slot), unread.reason)]
             : unconfirmedOf(reading, progress),
         }),
       );
       unread = { times: 0, reason: '' };
-      if (reading) progress.logRejected(reading);
+      if (reading) logProblemsOf(reading, progress.log);
       setHead(head, slot);
       return false;
     },

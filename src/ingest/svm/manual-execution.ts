@@ -49,7 +49,7 @@ export function createManualExecutionTasks(options: ManualExecutionOptions): Bac
     if (seconds === undefined) return undefined;
     const opensAt = Date.parse(commit.seen.at) + seconds * 1_000;
     // Strictly: the program asks for more seconds than the delay has.
-    if (opensAt >= progress.headTime * 1_000) return undefined;
+    if (opensAt >= (progress.head.stats?.headAt ?? 0)) return undefined;
     const seen = {
       ...commit.seen,
       transactionHash: null,
@@ -64,7 +64,7 @@ export function createManualExecutionTasks(options: ManualExecutionOptions): Bac
       return isBehind;
     },
     async work() {
-      const { tip } = progress;
+      const { tip } = progress.head;
       if (!tip) return undefined;
       const offRamps = new Set([...registry.contracts.values()].map(({ program }) => program));
       const waiting = await store.index.awaitingExecution(selector, {

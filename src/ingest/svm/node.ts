@@ -6,7 +6,7 @@ import { createAnswerReader } from '../engine/json-rpc/answer-reader.ts';
 import { type Endpoint, EndpointError, type RpcAnswer, type RpcCall } from '../engine/json-rpc/endpoint.ts';
 import type { PooledNodeOptions } from '../engine/json-rpc/endpoint-pool.ts';
 import type { RpcError } from '../engine/json-rpc/rpc-error.ts';
-import { MAX_AHEAD_MS } from '../engine/progress.ts';
+import { MAX_AHEAD_MS } from '../engine/timing.ts';
 import type { Account } from './accounts.ts';
 import type { ChainNode, FinalizedHead, SignatureInfo } from './chain.ts';
 import { UnreadableDataError } from './decode/borsh.ts';
@@ -37,14 +37,14 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
   const endpoint = createRepeatingEndpoint(given);
   const { name } = endpoint;
 
-  const { fault, believed, resultOf } = createAnswerReader({ name, malformed: UnreadableDataError });
+  const { fault, parsed, resultOf } = createAnswerReader({ name, malformed: UnreadableDataError });
 
   const ask = async (method: string, ...params: readonly unknown[]): Promise<unknown> => {
     const [answer] = await endpoint.ask([{ method, params }]);
     return resultOf(answer, method);
   };
 
-  const slotOf = (method: string, value: unknown): number => believed(method, () => countOf(value, 'slot'));
+  const slotOf = (method: string, value: unknown): number => parsed(method, () => countOf(value, 'slot'));
 
   /**
    * Asks a node that has reached a slot. Some ignore `minContextSlot`, and behind a balancer each request may get to
@@ -77,7 +77,7 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
     for (const [index, answer] of answers.entries()) {
       const isMissing = 'error' in answer && ['unknown', 'pruned', 'invalid'].includes(answer.error.kind);
       if (isMissing || ('result' in answer && answer.result === null)) continue;
-      const seconds = believed(method, () => countOf(resultOf(answer, method), 'time'));
+      const seconds = parsed(method, () => countOf(resultOf(answer, method), 'time'));
       rejectFuture(method, slots[index], seconds);
       return seconds;
     }
@@ -132,7 +132,7 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
       const options = { ...FINALIZED, limit, minContextSlot, ...(before !== undefined && { before }) };
       const [answer] = await askAt(minContextSlot, [{ method, params: [address, options] }]);
       const result = resultOf(answer, method);
-      const entries = believed(method, () => listOf(result, 'list of signatures').map(parseSignature));
+      const entries = parsed(method, () => listOf(result, 'list of signatures').map(parseSignature));
       if (entries.length > limit) throw fault(method, `${entries.length} signatures instead of ${limit}`);
       for (const [index, { slot, signature }] of entries.entries()) {
         const earlier = entries[index - 1];
@@ -167,7 +167,7 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
             'history-missing',
             RequestRejectedError,
           );
-        const transaction = believed(method, () => parseTransaction(result, signature));
+        const transaction = parsed(method, () => parseTransaction(result, signature));
         if (transaction.slot !== slot || transaction.isFailed !== isFailed) {
           throw fault(method, `${signature} is another transaction than the one it has listed`);
         }
@@ -216,7 +216,7 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
         parts.map((part) => ({ method, params: [part, options] })),
       );
       return parts.flatMap((part, index) =>
-        believed(method, () => {
+        parsed(method, () => {
           const { value } = fieldsOf(resultOf(answers[index], method), 'accounts');
           const accounts = listOf(value, 'accounts');
           if (accounts.length !== part.length) throw new UnreadableDataError('another number of accounts');

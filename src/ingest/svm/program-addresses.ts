@@ -1,12 +1,10 @@
 /** Addresses that programs derive (PDAs): the hash of seeds and program, with a bump that keeps it off the ed25519 curve. */
+import { ed25519 } from '@noble/curves/ed25519.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { concatBytes } from '@noble/hashes/utils.js';
 import { base58, hex } from '@scure/base';
-import { type Hex, littleEndian } from './decode/borsh.ts';
+import type { Hex } from './decode/borsh.ts';
 
-const P = 2n ** 255n - 19n;
-/** -121665/121666 of the curve's equation -x² + y² = 1 + d·x²·y². */
-const D = mod(-121665n * power(121666n, P - 2n));
 const MARKER = new TextEncoder().encode('ProgramDerivedAddress');
 const MAX_BUMP = 255;
 
@@ -69,46 +67,12 @@ function findAddress(seeds: Uint8Array, program: Uint8Array): string {
   throw new Error('These seeds have no address');
 }
 
-/** Whether 32 bytes are a point of ed25519: an y for which the curve's equation has an x. */
+/** Whether 32 bytes are a point of ed25519. */
 export function isOnCurve(bytes: Uint8Array): boolean {
-  // The highest bit is the sign of x.
-  const y = mod(BigInt.asUintN(255, littleEndian(bytes)));
-  const square = mod(y * y);
-  // x² = (y² - 1) / (d·y² + 1). A quotient is a square where the product is one.
-  return isSquare(mod((square - 1n) * (D * square + 1n)));
-}
-
-/** By Euler's criterion: value^((P - 1) / 2), which is value^(2^254 - 10), by a short addition chain. */
-function isSquare(value: bigint): boolean {
-  const raise = (base: bigint, times: number, factor: bigint) => (squared(base, times) * factor) % P;
-  const e2 = raise(value, 1, value); // 2^2 - 1
-  const e5 = raise(raise(e2, 2, e2), 1, value);
-  const e10 = raise(e5, 5, e5);
-  const e20 = raise(e10, 10, e10);
-  const e50 = raise(raise(e20, 20, e20), 10, e10);
-  const e100 = raise(e50, 50, e50);
-  const e250 = raise(raise(e100, 100, e100), 50, e50);
-  const sixth = raise(e2, 1, 1n);
-  return value === 0n || raise(e250, 4, sixth) === 1n;
-}
-
-function squared(base: bigint, times: number): bigint {
-  let result = base;
-  for (let left = times; left > 0; left--) result = (result * result) % P;
-  return result;
-}
-
-function mod(value: bigint): bigint {
-  const rest = value % P;
-  return rest < 0n ? rest + P : rest;
-}
-
-/** Once, for a constant of the curve. */
-function power(base: bigint, exponent: bigint): bigint {
-  let result = 1n;
-  for (let [factor, left] = [mod(base), exponent]; left > 0n; left >>= 1n) {
-    if (left & 1n) result = (result * factor) % P;
-    factor = (factor * factor) % P;
+  try {
+    ed25519.ExtendedPoint.fromHex(bytes);
+    return true;
+  } catch {
+    return false;
   }
-  return result;
 }

@@ -28,10 +28,10 @@ export type TrustedProgram =
 
 export type ProgramRegistry = ContractRegistry<string, TrustedProgram>;
 
-/** What was found out of programs that were named. */
+/** Which registered programs are trusted. */
 export interface ProgramCheck {
   readonly contracts: readonly RegisteredContract[];
-  /** Off-ramps that are not believed, in words. */
+  /** Descriptions of off-ramps that were rejected as untrusted. */
   readonly rejected: readonly string[];
 }
 
@@ -97,19 +97,20 @@ export async function agreedCheck(
   confirmation: Confirmation<ChainNode>,
   node: ChainNode,
   offRamps: readonly unknown[],
-  block: number,
+  minimumHead: number,
   check: (node: ChainNode) => Promise<ProgramCheck>,
 ): Promise<ProgramCheck> {
   if (offRamps.length === 0) return { contracts: [], rejected: [] };
   const checked = await check(node);
-  const claim = { block, what: 'accounts that say which off-ramps deliver for a router' };
-  await confirmation.confirm(node, [claim], async (other) => [
-    isDeepStrictEqual(await check(other), checked) ? 'has' : 'denies',
-  ]);
+  const claim = { what: 'accounts that say which off-ramps deliver for a router' };
+  await confirmation.confirm(node, [claim], {
+    opinionsOn: async (other) => [isDeepStrictEqual(await check(other), checked) ? 'has' : 'denies'],
+    minimumHead,
+  });
   return checked;
 }
 
-/** Believes what routers have said in their history, where the off-ramps name these routers too. */
+/** Trusts off-ramps registered in the routers' history that refer to these routers themselves. */
 export async function checkRegistrations(
   node: ChainNode,
   registrations: readonly OffRampRegistration[],
@@ -134,7 +135,7 @@ export async function checkRegistrations(
   return { contracts: [...contracts.values()], rejected: [...rejected] };
 }
 
-/** Believes off-ramps of the configuration for each source from which a router lets them deliver now. */
+/** Trusts configured off-ramps for each source from which a router lets them deliver now. */
 export async function checkOffRamps(
   node: ChainNode,
   offRamps: readonly string[],

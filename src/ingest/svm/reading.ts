@@ -7,10 +7,11 @@
 import type { Fact } from '../../domain/facts.ts';
 import type { Network } from '../../domain/networks/networks.ts';
 import type { Anchor, RegisteredContract, UnreadableLog } from '../../store/ledger/index-ledger.ts';
+import type { HistoryReading } from '../engine/block-readings.ts';
 import type { Confirmation } from '../engine/confirmation.ts';
-import type { HistoryReading } from '../engine/family.ts';
 import { NodeError, RangeTooLargeError } from '../engine/faults.ts';
 import type { Span } from '../engine/pending-ranges.ts';
+import type { Progress } from '../engine/progress.ts';
 import type { Chain, ChainNode, SignatureInfo, UnknownVersion } from './chain.ts';
 import {
   type OffRampRegistration,
@@ -55,6 +56,7 @@ export interface SlotReaderOptions {
   readonly registry: ProgramRegistry;
   readonly lists: SignatureLists;
   readonly confirmation: Confirmation<ChainNode>;
+  readonly log: Progress['log'];
   /** The program to which each router hands copies of its events. */
   readonly rmnRemotes: () => ReadonlyMap<string, string>;
 }
@@ -64,6 +66,15 @@ type FetchedTransaction = SolanaTransaction & { readonly witness: ChainNode };
 
 export function createSlotReader(options: SlotReaderOptions): SlotReader {
   const { network, chain, registry, lists, confirmation, rmnRemotes } = options;
+  let isAloneLogged = false;
+  const logAlone = (witness: string, what: string) => {
+    if (!isAloneLogged)
+      options.log(
+        `No other endpoint keeps what would confirm ${what}: ${witness} is trusted alone for what is that old`,
+        'warn',
+      );
+    isAloneLogged = true;
+  };
   const read = (transaction: SolanaTransaction, programs: TrustedPrograms) =>
     readTransaction(transaction, network, programs, timeOf(transaction));
 
@@ -156,7 +167,7 @@ export function createSlotReader(options: SlotReaderOptions): SlotReader {
         const checked = isOpinion
           ? await check(node)
           : await agreedCheck(confirmation, node, unknown, query.head, check);
-        for (const rpcError of checked.rejected) rejected.add(rpcError);
+        for (const reason of checked.rejected) rejected.add(reason);
         for (const contract of checked.contracts) {
           named.set(contract.address, contract);
           trusted.set(contract.address, contract.body as TrustedProgram);
@@ -166,7 +177,7 @@ export function createSlotReader(options: SlotReaderOptions): SlotReader {
 
       const unconfirmed = isOpinion
         ? []
-        : await confirmTransactions(confirmation, decoded, async (other, found) => {
+        : await confirmTransactions(confirmation, decoded, logAlone, async (other, found) => {
             const transaction = await withTime(other, found);
             return 'logs' in transaction ? read(transaction, programs) : undefined;
           });

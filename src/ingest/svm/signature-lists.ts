@@ -69,7 +69,7 @@ export function createSignatureLists(chain: Chain): SignatureLists {
     return best;
   };
 
-  /** Throws where the end of the list cannot be believed. Returns the lowest slot down to which it is complete. */
+  /** Throws where the list may go on. Returns the lowest slot down to which it is complete. */
   const lowestAtEnd = async (
     node: ChainNode,
     query: ListQuery,
@@ -77,29 +77,29 @@ export function createSignatureLists(chain: Chain): SignatureLists {
   ): Promise<number> => {
     const { address, from, to, head } = query;
     const end = last ? `ends at slot ${last.slot}` : 'is empty';
-    const unbelieved = (why: string) =>
+    const incomplete = (why: string) =>
       new RequestRejectedError(`${node.name}: its list of ${address} ${end}, and ${why}`, 'history-missing');
     if (last && !(await node.knows(last.signature))) {
       cursors.delete(address);
-      throw unbelieved(`it does not know ${last.signature}, behind which the list should go on`);
+      throw incomplete(`it does not know ${last.signature}, behind which the list should go on`);
     }
     const available = await node.firstAvailableSlot();
     const first = Math.max(available, FIRST_SLOT);
     if (first > Math.max(to, FIRST_SLOT)) {
-      throw unbelieved(
+      throw incomplete(
         `it has no block below slot ${first}; add an endpoint with the whole history, or set a later \`start\``,
       );
     }
     const bottom = last?.slot ?? to + 1;
     const known = [...anchorsOf(address).keys()].find((slot) => slot < bottom && slot >= first);
-    if (known !== undefined) throw unbelieved(`a transaction in slot ${known} is known`);
+    if (known !== undefined) throw incomplete(`a transaction in slot ${known} is known`);
     const others = await chain.secondOpinion(
       node,
       (other) => other.signatures(pageBelow(query, last, 1)),
       head,
     );
     const further = others?.find(({ slot }) => slot <= to && slot >= first);
-    if (further) throw unbelieved(`another endpoint has ${further.signature} in slot ${further.slot}`);
+    if (further) throw incomplete(`another endpoint has ${further.signature} in slot ${further.slot}`);
     return first === FIRST_SLOT ? from : Math.max(from, first);
   };
 

@@ -1,11 +1,12 @@
 /** What transactions say, held against what they say on a second endpoint. */
+
+import type { HistoryReading } from '../engine/block-readings.ts';
 import type { Claim, Confirmation, Opinion } from '../engine/confirmation.ts';
-import type { HistoryReading } from '../engine/family.ts';
 import type { ChainNode } from './chain.ts';
 import type { TransactionReading } from './decode/transaction-facts.ts';
 import type { SolanaTransaction } from './transaction.ts';
 
-/** A transaction, what it says, and the endpoint by whose word. */
+/** A transaction, what it says, and the endpoint that has shown it. */
 export interface Decoded {
   readonly transaction: Pick<SolanaTransaction, 'signature' | 'slot'>;
   readonly reading: TransactionReading;
@@ -31,6 +32,7 @@ export type ReadFound = (
 export async function confirmTransactions(
   confirmation: Confirmation<ChainNode>,
   decoded: readonly Decoded[],
+  logAlone: (witness: string, what: string) => void,
   readFound: ReadFound,
 ): Promise<NonNullable<HistoryReading['unconfirmed']>> {
   const opinionsOn = async (other: ChainNode, claims: readonly TransactionClaim[]) => {
@@ -58,14 +60,18 @@ export async function confirmTransactions(
         signature,
         slot,
         said: sayingOf(reading),
-        block: slot,
         what: `the transaction ${signature} in slot ${slot}`,
       }));
-    for (const { slot, what } of await confirmation.confirm(witness, claims, opinionsOn))
-      unconfirmed.set(
-        slot,
-        `${witness.name} alone has shown ${what}; it is recorded, and is to be confirmed`,
-      );
+    const minimumHead = Math.max(...claims.map(({ slot }) => slot));
+    const left = await confirmation.confirm(witness, claims, { opinionsOn, minimumHead });
+    // Where all others were asked and none keeps the slot, none ever will.
+    for (const { slot, what } of left.claims)
+      if (left.areAllAsked) logAlone(witness.name, what);
+      else
+        unconfirmed.set(
+          slot,
+          `${witness.name} alone has shown ${what}; it is recorded, and is to be confirmed`,
+        );
   }
   return [...unconfirmed].map(([number, reason]) => ({ number, reason }));
 }

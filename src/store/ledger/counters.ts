@@ -2,7 +2,7 @@
 import type { ClientBase } from 'pg';
 import type { NumberRun } from '../../domain/missing-numbers.ts';
 import { storedSelector } from '../write/message-row.ts';
-import type { BlockId } from './blocks.ts';
+import type { BlockId } from './chain-state.ts';
 
 export interface LaneKey {
   readonly sourceSelector: string;
@@ -31,7 +31,7 @@ export async function writeCounters(client: ClientBase, counters: readonly LaneC
   }
 }
 
-/** More runs than a lane can have holes worth registration. */
+/** More runs than a lane can have holes worth reporting. */
 const MAX_RUNS = 10_000;
 
 /** Runs of the numbers of messages that are recorded, the lowest first. */

@@ -4,7 +4,7 @@ import type { Fact, RangeFact, Sent, SentMessage } from '../../domain/facts.ts';
 import { type Status, statusRank } from '../../domain/lifecycle.ts';
 import { rangesCovering } from '../write/lane-facts.ts';
 import { messageIdArray, storedSelector } from '../write/message-row.ts';
-import type { BlockId } from './blocks.ts';
+import type { BlockId } from './chain-state.ts';
 
 /** Where facts of chains are stored. */
 const factTables = ['fact', 'earlier_attempt', 'lane_fact', 'root_blessing'];
@@ -108,17 +108,18 @@ export function readUnexecuted(
   return readMessagesTo(client, 'status < 6', network, after, limit);
 }
 
-/** Those of these messages that have not reached a status yet. */
+/** Those of these messages (ids in hex) that have not reached a status yet. */
 export async function readBelowStatus(
   client: ClientBase,
   messageIds: readonly string[],
   status: Status,
-): Promise<readonly string[]> {
+): Promise<ReadonlySet<string>> {
+  if (messageIds.length === 0) return new Set();
   const { rows } = await client.query(
     `select encode(message_id, 'hex') as id from message where message_id = any($1) and status < $2`,
     [messageIdArray(messageIds), statusRank(status)],
   );
-  return rows.map(({ id }) => id);
+  return new Set(rows.map(({ id }) => id as string));
 }
 
 async function readMessagesTo(

@@ -3,33 +3,25 @@
  *
  * One step of a worker is one transaction: the facts of some blocks, the blocks themselves, the contracts that they
  * registered and the ranges that are done are committed together. The lease is checked in the same transaction, so a
- * worker that lost it writes nothing. Each table has a module of its own beside this one.
+ * worker that lost it writes nothing. The modules beside this one have the tables.
  */
 import type { ClientBase } from 'pg';
-import type { Fact, Sent } from '../../domain/facts.ts';
+import type { Sent } from '../../domain/facts.ts';
 import type { WriteCoordinator } from '../cluster/write-coordinator.ts';
 import { SchemaMovedError } from '../schema/writer-guard.ts';
 import { type ApplyReport, applyFacts } from '../write/apply.ts';
 import { storedSelector } from '../write/message-row.ts';
-import { type Anchor, addAnchors, readAnchors } from './anchors.ts';
 import {
-  addToBacklog,
-  endBacklogAt,
-  readPendingRanges,
-  removeFromBacklog,
-  shortenBacklog,
-  trimBacklog,
-} from './backlog.ts';
-import type { BlockRange, PendingRange } from './block-range.ts';
-import { addBlocks, type BlockId, readBlocks, removeBlocksBelow, removeOrphanedBlocks } from './blocks.ts';
-import { type CheckLedger, createCheckLedger } from './checks.ts';
-import {
-  addContracts,
-  confirmContractsBelow,
+  type Anchor,
+  type BlockId,
+  type ChainState,
+  type ChainStateStep,
+  type RampRegistration,
   type RegisteredContract,
-  readContracts,
-  removeOrphanedContracts,
-} from './contracts.ts';
+  readChainState,
+  writeChainState,
+} from './chain-state.ts';
+import { type CheckLedger, createCheckLedger } from './checks.ts';
 import { type LaneCounter, type LaneKey, writeCounters } from './counters.ts';
 import {
   type AwaitingExecution,
@@ -43,16 +35,6 @@ import {
   type SentIn,
 } from './facts.ts';
 import {
-  addFailures,
-  endFailuresAt,
-  type FailedRange,
-  type NewFailure,
-  type PostponedFailure,
-  postponeFailures,
-  readDueFailures,
-  removeFailures,
-} from './failures.ts';
-import {
   type FindingKey,
   type IndexFinding,
   removeFindings,
@@ -63,23 +45,31 @@ import { LeaseLostError } from './lease.ts';
 import { type NetworkRow, networkLeases, readNetworkRow, updateNetworkRow } from './network.ts';
 import {
   type BacklogStats,
-  type HeadFigures,
+  type HeadStats,
   type PublishedHead,
   type ReportedProblem,
   readPublishedHead,
   writeProgress,
 } from './progress.ts';
-import { type RampRegistration, writeRegistrations } from './registrations.ts';
 import {
-  addTasks,
+  type BlockRange,
+  type FailedRange,
+  type NewFailure,
+  type PendingRange,
+  type PostponedFailure,
+  type RangesStep,
+  readDueFailures,
+  readPendingRanges,
+  type UnreadableLog,
+  writeRanges,
+} from './ranges.ts';
+import {
   type PostponedTask,
-  postponeTasks,
   readDueTasks,
-  removeExecutedTasks,
-  removeObsoleteTasks,
-  removeTasks,
   type Task,
   type TaskKind,
+  type TasksStep,
+  writeTasks,
 } from './tasks.ts';
 import {
   createTokenLedger,
@@ -88,12 +78,6 @@ import {
   type TokenReading,
   writeTokens,
 } from './tokens.ts';
-import {
-  removeOrphanedLogs,
-  rescanUnreadableLogs,
-  type UnreadableLog,
-  writeUnreadableLogs,
-} from './unreadable-logs.ts';
 
 export type {
   Anchor,
@@ -106,7 +90,7 @@ export type {
   DueToken,
   FailedRange,
   FindingKey,
-  HeadFigures,
+  HeadStats,
   IndexFinding,
   LaneCounter,
   LaneKey,
@@ -127,58 +111,21 @@ export type {
 };
 export { LeaseLostError };
 
-export interface IndexState extends NetworkRow {
-  /** By height; the last is the checkpoint. Empty where nothing has been read. */
-  readonly blocks: readonly BlockId[];
-  readonly contracts: readonly RegisteredContract[];
-  readonly anchors: readonly Anchor[];
+export interface IndexState extends NetworkRow, ChainState {
   readonly head: PublishedHead | null;
 }
 
 /** What one transaction writes. */
-export interface IndexStep {
-  readonly facts?: readonly Fact[];
-  /** Hashes of blocks that a reorganisation replaced: every fact that was seen in them is retracted. */
-  readonly orphaned?: readonly string[];
+export interface IndexStep extends ChainStateStep, RangesStep, TasksStep {
   /** Hashes of blocks whose events are all among `facts`: other events that are stored for them are retracted. */
   readonly reviewed?: readonly string[];
-  /** Blocks that were read and may still be replaced. */
-  readonly blocks?: readonly BlockId[];
-  /** Blocks below this height are final and are removed from the ledger. */
-  readonly forgetBelow?: number;
-  /** There are no blocks above: what is pending of them, and what has failed, is dropped. */
-  readonly endsAt?: number;
-  readonly contracts?: readonly RegisteredContract[];
-  /** Transactions from which lists can be continued. */
-  readonly anchors?: readonly Anchor[];
-  /** The history begins here: the backlog below is dropped. */
-  readonly startBlock?: number;
   readonly followedFrom?: number;
   /** A block with an event of a router; the lowest counts. */
   readonly routerBlock?: number;
-  readonly pending?: readonly BlockRange[];
-  /** Ids of pending ranges whose blocks are in `pending` now. */
-  readonly replaced?: readonly string[];
-  /** A piece at the upper end of a pending range that has been read, or put on the ledger of failures. */
-  readonly done?: { readonly id: string; readonly from: number };
-  readonly failed?: readonly NewFailure[];
-  /** Ids of failed ranges that have been read, or were split. */
-  readonly recovered?: readonly string[];
-  readonly postponed?: readonly PostponedFailure[];
-  readonly unreadable?: readonly UnreadableLog[];
-  /** Blocks that were read: of their unreadable logs, only `unreadable` is left. */
-  readonly read?: BlockRange;
-  /** Blocks with unreadable logs go on the backlog again: this version may have a decoder for them. */
-  readonly rescanUnreadable?: boolean;
   /** The details of earlier executions are in `pending` now. */
   readonly lacksAttempts?: false;
   /** How many logs of untrusted contracts were seen. */
   readonly untrusted?: number;
-  readonly tasksDone?: readonly Task[];
-  /** Of messages whose sending was retracted; kept where the source's worker has recorded it again meanwhile. */
-  readonly tasksObsolete?: readonly Task[];
-  readonly tasksPostponed?: readonly PostponedTask[];
-  readonly registrations?: readonly RampRegistration[];
   readonly counters?: readonly LaneCounter[];
   /** Added, or changed where they are open already. */
   readonly findings?: readonly IndexFinding[];
@@ -188,35 +135,7 @@ export interface IndexStep {
   readonly tokens?: readonly TokenReading[];
 }
 
-export interface IndexLedger {
-  /** Takes or renews the lease of a network; false while another holder has it. Times are the database's. */
-  lease(network: string, holder: string, seconds: number): Promise<boolean>;
-  release(network: string, holder: string): Promise<void>;
-  state(network: string): Promise<IndexState>;
-  /** Throws a LeaseLostError where `holder` does not have the network. */
-  record(network: string, holder: string, step: IndexStep): Promise<ApplyReport>;
-  /** The backlog in the order in which it is to be read: routers, history, single contracts, each from the newest. */
-  pendingRanges(network: string): Promise<readonly PendingRange[]>;
-  /** Failed ranges whose retry is due: fewest failures first, then the longest due. */
-  dueFailures(network: string, limit: number): Promise<readonly FailedRange[]>;
-  /** The messages that were sent in these blocks. */
-  sentIn(network: string, hashes: readonly string[]): Promise<readonly SentIn[]>;
-  dueTasks(network: string, kind: TaskKind, limit: number): Promise<readonly Task[]>;
-  /** The `Sent` fact of a message; undefined for an unknown message, or after a retraction. */
-  sentFact(messageId: string): Promise<Sent | undefined>;
-  /** Messages to this network that were committed, not executed, and are not open to everybody, in the order of ids. */
-  awaitingExecution(network: string, query: AwaitingQuery): Promise<readonly AwaitingExecution[]>;
-  /** Blocks with facts of a network, from the highest down, below `below`. */
-  factBlocks(network: string, below: number, limit: number): Promise<readonly BlockId[]>;
-  readonly checks: CheckLedger;
-  readonly tokens: TokenLedger;
-  /** Publishes the progress of a network, and returns what is still pending. */
-  reportProgress(
-    network: string,
-    figures: HeadFigures | null,
-    problem: ReportedProblem | null,
-  ): Promise<BacklogStats>;
-}
+export type IndexLedger = ReturnType<typeof createIndexLedger>;
 
 /** Whether a retry cannot help: another indexer has the network, or the schema is newer than this program. */
 export function isUnrecoverable(error: unknown): boolean {
@@ -231,42 +150,51 @@ export function createIndexLedger(
   withWriter: UseClient,
   withLeaseClient: UseClient,
   writes: WriteCoordinator,
-): IndexLedger {
+) {
+  /** A query that takes the stored form of the network's selector. */
+  const query =
+    (use: UseClient) =>
+    <Args extends readonly unknown[], T>(
+      run: (client: ClientBase, network: string, ...args: Args) => Promise<T>,
+    ) =>
+    (network: string, ...args: Args): Promise<T> =>
+      use((client) => run(client, storedSelector(network), ...args));
+  const read = query(withReader);
   return {
-    lease: (network, holder, seconds) =>
-      withLeaseClient(async (client) => {
-        const key = storedSelector(network);
-        return (await networkLeases.acquire(client, key, holder, seconds * 1_000)) !== undefined;
-      }),
-    release: (network, holder) =>
-      withLeaseClient((client) => networkLeases.release(client, storedSelector(network), holder)),
-    state: (network) => withReader((client) => readState(client, storedSelector(network))),
-    record: (network, holder, step) =>
+    /** Takes or renews the lease of a network; false while another holder has it. Times are the database's. */
+    lease: query(withLeaseClient)(
+      async (client, key, holder: string, seconds: number) =>
+        (await networkLeases.acquire(client, key, holder, seconds * 1_000)) !== undefined,
+    ),
+    release: query(withLeaseClient)(networkLeases.release),
+    state: read(readState),
+    /** Throws a LeaseLostError where `holder` does not have the network. */
+    record: (network: string, holder: string, step: IndexStep): Promise<ApplyReport> =>
       withWriter((client) => recordStep(client, writes, network, storedSelector(network), holder, step)),
-    pendingRanges: (network) => withReader((client) => readPendingRanges(client, storedSelector(network))),
-    dueFailures: (network, limit) =>
-      withReader((client) => readDueFailures(client, storedSelector(network), limit)),
-    sentIn: (network, hashes) => withReader((client) => readSentIn(client, storedSelector(network), hashes)),
-    dueTasks: (network, kind, limit) =>
-      withReader((client) => readDueTasks(client, storedSelector(network), kind, limit)),
-    sentFact: (messageId) => withReader((client) => readSentFact(client, messageId)),
-    awaitingExecution: (network, query) =>
-      withReader((client) => readAwaitingExecution(client, storedSelector(network), query)),
-    factBlocks: (network, below, limit) =>
-      withReader((client) => readFactBlocks(client, storedSelector(network), below, limit)),
+    /** The backlog in the order in which it is to be read: routers, history, single contracts, each from the newest. */
+    pendingRanges: read(readPendingRanges),
+    /** Failed ranges whose retry is due: fewest failures first, then the longest due. */
+    dueFailures: read(readDueFailures),
+    /** The messages that were sent in these blocks. */
+    sentIn: read(readSentIn),
+    dueTasks: read(readDueTasks),
+    /** The `Sent` fact of a message; undefined for an unknown message, or after a retraction. */
+    sentFact: (messageId: string) => withReader((client) => readSentFact(client, messageId)),
+    /** Messages to this network that were committed, not executed, and are not open to everybody, in the order of ids. */
+    awaitingExecution: read(readAwaitingExecution),
+    /** Blocks with facts of a network, from the highest down, below `below`. */
+    factBlocks: read(readFactBlocks),
     checks: createCheckLedger(withReader),
     tokens: createTokenLedger(withReader, withWriter),
-    reportProgress: (network, figures, problem) =>
-      withLeaseClient((client) => writeProgress(client, storedSelector(network), figures, problem)),
+    /** Publishes the progress of a network, and returns what is still pending. */
+    reportProgress: query(withLeaseClient)(writeProgress),
   };
 }
 
 async function readState(client: ClientBase, network: string): Promise<IndexState> {
   return {
     ...(await readNetworkRow(client, network)),
-    blocks: await readBlocks(client, network),
-    contracts: await readContracts(client, network),
-    anchors: await readAnchors(client, network),
+    ...(await readChainState(client, network)),
     head: await readPublishedHead(client, network),
   };
 }
@@ -301,41 +229,9 @@ async function writeStep(
   reopened: readonly Sent[],
 ): Promise<void> {
   await updateNetworkRow(client, network, holder, step);
-
-  const { orphaned = [], forgetBelow } = step;
-  await removeOrphanedBlocks(client, network, orphaned);
-  await removeOrphanedContracts(client, network, orphaned);
-  await removeOrphanedLogs(client, network, orphaned);
-  await addBlocks(client, network, step.blocks ?? []);
-  if (forgetBelow !== undefined) {
-    await confirmContractsBelow(client, network, forgetBelow);
-    await removeBlocksBelow(client, network, forgetBelow);
-  }
-  await addContracts(client, network, step.contracts ?? []);
-  await addAnchors(client, network, step.anchors ?? []);
-
-  if (step.startBlock !== undefined) await trimBacklog(client, network, step.startBlock);
-  if (step.endsAt !== undefined) {
-    await endBacklogAt(client, network, step.endsAt);
-    await endFailuresAt(client, network, step.endsAt);
-  }
-  await removeFromBacklog(client, network, step.replaced ?? []);
-  await addToBacklog(client, network, step.pending ?? []);
-  if (step.done) await shortenBacklog(client, network, step.done);
-  await addFailures(client, network, step.failed ?? []);
-  await removeFailures(client, network, step.recovered ?? []);
-  await postponeFailures(client, network, step.postponed ?? []);
-  if (step.rescanUnreadable) await rescanUnreadableLogs(client, network);
-  await writeUnreadableLogs(client, network, step.unreadable ?? [], step.read);
-
-  const { facts = [] } = step;
-  await addTasks(client, facts, reopened);
-  await removeExecutedTasks(client, network, facts);
-  await removeTasks(client, network, step.tasksDone ?? []);
-  await removeObsoleteTasks(client, network, step.tasksObsolete ?? []);
-  await postponeTasks(client, network, step.tasksPostponed ?? []);
-
-  await writeRegistrations(client, network, step.registrations ?? []);
+  await writeChainState(client, network, step);
+  await writeRanges(client, network, step);
+  await writeTasks(client, network, step, reopened);
   await writeCounters(client, step.counters ?? []);
   await writeFindings(client, network, step.findings ?? []);
   await removeFindings(client, network, step.resolved ?? []);

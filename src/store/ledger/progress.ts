@@ -3,7 +3,7 @@ import type { ClientBase } from 'pg';
 import type { ProblemKind } from '../../domain/networks/indexing-problem.ts';
 
 /** Times are milliseconds since 1970. */
-export interface HeadFigures {
+export interface HeadStats {
   readonly headBlock: number;
   readonly headAt: number;
   readonly finalizedBlock: number;
@@ -42,7 +42,7 @@ export async function readPublishedHead(client: ClientBase, network: string): Pr
 export async function writeProgress(
   client: ClientBase,
   network: string,
-  figures: HeadFigures | null,
+  head: HeadStats | null,
   problem: ReportedProblem | null,
 ): Promise<BacklogStats> {
   const at = (time: number | undefined) => (time === undefined ? null : new Date(time));
@@ -73,11 +73,11 @@ export async function writeProgress(
      returning owed_blocks, failed_ranges`,
     [
       network,
-      figures?.headBlock ?? null,
-      at(figures?.headAt),
-      figures?.finalizedBlock ?? null,
-      figures?.indexedBlock ?? null,
-      at(figures?.indexedAt),
+      head?.headBlock ?? null,
+      at(head?.headAt),
+      head?.finalizedBlock ?? null,
+      head?.indexedBlock ?? null,
+      at(head?.indexedAt),
       problem?.text ?? null,
       problem?.kind ?? null,
     ],

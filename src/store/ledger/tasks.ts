@@ -21,6 +21,14 @@ export interface PostponedTask extends Task {
   readonly dueInMs: number;
 }
 
+export interface TasksStep {
+  readonly facts?: readonly Fact[];
+  readonly tasksDone?: readonly Task[];
+  /** Of messages whose sending was retracted; kept where the source's worker has recorded it again meanwhile. */
+  readonly tasksObsolete?: readonly Task[];
+  readonly tasksPostponed?: readonly PostponedTask[];
+}
+
 export async function readDueTasks(
   client: ClientBase,
   network: string,
@@ -35,8 +43,41 @@ export async function readDueTasks(
   return rows;
 }
 
-/** Adds the tasks of new messages, and of those that lost an answer to a reorganisation (`reopened`). */
-export async function addTasks(
+/** @param reopened messages that lost an answer to a reorganisation */
+export async function writeTasks(
+  client: ClientBase,
+  network: string,
+  { facts = [], tasksDone = [], tasksObsolete = [], tasksPostponed = [] }: TasksStep,
+  reopened: readonly Sent[],
+): Promise<void> {
+  await addTasks(client, facts, reopened);
+  const executed = facts.filter((fact) => fact.kind === 'Executed');
+  if (executed.length > 0)
+    await client.query(
+      `delete from index_chore where message_id = any($1) and network = $2 and kind = 'verification'`,
+      [executed.map(({ messageId }) => bytesOf(messageId.slice(2))), network],
+    );
+  const keyOf = ({ messageId, kind }: Task) => [bytesOf(messageId), network, kind];
+  for (const task of tasksDone) await client.query(`delete from index_chore where ${TASK}`, keyOf(task));
+  for (const task of tasksObsolete)
+    await client.query(
+      `delete from index_chore where ${TASK} and not exists (
+         select 1 from fact where fact.message_id = $1 and fact.kind = 'Sent')`,
+      keyOf(task),
+    );
+  for (const task of tasksPostponed)
+    await client.query(
+      `update index_chore set attempts = attempts + 1, due_at = now() + make_interval(secs => $4 / 1000.0)
+       where ${TASK}`,
+      [...keyOf(task), task.dueInMs],
+    );
+}
+
+/** SQL condition on message, network and kind. */
+const TASK = 'index_chore.message_id = $1 and index_chore.network = $2 and index_chore.kind = $3';
+
+/** Adds the tasks of new messages, and of those reopened. */
+async function addTasks(
   client: ClientBase,
   facts: readonly Fact[],
   reopened: readonly Sent[],
@@ -71,66 +112,6 @@ const taskAnswers: readonly { readonly kind: TaskKind; readonly answer: Fact['ki
   { kind: 'policy', answer: 'VerifierPolicy' },
   { kind: 'verification', answer: 'Executed' },
 ];
-
-/** Removes the tasks that an execution on this network answers. */
-export async function removeExecutedTasks(
-  client: ClientBase,
-  network: string,
-  facts: readonly Fact[],
-): Promise<void> {
-  const executed = facts.filter((fact) => fact.kind === 'Executed');
-  if (executed.length === 0) return;
-  await client.query(
-    `delete from index_chore where message_id = any($1) and network = $2 and kind = 'verification'`,
-    [executed.map(({ messageId }) => bytesOf(messageId.slice(2))), network],
-  );
-}
-
-export async function removeTasks(
-  client: ClientBase,
-  network: string,
-  tasks: readonly Task[],
-): Promise<void> {
-  for (const task of tasks) {
-    await client.query(`delete from index_chore where ${TASK}`, taskKey(network, task));
-  }
-}
-
-/** Removes tasks of messages whose sending was retracted; those that were sent again meanwhile stay. */
-export async function removeObsoleteTasks(
-  client: ClientBase,
-  network: string,
-  tasks: readonly Task[],
-): Promise<void> {
-  for (const task of tasks) {
-    await client.query(
-      `delete from index_chore where ${TASK} and not exists (
-         select 1 from fact where fact.message_id = $1 and fact.kind = 'Sent')`,
-      taskKey(network, task),
-    );
-  }
-}
-
-export async function postponeTasks(
-  client: ClientBase,
-  network: string,
-  tasks: readonly PostponedTask[],
-): Promise<void> {
-  for (const task of tasks) {
-    await client.query(
-      `update index_chore set attempts = attempts + 1, due_at = now() + make_interval(secs => $4 / 1000.0)
-       where ${TASK}`,
-      [...taskKey(network, task), task.dueInMs],
-    );
-  }
-}
-
-/** SQL condition on the parameters of `taskKey`. */
-const TASK = 'index_chore.message_id = $1 and index_chore.network = $2 and index_chore.kind = $3';
-
-function taskKey(network: string, { messageId, kind }: Task): unknown[] {
-  return [bytesOf(messageId), network, kind];
-}
 
 function bytesOf(digits: string): Buffer {
   return Buffer.from(digits, 'hex');

@@ -1,7 +1,9 @@
 /** The history loop of the engine with a family that has nothing to read but numbers: it never stops before the end. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { networkBySelector } from '../../../src/domain/networks/networks.ts';
-import type { HistoryReading, NetworkReader } from '../../../src/ingest/engine/family.ts';
+import type { HistoryReading } from '../../../src/ingest/engine/block-readings.ts';
+import { createContractRegistry } from '../../../src/ingest/engine/contract-registry.ts';
+import type { NetworkReader } from '../../../src/ingest/engine/family.ts';
 import { NodeError } from '../../../src/ingest/engine/faults.ts';
 import { createHistoryLoop } from '../../../src/ingest/engine/history-loop.ts';
 import { historyRange } from '../../../src/ingest/engine/pending-ranges.ts';
@@ -42,14 +44,12 @@ async function runLoop(isHeadBehind: () => boolean, read: (range: BlockRange) =>
   const network = networkBySelector(selector);
   if (!network) throw new Error('not in the table');
   const timing = { ...defaultTiming, retryMinMs: 1, retryMaxMs: 2 };
-  const progress = createProgress({
-    network,
-    ledger: store.index,
-    holder: HOLDER,
-    timing,
-    notice: () => undefined,
-  });
+  const progress = createProgress(
+    { network, ledger: store.index, holder: HOLDER, timing, notice: () => undefined },
+    createContractRegistry(),
+  );
   const reader: NetworkReader = {
+    progress,
     load: () => undefined,
     readStart: () => Promise.reject(new Error('not asked for')),
     follow: async () => false,
@@ -59,14 +59,13 @@ async function runLoop(isHeadBehind: () => boolean, read: (range: BlockRange) =>
     health: () => [],
     close: () => undefined,
   };
-  await progress.record(() => ({ pending: [historyRange(1, BLOCKS)], startBlock: 1 }));
+  await progress.recorder.record(() => ({ pending: [historyRange(1, BLOCKS)], startBlock: 1 }));
   const ending = new AbortController();
   onTestFinished(() => ending.abort());
   const loop = createHistoryLoop({
     selector,
     ledger: store.index,
     reader,
-    progress,
     timing,
     requestsPerSecond: 1_000,
     startsWithRouters: false,

@@ -157,7 +157,7 @@ describe('what one endpoint alone shows for a long time', () => {
     if (second) second.profile = profileOf('pruned-in-silence');
     const { differences, failedRanges, notices } = await index(patient);
     expect({ differences, failedRanges }).toEqual({ differences: [], failedRanges: 0 });
-    expect(notices).toContain('is believed alone');
+    expect(notices).toContain('is trusted alone');
   });
 });
 

@@ -31,7 +31,7 @@ export interface AnswerReaderOptions {
 export interface AnswerReader {
   fault(method: string, what: string, kind?: ProblemKind, Fault?: typeof NodeError): NodeError;
   /** What `read` makes of it; an answer that has not the shape it should have is the node's fault. */
-  believed<T>(method: string, read: () => T): T;
+  parsed<T>(method: string, read: () => T): T;
   rejected(method: string, rpcError: RpcError): NodeError;
   resultOf(answer: RpcAnswer | undefined, method: string): unknown;
 }
@@ -53,7 +53,7 @@ export function createAnswerReader({
   return {
     fault,
     rejected,
-    believed(method, read) {
+    parsed(method, read) {
       try {
         return read();
       } catch (error) {

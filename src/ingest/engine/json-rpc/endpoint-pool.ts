@@ -71,7 +71,7 @@ export interface EndpointPool<Node> {
    * with the least work under way first. Each is asked when its opinion is.
    */
   opinions<T>(
-    first: Node | undefined,
+    asked: Node | readonly Node[],
     work: (node: Node) => Promise<T>,
     minimumHead?: number,
   ): AsyncGenerator<T>;
@@ -377,19 +377,22 @@ export function createEndpointPool<Node extends PooledNode>(
     );
   };
 
+  const membersOf = (nodes: Node | readonly Node[]): Set<Member<Node>> => {
+    const wanted = new Set([nodes].flat());
+    return new Set(members.filter(({ node }) => wanted.has(node)));
+  };
+
   return {
     run: (work, minimumHead, avoided = []) => runOnOne(work, minimumHead, avoided, false),
     share: (work, minimumHead, avoided = []) => runOnOne(work, minimumHead, avoided, true),
 
     async secondOpinion(asked, work, minimumHead) {
-      const nodes = new Set([asked].flat());
-      const tried = new Set(members.filter(({ node }) => nodes.has(node)));
-      const outcome = await offer(work, minimumHead, { tried, isNeeded: false });
+      const outcome = await offer(work, minimumHead, { tried: membersOf(asked), isNeeded: false });
       return 'result' in outcome ? outcome.result : undefined;
     },
 
-    async *opinions(first, work, minimumHead) {
-      const tried = new Set(members.filter(({ node }) => node === first));
+    async *opinions(asked, work, minimumHead) {
+      const tried = membersOf(asked);
       for (;;) {
         const outcome = await offer(work, minimumHead, { tried, isNeeded: false, isShared: true });
         if (!('result' in outcome)) return;

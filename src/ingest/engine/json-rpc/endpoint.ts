@@ -1,7 +1,7 @@
 /**
  * One endpoint: JSON-RPC calls in batches that it takes, at a rate that it takes, answers matched to their calls.
  *
- * What it rejects to answer is returned with the answer's place, for what it means depends on the question. What it
+ * RPC errors are returned in the place of answers, for what it means depends on the question. What it
  * fails to answer is thrown as a NodeError. Nothing that is thrown or returned shows more of its URL than the host.
  */
 import { setMaxListeners } from 'node:events';

@@ -8,7 +8,7 @@ import type { Chain, Hex } from '../rpc/chain.ts';
 import { readCounters } from './contract-counters.ts';
 import { type ContractViews, compare, type ExecutedMessage } from './contradictions.ts';
 import { knownByNow, unknownRegistrations } from './registry-log.ts';
-import type { Doubts } from './unconfirmed-blocks.ts';
+import type { UnconfirmedBlocks } from './unconfirmed-blocks.ts';
 
 export interface ConsistencyCheckOptions {
   /** CCIP's number for the network. */
@@ -22,7 +22,7 @@ export interface ConsistencyCheckOptions {
   readonly registry: { readonly contracts: ReadonlyMap<Hex, GenuineContract> };
   readonly bloomTrust: Pick<BloomTrust, 'isConfirmed'>;
   /** Messages that off-ramps of this network have executed, as far as the records do not know it. */
-  readonly doubts: Pick<Doubts, 'expect' | 'confirmed'>;
+  readonly unconfirmed: Pick<UnconfirmedBlocks, 'expect' | 'confirmed'>;
   readonly readExecuted: (tip: number) => Promise<readonly ExecutedMessage[]>;
 }
 
@@ -53,7 +53,7 @@ export function createConsistencyCheck(options: ConsistencyCheckOptions): Histor
 
   const compareViews = async (seen: ContractViews, finalBlock: number, open: readonly StoredFinding[]) => {
     const registrations = await ledger.registrations(selector);
-    const startBlock = progress.startBlock ?? 0;
+    const startBlock = progress.head.startBlock ?? 0;
     const isBefore = ({ blockNumber }: RampRegistration) => blockNumber !== null && blockNumber < startBlock;
     const compared = await compare(ledger, seen, {
       network: selector,
@@ -64,9 +64,9 @@ export function createConsistencyCheck(options: ConsistencyCheckOptions): Histor
       isWhole: !hasStart || (registrations.length > 0 && !registrations.some(isBefore)),
       startBlock,
       finalBlock,
-      confirmed: options.doubts.confirmed,
+      confirmed: options.unconfirmed.confirmed,
     });
-    if (compared.contradictions.some(({ body }) => body !== undefined)) options.doubts.expect();
+    if (compared.contradictions.some(({ body }) => body !== undefined)) options.unconfirmed.expect();
     const wrongBlooms = options.bloomTrust.isConfirmed
       ? open.filter(({ kind }) => kind === 'bloom-wrong')
       : [];

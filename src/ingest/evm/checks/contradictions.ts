@@ -17,7 +17,7 @@ import type { Contradiction } from '../../engine/rescans.ts';
 import type { GenuineContract, Registration } from '../contracts/contracts.ts';
 import type { Hex } from '../rpc/chain.ts';
 import type { ContractCounter } from './contract-counters.ts';
-import type { DoubtfulBlocks } from './unconfirmed-blocks.ts';
+import type { ListedBlocks } from './unconfirmed-blocks.ts';
 
 /** Of more, the others are found when these have been reviewed. */
 const MAX_REVIEWED_BLOCKS = 1_000;
@@ -226,7 +226,7 @@ async function inventedOf(
       ? `On-ramp ${contract} has sent ${lastNumber} messages to ${nameOf(destSelector)}, but an endpoint has shown higher numbers, ${where}`
       : `${lastNumber} messages from ${nameOf(sourceSelector)} are committed on ${contract}, but an endpoint has shown commits of higher numbers, ${where}`,
     range: undefined,
-    body: { blocks, more: 0 } satisfies DoubtfulBlocks,
+    body: { blocks, more: 0 } satisfies ListedBlocks,
   };
 }
 

@@ -26,14 +26,14 @@ export interface LocatedRegistration extends Registration {
   readonly blockNumber: number | null;
 }
 
-export function createRegistryLog(progress: Pick<Progress, 'record' | 'log'>): RegistryLog {
+export function createRegistryLog({ recorder, log }: Pick<Progress, 'recorder' | 'log'>): RegistryLog {
   const recorded = new Set<string>();
   const isNew = (entry: unknown) => !recorded.has(JSON.stringify(entry));
   /** Entries count as recorded only when they are: a reading that fails is repeated, and tells them again. */
   const record = async (step: Pick<IndexStep, 'registrations' | 'findings' | 'resolved'>) => {
     const entries = [...(step.registrations ?? []), ...(step.findings ?? []), ...(step.resolved ?? [])];
     if (entries.length === 0) return;
-    await progress.record(() => step);
+    await recorder.record(() => step);
     for (const entry of entries) recorded.add(JSON.stringify(entry));
   };
   return {
@@ -61,7 +61,7 @@ export function createRegistryLog(progress: Pick<Progress, 'record' | 'log'>): R
     },
     async noteWrongBloom(blockNumber) {
       const detail = `The bloom filter of block ${blockNumber} denies a log that the block has: filters are not used to check for missing logs`;
-      progress.log(detail, 'warn');
+      log(detail, 'warn');
       await record({ findings: [{ kind: 'bloom-wrong', subject: '', detail }] });
     },
   };

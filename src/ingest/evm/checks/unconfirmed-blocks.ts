@@ -1,5 +1,5 @@
 /**
- * The review of doubtful events: those that only one endpoint has shown, and those that the contracts' own counters deny.
+ * The review of unconfirmed events: those that only one endpoint has shown, and those that the contracts' counters deny.
  *
  * Their blocks are asked for by hash, from one endpoint after the other, until two agree on what the contracts said in
  * them. What is stored and is not among that is retracted. A single configured endpoint has to show the same in two ways,
@@ -30,7 +30,7 @@ import { sortLogs } from '../rpc/log-order.ts';
 const MAX_LISTED = 1_000;
 const REVIEWED_AT_ONCE = 50;
 
-export interface DoubtsOptions {
+export interface UnconfirmedBlocksOptions {
   /** CCIP's number for the network. */
   readonly selector: string;
   readonly chain: Chain;
@@ -43,7 +43,7 @@ export interface DoubtsOptions {
   readonly recheck: () => void;
 }
 
-export interface Doubts extends BackgroundTasks {
+export interface UnconfirmedBlocks extends BackgroundTasks {
   /** Notes blocks whose logs only one endpoint has shown. Called before they are stored. */
   note(witness: string, blocks: readonly BlockId[]): Promise<void>;
   /** A check is about to record findings with blocks to review. */
@@ -53,7 +53,7 @@ export interface Doubts extends BackgroundTasks {
 }
 
 /** What a finding keeps for the review. */
-export interface DoubtfulBlocks {
+export interface ListedBlocks {
   readonly blocks: readonly BlockId[];
   /** How many more there are that are not listed. */
   readonly more: number;
@@ -72,7 +72,7 @@ const reviewedKinds: ReadonlySet<string> = new Set([
   'commits-invented',
 ]);
 
-export function createDoubts(options: DoubtsOptions): Doubts {
+export function createUnconfirmedBlocks(options: UnconfirmedBlocksOptions): UnconfirmedBlocks {
   const { selector, chain, ledger, progress, registry, decoder, timing } = options;
   /** On performance.now()'s clock. */
   let lookAt = 0;
@@ -86,7 +86,7 @@ export function createDoubts(options: DoubtsOptions): Doubts {
   const wordsOn = async (node: ChainNode, { number, hash }: BlockId) => {
     const header = await node.blockByHash(hash as Hex);
     if (!header) {
-      const isFinal = number <= (progress.final?.number ?? -1);
+      const isFinal = number <= (progress.head.final?.number ?? -1);
       const [block] = isFinal ? await node.blocks([number]) : [];
       return block && block.hash !== hash ? { text: 'absent', logs: [] } : undefined;
     }
@@ -121,13 +121,13 @@ export function createDoubts(options: DoubtsOptions): Doubts {
       heard.add(text);
       return undefined;
     };
-    for await (const settled of chain.opinions(undefined, ask)) if (settled) return settled;
+    for await (const settled of chain.opinions([], ask)) if (settled) return settled;
     return undefined;
   };
 
   const factsOf = async (node: ChainNode, logs: readonly ChainLog[]): Promise<readonly Fact[]> => {
     const { facts } = await decoder.decode(node, logs, registry.contracts);
-    return withFinality(facts, progress.final?.number ?? -1, progress);
+    return withFinality(facts, progress.head.final?.number ?? -1, progress);
   };
 
   const stored = async ({ kind, subject }: FindingKey): Promise<StoredFinding | undefined> =>
@@ -137,9 +137,9 @@ export function createDoubts(options: DoubtsOptions): Doubts {
   const remainder = async (key: FindingKey, done: ReadonlySet<string>, stuck: BlockId | undefined) => {
     const finding = await stored(key);
     if (!finding) return {};
-    const { blocks, more } = finding.body as DoubtfulBlocks;
+    const { blocks, more } = finding.body as ListedBlocks;
     const left = blocks.filter(({ hash }) => !done.has(hash) && hash !== stuck?.hash);
-    const body: DoubtfulBlocks = { blocks: stuck ? [...left, stuck] : left, more };
+    const body: ListedBlocks = { blocks: stuck ? [...left, stuck] : left, more };
     // Whether the counters agree by now is for the check to say.
     const isOver = body.blocks.length === 0 && more === 0 && key.kind === 'events-unconfirmed';
     if (isOver) return { resolved: [key] };
@@ -154,7 +154,7 @@ export function createDoubts(options: DoubtsOptions): Doubts {
    * can be reviewed at once.
    */
   const reviewFinding = async ({ kind, subject, detail, body }: StoredFinding): Promise<boolean> => {
-    const { blocks } = body as DoubtfulBlocks;
+    const { blocks } = body as ListedBlocks;
     const settled: Settled[] = [];
     let stuck: BlockId | undefined;
     for (const block of blocks.slice(0, REVIEWED_AT_ONCE)) {
@@ -164,9 +164,9 @@ export function createDoubts(options: DoubtsOptions): Doubts {
       settled.push(found);
     }
     const done = new Set(settled.map(({ block }) => block.hash));
-    const final = progress.final?.number ?? -1;
-    const before = progress.counts;
-    await progress.record(async () => ({
+    const final = progress.head.final?.number ?? -1;
+    const before = progress.recorder.counts;
+    await progress.recorder.record(async () => ({
       facts: settled.flatMap(({ facts }) => facts),
       reviewed: [...done],
       // What the true block at this height said may not have been read.
@@ -177,7 +177,7 @@ export function createDoubts(options: DoubtsOptions): Doubts {
     }));
     // Off-ramps can be set to count commits from a lower number again; on-ramps cannot.
     if (kind === 'commits-invented' && !isOnly()) for (const { block } of settled) confirmed.add(block.hash);
-    const { removed, updated } = progress.counts;
+    const { removed, updated } = progress.recorder.counts;
     if (removed > before.removed || updated > before.updated) {
       progress.log(`${detail}. What no two endpoints show was removed`, 'error');
       options.recheck();
@@ -195,7 +195,7 @@ export function createDoubts(options: DoubtsOptions): Doubts {
       lookAt = 0;
     },
     async note(witness, blocks) {
-      await progress.record(async () => {
+      await progress.recorder.record(async () => {
         const known = await stored({ kind: 'events-unconfirmed', subject: witness });
         return { findings: [noted(witness, known, blocks, timing)] };
       });
@@ -207,7 +207,7 @@ export function createDoubts(options: DoubtsOptions): Doubts {
         ({ kind, isDue, attempts, body }) =>
           reviewedKinds.has(kind) &&
           (isDue || isFirstLook || (attempts === 0 && kind !== 'events-unconfirmed')) &&
-          (body as DoubtfulBlocks | undefined)?.blocks.length,
+          (body as ListedBlocks | undefined)?.blocks.length,
       );
       lookAt = performance.now() + timing.repairMinMs;
       isPending = false;
@@ -225,9 +225,9 @@ function noted(
   added: readonly BlockId[],
   timing: WorkerTiming,
 ): IndexFinding {
-  const { blocks, more } = (known?.body as DoubtfulBlocks | undefined) ?? { blocks: [], more: 0 };
+  const { blocks, more } = (known?.body as ListedBlocks | undefined) ?? { blocks: [], more: 0 };
   const all = [...new Map([...blocks, ...added].map((block) => [block.hash, block])).values()];
-  const body: DoubtfulBlocks = {
+  const body: ListedBlocks = {
     blocks: all.slice(0, MAX_LISTED),
     more: more + Math.max(0, all.length - MAX_LISTED),
   };

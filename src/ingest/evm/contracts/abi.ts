@@ -7,11 +7,13 @@
  * is also what lets one declaration serve versions that differ only behind them.
  */
 import {
+  type AbiFunction,
   type AbiParameter,
   concat,
   type DecodeAbiParametersReturnType,
   decodeAbiParameters,
   encodeAbiParameters,
+  parseAbiItem,
   parseAbiParameters,
   slice,
   toEventSelector,
@@ -164,12 +166,9 @@ export interface ContractFunction<I extends Params = Params, O extends Params = 
 }
 
 function declareFunction<const I extends Params, const O extends Params>(
-  name: string,
-  inputs: I,
-  outputs: O,
+  item: AbiFunction & { readonly inputs: I; readonly outputs: O },
 ): ContractFunction<I, O> {
-  const selector = toFunctionSelector({ type: 'function', name, inputs, outputs, stateMutability: 'view' });
-  return { selector, inputs, outputs };
+  return { selector: toFunctionSelector(item), inputs: item.inputs, outputs: item.outputs };
 }
 
 /** The call of a function on a contract. */
@@ -212,144 +211,124 @@ export function lowerCase(hex: Hex): Hex {
   return hex.toLowerCase() as Hex;
 }
 
-export const typeAndVersion = declareFunction('typeAndVersion', [], parseAbiParameters('string'));
+export const typeAndVersion = declareFunction(
+  parseAbiItem('function typeAndVersion() view returns (string)'),
+);
 
 /** Routers. */
 export const getOnRamp = declareFunction(
-  'getOnRamp',
-  parseAbiParameters('uint64 destChainSelector'),
-  parseAbiParameters('address'),
+  parseAbiItem('function getOnRamp(uint64 destChainSelector) view returns (address)'),
 );
 export const getOffRamps = declareFunction(
-  'getOffRamps',
-  [],
-  parseAbiParameters([
-    'OffRamp[] offRamps',
+  parseAbiItem([
+    'function getOffRamps() view returns (OffRamp[] offRamps)',
     'struct OffRamp { uint64 sourceChainSelector; address offRamp; }',
   ]),
 );
 
 /** Static configurations: what a contract was deployed with. The first word is the chain's own selector from 1.6 on. */
 export const getStaticConfig = declareFunction(
-  'getStaticConfig',
-  [],
-  parseAbiParameters('uint64 chainSelector'),
+  parseAbiItem('function getStaticConfig() view returns (uint64 chainSelector)'),
 );
 export const getOnRampConfig15 = declareFunction(
-  'getStaticConfig',
-  [],
-  parseAbiParameters('address linkToken, uint64 chainSelector, uint64 destChainSelector'),
+  parseAbiItem(
+    'function getStaticConfig() view returns (address linkToken, uint64 chainSelector, uint64 destChainSelector)',
+  ),
 );
 export const getOffRampConfig15 = declareFunction(
-  'getStaticConfig',
-  [],
-  parseAbiParameters('address commitStore, uint64 chainSelector, uint64 sourceChainSelector, address onRamp'),
+  parseAbiItem(
+    'function getStaticConfig() view returns (address commitStore, uint64 chainSelector, uint64 sourceChainSelector, address onRamp)',
+  ),
 );
 export const getCommitStoreConfig = declareFunction(
-  'getStaticConfig',
-  [],
-  parseAbiParameters('uint64 chainSelector, uint64 sourceChainSelector, address onRamp, address rmnProxy'),
+  parseAbiItem(
+    'function getStaticConfig() view returns (uint64 chainSelector, uint64 sourceChainSelector, address onRamp, address rmnProxy)',
+  ),
 );
 /** Of a commit store: by vote, by a legacy RMN behind the present one, or because all of its roots are blessed for good. */
 export const isBlessed = declareFunction(
-  'isBlessed',
-  parseAbiParameters('bytes32 root'),
-  parseAbiParameters('bool'),
+  parseAbiItem('function isBlessed(bytes32 root) view returns (bool)'),
 );
-export const getArm = declareFunction('getARM', [], parseAbiParameters('address'));
+export const getArm = declareFunction(parseAbiItem('function getARM() view returns (address)'));
 
 /** The router that an on-ramp takes messages from. A 2.0 on-ramp tells it with every message. */
-export const getRouter15 = declareFunction('getDynamicConfig', [], parseAbiParameters('address router'));
+export const getRouter15 = declareFunction(
+  parseAbiItem('function getDynamicConfig() view returns (address router)'),
+);
 export const getRouter16 = declareFunction(
-  'getDestChainConfig',
-  parseAbiParameters('uint64 destChainSelector'),
-  parseAbiParameters('uint64 sequenceNumber, bool allowlistEnabled, address router'),
+  parseAbiItem(
+    'function getDestChainConfig(uint64 destChainSelector) view returns (uint64 sequenceNumber, bool allowlistEnabled, address router)',
+  ),
 );
 
 /** The number that the next message will have: what an on-ramp has counted, and a commit store has taken in. */
 export const getNextNumber15 = declareFunction(
-  'getExpectedNextSequenceNumber',
-  [],
-  parseAbiParameters('uint64'),
+  parseAbiItem('function getExpectedNextSequenceNumber() view returns (uint64)'),
 );
 export const getNextNumber16 = declareFunction(
-  'getExpectedNextSequenceNumber',
-  parseAbiParameters('uint64 destChainSelector'),
-  parseAbiParameters('uint64'),
+  parseAbiItem('function getExpectedNextSequenceNumber(uint64 destChainSelector) view returns (uint64)'),
 );
 export const getNextNumber20 = declareFunction(
-  'getExpectedNextMessageNumber',
-  parseAbiParameters('uint64 destChainSelector'),
-  parseAbiParameters('uint64'),
+  parseAbiItem('function getExpectedNextMessageNumber(uint64 destChainSelector) view returns (uint64)'),
 );
 /** What a 1.6 off-ramp knows of a source: the next number to commit is `minSeqNr`. */
 export const getSourceConfig16 = declareFunction(
-  'getSourceChainConfig',
-  parseAbiParameters('uint64 sourceChainSelector'),
-  parseAbiParameters([
-    'Config config',
+  parseAbiItem([
+    'function getSourceChainConfig(uint64 sourceChainSelector) view returns (Config config)',
     'struct Config { address router; bool isEnabled; uint64 minSeqNr; bool isRMNVerificationDisabled; bytes onRamp; }',
   ]),
 );
 /** 0 untouched, 1 in progress, 2 success, 3 failure. */
 export const getExecutionState15 = declareFunction(
-  'getExecutionState',
-  parseAbiParameters('uint64 sequenceNumber'),
-  parseAbiParameters('uint8'),
+  parseAbiItem('function getExecutionState(uint64 sequenceNumber) view returns (uint8)'),
 );
 export const getExecutionState16 = declareFunction(
-  'getExecutionState',
-  parseAbiParameters('uint64 sourceChainSelector, uint64 sequenceNumber'),
-  parseAbiParameters('uint8'),
+  parseAbiItem(
+    'function getExecutionState(uint64 sourceChainSelector, uint64 sequenceNumber) view returns (uint8)',
+  ),
 );
 export const getExecutionState20 = declareFunction(
-  'getExecutionState',
-  parseAbiParameters('bytes32 messageId'),
-  parseAbiParameters('uint8'),
+  parseAbiItem('function getExecutionState(bytes32 messageId) view returns (uint8)'),
 );
 
 /** Seconds behind a commit after which anybody may execute. */
 export const getThreshold15 = declareFunction(
-  'getDynamicConfig',
-  [],
-  parseAbiParameters('uint32 permissionLessExecutionThresholdSeconds'),
+  parseAbiItem('function getDynamicConfig() view returns (uint32 permissionLessExecutionThresholdSeconds)'),
 );
 export const getThreshold16 = declareFunction(
-  'getDynamicConfig',
-  [],
-  parseAbiParameters('address feeQuoter, uint32 permissionLessExecutionThresholdSeconds'),
+  parseAbiItem(
+    'function getDynamicConfig() view returns (address feeQuoter, uint32 permissionLessExecutionThresholdSeconds)',
+  ),
 );
 
 /** What tokens say of themselves. The texts are decoded by hand (`token-claims.ts`): some are not strings. */
-export const getSymbol = declareFunction('symbol', [], []);
-export const getName = declareFunction('name', [], []);
-export const getDecimals = declareFunction('decimals', [], []);
+export const getSymbol = declareFunction(parseAbiItem('function symbol() view'));
+export const getName = declareFunction(parseAbiItem('function name() view'));
+export const getDecimals = declareFunction(parseAbiItem('function decimals() view'));
 
 /** Tokens and their pools. */
-export const getToken = declareFunction('getToken', [], parseAbiParameters('address'));
+export const getToken = declareFunction(parseAbiItem('function getToken() view returns (address)'));
 export const getPoolBySourceToken = declareFunction(
-  'getPoolBySourceToken',
-  parseAbiParameters('uint64 destChainSelector, address sourceToken'),
-  parseAbiParameters('address'),
+  parseAbiItem(
+    'function getPoolBySourceToken(uint64 destChainSelector, address sourceToken) view returns (address)',
+  ),
 );
 
 /** Verifiers of 2.0, and those behind a resolver. */
 export const getOutboundImplementation = declareFunction(
-  'getOutboundImplementation',
-  parseAbiParameters('uint64 destChainSelector, bytes extraArgs'),
-  parseAbiParameters('address'),
+  parseAbiItem(
+    'function getOutboundImplementation(uint64 destChainSelector, bytes extraArgs) view returns (address)',
+  ),
 );
 export const getCcvsForMessage = declareFunction(
-  'getCCVsForMessage',
-  parseAbiParameters('bytes encodedMessage'),
-  parseAbiParameters('address[] required, address[] optional, uint8 threshold'),
+  parseAbiItem(
+    'function getCCVsForMessage(bytes encodedMessage) view returns (address[] required, address[] optional, uint8 threshold)',
+  ),
 );
 export const execute20 = declareFunction(
-  'execute',
-  parseAbiParameters(
-    'bytes encodedMessage, address[] ccvs, bytes[] verifierResults, uint32 gasLimitOverride',
+  parseAbiItem(
+    'function execute(bytes encodedMessage, address[] ccvs, bytes[] verifierResults, uint32 gasLimitOverride) view',
   ),
-  [],
 );
 
 /** What 1.5 on-ramps put into `sourceTokenData`. */

@@ -1,8 +1,8 @@
 /**
- * Batches contract calls of many pieces of work, each of which needs answers before it knows its next calls.
+ * Batches the contract calls of many sequences, each of which needs answers before it knows its next calls.
  *
- * An sequence is a generator: it yields calls and receives their answers. All sequences advance in step, so that the calls of
- * one stage go to the node as one batch, without duplicates. An sequence that throws fails alone; a failure of the node fails
+ * A sequence is a generator: it yields calls and receives their answers. All sequences advance in step, so that the calls of
+ * one stage go to the node as one batch, without duplicates. A sequence that throws fails alone; a failure of the node fails
  * all of them.
  */
 import type { CallAnswer, ChainNode, ContractCall, Hex } from '../rpc/chain.ts';

@@ -2,7 +2,7 @@
  * What endpoints agree on about registered contracts: one endpoint alone could drop a lane, or bring in an impostor.
  *
  * With several endpoints configured, a contract is trusted or rejected when two of them describe it in the same way. A
- * single one is believed, and so is an acceptance while no other endpoint answers: the event that registered the contract
+ * single one is trusted, and so is an acceptance while no other endpoint answers: the event that registered the contract
  * is confirmed on its own.
  */
 import type { Network } from '../../../domain/networks/networks.ts';
@@ -75,7 +75,7 @@ export async function identifyTogether(
 
 function claimsOf({ contracts, rejected }: Identification): ReadonlyMap<Hex, Claim> {
   return new Map([
-    ...rejected.map((rpcError) => [rpcError.registration.address, rejection(rpcError)] as const),
+    ...rejected.map((one) => [one.registration.address, rejection(one)] as const),
     ...contracts.map((contract) => [contract.address, acceptance(contract)] as const),
   ]);
 }

@@ -1,10 +1,10 @@
 /**
- * Who may speak.
+ * Which contracts are trusted.
  *
- * Anybody can deploy a contract that emits perfect copies of the protocol's events. The routers are believed because
- * the operator names them; a ramp because a router has named it in its own history; a commit store, RMN proxy and RMN
- * because they are reached from a genuine 1.5 off-ramp. Of a named contract its type and version, and what it was
- * deployed with, are read once: they never change.
+ * Anybody can deploy a contract that emits perfect copies of the protocol's events. Routers are trusted because the
+ * operator configures them; a ramp because a router registered it; a commit store, RMN proxy and RMN because a trusted 1.5
+ * off-ramp refers to them. The type and version of a registered contract, and its static configuration, are read once:
+ * they never change.
  */
 import { zeroAddress } from 'viem';
 import type { Network } from '../../../domain/networks/networks.ts';
@@ -92,7 +92,7 @@ export interface OtherContract extends Genuine {
   readonly version: null;
 }
 
-/** A contract that is believed, and what about it never changes. Plain JSON: it is stored. */
+/** A trusted contract, and what about it never changes. Plain JSON: it is stored. */
 export type GenuineContract = LaneOnRamp | LaneOffRamp | CommonRamp | CommitStore | OtherContract;
 
 /** The topic of every event that means something to us: the ramps', the routers', the RMN proxies'. */

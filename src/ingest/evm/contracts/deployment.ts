@@ -9,8 +9,8 @@ const burners: readonly Hex[] = [`0x${'00'.repeat(20)}`, '0x00000000000000000000
 
 /**
  * Undefined where the node does not have the state of old blocks. Not all nodes say so. Some answer with the current code
- * for every block: nothing is believed unless there is no code at the beginning of the chain. Others answer that there is
- * no code: nothing is believed unless some account has a balance just before the deployment.
+ * for every block: the answer counts only if there is no code at the beginning of the chain. Others answer that there is
+ * no code: it counts only if some account has a balance just before the deployment.
  */
 export async function findDeployment(
   node: ChainNode,

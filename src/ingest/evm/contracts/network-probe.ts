@@ -101,7 +101,7 @@ function routerFinding(router: string, probes: readonly EndpointProbe[]): ProbeF
     (known(routers) ?? []).filter(({ address }) => address === router).map((found) => ({ name, ...found })),
   );
   const subject = `router ${router}`;
-  const remedy = 'Check `routers` against the CCIP directory: everything else is believed because of them.';
+  const remedy = 'Check `routers` against the CCIP directory: everything else is trusted because of them.';
   const [first] = answers;
   if (first === undefined) return { severity: 'warning', text: `${subject} could not be asked` };
   const other = answers.find(({ type, hasCode }) => type !== first.type || hasCode !== first.hasCode);

@@ -283,7 +283,7 @@ async function readTransactions(
 /** The receiver has a say in it, and anybody can be one. A list that no execution could pay for is ignored. */
 const MAX_VERIFIERS = 100;
 
-/** Which verifiers a 2.0 message needs, by its off-ramp; undefined where the contract rejects to say. */
+/** Which verifiers a 2.0 message needs, by its off-ramp; undefined where the contract does not say. */
 export async function readVerifierPolicy(
   node: ChainNode,
   offramp: Hex,

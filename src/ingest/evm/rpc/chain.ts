@@ -2,7 +2,6 @@
 import type { Hex } from '../../../base/hex.ts';
 import type { Network } from '../../../domain/networks/networks.ts';
 import type { EndpointPool } from '../../engine/json-rpc/endpoint-pool.ts';
-import type { FilterLimits } from './log-queries.ts';
 
 export type { Hex };
 
@@ -45,6 +44,16 @@ export interface LogFilter {
   readonly addresses?: readonly Hex[];
   /** Whether other requests come first where the rate limit lets requests wait. */
   readonly isBulk?: boolean;
+}
+
+/** What an endpoint accepts in one filter, as far as is known. */
+export interface FilterLimits {
+  readonly needsAddress: boolean;
+  /** Undefined: no limit was met. */
+  readonly maxTopics: number | undefined;
+  readonly maxAddresses: number | undefined;
+  /** False where it rejects every query for logs. */
+  readonly offersLogs: boolean;
 }
 
 export interface ContractCall {
@@ -105,13 +114,13 @@ export interface ChainNode {
     hashes: readonly Hex[],
     topics: readonly Hex[],
   ): Promise<readonly (readonly ChainLog[])[] | undefined>;
-  /** Whether it shows any log at all of this block, of whatever contract; undefined where it rejects to say. */
+  /** Whether it shows any log at all of this block, of whatever contract; undefined where it does not answer. */
   hasLogs(hash: Hex): Promise<boolean | undefined>;
   /** In the order asked for; a missing transaction is the node's fault. */
   transactions(hashes: readonly Hex[]): Promise<readonly Transaction[]>;
   /**
-   * Whether accounts had code, or a balance, as of a block, in the order asked for; undefined where the node rejects to
-   * answer for that block. Some answer with nothing where they do not have its state.
+   * Whether accounts had code, or a balance, as of a block, in the order asked for; undefined where the node does
+   * not answer for that block. Some answer with nothing where they do not have its state.
    */
   accounts(questions: readonly AccountQuestion[]): Promise<readonly (boolean | undefined)[]>;
   /** In the order asked for, on the newest state. */

@@ -101,7 +101,7 @@ export async function probeEndpoint(
   if (head === undefined || 'problem' in head)
     return { name: endpoint.name, head: head ?? { problem: 'silent' } };
   const newest = head.value;
-  /** What a call comes to when it is asked for without being believed in shape. */
+  /** Whether a call has a result, of whatever shape. */
   const isAnswered = async (method: string, ...params: readonly unknown[]): Promise<boolean> => {
     const [answer] = await endpoint.ask([{ method, params }]);
     return answer !== undefined && 'result' in answer;

@@ -11,7 +11,7 @@ import { NodeError, RangeTooLargeError } from '../../engine/faults.ts';
 import { AnswerTooHeavyError, EndpointError, type RpcAnswer } from '../../engine/json-rpc/endpoint.ts';
 import type { RpcError, RpcErrorKind } from '../../engine/json-rpc/rpc-error.ts';
 import { inParallel } from '../../work.ts';
-import type { ChainLog, Hex, LogFilter } from './chain.ts';
+import type { ChainLog, FilterLimits, Hex, LogFilter } from './chain.ts';
 import { sortLogs } from './log-order.ts';
 
 /** The endpoint gives logs only of addresses that are named, or the block has too many logs to ask for all. */
@@ -20,16 +20,6 @@ export class AddressRequiredError extends NodeError {
   constructor(message: string) {
     super(message, 'refused');
   }
-}
-
-/** What an endpoint accepts in one filter, as far as is known. */
-export interface FilterLimits {
-  readonly needsAddress: boolean;
-  /** Undefined: no limit was met. */
-  readonly maxTopics: number | undefined;
-  readonly maxAddresses: number | undefined;
-  /** False where it rejects every query for logs. */
-  readonly offersLogs: boolean;
 }
 
 /** Both ends included. */

@@ -14,7 +14,7 @@ import {
   type RpcCall,
 } from '../../engine/json-rpc/endpoint.ts';
 import type { PooledNodeOptions } from '../../engine/json-rpc/endpoint-pool.ts';
-import { MAX_AHEAD_MS } from '../../engine/progress.ts';
+import { MAX_AHEAD_MS } from '../../engine/timing.ts';
 import { inParallel } from '../../work.ts';
 import type { EvmSource } from '../settings.ts';
 import {
@@ -56,7 +56,7 @@ export function createNode(
   const { name } = endpoint;
   let offersReceipts = true;
 
-  const { fault, believed, rejected, resultOf } = createAnswerReader({
+  const { fault, parsed, rejected, resultOf } = createAnswerReader({
     name,
     malformed: MalformedAnswerError,
     explanations: { pruned: 'it does not have that part of history: ' },
@@ -73,7 +73,7 @@ export function createNode(
     if (answer !== undefined && 'error' in answer && ['reverted', 'aborted'].includes(answer.error.kind))
       return undefined;
     const result = resultOf(answer, method);
-    const data = believed(method, () => bytesOf(result, undefined, 'bytes'));
+    const data = parsed(method, () => bytesOf(result, undefined, 'bytes'));
     return data === '0x' ? undefined : data;
   };
 
@@ -81,13 +81,13 @@ export function createNode(
   let shown = 0;
   const rejectEarlierState = (answer: RpcAnswer | undefined): void => {
     const method = 'eth_getBlockByNumber';
-    const { number } = believed(method, () => parseBlock(resultOf(answer, method)));
+    const { number } = parsed(method, () => parseBlock(resultOf(answer, method)));
     if (number < shown)
       throw fault('eth_call', `its state is of block ${number}, and it had shown block ${shown}`, 'behind');
   };
 
   const headOf = (value: unknown): Block => {
-    const head = believed('eth_getBlockByNumber', () => parseBlock(value));
+    const head = parsed('eth_getBlockByNumber', () => parseBlock(value));
     if (head.timestamp * 1000 > now() + MAX_AHEAD_MS) {
       const time = new Date(Math.min(head.timestamp * 1000, 8.64e15)).toISOString();
       throw fault('eth_getBlockByNumber', `block ${head.number} is of ${time}, which is in the future`);
@@ -112,7 +112,7 @@ export function createNode(
     return numbers.map((number, index) => {
       const result = resultOf(answers[index], method);
       if (result === null) throw fault(method, `it has no block ${number}`, 'behind');
-      const block = believed(method, () => parseBlock(result));
+      const block = parsed(method, () => parseBlock(result));
       if (block.number !== number) throw fault(method, `block ${block.number} instead of ${number}`);
       shown = Math.max(shown, number);
       return block;
@@ -136,7 +136,7 @@ export function createNode(
         'configuration',
       );
     }
-    return believed(method, () => parseBlock(resultOf(answer, method)));
+    return parsed(method, () => parseBlock(resultOf(answer, method)));
   };
 
   /** @param tagged the block with the network's tag; undefined where a depth is configured */
@@ -183,7 +183,7 @@ export function createNode(
   const isRejecting = (call: RpcCall) => heavy.get(JSON.stringify(call)) === TIMES_TOO_HEAVY;
 
   /**
-   * A contract whose call times out on a node that is alive, or returns too much, counts as one that rejects to answer, but
+   * A contract whose call times out on a node that is alive, or returns too much, counts as one that reverts, but
    * only after a few times in a row: the node may have been slow for another reason.
    */
   const askContracts = async (calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]> => {
@@ -229,7 +229,7 @@ export function createNode(
     const method = 'eth_getLogs';
     const asked = addresses && new Set<string>(addresses);
     return checkedLogs(
-      believed(method, () => parseLogs(result)),
+      parsed(method, () => parseLogs(result)),
       method,
       topics,
       ({ blockNumber, blockHash, address }) => {
@@ -260,7 +260,7 @@ export function createNode(
       }
       const result = resultOf(answer, method);
       if (result === null) throw fault(method, `it has no receipts of block ${blockHash}`);
-      const logs = believed(method, () => parseReceiptLogs(result, blockHash)).filter((log) =>
+      const logs = parsed(method, () => parseReceiptLogs(result, blockHash)).filter((log) =>
         wanted.has(log.topics[0]),
       );
       const problemOf = (log: ChainLog) =>
@@ -294,7 +294,7 @@ export function createNode(
         { method: 'eth_chainId', params: [] },
         { method: 'eth_getBlockByNumber', params: ['latest', false] },
       ]);
-      const chainId = believed('eth_chainId', () =>
+      const chainId = parsed('eth_chainId', () =>
         parseQuantity(resultOf(id, 'eth_chainId'), 'number of a chain'),
       );
       if (String(chainId) !== network.chainId) {
@@ -319,7 +319,7 @@ export function createNode(
       const head = headOf(resultOf(answers[0], method));
       const final = await finalBelow(head, tag === undefined ? undefined : taggedBlock(answers[1]));
       const found = number === undefined ? null : resultOf(answers[tags.length], method);
-      const block = found === null ? undefined : believed(method, () => parseBlock(found));
+      const block = found === null ? undefined : parsed(method, () => parseBlock(found));
       if (block !== undefined && block.number !== number)
         throw fault(method, `block ${block.number} instead of ${number}`);
       return { head, final, block };
@@ -339,7 +339,7 @@ export function createNode(
       if (answer !== undefined && 'error' in answer && answer.error.kind === 'unknown') return undefined;
       const result = resultOf(answer, method);
       if (result === null) return undefined;
-      const block = believed(method, () => parseBlock(result));
+      const block = parsed(method, () => parseBlock(result));
       if (block.hash !== hash) throw fault(method, `block ${block.hash} instead of ${hash}`);
       return block;
     },
@@ -364,7 +364,7 @@ export function createNode(
     async hasLogs(blockHash) {
       const answer = await ask('eth_getLogs', { blockHash });
       if (answer === undefined || 'error' in answer) return undefined;
-      return believed('eth_getLogs', () => parseLogs(answer.result)).length > 0;
+      return parsed('eth_getLogs', () => parseLogs(answer.result)).length > 0;
     },
 
     async transactions(hashes) {
@@ -373,7 +373,7 @@ export function createNode(
       return hashes.map((hash, index) => {
         const result = resultOf(answers[index], method);
         if (result === null) throw fault(method, `it has no transaction ${hash}`);
-        const transaction = believed(method, () => parseTransaction(result));
+        const transaction = parsed(method, () => parseTransaction(result));
         if (transaction.hash !== hash)
           throw fault(method, `transaction ${transaction.hash} instead of ${hash}`);
         return transaction;

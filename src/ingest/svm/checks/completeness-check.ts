@@ -130,7 +130,7 @@ export function createCompletenessCheck(options: CompletenessCheckOptions): Hist
       kind: 'commits-missing',
       subject: `${program} ${sourceSelector}`,
       detail: `${lastNumber} messages from ${nameOf(sourceSelector)} are committed on ${program}; the commits of ${numbersOf(missing)} were not found in its history`,
-      range: programRange(program, progress.startBlock ?? 0, final),
+      range: programRange(program, progress.head.startBlock ?? 0, final),
     };
   };
 
@@ -140,7 +140,7 @@ export function createCompletenessCheck(options: CompletenessCheckOptions): Hist
     final: number,
   ): Promise<Contradiction | undefined> => {
     const { program, lastNumber, destSelector } = counter;
-    const start = progress.startBlock ?? 0;
+    const start = progress.head.startBlock ?? 0;
     const found = { kind: 'messages-missing', subject: `${program} ${destSelector}` } as const;
     const renumberings = all.filter((renumbering) => renumbering.destSelector === destSelector);
     if (!hasStart && lacksRenumbering(counter, renumberings)) {
@@ -183,7 +183,7 @@ export function createCompletenessCheck(options: CompletenessCheckOptions): Hist
         detail:
           `Off-ramp ${offRamp} has executed ${own.length === 1 ? '' : `${own.length} messages, among them `}` +
           `0x${own[0]?.messageId}, but the event was not found in its history`,
-        range: programRange(offRamp, progress.startBlock ?? 0, final),
+        range: programRange(offRamp, progress.head.startBlock ?? 0, final),
       };
     });
 
