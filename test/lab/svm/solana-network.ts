@@ -6,7 +6,7 @@ import { deployedPrograms } from '../../solana/ccip-accounts.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
 import { FINALITY_SLOTS } from '../../solana/endpoint/node.ts';
 import { startSolanaProvider } from '../../solana/endpoint/provider.ts';
-import type { EvmMessage } from '../../solana/evm-messages.ts';
+import type { EvmMessage } from '../../solana/received-messages.ts';
 import { customFailure } from '../../solana/runtime/runtime.ts';
 import type { TrueSend } from '../../solana/truth.ts';
 import type { Remote } from '../../solana/world-options.ts';
