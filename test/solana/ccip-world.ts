@@ -14,8 +14,7 @@ import type { Network } from '../../src/domain/networks/networks.ts';
 import type { CcipPrograms } from './ccip-accounts.ts';
 import { createCcipDeployment, dapp } from './ccip-deployment.ts';
 import { FINALITY_SLOTS } from './endpoint/node.ts';
-import type { EvmMessage } from './evm-messages.ts';
-import type { ReceivedMessage } from './received-messages.ts';
+import type { EvmMessage, ReceivedMessage } from './received-messages.ts';
 import type { LedgerTransaction } from './runtime/ledger.ts';
 import type { VirtualCluster } from './runtime/virtual-cluster.ts';
 import type { TrueCommit, TrueExecution, TrueSend, Truth } from './truth.ts';
@@ -38,7 +37,6 @@ export interface SolanaWorld {
   readonly cluster: VirtualCluster;
   readonly programs: CcipPrograms;
   readonly remotes: readonly Remote[];
-  readonly manualExecutionAfterSeconds: number;
   readonly truth: Truth;
   send(options?: SendOptions): TrueSend;
   /** A message on its way from an EVM chain to Solana: it exists on its source chain. */
@@ -52,8 +50,6 @@ export interface SolanaWorld {
   commitPrices(from?: Remote): void;
   /** Undefined where the off-ramp skipped the message, or a later instruction failed: there is nothing to record. */
   execute(message: ReceivedMessage, options?: ExecuteOptions): TrueExecution | undefined;
-  /** Closes the account of a root all of whose messages succeeded. */
-  closeReport(commit: TrueCommit): void;
   /** Something that looks like a message or a commit and is not. */
   forge(kind: ForgeryKind): LedgerTransaction;
   /** A transaction that names the router and does nothing. */
@@ -82,7 +78,6 @@ export function createSolanaWorld(options: SolanaWorldOptions = {}): SolanaWorld
     cluster,
     programs,
     remotes,
-    manualExecutionAfterSeconds: options.manualExecutionAfterSeconds ?? 3_600,
     truth: { sends, commits, executions },
     send,
     bumpVersion,

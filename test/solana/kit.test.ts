@@ -2,15 +2,16 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { addBulkNoise } from './bulk-noise.ts';
 import { offRampAddresses, routerAddresses } from './ccip-accounts.ts';
-import { ccipMessageSent, discriminator, relayedEvent } from './ccip-events.ts';
+import { discriminator } from './ccip-events.ts';
 import { createSolanaWorld, type SolanaWorld } from './ccip-world.ts';
 import { FINALITY_SLOTS } from './endpoint/node.ts';
 import type { SolanaPersonality } from './endpoint/personality.ts';
 import { startSolanaProvider } from './endpoint/provider.ts';
 import { type Ask, createAsk } from './endpoint/rpc-client.ts';
-import { toBase58, toBase64 } from './runtime/bytes.ts';
+import { toBase64 } from './runtime/bytes.ts';
 import { addressOf } from './runtime/program-address.ts';
-import { type ForgeryKind, sepolia } from './world-options.ts';
+import { forgeryKinds } from './traffic.ts';
+import { sepolia } from './world-options.ts';
 
 const remoteSelector = BigInt(sepolia.network.selector);
 
@@ -181,12 +182,7 @@ interface Transaction {
   readonly transaction: { readonly message: { readonly accountKeys: readonly string[] } };
   readonly meta: {
     readonly err: unknown;
-    readonly logMessages: readonly string[];
     readonly loadedAddresses: { readonly writable: readonly string[]; readonly readonly: readonly string[] };
-    readonly innerInstructions: readonly {
-      readonly index: number;
-      readonly instructions: readonly { readonly programIdIndex: number; readonly stackHeight: number }[];
-    }[];
   };
 }
 
@@ -224,48 +220,6 @@ describe('transactions', () => {
     expect(version).toBe(1);
     expect(transaction.message).not.toHaveProperty('addressTableLookups');
     expect(transaction.message).toHaveProperty('transactionConfig');
-  });
-
-  test('log a well-formed stack, and inner instructions say how deep they are', async () => {
-    const world = makeTraffic();
-    const ask = await serve(world);
-    for (const { signature } of await walk(ask, world.programs.offRamp, 1_000)) {
-      const { meta } = await ask<Transaction>('getTransaction', signature, supported);
-      const stack: string[] = [];
-      let deepest = 0;
-      for (const line of meta.logMessages) {
-        const [, invoked, depth] = /^Program (\w+) invoke \[(\d+)\]$/.exec(line) ?? [];
-        const [, ended] = /^Program (\w+) (?:success$|failed: )/.exec(line) ?? [];
-        if (invoked) {
-          stack.push(invoked);
-          expect(stack.length).toBe(Number(depth));
-          deepest = Math.max(deepest, stack.length);
-        }
-        if (ended) expect(stack.pop()).toBe(ended);
-      }
-      expect(stack).toEqual([]);
-      const heights = meta.innerInstructions.flatMap(({ instructions }) =>
-        instructions.map(({ stackHeight }) => stackHeight),
-      );
-      expect(Math.max(1, ...heights)).toBe(deepest);
-    }
-  });
-
-  test('whose log is cut off keep the relayed copy of the event', async () => {
-    const world = createSolanaWorld();
-    const whole = world.send();
-    const cut = world.send({ isTruncated: true });
-    expect([whole.trace, cut.trace]).toEqual(['log', 'relayed copy']);
-    world.settle();
-    const ask = await serve(world);
-    const { meta } = await ask<Transaction>('getTransaction', cut.signature, supported);
-    expect(meta.logMessages.filter((line) => line === 'Log truncated')).toHaveLength(1);
-    const cutAt = meta.logMessages.indexOf('Log truncated');
-    expect(meta.logMessages.slice(cutAt + 1).length, 'lines that still fit').toBeGreaterThan(0);
-    expect(meta.logMessages.join('').length).toBeLessThan(10_000 + 'Log truncated'.length);
-    const relayed = world.cluster.transaction(cut.signature)?.meta.innerInstructions;
-    const copy = toBase58(relayedEvent(ccipMessageSent(cut.body)));
-    expect(relayed?.flatMap(({ instructions }) => instructions).map(({ data }) => data)).toContain(copy);
   });
 
   test('that fail keep their logs and change no account', async () => {
@@ -309,17 +263,7 @@ test('accounts count at every slot what was sent and committed up to it', () => 
 
 test('forgeries are in the lists of the programs, and not in the truth', async () => {
   const world = createSolanaWorld();
-  const kinds: readonly ForgeryKind[] = [
-    'ownEvent',
-    'logText',
-    'betweenCalls',
-    'successInReturnData',
-    'ownRelay',
-    'failed send',
-    'failed commit',
-    'commit of another program',
-  ];
-  const forged = kinds.map((kind) => world.forge(kind));
+  const forged = forgeryKinds.map((kind) => world.forge(kind));
   world.settle();
   const ask = await serve(world);
   const { router, offRamp } = world.programs;

@@ -1,7 +1,7 @@
 /** Random traffic in a world, from a seed: everything that happens on lanes, and everything that only looks like it. */
 import { createDerivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
 import type { SolanaWorld } from './ccip-world.ts';
-import type { EvmMessage } from './evm-messages.ts';
+import type { EvmMessage } from './received-messages.ts';
 import { budgetExceeded, customFailure, type Failure } from './runtime/runtime.ts';
 import type { ForgeryKind } from './world-options.ts';
 

@@ -1,6 +1,5 @@
 /** The off-ramp of a world: messages on their way to Solana, their commits and their executions. */
 
-import { offRampAddresses } from './ccip-accounts.ts';
 import { commitCall, executeCall } from './ccip-calls.ts';
 import {
   type CcipDeployment,
@@ -10,23 +9,17 @@ import {
   selectorOf,
   transmitter,
 } from './ccip-deployment.ts';
-import {
-  commitReportAccepted,
-  commitReportClosed,
-  executionStateChanged,
-  executionStates,
-  plainInstruction,
-} from './ccip-events.ts';
+import { commitReportAccepted, executionStateChanged, executionStates } from './ccip-events.ts';
 import { merkleProof, merkleRoot, NO_RECEIVER } from './ccip-hashes.ts';
-import type { EvmMessage } from './evm-messages.ts';
 import {
+  type EvmMessage,
   leafContextOf,
   leafOf,
   messageIdOf,
   type ReceivedMessage,
   receivedBodyOf,
 } from './received-messages.ts';
-import { fromHex, pubkey } from './runtime/bytes.ts';
+import { fromHex } from './runtime/bytes.ts';
 import { addressOf } from './runtime/program-address.ts';
 import { customFailure } from './runtime/runtime.ts';
 import type { TrueCommit, TrueExecution } from './truth.ts';
@@ -42,7 +35,6 @@ export interface Receiving {
   commit(messages: readonly ReceivedMessage[], options?: { readonly isTruncated?: boolean }): TrueCommit;
   commitPrices(from?: Remote): void;
   execute(message: ReceivedMessage, options?: ExecuteOptions): TrueExecution | undefined;
-  closeReport(commit: TrueCommit): void;
 }
 
 interface Report {
@@ -52,8 +44,7 @@ interface Report {
 }
 
 export function createReceiving(deployment: CcipDeployment, remotes: readonly Remote[]): Receiving {
-  const { selector, cluster, programs, usual, laneOf, land, observed, keepReport } = deployment;
-  const { offRamp } = programs;
+  const { selector, programs, usual, laneOf, land, observed, keepReport } = deployment;
   const received: EvmMessage[] = [];
   const commits: TrueCommit[] = [];
   const executions: TrueExecution[] = [];
@@ -200,20 +191,6 @@ export function createReceiving(deployment: CcipDeployment, remotes: readonly Re
       };
       executions.push(execution);
       return execution;
-    },
-
-    closeReport({ sourceChainSelector, merkleRoot: root }) {
-      const account = offRampAddresses.commitReport(offRamp, sourceChainSelector, root);
-      land({
-        program: offRamp,
-        data: plainInstruction('close_commit_report_account', pubkey(account)),
-        accounts: [{ address: account, isWritable: true }],
-        steps: [
-          { log: 'Instruction: CloseCommitReportAccount' },
-          { data: commitReportClosed(sourceChainSelector, root) },
-        ],
-      });
-      cluster.setAccount(account, null);
     },
   };
 }

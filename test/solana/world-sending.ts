@@ -83,14 +83,7 @@ export function createSending(deployment: CcipDeployment, { isRelaying }: { isRe
       poolProgram,
       isRelayed: isRelaying,
       failure,
-      request: {
-        destChainSelector: body.header.destChainSelector,
-        receiver: body.receiver,
-        data: body.data,
-        tokens: body.tokenAmounts.map(({ amount }, index) => ({ mint: mintOf(index), amount })),
-        feeToken: NO_RECEIVER,
-        extraArgs: body.extraArgs,
-      },
+      mints: body.tokenAmounts.map((_, index) => mintOf(index)),
     });
 
   return {

@@ -11,7 +11,7 @@ import { lanescan } from '../../cli/program.ts';
 import { TOKEN_PROGRAM } from '../../solana/ccip-calls.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
 import { type SolanaProvider, startSolanaProvider } from '../../solana/endpoint/provider.ts';
-import { type EvmMessage, messageIdOf } from '../../solana/evm-messages.ts';
+import { type EvmMessage, messageIdOf } from '../../solana/received-messages.ts';
 import { budgetExceeded, customFailure } from '../../solana/runtime/runtime.ts';
 import type { TrueExecution } from '../../solana/truth.ts';
 import type { ExecuteOptions } from '../../solana/world-options.ts';

@@ -12,7 +12,7 @@ import {
   type SolanaLabNetwork,
   startSolanaNetwork,
 } from '../../lab/svm/solana-network.ts';
-import { messageIdOf } from '../../solana/evm-messages.ts';
+import { messageIdOf } from '../../solana/received-messages.ts';
 import { indexOnce, outcomeOf, recordsOf } from './indexed-world.ts';
 
 let lab: Lab;

@@ -7,8 +7,8 @@ import { hurriedTiming } from '../../chain/indexing.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
 import { personalityOf } from '../../solana/endpoint/personalities.ts';
 import { archiveNode, type SolanaPersonality } from '../../solana/endpoint/personality.ts';
-import type { EvmMessage } from '../../solana/evm-messages.ts';
 import { alteringExecution, denying } from '../../solana/lies.ts';
+import type { EvmMessage } from '../../solana/received-messages.ts';
 import type { Ledger } from '../../solana/runtime/ledger.ts';
 import {
   configured,

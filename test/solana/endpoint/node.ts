@@ -20,7 +20,6 @@ interface Config {
   readonly filters?: readonly AccountFilter[];
   readonly withContext?: boolean;
   readonly transactionDetails?: string;
-  readonly searchTransactionHistory?: boolean;
 }
 
 type AccountFilter =
@@ -113,7 +112,7 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
     const { signatures: traits = {}, kept } = options.personality();
     const { commitment = 'finalized', limit = MAX_SIGNATURES } = config;
     if (traits.refused) throw new RefusedCallError(traits.refused);
-    requireAddress(address);
+    requireBytes(address, 32);
     if (commitment === 'processed') throw invalid('Method does not support commitment below `confirmed`');
     if (limit < 1 || limit > MAX_SIGNATURES) throw invalid(`Invalid limit; max ${MAX_SIGNATURES}`);
     const upTo = requireContext(config);
@@ -122,7 +121,7 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
     /** 'unknown' where it is given and not found. */
     const locate = (signature: string | undefined): Place | undefined | 'unknown' => {
       if (signature === undefined) return undefined;
-      requireSignature(signature);
+      requireBytes(signature, 64);
       const place = ledger.placeOf(signature);
       if (place && place.slot <= headSlot() && place.slot >= first) return place;
       if (traits.unknownSignature !== 'silent')
@@ -171,7 +170,7 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
   };
 
   const transactionOf = (signature: string, config: Config): unknown => {
-    requireSignature(signature);
+    requireBytes(signature, 64);
     const { transactions: traits = {} } = options.personality();
     const { commitment = 'finalized' } = config;
     if (commitment === 'processed') throw invalid('Method does not support commitment below `confirmed`');
@@ -224,7 +223,7 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
   };
 
   const accountOf = (address: string, config: Config, slot: number): unknown => {
-    requireAddress(address);
+    requireBytes(address, 32);
     if (options.personality().hasNoAccounts) return null;
     const account = ledger.account(address, slot);
     return account ? accountJson(account, config) : null;
@@ -233,7 +232,7 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
   const programAccounts = (program: string, config: Config): unknown => {
     const { programAccounts: refusal, hasNoAccounts } = options.personality();
     if (refusal) throw new RefusedCallError(refusal);
-    requireAddress(program);
+    requireBytes(program, 32);
     const slot = requireContext(config);
     const found = (hasNoAccounts ? [] : ledger.accountsOf(program, slot))
       .filter(([, { data }]) => (config.filters ?? []).every((filter) => isMatch(data, filter)))
@@ -269,19 +268,6 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
     return block;
   };
 
-  const statusOf = (signature: string): unknown => {
-    const place = ledger.placeOf(signature);
-    const transaction = ledger.transaction(signature);
-    if (!place || !transaction || place.slot > headSlot()) return null;
-    const { err } = transaction.meta;
-    const confirmationStatus = (['finalized', 'confirmed', 'processed'] as const).find(
-      (commitment) => place.slot <= slotOf(commitment),
-    );
-    const confirmations = confirmationStatus === 'finalized' ? null : headSlot() - place.slot;
-    const status = err === null ? { Ok: null } : { Err: err };
-    return { slot: place.slot, confirmations, err, status, confirmationStatus };
-  };
-
   return {
     answerTo({ method, params = [] }) {
       const [first, second] = params as [unknown, Config | undefined];
@@ -290,27 +276,14 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
       switch (method) {
         case 'getGenesisHash':
           return options.personality().genesisHash ?? ledger.genesisHash;
-        case 'getHealth':
-          return 'ok';
-        case 'getVersion':
-          return { 'solana-core': '3.0.6', 'feature-set': 3_604_001_754 };
         case 'getSlot':
           return requireContext(only);
-        case 'getBlockHeight':
-          return requireContext(only);
         case 'getFirstAvailableBlock':
-        case 'minimumLedgerSlot':
           return firstKept();
         case 'getBlockTime':
           return readableBlock(first as number, { commitment: 'processed' }).blockTime;
         case 'getBlock':
           return blockOf(first as number, config);
-        case 'getBlocks': {
-          const [from, to, third] = params as [number, number | undefined, Config | undefined];
-          const last = Math.min(to ?? Number.POSITIVE_INFINITY, slotOf(third?.commitment));
-          const slots = Array.from({ length: Math.max(0, last - from + 1) }, (_, index) => from + index);
-          return slots.filter((slot) => slot >= firstKept() && ledger.block(slot) !== undefined);
-        }
         case 'getLatestBlockhash': {
           const slot = requireContext(only);
           const { blockhash } = readableBlock(slot, only);
@@ -318,8 +291,6 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
         }
         case 'getSignaturesForAddress':
           return signaturesFor(first as string, config);
-        case 'getSignatureStatuses':
-          return inContext(headSlot(), (first as readonly string[]).map(statusOf));
         case 'getTransaction':
           return transactionOf(first as string, config);
         case 'getAccountInfo': {
@@ -376,14 +347,11 @@ function isMatch(data: Uint8Array, filter: AccountFilter): boolean {
   return Buffer.compare(data.slice(offset, offset + expected.length), expected) === 0;
 }
 
-function requireAddress(text: unknown): void {
-  if (lengthOf(text) !== 32)
-    throw invalid(lengthOf(text) === undefined ? 'Invalid param: Invalid' : 'Invalid param: WrongSize');
-}
-
-function requireSignature(text: unknown): void {
-  if (lengthOf(text) !== 64)
-    throw invalid(lengthOf(text) === undefined ? 'Invalid param: Invalid' : 'Invalid param: WrongSize');
+/** Rejects a text that is not so many bytes in base58. */
+function requireBytes(text: unknown, count: 32 | 64): void {
+  const length = lengthOf(text);
+  if (length === undefined) throw invalid('Invalid param: Invalid');
+  if (length !== count) throw invalid('Invalid param: WrongSize');
 }
 
 /** Of what base58 stands for; undefined where it is not base58. */

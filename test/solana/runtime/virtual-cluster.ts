@@ -39,8 +39,6 @@ export interface VirtualClusterOptions {
   readonly head?: number;
   /** Milliseconds since 1970, of slot 0. */
   readonly startedAtMs?: number;
-  /** One slot in so many is skipped; none where it is 0. */
-  readonly skipsOneIn?: number;
   /** What runs transactions; the scripted runtime where it is left out. */
   readonly run?: Runtime;
 }
@@ -63,7 +61,8 @@ export interface VirtualCluster extends Ledger {
 }
 
 const SLOT_MS = 400;
-const USUAL_SKIPS = 12;
+/** One slot in so many is skipped. */
+const SKIPS_ONE_IN = 12;
 const USUAL_HEAD = 1_000;
 const SERIES_MARK = fromHex('5e71e55e71e55e71');
 /** Orders of landed transactions are below; those of series above. */
@@ -71,9 +70,8 @@ const FIRST_SERIES_ORDER = 1e9;
 const RENT_LAMPORTS = 2_039_280;
 
 export function createVirtualCluster(options: VirtualClusterOptions): VirtualCluster {
-  const { genesisHash, skipsOneIn = USUAL_SKIPS, run = runTransaction } = options;
-  const isSkipped = (slot: number) =>
-    skipsOneIn > 0 && slot > 0 && (Math.imul(slot, 0x9e37_79b1) >>> 9) % skipsOneIn === 0;
+  const { genesisHash, run = runTransaction } = options;
+  const isSkipped = (slot: number) => slot > 0 && (Math.imul(slot, 0x9e37_79b1) >>> 9) % SKIPS_ONE_IN === 0;
   const slotAtOrBelow = (slot: number): number => {
     let found = Math.max(0, slot);
     while (isSkipped(found)) found--;
