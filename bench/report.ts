@@ -3,13 +3,13 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { cpuOf } from './interleave.ts';
-import { type CombinationsResult, ROWS_BOUND } from './measure-combinations.ts';
-import type { ConnectionsResult } from './measure-connections.ts';
-import type { EnduranceResult } from './measure-endurance.ts';
-import type { GrowthResult } from './measure-growth.ts';
-import type { ImportResult } from './measure-import.ts';
-import type { PeersResult } from './measure-peers.ts';
-import type { SearchResult } from './measure-searches.ts';
+import { type CombinationsResult, ROWS_BOUND } from './measurements/measure-combinations.ts';
+import type { ConnectionsResult } from './measurements/measure-connections.ts';
+import type { EnduranceResult } from './measurements/measure-endurance.ts';
+import type { GrowthResult } from './measurements/measure-growth.ts';
+import type { ImportResult } from './measurements/measure-import.ts';
+import type { PeersResult } from './measurements/measure-peers.ts';
+import type { SearchResult } from './measurements/measure-searches.ts';
 import type { RunSettings } from './rig.ts';
 
 export interface Findings {

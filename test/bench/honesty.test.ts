@@ -2,8 +2,8 @@
 /** The benchmark does not lie quietly: a wrong answer ends a measurement, whatever is wrong with it. */
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
-import { checkAnswer, compareWithOracle } from '../../bench/answers.ts';
 import { type LoadOrder, runLoad } from '../../bench/load/client.ts';
+import { checkAnswer, compareWithOracle } from '../../bench/measurements/answers.ts';
 import type { SearchRequest } from '../../bench/requests.ts';
 import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
 import { type SearchBody, startServer } from '../api/running-server.ts';

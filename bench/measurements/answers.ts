@@ -1,11 +1,11 @@
 /** Checks responses: their content, and whether a plain query finds exactly the same. */
 import type pg from 'pg';
-import { compareNewestFirst, matches } from '../src/domain/filters/matches.ts';
-import type { SearchQuery } from '../src/domain/filters/query.ts';
-import { statusRank } from '../src/domain/lifecycle.ts';
-import type { Message } from '../src/domain/message.ts';
-import { storedSelector } from '../src/store/write/message-row.ts';
-import type { SearchRequest } from './requests.ts';
+import { compareNewestFirst, matches } from '../../src/domain/filters/matches.ts';
+import type { SearchQuery } from '../../src/domain/filters/query.ts';
+import { statusRank } from '../../src/domain/lifecycle.ts';
+import type { Message } from '../../src/domain/message.ts';
+import { storedSelector } from '../../src/store/write/message-row.ts';
+import type { SearchRequest } from '../requests.ts';
 
 interface PageAnswer {
   readonly data: readonly Message[];

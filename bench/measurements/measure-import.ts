@@ -5,19 +5,19 @@ import { createReadStream, createWriteStream, openSync, readFileSync } from 'nod
 import { rm } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
-import { type CpuClock, startCpuClock } from './cpu.ts';
-import { createEmpty, dropDatabase, withClient } from './data/database.ts';
+import { type CpuClock, startCpuClock } from '../cpu.ts';
+import { createEmpty, dropDatabase, withClient } from '../data/database.ts';
 import {
   createRowWriter,
   HISTORY_COLUMNS,
   MESSAGE_COLUMNS,
   type Rows,
   TOKEN_COLUMNS,
-} from './data/records.ts';
-import { createWorld } from './data/world.ts';
-import { interleave, ratioOf, type Standing, type Subject } from './interleave.ts';
-import type { Rig } from './rig.ts';
-import { program } from './server.ts';
+} from '../data/records.ts';
+import { createWorld } from '../data/world.ts';
+import { interleave, ratioOf, type Standing, type Subject } from '../interleave.ts';
+import type { Rig } from '../rig.ts';
+import { program } from '../server.ts';
 
 export interface ImportResult {
   readonly records: number;
