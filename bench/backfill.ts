@@ -19,11 +19,12 @@ import { openStore } from '../src/store/store.ts';
 import { type CcipChain, type CcipWorld, makeCcipWorld } from '../test/chain/zoo/ccip-chain.ts';
 import type { Personality } from '../test/chain/zoo/personality.ts';
 import { type Provider, startProvider } from '../test/chain/zoo/provider.ts';
-import { createDatabaseIn } from './backfill/database.ts';
 import { fetchLogs, type LogFilters } from './backfill/fetch-logs.ts';
 import { runLanescan, type ServedChain } from './backfill/lanescan-run.ts';
-import { installPonder, runPonder } from './backfill/ponder-run.ts';
+import { runPonder } from './backfill/ponder-run.ts';
 import { meterTraffic, type Traffic } from './backfill/traffic.ts';
+import { installPackage } from './child.ts';
+import { clusterOf, withClient } from './data/database.ts';
 import { writeParts } from './results-file.ts';
 
 const parts = ['rates', 'volume', 'sparse'] as const;
@@ -72,7 +73,8 @@ const isBesidePeer = !asked.includes('--no-peer');
 
 const folder = await mkdtemp(path.join(os.tmpdir(), 'lanescan-bench-'));
 const embedded = await openEmbedded({ dataFolder: path.join(folder, 'data') });
-const createDatabase = createDatabaseIn(embedded.connection);
+const cluster = clusterOf(embedded);
+let databases = 0;
 try {
   const results: Partial<Record<Part, unknown>> = {};
   for (const part of chosen) {
@@ -85,6 +87,13 @@ try {
   await rm(folder, { recursive: true, force: true });
 }
 
+/** An empty one. */
+async function createDatabase(): Promise<string> {
+  const name = `bench_${++databases}`;
+  await withClient(cluster.url('postgres'), (client) => client.query(`create database ${name}`));
+  return cluster.url(name);
+}
+
 // ---- Rates
 
 interface Reading extends Traffic {
@@ -93,7 +102,7 @@ interface Reading extends Traffic {
 }
 
 async function measureRates(): Promise<readonly object[]> {
-  const isPeerThere = isBesidePeer && installPonder();
+  const isPeerThere = isBesidePeer && installPackage('bench/ponder');
   const rows: object[] = [];
   for (const { name, requestsPerSecond, endpoints, blocks } of rates) {
     const { a } = makeCcipWorld({ blocks, messages: RATE_MESSAGES });

@@ -1,5 +1,4 @@
 /** The same pages from Lanescan, PostGraphile and an ORM-style server on the same database, each in one process. */
-import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { CursorCodec } from '../../src/domain/filters/cursor.ts';
 import type { PageKey } from '../../src/domain/filters/query.ts';
@@ -46,15 +45,6 @@ interface PageRequest {
 }
 
 const folder = fileURLToPath(new URL('../peers/', import.meta.url));
-
-/** Installs the peers, a separate package. Returns whether they are installed; the script has printed why not. */
-export function installPeers(): boolean {
-  const script = fileURLToPath(new URL('../../scripts/install-package.mjs', import.meta.url));
-  const { status } = spawnSync(process.execPath, [script, 'bench/peers'], {
-    stdio: ['ignore', process.stderr, process.stderr],
-  });
-  return status === 0;
-}
 
 export async function measurePeers(rig: Rig, database: BenchDatabase): Promise<PeersResult[]> {
   const start = (file: string) =>
