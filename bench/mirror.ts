@@ -203,7 +203,7 @@ function report({ runs }: Progress, comparedRecords: number): void {
   };
   console.log(
     `${records.toLocaleString('en')} records, all compared; ${requests.toLocaleString('en')} requests in ` +
-      `${Math.round(seconds).toLocaleString('en')} s, ${result.kills} kills, ${result.refused} requests refused`,
+      `${Math.round(seconds).toLocaleString('en')} s, ${result.kills} kills, ${result.refused} requests rejected`,
   );
   if (memoryMiB) printMemory(memoryMiB);
   // With whole records the machine is the limit: one request brings 500.

@@ -43,7 +43,7 @@ export async function measureConnections(
             connections,
             seconds,
             check: 'page',
-            mayRefuse: true,
+            mayShedLoad: true,
           },
         );
         return report.turn;

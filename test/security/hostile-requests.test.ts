@@ -351,7 +351,7 @@ test('clients that do not wait for their answer are no failure of the service, a
   const waiting = `select from pg_locks where not granted
     and database = (select oid from pg_database where datname = current_database())`;
   try {
-    // Two of them need no table: one is refused, and the stream begins.
+    // Two of them need no table: one is rejected, and the stream begins.
     await patiently(async () => expect((await client.query(waiting)).rowCount).toBeGreaterThanOrEqual(3));
     for (const socket of sockets) socket.destroy();
     await patiently(() => expect(logLines().slice(lines)).toHaveLength(targets.length));

@@ -53,7 +53,7 @@ export function createJudge(
 
   const searchProblem = (parameters: RawParameters, answer: WireAnswer): string | undefined => {
     const asked = attempt(() => parseSearch(parameters, cursors));
-    if (asked instanceof ApiError) return `is 200 and should be refused: ${asked.message}`;
+    if (asked instanceof ApiError) return `is 200 and should be rejected: ${asked.message}`;
     const { data, pagination } = JSON.parse(answer.body.toString()) as SearchBody;
     const { rows, isLast } = search(asked);
     if (JSON.stringify(data) !== JSON.stringify(rows)) {
@@ -73,7 +73,7 @@ export function createJudge(
 
   const exportProblem = (parameters: RawParameters, answer: WireAnswer): string | undefined => {
     const asked = attempt(() => parseFilters(parameters, ['format', 'attempts']));
-    if (asked instanceof ApiError) return `is 200 and should be refused: ${asked.message}`;
+    if (asked instanceof ApiError) return `is 200 and should be rejected: ${asked.message}`;
     const expected = newestFirst
       .filter((message) => matches(asked.filters as Filters, message))
       .map(({ messageId }) => messageId);

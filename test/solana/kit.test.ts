@@ -121,7 +121,7 @@ describe('lists of signatures', () => {
     expect(await ask('getSignaturesForAddress', router, { minContextSlot })).not.toEqual([]);
   });
 
-  test('refuse what a node refuses', async () => {
+  test('reject what a node rejects', async () => {
     const world = makeTraffic();
     const ask = await serve(world);
     const { router } = world.programs;

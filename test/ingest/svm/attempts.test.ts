@@ -29,7 +29,7 @@ const cases: readonly (ExecuteOptions & {
   readonly fixableBy: string;
 })[] = [
   {
-    name: 'the receiver refuses with an error of its own',
+    name: 'the receiver fails with an error of its own',
     failure: customFailure(6_001),
     words: [anchorLine('TooSpicy', 6_001)],
     code: 'TooSpicy',
@@ -37,7 +37,7 @@ const cases: readonly (ExecuteOptions & {
     fixableBy: 'receiver-owner',
   },
   {
-    name: 'the receiver refuses with a number alone',
+    name: 'the receiver fails with a number alone',
     failure: customFailure(77),
     code: 'program-error',
     text: /^The receiver failed with its own error 77, which is not known here\./,

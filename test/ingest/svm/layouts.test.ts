@@ -1,4 +1,4 @@
-/** Layouts of events, instructions, extra arguments and accounts: what is encoded is read, any other bytes are refused. */
+/** Layouts of events, instructions, extra arguments and accounts: what is encoded is read, any other bytes are rejected. */
 import { base58, hex } from '@scure/base';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -200,7 +200,7 @@ describe('accounts', () => {
     expect(isAllowedOffRamp(account('AllowedOfframp', 8, {}), program)).toBe(true);
   });
 
-  test('of another owner or type are refused', () => {
+  test('of another owner or type are rejected', () => {
     expect(() => readDestChain({ ...account('DestChain', 34, {}), owner: zero }, program)).toThrow(
       UnreadableDataError,
     );
@@ -256,7 +256,7 @@ const anyAnswer = () => {
   });
 };
 
-test('any answer is read as a transaction, or refused with a reason, and whatever it says is decoded', () => {
+test('any answer is read as a transaction, or rejected with a reason, and whatever it says is decoded', () => {
   const network = findNetwork('solana-devnet') as Network;
   const trusted = trustedPrograms([{ role: 'router', program }], new Map([[program, zero]]));
   let read = 0;
@@ -275,7 +275,7 @@ test('any answer is read as a transaction, or refused with a reason, and whateve
   expect(read).toBeGreaterThan(0);
 });
 
-test('any bytes are read, or refused with a reason', () => {
+test('any bytes are read, or rejected with a reason', () => {
   const eventNames = [
     ...new Set([...events.map(([name]) => name), 'CCIPMessageSent', 'ExecutionStateChanged']),
   ];

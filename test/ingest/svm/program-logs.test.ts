@@ -131,7 +131,7 @@ describe('behind the mark of a cut', () => {
   });
 });
 
-test('any lines are read or refused with a reason', () => {
+test('any lines are read or rejected with a reason', () => {
   const line = fc.oneof(
     fc.string(),
     fc.constantFrom(

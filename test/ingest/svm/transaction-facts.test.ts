@@ -174,7 +174,7 @@ describe('an instruction of a trusted program', () => {
     expect(mintsOf(reading)).toEqual([[idOf(sent), '1'.repeat(32)]]);
   });
 
-  test('with more data than any call can have is refused with the whole answer, as the fault of the node', () => {
+  test('with more data than any call can have is rejected with the whole answer, as the fault of the node', () => {
     const transaction = landed(sendOf({}).call);
     const instructions = transaction.message.instructions.map((one) => ({
       ...one,

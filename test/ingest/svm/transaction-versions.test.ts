@@ -70,7 +70,7 @@ test.each([
   },
 );
 
-test('a transaction that one endpoint refuses for its version is read from another', {
+test('a transaction that one endpoint rejects for its version is read from another', {
   tags: 'slow',
 }, async () => {
   const world = makeWorld();

@@ -30,7 +30,7 @@ export interface EvmEnd {
   send(data: Hex): Promise<EvmMessage>;
   /** Commits messages from Solana with consecutive numbers. */
   commit(sends: readonly TrueSend[]): Promise<Hex>;
-  /** Executes one of a committed batch. With `fail`, the receiver refuses. */
+  /** Executes one of a committed batch. With `fail`, the receiver fails. */
   execute(send: TrueSend, batch: readonly TrueSend[], options?: { readonly fail?: boolean }): Promise<Hex>;
   /** What the off-ramp says of a message from Solana. */
   stateOf(send: TrueSend): Promise<'untouched' | 'success' | 'failure'>;

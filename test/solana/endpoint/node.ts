@@ -94,13 +94,13 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
     const { kept } = options.personality();
     return kept ? Math.max(0, ledger.head - kept.slots) : 0;
   };
-  /** Refuses now and then what long-term storage would have to answer. */
+  /** Rejects now and then what long-term storage would have to answer. */
   const reachStorage = (slot: number): void => {
     const { longTermStorage } = options.personality();
     if (!longTermStorage || slot >= ledger.head - longTermStorage.belowSlots) return;
     if (isOneIn(longTermStorage.failsEvery, ++deepCalls)) throw new RefusedCallError(longTermStorage.refusal);
   };
-  /** Whether it has what is in a slot; refused where it says why it does not. */
+  /** Whether it has what is in a slot; an error where it says why it does not. */
   const hasSlot = (slot: number): boolean => {
     const { kept } = options.personality();
     if (!kept || slot >= firstKept()) return true;

@@ -189,8 +189,8 @@ const transactions: readonly SolanaPersonality[] = [
 const tooManyCalls =
   'Too many requests for a specific RPC call, please contact your app developer to further troubleshoot. If you are using an open endpoint, please consider signing up for your own subscription to avoid getting rate limited, you can find some suitable options at https://solana.com/rpc.';
 
-/** What is refused, and how. */
-const refusals: readonly SolanaPersonality[] = [
+/** Methods that are rejected, and how. */
+const rejecting: readonly SolanaPersonality[] = [
   {
     name: 'rate-limit',
     seen: 'https://github.com/blocto/solana-go-sdk/issues/107',
@@ -286,7 +286,7 @@ export const personalities: readonly SolanaPersonality[] = [
   ...pruned,
   ...lists,
   ...transactions,
-  ...refusals,
+  ...rejecting,
   ...others,
 ];
 

@@ -21,7 +21,7 @@ export interface SignatureTraits {
   readonly unknownSignature?: 'silent';
   /** `blockTime` is null. */
   readonly hasNoTimes?: boolean;
-  /** The method is refused. */
+  /** The method is rejected. */
   readonly refused?: Wording;
 }
 
@@ -34,11 +34,11 @@ export interface TransactionTraits {
   readonly hasNoInnerInstructions?: boolean;
   /** Instructions do not say their stack height, as before Agave 1.14. */
   readonly hasNoStackHeight?: boolean;
-  /** One transaction in so many has this version, and is refused to those who support only lower ones. */
+  /** One transaction in so many has this version, and is rejected for those who support only lower ones. */
   readonly newVersion?: { readonly version: number; readonly every: number };
   /** The time of every transaction, in seconds since 1970. */
   readonly time?: number;
-  /** It refuses higher versions whatever the client supports. */
+  /** It rejects higher versions whatever the client supports. */
   readonly maxVersion?: number;
 }
 
@@ -74,7 +74,7 @@ export interface SolanaPersonality {
   /** One HTTP request in so many gets this answer. */
   readonly fails?: { readonly every: number; readonly refusal: Wording };
   readonly latencyMs?: number;
-  /** `getProgramAccounts` is refused. */
+  /** `getProgramAccounts` is rejected. */
   readonly programAccounts?: Wording;
   /** Accounts seem not to exist. */
   readonly hasNoAccounts?: boolean;
