@@ -109,18 +109,18 @@ async function measureRates(): Promise<readonly object[]> {
     const settings = { requestsPerSecond, maxRange: MAX_RANGE_BLOCKS };
     const allowed = requestsPerSecond * endpoints;
     const lanescan = await withProviders(a, endpoints, async (served) => {
-      const meter = meterTraffic(served.providers);
+      const readTraffic = meterTraffic(served.providers);
       const database = await createDatabase();
       await runLanescan(folder, database, [served], settings);
       await checkMessages(database, RATE_MESSAGES);
-      return readingOf(meter.read(), allowed);
+      return readingOf(readTraffic(), allowed);
     });
     const ponder =
       isPeerThere && blocks === SHORT_BLOCKS
         ? await withProviders(a, endpoints, async (served) => {
-            const meter = meterTraffic(served.providers);
+            const readTraffic = meterTraffic(served.providers);
             await runPonder(path.join(folder, 'ponder.log'), await createDatabase(), served, settings);
-            return readingOf(meter.read(), allowed);
+            return readingOf(readTraffic(), allowed);
           })
         : undefined;
     printRate(`${name}, ${blocks.toLocaleString('en')} blocks`, lanescan, ponder);
@@ -220,7 +220,7 @@ async function indexBoth(world: CcipWorld, messages: number, filters: LogFilters
   ] as const;
   const providers = served.flatMap((one) => one.providers);
   try {
-    const meter = meterTraffic(providers);
+    const readTraffic = meterTraffic(providers);
     for (const provider of providers) {
       const own: unknown[] = [];
       filters.push({ url: provider.url.href, filters: own });
@@ -233,7 +233,7 @@ async function indexBoth(world: CcipWorld, messages: number, filters: LogFilters
     const database = await createDatabase();
     const run = await runLanescan(folder, database, served, { requestsPerSecond: 10_000 });
     await checkMessages(database, messages);
-    const { calls } = meter.read();
+    const { calls } = readTraffic();
     const fetchMs = await fetchLogs(folder, filters);
     return { ...run, calls, fetchMs };
   } finally {

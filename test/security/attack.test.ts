@@ -135,10 +135,10 @@ async function readSlowly(index: number, isOver: IsOver): Promise<void> {
 
 /** Generated requests; exports apart, whose answers this process would have to hold. */
 async function fuzz(worker: number, counts: Counts, isOver: IsOver): Promise<void> {
-  const generator = createRequestGenerator(openApiDocument, sampleMessages, store.cursors, seed);
+  const requestOf = createRequestGenerator(openApiDocument, sampleMessages, store.cursors, seed);
   const line = openLine(port);
   for (let number = worker; !isOver(); number += FUZZERS) {
-    const request = generator.request(number);
+    const request = requestOf(number);
     if (request.text.includes('export')) continue;
     count(counts, request.text, await sendGenerated(request, line, port));
     await delay(5);

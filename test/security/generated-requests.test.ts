@@ -65,7 +65,7 @@ async function digest(): Promise<readonly unknown[]> {
 }
 
 async function sendAll(requests: Iterator<GeneratedRequest>) {
-  const judge = createJudge(document, messages, server.store.cursors);
+  const problemWith = createJudge(document, messages, server.store.cursors);
   const counts = new Map<string, number>();
   const problems: string[] = [];
   const work = async () => {
@@ -75,7 +75,7 @@ async function sendAll(requests: Iterator<GeneratedRequest>) {
       const outcome = await sendGenerated(request, line, server.port);
       const what = typeof outcome === 'object' ? String(outcome.status) : outcome;
       counts.set(what, (counts.get(what) ?? 0) + 1);
-      const problem = judge.problemWith(request, outcome);
+      const problem = problemWith(request, outcome);
       if (problem !== undefined) problems.push(`${JSON.stringify(request.text.slice(0, 3_000))} ${problem}`);
       if (problems.length >= ENOUGH_PROBLEMS) break;
     }
@@ -88,12 +88,12 @@ async function sendAll(requests: Iterator<GeneratedRequest>) {
 test('every generated request gets a documented answer with the right rows, and changes nothing', {
   timeout: 1_800_000,
 }, async () => {
-  const generator = createRequestGenerator(document, messages, server.store.cursors, seed);
+  const requestOf = createRequestGenerator(document, messages, server.store.cursors, seed);
   const before = await digest();
   const { counts, problems } = await sendAll(
     (function* () {
       yield* regressions;
-      for (let number = 0; number < REQUESTS; number++) yield generator.request(number);
+      for (let number = 0; number < REQUESTS; number++) yield requestOf(number);
     })(),
   );
   expect(problems, `seed ${seed}`).toEqual([]);

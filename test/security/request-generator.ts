@@ -41,10 +41,6 @@ export async function sendGenerated(
   return outcome;
 }
 
-export interface RequestGenerator {
-  request(number: number): GeneratedRequest;
-}
-
 /** Statements that do harm, or show that they were run, where text is taken for SQL. */
 export const sqlInjections: readonly string[] = [
   `'`,
@@ -282,7 +278,7 @@ export function createRequestGenerator(
   messages: readonly Message[],
   cursors: CursorCodec,
   seed: string,
-): RequestGenerator {
+): (number: number) => GeneratedRequest {
   const operations = Object.entries(document.paths).map(([path, { get }]) => ({ path, operation: get }));
   const known = valuesOf(messages);
   const seedBytes = createHash('sha256').update(seed).digest();
@@ -400,7 +396,7 @@ export function createRequestGenerator(
     return forged(random, after, cursors);
   };
 
-  return { request };
+  return request;
 }
 
 /** A cursor whose contents are not those of a request, or hardly, in each of the ways in which one could be made. */

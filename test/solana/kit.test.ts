@@ -138,42 +138,18 @@ describe('lists of signatures', () => {
   });
 });
 
-describe('blocks', () => {
-  test('of skipped slots are missing, and the others are linked', async () => {
-    const world = makeTraffic();
-    const ask = await serve(world);
-    const final = await ask<number>('getSlot');
-    let parent: { readonly slot: number; readonly blockhash: string } | undefined;
-    let skipped = 0;
-    for (let slot = final - 60; slot <= final; slot++) {
-      if (world.cluster.isSkipped(slot)) {
-        skipped++;
-        await expect(ask('getBlock', slot)).rejects.toMatchObject({ fault: { code: -32007 } });
-        continue;
-      }
-      const block = await ask<{ blockhash: string; parentSlot: number; previousBlockhash: string }>(
-        'getBlock',
-        slot,
-        {
-          transactionDetails: 'none',
-          rewards: false,
-        },
-      );
-      if (parent)
-        expect([block.parentSlot, block.previousBlockhash]).toEqual([parent.slot, parent.blockhash]);
-      parent = { slot, blockhash: block.blockhash };
-    }
-    expect(skipped).toBeGreaterThan(0);
-    await expect(ask('getBlock', final + FINALITY_SLOTS + 50)).rejects.toMatchObject({
-      fault: { code: -32004 },
-    });
-    const [send] = world.truth.sends;
-    expect(await ask('getBlockTime', send?.slot)).toBe(send?.blockTime);
-    const { signatures } = await ask<{ signatures: string[] }>('getBlock', send?.slot, {
-      transactionDetails: 'signatures',
-    });
-    expect(signatures).toContain(send?.signature);
-  });
+test('the times of blocks are those of the cluster, and skipped and future slots have none', async () => {
+  const world = makeTraffic();
+  const ask = await serve(world);
+  const final = await ask<number>('getSlot');
+  const skipped = Array.from({ length: 60 }, (_, index) => final - index).filter(world.cluster.isSkipped);
+  expect(skipped.length).toBeGreaterThan(0);
+  for (const slot of skipped)
+    await expect(ask('getBlockTime', slot)).rejects.toMatchObject({ fault: { code: -32007 } });
+  const future = final + FINALITY_SLOTS + 50;
+  await expect(ask('getBlockTime', future)).rejects.toMatchObject({ fault: { code: -32004 } });
+  const [send] = world.truth.sends;
+  expect(await ask('getBlockTime', send?.slot)).toBe(send?.blockTime);
 });
 
 interface Transaction {
@@ -325,18 +301,16 @@ test('a million signatures of noise are served from any place without being held
   expect(newest?.signature).toBe(last.signature);
   expect(rest).toHaveLength(999);
   // Half a million below the newest.
-  const { signatures } = await ask<{ signatures: string[] }>(
-    'getBlock',
-    world.cluster.slotAtOrBelow(11_000),
-    {
-      transactionDetails: 'signatures',
-    },
-  );
-  const middle = signatures.at(-1);
-  const below = await ask<Entry[]>('getSignaturesForAddress', router, { before: middle, limit: 3 });
-  expect(below.map(({ signature }) => signature)).toEqual(signatures.slice(-4, -1).toReversed());
-  const noise = await ask<Transaction>('getTransaction', middle, { maxSupportedTransactionVersion: 0 });
+  const [middle, ...older] = world.cluster.signaturesFor(router, { upTo: 11_000, limit: 4 });
+  const below = await ask<Entry[]>('getSignaturesForAddress', router, {
+    before: middle?.signature,
+    limit: 3,
+  });
+  expect(below.map(({ signature }) => signature)).toEqual(older.map(({ signature }) => signature));
+  const noise = await ask<Transaction>('getTransaction', middle?.signature, {
+    maxSupportedTransactionVersion: 0,
+  });
   expect(noise.transaction.message.accountKeys).toContain(router);
   expect(noise.meta.err).toBeNull();
-  expect(noise.slot).toBe(below[0]?.slot);
+  expect(noise.slot).toBe(middle?.slot);
 });

@@ -13,11 +13,6 @@ export interface TrafficOptions {
   readonly failures?: readonly Failure[];
 }
 
-export interface Traffic {
-  /** Each step does one thing and lets some slots pass, or none. */
-  run(steps: number): void;
-}
-
 export const forgeryKinds: readonly ForgeryKind[] = [
   'ownEvent',
   'logText',
@@ -50,13 +45,14 @@ export function makeTraffic(
   world: SolanaWorld,
   { steps: count, ...options }: TrafficOptions & { readonly steps: number },
 ): void {
-  createTraffic(world, options).run(count);
+  createTraffic(world, options)(count);
 }
 
+/** Runs so many steps. Each does one thing and lets some slots pass, or none. */
 export function createTraffic(
   world: SolanaWorld,
   { seed, hasTruncation = true, failures = usualFailures }: TrafficOptions,
-): Traffic {
+): (steps: number) => void {
   const randomness = createDerivation(seed).randomness('solana traffic');
   const uncommitted: EvmMessage[] = [];
   const committed: EvmMessage[] = [];
@@ -139,13 +135,11 @@ export function createTraffic(
     }
   };
 
-  return {
-    run(count) {
-      for (let step = 0; step < count; step++) {
-        doOne(randomness.pickWeighted(steps));
-        if (randomness.chance(0.6)) world.cluster.grow(randomness.integer(1, 4));
-      }
-    },
+  return (count) => {
+    for (let step = 0; step < count; step++) {
+      doOne(randomness.pickWeighted(steps));
+      if (randomness.chance(0.6)) world.cluster.grow(randomness.integer(1, 4));
+    }
   };
 }
 

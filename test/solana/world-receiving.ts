@@ -27,13 +27,18 @@ import type { ExecuteOptions, ReceiveOptions, Remote } from './world-options.ts'
 import { DEST_GAS } from './world-sending.ts';
 
 export interface Receiving {
+  /** Every message of EVM chains that `receive` made or `accept` took, in order. */
   readonly received: readonly EvmMessage[];
   readonly commits: readonly TrueCommit[];
   readonly executions: readonly TrueExecution[];
+  /** A message on its way from an EVM chain to Solana: it exists on its source chain. */
   receive(options?: ReceiveOptions): EvmMessage;
+  /** A message that another chain has sent, with the next number of its lane. */
   accept(message: ReceivedMessage): void;
+  /** Of messages with consecutive numbers, from the next one that its lane expects on. */
   commit(messages: readonly ReceivedMessage[], options?: { readonly isTruncated?: boolean }): TrueCommit;
   commitPrices(from?: Remote): void;
+  /** Undefined where the off-ramp skipped the message, or a later instruction failed: there is nothing to record. */
   execute(message: ReceivedMessage, options?: ExecuteOptions): TrueExecution | undefined;
 }
 

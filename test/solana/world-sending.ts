@@ -23,7 +23,9 @@ export interface Sending {
   /** The message that `send` would send next. */
   bodyOf(options: SendOptions, to: Remote): SentBody;
   callOf(body: SentBody, failure?: Failure): Call;
+  /** The router begins to count a lane anew. */
   bumpVersion(to?: Remote): void;
+  /** The router goes back to the version before, and goes on where that one had stopped to count. */
   rollBackVersion(to?: Remote): void;
 }
 

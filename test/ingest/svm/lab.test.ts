@@ -25,9 +25,9 @@ const SLOTS_A_ROUND = 15;
 beforeAll(async () => {
   lab = await startLab({ versions: ['1.6'] });
   solana = await startSolanaNetwork(lab.a);
-  const traffic = createSolanaTraffic(solana, lab.a.foundation.receiver.address, 'lab test');
+  const runRound = createSolanaTraffic(solana, lab.a.foundation.receiver.address, 'lab test');
   for (let round = 0; round < ROUNDS; round++) {
-    await traffic.round();
+    await runRound();
     solana.world.cluster.grow(SLOTS_A_ROUND);
   }
   solana.world.settle();

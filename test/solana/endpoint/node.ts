@@ -19,7 +19,6 @@ interface Config {
   readonly dataSlice?: { readonly offset: number; readonly length: number };
   readonly filters?: readonly AccountFilter[];
   readonly withContext?: boolean;
-  readonly transactionDetails?: string;
 }
 
 type AccountFilter =
@@ -54,18 +53,14 @@ const faults = {
 
 const invalid = (message: string) => new RefusedCallError({ code: -32602, message });
 
-export interface SolanaNode {
-  /** Throws a RefusedCallError where the answer is an error. */
-  answerTo(call: JsonRpcCall): unknown;
-}
-
 export interface NodeOptions {
   personality(): SolanaPersonality;
   /** HTTP requests so far: what happens now and then goes by them. */
   requests(): number;
 }
 
-export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
+/** What answers the calls; it throws a RefusedCallError where the answer is an error. */
+export function createNode(ledger: Ledger, options: NodeOptions): (call: JsonRpcCall) => unknown {
   let pages = 0;
   let entries = 0;
   let transactions = 0;
@@ -240,25 +235,6 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
     return config.withContext ? inContext(slot, found) : found;
   };
 
-  const blockOf = (slot: number, config: Config): unknown => {
-    const block = readableBlock(slot, config);
-    const { transactionDetails: details = 'full' } = config;
-    const signatures = ledger.signaturesOf(slot);
-    return {
-      blockhash: block.blockhash,
-      previousBlockhash: block.previousBlockhash,
-      parentSlot: block.parentSlot,
-      blockTime: block.blockTime,
-      blockHeight: null,
-      ...(details === 'signatures' && { signatures }),
-      ...(details === 'full' && {
-        transactions: signatures.flatMap((signature) => {
-          const found = ledger.transaction(signature);
-          return found ? [transactionJson(found, config)] : [];
-        }),
-      }),
-    };
-  };
   const readableBlock = (slot: number, { commitment }: Config) => {
     if (slot > slotOf(commitment)) throw new RefusedCallError(faults.blockNotAvailable, { slot });
     if (slot < firstKept()) throw new RefusedCallError(faults.cleanedUp, { slot, first: firstKept() });
@@ -268,58 +244,52 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
     return block;
   };
 
-  return {
-    answerTo({ method, params = [] }) {
-      const [first, second] = params as [unknown, Config | undefined];
-      const config = second ?? {};
-      const only = (first ?? {}) as Config;
-      switch (method) {
-        case 'getGenesisHash':
-          return options.personality().genesisHash ?? ledger.genesisHash;
-        case 'getSlot':
-          return requireContext(only);
-        case 'getFirstAvailableBlock':
-          return firstKept();
-        case 'getBlockTime':
-          return readableBlock(first as number, { commitment: 'processed' }).blockTime;
-        case 'getBlock':
-          return blockOf(first as number, config);
-        case 'getLatestBlockhash': {
-          const slot = requireContext(only);
-          const { blockhash } = readableBlock(slot, only);
-          return inContext(slot, { blockhash, lastValidBlockHeight: slot + 150 });
-        }
-        case 'getSignaturesForAddress':
-          return signaturesFor(first as string, config);
-        case 'getTransaction':
-          return transactionOf(first as string, config);
-        case 'getAccountInfo': {
-          const slot = requireContext(config);
-          return inContext(slot, accountOf(first as string, config, slot));
-        }
-        case 'getMultipleAccounts': {
-          const addresses = first as readonly string[];
-          if (addresses.length > MAX_ACCOUNTS) throw invalid(`Too many inputs provided; max ${MAX_ACCOUNTS}`);
-          const slot = requireContext(config);
-          return inContext(
-            slot,
-            addresses.map((address) => accountOf(address, config, slot)),
-          );
-        }
-        case 'getProgramAccounts':
-          return programAccounts(first as string, config);
-        case 'simulateTransaction': {
-          const slot = requireContext(config);
-          const bytes =
-            config.encoding === 'base64'
-              ? Buffer.from(first as string, 'base64')
-              : fromBase58(first as string);
-          return inContext(slot, { ...ledger.simulate(bytes, slot), accounts: null });
-        }
-        default:
-          throw new RefusedCallError(faults.methodNotFound);
+  return ({ method, params = [] }) => {
+    const [first, second] = params as [unknown, Config | undefined];
+    const config = second ?? {};
+    const only = (first ?? {}) as Config;
+    switch (method) {
+      case 'getGenesisHash':
+        return options.personality().genesisHash ?? ledger.genesisHash;
+      case 'getSlot':
+        return requireContext(only);
+      case 'getFirstAvailableBlock':
+        return firstKept();
+      case 'getBlockTime':
+        return readableBlock(first as number, { commitment: 'processed' }).blockTime;
+      case 'getLatestBlockhash': {
+        const slot = requireContext(only);
+        const { blockhash } = readableBlock(slot, only);
+        return inContext(slot, { blockhash, lastValidBlockHeight: slot + 150 });
       }
-    },
+      case 'getSignaturesForAddress':
+        return signaturesFor(first as string, config);
+      case 'getTransaction':
+        return transactionOf(first as string, config);
+      case 'getAccountInfo': {
+        const slot = requireContext(config);
+        return inContext(slot, accountOf(first as string, config, slot));
+      }
+      case 'getMultipleAccounts': {
+        const addresses = first as readonly string[];
+        if (addresses.length > MAX_ACCOUNTS) throw invalid(`Too many inputs provided; max ${MAX_ACCOUNTS}`);
+        const slot = requireContext(config);
+        return inContext(
+          slot,
+          addresses.map((address) => accountOf(address, config, slot)),
+        );
+      }
+      case 'getProgramAccounts':
+        return programAccounts(first as string, config);
+      case 'simulateTransaction': {
+        const slot = requireContext(config);
+        const bytes =
+          config.encoding === 'base64' ? Buffer.from(first as string, 'base64') : fromBase58(first as string);
+        return inContext(slot, { ...ledger.simulate(bytes, slot), accounts: null });
+      }
+      default:
+        throw new RefusedCallError(faults.methodNotFound);
+    }
   };
 }
 

@@ -91,7 +91,6 @@ export function createVirtualCluster(options: VirtualClusterOptions): VirtualClu
   const bySignature = new Map<string, number>();
   /** Indexes into `landed`, ascending. */
   const byAddress = new Map<string, number[]>();
-  const bySlot = new Map<number, number[]>();
   const series: LazySeries[] = [];
   const accounts = new Map<
     string,
@@ -190,7 +189,6 @@ export function createVirtualCluster(options: VirtualClusterOptions): VirtualClu
       const index = landed.length;
       landed.push({ transaction, place: { slot: head, order: index } });
       bySignature.set(transaction.signature, index);
-      pushInto(bySlot, head, index);
       const { accountKeys } = transaction.message;
       const { writable, readonly } = transaction.meta.loadedAddresses;
       for (const address of new Set([...accountKeys, ...writable, ...readonly]))
@@ -210,16 +208,6 @@ export function createVirtualCluster(options: VirtualClusterOptions): VirtualClu
       simulations.set(`${program} ${Buffer.from(discriminator).toString('hex')}`, returnData);
     },
     block: (slot) => (slot < 0 || slot > head || isSkipped(slot) ? undefined : blockAt(slot)),
-    signaturesOf(slot) {
-      const own = (bySlot.get(slot) ?? []).map((index) => landed[index]?.transaction.signature as string);
-      const lazy = series.flatMap((one, number) => {
-        const found: string[] = [];
-        for (let index = firstAt(one, slot); index < one.count && one.slotOf(index) === slot; index++)
-          found.push(seriesSignature(number, index));
-        return found;
-      });
-      return [...own, ...lazy];
-    },
     transaction(signature) {
       const index = bySignature.get(signature);
       if (index !== undefined) return landed[index]?.transaction;
@@ -285,17 +273,6 @@ function* newestFirst(sources: readonly Iterator<Found>[]): Generator<Found> {
 
 function comparePlaces(a: Place, b: Place): number {
   return a.slot - b.slot || a.order - b.order;
-}
-
-function firstAt({ count, slotOf }: LazySeries, slot: number): number {
-  let low = 0;
-  let high = count;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (slotOf(middle) >= slot) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }
 
 function pushInto<K, V>(map: Map<K, V[]>, key: K, value: V): void {
